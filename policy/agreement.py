@@ -83,6 +83,6 @@ def counts(several: Sequence[Moves], most: int) -> tuple[Matrix, Moves]:
     """Returns how often each list has each number, (n lists, k), at most ``most``, and the distinct numbers, sorted."""
     owner = np.repeat(np.arange(len(several)), [len(each) for each in several])
     distinct, column = np.unique(np.concatenate([*several, np.zeros(0, np.int32)]), return_inverse=True)
-    table = np.zeros((len(several), len(distinct)), dtype=np.float32)
-    np.add.at(table, (owner, column), 1)
-    return np.minimum(table, np.float32(most)), distinct.astype(np.int32)
+    shape = len(several), len(distinct)
+    table = np.bincount(owner * len(distinct) + column, minlength=shape[0] * shape[1]).reshape(shape)
+    return np.minimum(table, most).astype(np.float32), distinct.astype(np.int32)

@@ -16,9 +16,9 @@ Salton & Buckley 1988), one compares vectors, one tells how recent a run is:
 """
 
 import re
-import unicodedata
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Any
+from unicodedata import category, normalize
 
 import numpy as np
 from numpy.typing import NDArray
@@ -38,34 +38,39 @@ MOST_WORDS = 512
 TINY = np.float32(1e-9)
 
 _WORD = re.compile(r"[^\W_]+")
-# scripts that are written without spaces: a word of them is each two neighbours
-_UNSPACED = re.compile(
-    r"[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\U00020000-\U0003ffff]+"
-)
+UNSPACED = r"\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\U00020000-\U0003ffff"
+"""Ranges of the scripts that are written without spaces: a word of them is each two neighbouring letters."""
+_UNSPACED = re.compile(rf"[{UNSPACED}]+")
+_MARKS = re.compile("[" + "".join(sign for sign in map(chr, range(0x300, 0x3100)) if category(sign)[0] == "M") + "]")
+"""Vowel signs, tones and accents that are no part of a letter's normal form; Postgres takes them for no letters."""
+
+
+def normalised(text: str) -> str:
+    """Returns the text in the one form (NFKC) in which forms of one letter, composed or wide, are one letter."""
+    return normalize("NFKC", text)
+
+
+def searchable(text: str) -> str:
+    """Returns the text as it is indexed and searched by words: normalised, with spaces between its words.
+
+    Marks that no letter is composed with, such as vowel signs, are left out. Scripts that are written without spaces
+    give each two neighbouring letters as a word, apart from words of other scripts beside them.
+    """
+    return _UNSPACED.sub(_pairs, _MARKS.sub("", normalised(text)))
 
 
 def words(text: str) -> list[str]:
-    """Returns the distinct words of a text in the order of first use, at most MOST_WORDS.
-
-    The text is normalised first (NFKC, folded case), so that forms of one letter are one letter. Scripts that are
-    written without spaces give each two neighbouring characters as a word.
-    """
-    distinct = list(dict.fromkeys(_words(unicodedata.normalize("NFKC", text).casefold())))
+    """Returns the distinct words of a text, in folded case and the order of first use, at most MOST_WORDS."""
+    distinct = list(dict.fromkeys(_WORD.findall(searchable(text).casefold())))
     if len(distinct) <= MOST_WORDS:
         return distinct
     return distinct[: MOST_WORDS // 2] + distinct[-MOST_WORDS // 2 :]
 
 
-def _words(text: str) -> Iterator[str]:
-    for match in _WORD.finditer(text):
-        whole, end = match[0], 0
-        for part in _UNSPACED.finditer(whole):
-            if part.start() > end:
-                yield whole[end : part.start()]
-            run, end = part[0], part.end()
-            yield from (run[at : at + 2] for at in range(max(len(run) - 1, 1)))
-        if end < len(whole):
-            yield whole[end:]
+def _pairs(run: re.Match[str]) -> str:
+    """Returns the pairs of neighbouring letters as words."""
+    letters = run[0]
+    return f" {' '.join(letters[at : at + 2] for at in range(max(len(letters) - 1, 1)))} "
 
 
 def incidence(texts: Sequence[Terms]) -> tuple[Matrix, Terms]:

@@ -29,7 +29,7 @@ NAMES = (
     "recent",  # at most 0: -log(1 + runs since)
     "fused",  # above 0: reciprocal rank fusion
     "mixture",  # weighted sum of the channels
-    "vote",  # 0 to 1: expected agreement of its plan with the one that is needed
+    "vote",  # above 0 to 1 + DOUBT: expected agreement of its plan with the needed one, leaning to near runs
     "reward",  # the case's own, 0 to 1; NaN: unknown
     "record",  # 0 to 1: expected reward where it was followed, shrunk to USUAL_REWARD
     "repeats",  # 0 or more: weight of the other neighbours of the same plan, in runs

@@ -7,7 +7,7 @@ less what was foreseen of the query without these rewards,
     z(d) = (1 - w) s - d w     has the sum 0 at the true d, and  d = sum (1 - w) s / sum w  estimates it:
 
 doubly robust (the chances alone make it right, whatever was foreseen), and self-normalised (by the sum of w), so that
-the number of slates that the lot left empty does not matter. Weights are not clipped: that would buy a narrower
+the number of empty slates drawn at random does not matter. Weights are not clipped: that would buy a narrower
 interval with an unknown error.
 
 The other is often an empty slate, of which there are few, each with the weight of two hundred: no normal quantile holds

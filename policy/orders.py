@@ -6,11 +6,13 @@ Let s_c(q, j) be channel c of run j for query q, and A(i, j) the agreement of tw
     fused    reciprocal rank fusion of rare and meaning (Cormack, Clarke & Büttcher 2009)
     telling  the channel alone
     mixture  m(q, j) = sum_c beta_c s_c(q, j), beta >= 0
-    vote     sum_j p(q, j) A(i, j), p = softmax of m over the runs that went well, times their trust
+    vote     (DOUBT + sum_j p(q, j) A(i, j)) exp(LEAN (m(q, i) - max m)), p = softmax of m over the runs that went well,
+             times their trust
 
-The vote is the expected agreement of a plan with the one that the query needs, if that is a neighbour's. beta maximises
-this expected agreement on the bank's own runs, each asked with the ones before it (neighbourhood components:
-Goldberger, Roweis, Hinton & Salakhutdinov 2004), pulled to START.
+The sum is the expected agreement of a plan with the one that the query needs, if that is a neighbour's. Of plans with
+about as much agreement the nearest run comes first, for it may be of the very task. beta maximises the expected
+agreement on the bank's own runs, each asked with the ones before it (neighbourhood components: Goldberger, Roweis,
+Hinton & Salakhutdinov 2004), pulled to START.
 """
 
 from collections.abc import Callable, Mapping
@@ -35,8 +37,10 @@ STEPS, STEP = 40, 0.15
 """Steps of the fit, and the length of one in the logarithm of a weight."""
 RRF_K = 50.0
 """Constant of reciprocal rank fusion."""
-NEAREST = 0.01
-"""Weight of a run's own share in its vote: of several runs with one plan, the nearest is told."""
+DOUBT = 0.02
+"""Expected agreement of every plan, if no neighbour's plan is the one that is needed."""
+LEAN = 0.05
+"""Logarithm of the vote that a run has more for each 1 of its mixture."""
 NEVER = np.float32(-1e9)
 """Score of a run that may not be told."""
 
@@ -84,8 +88,9 @@ def _fused(field: Field, _: Matrix) -> Matrix:
 
 
 def _vote(field: Field, mixed: Matrix) -> Matrix:
-    share = softmax(mixed + np.log(field.trust), field.good)
-    return np.asarray(share @ field.agreement.T + NEAREST * share, dtype=np.float32)
+    agreed = softmax(mixed + np.log(field.trust), field.good) @ field.agreement.T
+    best = np.where(field.good, mixed, NEVER).max(axis=1, keepdims=True, initial=NEVER)
+    return np.asarray((DOUBT + agreed) * np.exp(LEAN * np.minimum(mixed - best, 0)), dtype=np.float32)
 
 
 ORDERS: dict[str, Callable[[Field, Matrix], Matrix]] = {

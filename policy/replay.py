@@ -27,6 +27,12 @@ PLACES = 4
 """Places of a slate that are charged."""
 REACHABLE = 0.5
 """Least agreement that a run before it must have with a question: to others nothing could have been told."""
+UNLIKE_WORDS = 0.4
+"""Cosine of words from which two runs are not unlike."""
+ERRORS = 1.5
+"""Standard errors of the mean similarity of unlike runs that are added to it: with few runs it may be higher."""
+LEAST_PAIRS = 6
+"""Pairs of unlike runs from which their similarity is known."""
 FADE = 0.99
 """Factor of all earlier charges with each question."""
 PRIOR = {"vote": 0.0, "mixture": 0.5}
@@ -60,6 +66,7 @@ class Replay:
         tallies: success of each order, and of the choice under CHOICE.
         fit: numbers for serving, with the order that serves from now on.
         chosen: the order that would have served at each run, (n,).
+        unlike: similarity that unlike runs have, see ``unlike_similarity``.
         right: (n, orders + 1), 1 if a plan that worked stood first, NaN for runs that are no question; the last is
             the choice's.
     """
@@ -69,6 +76,7 @@ class Replay:
     fit: Fit
     chosen: Sequence[str]
     right: Matrix
+    unlike: float | None
 
 
 CHOICE = "choice"
@@ -97,7 +105,22 @@ def replay(history: History) -> Replay:
     }
     right = np.where(question, first, np.nan).T
     fit = fit_of(history, names[chosen[-1]], weights[-1], field.agreement)
-    return Replay(int((worth > 0).sum()), tallies, fit, [names[c] for c in chosen[:-1]], right)
+    serving = [names[c] for c in chosen[:-1]]
+    return Replay(int((worth > 0).sum()), tallies, fit, serving, right, unlike_similarity(field))
+
+
+def unlike_similarity(field: Field) -> float | None:
+    """Returns the mean similarity of runs with few words in common and other plans, and ERRORS standard errors more.
+
+    It is what the profile's texts have in common by their language alone. None: too few runs are unlike.
+    """
+    meaning = field.near["meaning"]
+    known = np.diag(meaning) > 0
+    unlike = np.triu(known & known[:, None], k=1) & (field.near["words"] < UNLIKE_WORDS) & (field.agreement < REACHABLE)
+    similarities, runs = meaning[unlike], int(known.sum())
+    if len(similarities) < LEAST_PAIRS:
+        return None
+    return float(similarities.mean() + ERRORS * similarities.std() / np.sqrt(runs))
 
 
 def field_of(history: History) -> Field:

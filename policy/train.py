@@ -36,6 +36,8 @@ FEWEST_EMPTY = 10
 """Least number of empty slates in a log that gives one a value."""
 EMPTY_SLATE_MARGIN = 1.0
 """Log odds of an empty slate below the log's worst one, so that a few outcomes cannot make it win everywhere."""
+MEAN_DECAY, SQUARE_DECAY, STABILITY = 0.9, 0.999, 1e-8
+"""Adam's usual constants."""
 MANY = 16
 """Least number of profiles in a batch that makes several threads worth it; with fewer, threads wait for one another
 more than they work, and for seconds where other processes want the processors."""
@@ -98,10 +100,18 @@ def chosen_ridges(profiles: Sequence[Examples], plan: Plan, seeds: Sequence[int]
     """
     held_out = [split(examples.group, HELD_OUT) for examples in profiles]
     early = [examples.take(~later) for examples, later in zip(profiles, held_out, strict=True)]
-    losses = []
-    for ridge in sorted(plan.ridges):
-        heads = _train_together(early, replace(plan, ridges=(ridge,) * len(early)), seeds, start)
-        losses.append([_losses(head, e.take(later)) for head, e, later in zip(heads, profiles, held_out, strict=True)])
+    tries = [(ridge, *each) for ridge in sorted(plan.ridges) for each in zip(early, seeds, strict=True)]
+    heads: list[Head] = []
+    for first in range(0, len(tries), plan.batch):
+        ridges, part, drawn = zip(*tries[first : first + plan.batch], strict=True)
+        heads += _train_together(part, replace(plan, ridges=ridges), drawn, start)
+    losses = [
+        [
+            _losses(head, examples.take(later))
+            for head, examples, later in zip(heads[first:], profiles, held_out, strict=False)
+        ]
+        for first in range(0, len(heads), len(profiles))
+    ]
     return [
         _one_standard_error_rule(
             np.stack([loss[p] for loss in losses]), examples.group[held_out[p]], sorted(plan.ridges)
@@ -144,7 +154,10 @@ def _one_standard_error_rule(losses: np.ndarray, group: np.ndarray, ridges: Sequ
 
 
 def _train_together(profiles: Sequence[Examples], plan: Plan, seeds: Sequence[int], start: Head) -> list[Head]:
-    """Trains P profiles, whose ridges are the plan's, with M members each as tensors that begin (P, M, ...)."""
+    """Trains P profiles, whose ridges are the plan's, with M members each as tensors that begin (P, M, ...).
+
+    Adam (Kingma & Ba 2015) to the bit as torch.optim computes it, whose import takes seconds: it brings a compiler.
+    """
     begun = [_begin(examples, start) for examples in profiles]
     fixed = {
         name: torch.tensor(np.stack([head.arrays()[name] for head in begun]), device=plan.device)
@@ -153,14 +166,17 @@ def _train_together(profiles: Sequence[Examples], plan: Plan, seeds: Sequence[in
     moved = {name: fixed[name].clone().requires_grad_() for name in TRAINED}
     batch = _batch(profiles, begun, plan, seeds)
     stays = torch.tensor(plan.ridges, device=plan.device).isinf()
-    optimiser = torch.optim.Adam(list(moved.values()), lr=plan.rate)
+    means, squares = ([torch.zeros_like(each) for each in moved.values()] for _ in range(2))
     with _threads_for(len(profiles)):
-        for _ in range(plan.steps):
-            optimiser.zero_grad()
+        for step in range(1, plan.steps + 1):
             loss = _data_loss(moved, batch) + _penalty(moved, fixed, batch.size, plan)
-            loss.sum().backward()  # type: ignore[no-untyped-call]
-            optimiser.step()
+            gradients = torch.autograd.grad(loss.sum(), list(moved.values()))
             with torch.no_grad():
+                for each, gradient, mean, square in zip(moved.values(), gradients, means, squares, strict=True):
+                    mean.lerp_(gradient, 1 - MEAN_DECAY)
+                    square.mul_(SQUARE_DECAY).addcmul_(gradient, gradient, value=1 - SQUARE_DECAY)
+                    scale = (square.sqrt() / (1 - SQUARE_DECAY**step) ** 0.5).add_(STABILITY)
+                    each.addcdiv_(mean, scale, value=-plan.rate / (1 - MEAN_DECAY**step))
                 moved["linear"][stays] = fixed["linear"][stays]
     return [
         Head(**{**head.arrays(), **{name: moved[name][p].detach().cpu().numpy() for name in TRAINED}})

@@ -8,7 +8,7 @@ from typing import Literal, TypeVar
 
 from app.demo.memory import AgentRun, Memory, RetrievedCases, Trace
 from app.demo.world import Adapter, Briefing, Environment, Own, StepsSpent, Task
-from retrieval.sections.context import count_tokens
+from retrieval.tokens import count_tokens
 
 STEP_TIMEOUT_S = 60.0
 

@@ -10,7 +10,7 @@ from hypothesis.extra import numpy as arrays
 
 from policy.features import Candidates, column, features
 from policy.fit import FIRST_ORDER, fit_of
-from policy.orders import MIXED, NEAREST, ORDERS, RRF_K, START, Field, fitted, mixture, softmax
+from policy.orders import DOUBT, LEAN, MIXED, ORDERS, RRF_K, START, Field, fitted, mixture, softmax
 from policy.replay import field_of
 from tests.policy.banks import history, moves, shop, terms
 from tests.policy.builders import unhurried
@@ -121,11 +121,21 @@ def test_fusion_looks_at_ranks_and_not_at_distances():
 # Vote
 
 
-def test_a_vote_is_the_expected_agreement_with_the_neighbours_and_a_little_of_its_own_share():
+def test_a_vote_is_the_expected_agreement_with_the_neighbours_leaning_to_the_near():
     field = asked(same(0, 0, 1), rare=np.log([1, 2, 5]) / START[0])
     found = scores("vote", field)
-    share = np.array([1, 2, 5]) / 8
-    assert found.tolist() == pytest.approx([*(3 / 8 + NEAREST * share[:2]), 5 / 8 + NEAREST * share[2]])
+    lean = np.exp(LEAN * np.log([1 / 5, 2 / 5, 1]))
+    assert found.tolist() == pytest.approx(((DOUBT + np.array([3, 3, 5]) / 8) * lean).tolist())
+
+
+def test_of_two_plans_as_good_as_each_other_the_nearest_run_comes_first():
+    halves = np.array([[1, 0.5, 0.5], [0.5, 1, 0.5], [0.5, 0.5, 1]], np.float32)
+    assert np.argsort(-scores("vote", asked(halves, rare=[0.5, 0.9, 0.7]))).tolist() == [1, 2, 0]
+
+
+def test_runs_that_no_neighbour_agrees_with_are_told_by_nearness():
+    found = scores("vote", asked(rare=[90, 10, 30, 20]))
+    assert np.argsort(-found).tolist() == [0, 2, 3, 1]
 
 
 def test_two_neighbours_with_one_plan_outvote_a_nearer_one_with_another():
@@ -145,23 +155,23 @@ def test_of_several_runs_with_one_plan_the_nearest_is_told_first(nearest: int):
 def test_a_plan_that_agrees_in_part_has_a_part_of_the_votes():
     agreement = np.array([[1, 0.5, 0], [0.5, 1, 0], [0, 0, 1]], np.float32)
     found = scores("vote", asked(agreement, rare=[1, -9, -9]))
-    assert found.tolist() == pytest.approx([1 + NEAREST, 0.5, 0], abs=1e-5)
+    lean = np.exp(-10 * LEAN * START[0])
+    assert found.tolist() == pytest.approx([1 + DOUBT, (0.5 + DOUBT) * lean, DOUBT * lean], abs=1e-5)
 
 
 def test_a_run_that_failed_has_no_vote_though_it_has_its_neighbours():
     found = scores("vote", asked(same(0, 0, 1), rare=[0.5, 0.9, 0.5], good=[True, False, True]))
-    assert found.tolist() == pytest.approx([0.5 + NEAREST / 2, 0.5, 0.5 + NEAREST / 2])
+    assert found.tolist() == pytest.approx([0.5 + DOUBT] * 3)
 
 
 def test_a_neighbour_votes_by_its_trust():
     found = scores("vote", asked(rare=[0.5, 0.5], trust=[0.25, 1.0]))
-    assert found.tolist() == pytest.approx([0.2 * (1 + NEAREST), 0.8 * (1 + NEAREST)])
+    assert found.tolist() == pytest.approx([0.2 + DOUBT, 0.8 + DOUBT])
 
 
 def test_four_neighbours_of_a_quarters_trust_weigh_as_much_as_one_of_whole_trust():
     found = scores("vote", asked(same(0, 0, 0, 0, 1), rare=[0.5] * 5, trust=[0.25] * 4 + [1.0]))
-    assert found[0] == pytest.approx(0.5 + NEAREST / 8)
-    assert found[4] == pytest.approx(0.5 + NEAREST / 2)
+    assert found.tolist() == pytest.approx([0.5 + DOUBT] * 5)
 
 
 # The fit of the mixture

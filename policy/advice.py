@@ -1,0 +1,151 @@
+"""Advice at a failed call: which earlier fix, if any, is worth telling, by a vote of the failures most like it.
+
+A failure is known by three sets of terms: its error, its call, and the task of its run. Its likeness to another is the
+weighted mean of their cosines under idf (``policy.channels``). Each earlier failure votes for what put it right with
+its likeness to the power SHARPNESS, and a failure that nothing put right votes for silence (k nearest neighbours,
+weighted by distance: Dudani 1976). A fix's *confidence* is its share of the votes; fixes that agree in part lend each
+other that part.
+
+The threshold comes from the bank's own failures, in the order of time: each asks the ones before it, and the threshold
+is the lowest confidence at which told fixes would have been right often enough (a reject option: Chow 1970).
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from policy.agreement import Matrix, Moves, agreement
+from policy.channels import TINY, Terms, cosine, idf, incidence
+
+SHARES = {"error": 1 / 3, "call": 1 / 3, "task": 1 / 3}
+"""Weight of each set of terms in the likeness of two failures."""
+OTHER_TOOL = 0.5
+"""Factor of the likeness of failures of two tools."""
+SHARPNESS = 16
+DOUBT = 0.1
+"""Votes for silence beside those of the failures; the most alike has one vote."""
+VOICE = 0.05
+"""Least vote of a failure whose fix may be told."""
+UNPROVEN = 0.25
+"""Vote of a failure whose run is not proven, in a bank where some are."""
+RIGHT = 0.8
+"""Share of told fixes that should be right, unless the agent asks for another."""
+ALIKE = 0.66
+"""Least agreement with the fix that worked at which a told one was right."""
+CAUTION = 5.0
+"""Failures that are right as often as their confidence says, which each threshold starts with."""
+ERRORS = 1.0
+"""Standard errors by which the share must exceed the one asked for."""
+THRESHOLDS = np.arange(2, 20) / 20
+ROUNDING = 1e-6
+NEVER = 2.0
+"""Threshold where no confidence was right often enough."""
+TRUST = 3.0
+"""Tellings, all of them helpful, that a fix starts with."""
+
+Flags = NDArray[np.bool_]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Failures:
+    """Failures of one bank, the oldest first, n of them.
+
+    Attributes:
+        terms: by the names of SHARES, the terms of each.
+        tool: (n,), number of the tool's name.
+        run: (n,), number of the run.
+        fix: the fix of each, in terms; empty: no call put it right.
+        proven: (n,), whether others than the run itself said how the run went.
+        told: (n,), how often the fix was told for such a failure.
+        helped: (n,), how often the failure then did not come back.
+    """
+
+    terms: dict[str, list[Terms]]
+    tool: Moves
+    run: Moves
+    fix: list[Moves]
+    proven: Flags
+    told: Matrix
+    helped: Matrix
+
+    @property
+    def fixed(self) -> Flags:
+        """Returns which failures were put right."""
+        return np.array([len(fix) > 0 for fix in self.fix], dtype=np.bool_)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Advice:
+    """The bank's answer to one failure.
+
+    Attributes:
+        known: (n,), how well each earlier failure matches its error, 0 to 1.
+        confidence: (n,), in each earlier failure's fix, 0 to 1; 0 without a fix.
+    """
+
+    known: Matrix
+    confidence: Matrix
+
+
+def advise(past: Failures, terms: dict[str, Terms], tool: int) -> Advice:
+    """Returns the confidence of each earlier failure's fix for a new failure with these terms, of this tool."""
+    asked = {name: [terms[name]] for name in SHARES}
+    earlier = np.ones((1, len(past.tool)), dtype=np.float32)
+    known, confidence = _confidence(past, asked, np.array([tool], dtype=np.int32), earlier)
+    return Advice(known[0], confidence[0])
+
+
+def threshold(past: Failures, right_share: float = RIGHT) -> float:
+    """Returns the lowest confidence at which this share of the fixes told would have been right in the past.
+
+    Each asks the failures of earlier runs. One that nothing put right counts as told wrongly.
+    """
+    failures = len(past.tool)
+    if not failures:
+        return right_share
+    earlier = np.tri(failures, k=-1, dtype=np.float32) * (past.run[:, None] != past.run[None, :])
+    _, confidence = _confidence(past, past.terms, past.tool, earlier)
+    best = confidence.argmax(axis=1)
+    each = np.arange(failures)
+    sure = confidence[each, best]
+    right = past.fixed & (agreement(past.fix)[each, best] >= ALIKE)
+    told = sure[None, :] >= THRESHOLDS[:, None]  # (thresholds, n)
+    count = told.sum(axis=1)
+    share = ((told & right).sum(axis=1) + CAUTION * THRESHOLDS) / (count + CAUTION)
+    share -= ERRORS * np.sqrt(share * (1 - share) * count) / (count + CAUTION)
+    enough = share >= right_share - ROUNDING
+    return round(float(THRESHOLDS[enough.argmax()]), 2) if enough.any() else NEVER
+
+
+def _confidence(past: Failures, asked: dict[str, list[Terms]], tool: Moves, earlier: Matrix) -> tuple[Matrix, Matrix]:
+    """Returns how well the errors of m failures match those of n others, and the confidence in these others' fixes.
+
+    Args:
+        past: the others, n of them.
+        asked: terms of the m failures.
+        tool: (m,), their tools.
+        earlier: (m, n) of 0 and 1, which of the others each may ask.
+    """
+    count = len(past.tool)
+    cosines = {}
+    for name in SHARES:
+        table, _ = incidence([*past.terms[name], *asked[name]])
+        bank, query = table[:count], table[count:]
+        cosines[name] = cosine(query, bank, idf(float(count), bank.sum(axis=0))[None, :])
+    of_tool = earlier * np.where(tool[:, None] == past.tool[None, :], np.float32(1), np.float32(OTHER_TOOL))
+    weighted = np.stack([np.float32(share) * cosines[name] for name, share in SHARES.items()])
+    likeness = of_tool * weighted.sum(axis=0, dtype=np.float32)
+    known = of_tool * cosines["error"]
+    waits = ~past.proven & past.proven.any()  # in a bank without proof none does
+    trust = np.where(waits, np.float32(UNPROVEN), np.float32(1))
+    votes = (likeness / np.maximum(likeness.max(axis=1, keepdims=True), TINY)) ** SHARPNESS * trust
+    fixed = past.fixed.astype(np.float32)
+    lent = agreement(past.fix) * fixed[:, None] * fixed[None, :]
+    share = votes @ lent / (votes.sum(axis=1, keepdims=True) + np.float32(DOUBT))
+    voice = votes >= VOICE
+    both = of_tool * (cosines["error"] + cosines["call"]) / np.float32(2)
+    recognised = (both * voice).max(axis=1, keepdims=True)
+    record = (past.helped + np.float32(TRUST)) / (past.told + np.float32(TRUST))
+    nearer = 1 + np.float32(1e-4) * votes  # of equal fixes, the most alike speaks
+    return known.astype(np.float32), (share * recognised * record * voice * fixed * nearer).astype(np.float32)
