@@ -22,8 +22,8 @@ DECLARE
     name text;
 BEGIN
     FOREACH name IN ARRAY string_to_array(
-        'audit audit_heads audit_links case_embeddings case_tools cases decision_slots decisions '
-        'erasure_heads erasure_links erasures facts findings installation_keys jobs knowledge llm_usage master_keys '
+        'advice audit audit_heads audit_links case_embeddings case_tools cases decision_slots decisions '
+        'erasure_heads erasure_links erasures facts failures findings installation_keys jobs knowledge llm_usage master_keys '
         'memories policies procedure_reviews procedures profiles rate_limits readmissions replays rewards run_steps runs '
         'session_summaries sessions shared_knowledge shared_memories token_revocations turns user_keys',
         ' '
@@ -39,7 +39,7 @@ DECLARE
     name text;
 BEGIN
     FOREACH name IN ARRAY string_to_array(
-        'audit case_embeddings case_tools cases decision_slots decisions facts findings knowledge '
+        'advice audit case_embeddings case_tools cases decision_slots decisions facts failures findings knowledge '
         'llm_usage memories policies procedure_reviews procedures profiles rate_limits replays rewards run_steps runs '
         'session_summaries sessions turns user_keys',
         ' '
@@ -53,12 +53,14 @@ BEGIN
     END LOOP;
 END $$;
 GRANT SELECT, INSERT, UPDATE, DELETE ON
-    case_embeddings, case_tools, cases, decision_slots, decisions, facts, findings, knowledge,
+    advice, case_embeddings, case_tools, cases, decision_slots, decisions, facts, failures, findings, knowledge,
     llm_usage, memories, policies, procedure_reviews, procedures, profiles, rate_limits, replays, rewards,
     run_steps, runs,
     sessions, turns, user_keys
     TO casebank_service;
 GRANT SELECT, INSERT, DELETE ON audit, session_summaries TO casebank_service;
+-- `casebank doctor` compares the schema's revision, also with the service's login
+GRANT SELECT ON alembic_version TO casebank_service;
 
 CREATE POLICY owner_counts ON policies FOR SELECT TO CURRENT_USER USING (true);  -- for casebank_count_policies
 

@@ -100,6 +100,42 @@ CREATE TABLE case_tools (
 );
 CREATE INDEX case_tools_user_sub_agent_key_tool_idx ON case_tools (user_sub, agent_key, tool);
 
+CREATE TABLE failures (  -- failed calls of runs, and what put them right
+    user_sub text NOT NULL,
+    case_id uuid NOT NULL,
+    place smallint NOT NULL,  -- 1-based, among the failures of the run
+    agent_key text NOT NULL,
+    tool integer NOT NULL,  -- keyed hash of the name
+    sign integer NOT NULL,  -- keyed hash of the tool and the error's first line
+    error integer[] NOT NULL,  -- keyed hashes of the error's words and codes
+    call integer[] NOT NULL,  -- keyed hashes of the call's moves
+    fix integer[] NOT NULL,  -- keyed hashes of the fix's parts; empty: nothing worked
+    fix_id integer,  -- keyed hash of the fix as a whole; null: nothing worked
+    calls smallint NOT NULL,  -- number of calls that failed like this
+    words bytea NOT NULL,  -- sealed: the error and the fix
+    created_at timestamptz NOT NULL DEFAULT now(),
+    PRIMARY KEY (user_sub, case_id, place),
+    FOREIGN KEY (user_sub, case_id) REFERENCES cases ON DELETE CASCADE
+);
+CREATE INDEX failures_user_sub_agent_key_created_at_idx ON failures (user_sub, agent_key, created_at);
+
+CREATE TABLE advice (  -- decisions that were taken at a failed call
+    user_sub text NOT NULL,
+    decision_id uuid NOT NULL,
+    agent_key text NOT NULL,
+    sign integer NOT NULL,  -- of the failure, see failures
+    run_id uuid,  -- of the run that asked; null: it did not say
+    retrieval_id uuid,  -- that the run began with; null: it did not say
+    fix_ids integer[] NOT NULL DEFAULT '{}',  -- told; empty: silence
+    came_back boolean,  -- whether the run failed like this again; null: the run has not ended
+    created_at timestamptz NOT NULL DEFAULT now(),
+    PRIMARY KEY (user_sub, decision_id),
+    FOREIGN KEY (user_sub, decision_id) REFERENCES decisions ON DELETE CASCADE
+);
+CREATE INDEX advice_user_sub_agent_key_sign_idx ON advice (user_sub, agent_key, sign);
+CREATE INDEX advice_run_idx ON advice (user_sub, run_id) WHERE run_id IS NOT NULL;
+CREATE INDEX advice_retrieval_idx ON advice (user_sub, retrieval_id) WHERE retrieval_id IS NOT NULL;
+
 CREATE TABLE procedures (
     user_sub text NOT NULL,
     id uuid NOT NULL,

@@ -76,6 +76,7 @@ CREATE TABLE replays (  -- what a profile's own runs say about the order that ra
     serves text NOT NULL,  -- the order that ranks from now on
     tallies jsonb NOT NULL,  -- by order: first place right, nDCG@4, faded charges
     fit bytea NOT NULL,  -- safetensors: weights of terms, channels and moves
+    unlike double precision,  -- mean similarity of the vectors of unlike cases; null: too few are unlike
     newest timestamptz NOT NULL,  -- creation of the newest case that was replayed
     created_at timestamptz NOT NULL DEFAULT now(),
     PRIMARY KEY (user_sub, agent_key),

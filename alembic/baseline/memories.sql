@@ -3,8 +3,7 @@ CREATE TABLE facts (  -- what users told of themselves, and when it held
     id uuid NOT NULL,
     agent_key text NOT NULL,
     kind text NOT NULL CHECK (kind IN ('goal', 'preference', 'event', 'fact')),
-    category text NOT NULL DEFAULT 'other'
-        CHECK (category IN ('money', 'health', 'learning', 'work', 'home', 'travel', 'people', 'other')),
+    category text NOT NULL DEFAULT 'other',
     key_id uuid NOT NULL,
     words bytea NOT NULL,  -- sealed: text, subject, attribute, value, unit
     slot bytea,  -- keyed hash of what there is one value of at a time; null: of any number

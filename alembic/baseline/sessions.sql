@@ -29,6 +29,7 @@ CREATE TABLE turns (  -- the messages of sessions
     session_id uuid NOT NULL,
     number integer NOT NULL CHECK (number > 0),  -- 1-based, in the order in which they were told
     said_at timestamptz NOT NULL,  -- never earlier than the turn before it
+    utc_offset_min smallint NOT NULL DEFAULT 0,  -- minutes east of UTC, as told
     payload bytea NOT NULL,  -- sealed: role, content, tool calls
     call_key text,  -- idempotency key of the call that it was the first turn of
     call_hash bytea,  -- keyed hash of that call

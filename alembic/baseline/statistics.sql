@@ -19,6 +19,8 @@ BEGIN
             'request_hash, payload, last_error, effects, source, words, terms, moves}'),
         ('case_embeddings', '{embedding}'),
         ('case_tools', '{tool, forms, failures}'),
+        ('failures', '{tool, sign, error, call, fix, fix_id, words}'),
+        ('advice', '{sign, fix_ids}'),
         ('procedures', '{record, task_type, trigger, domain, search_text, search_vector, embedding}'),
         ('procedure_reviews', '{note, actor}'),
         ('rewards', '{actor}'),
@@ -53,7 +55,7 @@ BEGIN
         audit, case_embeddings, case_tools, cases, decision_slots, decisions, erasures, llm_usage, policies,
         procedures, profiles, rate_limits, rewards, user_keys, audit_links, audit_heads, procedure_reviews,
         runs, run_steps, findings, sessions, turns, facts, memories, knowledge, shared_knowledge,
-        shared_memories, session_summaries, replays;
+        shared_memories, session_summaries, replays, failures, advice;
 END $$;
 REVOKE ALL ON FUNCTION casebank_gather_statistics() FROM PUBLIC;
 GRANT EXECUTE ON FUNCTION casebank_gather_statistics() TO casebank_service;

@@ -11,7 +11,8 @@ CREATE TABLE user_keys (
 CREATE TABLE profiles (
     user_sub text NOT NULL,
     agent_key text NOT NULL,
-    enabled boolean NOT NULL DEFAULT true,
+    enabled boolean NOT NULL DEFAULT true,  -- whether memory is read
+    writing boolean NOT NULL DEFAULT true,  -- whether memory is written
     window_size integer NOT NULL DEFAULT 200 CHECK (window_size > 0),
     ttl_days integer,
     k smallint NOT NULL DEFAULT 4 CHECK (k BETWEEN 1 AND 50),
