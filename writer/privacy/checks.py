@@ -8,8 +8,9 @@ from collections.abc import Callable
 from contextlib import suppress
 
 import phonenumbers
-from stdnum import iban, luhn
+from stdnum import iban
 
+from writer.privacy import numbers
 from writer.privacy.everyday import ARGUMENT, CALLED, KEYED, SAID, SET
 from writer.privacy.providers import PROVIDER_TOKEN
 
@@ -120,11 +121,12 @@ def _is_ssn(data: bytes, start: int, end: int) -> bool:
 
 
 def _is_phone(data: bytes, start: int, end: int) -> bool:
-    """Returns whether the phone number exists; a number in national form is tried as North American."""
+    """Returns whether the phone number exists; one in national form is tried as North American, Italian or Mexican."""
     for number in _readings(data, start, end):
-        with suppress(phonenumbers.NumberParseException):
-            if phonenumbers.is_valid_number(phonenumbers.parse(number, "US")):
-                return True
+        for region in ("US",) if number.startswith("+") else ("US", "IT", "MX"):
+            with suppress(phonenumbers.NumberParseException):
+                if phonenumbers.is_valid_number(phonenumbers.parse(number, region)):
+                    return True
     return False
 
 
@@ -141,11 +143,16 @@ CHECKS: dict[str, Check] = {
     "iban": lambda data, start, end: any(map(iban.is_valid, _readings(data, start, end))),
     "openai-key": _is_random,
     "password": _is_password,
-    "payment-card": lambda data, start, end: bool(luhn.is_valid(data[start:end].translate(None, b" -").decode())),
+    "payment-card": numbers.is_card,
+    "payment-card/key": numbers.is_named_card,
     "phone": _is_phone,
+    "phone/field": numbers.is_named_phone,
+    "phone/key": numbers.is_named_phone,
+    "phone/national": numbers.is_national,
+    "phone/near": numbers.is_near_phone,
     "token": _is_random,
     "ssn": _is_ssn,
-    "ssn-field": _is_ssn,
+    "ssn/key": _is_ssn,
     PROVIDER_TOKEN: _is_form,
     ARGUMENT: _is_argument,
     CALLED: _is_passed,

@@ -5,6 +5,8 @@ If a pattern has groups, only the group is redacted, and the text around it stay
 
 import re
 
+from writer.privacy.numbers import PHONE_WORDS
+
 PASSWORDS = (
     r"(?:pass(?:word|wd|phrase|code|wort)|pwd|kennwort|contrase(?:ñ|n)a|mot[ _-]de[ _-]passe|motdepasse|senha|wachtwoord"
     r"|пароль|密码|パスワード|(?:admin|app|db|ftp|key|mail|my|pg|redis|root|smtp|ssh|store|sudo|trust|user)[_-]?(?:pass|pw)"
@@ -74,13 +76,27 @@ PERSONAL = {
         r"|(?:^|[^\w.+#-])((?:1[ .-])?(?:\(\d{3}\) ?|\d{3}[ .-])\d{3}[ .-]\d{4})\b"
     ),
     "ssn": r"(?:^|[^\w.+#-])(\d{3}-\d{2}-\d{4})\b",
-    "ssn-field": (
+    "ssn/field": (
         rf"(?i)\b(?:ssn|social[_ ]security(?:[_ ](?:no|number))?)(?:{_QUOTE})?(?:\s?[:=#]\s?|\s(?:is\s)?)(?:{_QUOTE})?"
         r"(\d{3}[- ]?\d{2}[- ]?\d{4})\b"
     ),
-    "phone-field": (
-        rf"(?i)(?:\b|_)(?:cell|fax|mobile|phone|tel|telephone)(?:[_ ]?(?:no|number))?(?:{_QUOTE})?\s?[:=]\s?"
-        rf"(?:{_QUOTE})?([+(]?\d[\d ()./-]{{5,18}}\d)\b"
+    "phone/field": (rf"(?i){PHONE_WORDS}(?:{_QUOTE})?\s?[:=]\s?(?:{_QUOTE})?([+(]?\d[\d ()./-]{{5,18}}\d)\b"),
+    "phone/near": rf"(?i){PHONE_WORDS}[^\d\n,;{{}}\[\]+]{{0,24}}?(\(?\d[\d ()./-]{{5,18}}\d)\b",
+    # With the trunk prefix, or an area's code in brackets, or a mobile number in the groups of its country.
+    "phone/national": (
+        r"(?:^|[^\w.+#/:-])("
+        r"0[1-9]\d{1,4}(?:[ /-]| ?[/-] ?)\d{5,9}"
+        r"|0[1-9]\d{0,4}[ ./-]\d{3,5}[ .-]\d{3,5}"
+        r"|0[1-9](?:[ .-]\d\d){4}"
+        r"|0[1-9]\d{1,3}[ ./-]\d{2,3}[ .-]\d{2,3}[ .-]\d{2,3}"
+        r"|(?:8[ -]?)?\(0?\d{2,5}\)[ -]?\d{3,5}[ -]?\d{2,5}(?:[ -]?\d\d)?"
+        r"|8[ -]\d{3}[ -]\d{3}[ -]\d\d[ -]\d\d"
+        r"|1[3-9]\d[ -]?\d{4}[ -]?\d{4}"
+        r"|[6-9]\d{4}[ -]\d{5}"
+        r"|[1-9]\d[ -]9\d{4}-\d{4}"
+        r"|(?:33|55|56|81)[ -]\d{4}[ -]\d{4}"
+        r"|0[1-9]\d{8,9}"
+        r")\b"
     ),
 }
 

@@ -1,39 +1,27 @@
-"""Redaction of secrets and personal data, before anything is stored, logged or embedded.
+"""Redaction of secrets and personal data, before anything is stored, logged or embedded."""
 
-The fixed token formats come from the `detect_secrets` library; the patterns here add newer formats, assignments, and
-credentials in headers and URLs. RE2 runs all of them in linear time. The set of all rules scans a text once, and only
-the rules that it reports are run one by one.
-"""
-
+import json
+import re
+from bisect import bisect
 from collections import Counter
-from collections.abc import Callable, Container, Iterable, Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from itertools import accumulate
 from typing import TypeVar, cast
 
-from writer.privacy import engine, layouts
-from writer.privacy.checks import CHECKS, PATH, QUOTES, check_of, is_real
-from writer.privacy.disguises import Revealed, encoded, revealed
-from writer.privacy.patterns import PERSONAL, SENSITIVE_KEY
-from writer.privacy.rules import DISGUISED, ENCODED, NAMED, RANK, RULES, TOKENLIKE, signs
+from writer.privacy import engine
+from writer.privacy.finds import MOST_PASSES, mark, marked
+from writer.privacy.json_text import parsed, with_numbers
+from writer.privacy.numbers import is_other_number, may_be_card
+from writer.privacy.objects import MOST_DEPTH, Place, is_secret, named, sensitive_name, walk
+from writer.privacy.rules import LABELLED, LOOKS, TOKENLIKE, signs, widened
 
 Json = TypeVar("Json")
 
-MOST_CANDIDATES = 10_000  # candidates of one rule in one text; the text after them is removed, not trusted
-MOST_PASSES = 8  # a replacement may uncover a neighbour; only a crafted text needs more passes
-FEW = 20  # finds of the rules
-MOST_DEPTH = 250  # orjson writes no deeper value
-SHORTEST = 6  # no rule matches less: a@b.co
-
-MOST_ENCODINGS = 3  # of base64 in base64
-
-PERSONAL_PLACES = frozenset(place for place, (kind, _) in enumerate(RULES) if kind in PERSONAL)
-SECRET_PLACES = frozenset(range(len(RULES))) - PERSONAL_PLACES
-SEVERAL = "token/several"  # values under `tokens` or `secrets`, or nested below such a key; not all are secrets
-_APART = "\n" * 8  # more white space than any rule spans, so that no rule matches across two texts
-_CONTINUED = bytes(range(0x80, 0xC0))
-
-Span = tuple[int, int, str]
+_APART = b"\n" * 8  # more white space than any rule spans, so that no rule matches across two texts
+_NAME = re.compile(r"[A-Za-z_]{1,64}")
+"""Keys and names of tools; a string of this form without a find is remembered."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,213 +35,119 @@ class Redaction:
 def redact_text(text: str) -> tuple[str, Counter[str]]:
     """Returns the text with each secret replaced by `[REDACTED:kind]`, and the number of redactions of each kind.
 
-    Repeats until a pass finds nothing, so that a second call changes nothing.
+    Repeats until a pass finds nothing, so that a second call changes nothing. A text that is JSON stays JSON.
     """
-    counts: Counter[str] = Counter()
-    if len(text) < SHORTEST:
-        return text, counts
+    clean, counts = marked(text)
     for _ in range(MOST_PASSES):
-        before = counts.total()
-        # Secrets go first: an e-mail address inside a connection string must not cut it in two.
-        for find in (_secrets, _personal):
-            if spans := list(find(text)):
-                data = _replace(text.encode("utf-8", "surrogatepass"), spans, counts)
-                text = data.decode("utf-8", "surrogatepass")
-        if counts.total() == before:
-            return text, counts
-    return "[REDACTED:unread]", Counter(unread=1)
+        finds: Counter[str] = Counter()
+        clean = _numbers_inside(clean, Place(), finds)
+        if not finds:
+            break
+        clean, more = marked(clean)
+        counts += finds + more
+    if not counts or (value := parsed(text)) is None or parsed(clean) is not None:
+        return clean, counts
+    counts = Counter()
+    clean, more = marked(json.dumps(walk(value, Place(), counts, redact_at), ensure_ascii=False))
+    if parsed(clean) is None:
+        return '["[REDACTED:unread]"]', Counter(unread=1)
+    return clean, counts + more
+
+
+def _numbers_inside(text: str, _: Place, counts: Counter[str]) -> str:
+    """Returns a text that is JSON with the cards, phones and secrets among its numbers taken out; another unchanged.
+
+    Rules for texts miss numbers that only the object around them tells of.
+    """
+    value = with_numbers(text)
+    if value is None:
+        return text
+    finds: Counter[str] = Counter()
+    clean = walk(value, Place(), finds, _numbers_inside)
+    counts += finds
+    return json.dumps(clean, ensure_ascii=False) if finds else text
 
 
 def redact(value: Json) -> tuple[Json, list[Redaction]]:
-    """Returns the JSON value with its strings and keys redacted, and the redactions by kind, sorted by name.
+    """Returns the JSON value with its strings, numbers and keys redacted, and the redactions by kind, sorted by name.
 
-    The value keeps its shape; only an integer that is a password becomes a text.
+    The value keeps its shape; only a number that is a secret, a card or a phone becomes a text. One scan of all strings
+    together finds the few that need a scan of their own.
     """
-    strings = _strings(value)
-    if strings is not None:  # one scan of all strings together shows that most runs hold no secret
-        data = _APART.join(strings).encode("utf-8", "surrogatepass")
-        places, looks = signs(data)
-        if not places and looks <= {TOKENLIKE} and not (looks and any(engine.finds(data))):
-            return value, []
+    strings, must_walk = _strings(value)
+    suspects = _suspects([text for text in strings if not (_NAME.fullmatch(text) and _is_clean_name(text))])
+    if not (must_walk or suspects):
+        return value, []
+
+    def cleaned(text: str, place: Place, counts: Counter[str]) -> str:
+        return redact_at(text, place, counts) if place.sensitive or text in suspects else text
+
     counts: Counter[str] = Counter()
-    clean = _walk(value, "", counts, MOST_DEPTH)
+    clean = walk(value, Place(), counts, cleaned)
     return cast("Json", clean), [Redaction(kind, count) for kind, count in sorted(counts.items())]
 
 
-def _strings(value: object) -> list[str] | None:
-    """Returns the strings and keys of a value; None if its depth or a key requires a walk through it."""
-    strings: list[str] = []
+@lru_cache(maxsize=4096)  # keys and names of tools come in every run
+def _is_clean_name(name: str) -> bool:
+    return not redact_text(name)[1]
+
+
+def _strings(value: object) -> tuple[list[str], bool]:
+    """Returns the different strings, keys and large numbers of a value, and whether a walk through it is required.
+
+    A key that tells of a secret, and a depth beyond MOST_DEPTH, require the walk.
+    """
+    strings: dict[str, None] = {}
+    must_walk = False
     level = [value]
     for _ in range(MOST_DEPTH):
         below: list[object] = []
         for item in level:
             if isinstance(item, str):
-                strings.append(item)
+                strings[item] = None
             elif isinstance(item, dict):
-                if any(map(_sensitive_name, item)) or (
-                    "value" in item and (_sensitive(item.get("name")) or _sensitive(item.get("key")))
-                ):
-                    return None
-                strings += item
+                must_walk = must_walk or any(map(sensitive_name, item))
+                must_walk = must_walk or (("value" in item or "number" in item) and bool(named(item)))
+                strings.update(dict.fromkeys(item))
                 below += item.values()
             elif isinstance(item, list):
                 below += item
+            elif may_be_card(item):
+                strings[str(item)] = None
         if not below:
-            return strings
+            return list(strings), must_walk
         level = below
-    return None
+    return list(strings), True
 
 
-def _walk(value: object, sensitive: str, counts: Counter[str], depth: int) -> object:
-    if isinstance(value, str):
-        return _clean(value, sensitive, counts)
-    if not depth and isinstance(value, dict | list):
-        return _mark("too-deep", counts)
-    if isinstance(value, dict):
-        around = SEVERAL if sensitive else ""
-        named = _sensitive(value.get("name")) or _sensitive(value.get("key"))  # {"name": "DB_PASSWORD", "value": "..."}
-        clean: dict[str, object] = {}
-        for key, item in value.items():
-            name = free = _clean(key, "", counts)
-            copy = 1
-            while free in clean:  # two addresses as keys must not become one entry
-                copy += 1
-                free = f"{name} ({copy})"
-            clean[free] = _walk(item, _sensitive(key) or (named if key == "value" else "") or around, counts, depth - 1)
-        return clean
-    if isinstance(value, list):
-        return [_walk(item, sensitive, counts, depth - 1) for item in value]
-    return _mark(sensitive, counts) if sensitive == "password" and type(value) is int else value
+def _suspects(strings: Sequence[str]) -> set[str]:
+    """Returns the strings that may hold a find when each is redacted alone, by one scan of all strings together."""
+    encoded = [text.encode("utf-8", "surrogatepass") for text in strings]
+    data = _APART.join(encoded)
+    starts = list(accumulate((len(each) + len(_APART) for each in encoded), initial=0))
+    suspects: set[int] = set()
+    places, looks = signs(data)
+    for regex in (*map(widened, places), *(LOOKS[name] for name in looks - {TOKENLIKE}), LABELLED):
+        position = 0
+        while match := regex.search(data, position):
+            first, last = (bisect(starts, each) - 1 for each in (match.start(), match.end() - 1))
+            suspects.update(range(first, last + 1))
+            position = starts[last + 1] - 1  # a rule may want to see what stands before
+    if looks:
+        rest = [each for place, each in enumerate(encoded) if place not in suspects]
+        if any(engine.finds(_APART.join(rest))):
+            return set(strings)
+    return {strings[place] for place in suspects}
 
 
-def _sensitive(key: object) -> str:
-    """Returns the kind of secret that a key of this name holds, or an empty string."""
-    return _sensitive_name(key) if isinstance(key, str) else ""
-
-
-@lru_cache(maxsize=4096)  # the same few names come in every run
-def _sensitive_name(key: str) -> str:
-    match = SENSITIVE_KEY.fullmatch(key)
-    kind = (match and match.lastgroup) or ""
-    if kind == "weak":
-        return "password/weak"
-    return SEVERAL if kind == "token" and key.endswith(("s", "S")) else kind
-
-
-def _clean(text: str, sensitive: str, counts: Counter[str]) -> str:
-    if _is_secret(text, sensitive):
-        return _mark(sensitive, counts)
+def redact_at(text: str, place: Place, counts: Counter[str]) -> str:
+    """Returns the text redacted, with respect to the key that it stands under; counts the finds."""
+    if is_secret(text, place.sensitive):
+        return mark(place.sensitive, counts)
+    if is_other_number(text, place.name):
+        return text
     clean, finds = redact_text(text)
-    if finds and _is_secret(clean, sensitive):  # the rest may look like a secret although the whole did not
-        return _mark(sensitive, counts)
+    if finds and is_secret(clean, place.sensitive):  # the rest may look like a secret although the whole did not
+        return mark(place.sensitive, counts)
     counts.update(finds)
     return clean
-
-
-def _is_secret(text: str, sensitive: str) -> bool:
-    """Returns whether the text, under a key of this kind, is a secret."""
-    data = text.encode("utf-8", "surrogatepass") if sensitive else b""
-    if not data.strip():
-        return False
-    if (check := CHECKS.get(f"{sensitive}/key")) is not None:
-        return check(data, 0, len(data))
-    return not PATH.fullmatch(data) and is_real(data, 0, len(data))
-
-
-def _mark(kind: str, counts: Counter[str]) -> str:
-    kind = kind.partition("/")[0]
-    counts[kind] += 1
-    return f"[REDACTED:{kind}]"
-
-
-def _secrets(text: str, depth: int = MOST_ENCODINGS) -> Iterator[Span]:
-    """Yields the start, end and kind of each secret, in bytes: plain, disguised, or encoded."""
-    data = text.encode("utf-8", "surrogatepass")
-    places, looks = signs(data)
-    spans = list(_by_rules(data, places, SECRET_PLACES))
-    yield from spans
-    if TOKENLIKE in looks:
-        rest = bytearray(data)
-        for start, end, _ in spans if len(spans) > FEW else ():  # the engine is slow on a text with many finds
-            rest[start:end] = b" " * (end - start)
-        yield from engine.finds(bytes(rest))
-    if NAMED in looks:
-        yield from (span for span in layouts.finds(data) if check_of(span[2])(data, *span[:2]))
-    if DISGUISED in looks and depth and (plain := revealed(text)):
-        if plain.end < len(text):
-            yield len(text[: plain.end].encode("utf-8", "surrogatepass")), len(data), "unread"
-        yield from _in_bytes(text, list(_behind(plain, list(_secrets(plain.text, 0)))))
-    if ENCODED in looks and depth:
-        insides = ((start, end, next(_secrets(plain, depth - 1), None)) for start, end, plain in encoded(text))
-        yield from _in_bytes(text, [(start, end, inside[2]) for start, end, inside in insides if inside])
-
-
-def _personal(text: str, depth: int = 1) -> Iterator[Span]:
-    """Yields the start, end and kind of each find of personal data, in bytes."""
-    data = text.encode("utf-8", "surrogatepass")
-    places, looks = signs(data)
-    yield from _by_rules(data, places, PERSONAL_PLACES)
-    if DISGUISED in looks and depth and (plain := revealed(text)):
-        yield from _in_bytes(text, list(_behind(plain, list(_personal(plain.text, 0)))))
-
-
-def _by_rules(data: bytes, places: Iterable[int], wanted: Container[int]) -> Iterator[Span]:
-    """Yields the start, end and kind of each find, in bytes; a rejected quoted value is searched again inside."""
-    for kind, regex in (RULES[place] for place in places if place in wanted):
-        check = check_of(kind)
-        position = candidates = 0
-        while match := regex.search(data, position):
-            candidates += 1
-            if candidates > MOST_CANDIDATES:
-                yield match.start(), len(data), "unread"
-                break
-            start, end = next((match.span(i) for i in range(1, regex.groups + 1) if match.end(i) > 0), match.span())
-            position = match.end()
-            if check(data, start, end):
-                yield start, end, kind
-            elif match.start() < start and data[start - 1 : start] in QUOTES:
-                position = start
-
-
-def _behind(plain: Revealed, spans: Sequence[Span]) -> Iterator[Span]:
-    """Yields spans in characters of the disguised text for spans in bytes of the plain one."""
-    data = plain.text.encode("utf-8", "surrogatepass")
-    for start, end, kind in _shifted(
-        sorted(spans), lambda first, last: len(data[first:last].translate(None, _CONTINUED))
-    ):
-        yield (*plain.in_disguise(start, end), kind)
-
-
-def _in_bytes(text: str, spans: Sequence[Span]) -> Iterator[Span]:
-    """Returns spans in bytes for spans in characters."""
-    if text.isascii():
-        return iter(spans)
-    return _shifted(sorted(spans), lambda first, last: len(text[first:last].encode("utf-8", "surrogatepass")))
-
-
-def _shifted(spans: Sequence[Span], measured: Callable[[int, int], int]) -> Iterator[Span]:
-    """Returns spans in another measure; `measured` returns the length of a piece in it. Linear also for overlaps."""
-    places = sorted({place for start, end, _ in spans for place in (start, end)})
-    shifted, before, total = {}, 0, 0
-    for place in places:
-        total += measured(before, place)
-        shifted[place] = total
-        before = place
-    return ((shifted[start], shifted[end], kind) for start, end, kind in spans)
-
-
-def _replace(data: bytes, spans: list[Span], counts: Counter[str]) -> bytes:
-    """Returns the bytes with each run of overlapping spans replaced by one marker of the most specific kind."""
-    runs: list[Span] = []
-    for start, end, kind in sorted(spans):
-        if runs and start < runs[-1][1]:
-            first, last, other = runs.pop()
-            runs.append((first, max(last, end), min(kind, other, key=RANK.__getitem__)))
-        else:
-            runs.append((start, end, kind))
-    pieces: list[bytes] = []
-    kept = 0
-    for start, end, kind in runs:
-        pieces += data[kept:start], _mark(kind, counts).encode()
-        kept = end
-    return b"".join([*pieces, data[kept:]])

@@ -13,6 +13,7 @@ from detect_secrets import plugins
 from detect_secrets.plugins.base import RegexBasedDetector
 
 from writer.privacy.everyday import ARGUMENT, EVERYDAY, SAID, SET
+from writer.privacy.numbers import PHONE_WORDS
 from writer.privacy.patterns import ANY_NAME, PERSONAL, SECRETS
 from writer.privacy.providers import LOOSE, LOOSE_SIGN, PROVIDER_TOKEN, PROVIDERS
 
@@ -97,9 +98,13 @@ def _set_of(rules: Sequence[tuple[str, Regex]], memory_bytes: int = SET_MEMORY_B
     options.max_mem = memory_bytes
     rules_set = re2.Set.SearchSet(options)
     for _, regex in rules:
-        rules_set.Add(_BOUND.sub(lambda least: "*" if least[1] == "0" else "+", regex.pattern))
+        rules_set.Add(_unbounded(regex.pattern))
     rules_set.Compile()
     return cast("RegexSet", rules_set)
+
+
+def _unbounded(pattern: str) -> str:
+    return _BOUND.sub(lambda least: "*" if least[1] == "0" else "+", pattern)
 
 
 _OWN = {**SECRETS, **EVERYDAY, **PROVIDERS, **PERSONAL}
@@ -121,10 +126,20 @@ _SIGNS = {
     ENCODED: r"[A-Za-z0-9+/_-]{20}",
     TOKENLIKE: r"[\w+/=~.-]{8}\d|\d[\w+/=~.-]{9}|[\w+/=~.-]{20}",
 }
-_LOOKS = dict(_compiled({**_SIGNS, LOOSE: LOOSE_SIGN}.items(), capture=False))
+LOOKS = dict(_compiled({**_SIGNS, LOOSE: LOOSE_SIGN}.items(), capture=False))
+"""Expressions of the signs, by name."""
+LABELLED = next(regex for _, regex in _compiled([("", rf"(?i)(?:{PHONE_WORDS}|\bssn)\\*\"")], capture=False))
+"""Sign of JSON whose numbers must be read with the names around them."""
 _SET = [place for place, (kind, _) in enumerate(RULES) if kind != LOOSE]
 _LOOSE_PLACE = next(place for place, (kind, _) in enumerate(RULES) if kind == LOOSE)
 ANY_RULE = _set_of([RULES[place] for place in _SET])
+
+
+@cache
+def widened(place: int) -> Regex:
+    """Returns the rule at this index with the set's unbounded repetitions; it matches wherever the set reports it."""
+    kind, regex = RULES[place]
+    return next(each for _, each in _compiled([(kind, _unbounded(regex.pattern))], capture=False))
 
 
 @cache
@@ -136,7 +151,7 @@ def _sets_of_long() -> list[tuple[list[int], RegexSet]]:
 
 def signs(data: bytes) -> tuple[list[int], set[str]]:
     """Returns the indices of the rules that can match the text, and its other signs that require a closer look."""
-    looks = {name for name, regex in _LOOKS.items() if regex.search(data)}
+    looks = {name for name, regex in LOOKS.items() if regex.search(data)}
     if len(data) < LONG_BYTES:
         places = [_SET[place] for place in ANY_RULE.Match(data) or []]
     else:

@@ -16,12 +16,13 @@ from uuid import UUID
 from retrieval.database.database import Database
 from retrieval.database.fast_path import FastConnection
 from retrieval.sealed import CaseWords, effects_of
-from retrieval.text import folded
+from retrieval.text import as_repeated, folded
 from writer.privacy.keys import Keyring, UserKey
 from writer.privacy.seal import (
     CASE_WORDS,
     DECISION_WORDS,
     FACT,
+    FAILURE,
     FINDING,
     KNOWLEDGE,
     RUN_STEP,
@@ -66,7 +67,7 @@ class Words:
             "plan": [tokens[step] for step in plan],
             "effects": [tokens.get(effect, effect) for effect in effects],
             "words": blob,
-            "message_hash": self._keyed(b"run", "\n".join((task, *plan))),
+            "message_hash": self._keyed(b"run", json.dumps([*map(as_repeated, (task, *plan))])),
         }
 
     def open_case(self, case_id: UUID, words: bytes) -> CaseWords:
@@ -123,11 +124,13 @@ class Words:
         return seal({"task": task}, self.key.key, user_sub=self.user_sub, case_id=run_id, of=RUN_WORDS)
 
     def open_run(self, run_id: UUID, words: bytes) -> str:
-        """Returns the decrypted task of an unfinished run.
+        """Returns the decrypted task of an unfinished run; empty if it was deleted with the run's case.
 
         Raises:
             SealBroken: the task belongs to another run, user or key, or was changed.
         """
+        if not words:
+            return ""
         return str(unseal(words, self.key.key, user_sub=self.user_sub, case_id=run_id, of=RUN_WORDS)["task"])
 
     def seal_step(self, run_id: UUID, number: int, trace: Packed) -> bytes:
@@ -158,6 +161,20 @@ class Words:
         of = FINDING + b"%d %d" % (step, part)
         finding: dict[str, Any] = unseal(payload, self.key.key, user_sub=self.user_sub, case_id=run_id, of=of)
         return finding
+
+    def seal_failure(self, case_id: UUID, place: int, words: Mapping[str, object]) -> bytes:
+        """Returns the error and the fix of a failed call, always encrypted, for its place in the run."""
+        return seal(dict(words), self.key.key, user_sub=self.user_sub, case_id=case_id, of=FAILURE + b"%d" % place)
+
+    def open_failure(self, case_id: UUID, place: int, words: bytes) -> dict[str, Any]:
+        """Returns the decrypted error and fix of a failed call.
+
+        Raises:
+            SealBroken: the words belong to another place, run, user or key, or were changed.
+        """
+        of = FAILURE + b"%d" % place
+        opened: dict[str, Any] = unseal(words, self.key.key, user_sub=self.user_sub, case_id=case_id, of=of)
+        return opened
 
     def number_of(self, purpose: str, text: str) -> int:
         """Returns a keyed hash of 64 bits; letter case counts."""

@@ -1,0 +1,232 @@
+"""Payment cards and phone numbers: digits that are one only in context, because most long numbers are ids.
+
+A card's digits count if they stand in groups, alone, under a name for cards, or near a word for cards. A national phone
+number counts if it is valid in one of the largest countries and written in groups as people there write it, or near a
+word for phones.
+"""
+
+import re
+from contextlib import suppress
+from functools import cache
+
+import phonenumbers
+from stdnum import luhn
+
+REGIONS = tuple("US CA GB DE FR IT ES JP KR CN IN BR RU MX AU ID PK NG BD PH EG ET".split())
+"""Countries of national numbers: the twelve largest by population and by economy, and some more."""
+NEAR_BEFORE, NEAR_AFTER = 80, 40
+"""Bytes before and behind a number in which a word tells its kind."""
+NEAR_LINE = 400
+"""Bytes of a line, on each side of a number, in which other numbers are looked for."""
+LEAST_CARD, MOST_CARD, LONGEST_CARD = 10**13, 10**16, 24
+"""Bounds of a card's number, and the length of its longest form in characters."""
+SHORTEST_PHONE = 7
+"""Least digits of a phone number."""
+
+TEST_CARDS = frozenset(
+    """
+    4111111111111111 4242424242424242 4000000000000002 4012888888881881 4000056655665556 5555555555554444
+    5105105105105100 5200828282828210 2223003122003222 378282246310005 371449635398431 6011111111111117
+    6011000990139424 3566002020360505
+    """.split()
+)
+"""Published test numbers of payment providers: cards wherever they stand."""
+
+_NUMBER = r"(?:[_ ]?(?:no|nr|num|n[uú]mero|nummer|number)s?)?"
+PHONE_WORDS = (
+    r"(?:(?:(?:\b|_)(?:(?:cell|mobile|tele)?phone|cell(?:ular|ulare)?|celular|fax|handy|m[oó]vil|mobile?|portable|ruf|sms"
+    r"|t[eé]l|t[eé]l[eé](?:fon[eo]?|phone)|telepon|whatsapp"
+    r"|(?:call|contact|reach|ring|text)(?:ed|ing)?\s(?:back|her|him|me|them|us))|[a-z](?-i:Phone|Mobile|Cell|Fax|Tel))"
+    rf"s?{_NUMBER}(?:\b|_)"
+    r"|(?:телефон|мобильн|тел\.|电话|電話|手机|手機|携帯|전화|휴대|फ़ोन|फोन|मोबाइल|هاتف|جوال)(?:号码|号碼|番号|번호)?)"
+)
+"""Words for phones and their numbers, for an expression that ignores case."""
+_ID = (
+    r"(?:id|uuid|guid|order|invoice|ticket|ref|reference|case|tracking|transaction|txn|trace|span|account|acct|item|sku"
+    r"|build|version|job|run|request|session|message|event|serial|imei|isbn|ean|barcode|epoch|timestamp|time|ts|offset|seq"
+    r"|hash|row|record|parcel|shipment|booking|reservation|confirmation|policy|contract|claim|bestellung|auftrag|rechnung"
+    r"|commande|facture|pedido|factura|ordine|заказ|счет|订单|注文|주문)"
+)
+# the word right before a number, as "order no. " or "order_id": "
+_IDS_LABEL = re.compile(
+    rf"(?i)(?:(?:\b|_){_ID}|(?-i:[a-z]I[dD]))(?:[_\s-]?(?:id|no|nr|num|number))?s?[\s\"'\\:=#.(\[-]*(?:is\s+)?$"
+)
+_CARD_WORD = re.compile(
+    r"(?i)(?:\b|_)(?:card|cc|ccn|pan|visa|mastercard|maestro|amex|american express|diners|jcb|unionpay|cvc|cvv|charged?"
+    r"|cardholder|kreditkarte|karte|carte|tarjeta|cart[aã]o|carta|kaart|kort)s?(?:\b|_|(?-i:[A-Z]))|[a-z](?-i:Card)"
+    r"|карт|卡|カード|카드|कार्ड|بطاقة"
+)
+_PHONE_WORD = re.compile(f"(?i){PHONE_WORDS}")
+_MARKER = re.compile(r"\[REDACTED:[a-z-]+\]")
+_CARDS_NAME = re.compile(
+    r"(?i)(?:.*[\s_.-])?(?:(?:credit|debit|payment|bank)?[\s_-]?cards?|cc|ccn|pan|kreditkarte|tarjeta)"
+    r"(?:[\s_-]?(?:data|details|info|no|nr|num|number|pan|value)s?)?|.*(?-i:[a-z]Card)(?:no|num|number)?"
+)
+_PHONES_NAME = re.compile(rf"(?i).*?{PHONE_WORDS}(?:home|work|private|[\s_-]?\d)?")
+_SSN_NAME = re.compile(r"(?i)(?:.*[\s_.-])?(?:ssn|social[\s_-]?security(?:[\s_-]?(?:no|number))?)")
+_IDS_NAME = re.compile(rf"(?i)(?:.*[\s_.-])?{_ID}(?:[\s_-]?(?:id|no|nr|num|number))?s?|.*(?-i:[a-z]I[dD]s?)")
+_SPEAKER_NAMES = frozenset(
+    """
+    answer body comment content input message note plan prompt query question reply task text
+    """.split()
+)
+"""Names of fields that hold what somebody said: a number alone in them may be the answer to "which card?"."""
+_CARD = re.compile(rb"\d{14,16}|\d{4}(?:[ -]\d{4}){3}|\d{4}[ -]\d{6}[ -]\d{5}")
+_PHONE = re.compile(rb"\s*([+(]{0,2}\d[\d ()./-]{5,20}\d)\s*")
+_ISSUER = re.compile(r"(?:4\d|5[1-5]|2[2-7]|35|6[045])\d{14}|3[47]\d{13}|3[068]\d{12}")
+_GROUP = re.compile(r"\d+")
+_LONG = re.compile(rb"\d{4}")
+_JOINTS = (b"-", b".", b"/", b":")
+_WITHOUT_PREFIX = ("BR", "CN", "IN", "IT")
+"""Regions with a trunk prefix 0 that their mobile numbers, or all numbers of today, do without."""
+_DATE = re.compile(r"(?:19|20)\d{6}")
+_CHINESE_MOBILE = re.compile(r"1[3-9]\d{9}")
+
+
+def kind_of_name(name: str) -> str:
+    """Returns the kind of number that a field of this name holds, or an empty string."""
+    if _CARDS_NAME.fullmatch(name):
+        return "payment-card"
+    if _PHONES_NAME.fullmatch(name):
+        return "phone"
+    return "ssn" if _SSN_NAME.fullmatch(name) else ""
+
+
+def is_ids_name(name: str) -> bool:
+    """Returns whether a field of this name holds ids."""
+    return bool(_IDS_NAME.fullmatch(name))
+
+
+def speaks(name: str) -> bool:
+    """Returns whether a field of this name holds what somebody said; a text without a name does."""
+    return not name or name.lower() in _SPEAKER_NAMES
+
+
+def may_be_card(value: object) -> bool:
+    """Returns whether a value of JSON has as many digits as a payment card."""
+    if isinstance(value, str):
+        return len(value) < LONGEST_CARD and _CARD.fullmatch(value.encode("utf-8", "replace")) is not None
+    return isinstance(value, int | float) and LEAST_CARD <= value < MOST_CARD
+
+
+def is_other_number(text: str, name: str) -> bool:
+    """Returns whether a text of digits alone is an id by its field's name, or a card's digits without context."""
+    if not text.isdigit() or text in TEST_CARDS:
+        return False
+    return is_ids_name(name) or (may_be_card(text) and not speaks(name))
+
+
+def tells_of_cards(labels: str) -> bool:
+    """Returns whether the names and short texts of an object tell that it describes a payment card."""
+    return bool(_CARD_WORD.search(_MARKER.sub("", labels)))
+
+
+def is_card(data: bytes, start: int, end: int) -> bool:
+    """Returns whether the digits are a payment card's: in groups, alone in the text, or with a word for cards near."""
+    digits = data[start:end].translate(None, b" -").decode()
+    if not luhn.is_valid(digits):
+        return False
+    if len(digits) < end - start or digits in TEST_CARDS or not (data[:start].strip() or data[end:].strip()):
+        return True
+    before, after = _around(data, start, end)
+    return not _IDS_LABEL.search(before) and bool(_CARD_WORD.search(before) or _CARD_WORD.search(after))
+
+
+def is_named_card(data: bytes, start: int, end: int) -> bool:
+    """Returns whether the bytes, under a name for cards, are a card's number."""
+    if not _CARD.fullmatch(data, start, end):
+        return False
+    digits = data[start:end].translate(None, b" -").decode()
+    return bool(_ISSUER.fullmatch(digits)) and bool(luhn.is_valid(digits))
+
+
+def is_national(data: bytes, start: int, end: int) -> bool:
+    """Returns whether the bytes are a phone number in the groups that people of its country write, and no id."""
+    written, follows = data[start:end].decode(), data[end : end + 2]
+    before, after = _around(data, start, end)
+    if (follows[1:].isdigit() and follows[:1] in _JOINTS) or _IDS_LABEL.search(before):
+        return False
+    groups = _GROUP.findall(written)
+    if len(groups) == 1:
+        alone = not (data[:start].strip() or data[end:].strip())
+        near = alone or _PHONE_WORD.search(before) or _PHONE_WORD.search(after)
+        regions = REGIONS if near else ("CN",) if _CHINESE_MOBILE.fullmatch(written) else ()
+        return any(_is_valid_in(region, written) for region in regions)
+    if follows[:1] == b" " and follows[1:].isdigit() and len(groups[-1]) == 2:  # noqa: PLR2004 - a dump of bytes
+        return False
+    if written[0] not in "0(8" and _is_in_table(data, start, end) and not _PHONE_WORD.search(before):
+        return False
+    return any(_is_valid_in(region, written) and _is_grouped_as_in(region, written) for region in REGIONS)
+
+
+def _is_in_table(data: bytes, start: int, end: int) -> bool:
+    """Returns whether the digits may be two numbers side by side: round ones, or in a line with further long ones."""
+    first, last = data.rfind(b"\n", 0, start) + 1, data.find(b"\n", end)
+    beside = data[max(first, start - NEAR_LINE) : start], data[end : end + NEAR_LINE if last < 0 else last][:NEAR_LINE]
+    return data[start:end].endswith(b"00") or any(map(_LONG.search, beside))
+
+
+def is_near_phone(data: bytes, start: int, end: int) -> bool:
+    """Returns whether the bytes behind a word for phones are a phone number of a large country, and no id or date."""
+    written = data[start:end].decode()
+    if _DATE.fullmatch(written) or _IDS_LABEL.search(_around(data, start, end)[0]):
+        return False
+    return _is_international(written) or any(_is_valid_in(region, written) for region in REGIONS)
+
+
+def is_named_phone(data: bytes, start: int, end: int) -> bool:
+    """Returns whether the bytes, all of a value under a name for phones, have the form of a phone number."""
+    match = _PHONE.fullmatch(data, start, end)
+    return match is not None and len(match[0].translate(None, b" ()./+-")) >= SHORTEST_PHONE
+
+
+def _around(data: bytes, start: int, end: int) -> tuple[str, str]:
+    """Returns the text before and behind, without the marks of redaction, which name kinds themselves."""
+    before = data[max(0, start - NEAR_BEFORE) : start].decode("utf-8", "ignore")
+    after = data[end : end + NEAR_AFTER].decode("utf-8", "ignore")
+    return _MARKER.sub("", before), _MARKER.sub("", after)
+
+
+def _is_international(written: str) -> bool:
+    with suppress(phonenumbers.NumberParseException):
+        return phonenumbers.is_valid_number(phonenumbers.parse(written, None))
+    return False
+
+
+@cache
+def _shapes(region: str) -> tuple[str, re.Pattern[str]]:
+    """Returns a region's trunk prefix and the expression of its fixed and mobile numbers without it."""
+    known = phonenumbers.PhoneMetadata.metadata_for_region(region)
+    assert known is not None  # noqa: S101 - for the type checker: the library has each of REGIONS
+    patterns = [kind.national_number_pattern for kind in (known.fixed_line, known.mobile) if kind is not None]
+    return known.national_prefix or "", re.compile("|".join(filter(None, patterns)))
+
+
+def _is_valid_in(region: str, written: str) -> bool:
+    """Returns whether the digits are a fixed or mobile number of the region, as it is dialled there."""
+    digits = "".join(_GROUP.findall(written))
+    prefix, shape = _shapes(region)
+    if prefix and digits.startswith(prefix) and shape.fullmatch(digits.removeprefix(prefix)):
+        return True
+    dialled_without = prefix != "0" or written.startswith("(") or region in _WITHOUT_PREFIX
+    return dialled_without and shape.fullmatch(digits) is not None
+
+
+def _is_grouped_as_in(region: str, written: str) -> bool:
+    """Returns whether the first group of the digits is the area's or network's code, as the library writes it."""
+    with suppress(phonenumbers.NumberParseException):
+        number = phonenumbers.parse(written, region)
+        usual = phonenumbers.format_number(number, phonenumbers.PhoneNumberFormat.NATIONAL)
+        return _first_group(region, usual) == _first_group(region, written)
+    return False
+
+
+def _first_group(region: str, written: str) -> str:
+    prefix, _ = _shapes(region)
+    return next(filter(None, (group.removeprefix(prefix) for group in _GROUP.findall(written))), "")
+
+
+def warm_up() -> None:
+    """Loads the library's numbers of every region, which takes an eighth of a second, so that no request waits."""
+    for region in REGIONS:
+        _shapes(region)

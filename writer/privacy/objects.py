@@ -1,0 +1,128 @@
+"""Secrets and personal data in JSON values: under telling names, and in their texts and numbers."""
+
+from collections import Counter
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+
+from writer.privacy.checks import CHECKS, PATH, is_real
+from writer.privacy.finds import mark
+from writer.privacy.numbers import MOST_CARD, is_ids_name, kind_of_name, may_be_card, speaks, tells_of_cards
+from writer.privacy.patterns import SENSITIVE_KEY
+
+MOST_DEPTH = 250  # orjson writes no deeper value
+SEVERAL = "token/several"  # values under `tokens` or `secrets`, or nested below such a key; not all are secrets
+NUMBER_KINDS = frozenset({"payment-card", "phone", "ssn"})
+PARTS_OF_NUMBER = frozenset(
+    """
+    digits e164 full home main mobile national no nr num number primary raw value work
+    """.split()
+)
+"""Names in the object of a card or phone that hold its digits."""
+TYPES = ("type", "label", "kind", "field")
+"""Names that tell the kind of the number beside them."""
+SHORTEST_SECRET = 10**5
+"""Least number that is a secret under a name for secrets; smaller ones are counts."""
+SSN_DIGITS = 9
+LONGEST_LABEL = 24
+"""Longest text in an object that tells the kind of a number beside it, in characters."""
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """The place of a value in an object.
+
+    Attributes:
+        name: key of the value, or of the list that holds it; empty: it has none.
+        sensitive: kind of secret that its key tells of, or that of the object around; empty: none.
+    """
+
+    name: str = ""
+    sensitive: str = ""
+
+
+Cleaner = Callable[[str, Place, Counter[str]], str]
+"""Redacts a text at a place, and counts the finds."""
+
+
+def walk(value: object, place: Place, counts: Counter[str], cleaned: Cleaner, depth: int = MOST_DEPTH) -> object:
+    """Returns the value with its texts and numbers redacted; ``cleaned`` redacts a text."""
+    if isinstance(value, str):
+        return cleaned(value, place, counts)
+    if not depth and isinstance(value, dict | list):
+        return mark("too-deep", counts)
+    if isinstance(value, dict):
+        return _walk_object(value, place.sensitive, counts, cleaned, depth)
+    if isinstance(value, list):
+        return [walk(item, place, counts, cleaned, depth - 1) for item in value]
+    if isinstance(value, int | float) and not isinstance(value, bool) and (kind := _kind_of_number(value, place)):
+        return mark(kind, counts)
+    return value
+
+
+def _walk_object(
+    value: dict[str, object], sensitive: str, counts: Counter[str], cleaned: Cleaner, depth: int
+) -> dict[str, object]:
+    around = sensitive if not sensitive or sensitive in NUMBER_KINDS else SEVERAL
+    own = named(value)  # {"name": "DB_PASSWORD", "value": "..."}
+    clean: dict[str, object] = {}
+    for key, item in value.items():
+        name = free = cleaned(key, Place(), counts)
+        copy = 1
+        while free in clean:  # two addresses as keys must not become one entry
+            copy += 1
+            free = f"{name} ({copy})"
+        kind = sensitive_name(key) or (own if key in {"value", "number"} else "")
+        if not kind and (around not in NUMBER_KINDS or key.lower() in PARTS_OF_NUMBER):
+            kind = around
+        clean[free] = walk(item, Place(key, kind), counts, cleaned, depth - 1)
+    digits = [key for key, item in clean.items() if may_be_card(item) and not is_ids_name(key)]
+    labels = [item for item in clean.values() if isinstance(item, str) and len(item) <= LONGEST_LABEL]
+    if digits and tells_of_cards(" ".join([*clean, *labels])):  # {"number": 4111111111111111, "cvc": 123}
+        for key in digits:
+            clean[key] = walk(clean[key], Place(key, "payment-card"), counts, cleaned, depth - 1)
+    return clean
+
+
+def _kind_of_number(value: float, place: Place) -> str:
+    """Returns the kind of secret or personal data that a number at this place is, or an empty string."""
+    if not SHORTEST_SECRET <= value < MOST_CARD:
+        return "password" if place.sensitive == "password" and isinstance(value, int) else ""
+    digits = str(int(value))
+    if place.sensitive in NUMBER_KINDS:
+        digits = digits.zfill(SSN_DIGITS) if place.sensitive == "ssn" else digits
+        return place.sensitive if is_secret(digits, place.sensitive) else ""
+    if place.sensitive in {"password", "token", "authorization"}:
+        return place.sensitive
+    return "payment-card" if speaks(place.name) and is_secret(digits, "payment-card") else ""
+
+
+def named(item: Mapping[str, object]) -> str:
+    """Returns the kind of secret or number that an object's `value` is, by what the object says of it."""
+    kind = _sensitive(item.get("name")) or _sensitive(item.get("key"))
+    return kind or next((each for name in TYPES if (each := _sensitive(item.get(name))) in NUMBER_KINDS), "")
+
+
+def _sensitive(key: object) -> str:
+    """Returns the kind of secret that a key of this name holds, or an empty string."""
+    return sensitive_name(key) if isinstance(key, str) else ""
+
+
+@lru_cache(maxsize=4096)  # the same few names come in every run
+def sensitive_name(key: str) -> str:
+    """Returns the kind of secret or number that a key of this name holds, or an empty string."""
+    match = SENSITIVE_KEY.fullmatch(key)
+    kind = (match and match.lastgroup) or kind_of_name(key)
+    if kind == "weak":
+        return "password/weak"
+    return SEVERAL if kind == "token" and key.endswith(("s", "S")) else kind
+
+
+def is_secret(text: str, sensitive: str) -> bool:
+    """Returns whether the text, under a key of this kind, is a secret."""
+    data = text.encode("utf-8", "surrogatepass") if sensitive else b""
+    if not data.strip():
+        return False
+    if (check := CHECKS.get(f"{sensitive}/key")) is not None:
+        return check(data, 0, len(data))
+    return not PATH.fullmatch(data) and is_real(data, 0, len(data))
