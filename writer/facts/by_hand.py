@@ -9,18 +9,19 @@ from sqlalchemy import func, select
 from sqlalchemy.dialects.postgresql import insert as upsert
 
 from retrieval.database.database import Database
-from retrieval.tables.kinds import FactCategory, FactKind, Speaker
+from retrieval.tables.kinds import FactKind, Speaker
 from retrieval.tables.profiles import profiles
 from writer.author import Author
-from writer.facts.extract import FactDraft, category_of, unit_of
-from writer.facts.store import Provenance, store_fact
+from writer.facts.extract import FactDraft, category_of
+from writer.facts.goals import unit_of
+from writer.facts.store import Provenance, store_facts
 from writer.facts.times import Days
 from writer.moment import Moment
 from writer.privacy.keys import Keyring
 from writer.privacy.names import nameable
 from writer.privacy.redact import redact_text
 from writer.privacy.words import Words
-from writer.profiles import lock_profile
+from writer.profiles import check_writing, lock_profile
 from writer.run import AgentKey, Strict, line
 
 
@@ -63,7 +64,9 @@ class FactWritten(Strict):
         "one closes the older",
     )
     unit: _Word | None = None  # type: ignore[valid-type]
-    category: FactCategory | None = Field(default=None, description="the category; if unset, by the words of the text")
+    category: line(100, blank=False) | None = Field(  # type: ignore[valid-type]
+        default=None, description="the category, in any word; if unset, by the words of the text"
+    )
     about_from: date | None = Field(default=None, description="first day of the event")
     about_to: date | None = Field(default=None, description="last day of the event; if unset, the first")
     said_by: Speaker = "user"
@@ -98,16 +101,20 @@ async def write_fact(database: Database, keyring: Keyring, written: FactWritten,
     """Stores the fact and returns its id, or the id of an equal fact that held at that time.
 
     Raises:
-        SecretInName: the agent's name looks like a secret.
+        MemoryOff: memory is not written for this agent.
+        SecretInName: the agent's name or the category looks like a secret.
         UserErased: the user was erased after the author was authorised.
         DatabaseUnavailable: the fact may or may not be stored; a repetition may count it once more.
     """
     agent_key = nameable(written.agent)
+    nameable(written.category or "", "a category's")
     async with database.as_user(author.user_sub, author.authorised_at) as connection:
         words = Words(author.user_sub, await keyring.find_or_make(connection, author.user_sub))
         profile = {"user_sub": author.user_sub, "agent_key": agent_key}
         await connection.execute(upsert(profiles).values(profile).on_conflict_do_nothing())
+        await check_writing(connection, author.user_sub, agent_key)
         await lock_profile(connection, author.user_sub, agent_key)
         valid_from = written.valid_from or (await connection.execute(select(func.now()))).scalar_one()
         source = Provenance(agent_key, author.actor, "hand", valid_from, written.valid_to, written.said_by)
-        return await store_fact(connection, words, written.draft(), source)
+        (fact_id,) = await store_facts(connection, words, source.agent_key, [(written.draft(), source)])
+        return fact_id

@@ -5,43 +5,50 @@ context. The sentence is stored verbatim beside the extracted values.
 """
 
 import re
-from collections.abc import Iterator
-from dataclasses import dataclass
+import unicodedata
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
 from datetime import date
 
-from retrieval.tables.kinds import FactCategory, FactKind
+from retrieval.tables.kinds import FactKind
+from retrieval.text import folded
+from writer.facts.endings import FORMER, LOST_JOB, positives
 from writer.facts.forms import (
     ABOUT_ME,
     AHEAD,
     ALL,
-    AMOUNT,
     BEEN,
     CATEGORY,
     CLAUSE,
     CUT,
+    DISLIKES,
     DOES,
+    DOES_NOT,
     EVENT,
     FAVOURITE,
     FAVOURITE_LAST,
     FOND,
-    GOAL,
     HABIT,
     HAS,
     KIN_NAMED,
     LATELY,
     LIKES,
-    NO_GOAL,
+    MEASURE,
     ONE_OF,
     ONGOING,
     POINTS,
     POINTS_FIRST,
     THEIRS,
     THERE,
-    UNITS,
     VAGUE,
 )
-from writer.facts.sentences import statements
-from writer.facts.times import Days, days_of
+from writer.facts.goals import AMOUNT, GOAL, NO_GOAL, THIS_TIME, amount_of, metric_of, words_of_metric
+from writer.facts.languages import PERIOD, readings
+from writer.facts.sentences import DOT, Sentence, Statement, is_denied, statements
+from writer.facts.times import Days, days_of, without_time
+
+_AVERSIONS = ("hates", "dislikes")
+_ARTICLE = re.compile(r"^(?:the|an?|my) ", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,6 +63,7 @@ class FactDraft:
         unit: the unit of the value; empty without one.
         about: the days of an event; None without a date.
         single: whether only one value holds at a time, so that a newer value closes this one.
+        ends: whether the fact holds no longer; without a value, whatever the value was.
     """
 
     kind: FactKind
@@ -64,23 +72,109 @@ class FactDraft:
     attribute: str = ""
     value: str = ""
     unit: str = ""
-    category: FactCategory = "other"
+    category: str = "other"
     about: Days | None = None
     single: bool = False
+    ends: bool = False
+
+    @property
+    def slot(self) -> str:
+        """Name of what one fact holds of at a time; empty: any number. What a user feels about a thing is one."""
+        if self.single:
+            return self.attribute
+        return f"taste of {_ARTICLE.sub('', self.value)}" if self.kind == "preference" and self.value else ""
+
+    def takes_back(self, held: Mapping[str, str]) -> bool:
+        """Returns whether this end is that of a fact of the same slot: it has the same value, or words of it."""
+        if self.kind == "preference" and not self.single:
+            return (self.attribute in _AVERSIONS) == (held["attribute"] in _AVERSIONS)
+        mine, its = set(folded(self.value).split()), set(folded(held["value"]).split())
+        return mine <= its or its <= mine
 
 
 def extract(text: str, day: date) -> list[FactDraft]:
-    """Returns the facts in a user's turn, in its order, at most one for each sentence.
+    """Returns the facts in a user's turn that hold, in its order, at most one for each clause.
 
     Args:
         text: the text of the turn.
         day: the day of the turn, to which words such as "yesterday" refer.
     """
-    drafts = (next(_drafts(sentence, day), None) for sentence in statements(text.replace("\u2019", "'")))
-    return [draft for draft in drafts if draft is not None]
+    return [draft for draft in read(text, day) if not draft.ends]
 
 
-def category_of(sentence: str) -> FactCategory:
+def read(text: str, day: date) -> list[FactDraft]:
+    """Returns the facts that a user's turn states, and those that it ends, in its order."""
+    drafts: list[FactDraft] = []
+    for sentence in statements(unicodedata.normalize("NFC", text).replace("\u2019", "'")):
+        drafts += _of_sentence(sentence, day) or _of_other_language(sentence.text)
+    return drafts
+
+
+def _of_sentence(sentence: Sentence, day: date) -> list[FactDraft]:
+    """Returns the facts of a sentence and of its clauses, each fact once."""
+    facts = [draft for clause in sentence.clauses for draft in _of_statement(clause, day)]
+    for draft in _of_statement(sentence.whole, day) if sentence.whole else ():
+        same = next((each for each in facts if _name(each) == _name(draft)), None)
+        if same is None:
+            facts.insert(0, draft)
+        elif same.value != draft.value:
+            facts[facts.index(same)] = draft
+    return [replace(facts[0], text=sentence.text)] if len(facts) == 1 else facts
+
+
+def _of_other_language(sentence: str) -> list[FactDraft]:
+    """Returns the facts of a sentence in German, Spanish or French, and of its clauses, each fact once."""
+    facts: dict[tuple[str, str, bool], FactDraft] = {}
+    for reading in readings(sentence):
+        value, unit, attribute, single = reading.value, "", reading.attribute, reading.single
+        if reading.kind == "goal":
+            amount = AMOUNT.search(value)
+            attribute = attribute or words_of_metric(PERIOD.sub("", value) if amount else value)
+            if amount:
+                single, (value, unit) = True, amount_of(amount)
+        draft = FactDraft(reading.kind, reading.text, "user", attribute, value, unit, category_of(reading.text))
+        facts.setdefault((reading.kind, attribute, reading.ends), replace(draft, single=single, ends=reading.ends))
+    return list(facts.values())
+
+
+def _name(draft: FactDraft) -> tuple[str, str, str, bool]:
+    return draft.kind, draft.subject, draft.attribute, draft.ends
+
+
+def _of_statement(statement: Statement, day: date) -> Iterator[FactDraft]:
+    """Yields the fact that a statement makes, and those that it ends."""
+    text, plain = statement.text, statement.plain
+    stated = _denied(plain) if statement.denied else _drafts(plain, day)
+    if (fact := next(stated, None)) is not None:
+        yield _finished(fact, text)
+    if LOST_JOB.search(plain):
+        yield FactDraft("fact", text, "user", "employer", single=True, ends=True)
+    for positive in positives(plain, denied=statement.denied):
+        ended = next(_drafts(positive, day), None)
+        if ended is not None and ended.kind != "event":
+            yield replace(_finished(ended, text), ends=True)
+
+
+def _finished(draft: FactDraft, text: str) -> FactDraft:
+    return replace(draft, text=text, value=draft.value.replace(DOT, "."), attribute=draft.attribute.replace(DOT, "."))
+
+
+def _denied(plain: str) -> Iterator[FactDraft]:
+    """Yields what a negated sentence says of the user: a goal to avoid something, or an aversion."""
+    category = category_of(plain)
+    goal = GOAL.search(plain)
+    if goal and not is_denied(plain[: goal.start("what")]):
+        yield from _goal(plain, category)
+    if FORMER.search(plain):
+        return
+    if (match := DISLIKES.search(plain)) and _stands_alone(_clean(match["value"])):
+        yield FactDraft("preference", plain, "user", "dislikes", _clean(match["value"]), "", category)
+    if match := DOES_NOT.search(plain):
+        how = f"does not {match['how'].lower()}"
+        yield FactDraft("fact", plain, "user", how, _clean(match["value"]), "", category)
+
+
+def category_of(sentence: str) -> str:
     """Returns the category of a sentence by its words."""
     return next((name for name, words in CATEGORY.items() if words.search(sentence)), "other")
 
@@ -88,6 +182,8 @@ def category_of(sentence: str) -> FactCategory:
 def _drafts(sentence: str, day: date) -> Iterator[FactDraft]:
     """Yields the facts in a sentence, the most certain form first."""
     category = category_of(sentence)
+    if match := MEASURE.search(sentence):
+        yield from _measure(sentence, (match["what"] or "weight").lower(), match["value"], category)
     for rule in ABOUT_ME:
         if match := rule.form.search(sentence):
             value = _clean(match["value"])
@@ -102,11 +198,14 @@ def _drafts(sentence: str, day: date) -> Iterator[FactDraft]:
     matches = (form.search(clause) for clause in (sentence, *CLAUSE.split(sentence)[1:]))
     event = next((match for match in matches if match), None)
     if event and not POINTS_FIRST.search(event["what"]) and not THERE.search(sentence):
-        yield FactDraft("event", sentence, "user", event["verb"].lower(), _clean(event["what"]), "", category, days)
+        value, unit = _clean(event["what"]), ""
+        if (amount := AMOUNT.fullmatch(without_time(value))) and amount["unit"]:
+            value, unit = amount_of(amount)
+        yield FactDraft("event", sentence, "user", event["verb"].lower(), value, unit, category, days)
     yield from _goal(sentence, category)
 
 
-def _activity(sentence: str, category: FactCategory) -> Iterator[FactDraft]:
+def _activity(sentence: str, category: str) -> Iterator[FactDraft]:
     if match := ONGOING.search(sentence):
         value = _clean(match["value"] or match["long"] or "")
         if _stands_alone(value):
@@ -120,14 +219,14 @@ def _activity(sentence: str, category: FactCategory) -> Iterator[FactDraft]:
         yield FactDraft("fact", sentence, "user", "has been to", _clean(match["value"]), "", "travel")
     if match := DOES.search(sentence):
         value = _clean(match["value"])
-        if _stands_alone(value):
+        if _stands_alone(value.removeprefix("the ") if match["now"] == "play" else value):
             yield FactDraft("fact", sentence, "user", (match["now"] or match["ing"]).lower(), value, "", category)
 
 
-def _preference(sentence: str, category: FactCategory) -> Iterator[FactDraft]:
+def _preference(sentence: str, category: str) -> Iterator[FactDraft]:
     tastes: list[tuple[str, str, str, bool]] = []  # subject, attribute, value, single
     if match := FAVOURITE.search(sentence):
-        tastes.append(("user", f"favourite {match['what'].lower()}", match["value"], True))
+        tastes.append(("user", f"favourite {match['what'].lower().replace('color', 'colour')}", match["value"], True))
     if match := LIKES.search(sentence):
         how = f"{match['how'].lower()}s" if match["how"] else f"has always {match['since'].lower()}"
         tastes.append(("user", how, match["value"], False))
@@ -143,34 +242,25 @@ def _preference(sentence: str, category: FactCategory) -> Iterator[FactDraft]:
             yield FactDraft("preference", sentence, subject, attribute, _clean(value), "", category, single=single)
 
 
-def _goal(sentence: str, category: FactCategory) -> Iterator[FactDraft]:
+def _measure(sentence: str, what: str, value: str, category: str) -> Iterator[FactDraft]:
+    if amount := AMOUNT.search(value):
+        yield FactDraft("fact", sentence, "user", what, *amount_of(amount), category, single=True)
+
+
+def _goal(sentence: str, category: str) -> Iterator[FactDraft]:
     match = GOAL.search(sentence)
-    if not match or NO_GOAL.search(match["what"]) or POINTS.search(match["what"]) or ALL.search(match["what"]):
+    if not match or (not match["named"] and NO_GOAL.search(match["what"])):
+        return
+    if POINTS.search(THIS_TIME.sub("", match["what"])) or ALL.search(match["what"]):
         return
     what = _clean(match["what"])
     amount = AMOUNT.search(what)
     if amount is None:
-        yield FactDraft("goal", sentence, "user", _metric(what), what, "", category)
+        yield FactDraft("goal", sentence, "user", words_of_metric(what), what, "", category)
         return
-    value = amount["value"].replace(",", "") + ("000" if amount["k"] else "")
-    unit = unit_of(amount["unit"] or amount["pre"] or "")
-    yield FactDraft("goal", sentence, "user", _metric(what), value, unit, category, single=True)
-
-
-def unit_of(word: str) -> str:
-    """Returns the standard form of a unit, so that 500 € and 500 euros are the same goal; else the word itself."""
-    return next((unit for unit, words in UNITS.items() if word.lower() in words), word.lower())
-
-
-def _metric(what: str) -> str:
-    """Returns the metric of a goal: its words without the amount, up to the beginning of another thought."""
-    words = AMOUNT.sub(" ", what)
-    head = re.split(
-        r"[,.;!]| (?:(?:by|so|and|because|before|until|this|next|every|per)\b|a (?=day|week|month|year)) ?",
-        words,
-        maxsplit=1,
-    )[0]
-    return " ".join(head.lower().split())[:80]
+    value, unit = amount_of(amount)
+    metric = metric_of(what, match["of"] or match["about"] or "", unit)
+    yield FactDraft("goal", sentence, "user", metric, value, unit, category, single=True)
 
 
 def _stands_alone(value: str) -> bool:

@@ -7,19 +7,19 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from retrieval.tables.kinds import FactCategory
-
-_NAME = r"[A-Z][\w'-]+(?: [A-Z][\w'-]+){0,2}"
-_LEAD = r"(?:no|nope|actually|sorry|correction|wait|well|so|and|but|yes|yeah|yep|hi|hey|hello|oh|btw|plus|wow|guess what|by the way|on another note|in other news|unfortunately|luckily|thankfully|lately|recently|honestly|personally|in the meantime|speaking of which|as for me|for me|since we (?:last )?(?:spoke|talked|chatted|met)(?: last)?|also|nice|cool|great|awesome|thanks|sure|seriously|some exciting news)"
-_START = rf"^(?:(?i:{_LEAD})\b(?: [A-Z][a-z]+)?[,.!:;]*\s+){{0,2}}"
-_I = rf"{_START}I(?:'m| am)"
-_SOON = r"(?: (?:also|really|just|actually|currently|now|still|always|finally|usually|recently|still|absolutely|totally|simply|truly|definitely|particularly|especially))?"
+_DOTTED = r"[\w'\u2024-]"
+_NAME = rf"[A-Z]{_DOTTED}+(?: [A-Z\d]{_DOTTED}*){{0,3}}"
+LEAD = r"(?:no|nope|actually|sorry|correction|wait|well|so|and|but|yes|yeah|yep|hi|hey|hiya|hello|oh|btw|plus|wow|guess what|by the way|on another note|in other news|unfortunately|luckily|thankfully|lately|recently|honestly|personally|in the meantime|speaking of which|as for me|for me|since we (?:last )?(?:spoke|talked|chatted|met)(?: last)?|also|nice|cool|great|awesome|thanks|sure|seriously|some exciting news)"
+START = rf"^(?:(?i:{LEAD})\b(?: [A-Z][a-z]+)?[,.!:;]*\s+){{0,2}}"
+_I = rf"{START}I(?:'m| am)"
+WE_ARE = rf"{START}(?:I(?:'m| am)|[Ww]e(?:'re| are))"
+SOON = r"(?: (?:also|really|just|actually|currently|now|still|always|finally|usually|recently|still|absolutely|totally|simply|truly|definitely|particularly|especially))?"
 _JOBS = (
     r"(?:[\w-]+ ){0,2}(?:engineer|developer|programmer|teacher|nurse|doctor|lawyer|accountant|designer|architect|student"
     r"|scientist|researcher|manager|consultant|analyst|writer|artist|musician|photographer|chef|mechanic|electrician|plumber"
     r"|driver|pilot|carpenter|librarian|journalist|editor|therapist|counsell?or|psychologist|pharmacist|dentist|vet|farmer"
     r"|waiter|waitress|barista|baker|cashier|salesperson|salesman|entrepreneur|founder|freelancer|producer|dancer|coach"
-    r"|trainer|firefighter|police officer|soldier|veteran|professor|tutor|intern|paralegal|recruiter|gamer|streamer)"
+    r"|trainer|firefighter|police officer|soldier|veteran|professor|tutor|intern|paralegal|recruiter|gamer|streamer|dev|illustrator|planner|translator|nanny|surgeon|bookkeeper|physicist|chemist|biologist|statistician|admin|gardener)"
 )
 _KIN = (
     r"wife|husband|partner|girlfriend|boyfriend|fianc[eé]e?|son|daughter|brother|sister|mother|mom|mum|father|dad|boss|manager"
@@ -28,6 +28,17 @@ _KIN = (
 ONE_OF = {"wife", "husband", "boss", "mother", "mom", "mum", "father", "dad", "fiancé", "fiancée", "fiance", "fiancee"}
 _PLACE = rf"(?:the )?{_NAME}(?:, {_NAME})?"
 _STOP = r"(?=$|[.,;!)]|\s+(?:and|but|so|because|since|as|with|when|while|which|where|who|after|before|for|now|these days)\b)"
+_SMALL_PLACE = (
+    r"(?!(?:the|an?|my|our|his|her|their|this|that|fear|hope|peace|harmony|poverty|hell|town|constant|total|denial|pain|here|there"
+    r"|management|sales|marketing|hr|tears|another|different|new (?:house|flat|place|apartment|home)|linux|windows|mac|macos|python|rust|remote|work|bed"
+    r"|dorms?|luxury|style|one|two|it|love|debt|exile)\b)[a-z][a-z'-]+(?: [a-z][a-z'-]+){0,2}?"
+)
+_PLACE_STOP = r"(?=$|[.,;!)]|\s+(?:and|but|so|because|since|as|with|when|while|which|where|who|after|before|for|now|these days|last|this|in|on|a|about|two|over|near)\b)"
+_TOWN = rf"(?P<value>{_PLACE}|{_SMALL_PLACE}){_PLACE_STOP}"
+_WORKPLACE = (
+    r"(?!(?:home|night|nights|the moment|a (?:living|while|time|bit|few|lot|long|different|new)|all|work|free|me|my|myself|you|him|her|them|us|it|this|that|these|those|least"
+    r"|various|some|many|an? hour|weekends?|once|best|different|the (?:same|best|time|weekend|first)|what\w*|\d)\b)(?:(?:the|an?) )?[\w&.'\u2024-]+(?: (?!(?:as|in|on|near|from|since|now|right)\b)[\w&.'\u2024-]+){0,4}?"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,67 +56,175 @@ class Rule:
     single: bool = True
 
 
+_NO_NAME = (
+    r"(?!(?:[A-Z]\w*(?:an|ese|ish|ic)|French|Dutch|Greek|Swiss|Czech|Thai|Welsh|Arab|Hindu|Muslim|Sikh|Jewish|Iraqi|Israeli|Pakistani|Saudi|Sorry|Done"
+    r"|Ready|Back|Here|Fine|Good|Sure|New|Not|Ok|Okay|Also|So|Very|Really|Just|Still|Currently|Always|Trying|Looking|In|On|At|From|The|A|An)\b)"
+)
+_GREETED = r"^(?:(?i:hi|hey|hiya|hello|good morning|good evening)(?: (?:there|all|everyone|team))?[,.!]*\s+)"
 ABOUT_ME = (
-    Rule("name", re.compile(rf"{_START}(?:[Mm]y name(?:'s| is)|I go by|call me) (?P<value>{_NAME}){_STOP}")),
+    Rule("name", re.compile(rf"{START}[Mm]y name(?:'s| is) (?P<value>{_NAME}){_STOP}")),
     Rule(
-        "home", re.compile(rf"{_START}I{_SOON} (?:live in|moved (?:back )?to|relocated to) (?P<value>{_PLACE}){_STOP}")
-    ),
-    Rule("home", re.compile(rf"{_I}{_SOON} (?:based|living) in (?P<value>{_PLACE}){_STOP}")),
-    Rule("origin", re.compile(rf"{_I}(?: originally)? from (?P<value>{_PLACE}){_STOP}")),
-    Rule("employer", re.compile(rf"{_START}I{_SOON} work (?:at|for) (?P<value>{_NAME}){_STOP}")),
-    Rule("role", re.compile(rf"{_START}I{_SOON} work as an? (?P<value>[\w -]{{3,40}}?){_STOP}")),
-    Rule("role", re.compile(rf"{_I}{_SOON} an? (?P<value>{_JOBS})\b(?! (?:of|fan|at heart))", re.IGNORECASE)),
-    Rule("age", re.compile(rf"{_I} (?P<value>\d{{1,3}})(?: years old)?(?=$|[.,!;])")),
-    Rule(
-        "diet",
+        "name",
         re.compile(
-            rf"{_I}{_SOON} (?:an? )?(?P<value>vegan|vegetarian|pescatarian|gluten[- ]free|lactose intolerant)\b"
+            rf"{START}[Mm]y name(?:'s| is) (?P<value>(?!(?:not|on|in|the|an?|my|hard|too|very|also|misspelled|wrong)\b)[a-z][a-z'-]+)(?=$|[.,;!]| (?:and|but)\b)"
         ),
     ),
     Rule(
+        "name",
+        re.compile(
+            rf"{START}(?:I go by|I'm (?:called|named)|(?i:(?:(?:you|u) can |please |just |pls |everyone |everybody |people |(?:my )?friends |they )*calls?(?: all)? me))"
+            rf" (?P<value>(?:(?:Mr|Mrs|Ms|Dr|Prof)\u2024? )?{_NAME}"
+            r"|(?!(?:tomorrow|today|back|when|if|later|on|at|an?|the|crazy|tonight|now|old|maybe|whatever|by|in|for|asap|out)\b)[a-z]+(?=$| from now| instead))"
+            rf"(?=$|[.,;!)]| (?:and|but|from|instead|because)\b)",
+        ),
+    ),
+    Rule("name", re.compile(rf"{_GREETED}(?P<value>[A-Z]?[a-z]{{2,15}}) here(?=$|[.,!])")),
+    Rule("name", re.compile(rf"{_GREETED}I'm (?P<value>[A-Z][\w'-]+(?: [A-Z][\w'-]+)?)(?=$|[.,!]| (?:and|from)\b)")),
+    Rule(
+        "name",
+        re.compile(rf"^I'm {_NO_NAME}(?P<value>[A-Z][a-z'-]{{2,}}(?: [A-Z][a-z'-]+)?)(?=$|[.,!]| (?:and|from)\b)"),
+    ),
+    Rule(
+        "home",
+        re.compile(
+            rf"{START}(?:I|[Ww]e)(?:'ve)?{SOON}{SOON} (?:live in|reside in|(?:moved|relocated)(?: over| back| here)?(?: from {_NAME})? to) {_TOWN}"
+        ),
+    ),
+    Rule("home", re.compile(rf"{WE_ARE}{SOON} (?:based|living) in {_TOWN}")),
+    Rule("origin", re.compile(rf"{_I}(?: originally)? from (?P<value>{_PLACE})(?: originally)?{_STOP}")),
+    Rule("origin", re.compile(rf"{START}(?:I'm|I was) born (?:and (?:raised|bred) )?in {_TOWN}")),
+    Rule("origin", re.compile(rf"{START}[Mm]y home ?town is {_TOWN}")),
+    Rule("address", re.compile(rf"{START}[Mm]y (?:home )?address is (?P<value>[\w .,'-]{{6,80}}?)(?=$|[.!;])")),
+    Rule("born in", re.compile(rf"{START}I was born in (?P<value>(?:19|20)\d\d){_STOP}")),
+    Rule("employer", re.compile(rf"{START}I{SOON} work (?:at|for) (?P<value>{_WORKPLACE}){_PLACE_STOP}")),
+    Rule("employer", re.compile(rf"{_I}{SOON} working (?:at|for) (?P<value>{_WORKPLACE}){_PLACE_STOP}")),
+    Rule(
+        "employer",
+        re.compile(
+            rf"{START}I(?:'ve)?{SOON} (?:started|got)(?: working| (?:a|my) new (?:job|role|position)| a job) (?:at|with) (?P<value>{_NAME}){_PLACE_STOP}"
+        ),
+    ),
+    Rule("role", re.compile(rf"{START}I{SOON} work as an? (?P<value>[\w -]{{3,40}}?){_PLACE_STOP}")),
+    Rule("role", re.compile(rf"{_I}{SOON} an? (?P<value>{_JOBS})\b(?! (?:of|fan|at heart))", re.IGNORECASE)),
+    Rule(
+        "role",
+        re.compile(
+            rf"{START}[Mm]y (?:job|profession|occupation) is (?P<value>(?!(?:not|very|so|too|hard|boring|great|fun|to|really)\b)[\w -]{{3,40}}?){_STOP}"
+        ),
+    ),
+    Rule("age", re.compile(rf"{_I} (?P<value>\d{{1,3}})(?: years old| y/?o)?(?=$|[.,!;]| and\b)")),
+    Rule(
+        "age",
+        re.compile(
+            rf"{START}I(?: just)? turned (?P<value>\d{{1,3}})(?=$|[.,!;]| (?:and|yesterday|today|last|this|in|on)\b)"
+        ),
+    ),
+    Rule(
+        "diet",
+        re.compile(
+            rf"{_I}{SOON} (?:an? )?(?P<value>vegan|vegetarian|pescatarian|gluten[- ]free|lactose intolerant|celiac|coeliac|halal|kosher|keto)\b"
+        ),
+    ),
+    Rule("diet", re.compile(rf"{START}[Mm]y diet is (?P<value>[\w -]{{3,30}}?){_STOP}")),
+    Rule(
         "allergy",
-        re.compile(rf"{_I}{_SOON} allergic to (?P<value>[\w ,'-]{{3,60}}?)(?=$|[.;!]|,? (?:but|so|because|since)\b)"),
+        re.compile(
+            rf"{_I}{SOON} allergic to (?P<value>[\w ,'-]{{3,60}}?)(?: here)?(?=$|[.;!]|,? (?:but|so|because|since)\b)"
+        ),
         single=False,
     ),
-    Rule("birthday", re.compile(rf"{_START}[Mm]y birthday is (?:on )?(?P<value>[\w ,]{{3,30}}?){_STOP}")),
+    Rule(
+        "allergy",
+        re.compile(rf"{START}[Mm]y allerg(?:y is|ies are|ies is) (?P<value>[\w ,'-]{{3,60}}?)(?=$|[.;!])"),
+        single=False,
+    ),
+    Rule(
+        "birthday",
+        re.compile(
+            rf"{START}[Mm]y birthday(?:'s| is) (?:on )?(?P<value>(?!(?:coming|next|soon|this|in)\b)[\w ,]{{3,30}}?){_STOP}"
+        ),
+    ),
+    Rule(
+        "health",
+        re.compile(
+            rf"{START}I{SOON} have (?P<value>(?:[\w-]+ ){{0,2}}(?:disease|syndrome|disorder|intolerance|allergy|allergies)|type [12] diabetes|diabetes|asthma|adhd"
+            r"|migraines|arthritis|epilepsy|psoriasis|eczema|high blood pressure|autism)\b",
+            re.IGNORECASE,
+        ),
+        single=False,
+    ),
+    Rule(
+        "marital status",
+        re.compile(rf"{_I}{SOON} (?P<value>single|married|divorced|engaged|widowed)(?=$|[.,;!]| (?:to|and|now)\b)"),
+    ),
+    Rule(
+        "is",
+        re.compile(
+            rf"{_I}{SOON} (?P<value>left-handed|retired|pregnant|deaf|colou?r-?blind|self-employed|unemployed|diabetic|dyslexic|autistic)(?=$|[.,;!]| (?:and|now)\b)"
+        ),
+        single=False,
+    ),
+    Rule("time zone", re.compile(rf"{START}[Mm]y time ?zone is (?P<value>[\w+:/-]+(?: [\w+:/-]+)?){_STOP}")),
+    Rule(
+        "system",
+        re.compile(
+            rf"{START}(?:I'm on|I{SOON} use|I{SOON} run) (?P<value>(?:an? )?(?:(?:Mac|MacBook|iPhone|iPad|Android|Windows|Ubuntu|Debian|Fedora|Linux|macOS|Chromebook|PC)\b(?: [\w.]+){{0,2}}?))(?=$|[.,;!]| (?:and|but|with|for|at|in)\b)",
+            re.IGNORECASE,
+        ),
+        single=False,
+    ),
+)
+MEASURE = re.compile(
+    rf"{START}(?:[Mm]y (?:(?:max(?:imum)?|total|monthly|weekly|travel|current) )?(?P<what>budget|height|weight|salary|income|shoe size|rent) is (?:about |around |max |up to )?|I (?P<weigh>weigh) )(?P<value>(?=\W?\d)[^;!]{{1,30}}?)(?=$|[.;!](?:\s|$)|,\s| (?:and|but|per|a|for|so)\b)"
 )
 HAS = re.compile(
-    rf"{_START}I(?:{_SOON} have|(?:'ve| have){_SOON} got) (?P<value>(?:an?|two|three|four|five|\d+) (?:[\w-]+ ){{0,2}}"
+    rf"{START}(?:I|[Ww]e)(?:{SOON} have|(?:'ve| have){SOON} got) (?P<value>(?:an?|two|three|four|five|\d+) (?:[\w-]+ ){{0,2}}"
     r"(?:dogs?|cats?|pupp(?:y|ies|ers?|s)|pups?|kittens?|kids?|child(?:ren)?|sons?|daughters?|brothers?|sisters?|siblings?|turtles?|snakes?|horses?|fish"
     r"|parrots?|guitars?|pianos?|bikes?|cars?|motorcycles?|degrees?|jobs?|gardens?|collections?|allerg(?:y|ies)|tattoos?|stores?|studios?|compan(?:y|ies)))\b"
 )
-BEEN = re.compile(rf"{_START}I(?:'ve| have) (?:been to|visited|travell?ed to|lived in) (?P<value>{_PLACE})")
+BEEN = re.compile(rf"{START}I(?:'ve| have) (?:been to|visited|travell?ed to|lived in) (?P<value>{_PLACE})")
 KIN_NAMED = re.compile(
-    rf"\b[Mm]y (?P<who>{_KIN})(?:'s name is| is called| is named|,| named| called) (?P<value>[A-Z][\w-]+)\b(?!'s)"
+    rf"\b[Mm]y (?P<who>{_KIN})(?:'s name is| is called| is named|,| named| called)? (?P<value>[A-Z][\w-]+)\b(?!'s)"
 )
 FAVOURITE = re.compile(
-    rf"{_START}[Mm]y (?:all[- ]time )?favou?rite (?P<what>[\w -]{{2,30}}?) (?:is|are|has to be) (?P<value>[\w ',&:-]{{2,60}}?)(?=$|[.!;]|,? (?:he|she|it|they|I|because|and (?:I|it|he|she))\b)"
+    rf"{START}[Mm]y (?:(?:all[- ]time|new|current|absolute|number one) )?favou?rite (?P<what>[\w -]{{2,30}}?) (?:is|are|has to be)(?: now)? (?P<value>[\w ',&:-]{{2,60}}?)(?=$|[.!;]|,? (?:he|she|it|they|I|because|now\b|these days\b|hands down|and (?:I|it|he|she))\b)"
 )
 LIKES = re.compile(
-    rf"{_START}(?:I|[Ww]e)(?:(?:'ve| have) always (?P<since>loved|enjoyed|liked|hated)|{_SOON} (?P<how>love|like|enjoy|adore|hate|dislike|prefer)(?: to)?) (?P<value>[\w '&-]{{3,120}}?)"
-    r"(?=$|[.,!;]|,? (?:but|so|because|since|as|it|which|that|they|especially|'cause|and (?:I|it|we|they|the|that|my))\b)",
+    rf"{START}(?:I|[Ww]e)(?:(?:'ve| have) always (?P<since>loved|enjoyed|liked|hated)|{SOON}{SOON} (?P<how>love|like|enjoy|adore|hate|dislike|prefer)(?: to)?) (?P<value>[\w '&-]{{3,120}}?)"
+    r"(?=$|[.,!;]|,? (?:over|rather than|instead of|than|now|but|so|because|since|as|it|which|that|they|especially|'cause|and (?:I|it|we|they|the|that|my))\b)",
+)
+_AFTER_TASTE = (
+    r"(?=$|[.,!;]|,? (?:but|so|because|since|as|it|which|that|especially|any ?more|and (?:I|it|we|they|the|that|my))\b)"
+)
+DISLIKES = re.compile(
+    rf"{START}(?:I(?: really| just)? (?:(?:do not|don't)(?: really| much)? (?:like|enjoy|love|care for)|can't stand|cannot stand|can't bear)(?: to)?"
+    rf"|I'm not (?:(?:really|much of) )?(?:a (?:big |huge )?fan of|into|fond of)) (?P<value>[\w '&-]{{3,80}}?){_AFTER_TASTE}"
+)
+DOES_NOT = re.compile(
+    rf"{START}I(?: really)? (?:do not|don't|never|can't|cannot|no longer) (?P<how>eat|drink|smoke|drive|speak)(?P<value>(?: [\w'-]+){{0,4}}?)"
+    r"(?=$|[.,!;]| (?:any ?more|but|so|because|and|since)\b)"
 )
 THEIRS = re.compile(
-    rf"{_START}[Mm]y (?P<who>(?:(?:two|three|younger|older|little) )?(?:{_KIN}|kids?|children|family|fam|wife|parents|team)(?: [A-Z][a-z]+)?)"
+    rf"{START}[Mm]y (?P<who>(?:(?:two|three|younger|older|little) )?(?:{_KIN}|kids?|children|family|fam|wife|parents|team)(?: [A-Z][a-z]+)?)"
     r"(?: (?:also|really|just|absolutely))? (?P<how>loves?|likes?|enjoys?|adores?|hates?)(?: to)? (?P<value>[\w '&-]{3,80}?)"
     r"(?=$|[.,!;]|,? (?:but|so|because|since|as|it|which|that|they|especially|and (?:I|it|we|they|the|that|my))\b)",
 )
 HABIT = re.compile(
-    rf"{_START}I (?P<often>usually|often|always|regularly|sometimes|mostly|mainly) (?P<value>(?!(?:have|appreciate|feel|felt|think|thought|remember|know|knew|get|got|find|found"
+    rf"{START}I (?P<often>usually|often|always|regularly|sometimes|mostly|mainly) (?P<value>(?!(?:have|appreciate|feel|felt|think|thought|remember|know|knew|get|got|find|found"
     r"|wonder|believe|love|like|enjoy|said|try|tried|want|wanted)\b)[a-z]+ [\w ':&-]{3,80}?)"
     r"(?=$|[.,!;]|,? (?:but|so|because|since|as|which|and (?:I|it|we|they|the|that|my))\b)",
 )
 FAVOURITE_LAST = re.compile(
-    rf"{_START}(?P<value>[A-Z][\w '&-]{{2,60}}?) (?:is|are) (?:definitely |probably |one of )?my (?:all[- ]time )?(?:favou?rite(?P<what> [\w -]{{2,30}}?)?s?|go-to(?: [\w -]{{2,30}}?)?|passion|hobby|jam)(?=$|[.,!;]| (?:and|but|because|since|too)\b)"
+    rf"{START}(?P<value>[A-Z][\w '&-]{{2,60}}?) (?:is|are) (?:definitely |probably |one of )?my (?:all[- ]time )?(?:favou?rite(?P<what> [\w -]{{2,30}}?)?s?|go-to(?: [\w -]{{2,30}}?)?|passion|hobby|jam)(?=$|[.,!;]| (?:and|but|because|since|too)\b)"
 )
 FOND = re.compile(
-    rf"(?:{_START}I(?:(?:'m| am){_SOON}|(?:'ve| have) always been)(?: (?:so|very|super|big|really|pretty))? "
+    rf"(?:{START}I(?:(?:'m| am){SOON}|(?:'ve| have) always been)(?: (?:so|very|super|big|really|pretty))? "
     r"(?:passionate about|all about|into|interested in|fond of|(?:a )?(?:big |huge |massive )?fan of|obsessed with)) (?P<value>[\w '&-]{3,80}?)"
     r"(?=$|[.,!;]|,? (?:but|so|because|since|as|it|which|that|they|and (?:I|it|we|they|the|that|my))\b)",
 )
 VAGUE = re.compile(
     r"^(?:it|this|that|these|those|them|they|him|her|you|your|yours|its|their|his|how|what|when|where|why|who|which|the|just|all|some|one|ones|any|every\w*|both|each|such|more|most|everything|something|help$|great|good|well|okay|fine|busy|as|for|farther|pretty"
-    r"|anything|hearing|seeing|see|hear|know|knowing|think|say|a lot|being|be|getting|having|have|sharing|to)\b",
+    r"|anything|hearing|seeing|see|hear|know|knowing|think|say|a lot|being|be|getting|having|have|sharing|to|ever|a ton)\b",
     re.IGNORECASE,
 )
 CUT = re.compile(r"\b(?:to|for|with|of|in|on|at|about|from|and|making|a|an|the)$", re.IGNORECASE)
@@ -119,65 +238,37 @@ POINTS_FIRST = re.compile(
 )
 THERE = re.compile(r"\b(?:there|here|that pic\w*|this pic\w*|that photo|this photo)\b", re.IGNORECASE)
 ALL = re.compile(r"\b(?:everything|something|anything)\b", re.IGNORECASE)
-GOAL = re.compile(
-    rf"{_START}(?:[Mm]y (?:main |big |next |new |ultimate |long[- ]term )?(?:goal|aim|target|plan|dream)(?: for [\w ]{{3,20}})? is (?:to )?"
-    rf"|I{_SOON} (?:want|plan|intend|hope|aim) to |I(?:'ve| have) (?:been (?:wanting|hoping|meaning|planning)|decided|always wanted) to "
-    rf"|I(?:'m| am){_SOON} (?:(?:trying|planning|aiming|hoping|looking|determined|saving(?: up)?|training|working hard) to"
-    r"|(?:training|saving(?: up)?|aiming|working) (?:for|on|towards?)) )(?P<what>.{3,160})$",
-)
-NO_GOAL = re.compile(
-    r"^(?:thank|say|know|see|ask|hear|tell|talk|show|share|let|apologi|make sure|be\b(?! an?\b)|do\b|go\b(?! to\b)|try\b|get\b(?! (?:an?|my|into)\b)"
-    r"|have\b|keep\b|give\b|take\b|check\b|stay\b|think|remember|mention|add|point|congrat|help you|feel|stop|find out|look)",
-    re.IGNORECASE,
-)
-AMOUNT = re.compile(
-    r"(?P<pre>[$€£])?(?P<value>\d[\d.,]*\d|\d)(?P<k>k\b)?\s*(?P<unit>%|°[CF]|percent|(?:kilo|kg|kgs|lbs?|pounds|kilograms?|grams?|g|km|kms|miles?|meters?"
-    r"|metres?|k|eur|euros?|usd|dollars?|gbp|chf|hours?|hrs?|minutes?|mins?|days?|weeks?|months?|years?|pages?|books?|steps?|calories|kcal"
-    r"|times|liters?|litres?|points?|words?|items?|people|customers?|users?|tickets?|sales|reps?)\b)?",
-    re.IGNORECASE,
-)
-_TIME = r"(?:(?:just )?(?:yesterday|today|tonight|this morning|tomorrow|(?:last|next|this|this past) [A-Za-z]+|the other day|(?:in|during) [A-Z][a-z]+|(?:a few|several) [a-z]+ ago|earlier today|(?:two|three|a few|\d+) [a-z]+ ago)),?"
+_TIME = r"(?:(?:just )?(?:yesterday|today|tonight|this morning|tomorrow|(?:last|next|this|this past) [A-Za-z]+|the other day|(?:in|during) [A-Z][a-z]+|on [A-Z][a-z]+day|(?:a few|several) [a-z]+ ago|earlier today|(?:two|three|a few|\d+) [a-z]+ ago)),?"
 _WE = r"(?:I|[Ww]e|[Mm]y [\w' ]{2,30} and I)"
 EVENT = re.compile(
-    rf"{_START}(?:(?i:{_TIME}) )?{_WE}(?: (?:also|really|just|actually|finally|even|first|recently))?"
+    rf"{START}(?:(?i:{_TIME}) )?{_WE}(?: (?:also|really|just|actually|finally|even|first|recently))?"
     r" (?P<verb>went|bought|got|took|made|had(?! to\b)|met|ran|won|lost|began|broke|sold|saw|flew|drove|built|held|gave|found|spent|wrote|did"
-    r"|caught|came|did|ate|rode|swam|taught|told|left|(?!(?:want|need|lov|lik|hop|us|seem|decid|plan|enjoy|hat|mention|notic|realiz"
+    r"|caught|came|did|ate|drank|slept|rode|swam|taught|told|left|(?!(?:want|need|lov|lik|hop|us|seem|decid|plan|enjoy|hat|mention|notic|realiz"
     r"|miss|wonder|bas|reali[sz]|believ|learn|wish|prefer)(?:n?ed|d)\b)[a-z]{2,12}ed) (?P<what>.+)$",
 )
 LATELY = re.compile(
-    rf"{_START}(?:I|[Ww]e)(?:'ve| have)? (?:also )?(?:just|recently|finally) (?P<verb>went|bought|got(?! to\b)|took|made|had(?! to\b)|met|ran|won|lost|began|sold|built"
+    rf"{START}(?:I|[Ww]e)(?:'ve| have)? (?:also )?(?:just|recently|finally) (?P<verb>went|bought|got(?! to\b)|took|made|had(?! to\b)|met|ran|won|lost|began|sold|built"
     r"|found|wrote|came back|read|did|spent|set up|sent|gave|held|saw|flew|drove|(?!(?:want|need|lov|lik|hop|us|seem|decid|plan|enjoy"
     r"|hat|mention|notic|realiz|realis|miss|wonder|bas|believ|learn|wish|prefer|look)(?:n?ed|d)\b)[a-z]{2,12}ed) (?P<what>.+)$",
 )
 AHEAD = re.compile(
-    rf"{_START}(?:(?i:{_TIME}) )?(?:I(?:'m| am)|[Ww]e(?:'re| are)){_SOON}"
+    rf"{START}(?:(?i:{_TIME}) )?(?:I(?:'m| am)|[Ww]e(?:'re| are)){SOON}"
     r" (?P<verb>going|hosting|having|putting on|putting together|off to|taking|flying|moving|starting|attending|visiting|meeting"
     r"|organi[sz]ing|leaving|running|throwing|joining|performing) (?P<what>.+)$",
 )
 ONGOING = re.compile(
-    rf"{_START}I(?:'ve| have) (?:also |just |really )?been (?:(?P<verb>\w+ing)(?P<long>(?: [\w'&-]+){{1,8}}?) (?:for (?:over |about |almost )?(?:\w+ )(?:years|months)|since (?:19|20)\d\d)\b"
+    rf"{START}I(?:'ve| have) (?:also |just |really )?been (?:(?P<verb>\w+ing)(?P<long>(?: [\w'&-]+){{1,8}}?) (?:for (?:over |about |almost )?(?:\w+ )(?:years|months)|since (?:19|20)\d\d)\b"
     r"|(?P<now>taking|learning|reading|writing|working on|studying|practicing|practising|training|volunteering|playing|painting|running|teaching"
     r"|collecting|making|attending|going to) (?P<value>[\w '&-]{3,60}?)"
     r"(?=$|[.,!;]|,? (?:but|so|because|since|as|it|which|that|to|lately|recently|and (?:I|it|we|they|the|that|my))\b))"
 )
 DOES = re.compile(
-    rf"{_START}I(?:{_SOON} (?P<now>play|speak|own|study|teach|collect|volunteer at|volunteer for)|(?:'m| am){_SOON} (?P<ing>learning|studying|taking|reading|writing|volunteering at|training for|organi[sz]ing|hosting))"
+    rf"{START}I(?:{SOON} (?P<now>play|speak|own|drive|study|teach|collect|volunteer at|volunteer for)|(?:'m| am){SOON} (?P<ing>learning|studying|taking|reading|writing|volunteering at|training for|organi[sz]ing|hosting))"
     r" (?P<value>[\w '&-]{3,60}?)(?=$|[.,!;]|,? (?:but|so|because|since|as|it|which|that|now|these days|lately|and (?:I|it|we|they|the|that|my))\b)",
 )
-UNITS: Mapping[str, tuple[str, ...]] = {
-    "EUR": ("€", "eur", "euro", "euros"),
-    "USD": ("$", "usd", "dollar", "dollars"),
-    "GBP": ("£", "gbp"),
-    "%": ("%", "percent"),
-    "kg": ("kg", "kgs", "kilo", "kilogram", "kilograms"),
-    "lb": ("lb", "lbs"),
-    "km": ("km", "kms", "k"),
-    "hours": ("hour", "hours", "hr", "hrs"),
-    "minutes": ("minute", "minutes", "min", "mins"),
-}
-_CATEGORIES: Mapping[FactCategory, str] = {
+_CATEGORIES: Mapping[str, str] = {
     "money": r"sav(?:e|ing)|spend|budget|debt|loan|mortgage|invest\w*|salary|income|pay off|[$€£]|eur|usd|dollars?|pounds? a month",
-    "health": r"weight|kg|lbs|run(?:ning)?|marathon|gym|sleep|diet|exercise|fit|yoga|steps|smok\w+|health\w*|allerg\w+|vegan|vegetarian|calories|meditat\w+",
+    "health": r"weight|kg|lbs|run(?:ning)?|ran [\d.,]+ ?(?:km?|miles?)|marathon|gym|workouts?|sleep|slept|diet|exercise|fit|yoga|steps|smok\w+|health\w*|allerg\w+|vegan|vegetarian|calories|meditat\w+",
     "learning": r"learn\w*|stud(?:y|ying)|course|degree|exam|language|read\w*|books?|school|college|university|class|certif\w+",
     "work": r"job|work\w*|career|business|company|client|project|promot\w+|startup|sales|store|office|boss|manager|hire|employer|role",
     "home": r"house|home|apartment|garden|kitchen|move|rent|renovat\w+|furniture",

@@ -1,19 +1,36 @@
-"""Selection of the statements in a turn: no questions, hypotheticals, quotations, negations or sarcasm."""
+"""Selection of the statements in a turn: no questions, hypotheticals, quotations, negations or sarcasm.
+
+A statement is a sentence, or a clause of one with a subject of its own. Rules read it in a plain form: without marks of
+lists, emoji and fillers, with contractions and capitals as in print.
+"""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 
-LONGEST = 300
-"""Longest sentence that is read; in a longer one a rule would miss the context."""
+from writer.facts.own_words import LONGEST, own_words
 
-_CODE = re.compile(r"```.*?(?:```|\Z)|`[^`\n]*`", re.DOTALL)
-_QUOTED = re.compile(r"^\s*>.*$|[\"“][^\"”\n]*[\"”]|(?<!\w)'[^'\n]{3,}'(?!\w)", re.MULTILINE)
+DOT = "\u2024"
+"""Stands in place of the dot of an abbreviation, which ends no sentence."""
+_ABBREVIATED = re.compile(r"\b(St|Mt|Ft|Dr|Mr|Mrs|Ms|Prof|Jr|Sr|Ave|Blvd|vs|approx)\.(?=\s)|\b([A-Z])\.(?=[A-Z])")
 _END = re.compile(r"(?<=[.!?…])[\"')\]]*\s+|\n+|\s+[-\u2013\u2014]+\s+|(?<=\w)[-\u2013\u2014]{2}(?=\w)")
-_NOT_SAID = re.compile(
-    r"\b(?:if|unless|would|'d|could|might|may|maybe|perhaps|possibly|probably|wish|imagine|suppose|pretend|hypothetical\w*"
-    r"|what if|let'?s say|as if|as though|for example|e\.g|in case|whether|should|wonder(?:ing)?|guess|dream(?:ed|t) (?:that|i))\b"
-    r"|(?<=\w)'d\b",
+_SUBJECT = r"(?:I(?:'m|'ve|'d|'ll)?|[Mm]y|[Ww]e(?:'re|'ve)?)"
+_CLAUSE = re.compile(
+    rf"[,;]\s*(?:(?:and|but|so|also|plus)\s+)?(?={_SUBJECT}\b)|\s+(?:and|but)\s+(?=(?:also\s+)?{_SUBJECT}\b)"
+    r"|\s*[,;]\s*(?:and\s+)?(?=(?:from|based in|living in|allergic to) )"
+    r"|(?:[,;]\s*(?:(?:and|but)\s+)?|\s+(?:and|but)\s+)(?=(?:live in|work (?:at|for|as)|hate|prefer|speak) )"
+    r"|[,;]\s*(?:so\s+|and\s+)?(?=(?:what|where|how|which|when|can|could|any|do you|please|pls)\b)"
+    r"|\s+(?:and|but)\s+(?=(?:could|would|can|need|want|was) )"
+)
+_FIRST_PERSON = re.compile(rf"^\W*(?:\w+,? ){{0,2}}?{_SUBJECT}\b|^(?:love|hate|live|based|working)\b", re.IGNORECASE)
+_SMALL_I = re.compile(r"\bi(?=[ ']|m )")
+_HYPOTHETICAL = re.compile(
+    r"\b(?:if|unless|wish|imagine|suppose|pretend|hypothetical\w*|what if|let'?s say|as if|as though|for example|e\.g|in case"
+    r"|whether|wonder(?:ing)?|guess|dream(?:ed|t) (?:that|i))\b",
     re.IGNORECASE,
+)
+_MODAL = re.compile(
+    r"\b(?:would|'d|could|might|may|maybe|perhaps|possibly|probably|should)\b|(?<=\w)'d\b", re.IGNORECASE
 )
 _DENIED = re.compile(
     r"\b(?:not|never|no longer|nobody|nothing|neither|nor|hardly|barely|used to|without|cannot|stopped|quit|almost|nearly)\b"
@@ -30,20 +47,121 @@ _REPORTED = re.compile(
     re.IGNORECASE,
 )
 _CORRECTION = re.compile(r"^(?:no|nope|actually|sorry|correction|wait)\b[,.!:;]*\s+", re.IGNORECASE)
+_ASKS = re.compile(
+    r"^(?:what|where|how|which|when|who|why|can(?!'t)|could|any|do|(?:please|pls)(?! call me))\b", re.IGNORECASE
+)
+
+_VERBS = r"live in|moved to|(?:love|hate)(?! (?:and|is|in|are|was|has|can|of|or|you|me|him|her)\b)|can't stand|turned(?= \d)|work as"
+_PARTICIPLES = (
+    r"allergic to|based in|living in|not (?:a fan of|into)|(?:a )?(?:big |huge )?fan of|trying to|hoping to|planning to|aiming (?:to|for)"
+    r"|born and"
+)
+"""Beginnings of sentences without "I" or "I'm"."""
+_FILLERS = (
+    r"btw|by the way|fyi|haha+|tho|pls|please|thx|thanks|atm|rn|right now|now|these days|at the moment|currently|too|as well"
+    r"|hands down|for sure"
+)
+"""Ends of sentences that say nothing."""
+_PLAIN: tuple[tuple[re.Pattern[str], str | Callable[[re.Match[str]], str]], ...] = tuple(
+    (re.compile(pattern, flags), by)
+    for pattern, by, flags in (
+        (r"^\s*(?:[-*\u2022\u2013+]|\d{1,2}[.)])\s+", "", 0),
+        (r"\*{1,3}|__|(?<!\w)_|_(?!\w)", "", 0),
+        ("[\u2600-\u27bf\U0001f000-\U0001faff]\ufe0f?[\u200d\ufe0f\U0001f000-\U0001faff]*", ",", 0),
+        (r"(?<!\w)(?:[:;=]-?[)(DPp|/3]|<3|\^\^|xD)(?!\w)", ",", 0),
+        (
+            r"^\s*(?:fyi|note|nb|ps|p\.s\.|btw|by the way|update|edit|correction|reminder|fact|also)\s*[:,]?\s+",
+            "",
+            re.IGNORECASE,
+        ),
+        (
+            r"^(?:my )?(budget|goal|target|aim|diet|time ?zone|allerg\w+|fav\w*(?: \w+){1,2})\s*:\s*(?=\S)",
+            lambda match: f"my {match[1].lower()} is ",
+            re.IGNORECASE,
+        ),
+        (r"[\s,]+$", "", 0),
+        (rf"(?:[\s,]+(?:{_FILLERS}))+[\s.!,]*$", "", re.IGNORECASE),
+        (r"\bi\b(?=[ ']|$)", "I", 0),
+        (r"^[Ii]m\b|(?<= )im\b|\bI am\b", "I'm", 0),
+        (r"\bive\b|\bI have(?= (?:just |recently |always )*(?:been|moved|got|relocated)\b)", "I've", 0),
+        (r"\b(do|does|did|is|are|was|have|has|ca|wo)nt\b", r"\1n't", re.IGNORECASE),
+        (r"\bwanna\b", "want to", re.IGNORECASE),
+        (r"\bb-?day\b", "birthday", re.IGNORECASE),
+        (r"^(my )fave?(?= )", r"\1favourite", re.IGNORECASE),
+        (rf"^((?:just |recently )?(?:{_VERBS})) ", lambda match: f"I {match[1].lower()} ", re.IGNORECASE),
+        (rf"^({_PARTICIPLES}) ", lambda match: f"I'm {match[1].lower()} ", re.IGNORECASE),
+    )
+)
+"""Replacements that make a clause plain, in their order."""
 
 
-def statements(text: str) -> Iterator[str]:
-    """Yields the sentences of a text that are statements in the writer's own words, verbatim."""
-    own = _QUOTED.sub(" … ", _CODE.sub(" … ", text))
+_WISH = re.compile(r"\bI'd (?:like|love) to (?=weigh\b|lose \d)", re.IGNORECASE)
+
+
+@dataclass(frozen=True, slots=True)
+class Statement:
+    """A statement of a turn.
+
+    Attributes:
+        text: as it was written.
+        plain: in the form that rules read.
+        denied: whether it says that something is not so, or no longer.
+    """
+
+    text: str
+    plain: str
+    denied: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Sentence:
+    """A sentence in the writer's own words.
+
+    Attributes:
+        text: as it was written.
+        whole: the sentence, if all of it is a statement.
+        clauses: its clauses that are statements, if it has several clauses.
+    """
+
+    text: str
+    whole: Statement | None
+    clauses: list[Statement]
+
+
+def statements(text: str) -> Iterator[Sentence]:
+    """Yields the sentences of a text that are in the writer's own words and no hypothesis, report or irony."""
+    own = _ABBREVIATED.sub(lambda match: match[0][:-1] + DOT, own_words(text))
     for part in _END.split(own):
         sentence = part.strip()
-        if sentence and is_stated(sentence):
-            yield sentence
+        if not sentence or len(sentence) > LONGEST or "…" in sentence:
+            continue
+        if _HYPOTHETICAL.search(sentence) or _IRONY.search(sentence) or _REPORTED.search(sentence):
+            continue
+        clauses = [_statement(clause) for clause in _clauses(sentence) if _is_stated(clause)]
+        whole = _statement(sentence) if _is_stated(sentence) else None
+        yield Sentence(sentence.replace(DOT, "."), whole, clauses)
 
 
-def is_stated(sentence: str) -> bool:
-    """Returns whether a sentence is a direct statement."""
-    if len(sentence) > LONGEST or "?" in sentence or "…" in sentence:
-        return False
-    plain = _CORRECTION.sub("", sentence)  # the "no" of "no, I moved to Leeds" negates an earlier sentence
-    return not any(rule.search(plain) for rule in (_NOT_SAID, _DENIED, _IRONY, _REPORTED))
+def is_denied(text: str) -> bool:
+    """Returns whether a text has a negation."""
+    return bool(_DENIED.search(text))
+
+
+def _is_stated(text: str) -> bool:
+    return not _MODAL.search(_WISH.sub("", text)) and "?" not in text and not _ASKS.search(text)
+
+
+def _clauses(sentence: str) -> list[str]:
+    """Returns the clauses of a sentence that has several."""
+    first, *others = [clause for clause in _CLAUSE.split(_SMALL_I.sub("I", sentence)) if clause.strip()]
+    if not _FIRST_PERSON.search(first):
+        others = [clause for clause in others if _FIRST_PERSON.search(clause)]  # of a clause without a subject
+    return [first, *(f"I'm {clause}" if clause.startswith("from ") else clause for clause in others)] if others else []
+
+
+def _statement(text: str) -> Statement:
+    plain = text
+    for pattern, by in _PLAIN:
+        plain = pattern.sub(by, plain)
+    # the "no" of "no, I moved to Leeds" negates an earlier sentence
+    return Statement(text.replace(DOT, "."), plain.strip(), is_denied(_CORRECTION.sub("", plain)))

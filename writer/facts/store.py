@@ -4,20 +4,20 @@ Values are never overwritten: each value of a slot holds from its own time until
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
+from functools import cache
 from uuid import UUID
 
 import uuid_utils.compat as uuids
-from sqlalchemy import ColumnElement, func, insert, or_, select, update
+from sqlalchemy import Update, bindparam, func, insert, or_, select, update
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from retrieval.database.rows import Rows
 from retrieval.tables.facts import facts
 from retrieval.tables.kinds import FactOrigin, Speaker
 from writer.audit import Change, note
 from writer.facts.extract import FactDraft
-from writer.memories import remember_fact
+from writer.memories import remember_facts
 from writer.privacy.words import Words
 
 
@@ -42,76 +42,187 @@ class Provenance:
     case_id: UUID | None = None
 
 
-async def store_fact(connection: AsyncConnection, words: Words, draft: FactDraft, source: Provenance) -> UUID:
-    """Stores a fact, or counts it on an equal fact that held at that time; returns the id.
+async def apply_facts(
+    connection: AsyncConnection, words: Words, agent_key: str, stated: Sequence[tuple[FactDraft, Provenance]]
+) -> None:
+    """Stores facts of one profile in their order, or ends those that its user takes back; in few statements.
 
     The caller must hold the profile's lock, so that of two contradicting facts the second sees the first.
     """
-    mine = facts.c.user_sub == words.user_sub, facts.c.agent_key == source.agent_key
-    days = "" if draft.about is None else f"{draft.about.first}/{draft.about.last}"
-    parts = draft.kind, draft.subject, draft.attribute
-    said = words.hash_of_fact(*parts, draft.value or draft.text, draft.unit, days)
-    slot = words.hash_of_fact(*parts) if draft.single else None
-    known: UUID | None = await connection.scalar(held_then(mine, said, source.valid_from))
-    if known is not None:
-        earlier = update(facts).where(facts.c.user_sub == words.user_sub, facts.c.id == known)
-        await connection.execute(
-            earlier.values(
-                told=facts.c.told + 1,
-                last_told_at=func.greatest(facts.c.last_told_at, source.valid_from),
-                valid_from=func.least(facts.c.valid_from, source.valid_from),
-            )
-        )
-        return known
-    fact_id = uuids.uuid7()
-    row = {
-        "user_sub": words.user_sub,
-        "id": fact_id,
-        "agent_key": source.agent_key,
-        "kind": draft.kind,
-        "category": draft.category,
-        "key_id": words.key_id,
-        "slot": slot,
-        "said": said,
-        "about_from": None if draft.about is None else draft.about.first,
-        "about_to": None if draft.about is None else draft.about.last,
-        "origin": source.origin,
-        "said_by": source.said_by,
-        "session_id": source.session_id,
-        "turn_number": source.turn_number,
-        "case_id": source.case_id,
-        "last_told_at": source.valid_from,
-        "valid_from": source.valid_from,
-        "valid_to": source.valid_to,
-    }
-    texts = {name: getattr(draft, name) for name in ("text", "subject", "attribute", "value", "unit")}
-    later = None if slot is None else (await connection.execute(next_of(mine, slot, source.valid_from))).first()
-    if later is not None and (source.valid_to is None or source.valid_to > later.valid_from):
-        row |= {"valid_to": later.valid_from, "superseded_by": later.id}
-    await connection.execute(insert(facts).values({**row, "words": words.seal_fact(fact_id, texts)}))
-    await remember_fact(connection, words.user_sub, source.agent_key, fact_id, draft.text)
+    waiting: list[tuple[FactDraft, Provenance]] = []
+    for draft, source in stated:
+        if draft.ends:
+            await store_facts(connection, words, agent_key, waiting)
+            waiting = []
+            await _end(connection, words, draft, source)
+        else:
+            waiting.append((draft, source))
+    await store_facts(connection, words, agent_key, waiting)
+
+
+async def store_facts(
+    connection: AsyncConnection, words: Words, agent_key: str, stated: Sequence[tuple[FactDraft, Provenance]]
+) -> list[UUID]:
+    """Stores facts of one profile in their order, or counts each on an equal fact that held at that time.
+
+    Returns the ids of the facts. The caller must hold the profile's lock.
+    """
+    if not stated:
+        return []
+    keys = [(_said(words, draft), _slot(words, draft)) for draft, _ in stated]
+    names = ("id", "said", "slot", "valid_from", "valid_to", "superseded_by", "told", "last_told_at")
+    known = select(*(facts.c[name] for name in names)).where(
+        facts.c.user_sub == words.user_sub,
+        facts.c.agent_key == agent_key,
+        or_(
+            facts.c.said.in_({said for said, _ in keys}),
+            facts.c.slot.in_({slot for _, slot in keys if slot is not None}),
+        ),
+    )
+    timeline = [_Held(*row) for row in await connection.execute(known)]
+    stored = {held.id: replace(held) for held in timeline}
+    ids: list[UUID] = []
+    fresh: list[tuple[UUID, FactDraft, Provenance]] = []
+    for (draft, source), (said, slot) in zip(stated, keys, strict=True):
+        new = _Held(uuids.uuid7(), said, slot, source.valid_from, source.valid_to, None, 1, source.valid_from)
+        ids.append(_take(timeline, replace(new)))
+        if ids[-1] == new.id:
+            fresh.append((new.id, draft, source))
+            stored[new.id] = new
+    await _insert(connection, words, fresh)
+    changed = [{"owner": words.user_sub, **held.columns()} for held in timeline if stored[held.id] != held]
+    if changed:
+        await connection.execute(_changed(), changed)
+    return ids
+
+
+@dataclass(slots=True)
+class _Held:
+    """A fact among those of its words or its slot: the time for which it holds, and how often it was told."""
+
+    id: UUID
+    said: bytes
+    slot: bytes | None
+    valid_from: datetime
+    valid_to: datetime | None
+    superseded_by: UUID | None
+    told: int
+    last_told_at: datetime
+
+    def holds(self, at: datetime) -> bool:
+        """Returns whether the fact had not ended at that time."""
+        return self.valid_to is None or self.valid_to > at
+
+    def columns(self) -> dict[str, object]:
+        """Returns the parameters of ``_changed``."""
+        names = ("valid_from", "valid_to", "superseded_by", "told", "last_told_at")
+        return {"fact_id": self.id, **{f"new_{name}": getattr(self, name) for name in names}}
+
+
+def _take(timeline: list[_Held], fact: _Held) -> UUID:
+    """Counts a fact on an equal one in the timeline, or adds it there, where it closes others; returns the id.
+
+    Without a slot, an equal fact counts also if it holds at a later time alone.
+    """
+    at, slot = fact.valid_from, fact.slot
+    first = sorted(timeline, key=lambda held: (held.valid_from, held.id))
+    for held in first:
+        if held.said == fact.said and held.holds(at) and (held.slot is None or held.valid_from <= at):
+            held.told += 1
+            held.last_told_at = max(held.last_told_at, at)
+            held.valid_from = min(held.valid_from, at)
+            return held.id
     if slot is not None:
-        at = source.valid_from
-        held = facts.c.valid_from <= at, func.coalesce(facts.c.valid_to > at, True)
-        older = update(facts).where(*mine, facts.c.slot == slot, facts.c.id != fact_id, *held)
-        await connection.execute(older.values(valid_to=at, superseded_by=fact_id))
-    owner = words.user_sub, source.agent_key
-    await note(connection, Change.of(owner, source.actor, "insert_fact", fact_id, kind=draft.kind))
-    return fact_id
+        later = next((held for held in first if held.slot == slot and held.valid_from > at), None)
+        if later is not None and (fact.valid_to is None or fact.valid_to > later.valid_from):
+            fact.valid_to, fact.superseded_by = later.valid_from, later.id
+        for held in timeline:
+            if held.slot == slot and held.valid_from <= at and held.holds(at):
+                held.valid_to, held.superseded_by = at, fact.id
+    timeline.append(fact)
+    return fact.id
 
 
-def held_then(mine: Sequence[ColumnElement[bool]], said: bytes, at: datetime) -> Rows:
-    """Returns the statement for the fact with this hash that held at that time; without a slot, also at a later time."""
+@cache
+def _changed() -> Update:
+    columns = [facts.c[name] for name in ("valid_from", "valid_to", "superseded_by", "told", "last_told_at")]
     return (
-        select(facts.c.id)
-        .where(*mine, facts.c.said == said, func.coalesce(facts.c.valid_to > at, True))
-        .where(or_(facts.c.slot.is_(None), facts.c.valid_from <= at))
-        .order_by(facts.c.valid_from, facts.c.id)
-        .limit(1)
+        update(facts)
+        .where(facts.c.user_sub == bindparam("owner"), facts.c.id == bindparam("fact_id"))
+        .values({column: bindparam(f"new_{column.name}", type_=column.type) for column in columns})
     )
 
 
-def next_of(mine: Sequence[ColumnElement[bool]], slot: bytes, at: datetime) -> Rows:
-    """Returns the statement for the first value of the slot that begins to hold after that time."""
-    later = select(facts.c.id, facts.c.valid_from).where(*mine, facts.c.slot == slot, facts.c.valid_from > at)
-    return later.order_by(facts.c.valid_from, facts.c.id).limit(1)
+async def _insert(
+    connection: AsyncConnection, words: Words, fresh: Sequence[tuple[UUID, FactDraft, Provenance]]
+) -> None:
+    """Inserts facts with their search entries and audit entries."""
+    if not fresh:
+        return
+    rows = []
+    for fact_id, draft, source in fresh:
+        texts = {name: getattr(draft, name) for name in ("text", "subject", "attribute", "value", "unit")}
+        rows.append(
+            {
+                "user_sub": words.user_sub,
+                "id": fact_id,
+                "agent_key": source.agent_key,
+                "kind": draft.kind,
+                "category": draft.category,
+                "key_id": words.key_id,
+                "slot": _slot(words, draft),
+                "said": _said(words, draft),
+                "about_from": None if draft.about is None else draft.about.first,
+                "about_to": None if draft.about is None else draft.about.last,
+                "origin": source.origin,
+                "said_by": source.said_by,
+                "session_id": source.session_id,
+                "turn_number": source.turn_number,
+                "case_id": source.case_id,
+                "last_told_at": source.valid_from,
+                "valid_from": source.valid_from,
+                "valid_to": source.valid_to,
+                "words": words.seal_fact(fact_id, texts),
+            }
+        )
+    await connection.execute(insert(facts), rows)
+    entries = [(source.agent_key, fact_id, draft.text) for fact_id, draft, source in fresh]
+    await remember_facts(connection, words.user_sub, entries)
+    changes = [
+        Change.of((words.user_sub, source.agent_key), source.actor, "insert_fact", fact_id, kind=draft.kind)
+        for fact_id, draft, source in fresh
+    ]
+    await note(connection, *changes)
+
+
+async def _end(connection: AsyncConnection, words: Words, draft: FactDraft, source: Provenance) -> None:
+    """Closes the facts that a user takes back, if they held at that time and were not told again since."""
+    at, slot = source.valid_from, _slot(words, draft)
+    said = words.hash_of_fact(draft.kind, draft.subject, draft.attribute, draft.value or draft.text, draft.unit, "")
+    rows = await connection.execute(
+        select(facts.c.id, facts.c.words).where(
+            facts.c.user_sub == words.user_sub,
+            facts.c.agent_key == source.agent_key,
+            facts.c.said == said if slot is None else facts.c.slot == slot,
+            facts.c.valid_from <= at,
+            func.coalesce(facts.c.valid_to > at, True),
+            facts.c.last_told_at <= at,
+        )
+    )
+    owner = words.user_sub, source.agent_key
+    for row in rows.all():
+        if draft.takes_back(words.open_fact(row.id, row.words)):
+            ended = update(facts).where(facts.c.user_sub == words.user_sub, facts.c.id == row.id)
+            await connection.execute(ended.values(valid_to=at))
+            await note(connection, Change.of(owner, source.actor, "close_fact", row.id))
+
+
+def _said(words: Words, draft: FactDraft) -> bytes:
+    """Returns the keyed hash of the fact's words, by which a repeat is known."""
+    days = "" if draft.about is None else f"{draft.about.first}/{draft.about.last}"
+    return words.hash_of_fact(draft.kind, draft.subject, draft.attribute, draft.value or draft.text, draft.unit, days)
+
+
+def _slot(words: Words, draft: FactDraft) -> bytes | None:
+    """Returns the keyed hash of what one fact holds of at a time; None: any number."""
+    return words.hash_of_fact(draft.kind, draft.subject, draft.slot) if draft.slot else None

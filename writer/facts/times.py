@@ -23,6 +23,7 @@ _MONTH = rf"(?:{'|'.join(MONTHS)}|(?:jan|feb|mar|apr|jun|jul|aug|sept?|oct|nov|d
 _WHEN = re.compile(
     rf"\b(?:(?P<day>today|tonight|this (?:morning|afternoon|evening)|yesterday|last night|tomorrow)"
     rf"|(?P<span>last|this past|this|next) (?P<unit>week(?:end)?|month|year|{'|'.join(DAYS)}|(?:mon|tues?|wed|thurs?|fri|sat|sun)\b)"
+    rf"|on (?P<weekday>{'|'.join(DAYS)})(?! (?:morning|afternoon|evening|night)s)"
     rf"|(?P<count>{_NUMBER}) (?P<ago>day|week(?:end)?|month|year)s? ago"
     rf"|(?:just )?(?P<few>a few|several|some) (?P<few_of>day|week|month|year)s ago|(?P<other>the other day)"
     rf"|(?:in|during) (?P<month3>{_MONTH})(?:,? (?P<year3>(?:19|20)\d\d))?(?! \d)"
@@ -31,6 +32,10 @@ _WHEN = re.compile(
     rf"|(?P<iso>(?:19|20)\d\d-\d\d-\d\d)|in (?P<only>(?:19|20)\d\d))(?!\w)",
     re.IGNORECASE,
 )
+
+
+_AHEAD = re.compile(r"\b(?:I'm|I am|[Ww]e're|[Ww]e are|[Ww]ill|going to)\b|'ll\b")
+"""Words of a sentence about what is to come."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,10 +52,17 @@ def days_of(sentence: str, today: date) -> Days | None:
     if len(times) != 1:
         return None
     parts = {name: text.lower() for name, text in times[0].groupdict().items() if text}
+    if weekday := parts.pop("weekday", ""):
+        parts = {"span": "next" if _AHEAD.search(sentence) else "last", "unit": weekday}
     try:
         return next(read(parts, today) for key, read in _READERS.items() if key in parts)
     except (ValueError, OverflowError):  # the 31st of June
         return None
+
+
+def without_time(words: str) -> str:
+    """Returns the words without those that name a time."""
+    return " ".join(_WHEN.sub(" ", words).split())
 
 
 def _span(parts: Mapping[str, str], today: date) -> Days:

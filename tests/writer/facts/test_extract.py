@@ -84,6 +84,9 @@ def test_questions_hypotheticals_quotations_negations_and_irony_are_no_facts(tex
         ("We visited Rome in December.", date(2025, 12, 1), date(2025, 12, 31)),
         ("I'm flying to Oslo tomorrow.", date(2026, 3, 3), date(2026, 3, 3)),
         ("I met Tom last Friday.", date(2026, 2, 27), date(2026, 2, 27)),
+        ("I met Tom on Friday.", date(2026, 2, 27), date(2026, 2, 27)),
+        ("On Friday I met Tom.", date(2026, 2, 27), date(2026, 2, 27)),
+        ("I'm flying to Oslo on Friday.", date(2026, 3, 6), date(2026, 3, 6)),
     ],
 )
 def test_an_event_has_the_days_that_its_words_name(text: str, first: date, last: date):
@@ -91,6 +94,25 @@ def test_an_event_has_the_days_that_its_words_name(text: str, first: date, last:
     assert found.kind == "event"
     assert found.about is not None
     assert (found.about.first, found.about.last) == (first, last)
+
+
+@pytest.mark.parametrize(
+    ("text", "verb", "value", "unit"),
+    [
+        ("I ran 5 km yesterday.", "ran", "5", "km"),
+        ("I ran 10 km on Monday.", "ran", "10", "km"),
+        ("I slept 6 hours last night.", "slept", "6", "hours"),
+        ("I walked 12,000 steps today.", "walked", "12000", "steps"),
+        ("I did 3 workouts this week.", "did", "3", "workouts"),
+    ],
+)
+def test_an_event_that_is_an_amount_has_its_value_and_unit(text: str, verb: str, value: str, unit: str):
+    assert told(text) == [("event", "user", verb, value, unit)]
+    assert one(text).category == "health"
+
+
+def test_a_weekday_of_a_habit_is_no_day():
+    assert [each.kind for each in extract("I had a meeting on Monday mornings.", MONDAY)] == []
 
 
 def test_a_day_that_no_calendar_has_names_no_time():

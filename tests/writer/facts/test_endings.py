@@ -1,0 +1,93 @@
+"""A fact ends when its user takes it back: it is closed, and what the user says in its place holds."""
+
+from datetime import UTC, datetime, timedelta
+
+import pytest
+from sqlalchemy import select
+from sqlalchemy.dialects.postgresql import insert as upsert
+
+from retrieval.facts.listing import holds
+from retrieval.tables.facts import facts
+from retrieval.tables.profiles import profiles
+from tests.writer.conftest import AGENT, Bank
+from writer.facts.extract import read
+from writer.facts.store import Provenance, apply_facts
+from writer.privacy.words import Words
+
+NOON = datetime(2026, 3, 2, 12, tzinfo=UTC)
+
+
+async def holding(bank: Bank, user: str, *said: str) -> list[str]:
+    """Returns the values that hold after a user said so, turn by turn."""
+    async with bank.database.as_user(user, bank.author(user).authorised_at) as connection:
+        words = Words(user, await bank.keyring.find_or_make(connection, user))
+        await connection.execute(upsert(profiles).values(user_sub=user, agent_key=AGENT))
+        for hours, text in enumerate(said):
+            at = NOON + timedelta(hours=hours)
+            for draft in read(text, at.date()):
+                await apply_facts(connection, words, AGENT, [(draft, Provenance(AGENT, "test", "turn", at))])
+        mine = facts.c.user_sub == user
+        rows = await connection.execute(select(facts).where(mine, *holds()).order_by(facts.c.valid_from, facts.c.id))
+        told = [words.open_fact(row.id, row.words) for row in rows]
+    return [f"{each['attribute']} {each['value']}" for each in told]
+
+
+@pytest.mark.parametrize(
+    ("said", "held"),
+    [
+        (["I love coffee.", "I hate coffee."], ["hates coffee"]),
+        (["I hate coffee.", "I love coffee now!"], ["loves coffee"]),
+        (["I like coffee.", "I no longer like coffee."], []),
+        (["I like coffee.", "I don't like coffee any more"], []),
+        (["I like coffee.", "I don't like coffee"], ["dislikes coffee"]),
+        (["I'm into bouldering.", "I'm not into bouldering anymore."], []),
+        (["I hate coffee.", "I no longer like coffee."], ["hates coffee"]),
+        (["I hate coffee.", "I no longer hate coffee."], []),
+        (["I enjoy jazz.", "I stopped enjoying jazz."], []),
+        (["I like coffee.", "I used to like coffee."], []),
+        (["I like coffee and I like tea.", "I hate tea."], ["likes coffee", "hates tea"]),
+        (["I'm vegetarian.", "I am not vegetarian."], []),
+        (["I'm vegetarian.", "I'm not vegetarian any more."], []),
+        (["I'm vegetarian.", "i'm no longer vegetarian"], []),
+        (["I'm vegetarian.", "I'm not vegan."], ["diet vegetarian"]),
+        (["I'm vegetarian.", "I'm vegan now."], ["diet vegan"]),
+        (["I live in Berlin.", "I've moved to Lisbon."], ["home Lisbon"]),
+        (["I live in Berlin.", "I have moved to Lisbon."], ["home Lisbon"]),
+        (["I live in Berlin.", "I moved from Berlin to Lisbon."], ["home Lisbon"]),
+        (["I live in Berlin.", "We just moved to lisbon"], ["home lisbon"]),
+        (["I live in Berlin.", "I don't live in Berlin any more."], []),
+        (["I live in Berlin.", "I don't live in Berlin anymore, I live in Lisbon now"], ["home Lisbon"]),
+        (["I live in Berlin.", "I moved away from Berlin."], []),
+        (["I live in Berlin.", "I left Berlin last month."], ["left Berlin last month"]),
+        (["I work at Siemens.", "I left Siemens."], []),
+        (["I work at Siemens AG.", "I quit Siemens"], []),
+        (["I work at Siemens.", "I no longer work at Siemens."], []),
+        (["I work at Siemens.", "I don't work for Siemens anymore"], []),
+        (["I work at Siemens.", "I stopped working at Siemens"], []),
+        (["I work at Siemens.", "I quit my job yesterday"], []),
+        (["I work at Siemens.", "I left Bosch."], ["employer Siemens"]),
+        (["I work at Siemens.", "I've got a new job at Bosch"], ["employer Bosch"]),
+        (["I'm a teacher.", "I'm not a teacher any more."], []),
+        (["My favorite team is Ajax.", "My new favorite team is PSV."], ["favourite team PSV"]),
+        (["My favorite team is Ajax.", "My favorite team is PSV now."], ["favourite team PSV"]),
+        (["My favorite team is Ajax.", "My favorite team isn't Ajax any more"], []),
+        (["My favourite colour is teal.", "My favorite color is red."], ["favourite colour red"]),
+        (["I play the cello.", "I stopped playing the cello."], []),
+        (["I have a dog.", "I no longer have a dog."], []),
+        (["I'm single.", "I'm engaged!"], ["marital status engaged"]),
+        (["I want to learn Spanish.", "I no longer want to learn Spanish."], []),
+        (["I want to learn Spanish.", "I gave up on learning Spanish."], []),
+        (["My goal is to save 500 EUR a month.", "I no longer want to save 500 EUR a month."], []),
+        (["My target weight is 70 kg", "My goal weight is 68 kg"], ["weight 68"]),
+        (["I live in Berlin.", "I never said I live in Berlin."], ["home Berlin"]),
+        (["I live in Berlin.", "Would you say I no longer live in Berlin?"], ["home Berlin"]),
+        (["I love coffee.", "If I no longer loved coffee, I'd tell you."], ["loves coffee"]),
+        (["I live in Berlin.", "Please answer this mail:\nI no longer live in Berlin."], ["home Berlin"]),
+    ],
+)
+async def test_what_a_user_takes_back_holds_no_longer(bank: Bank, user: str, said: list[str], held: list[str]):
+    assert await holding(bank, user, *said) == held
+
+
+async def test_an_ending_of_a_fact_that_was_told_later_again_leaves_it(bank: Bank, user: str):
+    assert await holding(bank, user, "I no longer like coffee.", "I like coffee.") == ["likes coffee"]

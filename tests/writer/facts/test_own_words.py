@@ -1,0 +1,71 @@
+"""A text that a user pastes into a turn says nothing of the user; what the user says beside it does."""
+
+from datetime import date
+
+import pytest
+
+from writer.facts.extract import extract
+
+MONDAY = date(2026, 3, 2)
+PIERRE = "my name is Pierre. I live in Paris."
+PASTED = {
+    "mail": f"Please answer this mail:\n\nHi,\n{PIERRE}\nRegards\nPierre",
+    "letter": "Can you proofread the letter below?\n\nDear Sir or Madam,\n\nMy name is Pierre.\nI work for Acme.",
+    "letter alone": f"Dear Ms. Weber,\n\n{PIERRE} I'm allergic to nuts.\n\nYours sincerely,\nPierre",
+    "CV": "Improve this CV\n\nPierre Dupont\nI'm a software engineer.\nI live in Paris.\nI speak French.",
+    "CV of three dashes": f"Make this shorter\n---\nI'm a nurse. {PIERRE}\n---",
+    "ticket": f"Summarise the ticket.\n\nTicket 4711, opened by Pierre\n{PIERRE} I love hiking.",
+    "document": f"What is this about? <document>\n{PIERRE}\n</document>",
+    "documents": f"<documents><document index='1'>{PIERRE}</document></documents>\nWhich one is about Paris?",
+    "interview": "Here is the interview\n\nReporter: Where do you live?\nPierre: I live in Paris. I love jazz.",
+    "chat log": "Pierre: I live in Paris\nMarie: nice\nPierre: I work for Acme.\n\nWho works where?",
+    "labelled line": "A customer wrote to us.\nCustomer: I live in Paris and I'm allergic to nuts.",
+    "forwarded mail": f"FYI\n\n---------- Forwarded message ---------\nFrom: Pierre\nSubject: hello\n\n{PIERRE}",
+    "reply": f"How should I react?\n\nOn Mon, 2 Mar 2026 at 10:00, Pierre <p@example.org> wrote:\n{PIERRE}",
+    "mail with headers": f"Any idea?\n\nFrom: Pierre\nTo: me\nSubject: Hello\n\n{PIERRE}",
+    "translation in a line": "Translate into German: I live in Paris and my name is Pierre.",
+    "translation in lines": "translate to spanish\ni live in Paris\nmy name is Pierre",
+    "colon in another language": f"Bitte beantworte diese Mail:\n\nHi,\n{PIERRE}",
+    "colon of Chinese": f"请翻译\uff1a\n{PIERRE}",
+    "request below": f"{PIERRE}\nI work for Acme.\n\nCan you rewrite the text above?",
+    "request below, this": f"Hello,\n{PIERRE}\nBest,\nPierre\n\nReply to this politely please",
+    "quotation over lines": "I read “I live in Paris.\nI work for Acme.” today.",
+    "three quotes": f'Fix the grammar\n"""\n{PIERRE}\n"""',
+    "tilde fence": f"Look:\n~~~\n{PIERRE}\n~~~",
+    "essay": "Check my essay for mistakes\n\nI live in a small house. I live in Paris. I love hiking in the Alps.",
+    "question about a sentence": "Is this sentence right?\nI live in Paris since two years. I work for Acme.",
+    "role play": f"Write a bio for me in the first person, based on these notes:\n{PIERRE}",
+    "greeting in a line": f"Answer this mail. Hi, {PIERRE}",
+    "review": "What is the sentiment of the following review?\n\nI love hiking, and I bought a tent yesterday.",
+    "heading": "CV of the candidate\n\nPierre Dupont\nI'm a nurse. I live in Paris.",
+    "what another wrote": f"What do you make of what he wrote?\n\n{PIERRE}",
+    "customer": f"What should I tell this customer?\n\n{PIERRE}",
+    "tag without an end": f"<context>\n{PIERRE}",
+    "greeting below": f"Here you go\n\nHello team,\n{PIERRE}",
+    "mail that came": f"I got this mail today.\n\n{PIERRE}",
+    "story": "Continue the story\n\nMy name is Pierre. I live in Paris.",
+}
+OWN = {
+    "My name is Anna. I live in Oslo.": ["Anna", "Oslo"],
+    "Hi,\nmy name is Anna.\nI live in Oslo.": ["Anna", "Oslo"],
+    "A few things about me:\nI live in Oslo.\nI'm vegetarian.": ["Oslo", "vegetarian"],
+    "I live in Oslo.\nPlease answer this mail:\n\nHi,\nmy name is Pierre.": ["Oslo"],
+    "Please translate this letter for me. I live in Oslo.": ["Oslo"],
+    "I'm vegetarian. What can I cook?\nI live in Oslo.": ["vegetarian", "Oslo"],
+    "Can you help me?\nI live in Oslo.": ["Oslo"],
+    "Book a table for two, please.\nI'm allergic to peanuts.": ["peanuts"],
+    "<document>I live in Paris.</document>\nI live in Oslo.": ["Oslo"],
+    "My preferences:\n\nI prefer window seats.": ["window seats"],
+    "We made it to the beach.\nI live in Oslo.": ["Oslo"],
+    "I use vector<int> at work. I live in Oslo.": ["Oslo"],
+}
+
+
+@pytest.mark.parametrize("text", PASTED.values(), ids=PASTED)
+def test_a_pasted_text_says_nothing_of_the_user(text: str):
+    assert extract(text, MONDAY) == []
+
+
+@pytest.mark.parametrize(("text", "values"), OWN.items())
+def test_the_users_own_words_beside_a_pasted_text_are_read(text: str, values: list[str]):
+    assert [each.value for each in extract(text, MONDAY)] == values

@@ -1,0 +1,76 @@
+"""Facts that are stored together leave what they leave when each is stored alone."""
+
+import random
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+from sqlalchemy import select
+from sqlalchemy.dialects.postgresql import insert as upsert
+
+from retrieval.tables.audit import audit
+from retrieval.tables.facts import facts
+from retrieval.tables.memories import memories
+from retrieval.tables.profiles import profiles
+from tests.writer.conftest import AGENT, Bank
+from writer.facts.extract import FactDraft, read
+from writer.facts.store import Provenance, apply_facts
+from writer.privacy.words import Words
+
+NOON = datetime(2026, 3, 2, 12, tzinfo=UTC)
+SAID = [
+    "I live in Leeds.",
+    "I live in York.",
+    "I no longer live in York.",
+    "I love coffee.",
+    "I hate coffee.",
+    "I have two cats.",
+    "I work as a nurse.",
+]
+
+Stated = list[tuple[FactDraft, Provenance]]
+
+
+def stated(seed: int) -> Stated:
+    """Facts of turns at random hours, some of which end."""
+    rng = random.Random(seed)
+    turns = [(rng.choice(SAID), NOON + timedelta(hours=rng.randrange(8))) for _ in range(14)]
+    return [
+        (draft, Provenance(AGENT, "test", "turn", at, rng.choice([None, None, at + timedelta(hours=2)])))
+        for text, at in turns
+        for draft in read(text, at.date())
+    ]
+
+
+async def left(bank: Bank, user: str, *batches: Stated) -> list[Any]:
+    """Returns what the facts are, by their words, after the batches were stored one after the other."""
+    async with bank.database.as_user(user, bank.author(user).authorised_at) as connection:
+        words = Words(user, await bank.keyring.find_or_make(connection, user))
+        await connection.execute(upsert(profiles).values(user_sub=user, agent_key=AGENT))
+        for batch in batches:
+            await apply_facts(connection, words, AGENT, batch)
+        rows = (await connection.execute(select(facts).where(facts.c.user_sub == user).order_by(facts.c.id))).all()
+        entries = await connection.execute(select(memories.c.fact_id).where(memories.c.user_sub == user))
+        assert {row.fact_id for row in entries} == {row.id for row in rows}
+        noted = select(audit.c.subject_id).where(audit.c.user_sub == user, audit.c.action == "insert_fact")
+        assert [row.subject_id for row in await connection.execute(noted.order_by(audit.c.id))] == [r.id for r in rows]
+    places = {row.id: place for place, row in enumerate(rows)}
+    return [
+        (
+            words.open_fact(row.id, row.words)["text"],
+            row.valid_from,
+            row.valid_to,
+            row.told,
+            row.last_told_at,
+            places.get(row.superseded_by),
+        )
+        for row in rows
+    ]
+
+
+@pytest.mark.parametrize("seed", range(12))
+async def test_facts_of_a_batch_are_stored_as_if_one_after_the_other(bank: Bank, user: str, seed: int):
+    batch = stated(seed)
+    one_by_one = await left(bank, f"{user}-alone", *([each] for each in batch))
+    assert await left(bank, f"{user}-together", batch) == one_by_one
+    assert await left(bank, f"{user}-halves", batch[:5], batch[5:]) == one_by_one

@@ -1,0 +1,277 @@
+"""Facts in German, Spanish and French: name, home, work, likes and goals, in the forms that leave no doubt.
+
+Each rule matches a clause from its beginning, in the first person. A clause with a negation, a condition or a report is
+left out, but for aversions and for what is no longer so, which ends a fact.
+"""
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from retrieval.tables.kinds import FactKind
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """A pattern of a clause.
+
+    Attributes:
+        attribute: attribute that it states; empty for a goal, whose metric is read off its words.
+        form: the pattern; its group ``value`` is the value.
+        single: whether only one value holds at a time.
+    """
+
+    kind: FactKind
+    attribute: str
+    form: re.Pattern[str]
+    single: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Language:
+    """The rules of a language.
+
+    Attributes:
+        rules: those for clauses that state.
+        aversions: those for clauses with a negation.
+        unstated: words of clauses that state nothing.
+        denied: words of clauses with a negation.
+        no_longer: words of clauses about what is no longer so; without them the clause says what was so.
+        vague: beginnings of values that point to something else.
+        article: article before a value.
+    """
+
+    rules: tuple[Rule, ...]
+    aversions: tuple[Rule, ...]
+    unstated: re.Pattern[str]
+    denied: re.Pattern[str]
+    no_longer: re.Pattern[str]
+    vague: re.Pattern[str]
+    article: re.Pattern[str]
+
+
+_NAME = r"(?P<value>[A-ZÀ-ÞŒ][\w'.-]+(?: (?:(?:de|del|la|las|los|am|an der|der|le|sur|d')\s?)?[A-ZÀ-ÞŒ][\w'-]+){0,3})"
+_WORDS = r"(?P<value>(?:(?!(?:und|aber|weil|denn|da|wie|pero|porque|aunque|y|et|mais|car|parce|que)\b)[\w'-]+ ?){1,6})"
+_END = r"(?=$|[.,;!)]| (?:und|aber|weil|denn|seit|mit|als|y|pero|porque|desde|con|et|mais|car|depuis|avec|comme|jetzt|ahora|maintenant)\b)"
+_HELLO = r"(?:(?:hallo|hi|hey|hola|bonjour|salut|moin|servus|also|übrigens|por cierto|au fait|und|y|et)\b[,!.]*\s+)?"
+
+
+def _rules(*rules: tuple[FactKind, str, str, bool]) -> tuple[Rule, ...]:
+    return tuple(
+        Rule(
+            kind,
+            attribute,
+            re.compile(f"^(?i:{_HELLO})" + form.replace("NAME", _NAME).replace("WORDS", _WORDS) + _END),
+            single,
+        )
+        for kind, attribute, form, single in rules
+    )
+
+
+def _any(words: str) -> re.Pattern[str]:
+    return re.compile(rf"(?<!\w)(?:{words})(?!\w)", re.IGNORECASE)
+
+
+LANGUAGES = (
+    Language(
+        _rules(
+            ("fact", "name", r"(?i:ich hei(?:ß|ss)e|mein name ist|nenn mich) NAME", True),
+            (
+                "fact",
+                "home",
+                r"(?i:(?:ich )?(?:wohne|lebe)(?: (?:jetzt|derzeit|zurzeit|inzwischen|gerade))? in) NAME",
+                True,
+            ),
+            ("fact", "home", r"(?i:ich bin (?:gerade |kürzlich |jetzt )?(?:von \w+ )?nach) NAME (?:um)?gezogen", True),
+            ("fact", "origin", r"(?i:ich komme (?:ursprünglich )?aus) NAME", True),
+            (
+                "fact",
+                "employer",
+                r"(?i:(?:ich )?arbeite(?: (?:jetzt|derzeit|zurzeit))? (?:bei|für)(?: der| dem)?) NAME",
+                True,
+            ),
+            ("fact", "role", r"(?i:(?:ich )?arbeite als) (?P<value>[\w-]+(?: [\w-]+)?)", True),
+            ("fact", "age", r"(?i:ich bin) (?P<value>\d{1,3})(?: Jahre alt)?", True),
+            (
+                "fact",
+                "diet",
+                r"(?i:ich bin|ich lebe|ich esse) (?P<value>[Vv]egetarier(?:in)?|[Vv]eganer(?:in)?|vegetarisch|vegan)",
+                True,
+            ),
+            ("fact", "allergy", r"(?i:ich bin allergisch (?:gegen|auf)) WORDS", False),
+            ("preference", "loves", r"(?i:ich liebe) WORDS", False),
+            ("preference", "likes", r"(?i:ich mag) WORDS", False),
+            ("preference", "hates", r"(?i:(?:ich )?hasse) WORDS", False),
+            ("preference", "prefers", r"(?i:ich bevorzuge) WORDS", False),
+            ("preference", "favourite", r"(?i:meine?) Lieblings(?P<what>\w+) ist WORDS", True),
+            ("goal", "", r"(?i:mein ziel ist(?: es)?),? (?P<value>[^.!;]{4,120})", False),
+            (
+                "goal",
+                "",
+                r"(?i:ich (?:will|möchte)) (?P<value>[^.!;,]{2,80} (?:abnehmen|zunehmen|sparen|lernen|wiegen))",
+                False,
+            ),
+            ("goal", "weight", r"(?i:mein zielgewicht (?:ist|sind|beträgt|liegt bei)) (?P<value>[\d.,]+ ?\w+)", True),
+        ),
+        _rules(
+            (
+                "preference",
+                "dislikes",
+                r"(?i:ich mag) (?:keine?n? WORDS|(?P<value2>[\w' -]{3,40}?) (?:gar |überhaupt )?nicht)",
+                False,
+            ),
+        ),
+        _any(
+            r"wenn|falls|würde|könnte|hätte|wäre|vielleicht|angeblich|sagte?|meinte?|glaubt|ob|stell dir vor|nehmen wir an|früher|fast"
+        ),
+        _any(r"nicht|nie|niemals|keine?[nmrs]?"),
+        re.compile(r"\b(?:nicht mehr|nicht länger|keine?[nmrs]?(?=[^.]* mehr\b))\b", re.IGNORECASE),
+        _any(r"es|das|dies\w*|dich|dein\w*|euch|eu(?:er|re)\w*|ihn|sie|wie|dass|was|alles|jede\w*|ihr\w*"),
+        re.compile(r"^(?:den|die|das|der|dem|einen?|eine) ", re.IGNORECASE),
+    ),
+    Language(
+        _rules(
+            ("fact", "name", r"(?i:me llamo|mi nombre es|yo soy|llámame) NAME", True),
+            (
+                "fact",
+                "home",
+                r"(?i:(?:yo )?vivo(?: (?:ahora|actualmente))? en|resido en|me mudé a|me he mudado a|acabo de mudarme a) NAME",
+                True,
+            ),
+            ("fact", "origin", r"(?i:(?:yo )?soy de) NAME", True),
+            ("fact", "employer", r"(?i:(?:yo )?trabajo(?: (?:ahora|actualmente))? (?:en|para)) NAME", True),
+            ("fact", "role", r"(?i:(?:yo )?trabajo (?:como|de)) (?P<value>[\w-]+(?: [\w-]+)?)", True),
+            ("fact", "age", r"(?i:tengo) (?P<value>\d{1,3}) años", True),
+            (
+                "fact",
+                "diet",
+                r"(?i:(?:yo )?soy) (?P<value>vegetarian[oa]|vegan[oa]|celíac[oa]|intolerante a la lactosa)",
+                True,
+            ),
+            ("fact", "allergy", r"(?i:(?:yo )?soy alérgic[oa] (?:a|al)) WORDS", False),
+            ("preference", "likes", r"(?i:(?:a mí )?me gustan?(?: mucho)?) WORDS", False),
+            ("preference", "loves", r"(?i:(?:a mí )?me encantan?|amo|adoro) WORDS", False),
+            ("preference", "hates", r"(?i:odio|detesto) WORDS", False),
+            ("preference", "prefers", r"(?i:prefiero) WORDS", False),
+            ("preference", "favourite", r"(?i:mi) (?P<what>\w+) (?:favorit[oa]|preferid[oa]) es WORDS", True),
+            ("goal", "", r"(?i:mi (?:objetivo|meta) es) (?P<value>[^.!;]{4,120})", False),
+            (
+                "goal",
+                "",
+                r"(?i:quiero) (?P<value>(?:ahorrar|perder|bajar|adelgazar|aprender|dejar de|correr|pesar) [^.!;,]{2,80})",
+                False,
+            ),
+        ),
+        _rules(
+            ("preference", "dislikes", r"(?i:(?:a mí )?no me gustan?(?: nada)?) WORDS", False),
+        ),
+        _any(r"si|tal vez|quizás?|ojalá|dice|dijo|cree|podría|gustaría|encantaría|imagina|supongamos|casi|antes"),
+        _any(r"no|nunca|jamás|tampoco|ningun[oa]?"),
+        _any(r"ya no"),
+        _any(r"es[oae]s?|est[oae]s?|tus?|sus?|vuestr\w+|cómo|lo|que|todo|la idea|te|más"),
+        re.compile(r"^(?:el|la|los|las|un|una) ", re.IGNORECASE),
+    ),
+    Language(
+        _rules(
+            ("fact", "name", r"(?i:je m'appelle|mon (?:nom|prénom) est|appelle-moi|appelez-moi) NAME", True),
+            (
+                "fact",
+                "home",
+                r"(?i:j'habite(?: maintenant| actuellement)?|je vis|j'ai (?:récemment )?déménagé|je viens d'emménager) (?:à|en|au|aux) NAME",
+                True,
+            ),
+            ("fact", "origin", r"(?i:je viens (?:de |d'))NAME", True),
+            ("fact", "employer", r"(?i:je travaille(?: maintenant| actuellement)? (?:chez|pour)) NAME", True),
+            ("fact", "role", r"(?i:je travaille comme) (?P<value>[\w-]+(?: [\w-]+)?)", True),
+            ("fact", "age", r"(?i:j'ai) (?P<value>\d{1,3}) ans", True),
+            (
+                "fact",
+                "diet",
+                r"(?i:je suis) (?P<value>végétarien(?:ne)?|végane|vegan|végétalien(?:ne)?|intolérante? au lactose|cœliaque)",
+                True,
+            ),
+            ("fact", "allergy", r"(?i:je suis allergique (?:aux|au|à la|à l'|à)) ?WORDS", False),
+            ("preference", "likes", r"(?i:j'aime(?: beaucoup| bien)?) WORDS", False),
+            ("preference", "loves", r"(?i:j'adore) WORDS", False),
+            ("preference", "hates", r"(?i:je déteste) WORDS", False),
+            ("preference", "prefers", r"(?i:je préfère) WORDS", False),
+            ("preference", "favourite", r"(?i:mon|ma) (?P<what>\w+) (?:préférée?|favorite?) est WORDS", True),
+            ("goal", "", r"(?i:mon (?:objectif|but) est) (?:de |d')(?P<value>[^.!;]{4,120})", False),
+            (
+                "goal",
+                "",
+                r"(?i:je veux) (?P<value>(?:perdre|économiser|épargner|apprendre|arrêter de|courir|peser) [^.!;,]{2,80})",
+                False,
+            ),
+        ),
+        _rules(
+            ("preference", "dislikes", r"(?i:je n'aime pas(?: du tout)?) WORDS", False),
+        ),
+        _any(
+            r"si|peut-être|dit|disait|pense|croit|voudrais|aimerais|pourrais|imagine|imaginons|supposons|presque|avant"
+        ),
+        re.compile(r"\b(?:ne|pas|jamais|aucune?)\b|\bn'", re.IGNORECASE),
+        re.compile(r"\b(?:ne |n')(?=[^.]*\bplus\b)", re.IGNORECASE),
+        _any(r"ça|cela|ce|cet|cette|ces|ton|ta|tes|vos|votre|que|quand|comment|tout|l'idée|te|vous"),
+        re.compile(r"^(?:les?|la|l'|une?|des|du) ?", re.IGNORECASE),
+    ),
+)
+
+
+PERIOD = re.compile(
+    r"\b(?:im|pro|am|al|por|cada|par|chaque) (?:tag|woche|monat|jahr|día|semana|mes|año|jour|semaine|mois|an)\b",
+    re.IGNORECASE,
+)
+"""A period in the words of a goal, which is no part of its metric."""
+_ELISION = re.compile(r"^je (?=[aeéhiou])", re.IGNORECASE)
+_CLAUSE = re.compile(r"\s*[,;]\s*|\s+(?:und|aber|y|e|pero|et|mais)\s+")
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """A fact that a clause states or takes back, with the rule's kind and attribute."""
+
+    text: str
+    kind: FactKind
+    attribute: str
+    value: str
+    single: bool
+    ends: bool = False
+
+
+def readings(sentence: str) -> Iterator[Reading]:
+    """Yields what a sentence in German, Spanish or French says, whole and clause by clause."""
+    plain = sentence.replace("\u2019", "'").strip("-*_ \t")
+    if "?" in plain:
+        return
+    for language in LANGUAGES:
+        if language.unstated.search(plain):
+            continue
+        for clause in (plain, *_CLAUSE.split(plain)):
+            if language.no_longer.search(clause):
+                positive = re.sub(r"\b(?:mehr|plus)\b", "", language.no_longer.sub(" ", clause))
+                positive = _ELISION.sub("j'", " ".join(positive.split()))
+                yield from _matches(language, language.rules, clause, positive, ends=True)
+            elif language.denied.search(clause):
+                yield from _matches(language, language.aversions, clause, clause)
+            else:
+                yield from _matches(language, language.rules, clause, clause)
+
+
+def _matches(
+    language: Language, rules: tuple[Rule, ...], text: str, plain: str, *, ends: bool = False
+) -> Iterator[Reading]:
+    """Yields what the rules read off a clause in its plain form."""
+    for rule in rules:
+        match = rule.form.search(plain)
+        if match is None:
+            continue
+        groups = match.groupdict()
+        value = " ".join((groups["value"] or groups.get("value2") or "").split()).rstrip(" .,!;")
+        if rule.kind == "preference":
+            if language.vague.match(value):
+                continue
+            value = language.article.sub("", value)
+        attribute = f"{rule.attribute} {groups['what'].lower()}" if "what" in groups else rule.attribute
+        if value:
+            yield Reading(text, rule.kind, attribute, value, rule.single, ends)
