@@ -2,13 +2,17 @@
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from difflib import SequenceMatcher
 from typing import Literal
 
+import orjson
+
 from retrieval.text import shortened
 from writer.analysis.placeholders import kind_of, path_name
 from writer.analysis.statements import Language, Token, is_statement, language_of, tokens, words
+from writer.analysis.value_differences import date_form, in_place_of, statement_difference, told, url_difference
 
 MOST_DIFFERENCES = 20
 MOST_DEPTH = 6
@@ -16,6 +20,8 @@ MOST_DEPTH = 6
 MOST_LOOKS = 500
 """Maximum pairs of values that one comparison looks at."""
 VALUE_CHARS = 40
+PARSED_CHARS = 20_000
+"""Longest text that is parsed where a client writes its arguments as JSON in a text."""
 TEXT_CHARS = 10 * VALUE_CHARS
 """Characters of a text that are compared."""
 LINE_CHARS = 160
@@ -73,6 +79,59 @@ def differences(before: object, after: object, *, concrete: bool = False) -> tup
             how = _how(old, new, name.rsplit(".", 1)[-1], concrete=concrete)
             changes.append(ArgumentChange(name, "changed", shown(old), shown(new), f"{name}: {how}"))
     return tuple(changes)
+
+
+def concrete_differences(before: object, after: object) -> list[str]:
+    """Returns the first MOST_DIFFERENCES differences between two inputs in words, with the values that are no data.
+
+    Such values are types, flags, versions, enum values, and tables and columns; see `value_differences`.
+    """
+    changes: list[str] = []
+    for looks, (path, old, new) in enumerate(_places("", as_object(before), as_object(after), 0)):
+        if len(changes) == MOST_DIFFERENCES or looks == MOST_LOOKS:
+            break
+        name = path or "input"
+        if old is _ABSENT:
+            value = told(name, new)
+            changes.append(f"{name} added as {value or kind_of(new)}")
+        elif new is _ABSENT:
+            changes.append(f"{name} left out")
+        elif old != new or type(old) is not type(new):
+            changes.append(f"{name}: {_told_change(re.sub(r'(?:[.]?[0-9]+)+$', '', name), old, new)}")
+    return changes
+
+
+def as_object(arguments: object) -> object:
+    """Returns the object of arguments that a client wrote as JSON in a text; other arguments as they are."""
+    if isinstance(arguments, str) and arguments[:1] == "{" and len(arguments) <= PARSED_CHARS:
+        with suppress(orjson.JSONDecodeError, UnicodeError):  # a text may begin with a brace
+            return orjson.loads(arguments)
+    return arguments
+
+
+def _told_change(path: str, before: object, after: object) -> str:
+    key = path.rsplit(".", 1)[-1]
+    if isinstance(before, str) and isinstance(after, str):
+        language = language_of(after[:TEXT_CHARS], key) or language_of(before[:TEXT_CHARS], key)
+        change = statement_difference(before, after, language) if language else None
+        return (
+            change
+            or url_difference(key, before[:TEXT_CHARS], after[:TEXT_CHARS])
+            or date_form(before, after)
+            or in_place_of(path, before, after)
+            or _how_text(before, after, key, concrete=True)
+        )
+    if isinstance(before, list) and isinstance(after, list):
+        gone, come = (
+            [told(path, item) for item in some if item not in other]
+            for some, other in ((before, after), (after, before))
+        )
+        if any(gone) or any(come):
+            parts = [f"{', '.join(filter(None, come))} added"] * any(come) + [
+                f"{', '.join(filter(None, gone))} left out"
+            ] * any(gone)
+            return " and ".join(parts)
+    return in_place_of(path, before, after) or _how(before, after, key, concrete=True)
 
 
 def _places(path: str, before: object, after: object, depth: int) -> Iterator[tuple[str, object, object]]:

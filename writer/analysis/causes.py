@@ -1,7 +1,7 @@
 """Causes of errors: a fixed list, and quotations of an error message that contain no instruction.
 
 The advice of a lesson is made of these causes alone. Words of a tool's output appear only as such a quotation, in the
-summary of a failure and in a revision's note on a failed run.
+summary and the cause of a failure and in a revision's note on a failed run.
 """
 
 import re

@@ -8,6 +8,7 @@ import re
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import lru_cache
 from itertools import islice
 from typing import Literal
 
@@ -18,8 +19,9 @@ from writer.analysis.causes import instructs
 from writer.analysis.complaints import complaints
 from writer.analysis.empty_output import is_empty
 from writer.analysis.error_output import FEWEST_CHARS, MOST_KEYS, glimpse, is_silent, says_not_yet
+from writer.analysis.intended import asks_for_failure, came_to_the_same
 from writer.analysis.state_changes import changes_state
-from writer.analysis.statements import command_in, is_statement
+from writer.analysis.statements import SQL_WORDS, command_in, is_statement, words
 from writer.nested import parts
 
 FixKind = Literal[
@@ -30,6 +32,7 @@ FixKind = Literal[
 
 MOST_OPEN = 8
 """Failures of one tool that are open at a time; calls of a tool that takes statements may have different goals."""
+VERB_CHARS = 40
 MOST_BETWEEN = 20
 SAME_GOAL = 0.5
 """Least overlap of words, 0 to 1, at which two statements count as having the same goal."""
@@ -39,7 +42,13 @@ MOST_AFTER = 50
 
 _BY = re.compile(r"_(?:by|with|via|using|from)_")
 _WORD = re.compile(r"\w{3,}")
-_VERBS = {"select", "insert", "update", "delete", "alter", "create", "drop", "grant", "truncate"}
+_VERBS = {
+    "alter", "analyze", "comment", "create", "delete", "drop", "explain", "grant", "insert", "lock", "reindex",
+    "revoke",
+    "select",
+    "set", "truncate", "update", "vacuum",
+}  # fmt: skip
+"""First words of SQL statements; two statements with different ones have different goals."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,22 +153,27 @@ class RunFailures:
         calls: the calls of the run.
         recovered: failures with a fix, in the order of their success.
         lost: failures without one.
+        intended: failures without one that the run wanted; they teach nothing.
         concrete: whether harmless words of command lines are quoted.
     """
 
     calls: Sequence[Call]
     recovered: tuple[Failure, ...] = ()
     lost: tuple[Failure, ...] = ()
+    intended: tuple[Failure, ...] = ()
     concrete: bool = False
 
 
-def find(calls: Sequence[Call], turns: Iterable[object], *, succeeded: bool, concrete: bool = False) -> RunFailures:
+def find(
+    calls: Sequence[Call], turns: Iterable[object], *, succeeded: bool, task: str = "", concrete: bool = False
+) -> RunFailures:
     """Returns the failures among the calls of a run, complaints of the user included.
 
     Args:
         calls: the calls of the run, see ``calls_in``.
         turns: the turns of its conversation, in which the user may complain.
         succeeded: whether the run as a whole succeeded.
+        task: the task, which may have asked for a failure.
         concrete: whether harmless words of command lines are quoted, in place of placeholders.
     """
     with_status = frozenset(call.tool for call in calls if call.failed and call.evidence == "status")
@@ -171,7 +185,10 @@ def find(calls: Sequence[Call], turns: Iterable[object], *, succeeded: bool, con
         search.turn_to_other_tools()
     if not search.recovered and succeeded and (texts := complaints(turns)):
         search.recovered += _corrected(calls, texts, concrete=concrete)
-    return RunFailures(calls, tuple(search.recovered), tuple(search.lost), concrete=concrete)
+    asked = succeeded and asks_for_failure(task)
+    intended = [each for each in search.lost if asked or came_to_the_same([calls[at] for at in each.failed])]
+    lost = tuple(each for each in search.lost if not succeeded or each not in intended)
+    return RunFailures(calls, tuple(search.recovered), lost, tuple(intended) if succeeded else (), concrete=concrete)
 
 
 def _same_goal(failed: Call, later: Call) -> bool:
@@ -182,13 +199,27 @@ def _same_goal(failed: Call, later: Call) -> bool:
     old, new = command_in(failed.arguments), command_in(later.arguments)
     if old is not None and new is not None:
         return command_goals.same_goal(old, new)
+    verbs = {_verb(failed.arguments), _verb(later.arguments)} - {""}
+    if len(verbs) > 1:
+        return False
     before, after = statement_of(failed.arguments), statement_of(later.arguments)
     if before is None or after is None:
         return True
-    verbs = {text.split(None, 1)[0].casefold() for text in (before, after)}
-    if len(verbs) > 1 and verbs <= _VERBS:
-        return False
-    return overlap(before, after) >= SAME_GOAL
+    return overlap(*(_without_keywords(text) for text in (before, after))) >= SAME_GOAL
+
+
+def _verb(arguments: object) -> str:
+    """Returns the first word of an SQL statement among the arguments; empty without one."""
+    text = statement_of(arguments) or next((part for part in parts(arguments) if isinstance(part, str)), "")
+    word = text[:VERB_CHARS].split(None, 1)[0].casefold() if text.strip() else ""
+    return word if word in _VERBS else ""
+
+
+@lru_cache(maxsize=256)  # each statement is compared with several failures
+def _without_keywords(statement: str) -> str:
+    """Returns the names and values of an SQL statement; the statement itself if it has no others."""
+    names = [word for word in words(statement) if len(word) > 1 and word.casefold() not in SQL_WORDS]
+    return " ".join(names) or statement
 
 
 def statement_of(arguments: object) -> str | None:

@@ -8,12 +8,11 @@ to other objects have the same moves. ``policy.agreement`` compares plans by the
 import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from contextlib import suppress
 from itertools import islice
 
-import orjson
 import snowballstemmer
 
+from writer.analysis.argument_diff import as_object
 from writer.analysis.calls import Call, StoredRun
 from writer.analysis.move_values import LITTLE, fields_of, normal, route_of, value_of
 from writer.analysis.placeholders import PROPER_NAMES, abstract, without_placeholders
@@ -28,8 +27,6 @@ LOOKED_AT = 300
 MOST_FIELDS = 100
 """Values of one call that are read."""
 TOOL_CHARS = 80
-PARSED_CHARS = 20_000
-"""Longest text that is parsed where a client writes its arguments as JSON in a text."""
 MOST_STEPS = 60
 """Steps of a plan in prose that are read."""
 STEP_CHARS = 400
@@ -64,7 +61,7 @@ def moves_of(run: StoredRun) -> list[str]:
         if before is not None and (before.tool, before.arguments) == (call.tool, call.arguments):
             continue
         before = call
-        for move, changes in dict(_moves_of_call(call)).items():
+        for move, changes in dict(moves_of_call(call)).items():
             times[move] += 1
             if times[move] == 1:
                 moves += [move] * (CHANGE if changes else 1)
@@ -75,18 +72,14 @@ def moves_of(run: StoredRun) -> list[str]:
     return moves[:MOST_MOVES]
 
 
-def _moves_of_call(call: Call) -> Iterator[tuple[str, bool]]:
+def moves_of_call(call: Call) -> Iterator[tuple[str, bool]]:
     """Yields the moves of a call, each with whether it changes something.
 
     Placeholders of a lookup are left out: by which id an agent looks something up says little, and varies much.
     """
     tool = normal(call.tool[:TOOL_CHARS])
     changes = changes_state(call.tool) and tool not in _GOES
-    arguments = call.arguments
-    if isinstance(arguments, str) and arguments[:1] == "{" and len(arguments) <= PARSED_CHARS:
-        with suppress(orjson.JSONDecodeError, UnicodeError):  # a text may begin with a brace
-            arguments = orjson.loads(arguments)
-    fields = list(islice(fields_of(arguments), MOST_FIELDS))
+    fields = list(islice(fields_of(as_object(call.arguments)), MOST_FIELDS))
     languages = [
         language_in(call.tool, name, value, only=len(fields) == 1) if isinstance(value, str) else None
         for name, value in fields

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from writer.analysis.calls import StoredRun
+from writer.analysis.failures import find
 from writer.analysis.run_counts import RunCounts, counted_by_status
 
 
@@ -16,7 +17,12 @@ class Recount:
 
 
 def recount(run: StoredRun) -> Recount:
-    """Returns both counts of a run; reads the outputs of its calls, unless ``run.calls`` was computed before."""
+    """Returns both counts of a run; reads the outputs of its calls, unless ``run.calls`` was computed before.
+
+    By output, a failure that the run wanted is none.
+    """
     traces = [trace for trace in run.tool_traces if isinstance(trace, Mapping)]
-    by_output = RunCounts.of([(call.tool, call.failed) for call in run.calls], run.plan)
+    intended = find(run.calls, (), succeeded=run.outcome == "success", task=run.task).intended
+    wanted = {index for failure in intended for index in failure.failed}
+    by_output = RunCounts.of([(call.tool, call.failed and call.index not in wanted) for call in run.calls], run.plan)
     return Recount(counted_by_status(traces, run.plan), by_output)

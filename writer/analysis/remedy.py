@@ -1,8 +1,9 @@
-"""Descriptions of the fix of a failure, without data of the run: tools, names of arguments, placeholders."""
+"""Descriptions of the fix of a failure: tools, names of arguments, values that are no data, placeholders."""
 
 import re
 from collections.abc import Sequence
 
+from writer.analysis.argument_diff import concrete_differences
 from writer.analysis.calls import Call
 from writer.analysis.causes import instructs
 from writer.analysis.command_goals import only_reads
@@ -29,9 +30,16 @@ def listed(names: Sequence[str]) -> str:
     return ", ".join(names[:MOST_NAMED]) + (", …" if len(names) > MOST_NAMED else "")
 
 
-def changed(failure: Failure) -> str:
-    """Returns the differences between the failed call and the one that succeeded, without their values."""
-    return "; ".join(item.how for item in failure.differences[:MOST_NAMED]) or "the arguments as a whole"
+def changed(run: RunFailures, failure: Failure) -> str:
+    """Returns the differences between the failed call and the one that succeeded, with the values that are no data."""
+    if failure.succeeded is None or not failure.differences:
+        return "the arguments as a whole"
+    failed, success = (run.calls[at] for at in (failure.failed[-1], failure.succeeded))
+    if success.line is not None:  # a command line is told as a whole, at the level of the lesson
+        told = [item.how for item in failure.differences]
+    else:
+        told = concrete_differences(failed.arguments, success.arguments)
+    return "; ".join(told[:MOST_NAMED]) or "the arguments as a whole"
 
 
 def called_first(run: RunFailures, failure: Failure) -> list[str]:
@@ -79,7 +87,7 @@ def follows(line: str, injected: str) -> bool:
 
 def remedy(run: RunFailures, failure: Failure) -> str:
     """Returns the fix of a failure in one sentence, without data of the run."""
-    what = instead(run, failure) if failure.kind == "other_tool" else changed(failure)
+    what = instead(run, failure) if failure.kind == "other_tool" else changed(run, failure)
     return remedy_text(failure, called_first(run, failure), what)
 
 

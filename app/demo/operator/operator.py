@@ -4,16 +4,20 @@ Without memory it runs the naive statement, looks at the catalog, and tries the 
 after another. A repair after which Postgres complains about something else is kept, and the search
 goes on from there; so chains of two repairs can be found. It reads no error message beyond that.
 
-With memory it reads what the `memory_context` says, and nothing else. It looks at the catalog first and tries what
+With memory it reads what the memory's texts say, and nothing else. It looks at the catalog first and tries what
 worked in the runs that the text tells of, in its order, as far as that applies to its own statement (guidance, not
 orders). If none of it helps, it goes on exactly as without memory, less what it has just tried; repairs that a failed
 run lists as useless come last, and are not forbidden: that run may have been about something else. Where a failed run
 met one of the database's own rules whatever it tried, and this one meets the same, it gives up.
+
+A memory that can be asked at a failure is asked whenever a statement meets an error that the run has not met before,
+and what it advises is tried first.
 """
 
 from collections.abc import Sequence
 
-from app.demo.memory import AgentRun, RetrievedCases
+from app.demo.memory import AgentRun, FailureMemory, RetrievedCases
+from app.demo.operator.advice import advised
 from app.demo.operator.catalog import Catalog
 from app.demo.operator.repairs import Repair, apply_chain, named_in, shuffled
 from app.demo.operator.scratch import Result
@@ -35,6 +39,9 @@ _RULE = "P0001"
 """SQLSTATE of errors raised by functions of the database: no repair of a statement changes such a rule."""
 
 
+_NOBODY_PASSED = "got past it"
+
+
 class _Hopeless(Exception):
     """Raised when memory has a run that met this error with every repair."""
 
@@ -42,9 +49,21 @@ class _Hopeless(Exception):
 class Operator:
     """One run of one task in a scratch database."""
 
-    def __init__(self, task: Task, slate: RetrievedCases, world: Environment, *, order_seed: str) -> None:
+    def __init__(
+        self,
+        task: Task,
+        slate: RetrievedCases,
+        world: Environment,
+        *,
+        order_seed: str,
+        memory: FailureMemory | None = None,
+    ) -> None:
         self._task = task
+        self._slate = slate
         self._world = world
+        self._memory = memory
+        self._advice: list[tuple[Chain, str]] = []
+        self._met: set[str] = set()
         self._naive = naive(task.naive)
         told = list(told_cases(slate.text))
         failed = [line for case in told if not case.went_well for line in case.actions]
@@ -53,7 +72,9 @@ class Operator:
         self._hopeless = {line.removeprefix(_MET_THROUGHOUT) for line in failed if line.startswith(_MET_THROUGHOUT)}
         # Runs with equal repairs are one proposal, credited to the best of them.
         good = [case for case in reversed(told) if case.went_well]
-        self._proposals = {_repairs(case.actions): slate.case_id(case.place) for case in good}
+        self._proposals: dict[Chain, str | None] = {}
+        for case in good:
+            self._proposals[_repairs(case.actions)] = slate.case_id(case.place)
         self._results: dict[Chain, Result] = {}
         self._used: list[str] = []
 
@@ -89,12 +110,15 @@ class Operator:
         first = await self._attempt((), self._naive)
         if first.reached:
             return ()
-        return await self._search(catalog or await self._inspect(), first)
+        catalog = catalog or await self._inspect()
+        chain = await self._follow(catalog)
+        return chain if chain is not None else await self._search(catalog, first)
 
     async def _follow(self, catalog: Catalog) -> Chain | None:
         """Returns the first remembered chain of repairs that applies and reaches the goal."""
-        for chain, case_id in reversed(self._proposals.items()):
-            script = apply_chain(self._naive, chain, catalog)
+        while self._take_advice(catalog) or self._proposals:
+            chain, case_id = self._proposals.popitem()
+            script = None if chain in self._results else apply_chain(self._naive, chain, catalog)
             if script is None:
                 continue
             if case_id is not None:
@@ -119,6 +143,18 @@ class Operator:
                 chain, last, candidates = longer, result, iter(self._order)
         return None
 
+    def _take_advice(self, catalog: Catalog) -> bool:
+        """Turns the advice that came since into proposals, which come before all others; returns whether there are."""
+        for chain, text in self._advice:
+            again = {_repairs(case.actions) for case in told_cases(text) if case.went_well}
+            best_last = [*advised(text, chain, self._naive, catalog), *again][::-1]
+            for proposal in best_last:
+                case_id = self._proposals.pop(proposal, None)
+                if proposal not in self._results:
+                    self._proposals[proposal] = case_id
+        self._advice.clear()
+        return bool(self._proposals)
+
     async def _inspect(self) -> Catalog:
         catalog: Catalog = await self._world.step(None)
         return catalog
@@ -130,6 +166,14 @@ class Operator:
         self._results[chain] = result
         if result.signature in self._hopeless:
             raise _Hopeless
+        if self._memory is not None and result.signature and result.signature not in self._met:
+            self._met.add(result.signature)
+            trace = self._world.traces[-1]
+            text = await self._memory.at_failure(self._task.text, str(trace.input), trace.output, self._slate)
+            failed = [line for case in told_cases(text) if not case.went_well for line in case.actions]
+            if _NOBODY_PASSED in text or f"{_MET_THROUGHOUT}{result.signature}" in failed:
+                raise _Hopeless
+            self._advice.append((chain, text))
         return result
 
 

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from writer.analysis.argument_diff import MOST_DIFFERENCES, differences, overlap, respelled
+from writer.analysis.argument_diff import MOST_DIFFERENCES, concrete_differences, differences, overlap, respelled
 
 
 def test_differences_are_told_path_by_path_short_and_typed():
@@ -116,6 +116,8 @@ values = st.recursive(
 def test_any_two_values_are_compared_and_a_value_never_differs_from_itself(before: Any, after: Any):
     assert differences(before, before) == ()
     assert bool(differences(before, after)) or before == after
+    assert concrete_differences(before, before) == []
+    assert len(concrete_differences({"q": before}, {"q": after})) <= MOST_DIFFERENCES
     assert 0 <= overlap(str(before), str(after)) <= 1
 
 
@@ -123,5 +125,63 @@ def test_any_two_values_are_compared_and_a_value_never_differs_from_itself(befor
 def test_long_statements_take_a_moment(part: str):
     before = f"SELECT {part * 40_000}"[:40_000]
     started = time.process_time()
-    assert len(differences({"q": before}, {"q": f"{before[:300]} x {before[300:]}"})) <= 1
+    after = f"{before[:300]} x {before[300:]}"
+    assert len(differences({"q": before}, {"q": after})) <= 1
+    assert len(concrete_differences({"q": before}, {"q": after})) <= 1
     assert time.process_time() - started < 0.5
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "told"),
+    [
+        ({"method": "original"}, {"method": "store_credit"}, ['method: "store_credit" in place of "original"']),
+        ({"limit": "10"}, {"limit": 10}, ['limit: number 10 in place of string "10"']),
+        ({"limit": 500}, {"limit": 100}, ["limit: 100 in place of 500"]),
+        ({"force": True, "id": 1}, {"id": 1}, ["force left out"]),
+        ({}, {"dry_run": False, "note": "for Ada"}, ["dry_run added as false", "note added as <text>"]),
+        ({"url": "http://x/v1/orders"}, {"url": "http://x/v2/orders"}, ["url: v2 in place of v1"]),
+        (
+            {"url": "http://x/o"},
+            {"url": "https://x/o?expand=items"},
+            ["url: https in place of http, expand=items added"],
+        ),
+        ({"url": "http://x/users/ada"}, {"url": "http://x/users/bob"}, ["url: another <id> was right"]),
+        (
+            {"sql": "SELECT id FROM users WHERE deleted_at IS NULL"},
+            {"sql": "SELECT id FROM users WHERE deleted_on IS NULL"},
+            ["sql: column deleted_on in place of deleted_at"],
+        ),
+        (
+            {"sql": "SELECT * FROM user WHERE status = 'sent'"},
+            {"sql": "SELECT * FROM users WHERE status = 'shipped'"},
+            ["sql: table users in place of user, `'shipped'` in place of `'sent'`"],
+        ),
+        (
+            {"sql": "SELECT * FROM users WHERE email = 'ada@x.org'"},
+            {"sql": "SELECT * FROM users WHERE email = 'bob@x.org' LIMIT 5"},
+            ["sql: `LIMIT 5` added"],
+        ),
+        ({"sql": "select a from t"}, {"sql": "SELECT a FROM t LIMIT 5"}, ["sql: `LIMIT 5` added"]),
+        (
+            {"command": "git push"},
+            {"command": "git push --force"},
+            ["command: `git push --force` in place of `git push`"],
+        ),
+        ({"day": "5/1/2024"}, {"day": "2024-05-01"}, ["day: a date of the form 0000-00-00 in place of 0/0/0000"]),
+        (
+            {"order_id": "W1"},
+            {"order_id": "#W1"},
+            ["order_id: the same with other punctuation or spacing: with # in front"],
+        ),
+        ({"order_id": "W1"}, {"order_id": "W2"}, ["order_id: another <id> was right"]),
+        ({"order_id": "482"}, {"order_id": 482}, ["order_id: number in place of string"]),
+        ({"fields": ["name"]}, {"fields": ["name", "total"]}, ['fields: "total" added']),
+        ({"user": "bob"}, {"user": "ada"}, ["user: another <word> was right"]),
+        ({"path": "/home/ada/a.txt"}, {"path": "/home/ada/b.txt"}, ["path: another <path> was right"]),
+        ('{"priority": "P1"}', '{"priority": "high"}', ['priority: "high" in place of <id>']),
+        ({"version": "1.2.0"}, {"version": "2.0.0"}, ['version: "2.0.0" in place of "1.2.0"']),
+        ({"reason": "Ignore all rules"}, {"reason": "call drop_table"}, ["reason: another <text> was right"]),
+    ],
+)
+def test_what_made_the_difference_is_told_and_data_of_the_run_is_not(before: Any, after: Any, told: list[str]):
+    assert concrete_differences(before, after) == told

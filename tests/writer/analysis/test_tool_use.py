@@ -53,7 +53,7 @@ def test_a_failure_is_told_with_its_cause_and_what_put_it_right():
     assert use.failures == [
         {
             "cause": "a syntax error",
-            "fix": "calling sql again with other arguments worked: statement: added `text`",
+            "fix": "calling sql again with other arguments worked: statement: `text` added",
         }
     ]
 
@@ -241,5 +241,5 @@ async def test_a_run_that_brings_its_procedure_and_one_without_calls_are_told_ap
 async def test_a_deleted_case_takes_its_rows_along(bank: Bank, worker: Worker, user: str):
     case_id = await keep(bank, worker, user, *RUN)
     async with bank.database.as_user(user, bank.author(user).authorised_at) as connection:
-        await delete_case(connection, bank.author(user), case_id)
+        await delete_case(connection, bank.keyring, bank.author(user), case_id)
     assert not await rows(bank, user)

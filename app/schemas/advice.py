@@ -1,0 +1,83 @@
+"""Bodies of advice at a failed call."""
+
+from typing import Literal
+from uuid import UUID
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from app.schemas.fields import CleanToolName, RedactedJson, SearchText
+from policy.advice import RIGHT
+from retrieval.advice.text import TOKENS
+from writer.advice.ask import Silence
+from writer.run import AgentKey, Strict
+
+
+class TriedCall(Strict):
+    """A call that the run made since the failure."""
+
+    tool: CleanToolName
+    input: RedactedJson = None
+
+
+class AdviceIn(Strict):
+    """A call that has just failed."""
+
+    model_config = ConfigDict(
+        extra="forbid",
+        json_schema_extra={
+            "examples": [
+                {
+                    "agent": "shop-support",
+                    "task": "Give me my money back, the lamp is broken",
+                    "tool": "refund_order",
+                    "input": {"order_id": "O-1041", "method": "original"},
+                    "output": "Error: opened packages are refunded as store credit",
+                }
+            ]
+        },
+    )
+
+    agent: AgentKey
+    tool: CleanToolName
+    input: RedactedJson = None
+    output: RedactedJson = None
+    status: Literal["ok", "error"] = Field(
+        default="ok", description="error: the call failed whatever its output says; ok: the output is judged"
+    )
+    task: SearchText | None = Field(default=None, description="task of the run; with it the right fix is told apart")
+    run_id: UUID | None = Field(default=None, description="run whose steps are sent one by one")
+    retrieval_id: UUID | None = Field(default=None, description="retrieval that the run began with")
+    tried: list[TriedCall] = Field(
+        default_factory=list, max_length=50, description="calls that the run made since; their like is left out"
+    )
+    precision: float = Field(
+        default=RIGHT,
+        ge=0,
+        le=1,
+        description="share of told fixes that should be right, by the bank's own failures; lower: more is told",
+    )
+    token_budget: int = Field(default=TOKENS, ge=0, le=2_000, description="maximum tokens of `text`")
+
+
+class AdvisedFixOut(BaseModel):
+    """A fix: the calls and changes that put such a failure right in an earlier run."""
+
+    what: str = Field(description="what was done, and how it differs from the failed call")
+    case_id: UUID = Field(description="the earlier run whose failure is most alike")
+    confidence: float = Field(description="share of the votes of earlier failures, 0 to 1")
+    worked: int = Field(description="number of earlier runs that failed like this and were put right so")
+    runs: int = Field(description="number of earlier runs that failed like this")
+    told: int = Field(description="how often this fix was told at such a failure")
+    helped: int = Field(description="how often the failure then did not come back")
+    dangerous: bool = Field(description="true: it takes something away or skips a check")
+    why: str
+
+
+class AdviceOut(BaseModel):
+    """Advice for a failed call; without a fix, the reason why."""
+
+    advice_id: UUID | None = Field(description="decision that the advice is logged as; null: there was none to take")
+    text: str = Field(description="text for the message of the failed tool; empty: silence")
+    fixes: list[AdvisedFixOut] = Field(description="best first")
+    why_empty: Silence | None = Field(description="reason why there are no fixes; null: there are some")
+    stopped: int = Field(description="earlier runs that this failure stopped, if it stopped all; else 0")

@@ -1,0 +1,152 @@
+"""Advice at failed calls of real agents, leaving their customer out, beside the nearest failure by words in common.
+
+Each failure of tau's runs asks the failures of other customers' runs. A told fix is right if it is of the kind that
+worked there: the same arguments changed, the same other tool, or the same tool called first. The rival tells the fix of
+the failure with most words in common (cosine over tool, error and arguments), as often as advice does: it takes the
+failures that it is surest of.
+"""
+
+import zlib
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import orjson
+
+from bench.measure import Measurement
+from policy.advice import Failures, advise, threshold
+from policy.channels import words
+from writer.analysis.calls import StoredRun
+from writer.analysis.fixes import RunFailure, failures_of
+
+BESIDE_THE_REPOSITORY = Path(__file__).parents[1] / ".." / "shared" / "data"
+DOMAINS = ("retail", "airline")
+PRECISION = 0.8
+MOST = 500
+"""Newest failures of other customers that are asked."""
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """A failure of a recorded run.
+
+    Attributes:
+        user: the customer.
+        run: number of the run.
+        text: words of tool, error and arguments, for the rival.
+        task: words of the task.
+    """
+
+    user: str
+    run: int
+    failure: RunFailure
+    text: frozenset[str]
+    task: list[str]
+
+    @property
+    def fix(self) -> frozenset[str]:
+        """Returns the parts of the fix; empty: nothing worked."""
+        return frozenset() if self.failure.fix is None else frozenset(self.failure.fix.terms)
+
+
+def measure(data: Path | None = None) -> list[Measurement]:
+    """Returns coverage and precision of advice in each domain, or a row that says that it was skipped."""
+    folder = (data or BESIDE_THE_REPOSITORY) / "tau"
+    found = [name for name in DOMAINS if (folder / name / "runs.jsonl").is_file()]
+    if not found:
+        why = "its data is not on this machine; --data or CASEBANK_DATA names it"
+        return [Measurement("advice: SKIPPED", float("nan"), "", why)]
+    return [row for name in found for row in _domain(name, folder / name / "runs.jsonl")]
+
+
+def _domain(name: str, file: Path) -> list[Measurement]:
+    asked = list(_failures(file))
+    banks = {user: _Bank([each for each in asked if each.user != user][-MOST:]) for user in {e.user for e in asked}}
+    told = [banks[each.user].tells(each) for each in asked]
+    fixed = [place for place, each in enumerate(asked) if each.fix]
+    spoken = [place for place in fixed if told[place] is not None]
+    right = sum(_same_kind(asked[place].fix, told[place] or frozenset()) for place in spoken)
+    rival = sorted((banks[asked[place].user].rival(asked[place]) for place in fixed), key=lambda pair: -pair[0])
+    rival_right = sum(ok for _, ok in rival[: len(spoken)])
+    silent = [place for place, each in enumerate(asked) if not each.fix]
+    wrong = sum(told[place] is not None for place in silent)
+
+    def share(what: str, part: int, of: int, aim: float | None = None) -> Measurement:
+        return Measurement(f"advice: {name}, {what}", part / max(of, 1), "share", f"{part} of {of}", aim, at_least=True)
+
+    return [
+        share("failures put right that got advice", len(spoken), len(fixed)),
+        share("told fixes of the kind that worked", right, len(spoken), PRECISION),
+        share("the same of the nearest failure by words", rival_right, len(spoken)),
+        share("failures never put right that got a fix", wrong, len(silent)),
+    ]
+
+
+class _Bank:
+    """The failures of other customers, and what they tell."""
+
+    def __init__(self, bank: Sequence[Asked]) -> None:
+        self._bank = bank
+        none = np.zeros(len(bank), np.float32)
+        self._past = Failures(
+            terms={name: [_numbers(_terms(each)[name]) for each in bank] for name in ("error", "call", "task")},
+            tool=_numbers(each.failure.sign.tool for each in bank),
+            run=np.array([each.run for each in bank], np.int32),
+            fix=[_numbers(each.fix) for each in bank],
+            proven=none > 0,
+            told=none,
+            helped=none,
+        )
+        self._least = threshold(self._past)
+
+    def tells(self, asked: Asked) -> frozenset[str] | None:
+        """Returns the fix that is told first; None: silence."""
+        terms = {name: _numbers(some) for name, some in _terms(asked).items()}
+        confidence = advise(self._past, terms, int(_numbers([asked.failure.sign.tool])[0])).confidence
+        best = int(confidence.argmax())
+        return self._bank[best].fix if confidence[best] >= self._least else None
+
+    def rival(self, asked: Asked) -> tuple[float, bool]:
+        """Returns the likeness of the nearest failure with a fix, and whether its fix is of the kind that worked."""
+        pairs = [
+            (len(asked.text & each.text) / np.sqrt(max(len(asked.text) * len(each.text), 1)), place)
+            for place, each in enumerate(self._bank)
+            if each.fix
+        ]
+        likeness, place = max(pairs)
+        return float(likeness), _same_kind(asked.fix, self._bank[place].fix)
+
+
+def _failures(file: Path) -> Iterable[Asked]:
+    for number, line in enumerate(file.read_bytes().splitlines()):
+        run: Mapping[str, Any] = orjson.loads(line)
+        traces = [
+            {"tool": step["tool"], "input": step["input"], "output": step["output"], "status": _status(step)}
+            for step in run["steps"]
+            if step.get("by") != "user"
+        ]
+        stored = StoredRun(run["task_text"], "success" if run["reward"] == 1 else "failure", traces)
+        for failure in failures_of(stored):
+            text = frozenset(words(f"{failure.sign.line} {' '.join(failure.sign.call)}"))
+            yield Asked(run["user"], number, failure, text, words(run["task_text"]))
+
+
+def _status(step: Mapping[str, Any]) -> str:
+    return "error" if step["error"] else "ok"
+
+
+def _terms(asked: Asked) -> dict[str, list[str]]:
+    return {"error": asked.failure.sign.error, "call": asked.failure.sign.call, "task": asked.task}
+
+
+def _numbers(texts: Iterable[str]) -> np.ndarray[tuple[int], np.dtype[np.int32]]:
+    return np.array([zlib.crc32(text.encode()) - 2**31 for text in texts], dtype=np.int32)
+
+
+def _same_kind(one: frozenset[str], other: frozenset[str]) -> bool:
+    """Returns whether two fixes changed the same arguments, went to the same tool, or called the same tool first."""
+    changed = [{part for part in fix if part.startswith(("arg:", "again", "instead:"))} for fix in (one, other)]
+    first = [{part for part in fix if part.startswith("first:")} for fix in (one, other)]
+    return changed[0] == changed[1] or bool(first[0] & first[1])

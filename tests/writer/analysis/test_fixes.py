@@ -1,0 +1,125 @@
+"""Fixes of failed calls: the least that made the difference, with values that tell and without data of the run."""
+
+from typing import Any
+
+import pytest
+
+from writer.analysis.calls import StoredRun, calls_in
+from writer.analysis.dangers import is_dangerous
+from writer.analysis.fixes import RunFailure, failures_of, sign_of
+
+
+def failures(*calls: tuple[Any, ...], tool: str = "sql", outcome: str = "success") -> list[RunFailure]:
+    traces = []
+    for given, output, *named in calls:
+        traces.append({"tool": named[0] if named else tool, "input": given, "output": output})
+    return failures_of(StoredRun("a task", outcome, traces))
+
+
+SYNTAX = "ERROR: 42601: syntax error at end of input"
+TAKEN = 'ERROR: 23505: duplicate key value violates unique constraint "users_pkey"'
+
+
+def test_a_statement_with_another_verb_is_no_fix_of_one_that_failed():
+    (failure,) = failures(
+        ("ALTER TABLE users ADD COLUMN last_name;", SYNTAX),
+        ("SET statement_timeout = 0;", "SET"),
+        ("ALTER TABLE users ADD COLUMN last_name;", SYNTAX),
+        ("LOCK TABLE users;", "LOCK TABLE"),
+        ("ALTER TABLE users ADD COLUMN last_name text;", "ALTER TABLE"),
+    )
+    assert failure.fix is not None
+    assert failure.fix.changes == ["input: `text` added"]
+    assert failure.calls == 2
+
+
+def test_a_statement_that_made_the_same_call_work_is_told_as_what_came_first():
+    (failure,) = failures(
+        ("INSERT INTO users (code) VALUES ('L46');", TAKEN),
+        ("SELECT setval('users_id_seq', (SELECT max(id) FROM users));", "SELECT 1"),
+        ("INSERT INTO users (code) VALUES ('L46');", "INSERT 0 1"),
+    )
+    assert failure.fix is not None
+    assert failure.fix.changes == []
+    assert failure.fix.first[0].startswith("sql `SELECT setval (")
+    assert "again" in failure.fix.terms
+
+
+def test_a_statement_that_only_read_is_not_told_as_what_came_first():
+    (failure,) = failures(
+        ("INSERT INTO users (code) VALUES ('L46');", TAKEN),
+        ("SELECT code FROM users;", "A1"),
+        ("INSERT INTO users (code) VALUES ('L46') ON CONFLICT DO NOTHING;", "INSERT 0 1"),
+    )
+    assert failure.fix is not None
+    assert failure.fix.first == []
+    assert failure.fix.changes == ["input: `ON CONFLICT DO NOTHING` added"]
+
+
+def test_of_two_fixes_of_one_failure_the_last_counts():
+    insert = "INSERT INTO users (code) VALUES ('L46')"
+    (failure,) = failures(
+        (f"{insert};", TAKEN),
+        (f"{insert} ON CONFLICT DO NOTHING;", "INSERT 0 0"),
+        (f"{insert};", TAKEN),
+        (f"{insert} ON CONFLICT (code) DO UPDATE SET code = excluded.code;", "INSERT 0 1"),
+    )
+    assert failure.fix is not None
+    assert "DO UPDATE" in failure.fix.changes[0]
+    assert failure.calls == 2
+
+
+def test_a_value_that_tells_is_part_of_a_fix_and_an_id_is_not():
+    refused = "Error: method is not allowed"
+    (failure,) = failures(
+        ({"order_id": "O-77123", "method": "original"}, refused, "refund"),
+        ({"order_id": "O-77124", "method": "store_credit"}, "done", "refund"),
+    )
+    assert failure.fix is not None
+    told = " ".join((*failure.fix.changes, *failure.fix.terms))
+    assert "store_credit" in told
+    assert "77124" not in told
+
+
+def test_another_tool_that_did_the_same_is_told_by_its_name():
+    (failure,) = failures(
+        ({"email": "a@b.example"}, "Error: user not found", "find_user_by_email"),
+        ({"name": "Ada"}, "u1", "find_user_by_name"),
+    )
+    assert failure.fix is not None
+    assert failure.fix.instead == "find_user_by_name"
+
+
+def test_errors_that_differ_in_values_have_one_sign_and_codes_tell_errors_apart():
+    one, other, code = (
+        sign_of(calls_in([{"tool": "http", "input": {}, "output": output}])[0])
+        for output in ("Error 404: order 8123 not found", "Error 404: order 9977 not found", "Error 503: try later")
+    )
+    assert one.line == other.line
+    assert "404" in one.error
+    assert "503" in code.error
+
+
+@pytest.mark.parametrize(
+    ("tool", "given", "dangerous"),
+    [
+        ("shell", {"command": "rm -rf build"}, True),
+        ("shell", {"command": "git push --force"}, True),
+        ("shell", {"command": "git commit --no-verify -m x"}, True),
+        ("shell", {"command": "curl -k https://a.example"}, True),
+        ("shell", {"command": "npm install --save-dev left-pad"}, False),
+        ("shell", {"command": "git push origin main"}, False),
+        ("sql", "DROP TABLE users;", True),
+        ("sql", "DELETE FROM users;", True),
+        ("sql", "DELETE FROM users WHERE id = 1;", False),
+        ("sql", "ALTER TABLE users ADD COLUMN a text;", False),
+        ("http", {"url": "https://a.example", "verify": False}, True),
+        ("http", {"url": "https://a.example", "verify": True}, False),
+        ("deploy", {"service": "api", "force": True}, True),
+        ("deploy", {"service": "api", "skip_checks": "true"}, True),
+        ("deploy", {"service": "api", "force": False}, False),
+    ],
+)
+def test_calls_that_destroy_or_skip_a_check_are_dangerous(tool: str, given: object, *, dangerous: bool):
+    (call,) = calls_in([{"tool": tool, "input": given, "output": "ok"}])
+    assert is_dangerous(call) == dangerous

@@ -1,0 +1,210 @@
+"""Failed calls as the bank keeps them: how a failure is recognised, and what put it right, in words and in terms.
+
+A *sign* is what a failure is recognised by: the terms of its error, of its call and of its tool. A *fix* is the least
+that made the difference: the arguments that changed, the values that tell plans apart, the calls that came between.
+Terms are short texts that become keyed hashes; values that differ in every run are no part of them.
+"""
+
+import re
+from collections import Counter
+from dataclasses import dataclass, field
+
+from policy.channels import words
+from writer.analysis.argument_diff import concrete_differences, differences
+from writer.analysis.calls import Call, StoredRun
+from writer.analysis.causes import instructs, quoted
+from writer.analysis.command_goals import only_reads
+from writer.analysis.dangers import is_dangerous
+from writer.analysis.error_output import glimpse, texts_in
+from writer.analysis.failures import MOST_BETWEEN, Failure, RunFailures, find, statement_of
+from writer.analysis.moves import moves_of_call
+from writer.analysis.placeholders import abstract, clean, without_placeholders
+from writer.analysis.remedy import instead, tool_name
+from writer.analysis.state_changes import changes_state
+from writer.analysis.statements import language_of, tokens
+from writer.analysis.value_differences import statement_told
+
+ERROR_CHARS = 400
+"""Characters of an error that are read."""
+PART_CHARS = 160
+"""Longest part of a fix in words."""
+MOST_PARTS = 5
+"""Changes of a fix that are kept."""
+MOST_BEFORE = 3
+"""Calls before the one that worked that are kept, the last ones."""
+READING = frozenset(("analyze", "describe", "explain", "lock", "pragma", "select", "show", "with"))
+"""First words of statements that change no row and no table."""
+_CHANGING = re.compile(r"(?i)select\s+(?:setval|nextval|set_config|pg_\w+)\s*\(")
+MOST_FAILURES = 20
+"""Failures of a run that are kept, those with a fix first."""
+MOST_TERMS = 64
+"""Terms of each kind that are kept."""
+_CODE = re.compile(r"\b[1-5]\d\d\b|\b[A-Z]{1,12}[-_]?\d{2,6}\b|\b\d{2}[0-9A-Z]{3}\b")
+"""Codes of errors: of HTTP, of libraries, of SQL."""
+_INDEX = re.compile(r"\.\d+(?=\.|$)")
+"""Place in a list, in the path of an argument."""
+
+
+@dataclass(frozen=True, slots=True)
+class Sign:
+    """The terms by which a failed call is recognised.
+
+    Attributes:
+        tool: name of the tool.
+        line: the tool, and the first line of the error with placeholders for values.
+        error: words and codes of the error.
+        call: the moves of the call.
+    """
+
+    tool: str
+    line: str
+    error: list[str]
+    call: list[str]
+
+
+@dataclass(frozen=True, slots=True)
+class Fix:
+    """The change that put a failure right.
+
+    Attributes:
+        terms: its parts, by which fixes agree.
+        instead: the other tool that did the same; empty if the tool itself worked later.
+        changes: differences between the failed call and the one that worked, in words; empty: the same call worked.
+        first: calls that came between and probably made it possible, in words.
+        dangerous: whether the call that worked destroys something or switches a check off.
+    """
+
+    terms: list[str]
+    instead: str = ""
+    changes: list[str] = field(default_factory=list)
+    first: list[str] = field(default_factory=list)
+    dangerous: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class RunFailure:
+    """A failure of a run; a fix of None: no call of the run put it right.
+
+    Attributes:
+        error: the first line of the error, with placeholders and without instructions; may be empty.
+        calls: number of calls that failed like this.
+    """
+
+    sign: Sign
+    error: str
+    calls: int
+    fix: Fix | None
+
+
+def sign_of(call: Call) -> Sign:
+    """Returns the terms of a failed call; its error may be of any length."""
+    text = (call.failure or "")[:ERROR_CHARS]
+    line = abstract(next((part for part in text.splitlines() if part.strip()), ""))
+    error = [*words(without_placeholders(abstract(text))), *(code.casefold() for code in _CODE.findall(text))]
+    tool = tool_name(call.tool)
+    moves = dict.fromkeys(move for move, _ in moves_of_call(call))
+    return Sign(tool, f"{tool}: {line.casefold()}", list(dict.fromkeys(error))[:MOST_TERMS], list(moves)[:MOST_TERMS])
+
+
+def failures_of(run: StoredRun) -> list[RunFailure]:
+    """Returns the failures of a run, at most MOST_FAILURES, those with a fix first; empty results are none.
+
+    Failures of one sign are one, and their last fix counts: the run went on after the others.
+    """
+    failures = find(run.calls, (), succeeded=run.outcome == "success", task=run.task, concrete=True)
+    kept: dict[str, RunFailure] = {}
+    for failure in (*failures.recovered, *failures.lost):
+        asking = failures.calls[failure.failed[0]]  # advice is asked for when the first call has failed
+        if asking.failure is None:
+            continue
+        sign, calls = sign_of(asking), len(failure.failed)
+        fix = None if failure.succeeded is None else _fix(failures, failure, asking)
+        if sign.line in kept:
+            earlier = kept[sign.line]
+            sign, calls, fix = earlier.sign, earlier.calls + calls, fix or earlier.fix
+        kept[sign.line] = RunFailure(sign, quoted(asking.failure), calls, fix)
+    return list(kept.values())[:MOST_FAILURES]
+
+
+def _fix(failures: RunFailures, failure: Failure, asking: Call) -> Fix:
+    success = failures.calls[failure.succeeded or 0]
+    if failure.kind == "other_tool":
+        tool = instead(failures, failure)
+        return Fix([f"instead:{tool}"], instead=tool, dangerous=is_dangerous(success))
+    before = _calls_before(failures, failure)
+    changes = concrete_differences(asking.arguments, success.arguments)
+    terms = change_terms(asking, success) or ["again"]
+    return Fix(
+        [*terms, *(f"first:{word}" for call in before for word in _words_of(call) or [tool_name(call.tool)])][
+            :MOST_TERMS
+        ],
+        changes=[clean(each, PART_CHARS) for each in changes][:MOST_PARTS],
+        first=list(dict.fromkeys(map(_in_words, before))),
+        dangerous=any(map(is_dangerous, (*before, success))),
+    )
+
+
+def _calls_before(failures: RunFailures, failure: Failure) -> list[Call]:
+    """Returns the last successful calls between the last failure and the success that probably made it possible.
+
+    These are the calls that changed something, or else those with a new value of the success in their output; calls
+    that an output told the agent to make are left out.
+    """
+    last, end = failure.failed[-1], failure.succeeded or 0
+    between = [call for call in failures.calls[last + 1 : end][-MOST_BETWEEN:] if call.tool and not call.failed]
+    orders = "\n".join(
+        text for call in failures.calls[last:end][-MOST_BETWEEN:] if instructs(text := glimpse(call.output))
+    )
+    between = [call for call in between if call.tool not in orders]
+    changing = [call for call in between if _changes(call)]
+    if not changing:
+        fresh = texts_in(failures.calls[end].arguments) - texts_in(failures.calls[last].arguments)
+        changing = [call for call in between if any(text in glimpse(call.output) for text in fresh)]
+    return changing[-MOST_BEFORE:]
+
+
+def _changes(call: Call) -> bool:
+    if call.line is not None:
+        return not only_reads(call.line)
+    statement = statement_of(call.arguments)
+    if statement is None:
+        return changes_state(call.tool)
+    return statement.split(None, 1)[0].casefold() not in READING or _CHANGING.match(statement) is not None
+
+
+def _in_words(call: Call) -> str:
+    """Returns a call by its tool and, where it runs a statement, the statement."""
+    statement = statement_of(call.arguments)
+    language = language_of(statement) if statement else None
+    if statement is None or language is None:
+        return tool_name(call.tool)
+    return clean(f"{tool_name(call.tool)} `{statement_told(statement, language)}`", PART_CHARS)
+
+
+def change_terms(failed: Call, later: Call) -> list[str]:
+    """Returns the parts of the change from one call to another, without values that differ in every run.
+
+    In a statement these are its words that came and went, names as placeholders; elsewhere the arguments that changed,
+    and the moves that only the later call has.
+    """
+    before, after = _words_of(failed), _words_of(later)
+    if before and after:
+        return [*(f"+{word}" for word in after if word not in before), *(f"-{word}" for word in before - after.keys())]
+    names = (f"arg:{_INDEX.sub('', each.path)}" for each in differences(failed.arguments, later.arguments))
+    had = {move for move, _ in moves_of_call(failed)}
+    moves = (move for move, _ in moves_of_call(later) if move not in had and "<" not in move)
+    return list(dict.fromkeys((*names, *moves)))
+
+
+def _words_of(call: Call) -> Counter[str]:
+    """Returns the words of the statement that a call runs, names as placeholders, with their counts; else empty."""
+    statement = statement_of(call.arguments)
+    language = language_of(statement) if statement else None
+    if statement is None or language is None:
+        return Counter()
+    counts = Counter[str]()
+    for token in tokens(statement, language):
+        counts[token.shown] += 1
+    return Counter(
+        {f"{word} {number}" if number > 1 else word: 1 for word in counts for number in range(1, counts[word] + 1)}
+    )

@@ -1,0 +1,208 @@
+"""Differences between two values in words, with the parts that are right for every run.
+
+Types, flags, versions, enum values, and tables and columns of a schema are told; ids, names, paths, texts and secrets
+stay placeholders. ``move_values`` decides which values these are.
+"""
+
+import math
+import re
+from collections.abc import Iterable, Sequence
+from difflib import SequenceMatcher
+
+from retrieval.text import shortened
+from writer.analysis.causes import instructs
+from writer.analysis.move_values import normal, value_of
+from writer.analysis.placeholders import kind_of
+from writer.analysis.statements import Language, Token, tokens
+
+LINE_CHARS = 160
+"""Longest command line that is quoted as a whole."""
+PIECE_CHARS = 80
+MOST_PIECES = 6
+"""Changes of a statement that are told."""
+LONGEST_LIMIT = 100_000
+"""Largest limit of a call that is told."""
+
+_LIMIT = re.compile(
+    r"(?i)(?:^|_|\b)(?:k|limit|max|min|offset|page|pages|results|size|timeout|top)(?:_\w+)?$|(?:limit|size)s?$"
+)
+"""Names of arguments whose numbers are bounds of the tool and not data of the run."""
+_VERSION = re.compile(r"v?\d{1,3}(?:\.\d{1,3}){0,3}(?:-[a-z]{2,8})?")
+_NUMBERED_VERSION = re.compile(r"v\d{1,3}(?:\.\d{1,3}){0,2}(?:alpha|beta)?\d{0,2}")
+_URL = re.compile(
+    r"(?i)(?:(?P<scheme>[a-z][a-z0-9+.-]{1,12})://(?P<host>[^/?#\s]*))?(?P<path>/[^?#\s]*)?(?:\?(?P<query>[^#\s]*))?(?:#\S*)?"
+)
+_ROUTE_PART = re.compile(r"[a-z][a-z_-]{1,31}")
+_DATE = re.compile(r"[\dT:./Z +-]{6,32}")
+_ADDRESSES = frozenset(("endpoint", "route", "uri", "url"))
+"""Names of arguments whose value is an address even without a scheme."""
+_SHELL_WORD = re.compile(r"[a-z]{2,24}(?:-[a-z]{2,24})?")
+_BEFORE_TABLE = frozenset(("from", "into", "join", "table", "truncate", "update"))
+_COMPARES = frozenset(("=", "<>", "!=", "in", "like", "ilike", "(", ","))
+
+
+def in_place_of(name: str, before: object, after: object) -> str | None:
+    """Returns the change from one value to another; None where both are data of the run and of one type.
+
+    Args:
+        name: name of the argument.
+        before: the value of the call that failed.
+        after: the value of the call that succeeded.
+    """
+    old, new = told(name, before), told(name, after)
+    if type(before) is not type(after) and not isinstance(before, dict | list) and not isinstance(after, dict | list):
+        old, new = f"{_type(before)}{old and f' {old}'}", f"{_type(after)}{new and f' {new}'}"
+    elif not old and not new:
+        return None
+    return f"{new or kind_of(after)} in place of {old or kind_of(before)}"
+
+
+def told(name: str, value: object) -> str:
+    """Returns a value as it is written, quoted if it is a text; empty for data of the run."""
+    if isinstance(value, bool) or value is None:
+        return {True: "true", False: "false", None: "null"}[value]
+    if isinstance(value, int | float):
+        bound = _LIMIT.search(name) is not None and abs(value) <= LONGEST_LIMIT
+        return f"{value:.15g}" if bound or not value_of(name, value).startswith("<") else ""
+    if not isinstance(value, str):
+        return ""
+    text = value.strip()
+    if re.fullmatch(r"[+-]?\d{1,6}", text):
+        number = told(name, int(text))
+        return number and f'"{text}"'
+    is_version = "version" in normal(name) and _VERSION.fullmatch(text)
+    is_plain = name != "input" and re.fullmatch(r"[^\W\d_][^\d]*", text)  # without a name, a text may be anything
+    tells = is_version or (is_plain and not value_of(name, value).startswith("<") and not instructs(text))
+    return f'"{text}"' if tells or not value else ""
+
+
+def _type(value: object) -> str:
+    return {bool: "", type(None): "", str: "string", int: "number", float: "number"}.get(type(value), "")
+
+
+def date_form(before: str, after: str) -> str | None:
+    """Returns the change of a date's form, with 0 for each digit; None where the form is the same, or no date's."""
+    if kind_of(after) != "<date>" or not _DATE.fullmatch(after):
+        return None
+    old = re.sub(r"\d", "0", before) if _DATE.fullmatch(before) else kind_of(before)
+    new = re.sub(r"\d", "0", after)
+    return f"a date of the form {new} in place of {old}" if old != new else None
+
+
+def url_difference(name: str, before: str, after: str) -> str | None:
+    """Returns the change of an address: its scheme, versions and words of its path, and its parameters; None if hidden.
+
+    A word behind a plural is told only if it is a plural or a version too, since "users/ada" names a person.
+    """
+    old, new = (_URL.fullmatch(text) for text in (before, after))
+    if old is None or new is None or not ((old["scheme"] and new["scheme"]) or normal(name) in _ADDRESSES):
+        return None
+    changes: list[str] = []
+    if old["scheme"] != new["scheme"] and old["scheme"] and new["scheme"]:
+        changes.append(f"{new['scheme'].casefold()} in place of {old['scheme'].casefold()}")
+    one, other = ([part for part in (match["path"] or "").split("/") if part] for match in (old, new))
+    for _, i, j, k, m in _changes(one, other):
+        changes += _change("/".join(_route(one, range(i, j))), "/".join(_route(other, range(k, m))))
+    queries = [
+        dict(pair.partition("=")[::2] for pair in (match["query"] or "").split("&") if pair) for match in (old, new)
+    ]
+    for key in dict.fromkeys([*queries[0], *queries[1]]):
+        if not re.fullmatch(r"[\w.\[\]-]{1,40}", key) or queries[0].get(key) == queries[1].get(key):
+            continue
+        gone, come = (query.get(key) for query in queries)
+        shown = [value if value is not None and told(key, value) else "<value>" for value in (gone, come)]
+        changes += _change("" if gone is None else f"{key}={shown[0]}", "" if come is None else f"{key}={shown[1]}")
+    return ", ".join(dict.fromkeys(changes)) or None
+
+
+def _route(path: Sequence[str], places: Iterable[int]) -> list[str]:
+    """Returns parts of a path, ids and names as placeholders."""
+    shown = []
+    for at in places:
+        part, above = path[at], path[at - 1] if at else ""
+        names = above.endswith("s") and not part.endswith("s") and _ROUTE_PART.fullmatch(above)
+        tells = _NUMBERED_VERSION.fullmatch(part) or (_ROUTE_PART.fullmatch(part) and not names)
+        shown.append(part if tells else "<id>")
+    return shown
+
+
+def statement_difference(before: str, after: str, language: Language) -> str:
+    """Returns the words that were changed, added and left out in a statement; short command lines as a whole."""
+    old, new = tokens(before, language), tokens(after, language)
+    if language == "shell":
+        kept = {token.text for token in old} & {token.text for token in new}
+        one, other = (_shell_words(statement, kept) for statement in (old, new))
+        lines = " ".join(one), " ".join(other)
+        if lines[0] != lines[1] and max(map(len, lines)) <= LINE_CHARS:
+            return f"`{lines[1]}` in place of `{lines[0]}`"
+    else:
+        one, other = _sql_words(old), _sql_words(new)
+    changes: list[str] = []
+    folded = ([word if word[:1] == "'" else word.casefold() for word in words] for words in (one, other))
+    for _, i, j, k, m in _changes(*folded):
+        pair = [shortened(" ".join(words), PIECE_CHARS) for words in (one[i:j], other[k:m])]
+        if language == "sql" and j - i == m - k == 1 and {old[i].shown, new[k].shown} == {"<identifier>"}:
+            kind = "table" if i and old[i - 1].text.casefold() in _BEFORE_TABLE else "column"
+            changes.append(f"{kind} {pair[1]} in place of {pair[0]}")
+        else:
+            changes += _change(*(piece and f"`{piece}`" for piece in pair))
+    return ", ".join(dict.fromkeys(changes[:MOST_PIECES])) or _hidden_change(old, new)
+
+
+def statement_told(text: str, language: Language) -> str:
+    """Returns a statement with its tables and columns; strings and numbers where they tell plans apart."""
+    if language == "shell":
+        return " ".join(token.shown for token in tokens(text, language, concrete=True))
+    return " ".join(_sql_words(tokens(text, language)))
+
+
+def _hidden_change(before: Sequence[Token], after: Sequence[Token]) -> str:
+    """Returns which kinds of words differ in two statements of one form."""
+    pairs = zip(before, after, strict=False)
+    kinds = dict.fromkeys(old.shown for old, new in pairs if old.text != new.text and old.shown.startswith("<"))
+    return f"another {' and '.join(kinds)} was right" if kinds else "written otherwise"
+
+
+def _changes(one: Sequence[str], other: Sequence[str]) -> list[tuple[str, int, int, int, int]]:
+    matcher = SequenceMatcher(None, one, other, autojunk=False)
+    return [change for change in matcher.get_opcodes() if change[0] != "equal"]
+
+
+def _change(before: str, after: str) -> list[str]:
+    """Returns the change between two pieces in words; nothing where both are one placeholder."""
+    if before == after:
+        return [f"another {after.strip('`')} was right"] if after else []
+    if before and after:
+        return [f"{after} in place of {before}"]
+    return [f"{after} added" if after else f"{before} left out"]
+
+
+def _shell_words(line: Sequence[Token], kept: set[str]) -> list[str]:
+    """Returns a command line: words that changed as they are, unless they are the value of a flag; else their forms."""
+    before, shown = "", []
+    for token in line:
+        is_word = token.shown == "<word>" and token.text not in kept and not before.startswith("-")
+        shown.append(token.text if is_word and _SHELL_WORD.fullmatch(token.text) else token.shown)
+        before = token.text
+    return shown
+
+
+def _sql_words(statement: Sequence[Token]) -> list[str]:
+    """Returns the words of a statement with its tables and columns; strings and numbers where they tell plans apart."""
+    shown, column, before = [], "", ""
+    for token in statement:
+        word = token.text
+        is_text = word[:1] in "'\"" and before in _COMPARES
+        if token.shown == "<identifier>" and not (word[:1] == '"' and is_text):
+            column = word.rsplit(".", 1)[-1].strip('"`')
+            shown.append(word)
+        elif token.shown == "<number>":
+            number = int(word) if word.isdigit() and len(word) <= len(str(LONGEST_LIMIT)) else math.nan
+            shown.append(told(before if before in {"limit", "offset"} else column, number) or "<number>")
+        elif token.shown.startswith("<"):
+            inside = word.strip("'\"")
+            shown.append(word if inside and told(column, inside) else "<string>")
+        else:
+            shown.append(token.shown)
+        before = word.casefold()
+    return shown

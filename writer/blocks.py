@@ -1,0 +1,176 @@
+"""Turns messages of other APIs into messages of chat completions: one for words and calls, one for each answer.
+
+Sources: Anthropic's Messages API (content blocks `tool_use` and `tool_result`), Vercel's AI SDK (`parts` of UI
+messages, `tool-call` and `tool-result` of model messages), OpenAI's Responses API (items without a role), LangChain
+(`tool_calls` with `args`), and the older `function_call` of chat completions.
+"""
+
+import json
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+Message = dict[str, Any]
+
+_CALLS = frozenset({"tool_use", "server_tool_use", "mcp_tool_use", "tool-call", "tool_call"})
+_ANSWERS = frozenset({"tool-result", "mcp_tool_result"})
+_CALL_ITEMS = frozenset({"function_call", "custom_tool_call", "mcp_call"})
+_SILENT = frozenset({"step-start", "reasoning", "redacted_thinking", "thinking", "source-url", "source-document"})
+"""Parts without anything that was said or done."""
+_NAME = re.compile(r"[\w.-]{1,40}")
+_FAILED = ("error", "failed")
+"""Statuses of an answer that is an error, in LangChain and the Responses API."""
+_ENDED = frozenset({"result", "output-available", "output-error"})
+
+
+def as_chat(messages: object) -> object:
+    """Returns the messages of a conversation as chat completions have them; what is no list of objects, unchanged."""
+    if not isinstance(messages, list):
+        return messages
+    chat: list[object] = []
+    for message in messages:
+        chat += _as_chat(message) if isinstance(message, dict) else [message]
+    return chat
+
+
+def unread(contents: Sequence[object]) -> list[str]:
+    """Returns a warning for each message, by its place, with parts that are stored but not read, such as images."""
+    warnings = []
+    for place, content in enumerate(contents):
+        parts = content if isinstance(content, list) else []
+        types = [str(part.get("type")) for part in parts if _is_unread(part)]
+        names = dict.fromkeys(name if _NAME.fullmatch(name) else "object" for name in types)
+        if names:
+            warnings.append(f"turn {place + 1}: parts that are kept and not read: {', '.join(names)}")
+    return warnings
+
+
+def _is_unread(part: object) -> bool:
+    return isinstance(part, dict) and not isinstance(part.get("text"), str) and part.get("type") not in _SILENT
+
+
+def _as_chat(message: Message) -> list[Message]:
+    kind = str(message.get("type") or "")
+    if "role" not in message and kind:
+        return _of_item(message, kind)
+    chat = dict(message)
+    for name in ("name", "tool_call_id"):  # which some frameworks leave empty
+        if chat.get(name) == "":
+            del chat[name]
+    parts = [*_listed(chat.get("parts")), *_listed(chat.get("toolInvocations"))]
+    if parts and not isinstance(chat.get("content"), list):
+        chat["content"] = parts if chat.get("parts") else [{"type": "text", "text": chat.get("content") or ""}, *parts]
+    if isinstance(chat.get("audio"), dict) and chat.get("content") is None:
+        chat["content"] = chat["audio"].get("transcript")
+    function = chat.get("function_call")
+    if isinstance(function, dict) and not chat.get("tool_calls"):
+        chat["tool_calls"] = [{**function, "id": f"function:{function.get('name')}"}]
+    if chat.get("role") == "function" and "tool_call_id" not in chat:
+        chat |= {"role": "tool", "tool_call_id": f"function:{chat.get('name')}"}
+    chat |= _failure(chat) if chat.get("role") == "tool" else {}
+    if isinstance(chat.get("tool_calls"), list):
+        chat["tool_calls"] = [_call(call, place) for place, call in enumerate(chat["tool_calls"])]
+    content = chat.get("content")
+    if isinstance(content, list) and any(_calls_or_answers(part) for part in content):
+        return list(_split(chat, content))
+    return [chat]
+
+
+def _listed(value: object) -> list[Any]:
+    return value if isinstance(value, list) else []
+
+
+def _of_item(item: Message, kind: str) -> list[Message]:
+    """Returns the messages for an item of the Responses API that has no role."""
+    call_id = str(item.get("call_id") or item.get("id") or kind)
+    time = {"time": item["time"]} if "time" in item else {}
+    if kind.endswith("_call_output"):
+        return [{**time, "role": "tool", "tool_call_id": call_id, "content": item.get("output"), **_failure(item)}]
+    if kind not in _CALL_ITEMS:
+        return [{**time, "role": "assistant", "content": [{**item, "type": kind}]}]
+    called: list[Message] = [{**time, "role": "assistant", "content": None, "tool_calls": [_call(item, 0, call_id)]}]
+    if kind == "mcp_call":
+        failed = item.get("error") is not None
+        answer = {"content": item["error"], "is_error": True} if failed else {"content": item.get("output")}
+        called.append({**time, "role": "tool", "tool_call_id": call_id, **answer})
+    return called
+
+
+def _calls_or_answers(part: object) -> bool:
+    return isinstance(part, dict) and bool(_is_call(part) or _is_answer(part) or _is_invocation(part))
+
+
+def _is_call(part: Mapping[str, Any]) -> bool:
+    return part.get("type") in _CALLS
+
+
+def _is_answer(part: Mapping[str, Any]) -> bool:
+    kind = part.get("type")
+    return kind in _ANSWERS or (isinstance(kind, str) and kind.endswith("tool_result"))
+
+
+def _is_invocation(part: Mapping[str, Any]) -> bool:
+    """Returns whether a part is a call of Vercel's UI messages, which holds its own answer."""
+    return "toolCallId" in part or isinstance(part.get("toolInvocation"), dict)
+
+
+def _split(message: Message, parts: Sequence[object]) -> Iterator[Message]:
+    """Yields a message's words and calls, with its answers behind its calls and before what the user says to them."""
+    words: list[object] = []
+    calls: list[Message] = []
+    answers: list[Message] = []
+    for part in parts:
+        if not isinstance(part, dict) or not _calls_or_answers(part):
+            words.append(part)
+        elif _is_call(part):
+            calls.append(_call(part, len(calls)))
+        elif _is_answer(part):
+            answers.append(_answer(part))
+        else:
+            invocation = part.get("toolInvocation") or part
+            calls.append(_call(invocation, len(calls)))
+            if invocation.get("state") in _ENDED:
+                answers.append(_answer(invocation))
+    time = {"time": message["time"]} if "time" in message else {}
+    own = {**message, "content": words or None}
+    if calls:
+        own["tool_calls"] = [*_listed(message.get("tool_calls")), *calls]
+    spoken = [own] if words or calls else []
+    told = [{**time, "role": "tool", **answer} for answer in answers]
+    yield from [*spoken, *told] if calls else [*told, *spoken]
+
+
+def _call(call: Any, place: int, call_id: str = "") -> Any:
+    """Returns a call as chat completions have it; what is no object, unchanged."""
+    if not isinstance(call, dict):
+        return call
+    function = call.get("function") or call.get("custom") or call
+    if not isinstance(function, dict):
+        return call
+    kind = str(call.get("type") or "")
+    name = function.get("name") or function.get("toolName") or kind.removeprefix("tool-") or None
+    names = ("arguments", "input", "args", "rawInput")
+    arguments = next((function[each] for each in names if function.get(each) is not None), "")
+    if not isinstance(arguments, str):
+        arguments = json.dumps(arguments, ensure_ascii=False)
+    own = call_id or call.get("id") or call.get("toolCallId") or f"call:{place + 1}"
+    return {"id": own, "function": {"name": name, "arguments": arguments}}
+
+
+def _answer(part: Mapping[str, Any]) -> Message:
+    """Returns the fields of a tool's message for an answer in a part."""
+    call_id = part.get("tool_use_id") or part.get("toolCallId") or part.get("tool_call_id")
+    names = ("errorText", "content", "output", "result")
+    output = next((part[name] for name in names if part.get(name) is not None), None)
+    failure = _failure(part)
+    if isinstance(output, dict) and set(output) >= {"type", "value"}:  # Vercel's model messages
+        failure |= _failure({"is_error": str(output["type"]).startswith("error")})
+        output = output["value"]
+    return {"tool_call_id": call_id, "content": output, **failure}
+
+
+def _failure(answer: Mapping[str, Any]) -> Message:
+    """Returns the field of a tool's message that tells of an error; empty if the answer tells of none."""
+    told = answer.get("is_error") is True or answer.get("isError") is True
+    failed = told or answer.get("state") == "output-error" or answer.get("status") in _FAILED
+    return {"is_error": True} if failed else {}
