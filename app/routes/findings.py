@@ -7,23 +7,44 @@ from uuid import UUID
 from fastapi import APIRouter, Query
 
 from app.edge.dependencies import Caller, Parts
+from app.edge.intake.reading import MadeFrom
 from app.edge.intake.route import BodyRoute
-from app.edge.problems import DOCUMENTED
+from app.edge.problems import DOCUMENTED, raises
 from app.routes.runs import RunId
 from app.runtime import Runtime
-from app.schemas.findings import FindingOut, KnownIn, KnownOut, SummaryOut
+from app.schemas.findings import FindingOut, KnownIn, KnownOut, SummaryOut, WrittenOut
 from app.schemas.responses import response_of
 from retrieval.database.rows import AnyRow
 from retrieval.errors import NotFound
 from retrieval.findings.statements import findings_of, run_named
 from retrieval.findings.summary import Finding, summary
 from writer.author import Author
+from writer.errors import MemoryOff, RunEnded, SecretInName, UnknownReference
 from writer.findings.aspects import SHELL_FOLDER
 from writer.findings.known import PlannedCall, is_known
 from writer.findings.record import clear_findings
 from writer.privacy.words import Words
+from writer.retain.by_hand import FindingsWritten, PreparedFindings, prepare_findings, write_findings
 
 router = APIRouter(prefix="/v1/runs", tags=["findings"], responses=DOCUMENTED, route_class=BodyRoute)
+
+
+@router.post(
+    "/{run_id}/findings", status_code=201, responses=raises(MemoryOff, RunEnded, UnknownReference, SecretInName)
+)
+async def add_findings(
+    run_id: RunId,
+    new: Annotated[PreparedFindings, MadeFrom(FindingsWritten, prepare_findings)],
+    parts: Parts,
+    caller: Caller,
+) -> WrittenOut:
+    """Adds findings that the backend words itself; the first call for an id starts the run.
+
+    They count for `known` and for the summary as those of a step do. A repeated finding replaces the earlier one there.
+    """
+    await parts.admission.of_agent(caller, "writes", new.agent_key)
+    redactions = await write_findings(parts.database, parts.keyring, run_id, new, caller)
+    return response_of(WrittenOut, None, run_id=run_id, findings=len(new.findings), redactions=redactions)
 
 
 @router.post("/{run_id}/known")
@@ -31,9 +52,9 @@ async def known(run_id: RunId, asked: KnownIn, parts: Parts, caller: Caller) -> 
     """Returns the finding of an earlier step that makes this tool call unnecessary, if there is one.
 
     A finding no longer counts once a later step changed its file, or may have changed it. With an equal `hash` it
-    always counts, and with another hash never.
+    always counts, and with another hash never. Before the first step the agent's earlier runs are asked.
     """
-    call = PlannedCall(asked.tool, asked.query, asked.hash, asked.across_runs, asked.content_chars)
+    call = PlannedCall(asked.tool, asked.query, asked.hash, asked.across_runs, asked.content_chars, asked.agent)
     answer = await is_known(parts.database, parts.keyring, caller, run_id, call)
     finding = None if answer.finding is None else response_of(FindingOut, answer.finding, **answer.finding.payload)
     return response_of(KnownOut, answer, finding=finding, content_cut=answer.cut)
@@ -46,7 +67,7 @@ async def get_summary(
     caller: Caller,
     token_budget: Annotated[int, Query(ge=0, le=100_000, description="maximum tokens of the text")] = 1_000,
 ) -> SummaryOut:
-    """Returns the findings of the run that still hold, as text for the system prompt."""
+    """Returns the findings of the run that may still hold, as text for the system prompt."""
     made = summary(await findings_in(run_id, parts, caller), token_budget)
     return response_of(SummaryOut, made, run_id=run_id, findings=made.shown)
 
@@ -76,6 +97,7 @@ async def findings_in(run_id: UUID, parts: Runtime, author: Author) -> list[Find
             row.query_hash,
             words.open_finding(run_id, row.step, row.part, row.payload),
             row.changed,
+            row.in_doubt,
         )
         for row in found
     ]

@@ -8,8 +8,9 @@ from uuid import UUID
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 
 from app.schemas.fields import RedactedJson
+from app.schemas.loop import RedactionOut
 from retrieval.tables.kinds import FindingKind, Knowledge
-from writer.run import Strict, ToolName
+from writer.run import AgentKey, Strict, ToolName
 
 Sha256 = Annotated[str, Field(pattern="^[0-9a-f]{64}$")]
 
@@ -43,7 +44,11 @@ class KnownIn(Strict):
     across_runs: bool = Field(
         default=False,
         description="true: also look in earlier runs of the agent: for a file by its `hash`, for an answer by its "
-        "question; results of a search may be out of date",
+        "question; results of a search may be out of date. Before the first step of the run they are always looked in",
+    )
+    agent: AgentKey | None = Field(
+        default=None,
+        description="agent of the run, for a question before its first step; null: the user's only agent",
     )
     content_chars: int = Field(
         default=20_000, ge=0, le=1_000_000, description="maximum length of `content` in characters; 0: no content"
@@ -75,6 +80,7 @@ class FindingOut(BaseModel):
     count: int | None = Field(default=None, description="number of search results")
     samples: list[str] = Field(default=[], description="some paths of the search results")
     redacted: bool = Field(default=False, description="true: secrets were removed from the stored answer")
+    by_hand: bool = Field(default=False, description="true: written by the backend; `fact` is all that is stored")
     created_at: datetime
 
 
@@ -92,6 +98,14 @@ class KnownOut(BaseModel):
         description="answer of the earlier call; null: not known, not requested, or stored in the case of its run"
     )
     content_cut: bool
+
+
+class WrittenOut(BaseModel):
+    """The acknowledgement: the findings are on disk."""
+
+    run_id: UUID
+    findings: int = Field(description="number of findings that were added")
+    redactions: list[RedactionOut]
 
 
 class SummaryOut(BaseModel):

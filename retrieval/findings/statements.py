@@ -19,6 +19,7 @@ from sqlalchemy import (
     bindparam,
     case,
     cast,
+    false,
     func,
     literal,
     literal_column,
@@ -43,6 +44,7 @@ MOST_SHOWN = 2_000
 NEAREST = 0.99
 """Highest similarity of two different queries with equal words, such as "from a to b" and "from b to a"."""
 RUN_ID = bindparam("run_id", type_=Uuid)
+AGENT_KEY = bindparam("agent_key", type_=Text)
 _NONE = literal_column("'{}'::bigint[]", ARRAY(BigInteger))
 
 
@@ -110,24 +112,30 @@ def _similarity(table: Any) -> ColumnElement[float]:
     return case((same, 1.0), else_=near)
 
 
+def _touches(found: Any, change: Any) -> tuple[ColumnElement[bool], ColumnElement[bool]]:
+    """Returns the conditions that a change of known places touches a finding, and that nobody knows whether it does.
+
+    A reading or a search without known places is about any file; another call without them need not be about files.
+    """
+    anywhere = func.cardinality(found.c.place_keys) == 0
+    by_place = or_(change.c.place_keys.overlap(found.c.place_marks), found.c.place_keys.overlap(change.c.place_marks))
+    return or_(and_(anywhere, found.c.kind != "other"), by_place), and_(anywhere, found.c.kind == "other")
+
+
 def _changes_since(best: Any) -> Any:
     """Returns the condition that a later step of the run changed the finding's subject, and that one may have."""
     change = findings.alias("change")
     folder = _number("folder")
     moves = folder == any_(change.c.place_keys)
     later = tuple_(change.c.step, change.c.part) > tuple_(best.c.step, best.c.part)
-    touches = or_(
-        func.cardinality(best.c.place_keys) == 0,
-        change.c.place_keys.overlap(best.c.place_marks),
-        best.c.place_keys.overlap(change.c.place_marks),
-    )
+    touches, may_touch = _touches(best, change)
     known = change.c.place_keys != _NONE
     depends = best.c.kind != "answer"
     by_folder = or_(cast(bindparam("in_shell", type_=Boolean), Boolean), folder == any_(best.c.place_marks))
     return (
         select(
             func.bool_or(and_(later, known, ~moves, touches)).label("changed"),
-            func.bool_or(or_(and_(later, ~known), and_(moves, by_folder))).label("in_doubt"),
+            func.bool_or(or_(and_(later, or_(~known, may_touch)), and_(moves, by_folder))).label("in_doubt"),
         )
         .where(change.c.user_sub == USER_SUB, change.c.run_id == runs.c.id, change.c.kind == "write", depends)
         .correlate(runs, best)
@@ -188,15 +196,18 @@ def _in_this_run() -> FastStatement[RunAsked]:
 
 
 def _in_earlier_runs() -> FastStatement[RunAsked]:
-    """The best finding of the agent's other runs: the same content first, the nearest query, the newest."""
+    """The best finding of the agent's other runs: the same content first, the nearest query, the newest.
+
+    The run itself need not have begun.
+    """
     similarity = _similarity(findings).label("similarity")
     same = func.coalesce(findings.c.content_hash == _number("content_hash"), False).label("same_content")
     best = (
         select(findings, similarity, same)
         .where(
             findings.c.user_sub == USER_SUB,
-            findings.c.agent_key == runs.c.agent_key,
-            findings.c.run_id != runs.c.id,
+            findings.c.agent_key == cast(AGENT_KEY, Text),
+            findings.c.run_id != RUN_ID,
             findings.c.success,
             or_(
                 findings.c.path_hash == _number("path_hash"),
@@ -214,10 +225,8 @@ def _in_earlier_runs() -> FastStatement[RunAsked]:
             findings.c.part.desc(),
         )
         .limit(literal_column("1"))
-        .correlate(runs)
-        .lateral("best")
+        .subquery("best")
     )
-    whose = runs.alias("whose")
     step = and_(
         run_steps.c.user_sub == USER_SUB, run_steps.c.run_id == best.c.run_id, run_steps.c.number == best.c.step
     )
@@ -230,14 +239,12 @@ def _in_earlier_runs() -> FastStatement[RunAsked]:
             cast(None, Boolean).label("changed"),
             cast(None, Boolean).label("in_doubt"),
             case((wanted, run_steps.c.payload)).label("content"),
-            whose.c.case_id.label("found_case_id"),
+            runs.c.case_id.label("found_case_id"),
         )
         .select_from(
-            runs.join(best, true())
-            .join(whose, and_(whose.c.user_sub == USER_SUB, whose.c.id == best.c.run_id))
-            .outerjoin(run_steps, step)
+            best.join(runs, and_(runs.c.user_sub == USER_SUB, runs.c.id == best.c.run_id)).outerjoin(run_steps, step)
         )
-        .where(may_enter(), runs.c.user_sub == USER_SUB, runs.c.id == RUN_ID)
+        .where(may_enter())
     )
     return FastStatement.of(statement)
 
@@ -253,24 +260,43 @@ def _of_finding(best: Any) -> tuple[Any, ...]:
     return best.c.run_id.label("found_run_id"), *(best.c[name] for name in names), same.label("same_content")
 
 
+class AgentAsked(Protocol):
+    """The agent of a run that has not begun."""
+
+    agent_key: str
+    tool_kinds: Any
+
+
+def _agents() -> FastStatement[AgentAsked]:
+    """The agent of this name; without a name the user's first two, so that an only one is found."""
+    named = or_(cast(AGENT_KEY, Text).is_(None), profiles.c.agent_key == cast(AGENT_KEY, Text))
+    return FastStatement.of(
+        select(profiles.c.agent_key, profiles.c.tool_kinds)
+        .where(may_enter(), profiles.c.user_sub == USER_SUB, named)
+        .order_by(profiles.c.agent_key)
+        .limit(literal_column("2"))
+    )
+
+
 IN_THIS_RUN = _in_this_run()
+AGENTS = _agents()
 IN_EARLIER_RUNS = _in_earlier_runs()
 
 
 def findings_of(user_sub: str, run_id: UUID, folder: int) -> Rows:
-    """Returns the statement for a run's newest findings; ``changed`` marks those whose subject may have changed.
+    """Returns the statement for a run's newest findings.
 
+    ``changed`` marks those whose subject a later step changed, ``in_doubt`` those whose subject it may have changed.
     ``folder`` is the key of steps that change only the shell's folder.
     """
     change = findings.alias("change")
-    touches = or_(
-        func.cardinality(findings.c.place_keys) == 0,
-        func.cardinality(change.c.place_keys) == 0,
-        change.c.place_keys.overlap(findings.c.place_marks),
-        findings.c.place_keys.overlap(change.c.place_marks),
-    )
-    changed = (
-        select(change.c.step)
+    known = change.c.place_keys != _NONE
+    touches, may_touch = _touches(findings, change)
+    changes = (
+        select(
+            func.coalesce(func.bool_or(and_(known, touches)), false()).label("changed"),
+            func.coalesce(func.bool_or(or_(~known, may_touch)), false()).label("in_doubt"),
+        )
         .where(
             change.c.user_sub == user_sub,
             change.c.run_id == run_id,
@@ -278,14 +304,14 @@ def findings_of(user_sub: str, run_id: UUID, folder: int) -> Rows:
             findings.c.kind != "answer",
             literal(folder, BigInteger) != all_(change.c.place_keys),
             tuple_(change.c.step, change.c.part) > tuple_(findings.c.step, findings.c.part),
-            touches,
         )
         .correlate(findings)
-        .exists()
+        .lateral("changes")
     )
     names = ("step", "part", "kind", "success", "query_hash", "payload")
     return (
-        select(*(findings.c[name] for name in names), changed.label("changed"))
+        select(*(findings.c[name] for name in names), changes.c.changed, changes.c.in_doubt)
+        .select_from(findings.join(changes, true()))
         .where(findings.c.user_sub == user_sub, findings.c.run_id == run_id)
         .order_by(findings.c.step.desc(), findings.c.part.desc())
         .limit(MOST_SHOWN)

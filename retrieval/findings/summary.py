@@ -8,17 +8,16 @@ from dataclasses import dataclass, field
 from itertools import zip_longest
 from typing import Any, Literal
 
-from retrieval.sections.context import count_tokens
 from retrieval.sections.quoting import quoted, unquoted
 from retrieval.tables.kinds import FindingKind
 from retrieval.text import shortened
+from retrieval.tokens import count_tokens
 
 TITLE = "# Execution Memory"
 FILES, SEARCHES, OTHERS = "**Files Already Read:**", "**Previous Search Results:**", "**Other Findings:**"
 _GROUPS = (FILES, SEARCHES, OTHERS)
-_GROUP_OF: dict[FindingKind, str] = {"read": FILES, "search": SEARCHES}
-Standing = Literal["holds", "changed", "found_again"]
-"""Standing of a finding: it holds, a later step may have changed its subject, or a later step found the same again."""
+Standing = Literal["holds", "in_doubt", "changed", "found_again"]
+"""Standing of a finding: it holds, a later step may have changed or did change its subject, or found the same again."""
 LONGEST_LINE = 300
 """Longest line of one finding, in characters."""
 
@@ -30,7 +29,8 @@ class Finding:
     Attributes:
         same: equal for findings about the same thing; the newest of them counts.
         said: tool, query, fact and reading.
-        changed: true if a later step may have changed its subject.
+        changed: true if a later step changed its subject.
+        in_doubt: true if a later step may have changed anything, such as a call of an unknown tool.
     """
 
     step: int
@@ -39,6 +39,7 @@ class Finding:
     same: int
     said: Mapping[str, Any]
     changed: bool
+    in_doubt: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,8 +53,9 @@ class Summary:
 
 
 def summary(findings: Sequence[Finding], token_budget: int) -> Summary:
-    """Returns the block of findings that still hold, in the order of the steps; empty if none holds or none fits.
+    """Returns the block of findings that may still hold, in the order of the steps; empty if none fits.
 
+    A line says if a later step may have changed its subject; a finding whose subject was changed is left out.
     If not all fit, the newest of each group go in, in turn.
 
     Args:
@@ -62,8 +64,8 @@ def summary(findings: Sequence[Finding], token_budget: int) -> Summary:
     """
     groups: dict[str, list[Finding]] = {group: [] for group in _GROUPS}
     for each, stands in zip(findings, standings(findings), strict=True):
-        if stands == "holds" and (each.said.get("query") or each.said.get("path")):
-            groups[_GROUP_OF.get(each.kind, OTHERS)].append(each)
+        if stands in {"holds", "in_doubt"} and (each.said.get("query") or each.said.get("path")):
+            groups[_group_of(each)].append(each)
     chosen: list[Finding] = []
     used = count_tokens(_block([])) + sum(count_tokens(f"\n{group}\n\n") for group in _GROUPS if groups[group])
     for turn in zip_longest(*groups.values()):
@@ -90,7 +92,7 @@ def standings(findings: Sequence[Finding]) -> list[Standing]:
         elif about in seen:
             standing.append("found_again")
         else:
-            standing.append("changed" if each.changed else "holds")
+            standing.append("changed" if each.changed else "in_doubt" if each.in_doubt else "holds")
         seen.add(about)
     return standing
 
@@ -98,22 +100,31 @@ def standings(findings: Sequence[Finding]) -> list[Standing]:
 def _block(chosen: Sequence[Finding]) -> str:
     parts = [TITLE]
     for group in _GROUPS:
-        members = [each for each in chosen if _GROUP_OF.get(each.kind, OTHERS) == group]
+        members = [each for each in reversed(chosen) if _group_of(each) == group]
         lines = [_line(each) for each in sorted(members, key=lambda finding: finding.step)]
         if lines:
             parts.append("\n".join([group, *lines]))
     return "\n\n".join(parts) + "\n"
 
 
+def _group_of(finding: Finding) -> str:
+    if finding.kind == "read":
+        return FILES
+    return SEARCHES if finding.kind == "search" and not finding.said.get("listing") else OTHERS
+
+
 def _line(finding: Finding) -> str:
     said = finding.said
     fact = shortened(str(said.get("fact", "")), LONGEST_LINE)
-    outcome = "" if finding.success else "failed: "
+    step = f"(step {finding.step}{', may have changed since' if finding.in_doubt and finding.kind != 'write' else ''})"
     if finding.kind == "read" and finding.success:
         lines = said.get("lines")
         part = f" lines {lines[0]} to {lines[1] or 'the end'}" if lines else ""
-        return f"- {unquoted(said.get('path', '') + part)} (step {finding.step}): {unquoted(fact)}"
-    query = quoted(shortened(str(said.get("query", "")), LONGEST_LINE))
-    if finding.kind == "search" and finding.success:
-        return f"- {query} (step {finding.step}): {unquoted(fact)}"
-    return f"- {unquoted(str(said.get('tool', '')))} {query} (step {finding.step}): {outcome}{quoted(fact)}"
+        return f"- {unquoted(said.get('path', '') + part)}: {unquoted(fact)} {step}"
+    tool = str(said.get("tool", ""))
+    query = unquoted(shortened(str(said.get("query", "")).removeprefix(f"{tool} "), LONGEST_LINE))
+    if _group_of(finding) == SEARCHES and finding.success:
+        return f"- {query}: {unquoted(fact)} {step}"
+    ours = finding.success and (said.get("by_hand") or said.get("listing"))  # no words of a tool
+    told = unquoted(fact) if ours else f"{'' if finding.success else 'failed: '}{quoted(fact)}"
+    return f"- {unquoted(tool)} ({query}): {told} {step}"

@@ -76,6 +76,13 @@ def entering() -> Aspect:
     return Aspect("write", "", exact_key("cd"), place=place, repeatable=False, shows=False)
 
 
+def by_hand(aspect: Aspect) -> Aspect:
+    """Returns the aspect of a finding that is written by hand; of a call that may act, one that changes nothing."""
+    if aspect.kind != "write" and aspect.repeatable:
+        return aspect
+    return Aspect("other", aspect.query, exact_key(f"by hand {aspect.query}"))
+
+
 def anything_else(query: str, *, repeatable: bool) -> Aspect:
     """Returns the aspect of a call of another kind that changes no file."""
     return Aspect("other", query, exact_key(query), repeatable=repeatable)

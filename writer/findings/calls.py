@@ -1,6 +1,7 @@
 """Aspects of a tool call, by the kind of its tool and by the argument names that such tools commonly have."""
 
 import json
+import re
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
@@ -12,7 +13,7 @@ from writer.findings.aspects import MOST_LINES, Aspect, Lines, anything_else, ch
 from writer.findings.paths import tidy
 from writer.findings.queries import QueryKey, exact_key, question_key
 from writer.findings.shell import aspects_of_line
-from writer.findings.tool_kinds import kind_of
+from writer.findings.tool_kinds import kind_of, plain_name
 
 SHOWN_CHARS = 500
 """Characters of a query that are kept."""
@@ -40,6 +41,8 @@ _RANGES = ("view_range", "range", "lines", "line_range")
 _SCRIPTS = ("command", "cmd", "script", "code", "line", "input")
 _READS_AS = {"view", "read", "open", "cat"}
 """Values of the argument ``command`` with which a tool that shows and changes files shows one."""
+LISTS_FOLDERS = re.compile(r"(?:^|[^a-z])(?:ls|list|tree)(?:[^a-z]|$)")
+"""Names of tools that list folders."""
 _PATTERN_TOOLS = ("grep", "rg", "glob", "find", "list", "ls", "tree", "fd", "regex")
 """Parts in the names of tools whose queries are patterns and not questions."""
 
@@ -67,7 +70,8 @@ def aspects_of(tool: str, arguments: object, kinds: Mapping[str, str]) -> list[A
     return [_aspect(tool, kind, arguments)]
 
 
-def _aspect(tool: str, kind: ToolKind | None, arguments: object) -> Aspect:
+def _aspect(tool: str, kind: ToolKind | None, given: object) -> Aspect:
+    arguments = {plain_name(name): value for name, value in given.items()} if isinstance(given, Mapping) else given
     if kind == "read" and (path := _first_text(arguments, _PATHS)):
         return reading(tidy(path), _lines(arguments))
     if kind == "search":
@@ -75,7 +79,7 @@ def _aspect(tool: str, kind: ToolKind | None, arguments: object) -> Aspect:
     if kind == "answer":
         question = _first_text(arguments, (*_QUESTIONS, *_PATTERNS)) or _as_text(arguments)
         return Aspect("answer", _short(question), _with_options("answer", question_key(question), arguments))
-    query = _short(f"{tool} {_as_text(arguments)}")
+    query = _short(f"{tool} {_as_text(given)}")
     if kind in {"read", "other"}:
         return anything_else(query, repeatable=True)
     paths = [tidy(path) for path in _texts(arguments, _TARGETS)] if kind == "write" else []
@@ -85,15 +89,16 @@ def _aspect(tool: str, kind: ToolKind | None, arguments: object) -> Aspect:
 
 
 def _search(tool: str, arguments: object) -> Aspect:
-    pattern, question = _first_text(arguments, _PATTERNS), _first_text(arguments, _QUESTIONS)
-    scopes = [] if isinstance(arguments, str) else [tidy(path) for path in _texts(arguments, _FOLDERS)]
-    if isinstance(arguments, str):
-        pattern, question = "", arguments
     name = tool.casefold()
-    query_key = exact_key(pattern) if pattern else question_key(question or "")
+    if isinstance(arguments, str):
+        arguments = {"path" if LISTS_FOLDERS.search(name) else "query": arguments}
+    pattern, question = _first_text(arguments, _PATTERNS), _first_text(arguments, _QUESTIONS)
+    folders = _texts(arguments, _FOLDERS)
+    scopes = [tidy(path) for path in folders]
+    query_key = exact_key(pattern) if pattern else question_key(question)
     if any(part in name for part in _PATTERN_TOOLS):
-        query_key = exact_key(pattern or question or "")
-    shown = pattern or question or (scopes[0] if scopes else _as_text(arguments))
+        query_key = exact_key(pattern or question)
+    shown = pattern or question or (folders[0] if folders else _as_text(arguments))
     where = " ".join(sorted(scopes))
     return searching(_short(shown), _with_options(f"{name} in {where}", query_key, arguments), scopes)
 

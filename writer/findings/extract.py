@@ -14,7 +14,7 @@ from retrieval.sections.quoting import visible
 from writer.analysis.call_status import failed_by_status
 from writer.analysis.error_output import error_in
 from writer.findings.aspects import MOST_LINES, Aspect, changing
-from writer.findings.calls import aspects_of
+from writer.findings.calls import LISTS_FOLDERS, aspects_of
 from writer.findings.exports import exports
 
 FACT_CHARS = 200
@@ -38,6 +38,13 @@ _ANSWERS = ("answer", "response", "result", "text", "content", "output", "summar
 _NOTHING = re.compile(
     r"(?i)^\W*(?:no (?:matches|results?|files?|such)\b.{0,80}|0 (?:matches|results?|files?)\b.{0,80})$"
 )
+_COUNTED = re.compile(
+    r"(?i)\W*(?:found|showing|total:?|listing)?\s*(\d[\d,]*)\s+(?:\w+ ){0,2}?"
+    r"(files?|match(?:es)?|results?|items?|hits?|entry|entries|occurrences?|documents?|lines?|references?)"
+    r"(?:\(e?s\))?(?=[\s:)]|\W*$)[^:]{0,120}(?::\s*(.*))?"
+)
+"""A line that says how many results there are, before or behind them; a list may follow in it."""
+_JSON_FILES = (".json", ".jsonc", ".json5", ".ipynb", ".jsonl")
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,12 +100,21 @@ def extract(trace: Mapping[str, Any], kinds: Mapping[str, str], *, redacted: boo
     aspects = aspects_of(trace["tool"], trace["input"], kinds)
     if len(aspects) > MOST_PARTS:
         aspects = [changing("", query=aspects[-1].query, shows=True)]
-    output = trace["output"]
+    output = _text_of(trace["output"])
     text = "" if output is None else output
     if not isinstance(text, str):
         text = json.dumps(output, ensure_ascii=False, default=str)
     answer = _ToolAnswer(trace["tool"], output, text, failed_by_status(trace["status"]), redacted)
     return [_finding(each, answer) for each in aspects]
+
+
+def _text_of(output: object) -> object:
+    """Returns the text of an output that is a list of text blocks, as MCP's tools answer; other outputs as they are."""
+    blocks = output.get("content") if isinstance(output, Mapping) else output
+    if not isinstance(blocks, list) or not blocks:
+        return output
+    texts = [block.get("text") for block in blocks if isinstance(block, Mapping) and block.get("type") == "text"]
+    return "\n".join(map(str, texts)) if len(texts) == len(blocks) else output
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,16 +133,27 @@ class _ToolAnswer:
     failed: bool
     redacted: bool
 
+    @property
+    def value(self) -> object:
+        """Returns the output as a value, also if the tool answered with JSON in a text."""
+        output = self.output
+        if not isinstance(output, str) or len(output) > LOOKED_AT or output.lstrip()[:1] not in {"[", "{", '"'}:
+            return output
+        try:
+            return json.loads(output)
+        except (ValueError, RecursionError):
+            return output
+
     def finding(self, aspect: Aspect, fact: str, **more: Any) -> Finding:
         """Returns a finding of this call."""
         return Finding(self.tool, aspect, fact, redacted=self.redacted, **{"success": not self.failed, **more})
 
     def text_under(self, names: Sequence[str]) -> str:
         """Returns the first text that the output has under one of the names, or else the whole output."""
-        output = self.output
-        if not isinstance(output, Mapping):
-            return self.text
-        return next((output[name] for name in names if isinstance(output.get(name), str)), self.text)
+        value = self.value
+        if isinstance(value, Mapping):
+            return next((value[name] for name in names if isinstance(value.get(name), str)), self.text)
+        return value if isinstance(value, str) else self.text
 
 
 def _finding(aspect: Aspect, answer: _ToolAnswer) -> Finding:
@@ -154,17 +181,19 @@ def _is_error(aspect: Aspect, output: object, text: str) -> bool:
 
 
 def _file_finding(aspect: Aspect, answer: _ToolAnswer) -> Finding:
-    text, first = _without_numbers(answer.text_under(("content", "text", "data", "output")))
+    is_json = aspect.path.casefold().endswith(_JSON_FILES)  # its own fields are no envelope
+    text = answer.text if is_json else answer.text_under(("content", "text", "data", "output"))
+    text, first = _without_numbers(text)
     lines = text.count("\n") + (not text.endswith("\n") and bool(text))
     begins = aspect.lines[0] if aspect.lines else first
     last = aspect.lines[1] if aspect.lines else begins + lines - 1
     digest = hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
     if "\x00" in text[:8_192]:
-        return answer.finding(aspect, f"binary, {len(text):,} characters", content_hash=digest, last_line=last)
+        return answer.finding(aspect, f"File is binary: {len(text):,} characters", content_hash=digest, last_line=last)
     offers = exports(aspect.path, text)
     groups = offers.as_dict() if offers else {}
-    summary = "".join(f"; {kind} {', '.join(names)}" for kind, names in groups.items())
-    fact = f"{lines:,} line{'s' * (lines != 1)}{summary}" if text.strip() else "empty"
+    parts = [f"{kind} {', '.join(names)}" for kind, names in groups.items()] + [f"{lines:,} line{'s' * (lines != 1)}"]
+    fact = f"File contains: {'; '.join(parts)}" if text.strip() else "File is empty"
     details = {"line_count": lines, **groups}
     return answer.finding(aspect, fact, content_hash=digest, last_line=last, details=details)
 
@@ -187,38 +216,51 @@ def _without_numbers(text: str) -> tuple[str, int]:
 
 
 def _search_finding(aspect: Aspect, answer: _ToolAnswer) -> Finding:
-    output, text = answer.output, answer.text
-    items = _items(output)
+    listing = LISTS_FOLDERS.search(answer.tool.casefold()) is not None
+    value = answer.value
+    items = _items(value)
     if items is None:
-        lines = [line.strip() for line in text[:LOOKED_AT].splitlines() if line.strip()]
-        lines = [] if len(lines) == 1 and _NOTHING.match(lines[0]) else lines
-        count, paths = len(lines), _paths(lines)
-        if len(text) > LOOKED_AT:
-            count += text.count("\n", LOOKED_AT)
+        text = answer.text_under(("output", "stdout", "content", "text", "result"))
+        lines, said = _without_count([line.strip() for line in text[:LOOKED_AT].splitlines() if line.strip()])
+        count = len(lines) + text.count("\n", LOOKED_AT) if said is None else said
+        paths, whole = list(_paths(lines)), bool(lines) and all(_is_path(line) for line in lines)
     else:
-        fields = output if isinstance(output, Mapping) else {}
+        fields = value if isinstance(value, Mapping) else {}
         count = int(next((fields[name] for name in _COUNTS if isinstance(fields.get(name), int)), len(items)))
-        paths = _paths(_item_paths(items))
-    samples: dict[str, None] = {}
-    for path in paths:
-        samples[path] = None
-        if len(samples) == SAMPLES:
-            break
-    fact = f"{count:,} match{'es' * (count != 1)}" + (f": {', '.join(samples)}" if samples else "")
-    return answer.finding(aspect, fact, details={"count": count, "samples": list(samples)})
+        paths = list(_paths(_item_paths(items)))
+        whole = len(set(paths)) == len(items)
+    samples = list(dict.fromkeys(paths))[:SAMPLES]
+    number = f"{count:,} file{'s' * (count != 1)}" if whole or listing else f"{count:,} match{'es' * (count != 1)}"
+    details = {"count": count, "samples": samples}
+    if listing:
+        return answer.finding(aspect, f"{number} found", details={**details, "listing": True})
+    return answer.finding(aspect, f"Found {number}" + (f": {', '.join(samples)}" * bool(samples)), details=details)
+
+
+def _without_count(lines: list[str]) -> tuple[list[str], int | None]:
+    """Returns the results without a line that says how many there are, and that number; None if no line says it."""
+    if len(lines) == 1 and _NOTHING.match(lines[0]):
+        return [], 0
+    for place in (0, -1) if lines else ():
+        if (counted := _COUNTED.fullmatch(lines[place][:_ONE_LINE])) is not None:
+            others = lines[1:] if place == 0 else lines[:-1]
+            here = (counted[3] or "").split(", ") if not others else []
+            return others + [each for each in here if each], int(counted[1].replace(",", ""))
+    return lines, None
 
 
 def _items(output: object) -> list[Any] | None:
-    if isinstance(output, str) and output.lstrip()[:1] in {"[", "{"} and len(output) <= LOOKED_AT:
-        try:
-            output = json.loads(output)
-        except ValueError:
-            return None
     if isinstance(output, list):
         return output
     if isinstance(output, Mapping):
         return next((output[name] for name in _LISTS if isinstance(output.get(name), list)), None)
     return None
+
+
+def _is_path(line: str) -> bool:
+    """Returns whether the whole line is a path that shows itself by a slash or an ending."""
+    match = _PATH_LINE.match(line[:500])
+    return match is not None and bool(match[2]) and ("/" in line or "." in line)
 
 
 def _item_paths(items: Sequence[Any]) -> Iterator[str]:

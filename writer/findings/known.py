@@ -9,11 +9,10 @@ from uuid import UUID
 
 from retrieval.database.database import Database
 from retrieval.database.fast_path import FastConnection
-from retrieval.errors import NotFound
-from retrieval.findings.statements import IN_EARLIER_RUNS, IN_THIS_RUN, RunAsked
+from retrieval.findings.statements import AGENTS, IN_EARLIER_RUNS, IN_THIS_RUN, AgentAsked, RunAsked
 from retrieval.tables.kinds import FindingKind, Knowledge
 from writer.author import Author
-from writer.findings.aspects import SHELL_FOLDER
+from writer.findings.aspects import SHELL_FOLDER, by_hand
 from writer.findings.calls import aspects_of
 from writer.findings.record import hashes_of
 from writer.privacy.keys import Keyring
@@ -29,6 +28,7 @@ class PlannedCall:
         content_hash: sha256 in hex of the file's current content; None if it is unknown.
         across_runs: whether earlier runs of the agent are searched as well.
         content_chars: maximum characters of the earlier output that are returned.
+        agent_key: agent of a run that has not begun; None: the user's only agent.
     """
 
     tool: str
@@ -36,6 +36,7 @@ class PlannedCall:
     content_hash: str | None = None
     across_runs: bool = False
     content_chars: int = 20_000
+    agent_key: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,8 +84,9 @@ UNKNOWN = Answer("unknown")
 async def is_known(database: Database, keyring: Keyring, author: Author, run_id: UUID, call: PlannedCall) -> Answer:
     """Returns the finding of the run, or of an earlier run of its agent, that answers a planned call.
 
+    Before the first step of the run its agent's earlier runs are asked.
+
     Raises:
-        NotFound: the user has no such run.
         PathTooLong: the path of the call is too long.
         SealBroken: a finding was changed in the database.
         UserErased, DatabaseUnavailable: see ``Database.as_user``.
@@ -93,23 +95,25 @@ async def is_known(database: Database, keyring: Keyring, author: Author, run_id:
     if key is None:
         async with database.as_user(author.user_sub, author.authorised_at) as connection:
             key = await keyring.find(connection, author.user_sub)
-    if key is None:
-        raise NotFound("no such run")
+    if key is None:  # nothing was ever stored for this user
+        return UNKNOWN
     looking = _Looking(Words(author.user_sub, key), run_id, call)
     async with database.fast(author.user_sub, author.authorised_at) as fast:
         row = await looking.in_this_run(fast, {})
+        if row is None:
+            return await looking.before_the_first_step(fast)
         if row.key_id != key.key_id:  # the user began again since this process cached the key
             keyring.forget(author.user_sub)
         elif call.tool in (kinds := _kinds(row)):
-            row = await looking.in_this_run(fast, kinds)
+            row = await looking.in_this_run(fast, kinds) or row
         answer = looking.answer(row)
         if answer.known or not call.across_runs:
             return answer
-        earlier = await looking.in_earlier_runs(fast, _kinds(row))
+        earlier = await looking.in_earlier_runs(fast, row.agent_key, _kinds(row))
     return earlier if earlier is not None and (earlier.known or answer.finding is None) else answer
 
 
-def _kinds(row: RunAsked) -> Mapping[str, str]:
+def _kinds(row: RunAsked | AgentAsked) -> Mapping[str, str]:
     kinds: Mapping[str, str] = json.loads(row.tool_kinds) if isinstance(row.tool_kinds, str) else row.tool_kinds
     return kinds
 
@@ -120,9 +124,9 @@ def parameters(words: Words, run_id: UUID, call: PlannedCall, kinds: Mapping[str
     Raises:
         PathTooLong: the path of the call is too long.
     """
-    visible = [each for each in aspects_of(call.tool, call.query, kinds) if each.shows and each.repeatable]
-    # the output of a call that changes files, or that has several aspects, is never known
-    aspect = visible[0] if len(visible) == 1 and visible[0].kind != "write" else None
+    # the output of a call that has several aspects is never known; that of one that may act, if it was written by hand
+    visible = [each for each in aspects_of(call.tool, call.query, kinds) if each.shows]
+    aspect = by_hand(visible[0]) if len(visible) == 1 else None
     folder = words.number_of("place", SHELL_FOLDER)
     more = {"run_id": run_id, "with_content": call.content_chars > 0, "folder": folder}
     if aspect is None:
@@ -149,16 +153,23 @@ class _Looking:
     def _parameters(self, kinds: Mapping[str, str]) -> dict[str, Any]:
         return parameters(self.words, self.run_id, self.call, kinds)
 
-    async def in_this_run(self, connection: FastConnection, kinds: Mapping[str, str]) -> RunAsked:
-        """Returns the run with its nearest finding."""
+    async def in_this_run(self, connection: FastConnection, kinds: Mapping[str, str]) -> RunAsked | None:
+        """Returns the run with its nearest finding; None before its first step."""
         rows = await connection.all(IN_THIS_RUN, self._parameters(kinds))
-        if not rows:
-            raise NotFound("no such run")
-        return rows[0]
+        return rows[0] if rows else None
 
-    async def in_earlier_runs(self, connection: FastConnection, kinds: Mapping[str, str]) -> Answer | None:
+    async def before_the_first_step(self, connection: FastConnection) -> Answer:
+        """Returns the answer of the earlier runs of the agent that the call names, or of the user's only agent."""
+        agents = await connection.all(AGENTS, {"agent_key": self.call.agent_key})
+        if len(agents) != 1:
+            return UNKNOWN
+        return await self.in_earlier_runs(connection, agents[0].agent_key, _kinds(agents[0])) or UNKNOWN
+
+    async def in_earlier_runs(
+        self, connection: FastConnection, agent_key: str, kinds: Mapping[str, str]
+    ) -> Answer | None:
         """Returns the answer of the agent's earlier runs; None without a finding."""
-        rows = await connection.all(IN_EARLIER_RUNS, self._parameters(kinds))
+        rows = await connection.all(IN_EARLIER_RUNS, {**self._parameters(kinds), "agent_key": agent_key})
         if not rows:
             return None
         row = rows[0]
@@ -190,7 +201,7 @@ class _Looking:
         place = row.found_run_id, row.step, row.found_case_id
         finding = KnownFinding(*place, row.kind, row.success, row.created_at, payload)
         answer = Answer(why, round(row.similarity, 3), age, finding)
-        if why != "known" or row.content is None:
+        if why != "known" or row.content is None or payload.get("by_hand"):  # the step of its number is another call
             return answer
         output = self.words.open_step(row.found_run_id, row.step, row.content)["output"]
         text = output if isinstance(output, str) else json.dumps(output, ensure_ascii=False)

@@ -43,6 +43,10 @@ _REQUEST = re.compile(
 )
 """Opening phrases of a request."""
 _STEMMER = snowballstemmer.stemmer("english")
+_SORTS = frozenset(
+    _STEMMER.stemWords("class declaration definition enum function interface method module struct type".split())
+)
+"""Stems of the words that say of a name in the code to which sort of thing it belongs."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,6 +68,10 @@ def question_key(text: str) -> QueryKey:
     if len(text) > MOST_CHARS or _CODE.search(line):
         return exact_key(text)
     words = _content(_REQUEST.sub("", line))
+    if any(_NAME.fullmatch(word) for word in words):
+        words = [word for word in words if word not in _SORTS] or words
+    if len(words) == 1 and " " in line:
+        return exact_key(words[0])
     if len(words) < 2 or not any(_WORD.fullmatch(word) for word in words):  # noqa: PLR2004 - one word is a keyword
         return exact_key(text)
     directed = any(word in _DIRECTIONS for word in words)

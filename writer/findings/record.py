@@ -24,9 +24,9 @@ async def add_findings(
     words: Words,
     agent_key: AgentKey,
     run_id: UUID,
-    by_step: Iterable[tuple[int, Sequence[Finding]]],
+    by_step: Iterable[tuple[int, int, Sequence[Finding]]],
 ) -> None:
-    """Adds the findings of each step to the run; `by_step` has the number of a step and its findings."""
+    """Adds findings to the run; `by_step` has the number of a step, the part of its first finding, and its findings."""
     rows = [
         {
             "user_sub": words.user_sub,
@@ -43,8 +43,8 @@ async def add_findings(
             "last_line": min(each.last_line, MOST_LINES) if each.aspect.kind == "read" else None,
             "payload": words.seal_finding(run_id, step, part, each.payload),
         }
-        for step, some in by_step
-        for part, each in enumerate(some)
+        for step, first_part, some in by_step
+        for part, each in enumerate(some, first_part)
     ]
     if rows:
         await connection.execute(insert(findings), rows)

@@ -55,12 +55,13 @@ def kind_of(tool: str, settings: Mapping[str, str]) -> ToolKind | None:
     """
     if tool in settings:
         return cast("ToolKind", settings[tool])
-    whole, own = _plain(tool), _plain(_NAMESPACE.sub("", tool))
+    whole, own = plain_name(tool), plain_name(_NAMESPACE.sub("", tool))
     if (kind := DEFAULTS.get(whole) or DEFAULTS.get(own)) is not None:
         return kind
     return "other" if _READS_ONLY.match(own) else None
 
 
-@lru_cache(maxsize=4096)  # the same few tools come with every step
-def _plain(name: str) -> str:
+@lru_cache(maxsize=4096)  # the same few names come with every step
+def plain_name(name: str) -> str:
+    """Returns a name in lower case with underscores: `readFile` is `read_file`."""
     return _BETWEEN.sub("_", _CAPITAL.sub("_", name).lower()).strip("_")

@@ -1,12 +1,14 @@
 """Builds a plan from a run's calls, for a run without one."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import orjson
 from pydantic import JsonValue
 from typing_extensions import TypedDict  # what pydantic reads before Python 3.12
 
 from retrieval.text import shortened
+from writer.analysis.call_status import failed_by_status
+from writer.analysis.calls import Call
 from writer.analysis.state_changes import changes_state
 
 STEP_CHARS = 500
@@ -28,15 +30,30 @@ class CallMade(TypedDict):
 def plan_of(calls: Sequence[CallMade]) -> list[str]:
     """Returns a plan of at most MOST_STEPS steps, each one call as ``tool(argument=value, …)``, shortened.
 
-    The steps are the calls that changed something and did not fail, in order; if there are no such calls, all calls.
+    The steps are the calls that changed something and did not fail, in order; if there are no such calls, all that did
+    not fail; if every call failed, what was tried.
     """
-    changes = [call for call in calls if changes_state(call["tool"]) and not call["failed"]]
+    worked = [call for call in calls if not call["failed"]]
+    changes = [call for call in worked if changes_state(call["tool"])]
     steps = []
-    for call in (changes or calls)[:MOST_STEPS]:
+    for call in (changes or worked or calls)[:MOST_STEPS]:
         arguments = call["input"] if isinstance(call["input"], dict) else {"input": call["input"]}
         inside = ", ".join(f"{name}={_short(value, VALUE_CHARS)}" for name, value in arguments.items())
         steps.append(_short(f"{call['tool']}({inside})", STEP_CHARS))
     return steps
+
+
+def plan_by_output(traces: Sequence[Mapping[str, JsonValue]], calls: Sequence[Call], plan: Sequence[str]) -> list[str]:
+    """Returns the plan without the calls that failed by their output, if retain made it from the calls' statuses."""
+    made = [(trace, call) for trace, call in zip(traces, calls, strict=False) if call.tool and trace["input"]]
+    by_status = [_made(trace, failed=failed_by_status(trace["status"])) for trace, _ in made]
+    if not made or list(plan) != plan_of(by_status):
+        return list(plan)
+    return plan_of([_made(trace, failed=call.failed) for trace, call in made])
+
+
+def _made(trace: Mapping[str, JsonValue], *, failed: bool) -> CallMade:
+    return CallMade(tool=str(trace["tool"]), input=trace["input"], failed=failed)
 
 
 def _short(value: JsonValue, longest: int) -> str:

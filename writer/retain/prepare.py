@@ -3,19 +3,21 @@
 import hashlib
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Any
 from uuid import UUID
 
 import uuid_utils.compat as uuids
 
+from policy.channels import searchable
 from retrieval.tables.cases import MAX_SEARCH_TEXT_CHARS
 from retrieval.tables.kinds import RewardSource, RunStatus
 from retrieval.telemetry import origin, stage
-from retrieval.text import folded
+from retrieval.text import as_repeated
 from writer.analysis.call_status import failed_by_status
 from writer.analysis.run_counts import counted_by_status
+from writer.blocks import unread
 from writer.messages import tool_traces
 from writer.privacy.names import nameable
 from writer.privacy.redact import Redaction, redact
@@ -84,6 +86,7 @@ class PreparedRun:
         content: the run, measured; only redacted if its steps or turns are still to be read from the database.
         created_at: the time of the run; None: now.
         ends_as: the status that the run under way gets.
+        warnings: parts of the turns that are kept and not read.
     """
 
     case_id: UUID
@@ -97,6 +100,7 @@ class PreparedRun:
     content: MeasuredRun | RedactedRun
     created_at: datetime | None = None
     ends_as: RunStatus = "retained"
+    warnings: list[str] = field(default_factory=list)
 
     @property
     def measured(self) -> MeasuredRun:
@@ -119,7 +123,7 @@ def prepare(run: FinishedRun) -> PreparedRun:
             if raw[name] is None:
                 del raw[name]
         for turn in raw["turns"]:
-            for name in ("name", "tool_calls", "tool_call_id", "refusal"):
+            for name in ("name", "tool_calls", "tool_call_id", "refusal", "is_error"):
                 if turn[name] is None:
                     del turn[name]
         # not orjson: it writes no integer over 64 bits, which a tool's output may well have
@@ -136,6 +140,7 @@ def prepare(run: FinishedRun) -> PreparedRun:
             run_id=run.run_id,
             session=None if run.session_id is None else nameable(run.session_id, "a session's"),
             content=redacted if redacted.lacks_steps or redacted.lacks_turns else measure(redacted),
+            warnings=unread([turn.content for turn in run.turns]),
         )
 
 
@@ -179,10 +184,10 @@ def measure(redacted: RedactedRun) -> MeasuredRun:
 
 def search_text(task: str, plan: Sequence[str], tools: Sequence[str], tags: Sequence[str]) -> str:
     """Returns the text of a case that goes into the index for keyword search."""
-    return "\n".join([task, *plan, *tools, *tags])[:MAX_SEARCH_TEXT_CHARS]
+    return searchable("\n".join([task, *plan, *tools, *tags]))[:MAX_SEARCH_TEXT_CHARS]
 
 
 def message_hash(task: str, plan: list[str]) -> bytes:
-    """Returns the hash by which equal runs are found: of task and plan, without case and surplus white space."""
-    normal = "\n".join(folded(text) for text in (task, *plan))
+    """Returns the hash by which equal runs are found: of task and plan, see ``as_repeated``."""
+    normal = json.dumps([*map(as_repeated, (task, *plan))])  # which keeps the boundaries of the texts
     return hashlib.sha256(normal.encode()).digest()

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from functools import cache
 from uuid import UUID
 
-from sqlalchemy import ColumnElement, Uuid, and_, bindparam, case, cast, exists, func, literal, select
+from sqlalchemy import ColumnElement, Uuid, and_, bindparam, case, cast, exists, func, literal, or_, select
 from sqlalchemy.dialects.postgresql import ARRAY
 
 from retrieval.database.fast_path import FastConnection, FastStatement
@@ -12,13 +12,21 @@ from retrieval.database.parameters import AGENT_KEY, USER_SUB, may_enter
 from retrieval.tables.cases import cases
 from retrieval.tables.columns import ALL_AGENTS
 from retrieval.tables.decisions import decision_slots, decisions
+from retrieval.tables.facts import facts
+from retrieval.tables.knowledge import knowledge
+from retrieval.tables.procedures import procedures
+from retrieval.tables.runs import runs
+from retrieval.tables.sessions import sessions
 
 _FAULTS = {
     "parent_case_id": "parent_case_id names a case that there is not",
     "retrieval_id": "retrieval_id names a retrieval of another agent",
+    "no_retrieval": "retrieval_id is the id of something else, and of no retrieval",
     "used_case_ids": "used_case_ids names a case that there is not, and that the retrieval did not show",
 }
 """Error messages by the wrong reference; another user's case is reported as missing."""
+_OTHERS = (cases, facts, knowledge, procedures, runs, sessions)
+"""Tables whose ids a caller may take for a retrieval's."""
 
 
 async def wrong_reference(
@@ -30,8 +38,8 @@ async def wrong_reference(
 ) -> str | None:
     """Returns the error message for the first wrong reference of a run of this agent; None if all are right.
 
-    An unknown retrieval is accepted: a crash may have lost it, and the run is kept without it. So is a used case that
-    was deleted after the retrieval showed it.
+    An unknown retrieval is accepted: a crash may have lost it, and the run is kept without it. The id of another row of
+    the user, such as a fact, is not. A used case that was deleted after the retrieval showed it is accepted.
     """
     if retrieval_id is None and parent_case_id is None and not used_case_ids:
         return None
@@ -56,6 +64,8 @@ def _first_wrong() -> FastStatement[str]:
         decisions.c.agent_key != AGENT_KEY,
         decisions.c.agent_key != literal(ALL_AGENTS),
     )
+    exists_already = exists().where(decisions.c.user_sub == USER_SUB, decisions.c.id == retrieval)
+    of_something_else = or_(*(exists().where(t.c.user_sub == USER_SUB, t.c.id == retrieval) for t in _OTHERS))
     named = func.unnest(cast(bindparam("used_case_ids", type_=ARRAY(Uuid)), ARRAY(Uuid))).column_valued("named")
     own = exists().where(cases.c.user_sub == USER_SUB, cases.c.id == named)
     shown = exists().where(
@@ -67,6 +77,7 @@ def _first_wrong() -> FastStatement[str]:
     faults: Sequence[tuple[ColumnElement[bool], str]] = [
         (and_(parent.is_not(None), ~known), "parent_case_id"),
         (of_another, "retrieval_id"),
+        (and_(retrieval.is_not(None), ~exists_already, of_something_else), "no_retrieval"),
         (stranger, "used_case_ids"),
     ]
     return FastStatement.of(select(case(*faults)).where(may_enter()))

@@ -2,25 +2,25 @@
 
 import asyncio
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cache
 from typing import Any
 from uuid import UUID
 
 import asyncpg
-from sqlalchemy import CTE, bindparam, func, select
+from sqlalchemy import CTE, Boolean, bindparam, case, exists, func, or_, select
 from sqlalchemy.dialects.postgresql import insert
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from retrieval.database.database import Database
 from retrieval.database.fast_path import FastConnection, FastStatement
-from retrieval.database.parameters import entered
+from retrieval.database.parameters import AGENT_KEY, USER_SUB, entered, may_enter
 from retrieval.errors import CasebankError
 from retrieval.tables.cases import cases
 from retrieval.tables.profiles import profiles
 from retrieval.telemetry import REWARDS, stage
 from writer.author import Author
-from writer.errors import IdempotencyConflict, RunEnded, UnknownReference
+from writer.errors import IdempotencyConflict, MemoryOff, RunEnded, UnknownReference
 from writer.privacy.keys import Keyring, UserKey
 from writer.privacy.names import unsecret
 from writer.privacy.redact import Redaction
@@ -42,12 +42,14 @@ class Retained:
 
     Attributes:
         retrieval_id: the retrieval that the run is linked to; None: the run named no retrieval, or an unknown one.
+        warnings: parts of the turns that are kept and not read.
     """
 
     case_id: UUID
     status: str
     redactions: list[Redaction]
     retrieval_id: UUID | None = None
+    warnings: list[str] = field(default_factory=list)
 
 
 async def retain(
@@ -77,6 +79,7 @@ async def store(
         IdempotencyConflict: the key was used with another run.
         UnknownReference: the run names a parent, a used case or a run under way that the user does not have, or another
             agent's retrieval or run.
+        MemoryOff: memory is not written for this agent.
         RunEnded: the run under way that it names ended before, and not with this case.
         UserErased: the user was erased after the author was authorised.
         DatabaseUnavailable: nothing was stored, or it is unknown whether it was; repeat with the same key.
@@ -120,7 +123,7 @@ class _Storing:
                 refusal = await self._insert(fast, key, run)
         if refusal is None:
             REWARDS.labels(str(run.measured.columns["reward_source"])).inc()
-            return Retained(run.case_id, "pending", run.redactions, run.retrieval_id)
+            return Retained(run.case_id, "pending", run.redactions, run.retrieval_id, run.warnings)
         # a repeat of an acknowledged run stays acknowledged, whatever was deleted since
         first = None
         if self.idempotency_key is not None:
@@ -133,7 +136,7 @@ class _Storing:
             raise refusal
         if first.request_hash != run.request_hash:
             raise IdempotencyConflict("this Idempotency-Key was used before with another body")
-        return Retained(first.id, first.status, run.redactions, first.retrieval_id)
+        return Retained(first.id, first.status, run.redactions, first.retrieval_id, run.warnings)
 
     async def _insert(
         self, connection: FastConnection, key: UserKey, run: PreparedRun, session_id: UUID | None = None
@@ -164,9 +167,13 @@ class _Storing:
             "payload": seal(run.measured.payload, key.key, user_sub=user_sub, case_id=run.case_id),
             "source": self.author.actor,
             "created_at": run.created_at,
+            "even_off": run.ends_as == "aborted",  # its steps are stored already
         }
-        inserted = await connection.value(insert_case(), row)
-        return None if inserted is not None else IdempotencyConflict("this Idempotency-Key was used before")
+        if await connection.value(insert_case(), row) is not None:
+            return None
+        if await connection.value(_WRITING, {"agent_key": run.agent_key}) is False:
+            return MemoryOff()
+        return IdempotencyConflict("this Idempotency-Key was used before")
 
     async def _insert_joined(
         self, connection: AsyncConnection, key: UserKey, run: PreparedRun
@@ -252,15 +259,19 @@ INSERTED = (
 
 @cache
 def insert_case() -> FastStatement[UUID]:
-    """Returns a statement that inserts a case and selects its id; no row if the idempotency key is known.
+    """Returns a statement that inserts a case and selects its id.
 
-    Its parameters are the INSERTED columns, ``created_at`` (None: now) and ``authorised_at``. It writes no entry in the
+    No row, if the idempotency key is known, or the agent's memory is not written and ``even_off`` is false. Its further
+    parameters are the INSERTED columns, ``created_at`` (None: now) and ``authorised_at``. It writes no entry in the
     audit: the worker does, in the transaction in which the case joins the bank.
     """
     enter = entered()
     created_at = func.coalesce(bindparam("created_at", type_=cases.c.created_at.type), func.now())
     given = (bindparam(name, type_=cases.c[name].type) for name in INSERTED)
-    values = select(*given, created_at).where(enter.c.entered)
+    user_sub = case((enter.c.entered, USER_SUB))  # else Postgres reads the profile before it has entered as the user
+    off = exists().where(profiles.c.user_sub == user_sub, profiles.c.agent_key == AGENT_KEY, ~profiles.c.writing)
+    may_write = or_(bindparam("even_off", type_=Boolean), ~off)
+    values = select(*given, created_at).where(enter.c.entered, may_write)
     inserted: CTE = (
         insert(cases)
         .from_select([*INSERTED, "created_at"], values)
@@ -269,3 +280,9 @@ def insert_case() -> FastStatement[UUID]:
         .cte("inserted")
     )
     return FastStatement.of(select(inserted.c.id))
+
+
+_WRITING: FastStatement[bool] = FastStatement.of(
+    select(profiles.c.writing).where(may_enter(), profiles.c.user_sub == USER_SUB, profiles.c.agent_key == AGENT_KEY)
+)
+"""Selects whether the agent's memory is written; no row for a new agent."""

@@ -28,6 +28,7 @@ from writer.privacy.names import nameable
 from writer.privacy.redact import Redaction, redact
 from writer.privacy.seal import Packed, PayloadTooLarge, pack
 from writer.privacy.words import Words
+from writer.profiles import check_writing
 from writer.retain.references import wrong_reference
 from writer.retain.under_way import UnderWay, lock_run, take_back
 from writer.run import AgentKey, Strict, TaskText, ToolTrace
@@ -149,6 +150,7 @@ async def append_steps(
 
     Raises:
         IdempotencyConflict: a number was used before, for another step; no step is added.
+        MemoryOff: memory is not written for this agent.
         RunEnded: the run was retained.
         UnknownReference: the run is another agent's, or began with another agent's retrieval.
         PayloadTooLarge: the run would have more than MOST_BYTES.
@@ -159,15 +161,8 @@ async def append_steps(
     """
     nameable(new.agent_key)
     async with database.as_user(author.user_sub, author.authorised_at) as connection:
-        words = Words(author.user_sub, await keyring.find_or_make(connection, author.user_sub))
-        begins = await _begin(connection, words, run_id, new, author)
-        run = await lock_run(connection, author.user_sub, run_id)
-        if run is None:
-            raise AssertionError("the run that was just begun is not visible: the transaction is not this user's")
-        if run.agent_key != new.agent_key:
-            raise UnknownReference("this is a run of another agent")
-        if run.status == "retained":
-            raise RunEnded("this run was retained: it takes no more steps")
+        first = new.agent_key, new.task, new.retrieval_id
+        words, run, begins = await open_run(connection, keyring, run_id, first, author)
         rows = await connection.execute(steps_of_run(author.user_sub, run_id, [step.number for step in new.steps]))
         there = {row.number: words.open_step(run_id, row.number, row.payload) for row in rows}
         for step in new.steps:
@@ -181,7 +176,11 @@ async def append_steps(
             kinds = run.tool_kinds  # declared by the profile: they count before the usual ones
             findings = await asyncio.to_thread(
                 lambda: [
-                    (s.number, extract(s.trace, kinds, redacted=s.redacted) if s.trace["tool"] in kinds else s.findings)
+                    (
+                        s.number,
+                        0,
+                        extract(s.trace, kinds, redacted=s.redacted) if s.trace["tool"] in kinds else s.findings,
+                    )
                     for s in fresh
                 ]
             )
@@ -193,29 +192,45 @@ async def append_steps(
     return Appended("under_way" if fresh else run.status, step_count, new.redactions)
 
 
-async def _begin(connection: AsyncConnection, words: Words, run_id: UUID, new: PreparedSteps, author: Author) -> bool:
-    """Inserts the run, and its profile, unless they are there; returns whether the run was inserted.
+async def open_run(
+    connection: AsyncConnection, keyring: Keyring, run_id: UUID, first: tuple[str, str, UUID | None], author: Author
+) -> tuple[Words, UnderWay, bool]:
+    """Returns the run, locked, with its words, and whether it was begun now; begins it, and its profile, if need be.
+
+    Args:
+        connection: a transaction of the user.
+        keyring: the users' keys.
+        run_id: id of the run.
+        first: agent, task without secrets, and retrieval, of a run that is begun.
+        author: the user.
 
     Raises:
-        UnknownReference: the new run names another agent's retrieval.
+        MemoryOff: memory is not written for this agent.
+        RunEnded: the run was retained.
+        UnknownReference: the run is another agent's, or began with another agent's retrieval.
     """
-    profile = {"user_sub": author.user_sub, "agent_key": new.agent_key}
+    agent_key, task, retrieval_id = first
+    words = Words(author.user_sub, await keyring.find_or_make(connection, author.user_sub))
+    profile = {"user_sub": author.user_sub, "agent_key": agent_key}
     await connection.execute(upsert(profiles).values(profile).on_conflict_do_nothing())
-    row = {
-        **profile,
-        "id": run_id,
-        "key_id": words.key_id,
-        "words": words.seal_run(run_id, new.task),
-        "retrieval_id": new.retrieval_id,
-    }
-    made = upsert(runs).values(row).on_conflict_do_nothing(index_elements=["user_sub", "id"]).returning(runs.c.id)
-    if await connection.scalar(made) is None:
-        return False
-    fast = await FastConnection.within(connection, author.user_sub, author.authorised_at)
-    wrong = await wrong_reference(fast, new.agent_key, new.retrieval_id, None, None)
-    if wrong is not None:
-        raise UnknownReference(wrong)
-    return True
+    await check_writing(connection, author.user_sub, agent_key)
+    sealed = {"key_id": words.key_id, "words": words.seal_run(run_id, task), "retrieval_id": retrieval_id}
+    made = upsert(runs).values({**profile, "id": run_id, **sealed})
+    made = made.on_conflict_do_nothing(index_elements=["user_sub", "id"])
+    begins = await connection.scalar(made.returning(runs.c.id)) is not None
+    if begins:
+        fast = await FastConnection.within(connection, author.user_sub, author.authorised_at)
+        wrong = await wrong_reference(fast, agent_key, retrieval_id, None, None)
+        if wrong is not None:
+            raise UnknownReference(wrong)
+    run = await lock_run(connection, author.user_sub, run_id)
+    if run is None:
+        raise AssertionError("the run that was just begun is not visible: the transaction is not this user's")
+    if run.agent_key != agent_key:
+        raise UnknownReference("this is a run of another agent")
+    if run.status == "retained":
+        raise RunEnded("this run was retained: it takes no more steps")
+    return words, run, begins
 
 
 async def _add(connection: AsyncConnection, words: Words, run: UnderWay, steps: Sequence[PreparedStep]) -> None:

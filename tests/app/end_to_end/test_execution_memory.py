@@ -39,9 +39,11 @@ def test_the_commands_of_the_page_do_what_it_says(service: Service):
     assert known["content"].startswith("RETRIES = 3")
     assert BLOCK is not None
     assert told["text"] == BLOCK[1]
-    (profile,) = map(json.loads, run(service, COMMANDS[1]))
+    written = json.loads(run(service, f"RUN={told['run_id']}\n{COMMANDS[1]}")[0])
+    assert written["findings"] == 1
+    (profile,) = map(json.loads, run(service, COMMANDS[2]))
     assert profile["tool_kinds"]["peek"] == "read"
-    assert len(COMMANDS) == 2
+    assert len(COMMANDS) == 3
 
 
 def test_the_page_explains_every_reason(service: Service):

@@ -308,12 +308,12 @@ async def test_the_summary_has_the_exact_form_and_only_what_still_holds(alice: U
     assert told["text"] == (
         "# Execution Memory\n\n"
         "**Files Already Read:**\n"
-        "- bank/case.py (step 1): 11 lines; names LIMIT, retain; classes Case\n\n"
+        "- bank/case.py: File contains: names LIMIT, retain; classes Case; 11 lines (step 1)\n\n"
         "**Previous Search Results:**\n"
-        '- "rg -n Case bank" (step 3): 1 match: bank/case.py\n\n'
+        "- rg -n Case bank: Found 1 match: bank/case.py (step 3)\n\n"
         "**Other Findings:**\n"
-        '- mind:rag-query "how are runs kept?" (step 4): "as \\u003ccases> of a bank"\n'
-        '- Edit "b.ts" (step 5): "edited"\n'
+        '- mind:rag-query (how are runs kept?): "as \\u003ccases> of a bank" (step 4)\n'
+        '- Edit (b.ts): "edited" (step 5)\n'
     )
     assert (told["findings"], told["left_out"]) == (4, {})
 
@@ -324,7 +324,7 @@ async def test_the_summary_keeps_within_its_budget_the_newest_of_each_group(alic
     small = await block(alice, run_id, token_budget=100)
     assert small["tokens"] <= 100
     assert "f60.py" in small["text"]
-    assert "f1.py (" not in small["text"]
+    assert "f1.py: File" not in small["text"]
     assert "rg x" in small["text"]
     assert small["findings"] + small["left_out"]["files"] == 61
     assert (await block(alice, run_id, token_budget=3))["text"] == ""
@@ -360,7 +360,11 @@ async def test_binary_output_is_kept_as_such_and_what_is_no_text_is_refused(alic
     blob = "\x00\x01\ufffd" * 3_000
     await tell(alice, run_id, read(1, "logo.png", blob), bash(2, "xxd logo.png", "\x1b[31m\x00"))
     answer = await asked(alice, run_id, "read_file", "logo.png")
-    assert (answer["known"], answer["content"], answer["finding"]["fact"]) == (True, blob, "binary, 9,000 characters")
+    assert (answer["known"], answer["content"], answer["finding"]["fact"]) == (
+        True,
+        blob,
+        "File is binary: 9,000 characters",
+    )
     assert "\x00" not in (await block(alice, run_id))["text"]
     body = (
         b'{"agent": "%s", "task": "x", "steps": [{"number": 3, "tool": "cat", "output": "\\ud800"}]}' % AGENT.encode()
@@ -415,14 +419,11 @@ async def test_no_question_breaks_anything(tool: str, query: Any, alice: User, r
 async def test_a_run_of_another_user_is_one_that_nobody_has(alice: User, bob: User, run_id: str):
     await tell(alice, run_id, read(1))
     await tell(bob, str(uuid4()), step(1, "think", "x"))
-    calls = [
-        ("POST", "known", {"tool": "read_file", "query": PATH, "across_runs": True}),
-        ("GET", "summary", None),
-        ("DELETE", "summary", None),
-    ]
-    for method, path, body in calls:
-        for named in (run_id, str(uuid4())):
-            answer = await bob.http.request(method, f"/v1/runs/{named}/{path}", json=body)
+    for named in (run_id, str(uuid4())):
+        known = await asked(bob, named, "read_file", PATH, across_runs=True)
+        assert (known["why"], known["finding"]) == ("unknown", None)
+        for method in ("GET", "DELETE"):
+            answer = await bob.http.request(method, f"/v1/runs/{named}/summary")
             assert slug(answer) == (404, "not-found")
     mine = str(uuid4())
     await tell(bob, mine, step(1, "think", "x"))
@@ -480,3 +481,128 @@ async def test_steps_that_come_out_of_order_are_judged_by_their_order(alice: Use
     assert await why(alice, run_id, "read_file", PATH) == "known"
     await tell(alice, run_id, step(6, "Edit", {"file_path": PATH}))
     assert await why(alice, run_id, "read_file", PATH) == "changed"
+
+
+async def test_a_call_of_an_unknown_tool_leaves_the_summary_and_marks_what_it_may_have_changed(
+    alice: User, run_id: str
+):
+    asks = step(3, "mind:rag-query", {"query": "how are runs kept?"}, "as cases")
+    await tell(alice, run_id, read(1), bash(2, "rg -n Case bank", "bank/case.py:6:class Case:"), asks)
+    await tell(alice, run_id, step(4, "get_order", {"order": 7}, "open"))
+    await tell(alice, run_id, step(5, "slack:post", {"text": "half way"}, "posted"))
+    told = await block(alice, run_id)
+    assert told["findings"] == 5
+    assert told["text"] == (
+        "# Execution Memory\n\n"
+        "**Files Already Read:**\n"
+        "- bank/case.py: File contains: names LIMIT, retain; classes Case; 11 lines"
+        " (step 1, may have changed since)\n\n"
+        "**Previous Search Results:**\n"
+        "- rg -n Case bank: Found 1 match: bank/case.py (step 2, may have changed since)\n\n"
+        "**Other Findings:**\n"
+        '- mind:rag-query (how are runs kept?): "as cases" (step 3)\n'
+        '- get_order ({\\"order\\": 7}): "open" (step 4, may have changed since)\n'
+        '- slack:post ({\\"text\\": \\"half way\\"}): "posted" (step 5)\n'
+    )
+    await tell(alice, run_id, step(6, "Edit", {"file_path": PATH}))
+    text = (await block(alice, run_id))["text"]
+    assert ("- bank/case.py:" in text, "rg -n Case" in text, "get_order" in text) == (False, False, True)
+    assert await why(alice, run_id, "get_order", {"order": 7}) == "in_doubt"
+
+
+async def written(user: User, run_id: str, *findings: dict[str, Any]) -> httpx.Response:
+    body = {"agent": AGENT, "task": "mend the bank", "findings": list(findings)}
+    return await user.http.post(f"/v1/runs/{run_id}/findings", json=body)
+
+
+def by_hand(tool: str, query: str, fact: str, **more: Any) -> dict[str, Any]:
+    return {"tool": tool, "query": query, "fact": fact, **more}
+
+
+async def test_findings_are_written_by_hand_before_and_after_the_first_step(alice: User, run_id: str):
+    answer = await written(
+        alice,
+        run_id,
+        by_hand("fs:read", "src/store.ts", "File contains: VectorStore"),
+        by_hand("fs:search", "VectorStore", "Found 3 files: a.ts, b.ts, c.ts"),
+        by_hand("fs:list", "src/", "12 files found"),
+        by_hand("crm", "customer 7", "has a premium plan"),
+    )
+    assert (answer.status_code, answer.json()) == (201, {"run_id": run_id, "findings": 4, "redactions": []})
+    assert (await block(alice, run_id))["text"] == (
+        "# Execution Memory\n\n"
+        "**Files Already Read:**\n"
+        "- src/store.ts: File contains: VectorStore (step 1)\n\n"
+        "**Previous Search Results:**\n"
+        "- VectorStore: Found 3 files: a.ts, b.ts, c.ts (step 1)\n\n"
+        "**Other Findings:**\n"
+        "- fs:list (src/): 12 files found (step 1)\n"
+        "- crm (customer 7): has a premium plan (step 1)\n"
+    )
+    for tool, query in (("fs:read", "src/store.ts"), ("fs:search", "VectorStore"), ("crm", "customer 7")):
+        known = await asked(alice, run_id, tool, query)
+        assert (known["known"], known["content"], known["finding"]["by_hand"]) == (True, None, True)
+    await tell(alice, run_id, step(1, "think", "so"), read(2))
+    await written(alice, run_id, by_hand("crm", "customer 7", "has no plan"), by_hand("crm", "9", "is new", step=1))
+    known = await asked(alice, run_id, "crm", "customer 7")
+    assert (known["finding"]["fact"], known["finding"]["step"], known["age_steps"]) == ("has no plan", 2, 0)
+    await tell(alice, run_id, step(3, "Edit", {"file_path": "src/store.ts"}))
+    assert await why(alice, run_id, "fs:read", "src/store.ts") == "changed"
+    assert await why(alice, run_id, "crm", "customer 8") == "unknown"
+    assert await why(alice, run_id, "crm", "customer 7") == "in_doubt"
+
+
+async def test_a_finding_by_hand_keeps_no_secret_and_is_refused_where_a_step_would_be(alice: User, run_id: str):
+    secret = by_hand("fs:read", "a.ts", "KEY is ghp_" + "aB3dE5gH7jK9mN1pQ3sT5vW7yZ9bC1dE3fG5")
+    assert [each["count"] for each in (await written(alice, run_id, secret)).json()["redactions"]] == [1]
+    assert "ghp_" not in (await block(alice, run_id))["text"]
+    assert slug(await written(alice, run_id)) == (422, "invalid-request")
+    assert slug(await written(alice, run_id, by_hand("fs:read", "", "x"))) == (422, "invalid-request")
+    long = by_hand("fs:read", "a", "x", path="a/" * 5_000)
+    assert (await written(alice, run_id, long)).status_code == 422
+    await tell(alice, run_id, step(1, "think", "x"))
+    await alice.retain("mend the bank", run_id=run_id)
+    assert (await written(alice, run_id, by_hand("fs:read", "b.ts", "x"))).status_code == 409
+
+
+async def test_before_the_first_step_known_answers_with_what_earlier_runs_knew(alice: User, run_id: str):
+    assert await why(alice, str(uuid4()), "read_file", PATH) == "unknown"
+    before = str(uuid4())
+    await tell(alice, before, read(1), step(2, "web_search", {"query": "limits of nftables counters"}, "none"))
+    earlier = await asked(alice, run_id, "read_file", PATH)
+    assert (earlier["known"], earlier["why"], earlier["finding"]["run_id"]) == (False, "earlier", before)
+    assert await why(alice, run_id, "read_file", PATH, hash=sha(SOURCE)) == "known"
+    assert (await asked(alice, run_id, "web_search", "nftables counter limits", agent=AGENT))["content"] == "none"
+    assert await why(alice, run_id, "read_file", "other.py") == "unknown"
+    assert await why(alice, run_id, "read_file", PATH, agent="another-agent") == "unknown"
+    await tell(alice, str(uuid4()), step(1, "think", "x"), agent="another-agent")
+    assert await why(alice, run_id, "read_file", PATH) == "unknown"  # whose run it is nobody said
+    assert await why(alice, run_id, "read_file", PATH, agent=AGENT) == "earlier"
+    assert (await alice.http.get(f"/v1/runs/{run_id}")).status_code == 404  # a question begins no run
+
+
+async def test_two_searches_and_two_reads_of_one_thing_in_seven_steps_spare_both_calls(alice: User, run_id: str):
+    await tell(
+        alice,
+        run_id,
+        step(1, "mind:rag-query", {"text": "What is VectorStore interface?"}, '{"answer": "It stores vectors."}'),
+        step(2, "fs:search", {"query": "VectorStore"}, "Found 1 file:\nsrc/store.ts"),
+        step(3, "fs:read", {"filePath": "src/store.ts"}, "export interface VectorStore {}\n"),
+        step(4, "fs:list", {"path": "src/"}, "store.ts\nindex.ts"),
+        step(5, "slack:post", {"text": "found it"}, "posted"),
+    )
+    assert (await asked(alice, run_id, "mind:rag-query", {"text": "VectorStore interface definition"}))["known"]
+    calm = str(uuid4())
+    await tell(
+        alice,
+        calm,
+        step(1, "fs:search", {"query": "VectorStore"}, "Found 1 file:\nsrc/store.ts"),
+        step(2, "fs:read", {"path": "src/store.ts"}, "export interface VectorStore {}\n"),
+        step(3, "mind:rag-query", {"text": "how are vectors stored?"}, "in a store"),
+        step(4, "fs:list", {"path": "src/"}, "store.ts\nindex.ts"),
+        step(5, "fs:read", {"path": "src/index.ts"}, "export * from './store'\n"),
+    )
+    spared = [("fs:search", {"query": "VectorStore interface"}), ("fs:read", {"filePath": "./src/store.ts"})]
+    assert [await why(alice, calm, tool, query) for tool, query in spared] == ["known", "known"]
+    assert await why(alice, calm, "fs:list", "src") == "known"
+    assert "- fs:list (src/): 2 files found (step 4)\n" in (await block(alice, calm))["text"]

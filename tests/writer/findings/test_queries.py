@@ -15,6 +15,8 @@ from writer.findings.queries import exact_key, question_key
         ("I want to know where leases are renewed", "where the lease is renewed"),
         ("how isn't it stored", "how is it not stored"),
         ("limits  of\nUSERS", "users' limits"),
+        ("What is VectorStore?", "VectorStore"),
+        ("VectorStore interface", "the class VectorStore"),
     ],
 )
 def test_other_words_for_the_same_are_the_same_question(one: str, other: str):
@@ -37,6 +39,8 @@ def test_other_words_for_the_same_are_the_same_question(one: str, other: str):
         ("with a lease token", "without a lease token"),
         ("def retain", "def retain\\("),
         ("Retain", "retain"),
+        ("VectorStore tests", "VectorStore"),
+        ("interface of the type", "interface"),
         ("", " x"),
     ],
 )

@@ -108,7 +108,6 @@ def _said(row: Any) -> str:
         (b"{}", "task: Field required"),
         (request("a", surprise=1), "surprise: Extra inputs"),
         (request(""), "task: String should have at least 1"),
-        (request("a\x00b"), "task: must not contain the NUL"),
         (request("a", created_at="yesterday"), "created_at: Input should be a valid datetime"),
         (request("a", created_at="2024-02-29T12:00:00"), "created_at: Input should have timezone info"),
         (request("a", created_at="2999-01-01T00:00:00Z"), "created_at: Input should be in the past"),

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from writer.retain.plan import MOST_STEPS, STEP_CHARS, plan_of
+from writer.retain.plan import MOST_STEPS, STEP_CHARS, CallMade, plan_of
 
 
 def call(tool: str, *, failed: bool = False, **arguments: Any) -> Any:
@@ -20,6 +20,12 @@ def test_where_nothing_was_changed_it_is_all_the_calls():
         "find_user(name=Ann)",
     ]
     assert plan_of([]) == []
+
+
+def test_a_call_that_failed_is_no_step_unless_every_call_failed():
+    lost, worked = CallMade(tool="get_order", input={"id": 1}, failed=True), call("get_order", id=7)
+    assert plan_of([lost, worked]) == ["get_order(id=7)"]
+    assert plan_of([lost]) == ["get_order(id=1)"]
 
 
 def test_it_is_short_and_what_a_database_can_store_whatever_was_called():
