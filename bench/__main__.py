@@ -13,15 +13,18 @@ from rich.console import Console
 from app import logs
 from app.terminal.run_to_end import run_to_end as run
 from bench import cost
+from bench.advice import measure as measure_advice
 from bench.faults.victims import VICTIMS
 from bench.gate.main import gate as measure_gate
 from bench.main import (
+    ADVICE,
     BENCHMARKS,
     COST,
     FAULTS,
     GATE,
     IMPACT,
     LESSONS,
+    READY,
     RECALL,
     REPLAY,
     as_table,
@@ -84,6 +87,15 @@ def cost_of_a_case(
     _show(COST, measured, json_file, tolerance)
 
 
+@program.command(ADVICE)
+def advice(
+    json_file: JsonFile = None,
+    data: Annotated[Path, typer.Option(envvar="CASEBANK_DATA", help="folder with tau")] = DATA,
+) -> None:
+    """Advice at failed calls of real agents: fixes told, and right."""
+    _show(ADVICE, measure_advice(data), json_file)
+
+
 @program.command(LESSONS)
 def lessons(
     json_file: JsonFile = None,
@@ -91,6 +103,15 @@ def lessons(
 ) -> None:
     """The failure analyst on real runs, and the experiment (minutes)."""
     _show(LESSONS, run(run_benchmarks([LESSONS], data)), json_file)
+
+
+@program.command(READY)
+def ready(
+    json_file: JsonFile = None,
+    data: Annotated[Path, typer.Option(envvar="CASEBANK_DATA", help="folder with tau")] = DATA,
+) -> None:
+    """A worker that makes real runs findable: cases a second, and cost."""
+    _show(READY, run(run_benchmarks([READY], data)), json_file)
 
 
 @program.command(RECALL)

@@ -27,12 +27,13 @@ from bench.measure import Measurement
 from bench.poison import poison
 from bench.process import process
 from bench.read import growth, http, retrieve
+from bench.ready import ready
 from bench.recall import recall
 from bench.secrets.main import secrets
 from bench.write import retain
 
 COST, FAULTS, IMPACT, RECALL, LESSONS = "cost", "faults", "impact", "recall", "lessons"
-REPLAY, GATE = "replay", "gate"
+ADVICE, READY, REPLAY, GATE = "advice", "ready", "replay", "gate"
 
 Measure = Callable[[Path], Awaitable[list[Measurement]]]
 """Measures on a bank of its own in an empty folder."""
@@ -65,7 +66,7 @@ BENCHMARKS: dict[str, Benchmark] = {
 }
 """Benchmarks that need nothing but an empty folder, all of them part of ``python -m bench all``."""
 
-WITH_DATA: dict[str, MeasureData] = {LESSONS: lessons, RECALL: recall}
+WITH_DATA: dict[str, MeasureData] = {LESSONS: lessons, RECALL: recall, READY: ready}
 """Benchmarks that read a folder of data."""
 
 

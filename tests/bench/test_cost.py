@@ -9,6 +9,7 @@ from app import postgres
 from bench.cost import LAST, NOISE, against, figures, keep, sizes, synthetic
 from bench.main import COST, fails
 from bench.measure import Measurement
+from tests.processes import new_home
 
 SIZES = ("a case: tables", "a case: indexes", "a case: its vector", "a decision")
 TIMES = ("a retrieve / its statement", "a retain / its INSERT")
@@ -60,11 +61,10 @@ def test_the_workload_is_the_same_each_time_and_no_two_of_its_runs_are():
     assert len(set(first)) == 40
 
 
-async def test_the_sizes_of_a_real_bank_are_measured_under_the_names_of_the_figures(tmp_path: Path):
-    try:
-        measured = await sizes(tmp_path, runs=20)
-    finally:
-        postgres.release(tmp_path)
+async def test_the_sizes_of_a_real_bank_are_measured_under_the_names_of_the_figures():
+    with new_home() as home:
+        measured = await sizes(home, runs=20)
+        postgres.release(home)
     assert tuple(each.name for each in measured) == SIZES
     assert all(each.value > 0 for each in measured)
     assert measured[0].value > measured[2].value  # a vector is a part of its case

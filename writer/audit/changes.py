@@ -1,6 +1,7 @@
 """Changes and their audit entries, which are written in the transaction of the change."""
 
-from collections.abc import Mapping
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, fields
 from typing import Self
 from uuid import UUID
@@ -11,6 +12,9 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 from retrieval.tables.audit import audit
 from writer.audit.signing import AuditKey, key_of
+
+_WAITING = "casebank_changes"
+"""Key of the changes that wait for the end of ``noted_together``, in a connection's info."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -57,8 +61,22 @@ class Change:
         return {**columns, "mac": None if key is None else key.entry(columns)}
 
 
+@asynccontextmanager
+async def noted_together(connection: AsyncConnection) -> AsyncIterator[None]:
+    """Adds the audit entries of all changes in the block at its end, in their order and in one statement."""
+    info = connection.info  # a connection that broke, or whose statement was cancelled, has none later
+    info[_WAITING] = waiting = list[Change]()
+    try:
+        yield
+    finally:
+        del info[_WAITING]  # the connection goes back to its pool
+    await note(connection, *waiting)
+
+
 async def note(connection: AsyncConnection, *changes: Change) -> None:
     """Adds an audit entry for each change; the entries join the user's chain when the user's transaction commits."""
-    if changes:
+    if (waiting := connection.info.get(_WAITING)) is not None:
+        waiting += changes
+    elif changes:
         key = key_of(connection)
         await connection.execute(insert(audit), [change.entry(key) for change in changes])

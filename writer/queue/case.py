@@ -1,15 +1,33 @@
 """A case that the worker has claimed: its row, its lessons, and the statements that take it off the queue."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 from datetime import datetime
+from functools import cache
 from typing import Any
 from uuid import UUID
 
-from sqlalchemy import Select, and_, cast, func, literal_column, select, update
-from sqlalchemy.dialects.postgresql import REGCONFIG, insert
+from sqlalchemy import (
+    ARRAY,
+    Integer,
+    Select,
+    Text,
+    Update,
+    Uuid,
+    and_,
+    bindparam,
+    case,
+    cast,
+    func,
+    insert,
+    literal_column,
+    select,
+    update,
+)
+from sqlalchemy.dialects.postgresql import REGCONFIG
 from sqlalchemy.ext.asyncio import AsyncConnection
 
+from policy.channels import searchable
 from retrieval.ports import Vector
 from retrieval.sealed import CaseWords
 from retrieval.tables.cases import ERRORS, case_tools, cases
@@ -17,20 +35,20 @@ from retrieval.tables.columns import SEARCH_CONFIGURATION
 from retrieval.tables.decisions import decisions
 from retrieval.tables.kinds import Abstraction, AnalystChoice, CaseKind, RewardSource, RunOutcome
 from retrieval.tables.profiles import profiles
+from writer.analysis.fixes import RunFailure
 from writer.analysis.placeholders import without_placeholders
 from writer.analysis.recount import Recount
 from writer.analysis.tool_use import ToolUse
-from writer.errors import LeaseLost
 from writer.facts.extract import FactDraft
 from writer.privacy.words import Words
 from writer.procedures import versions
 from writer.procedures.learn_from_run import Lessons, UsedVersion
-from writer.queue.lease import Lease, is_held
+from writer.queue.lease import Lease
 
 
 @dataclass(frozen=True, slots=True)
 class ClaimedCase:
-    """The columns of a claimed case that the worker reads, with three settings of its profile.
+    """The columns of a claimed case that the worker reads, with four settings of its profile.
 
     Attributes:
         words: task and plan, sealed; ``plan`` then has a token for each step. None: both stand in plain in their
@@ -38,7 +56,7 @@ class ClaimedCase:
         moves: keyed hashes of the moves of its plan; empty until the case was taught.
         payload: tool traces, turns, prompt snapshot, and the procedure that came with the run, sealed.
         source: the actor that retained the run.
-        analyst, abstraction, least_success: the profile's settings of these names.
+        analyst, abstraction, least_success, embedding_model: the profile's settings of these names.
     """
 
     id: UUID
@@ -62,9 +80,11 @@ class ClaimedCase:
     source: str
     session_id: UUID | None
     created_at: datetime
+    key_id: UUID
     analyst: AnalystChoice
     abstraction: Abstraction
     least_success: float
+    embedding_model: str | None
 
 
 @dataclass(slots=True)
@@ -84,10 +104,14 @@ class Work:
     """Counts by the calls' outputs; None: the run has no calls."""
     errors: Sequence[str] = ()
     """Signatures of the errors in the run, see ``error_signatures``."""
+    failures: Sequence[RunFailure] = ()
+    """Failures of the run, each with what put it right."""
     seal: Words | None = None
     """The user's; None until the case is opened."""
     terms: Sequence[int] = ()
     """Keyed hashes of the task's words."""
+    corrected_plan: Mapping[str, object] = field(default_factory=dict)
+    """Columns of the case with the plan that the outputs correct; empty where they do not."""
     moves: Sequence[int] = ()
     """Keyed hashes of the plan's moves."""
     vector: Vector | None = None
@@ -95,8 +119,14 @@ class Work:
     """The decrypted payload; empty before it is opened and after the run was learned from."""
     origin: Mapping[str, str] = field(default_factory=dict)
     """Ids of the request that retained the run, see ``retrieval.telemetry.origin``; empty until the case is opened."""
+    now: ClaimedCase = field(init=False)
+    """The case as it is in the end: with its corrections, and the reward in its row."""
     trigger_vectors: Sequence[Vector | None] = ()
     """Vectors of the learned procedures' triggers, one for each."""
+
+    def __post_init__(self) -> None:
+        """Begins with the case as it was claimed."""
+        self.now = self.case
 
     @property
     def texts(self) -> list[str]:
@@ -104,7 +134,7 @@ class Work:
         return [self.text.task, *map(without_placeholders, self.taught.triggers())]
 
 
-_OF_THE_PROFILE = ("analyst", "abstraction", "least_success")
+_OF_THE_PROFILE = ("analyst", "abstraction", "least_success", "embedding_model")
 
 
 def claimed(user_sub: str, lease_token: UUID, case_ids: Sequence[UUID]) -> Select[*tuple[Any, ...]]:
@@ -123,56 +153,98 @@ def claimed(user_sub: str, lease_token: UUID, case_ids: Sequence[UUID]) -> Selec
     )
 
 
-async def used_by(connection: AsyncConnection, user_sub: str, case: ClaimedCase) -> list[UsedVersion]:
+async def used_by(connection: AsyncConnection, user_sub: str, claimed_case: ClaimedCase) -> list[UsedVersion]:
     """Returns the procedures that the run used and whose version shown to it is still the active one."""
-    if not case.used_procedure_ids:
+    if not claimed_case.used_procedure_ids:
         return []
     log = select(decisions.c.procedure_ids, decisions.c.procedure_versions).where(
-        decisions.c.user_sub == user_sub, decisions.c.id == case.retrieval_id
+        decisions.c.user_sub == user_sub, decisions.c.id == claimed_case.retrieval_id
     )
     logged = (await connection.execute(log)).one_or_none()
     shown = dict(zip(logged.procedure_ids, logged.procedure_versions, strict=True)) if logged is not None else {}
-    active = await versions.revisable(connection, user_sub, case.agent_key, case.used_procedure_ids)
+    active = await versions.revisable(connection, user_sub, claimed_case.agent_key, claimed_case.used_procedure_ids)
     return [each for each in active if shown.get(each.id, each.version) == each.version]
 
 
-async def close(connection: AsyncConnection, work: Work, kept: UUID | None) -> None:
-    """Takes the case off the queue: as ready, or as merged into the case ``kept`` if that is given.
+async def lock_held(connection: AsyncConnection, batch: Sequence[Work]) -> list[Work]:
+    """Locks the cases of one user that their leases still hold, and returns them with the rewards in their rows now.
 
-    The numbers by which the case is ranked are stored with it.
-
-    Raises:
-        LeaseLost: another worker has the case, or it is gone.
+    Feedback may have come since a case was claimed. A case that is left out is another worker's, or gone.
     """
-    done = (
+    lease = batch[0].held
+    held = (
+        select(cases.c.id, cases.c.reward, cases.c.reward_source)
+        .where(
+            cases.c.user_sub == lease.user_sub,
+            cases.c.id.in_([work.held.row_id for work in batch]),
+            cases.c.lease_token == lease.lease_token,
+            cases.c.status == "pending",
+        )
+        .order_by(cases.c.id)
+        .with_for_update()
+    )
+    now = {row.id: row for row in await connection.execute(held)}
+    locked = [work for work in batch if work.held.row_id in now]
+    for work in locked:
+        row = now[work.held.row_id]
+        work.now = replace(work.case, moves=list(work.moves), reward=row.reward, reward_source=row.reward_source)
+    return locked
+
+
+async def close(connection: AsyncConnection, batch: Sequence[Work], kept: Mapping[UUID, UUID]) -> None:
+    """Takes the held cases off the queue: as ready, or as merged into the case that ``kept`` has for them.
+
+    The numbers by which a case is ranked are stored with it, and the signatures of its run's errors join its search
+    index, with weight ERRORS; they are stored nowhere else.
+    """
+    rows = [
+        {
+            "owner": work.held.user_sub,
+            "case_id": work.held.row_id,
+            "stored_terms": list(work.terms),
+            "stored_moves": list(work.moves),
+            "ends_as": "merged" if work.held.row_id in kept else "ready",
+            "kept": kept.get(work.held.row_id),
+            "errors": searchable("\n".join(work.errors)),
+        }
+        for work in batch
+    ]
+    await connection.execute(_closing(), rows)
+
+
+@cache
+def _closing() -> Update:
+    errors = bindparam("errors", type_=Text)
+    words = func.setweight(
+        func.to_tsvector(cast(SEARCH_CONFIGURATION, REGCONFIG), errors), literal_column(f"'{ERRORS}'")
+    )
+    return (
         update(cases)
-        .where(is_held(cases, work.held))
+        .where(cases.c.user_sub == bindparam("owner", type_=Text), cases.c.id == bindparam("case_id", type_=Uuid))
         .values(
-            terms=list(work.terms),
-            moves=list(work.moves),
-            status="ready" if kept is None else "merged",
-            merged_into=kept,
+            terms=bindparam("stored_terms", type_=ARRAY(Integer)),
+            moves=bindparam("stored_moves", type_=ARRAY(Integer)),
+            status=bindparam("ends_as", type_=Text),
+            merged_into=bindparam("kept", type_=Uuid),
+            search_vector=case((errors != "", cases.c.search_vector.concat(words)), else_=cases.c.search_vector),
             lease_token=None,
             last_error=None,
             available_at=func.now(),
         )
     )
-    if (await connection.execute(done)).rowcount != 1:
-        raise LeaseLost("the lease ran out, or the case is gone")
 
 
-async def remember_errors(connection: AsyncConnection, held: Lease, errors: Sequence[str]) -> None:
-    """Adds the error signatures to the case's search index, with weight ERRORS; they are stored nowhere else."""
-    if not errors:
-        return
-    words = func.to_tsvector(cast(SEARCH_CONFIGURATION, REGCONFIG), "\n".join(errors))
-    labelled = func.setweight(words, literal_column(f"'{ERRORS}'"))
-    row = update(cases).where(cases.c.user_sub == held.user_sub, cases.c.id == held.row_id)
-    await connection.execute(row.values(search_vector=cases.c.search_vector.concat(labelled)))
-
-
-async def remember_tools(connection: AsyncConnection, held: Lease, uses: Sequence[ToolUse]) -> None:
-    """Inserts the tool use of the case's run, one row for each tool, in one statement; merged cases get rows, too."""
-    if uses:
-        case = {"user_sub": held.user_sub, "case_id": held.row_id, "agent_key": held.agent_key}
-        await connection.execute(insert(case_tools).values([{**case, **asdict(use)} for use in uses]))
+async def remember_tools(connection: AsyncConnection, batch: Sequence[Work]) -> None:
+    """Inserts the tool use of the cases' runs, one row for each tool, in one statement; merged cases get rows, too."""
+    rows = [
+        {
+            "user_sub": work.held.user_sub,
+            "case_id": work.held.row_id,
+            "agent_key": work.held.agent_key,
+            **{each.name: getattr(use, each.name) for each in fields(use)},
+        }
+        for work in batch
+        for use in work.tools
+    ]
+    if rows:
+        await connection.execute(insert(case_tools), rows)

@@ -4,21 +4,25 @@ Retain answers before any output is read: a call that returned "Error: order not
 success in the case's row until the worker finalises the case.
 """
 
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import TypedDict
+from typing import Any, TypedDict
 
+from pydantic import JsonValue
 from sqlalchemy import exists, select, update
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from retrieval.tables.cases import cases
 from retrieval.tables.decisions import rewards
 from retrieval.tables.kinds import is_trusted
+from writer.analysis.calls import StoredRun
 from writer.analysis.recount import Recount
 from writer.audit import Change, note
-from writer.errors import LeaseLost
-from writer.queue.case import ClaimedCase
-from writer.queue.lease import Lease, is_held
+from writer.queue.case import ClaimedCase, Work
+from writer.queue.lease import Lease
 from writer.retain.heuristic import heuristic_reward
+from writer.retain.plan import plan_by_output
+from writer.retain.prepare import message_hash
 from writer.rewards.history import Given, add_reward
 
 
@@ -33,25 +37,16 @@ class Counters(TypedDict, total=False):
 async def corrected(connection: AsyncConnection, held: Lease, case: ClaimedCase, counts: Recount | None) -> ClaimedCase:
     """Corrects in the case's row the values that the outputs contradict, with an audit entry; returns the new case.
 
-    The worker calls it when it finalises a case. The returned reward is the one in the row now: feedback may have come
-    since the case was claimed. Only a reward that retain guessed is guessed again; one that somebody gave stays,
-    whatever its source. (A backend that sends as its own heuristic exactly what retain would have guessed cannot be
-    told from retain.)
+    The worker calls it when it finalises a case. Only a reward that retain guessed is guessed again; one that somebody
+    gave stays, whatever its source. (A backend that sends as its own heuristic exactly what retain would have
+    guessed cannot be told from retain.)
 
     Args:
         connection: a transaction of the user.
         held: the lease of the case.
-        case: the case, as it was when it was claimed.
-        counts: the counts by status and by output; None: the run has no calls, and only the reward is read again.
-
-    Raises:
-        LeaseLost: another worker has the case, or it is gone.
+        case: the case, locked, with the reward in its row.
+        counts: the counts by status and by output; None: the run has no calls.
     """
-    current = select(cases.c.reward, cases.c.reward_source).where(is_held(cases, held)).with_for_update()
-    now = (await connection.execute(current)).one_or_none()
-    if now is None:
-        raise LeaseLost("the lease ran out, or the case is gone")
-    case = replace(case, reward=now.reward, reward_source=now.reward_source)
     if counts is None:
         return case
     right, wrong = counts.by_output, Counters()
@@ -73,6 +68,29 @@ async def corrected(connection: AsyncConnection, held: Lease, case: ClaimedCase,
         owner = held.user_sub, held.agent_key
         await note(connection, Change.of(owner, "worker", "correct_case", held.row_id, **changed))
     return replace(case, **wrong)
+
+
+def corrected_plan(work: Work, run: StoredRun, traces: Sequence[Mapping[str, JsonValue]]) -> Mapping[str, object]:
+    """Returns the columns of the case with a plan without calls that failed by their output; empty: no change."""
+    plan = plan_by_output(traces, run.calls, run.plan)
+    if plan == run.plan:
+        return {}
+    if work.seal is None or work.case.words is None:
+        return {"plan": plan, "message_hash": message_hash(run.task, plan)}
+    sealed = work.seal.seal_case(work.held.row_id, run.task, plan, ())
+    return {name: sealed[name] for name in ("plan", "words", "message_hash")}
+
+
+async def with_plan(
+    connection: AsyncConnection, held: Lease, case: ClaimedCase, plan: Mapping[str, object]
+) -> ClaimedCase:
+    """Stores the columns of a corrected plan of a held case, and returns the case with them; unchanged without any."""
+    if not plan:
+        return case
+    columns: dict[str, Any] = dict(plan)
+    row = update(cases).where(cases.c.user_sub == held.user_sub, cases.c.id == held.row_id)
+    await connection.execute(row.values(columns))
+    return replace(case, **columns)
 
 
 async def earlier_feedback(connection: AsyncConnection, user_sub: str, case: ClaimedCase) -> ClaimedCase:

@@ -1,57 +1,48 @@
-"""Near-duplicates: two runs of one profile that did the same for the same task become one case with a counter."""
+"""Repeats: two runs of one profile that did the same for the same task become one case with a counter."""
 
+from collections.abc import Sequence
+from datetime import datetime
 from uuid import UUID
 
-from sqlalchemy import Select, Update, and_, func, select, update
+from sqlalchemy import Update, func, select, update
+from sqlalchemy.ext.asyncio import AsyncConnection
 
-from retrieval.tables.cases import case_embeddings, cases
+from retrieval.tables.cases import cases
 from writer.queue.case import ClaimedCase
 from writer.rewards.repeats import one_more
-from writer.vectors import cosine_distance
-
-SAME_TASK = 0.98
-"""Least cosine similarity of two tasks for which runs with equal plans become one case."""
 
 
-def twin(user_sub: str, fresh: ClaimedCase, vector: list[float] | None, model: str) -> Select[UUID]:
-    """Returns a statement that selects the ready case that the fresh case repeats, if there is one.
+async def twins(connection: AsyncConnection, user_sub: str, batch: Sequence[ClaimedCase]) -> dict[UUID, UUID]:
+    """Returns which of the fresh cases repeat a ready one, or an earlier one of the batch, and the case repeated.
 
-    A case is repeated by one with the same task and plan, or with an equal plan and a task of similar meaning
-    (SAME_TASK). Only runs with the same outcome merge: a failure beside a success is news. Exact repeats win over near
-    ones, older cases over newer ones.
+    A case is repeated by one with the same task and plan: the same numbers and words in the same order. Near vectors
+    merge nothing, for "from Anna to Ben" is near "from Ben to Anna". Only runs with the same outcome merge: a failure
+    beside a success is news. Older cases win over newer ones.
 
     Args:
-        user_sub: the owner of both.
-        fresh: the case that the worker is about to finish.
-        vector: the embedding of its task; None: only exact repeats are looked for.
-        model: the name of the embedding model that the vector is from.
+        connection: a transaction of the owner that holds the locks of the cases' profiles.
+        user_sub: the owner of all.
+        batch: the cases that the worker is about to finish, in the order of retaining.
     """
-    alike = cases.c.message_hash == fresh.message_hash
-    statement = select(cases.c.id)
-    if vector is not None and fresh.plan:
-        similarity = 1 - cosine_distance(vector)
-        statement = statement.outerjoin(
-            case_embeddings,
-            and_(
-                case_embeddings.c.user_sub == user_sub,
-                case_embeddings.c.agent_key == fresh.agent_key,
-                case_embeddings.c.model == model,
-                case_embeddings.c.case_id == cases.c.id,
-            ),
-        )
-        alike = alike | and_(cases.c.plan == fresh.plan, similarity >= SAME_TASK)
-    return (
-        statement.where(
-            cases.c.user_sub == user_sub,
-            cases.c.agent_key == fresh.agent_key,
-            cases.c.status == "ready",
-            cases.c.kind == fresh.kind,
-            cases.c.outcome == fresh.outcome,
-            alike,
-        )
-        .order_by((cases.c.message_hash == fresh.message_hash).desc(), cases.c.created_at, cases.c.id)
-        .limit(1)
+    names = "agent_key", "kind", "outcome", "message_hash"
+    ready = select(cases.c.id, cases.c.created_at, *(cases.c[name] for name in names)).where(
+        cases.c.user_sub == user_sub,
+        cases.c.agent_key.in_({fresh.agent_key for fresh in batch}),
+        cases.c.status == "ready",
+        cases.c.message_hash.in_({fresh.message_hash for fresh in batch}),
     )
+    oldest: dict[tuple[object, ...], tuple[datetime, UUID]] = {}
+    kept: dict[UUID, UUID] = {}
+    for row in await connection.execute(ready):
+        same = tuple(getattr(row, name) for name in names)
+        oldest[same] = min(oldest.get(same, (row.created_at, row.id)), (row.created_at, row.id))
+    for fresh in batch:
+        same = tuple(getattr(fresh, name) for name in names)
+        if same in oldest:
+            kept[fresh.id] = oldest[same][1]
+        else:
+            oldest[same] = fresh.created_at, fresh.id
+    return kept
 
 
 def count_again(user_sub: str, kept: UUID, fresh: ClaimedCase) -> Update:

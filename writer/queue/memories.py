@@ -5,11 +5,11 @@ from dataclasses import dataclass
 from itertools import groupby
 from uuid import UUID
 
-from sqlalchemy import Select, Update, and_, func, select, update
+from sqlalchemy import Select, Update, Uuid, and_, bindparam, func, select, update
 
 from retrieval.database.rows import Rows
 from retrieval.errors import EmbedderMisbehaved, EmbedderRefused
-from retrieval.ports import Embedder, Vector, embed_each
+from retrieval.ports import Embedder, embed_each
 from retrieval.recall.knowledge import text_of
 from retrieval.tables.facts import facts
 from retrieval.tables.knowledge import knowledge
@@ -20,7 +20,7 @@ from writer.privacy.keys import Keyring
 from writer.privacy.words import Words
 from writer.queue.lease import Lease
 from writer.queue.queue import Queue
-from writer.vectors import stored
+from writer.vectors import stored_later
 
 
 @dataclass(slots=True)
@@ -72,9 +72,17 @@ class MemoryHandler:
             return "one by one"
         async with database.as_user(user_sub, since) as connection:
             free = set(await connection.scalars(unlocked(user_sub, list(texts), token)))
-            for memory_id, vector in zip(texts, vectors, strict=True):
-                if memory_id in free:
-                    await connection.execute(finish(user_sub, memory_id, token, self.embedder.model, vector))
+            made = {memory: vector for memory, vector in zip(texts, vectors, strict=True) if memory in free}
+            with_vector = [
+                {"memory_id": memory, "model": self.embedder.model, "vector": vector.tolist()}
+                for memory, vector in made.items()
+                if vector is not None
+            ]
+            without = [{"memory_id": memory} for memory, vector in made.items() if vector is None]
+            if with_vector:
+                await connection.execute(finish(user_sub, token, with_vector=True), with_vector)
+            if without:
+                await connection.execute(finish(user_sub, token, with_vector=False), without)
         return "ready"
 
 
@@ -106,10 +114,15 @@ def sources(user_sub: str, memory_ids: Sequence[UUID]) -> Rows:
     )
 
 
-def finish(user_sub: str, memory_id: UUID, lease_token: UUID, model: str, vector: Vector | None) -> Update:
-    """Returns a statement that takes a memory off the queue and stores its vector, if any, while the lease holds."""
+def finish(user_sub: str, lease_token: UUID, *, with_vector: bool) -> Update:
+    """Returns a statement that takes memories off the queue while the lease holds, and stores the vectors passed.
+
+    Its parameters for each row are ``memory_id``, and ``model`` and ``vector`` if it has one.
+    """
     row = update(memories).where(
-        memories.c.user_sub == user_sub, memories.c.id == memory_id, memories.c.lease_token == lease_token
+        memories.c.user_sub == user_sub,
+        memories.c.id == bindparam("memory_id", type_=Uuid),
+        memories.c.lease_token == lease_token,
     )
-    made = {} if vector is None else {"model": model, "embedding": stored(vector.tolist())}
+    made = {"embedding": stored_later("vector")} if with_vector else {}
     return row.values(status="ready", attempts=0, lease_token=None, last_error=None, available_at=func.now(), **made)

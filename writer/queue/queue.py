@@ -29,7 +29,7 @@ class Pace:
         backoff_max_s: longest delay.
     """
 
-    batch: int = 16
+    batch: int = 64
     poll_s: float = 0.2
     lease: timedelta = timedelta(seconds=60)
     max_attempts: int = 8
@@ -135,6 +135,13 @@ class Queue:
                 await connection.execute(statements.hand_back(lease, name, delay, dead=ends, queue=self.table))
         attempts = max(lease.attempts for lease in leases)
         log.warning(self.failed_event, error=name, rows=len(leases), attempts=attempts, dead=any(dead))
+
+    async def release(self, leases: Sequence[Lease]) -> None:
+        """Queues rows again whose work did not begin."""
+        if leases:
+            async with self.database.as_worker() as connection:
+                for lease in leases:
+                    await connection.execute(statements.release(lease, self.table))
 
     async def renew(self, lease: Lease) -> None:
         """Restarts the lease's time; called before each request to a language model, which may take most of a lease.

@@ -3,7 +3,7 @@
 import asyncio
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta, timezone
 from typing import Any
 
 from prometheus_client import Counter
@@ -15,8 +15,8 @@ from retrieval.sessions.messages import Turn
 from retrieval.tables.sessions import sessions
 from retrieval.telemetry import log
 from writer.errors import LeaseLost
-from writer.facts.extract import FactDraft, extract
-from writer.facts.store import Provenance, store_fact
+from writer.facts.extract import FactDraft, read
+from writer.facts.store import Provenance, apply_facts
 from writer.privacy.keys import Keyring
 from writer.privacy.words import Words
 from writer.profiles import Profile, lock_profile
@@ -74,23 +74,40 @@ class SessionHandler:
                 raise LeaseLost("the lease ran out, or the session is gone")
             words = Words(lease.user_sub, key)
             rows = (await connection.execute(turns_after(lease.user_sub, lease.row_id, read).limit(MOST_TURNS))).all()
-            turns = [Turn(r.number, r.said_at, words.open_turn(lease.row_id, r.number, r.payload)) for r in rows]
+            zones = [timezone(timedelta(minutes=row.utc_offset_min)) for row in rows]
+            turns = [
+                Turn(row.number, row.said_at.astimezone(zone), words.open_turn(lease.row_id, row.number, row.payload))
+                for row, zone in zip(rows, zones, strict=True)
+            ]
             facts = await asyncio.to_thread(facts_in, turns)
             if facts:
                 await lock_profile(connection, lease.user_sub, lease.agent_key)
-            for turn, fact in facts:
-                source = Provenance(
-                    lease.agent_key, "worker", "turn", turn.said_at, session_id=lease.row_id, turn_number=turn.number
+            stated = [
+                (
+                    fact,
+                    Provenance(
+                        lease.agent_key,
+                        "worker",
+                        "turn",
+                        turn.said_at,
+                        session_id=lease.row_id,
+                        turn_number=turn.number,
+                    ),
                 )
-                await store_fact(connection, words, fact, source)
+                for turn, fact in facts
+            ]
+            await apply_facts(connection, words, lease.agent_key, stated)
             if (await connection.execute(close(lease, turns[-1].number if turns else read))).rowcount != 1:
                 raise LeaseLost("the lease ran out, or the session is gone")
         return "ready"
 
 
 def facts_in(turns: Sequence[Turn]) -> list[tuple[Turn, FactDraft]]:
-    """Returns the facts in the user's own turns, in their order; turns of the assistant or a tool are passed over."""
-    return [(turn, fact) for turn in turns if turn.is_the_users for fact in extract(turn.said, turn.said_at.date())]
+    """Returns the facts that the user's own turns state or end, in their order; other turns are passed over.
+
+    The day of a turn is that in the zone of its time.
+    """
+    return [(turn, fact) for turn in turns if turn.is_the_users for fact in read(turn.said, turn.said_at.date())]
 
 
 def facts_in_run(messages: Sequence[Mapping[str, Any]], said_at: datetime) -> list[FactDraft]:

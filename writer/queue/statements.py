@@ -151,6 +151,12 @@ def hand_back(held: Lease, error: str, delay: timedelta, *, dead: bool, queue: T
     return update(queue).where(is_held(queue, held)).values(ended)
 
 
+def release(held: Lease, queue: Table = cases) -> Update:
+    """Returns a statement that ends a lease before the work on the row began: the row is due, and no attempt counts."""
+    unused = {"attempts": queue.c.attempts - 1, "available_at": func.now(), "lease_token": None}
+    return update(queue).where(is_held(queue, held)).values(unused)
+
+
 def requeue_dead(user_sub: str | None = None, queue: Table = cases) -> Update:
     """Returns a statement that queues the dead rows of one user, or of all users, again, with zero attempts."""
     dead = update(queue).where(queue.c.status == "dead")

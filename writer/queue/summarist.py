@@ -18,12 +18,12 @@ from retrieval.database.database import Database
 from retrieval.database.rows import Rows
 from retrieval.errors import ModelError
 from retrieval.ports import Model
-from retrieval.sections.context import count_tokens
 from retrieval.sessions.messages import Turn
 from retrieval.sessions.summary import LONGEST, ItemKind
 from retrieval.tables.kinds import SummaryChoice
 from retrieval.tables.profiles import profiles
 from retrieval.tables.sessions import session_summaries, sessions
+from retrieval.tokens import count_tokens
 from writer.analysis.error_output import beginning
 from writer.privacy.keys import Keyring
 from writer.privacy.words import Words

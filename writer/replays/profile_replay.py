@@ -141,6 +141,7 @@ async def _store(connection: AsyncConnection, profile: Profile, found: Replay, r
         "serves": found.fit.order,
         "tallies": {name: asdict(tally) for name, tally in found.tallies.items()},
         "fit": pack_fit(found.fit),
+        "unlike": found.unlike,
         "newest": rows[-1].created_at,
         "created_at": func.clock_timestamp(),
     }

@@ -73,7 +73,7 @@ async def test_what_was_learned_from_a_missing_data_type_is_found_for_the_next_c
     lesson = ProcedureData.model_validate(row.record)
     assert row.version == 1
     assert "a syntax error" in lesson.initial_failure_summary
-    assert "added `text`" in lesson.successful_intervention
+    assert "`text` added" in lesson.successful_intervention
     assert "ALTER TABLE <identifier> ADD COLUMN <identifier> text" in lesson.learned_procedure_steps[0]
     assert "last_name" not in str(row.record)
 

@@ -24,6 +24,7 @@ from writer.run import ProcedureData
 ONE_ROW: set[str] = set()
 KEYS: Mapping[str, set[str]] = {
     "beside_parents": {"procedures.id"},
+    "case_and_repeats": {"cases.id"},
     "by_day": {"llm_usage.day", "llm_usage.purpose"},
     "count_remaining": ONE_ROW,
     "crowded_out": {"ranked.rank"},
@@ -71,6 +72,7 @@ ARGUMENTS = {
     "sealed": True,
     "agent_key": "agent",
     "procedure_ids": [uuid4()],
+    "case_id": uuid4(),
     "case_ids": [uuid4()],
     "draft": Draft("script", "rules", ProcedureData(**RECORD), "To add a column"),
     "vector": np.ones(4, np.float32),

@@ -1,9 +1,11 @@
 """Repeats: runs that did the same for the same task are one case that counts them."""
 
 import asyncio
+from collections.abc import Iterator
 from dataclasses import replace
 from datetime import UTC, datetime
 from statistics import mean
+from typing import Any
 from uuid import uuid4
 
 import pytest
@@ -11,8 +13,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from retrieval.tables.kinds import RewardSource
-from tests.fakes.openai_server import OpenAIServer
+from tests.fakes.openai_server import Fault, OpenAIServer
 from tests.writer.conftest import (
+    DIMENSION,
     PACE,
     Bank,
     MakeWorker,
@@ -49,9 +52,11 @@ def repeat(reward: float | None, source: RewardSource | None) -> ClaimedCase:
         source="ada",
         session_id=None,
         created_at=datetime.now(UTC),
+        key_id=uuid4(),
         analyst="rules",
         abstraction="hybrid",
         least_success=0.7,
+        embedding_model=None,
     )
 
 
@@ -92,6 +97,71 @@ async def test_the_same_words_in_another_case_and_spacing_are_the_same_run(
 ):
     await keep(bank, user, "water the garden", plan=["turn the tap"])
     await keep(bank, user, " Water  the\nGARDEN ", plan=["Turn the  tap"])
+    await drain(worker_on(server))
+    assert [(row.status, row.occurrences) for row in await states(bank, user)] == [("ready", 2), ("merged", 1)]
+
+
+OTHER_TASKS = [
+    ("Transfer 500 EUR from Anna to Ben", "Transfer 500 EUR from Ben to Anna"),
+    ("Refund order 20513", "Refund order 20531"),
+    ("Book the meeting room for 12 March", "Book the meeting room for 21 March"),
+    ("Flash firmware 1.23.4", "Flash firmware 4.23.1"),
+    ("Flash firmware 1.23", "Flash firmware 12.3"),
+    ("Convert the price from dollars to euros", "Convert the price from euros to dollars"),
+    ("Set the thermostat to 5", "Set the thermostat to -5"),
+    ("Charge 20 €", "Charge 20 $"),
+    ("List rows with a < b", "List rows with a > b"),
+    ("Mark the ticket 👍", "Mark the ticket 👎"),
+    ("Print 10² labels", "Print 102 labels"),
+    ("Enable the alarm", "Do not enable the alarm"),
+    ("从北京飞到上海的机票", "从上海飞到北京的机票"),
+    ("東京から大阪への切符", "大阪から東京への切符"),
+    ("ตั๋วจากกรุงเทพไปเชียงใหม่", "ตั๋วจากเชียงใหม่ไปกรุงเทพ"),
+    ("تحويل ٥٠٠ من أحمد إلى سارة", "تحويل ٥٠٠ من سارة إلى أحمد"),  # noqa: RUF001
+    ("Überweise 500 Euro von Anna an Ben", "Überweise 500 Euro von Ben an Anna"),
+    ("Перевести 500 рублей от Анны Борису", "Перевести 500 рублей от Бориса Анне"),
+]
+
+
+class OneVector(OpenAIServer):
+    """Answers every text with the same vector."""
+
+    def _embeddings(self, payload: dict[str, Any], fault: Fault | None) -> Any:
+        return super()._embeddings({**payload, "input": ["the same"] * len(payload["input"])}, fault)
+
+
+@pytest.fixture(scope="module")
+def one_vector() -> Iterator[OpenAIServer]:
+    with OneVector(DIMENSION) as server:
+        yield server
+
+
+@pytest.mark.parametrize("pair", OTHER_TASKS)
+async def test_tasks_with_other_numbers_words_or_order_are_not_merged_though_their_vectors_are_equal(
+    bank: Bank, one_vector: OpenAIServer, worker_on: MakeWorker, user: str, pair: tuple[str, str]
+):
+    for each in pair:
+        await keep(bank, user, each, plan=["look it up", "do it"])
+    await drain(worker_on(one_vector))
+    assert [(row.status, row.occurrences) for row in await states(bank, user)] == [("ready", 1), ("ready", 1)]
+
+
+WIDE = "Refund order 20513".translate({code: code + 0xFEE0 for code in range(0x21, 0x7F)})
+FORMS = [
+    ("Refund order 20513", "  refund\torder 20513."),
+    ("Öffne die Tür", "O\u0308ffne die Tu\u0308r"),
+    ("Refund order 20513", WIDE.replace(" ", "\u3000")),
+    ("从北京飞到上海的机票", "从北京飞到上海的机票。"),
+    ("Straße räumen", "STRASSE RÄUMEN"),
+]
+
+
+@pytest.mark.parametrize("forms", FORMS)
+async def test_forms_of_the_same_words_are_one_task(
+    bank: Bank, server: OpenAIServer, worker_on: MakeWorker, user: str, forms: tuple[str, str]
+):
+    for each in forms:
+        await keep(bank, user, each, plan=["look it up", "do it"])
     await drain(worker_on(server))
     assert [(row.status, row.occurrences) for row in await states(bank, user)] == [("ready", 2), ("merged", 1)]
 

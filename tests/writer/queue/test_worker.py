@@ -6,7 +6,7 @@ from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Literal
 
-from sqlalchemy import select
+from sqlalchemy import select, text
 
 from retrieval.ranking.question import Question
 from retrieval.retrieve import Reader
@@ -25,6 +25,7 @@ from tests.writer.conftest import (
     lost_leases,
     states,
 )
+from writer.profiles import lock_profile
 from writer.rights.edit import delete_case
 
 
@@ -86,7 +87,7 @@ async def test_a_case_deleted_while_the_worker_holds_it_stays_deleted(bank: Bank
         late = asyncio.create_task(worker_on(gate).run_once())
         await asyncio.to_thread(gate.asked.wait)
         async with bank.database.as_user(user, datetime.now(UTC)) as connection:
-            await delete_case(connection, bank.author(user), case_id)
+            await delete_case(connection, bank.keyring, bank.author(user), case_id)
         lost = lost_leases()
         gate.go.set()
         await late
@@ -117,3 +118,25 @@ async def test_a_worker_that_is_woken_as_it_is_stopped_stops(server: OpenAIServe
     working.cancel()
     await asyncio.wait({working}, timeout=60)
     assert working.cancelled()
+
+
+async def test_a_worker_that_is_stopped_while_it_stores_a_batch_stops(
+    bank: Bank, server: OpenAIServer, worker_on: MakeWorker, user: str
+):
+    await asyncio.gather(*(keep(bank, user, f"task {number}") for number in range(3)))
+    worker = worker_on(server, replace(PACE, poll_s=60))
+    async with bank.database.as_user(user, datetime.now(UTC)) as holder:
+        await lock_profile(holder, user, AGENT)
+        working = asyncio.create_task(worker.run())
+        await waits_for_a_lock(bank)
+        working.cancel()
+        await asyncio.wait({working}, timeout=20)
+        assert working.cancelled()
+
+
+async def waits_for_a_lock(bank: Bank) -> None:
+    """Returns when a statement waits for a lock that another transaction has."""
+    waiting = text("SELECT count(*) FROM pg_locks WHERE NOT granted")
+    async with asyncio.timeout(60), bank.database.engine.connect() as connection:
+        while not await connection.scalar(waiting):  # noqa: ASYNC110 - Postgres tells nobody
+            await asyncio.sleep(0.01)

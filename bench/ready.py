@@ -1,0 +1,147 @@
+"""Cost of making real runs findable: cases a second, processor time and statements of the worker for a case.
+
+The runs are those of tau's agents, with their tool calls. A number of users retain them; then one worker in this
+process makes them ready, while a profile, or a count of statements, may be taken.
+"""
+
+import os
+import re
+import time
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import suppress
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import orjson
+import psutil
+from sqlalchemy import event
+
+from app.postgres.pools import service_database
+from app.providers.wordllama import WordLlamaEmbedder
+from bench.advice import DOMAINS
+from bench.bank import empty
+from bench.measure import Measurement, p50
+from retrieval.database.database import Database
+from writer.author import Author
+from writer.privacy.keys import Keyring
+from writer.queue.worker import Worker
+from writer.retain.retain import retain
+from writer.run import FinishedRun, ToolTrace, Turn
+
+RUNS, USERS = 600, 20
+ALONE = 20
+"""Runs that are retained when the worker is idle, to measure how long one waits."""
+_FIRST_WORDS = re.compile(r"\s+")
+
+
+async def ready(home: Path, data: Path | None) -> list[Measurement]:
+    """Measures how fast a worker makes the retained runs of real agents ready, and the cost of each."""
+    runs = list(real_runs(data))
+    if not runs:
+        why = "its data is not on this machine; --data or CASEBANK_DATA names it"
+        return [Measurement("ready: SKIPPED", float("nan"), "", why)]
+    url = await empty(home, "bench_ready")
+    async with service_database(url) as database:
+        worker = Worker(database, WordLlamaEmbedder(), Keyring(os.urandom(32), seals_words=True))
+        await _keep(worker, runs[:USERS])
+        await _drain(worker)  # makes profiles and keys, and loads the embedder
+        await _keep(worker, runs[USERS : USERS + RUNS])
+        statements = _Statements(database)
+        server = _Server(home)
+        began, own, theirs = time.perf_counter(), time.process_time(), server.seconds()
+        await _drain(worker)
+        seconds = time.perf_counter() - began
+        own, theirs = time.process_time() - own, server.seconds() - theirs
+        sent = statements.stop()
+        alone = [await _alone(worker, run) for run in runs[USERS + RUNS :][:ALONE]]
+    count = len(runs[USERS : USERS + RUNS])
+    parts = f"own {own / count * 1e3:.1f} + database {theirs / count * 1e3:.1f} ms"
+    detail = f"{count} runs of real agents, {USERS} users; {parts}"
+    most = ", ".join(f"{name} {number / count:.2f}" for name, number in sent.most_common(6))
+    return [
+        Measurement("cases made ready", count / seconds, "/s", detail, aim=160, at_least=True),
+        Measurement("processor of the worker a case", (own + theirs) / count * 1e3, "ms", detail, aim=8),
+        Measurement("statements of the worker a case", sent.total() / count, "", most, aim=6),
+        Measurement("write to findable, idle before", p50(alone), "ms", f"p50 of {len(alone)}", aim=50),
+    ]
+
+
+def real_runs(data: Path | None) -> Iterator[FinishedRun]:
+    """Yields the recorded runs of tau's agents, with their calls and turns; none without the data."""
+    files = [(data or Path()) / "tau" / domain / "runs.jsonl" for domain in DOMAINS]
+    for file in files:
+        for line in file.read_bytes().splitlines() if file.is_file() else ():
+            row: dict[str, Any] = orjson.loads(line)
+            traces = [
+                ToolTrace(
+                    tool=step["tool"],
+                    input=step["input"],
+                    output=step["output"],
+                    status="error" if step["error"] else "ok",
+                )
+                for step in row["steps"]
+            ]
+            yield FinishedRun(
+                agent="clerk",
+                task=row["task_text"][:20_000] or "nothing was said",
+                tool_traces=traces,
+                turns=[Turn(role="user", content=text) for text in row["user_turns"]],
+                outcome="success" if row["reward"] == 1 else "failure",
+            )
+
+
+async def _keep(worker: Worker, runs: list[FinishedRun]) -> None:
+    """Retains the runs, each by the next of USERS users."""
+    for number, run in enumerate(runs):
+        user = f"user-{number % USERS}"
+        await retain(worker.database, worker.keyring, run, Author(user, user, datetime.now(UTC)))
+
+
+async def _drain(worker: Worker) -> None:
+    while await worker.run_once():
+        pass
+
+
+async def _alone(worker: Worker, run: FinishedRun) -> float:
+    """Returns the milliseconds from the start of a retain to the end of the worker's turn."""
+    began = time.perf_counter()
+    await _keep(worker, [run])
+    await worker.run_once()
+    return (time.perf_counter() - began) * 1e3
+
+
+class _Server:
+    """The embedded server's processes."""
+
+    def __init__(self, home: Path) -> None:
+        (found,) = home.rglob("postmaster.pid")
+        self._postmaster = psutil.Process(int(found.read_text().split()[0]))
+
+    def seconds(self) -> float:
+        """Returns the processor time of the server and of all its connections so far."""
+        ended = self._postmaster.cpu_times()
+        total: float = ended.children_user + ended.children_system
+        for child in self._postmaster.children():
+            with suppress(psutil.NoSuchProcess):
+                times = child.cpu_times()
+                total += times.user + times.system
+        return total
+
+
+class _Statements:
+    """A count of the statements that SQLAlchemy sends, by their first words; BEGIN and COMMIT are not counted."""
+
+    def __init__(self, database: Database) -> None:
+        self._engine = database.engine.sync_engine
+        self._sent: Counter[str] = Counter()
+        event.listen(self._engine, "before_cursor_execute", self._count)
+
+    def _count(self, _connection: object, _cursor: object, statement: str, *_: object) -> None:
+        self._sent[_FIRST_WORDS.sub(" ", statement)[:40]] += 1
+
+    def stop(self) -> Counter[str]:
+        """Returns the count, and counts no further."""
+        event.remove(self._engine, "before_cursor_execute", self._count)
+        return self._sent
