@@ -4,6 +4,7 @@ CasebankError
 ├── ErasureNotConfirmed   the erasure that the caller confirms is not the user's last one
 ├── IdempotencyConflict   the idempotency key was used before, with another body
 ├── KnowledgeExists       an edited entry of knowledge would equal another one
+├── MemoryOff             the user switched off writing for this agent: nothing is stored
 ├── NotTheOwner           the login of an operator's command does not own the tables
 ├── NotJoined             a run and a retrieval are named together, and the run began with another retrieval
 ├── LeaseLost             the worker was too slow: another worker has the case, or the case was deleted
@@ -28,6 +29,13 @@ class IdempotencyConflict(CasebankError):
 
 class KnowledgeExists(CasebankError):
     """Another entry of knowledge has this category, type and title."""
+
+
+class MemoryOff(CasebankError):
+    """The user switched off writing for this agent: nothing is stored."""
+
+    def __init__(self) -> None:
+        super().__init__("memory is not written for this agent: nothing was stored")
 
 
 class NotTheOwner(CasebankError):

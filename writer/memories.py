@@ -1,6 +1,6 @@
 """Makes turns, facts and knowledge findable: by words at once, and by vector once the worker has made it."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any
 from uuid import UUID
@@ -9,8 +9,10 @@ import uuid_utils.compat as uuids
 from sqlalchemy import delete, insert
 from sqlalchemy.ext.asyncio import AsyncConnection
 
+from policy.channels import searchable
 from retrieval.sessions.messages import Turn
 from retrieval.tables.memories import memories
+from writer.run import storable
 
 MAX_CHARS = 8_192
 """Most characters of a text that are indexed and embedded."""
@@ -44,10 +46,13 @@ async def remember_turns(
         await connection.execute(insert(memories), rows)
 
 
-async def remember_fact(connection: AsyncConnection, user_sub: str, agent_key: str, fact_id: UUID, text: str) -> None:
-    """Inserts the search entry of a fact."""
-    row = {**_row(user_sub, agent_key, searched(text)), "kind": "fact", "fact_id": fact_id}
-    await connection.execute(insert(memories).values(row))
+async def remember_facts(connection: AsyncConnection, user_sub: str, facts: Sequence[tuple[str, UUID, str]]) -> None:
+    """Inserts the search entries of facts, each given by its agent, its id and its text."""
+    rows = [
+        {**_row(user_sub, agent_key, searched(text)), "kind": "fact", "fact_id": fact_id}
+        for agent_key, fact_id, text in facts
+    ]
+    await connection.execute(insert(memories), rows)
 
 
 async def remember_knowledge(
@@ -61,4 +66,9 @@ async def remember_knowledge(
 
 
 def _row(user_sub: str, agent_key: str, text: str) -> dict[str, object]:
-    return {"user_sub": user_sub, "id": uuids.uuid7(), "agent_key": agent_key, "search_text": text}
+    return {
+        "user_sub": user_sub,
+        "id": uuids.uuid7(),
+        "agent_key": agent_key,
+        "search_text": searchable(storable(text)),
+    }

@@ -50,17 +50,22 @@ class Message(Protocol):
     def tool_call_id(self) -> str | None:
         """The id of the call that a tool's message answers; None for other messages."""
 
+    @property
+    def is_error(self) -> bool | None:
+        """True if a tool's message is an error."""
+
 
 def tool_traces(messages: Iterable[Message]) -> list[dict[str, JsonValue]]:
     """Returns the conversation's tool calls in their order, each with its arguments and the answer to its id.
 
     Arguments that are no JSON stay text; the output of a call without an answer is None.
     """
-    answers: dict[str, deque[JsonValue]] = defaultdict(deque)
+    answers: dict[str, deque[dict[str, JsonValue]]] = defaultdict(deque)
     traces: list[tuple[str, dict[str, JsonValue]]] = []
     for message in messages:
         if message.tool_call_id is not None:
-            answers[message.tool_call_id].append(_text(message.content))
+            status = {"status": "error"} if message.is_error else {}
+            answers[message.tool_call_id].append({"output": _text(message.content), **status})
         for call in message.tool_calls or ():
             arguments: JsonValue
             try:
@@ -68,7 +73,7 @@ def tool_traces(messages: Iterable[Message]) -> list[dict[str, JsonValue]]:
             except (ValueError, RecursionError):
                 arguments = call.function.arguments
             traces.append((call.id, {"tool": call.function.name, "input": arguments}))
-    return [{**trace, "output": answers[key].popleft() if answers[key] else None} for key, trace in traces]
+    return [{**trace, **(answers[key].popleft() if answers[key] else {"output": None})} for key, trace in traces]
 
 
 def _refused(constant: str) -> JsonValue:

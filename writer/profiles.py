@@ -1,6 +1,6 @@
 """Lists the profiles of all users for upkeep, and locks a profile while its cases change."""
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Collection
 from dataclasses import dataclass
 from datetime import datetime
 from uuid import UUID
@@ -12,6 +12,7 @@ from retrieval.database.database import Database
 from retrieval.tables.cases import cases
 from retrieval.tables.decisions import decision_slots
 from retrieval.tables.profiles import profiles
+from writer.errors import MemoryOff
 
 PAGE = 1_000
 """Profiles that are read at a time."""
@@ -55,25 +56,38 @@ async def each_profile(database: Database) -> AsyncIterator[Profile]:
         after = page[-1]
 
 
+async def check_writing(connection: AsyncConnection, user_sub: str, agent_key: str) -> None:
+    """Checks that memory may be written for the agent; a new agent's may.
+
+    Raises:
+        MemoryOff: the user switched it off.
+    """
+    mine = profiles.c.user_sub == user_sub, profiles.c.agent_key == agent_key
+    if await connection.scalar(select(profiles.c.writing).where(*mine)) is False:
+        raise MemoryOff
+
+
 async def lock_profile(connection: AsyncConnection, user_sub: str, agent_key: str) -> None:
     """Locks the profile for this transaction: call it before making its cases ready, or merging or crediting them."""
     await connection.execute(_LOCK, {"user_sub": user_sub, "agent_key": agent_key})
 
 
-async def lock_loop(connection: AsyncConnection, user_sub: str, agent_key: str, decision_id: UUID | None) -> None:
-    """Locks the profiles that a run's reward can change: of the run, of the shown cases, and of the retrieval's runs.
+async def lock_loop(
+    connection: AsyncConnection, user_sub: str, agent_keys: Collection[str], decision_ids: Collection[UUID]
+) -> None:
+    """Locks the profiles that runs' rewards can change: theirs, and those of shown cases and of the retrievals' runs.
 
-    These are one profile, unless the retrieval searched the cases of all agents. The order of the locks is fixed, so
-    two transactions cannot deadlock.
+    Of one run these are one profile, unless the retrieval searched the cases of all agents. The order of the locks is
+    fixed, so two transactions cannot deadlock.
     """
     shown = select(decision_slots.c.case_id).where(
-        decision_slots.c.user_sub == user_sub, decision_slots.c.decision_id == decision_id
+        decision_slots.c.user_sub == user_sub, decision_slots.c.decision_id.in_(decision_ids)
     )
     agents = select(cases.c.agent_key).where(
-        cases.c.user_sub == user_sub, or_(cases.c.retrieval_id == decision_id, cases.c.id.in_(shown))
+        cases.c.user_sub == user_sub, or_(cases.c.retrieval_id.in_(decision_ids), cases.c.id.in_(shown))
     )
-    others = (await connection.scalars(agents.distinct())).all() if decision_id else []
-    for each in sorted({agent_key, *others}):
+    others = (await connection.scalars(agents.distinct())).all() if decision_ids else []
+    for each in sorted({*agent_keys, *others}):
         await lock_profile(connection, user_sub, each)
 
 

@@ -3,11 +3,12 @@
 from typing import Annotated, Any, Literal, Self
 from uuid import UUID
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, JsonValue, model_validator
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, JsonValue, model_validator
 
 from retrieval.tables.cases import cases
 from retrieval.tables.column_range import fits
 from retrieval.tables.kinds import CaseKind, RewardSource, RunOutcome
+from writer.blocks import as_chat
 from writer.messages import tool_traces
 
 Reward = Annotated[float, Field(strict=True, ge=0, le=1, allow_inf_nan=False), fits(cases.c.reward)]
@@ -15,14 +16,8 @@ Reward = Annotated[float, Field(strict=True, ge=0, le=1, allow_inf_nan=False), f
 
 
 def storable(text: str) -> str:
-    """Returns the text unchanged.
-
-    Raises:
-        ValueError: it has a NUL character, which Postgres cannot store in a text.
-    """
-    if "\x00" in text:
-        raise ValueError("must not contain the NUL character")
-    return text
+    """Returns the text with U+FFFD in place of each NUL character, which Postgres cannot store in a text."""
+    return text.replace("\x00", "\ufffd")
 
 
 def _encodable(value: JsonValue) -> JsonValue:
@@ -73,7 +68,7 @@ SessionName = Annotated[str, Field(min_length=1, max_length=200, pattern=r"^\.*[
 Tag = line(100)
 ToolName = line(200)
 Payload = Annotated[JsonValue, AfterValidator(_encodable)]
-"""Any JSON, sealed before it is stored; so a NUL in a tool's output is accepted."""
+"""Any JSON, sealed before it is stored; so a NUL in a tool's output stays one."""
 
 
 class Strict(BaseModel):
@@ -92,14 +87,20 @@ class ToolTrace(Strict):
     duration_ms: float | None = Field(default=None, ge=0, allow_inf_nan=False)
 
 
-class FunctionData(Strict):
+class Kept(BaseModel):
+    """A model that ignores fields it does not know, because each provider adds its own to messages."""
+
+    model_config = ConfigDict(extra="ignore")
+
+
+class FunctionData(Kept):
     """The function that a model called, and its arguments as JSON text."""
 
     name: line(200)  # type: ignore[valid-type]
     arguments: Annotated[str, AfterValidator(_encodable)] = ""
 
 
-class ToolCall(Strict):
+class ToolCall(Kept):
     """A call in an assistant's message."""
 
     id: line(200)  # type: ignore[valid-type]
@@ -107,8 +108,12 @@ class ToolCall(Strict):
     function: FunctionData
 
 
-class Turn(Strict):
-    """One message of the conversation, also as OpenAI's chat completions have it."""
+class Turn(Kept):
+    """One message of the conversation, as chat completions have it; further fields are ignored.
+
+    Messages of Anthropic, of Vercel's AI SDK and of the Responses API are accepted as well: their calls and answers
+    become turns of their own. A part that is kept and not read, such as an image, is named in `warnings`.
+    """
 
     role: line(50)  # type: ignore[valid-type]
     content: Payload = None
@@ -116,6 +121,11 @@ class Turn(Strict):
     tool_calls: list[ToolCall] | None = Field(default=None, max_length=200)
     tool_call_id: line(200) | None = None  # type: ignore[valid-type]
     refusal: Payload = None
+    is_error: bool | None = Field(default=None, description="true: the tool's answer in this message is an error")
+
+
+Conversation = Annotated[list[Turn], Field(max_length=10_000), BeforeValidator(as_chat)]
+"""The turns of a run; messages of other APIs become those of chat completions."""
 
 
 class ProcedureData(Strict):
@@ -189,7 +199,7 @@ class FinishedRun(Strict):
     outcome: RunOutcome = "unknown"
     plan: list[line(2_000)] = Field(default_factory=list, max_length=200)  # type: ignore[valid-type]
     tool_traces: list[ToolTrace] = Field(default_factory=list, max_length=10_000)
-    turns: list[Turn] = Field(default_factory=list, max_length=10_000)
+    turns: Conversation = Field(default_factory=list)
     reward: Reward | None = None
     reward_source: RewardSource | None = Field(
         default=None,
@@ -204,7 +214,7 @@ class FinishedRun(Strict):
     retrieval_id: UUID | None = Field(
         default=None,
         description="the agent's retrieval that the run began with; one that is not known is left out, and null in the "
-        "answer; one of another agent is refused",
+        "answer; one of another agent, or the id of something else, is refused",
     )
     used_case_ids: list[UUID] | None = Field(
         default=None,

@@ -1,12 +1,9 @@
-"""SQL expressions for vectors: to store one, and to measure its distance from the stored ones."""
+"""SQL expressions for a vector to store."""
 
 from collections.abc import Sequence
 
-from pgvector.sqlalchemy import Vector
-from sqlalchemy import REAL, ColumnElement, Float, cast, literal
+from sqlalchemy import REAL, ColumnElement, bindparam, cast, literal
 from sqlalchemy.dialects.postgresql import ARRAY
-
-from retrieval.tables.cases import case_embeddings
 
 
 def stored(vector: list[float]) -> ColumnElement[Sequence[float]]:
@@ -14,6 +11,6 @@ def stored(vector: list[float]) -> ColumnElement[Sequence[float]]:
     return cast(literal(vector, ARRAY(REAL)), ARRAY(REAL))
 
 
-def cosine_distance(vector: list[float]) -> ColumnElement[float]:
-    """Returns the SQL expression for a stored vector's cosine distance, 0 to 2, from this one; needs pgvector."""
-    return case_embeddings.c.embedding.op("<=>", return_type=Float())(cast(stored(vector), Vector(len(vector))))
+def stored_later(name: str) -> ColumnElement[Sequence[float]]:
+    """Returns the SQL value for a vector that is passed as a parameter of this name when the statement is run."""
+    return cast(bindparam(name, type_=ARRAY(REAL)), ARRAY(REAL))

@@ -40,7 +40,7 @@ async def test_a_loop_over_several_agents_waits_for_the_first_by_name_and_holds_
 
         async def loop() -> None:
             async with bank.database.as_user(user, now) as connection:
-                await lock_loop(connection, user, LATER, decision_id)
+                await lock_loop(connection, user, [LATER], [decision_id])
                 order.append("loop")
 
         order: list[str] = []

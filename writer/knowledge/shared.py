@@ -10,6 +10,7 @@ import uuid_utils.compat as uuids
 from sqlalchemy import Update, delete, func, insert, select, text, update
 from sqlalchemy.ext.asyncio import AsyncConnection
 
+from policy.channels import searchable
 from retrieval.database.database import Database
 from retrieval.database.rows import Rows
 from retrieval.errors import NotFound
@@ -156,7 +157,9 @@ async def _remember(connection: AsyncConnection, entry_id: UUID, written: Knowle
     """Replaces the search text of an entry; its vector is computed later, by `embed_shared`."""
     await connection.execute(delete(shared_memories).where(shared_memories.c.knowledge_id == entry_id))
     row = {"id": uuids.uuid7(), "agent_key": written.agent, "knowledge_id": entry_id}
-    await connection.execute(insert(shared_memories).values(**row, search_text=searched(text_of(written.texts))))
+    await connection.execute(
+        insert(shared_memories).values(**row, search_text=searchable(searched(text_of(written.texts))))
+    )
 
 
 async def _note(

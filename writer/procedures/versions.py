@@ -10,6 +10,7 @@ from pydantic import JsonValue
 from sqlalchemy import Update, case, func, insert, select, update
 from sqlalchemy.ext.asyncio import AsyncConnection
 
+from policy.channels import searchable
 from retrieval.database.rows import Rows
 from retrieval.pages.listing import versions_of
 from retrieval.ports import Vector as UnitVector
@@ -142,7 +143,7 @@ async def roll_back(
 def searched_text(draft: Draft) -> str:
     """Returns the text of a procedure that keyword search reads."""
     lines = (draft.trigger, draft.record.procedure_name, draft.record.semantic_description, draft.task_type)
-    return "\n".join(lines)[:MAX_SEARCH_TEXT_CHARS]
+    return searchable("\n".join(lines))[:MAX_SEARCH_TEXT_CHARS]
 
 
 async def _insert(

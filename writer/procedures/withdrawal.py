@@ -1,16 +1,21 @@
-"""Withdrawal of procedures whose source run turns out to have failed."""
+"""Withdrawal of procedures: those of runs that turn out to have failed, and warnings of what was put right."""
 
 from collections.abc import Sequence
 from uuid import UUID
 
-from sqlalchemy import ARRAY, Uuid, cast, select
+from sqlalchemy import Text, Uuid, cast, exists, or_, select, update
+from sqlalchemy.dialects.postgresql import ARRAY
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from retrieval.database.rows import Rows
+from retrieval.sealed import SIGN
 from retrieval.tables.cases import cases
+from retrieval.tables.failures import failures
 from retrieval.tables.kinds import has_failed
 from retrieval.tables.procedures import procedures
+from writer.analysis.fixes import RunFailure
 from writer.audit import Change, note
+from writer.privacy.words import Words
 from writer.procedures.versions import roll_back, version_update
 
 
@@ -39,6 +44,46 @@ async def withdraw_learned(
             await note(connection, Change.of(owner, actor, "withdraw_procedure", row.id, **details))
             withdrawn.append(row.id)
     return list(dict.fromkeys(withdrawn))
+
+
+async def retire_lessons(connection: AsyncConnection, words: Words, agent_key: str, run: Sequence[RunFailure]) -> None:
+    """Retires the failure lessons about the failures of this run that it, or an earlier run, put right.
+
+    A lesson is about a failure if the run that taught it met the same error of the same tool without a fix. A retired
+    lesson stays retired when a later run would teach it again; a pinned one stays.
+    """
+    if not run:
+        return
+    lost, fixed = failures.alias("lost"), failures.alias("fixed")
+    signs = words.numbers(SIGN, [failure.sign.line for failure in run])
+    cues = cast([f"tool {failure.sign.tool}" for failure in run], ARRAY(Text))
+    of_user = lost.c.user_sub == words.user_sub, fixed.c.user_sub == words.user_sub
+    put_right = exists().where(
+        *of_user,
+        lost.c.case_id == procedures.c.case_id,
+        lost.c.fix_id.is_(None),
+        lost.c.sign.in_(signs),
+        fixed.c.agent_key == agent_key,
+        fixed.c.sign == lost.c.sign,
+        fixed.c.fix_id.is_not(None),
+    )
+    retirement = (
+        update(procedures)
+        .where(
+            procedures.c.user_sub == words.user_sub,
+            procedures.c.agent_key == agent_key,
+            procedures.c.kind == "failure_lesson",
+            procedures.c.status == "active",
+            ~procedures.c.pinned,
+            or_(procedures.c.origin != "rules", procedures.c.record["critical_contextual_cues"].has_any(cues)),
+            put_right,
+        )
+        .values(status="retired")
+        .returning(procedures.c.id, procedures.c.version)
+    )
+    for row in await connection.execute(retirement):
+        owner = words.user_sub, agent_key
+        await note(connection, Change.of(owner, "worker", "retire_procedure", row.id, version=row.version))
 
 
 async def failed_runs(connection: AsyncConnection, user_sub: str, case_ids: Sequence[UUID]) -> set[UUID]:

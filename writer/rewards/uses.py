@@ -6,7 +6,7 @@ from uuid import UUID
 from sqlalchemy import Subquery, select
 
 from retrieval.search.credit import NOT_KNOWN, shared_credit
-from retrieval.tables.decisions import decision_slots, decisions
+from retrieval.tables.decisions import ADVICE, decision_slots, decisions
 
 
 def uses(user_sub: str, case_ids: Sequence[UUID]) -> Subquery:
@@ -29,6 +29,6 @@ def uses(user_sub: str, case_ids: Sequence[UUID]) -> Subquery:
             decisions.c.reward_source,
         )
         .join(decisions, (decisions.c.user_sub == slot.user_sub) & (decisions.c.id == slot.decision_id))
-        .where(slot.user_sub == user_sub, slot.decision_id.in_(showed))
+        .where(slot.user_sub == user_sub, slot.decision_id.in_(showed), decisions.c.mode != ADVICE)
         .subquery()
     )

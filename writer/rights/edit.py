@@ -6,13 +6,15 @@ from uuid import UUID
 from sqlalchemy import cast, delete, func, literal_column, select, update
 from sqlalchemy.dialects.postgresql import REGCONFIG, insert
 from sqlalchemy.ext.asyncio import AsyncConnection
-from sqlalchemy.sql.dml import ReturningDelete, ReturningUpdate
+from sqlalchemy.sql.dml import ReturningUpdate
 
 from retrieval.errors import NotFound
 from retrieval.tables.cases import ERRORS, cases
 from retrieval.tables.columns import SEARCH_CONFIGURATION
+from retrieval.tables.decisions import decisions
 from retrieval.tables.facts import facts
 from retrieval.tables.profiles import profiles
+from retrieval.tables.runs import runs
 from writer.audit import Change, note
 from writer.author import Author
 from writer.facts.remove import delete_facts
@@ -22,6 +24,7 @@ from writer.privacy.keys import Keyring
 from writer.privacy.words import Words
 from writer.procedures.case_deletion import forget_sources, forget_words
 from writer.retain.prepare import search_text
+from writer.rights.remains import case_and_repeats, forget_advice, forget_texts
 
 
 async def set_tags(
@@ -49,20 +52,57 @@ async def set_tags(
     await note(connection, Change.of((author.user_sub, agent_key), author.actor, "update_case", case_id, tags=tags))
 
 
-async def delete_case(connection: AsyncConnection, author: Author, case_id: UUID) -> None:
-    """Deletes a case with its vectors, rewards, facts and findings, and the versions of procedures with its words.
+async def delete_case(connection: AsyncConnection, keyring: Keyring, author: Author, case_id: UUID) -> None:
+    """Deletes a case with its repeats, vectors, rewards, facts and findings, and versions of procedures with its words.
+
+    Its texts in the log of decisions and in its run are blanked, see ``writer.rights.remains``.
 
     Raises:
         NotFound: the user has no such case.
     """
-    await forget_findings_of_case(connection, author.user_sub, case_id)
-    await delete_facts(connection, author, facts.c.case_id == case_id)
-    await forget_words(connection, author.user_sub, [case_id])
-    await forget_sources(connection, author.user_sub, [case_id])
-    mine = cases.c.user_sub == author.user_sub, cases.c.id == case_id
-    agent_key = await _agent_of(connection, delete(cases).where(*mine).returning(cases.c.agent_key))
-    await forget_contexts(connection, author.user_sub, agent_key, since=case_id)
-    await note(connection, Change.of((author.user_sub, agent_key), author.actor, "delete_case", case_id))
+    found = (await connection.execute(case_and_repeats(author.user_sub, case_id))).mappings().all()
+    key = await keyring.find(connection, author.user_sub)
+    if key is None or not any(row["id"] == case_id for row in found):
+        raise NotFound("no such case")
+    await forget_texts(connection, Words(author.user_sub, key), found)
+    ids = [row["id"] for row in found]
+    for each in ids:
+        await forget_findings_of_case(connection, author.user_sub, each)
+    await delete_facts(connection, author, facts.c.case_id.in_(ids))
+    await forget_words(connection, author.user_sub, ids)
+    await forget_sources(connection, author.user_sub, ids)
+    mine = cases.c.user_sub == author.user_sub, cases.c.id.in_(ids)
+    await connection.execute(delete(cases).where(*mine))
+    await forget_contexts(connection, author.user_sub, found[0]["agent_key"], since=min(ids))
+    for row in found:
+        await note(connection, Change.of((author.user_sub, row["agent_key"]), author.actor, "delete_case", row["id"]))
+
+
+async def delete_decision(connection: AsyncConnection, author: Author, decision_id: UUID) -> None:
+    """Deletes a logged retrieval with its slate and its own rewards; its runs stay, without a retrieval.
+
+    Raises:
+        NotFound: the user has no such decision.
+    """
+    mine = decisions.c.user_sub == author.user_sub, decisions.c.id == decision_id
+    agent_key = await connection.scalar(delete(decisions).where(*mine).returning(decisions.c.agent_key))
+    if agent_key is None:
+        raise NotFound("no such decision")
+    await note(connection, Change.of((author.user_sub, agent_key), author.actor, "delete_decision", decision_id))
+
+
+async def delete_run(connection: AsyncConnection, author: Author, run_id: UUID) -> None:
+    """Deletes a run with its steps and findings; the case that it became stays.
+
+    Raises:
+        NotFound: the user has no such run.
+    """
+    await forget_advice(connection, author.user_sub, run_id)
+    mine = runs.c.user_sub == author.user_sub, runs.c.id == run_id
+    agent_key = await connection.scalar(delete(runs).where(*mine).returning(runs.c.agent_key))
+    if agent_key is None:
+        raise NotFound("no such run")
+    await note(connection, Change.of((author.user_sub, agent_key), author.actor, "delete_run", run_id))
 
 
 async def set_profile(
@@ -79,7 +119,7 @@ async def set_profile(
     await note(connection, Change.of((author.user_sub, agent_key), author.actor, "update_profile", None, **settings))
 
 
-async def _agent_of(connection: AsyncConnection, statement: ReturningUpdate[str] | ReturningDelete[str]) -> str:
+async def _agent_of(connection: AsyncConnection, statement: ReturningUpdate[str]) -> str:
     agent_key = await connection.scalar(statement)
     if agent_key is None:
         raise NotFound("no such case")

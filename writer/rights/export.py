@@ -13,6 +13,7 @@ from retrieval.database.rows import Rows
 from retrieval.tables.cases import case_embeddings, cases
 from retrieval.tables.decisions import decisions
 from retrieval.tables.facts import facts
+from retrieval.tables.failures import failures
 from retrieval.tables.findings import findings
 from retrieval.tables.knowledge import knowledge
 from retrieval.tables.memories import memories
@@ -34,6 +35,14 @@ _LEFT_OUT = {
     "cases.terms",
     "cases.moves",
     "decisions.query_group",
+    "advice.fix_ids",
+    "advice.sign",
+    "failures.call",
+    "failures.error",
+    "failures.fix",
+    "failures.fix_id",
+    "failures.sign",
+    "failures.tool",
     "findings.content_hash",
     "findings.path_hash",
     "findings.place_keys",
@@ -102,6 +111,10 @@ def _without_words(row: RowMapping) -> dict[str, object]:
 _OPENERS: Mapping[Table, Callable[[Words, RowMapping], dict[str, object]]] = {
     cases: _case,
     decisions: _decision,
+    failures: lambda words, row: {
+        **_without_words(row),
+        **words.open_failure(row["case_id"], row["place"], row["words"]),
+    },
     runs: lambda words, row: {**_without_words(row), "task": words.open_run(row["id"], row["words"])},
     run_steps: lambda words, row: {**row, "payload": words.open_step(row["run_id"], row["number"], row["payload"])},
     findings: lambda words, row: {

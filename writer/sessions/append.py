@@ -20,6 +20,7 @@ from writer.privacy.names import nameable, unsecret
 from writer.privacy.redact import Redaction
 from writer.privacy.seal import PayloadTooLarge
 from writer.privacy.words import Words
+from writer.profiles import check_writing
 from writer.sessions.lock import Locked, lock_session
 from writer.sessions.prepare import PreparedTurns
 
@@ -33,12 +34,17 @@ AHEAD = timedelta(minutes=5)
 
 @dataclass(frozen=True, slots=True)
 class Appended:
-    """An append: the numbers of its first and last turn, and the number of turns in the session."""
+    """An append: the numbers of its first and last turn, and the number of turns in the session.
+
+    Attributes:
+        warnings: parts of the turns that are kept and not read.
+    """
 
     first: int
     last: int
     turn_count: int
     redactions: list[Redaction]
+    warnings: list[str]
 
 
 async def append_turns(  # noqa: PLR0913, PLR0917 - retain's own parameters, and the session
@@ -56,6 +62,7 @@ async def append_turns(  # noqa: PLR0913, PLR0917 - retain's own parameters, and
 
     Raises:
         IdempotencyConflict: the key was used in this session with other turns.
+        MemoryOff: memory is not written for this agent.
         TurnsOutOfOrder: a turn is earlier than the turn before it, or in future.
         UnknownReference: the session is another agent's.
         PayloadTooLarge: the session would have more than MOST_TURNS or MOST_BYTES.
@@ -69,6 +76,7 @@ async def append_turns(  # noqa: PLR0913, PLR0917 - retain's own parameters, and
         words = Words(author.user_sub, await keyring.find_or_make(connection, author.user_sub))
         profile = {"user_sub": author.user_sub, "agent_key": new.agent_key}
         await connection.execute(upsert(profiles).values(profile).on_conflict_do_nothing())
+        await check_writing(connection, author.user_sub, new.agent_key)
         row = {**profile, "id": uuids.uuid7(), "name": name, "key_id": words.key_id}
         made = upsert(sessions).values(row).on_conflict_do_nothing(index_elements=["user_sub", "name"])
         await connection.execute(made)
@@ -86,7 +94,7 @@ async def append_turns(  # noqa: PLR0913, PLR0917 - retain's own parameters, and
             action = "begin_session" if first == 1 else "append_turns"
             owner = author.user_sub, new.agent_key
             await note(connection, Change.of(owner, author.actor, action, session.id, first=first, turns=size))
-    return Appended(first, first + size - 1, max(session.turn_count, first + size - 1), new.redactions)
+    return Appended(first, first + size - 1, max(session.turn_count, first + size - 1), new.redactions, new.warnings)
 
 
 async def _earlier(
@@ -142,6 +150,7 @@ async def _add(
             "session_id": session.id,
             "number": number,
             "said_at": said_at,
+            "utc_offset_min": round((said_at.utcoffset() or timedelta()).total_seconds() / 60),
             "payload": words.seal_turn(session.id, number, turn.message),
             **dict.fromkeys(("call_key", "call_hash", "call_size")),
         }

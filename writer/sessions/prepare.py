@@ -3,12 +3,13 @@
 import hashlib
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Self
+from typing import Annotated, Self
 
-from pydantic import ConfigDict, Field, model_validator
+from pydantic import BeforeValidator, ConfigDict, Field, model_validator
 
+from writer.blocks import as_chat, unread
 from writer.memories import text_of_turn
 from writer.moment import Moment
 from writer.privacy.redact import Redaction, redact
@@ -58,7 +59,7 @@ class TurnsTold(Strict):
     )
 
     agent: AgentKey
-    turns: list[TurnTold] = Field(min_length=1, max_length=MOST_AT_ONCE)
+    turns: Annotated[list[TurnTold], Field(min_length=1, max_length=MOST_AT_ONCE), BeforeValidator(as_chat)]
 
     @model_validator(mode="after")
     def _times_rise(self) -> Self:
@@ -91,12 +92,14 @@ class PreparedTurns:
 
     Attributes:
         request_hash: sha256 of the request, to be keyed before it is stored.
+        warnings: parts of the turns that are kept and not read.
     """
 
     agent_key: str
     turns: Sequence[PreparedTurn]
     redactions: list[Redaction]
     request_hash: bytes
+    warnings: list[str] = field(default_factory=list)
 
 
 def prepare_turns(turns: TurnsTold) -> PreparedTurns:
@@ -112,4 +115,5 @@ def prepare_turns(turns: TurnsTold) -> PreparedTurns:
         PreparedTurn(pack(message), len(json.dumps(message)), text_of_turn(message), turn.time)
         for message, turn in zip(clean, turns.turns, strict=True)
     ]
-    return PreparedTurns(turns.agent, prepared, redactions, request_hash)
+    warnings = unread([turn.content for turn in turns.turns])
+    return PreparedTurns(turns.agent, prepared, redactions, request_hash, warnings)

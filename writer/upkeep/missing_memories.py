@@ -18,7 +18,7 @@ from retrieval.tables.facts import facts
 from retrieval.tables.memories import memories
 from retrieval.tables.sessions import sessions, turns
 from retrieval.telemetry import log
-from writer.memories import remember_fact, remember_turns, text_of_turn
+from writer.memories import remember_facts, remember_turns, text_of_turn
 from writer.privacy.keys import Keyring
 from writer.privacy.seal import SealBroken
 from writer.privacy.words import Words
@@ -84,7 +84,7 @@ async def _facts(database: Database, keyring: Keyring, profile: Profile, progres
             words = await _words(connection, keyring, profile)
             for row in rows:
                 text = words.open_fact(row.id, row.words)["text"]
-                await remember_fact(connection, profile.user_sub, profile.agent_key, row.id, text)
+                await remember_facts(connection, profile.user_sub, [(profile.agent_key, row.id, text)])
         done += len(rows)
         progress(len(rows))
 

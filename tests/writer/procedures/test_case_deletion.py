@@ -11,10 +11,10 @@ async def test_deleting_a_case_deletes_what_is_made_of_its_words_and_takes_it_of
     first = await finish(bank, user, plan=PLAN)
     second = await finish(bank, user, f"please {TASK}", plan=PLAN)
     async with bank.database.as_user(user, datetime.now(UTC)) as connection:
-        await delete_case(connection, bank.author(user), second)
+        await delete_case(connection, bank.keyring, bank.author(user), second)
     assert (await the_one(bank, user)).source_case_ids == [first]
     async with bank.database.as_user(user, datetime.now(UTC)) as connection:
-        await delete_case(connection, bank.author(user), first)
+        await delete_case(connection, bank.keyring, bank.author(user), first)
     assert await stored(bank, user) == []
 
 
@@ -22,5 +22,5 @@ async def test_deleting_the_run_behind_a_revision_brings_the_version_before_back
     procedure_id = await two_versions(bank, user, 1.0)
     (revision,) = [row for row in await stored(bank, user) if row.version == 2]
     async with bank.database.as_user(user, datetime.now(UTC)) as connection:
-        await delete_case(connection, bank.author(user), revision.case_id)
+        await delete_case(connection, bank.keyring, bank.author(user), revision.case_id)
     assert await versions(bank, user, procedure_id) == [(1, "active")]

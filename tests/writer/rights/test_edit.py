@@ -28,7 +28,7 @@ async def test_another_users_case_is_not_found_and_stays_as_it_was(bank: Bank, u
     thief = bank.author(f"{user}-b")
     for attempt in (
         lambda c: set_tags(c, bank.keyring, thief, case_id, ["mine"]),
-        lambda c: delete_case(c, thief, case_id),
+        lambda c: delete_case(c, bank.keyring, thief, case_id),
     ):
         with pytest.raises(NotFound):
             async with bank.database.as_user(thief.user_sub, datetime.now(UTC)) as connection:

@@ -8,12 +8,14 @@ from contextlib import suppress
 from dataclasses import asdict
 from datetime import UTC, datetime, timedelta
 from typing import Any
+from uuid import UUID
 
 import asyncpg
 import pytest
 import uuid_utils.compat as uuids
 from sqlalchemy import insert, select, text
 from sqlalchemy.exc import DBAPIError
+from sqlalchemy.ext.asyncio import AsyncConnection
 
 from app.providers.wordllama import WordLlamaEmbedder
 from retrieval.errors import UserErased
@@ -21,6 +23,7 @@ from retrieval.tables.audit import audit
 from retrieval.tables.cases import case_embeddings, case_tools, cases
 from retrieval.tables.decisions import decision_slots, decisions, rewards
 from retrieval.tables.facts import facts
+from retrieval.tables.failures import advice, failures
 from retrieval.tables.findings import findings
 from retrieval.tables.installation import rate_limits
 from retrieval.tables.keys import user_keys
@@ -35,7 +38,7 @@ from retrieval.tables.sessions import session_summaries, sessions, turns
 from tests.conftest import WAITING
 from tests.policies import stored
 from tests.writer.conftest import AGENT, Bank
-from writer.memories import remember_fact
+from writer.memories import remember_facts
 from writer.profiles import each_profile
 from writer.queue.queue import Pace
 from writer.queue.worker import Worker
@@ -116,15 +119,23 @@ async def fill(bank: Bank, user: str) -> None:
         await connection.execute(insert(session_summaries).values(summary))
         known = {"id": run_id, "key_id": key_id, "kind": "fact", "words": b"sealed", "said": b"s", "origin": "hand"}
         await connection.execute(insert(facts).values({**mine, **known, "valid_from": datetime.now(UTC)}))
-        await remember_fact(connection, user, AGENT, run_id, "a fact")
+        await remember_facts(connection, user, [(AGENT, run_id, "a fact")])
         domain = {"id": run_id, "key_id": key_id, "category": "c", "entry_type": "t", "words": b"sealed", "said": b"s"}
         await connection.execute(insert(knowledge).values({**mine, **domain}))
         taken = {"user_sub": user, "bucket": b"b", "granted": 1, "full_at": datetime.now(UTC)}
         await connection.execute(insert(rate_limits).values(taken))
         await connection.execute(insert(policies).values({**mine, "version": 1, **asdict(stored())}))
         told = {"runs": 1, "questions": 0, "serves": "vote", "tallies": {}, "fit": b"fit", "newest": datetime.now(UTC)}
+        await fail(connection, mine, case_id, decision_id)
         await connection.execute(insert(replays).values({**mine, **told}))
         await connection.execute(insert(audit).values({**mine, "id": uuids.uuid7(), **entry}))
+
+
+async def fail(connection: AsyncConnection, mine: dict[str, Any], case_id: UUID, decision_id: UUID) -> None:
+    """Puts a failed call of the case and advice at one into their tables."""
+    hashes = {"tool": 1, "sign": 2, "error": [3], "call": [4], "fix": [5], "fix_id": 6, "calls": 1}
+    await connection.execute(insert(failures).values({**mine, **hashes, "case_id": case_id, "place": 1, "words": b"w"}))
+    await connection.execute(insert(advice).values({**mine, "decision_id": decision_id, "sign": 2, "fix_ids": [6]}))
 
 
 async def act_for(bank: Bank, user: str, actor: str) -> None:

@@ -24,7 +24,8 @@ async def say(user: User, session: str, texts: list[str]) -> None:
 
 async def found(user: User) -> set[tuple[str, str]]:
     answer = await user.http.post("/v1/recall", json={"agent": AGENT, "query": "piano"})
-    return {(each["kind"], each["text"]) for each in answer.json()["memories"]}
+    memories = answer.json()["memories"]  # a turn comes with those that followed it
+    return {(each["kind"], each["text"]) for each in memories if "piano" in each["text"]}
 
 
 async def forget(user: User, which: str = "true") -> None:

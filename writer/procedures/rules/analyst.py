@@ -22,7 +22,9 @@ class RuleAnalyst:
 
 def explain(run: StoredRun, level: AbstractionLevel | None = None) -> Analysis:
     """Returns the run's failures with one lesson: its most instructive fix, or else its most frequent failure."""
-    failures = find(run.calls, run.turns, succeeded=run.outcome == "success", concrete=level == "concrete")
+    failures = find(
+        run.calls, run.turns, succeeded=run.outcome == "success", task=run.task, concrete=level == "concrete"
+    )
     if failures.recovered:
         subject = min(failures.recovered, key=_fix_order)
         lesson = learned_fix(run, failures, subject)

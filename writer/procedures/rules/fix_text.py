@@ -1,14 +1,15 @@
 """The text of a learned-procedure record: the failure, its cause, and what to do or to avoid.
 
-Names, causes, interventions and steps consist of tool names, argument names, placeholders and the fixed list of causes;
-a tool's output appears only in the summary, as a sanitised quotation.
+Names, interventions and steps consist of tool names, argument names, the values that tell plans apart, placeholders and
+the fixed list of causes; a tool's output appears only in the summary and the cause, as a sanitised quotation.
 """
 
 from writer.analysis.calls import Call, StoredRun
 from writer.analysis.causes import Cause, cause_of, quoted
 from writer.analysis.failures import Failure, RunFailures
-from writer.analysis.placeholders import abstract, clean, form, values_of
+from writer.analysis.placeholders import abstract, clean, form, form_of, values_of
 from writer.analysis.remedy import MOST_NAMED, called_first, changed, instead, listed, remedy_text, tool_name
+from writer.analysis.value_differences import told
 from writer.run import ProcedureData
 
 TASK_CHARS = 240
@@ -27,12 +28,12 @@ def learned_fix(run: StoredRun, failures: RunFailures, failure: Failure) -> Proc
     """Returns the record of a failure with a fix: when the failure occurs, and which calls fixed it."""
     tool, cause = tool_name(failure.tool), cause_of(failure.message)
     other = failure.kind == "other_tool"
-    what = instead(failures, failure) if other else changed(failure)
+    what = instead(failures, failure) if other else changed(failures, failure)
     how = f"What to call in place of {tool}" if other else f"How to get {tool} to work"
     before = called_first(failures, failure)
     failed, success = failures.calls[failure.failed[-1]], failures.calls[failure.succeeded or 0]
-    shape, task = form(success.arguments, concrete=failures.concrete), _task(run, failed, success)
-    wrong = form(failed.arguments, concrete=failures.concrete)
+    shape, task = _shape(success, failures), _task(run, failed, success)
+    wrong = _shape(failed, failures)
     return ProcedureData(
         procedure_name=clean(f"{tool}: {_name(failure)} after {cause.name}", 200),
         semantic_description=clean(
@@ -41,9 +42,7 @@ def learned_fix(run: StoredRun, failures: RunFailures, failure: Failure) -> Proc
             STEP_CHARS,
         ),
         initial_failure_summary=_summary(failures, failure, cause),
-        identified_root_cause=clean(
-            f"{_sentence(_root(failure, cause, before, what))} Judged by the order of the calls.", STEP_CHARS
-        ),
+        identified_root_cause=clean(_sentence(_root(failure, cause, before, what)), STEP_CHARS),
         successful_intervention=clean(_sentence(remedy_text(failure, before, what)), STEP_CHARS),
         learned_procedure_steps=_steps(failure, cause, before, what, shape),
         critical_contextual_cues=_cues(run, failure, cause),
@@ -59,7 +58,7 @@ def failure_lesson(run: StoredRun, failures: RunFailures, failure: Failure) -> P
     """Returns the record of a failure without a fix: a warning, which never claims a fix."""
     tool, cause = tool_name(failure.tool), cause_of(failure.message)
     failed = failures.calls[failure.failed[-1]]
-    shape = form(failed.arguments, concrete=failures.concrete)
+    shape = _shape(failed, failures)
     went_on = run.outcome == "success"
     return ProcedureData(
         procedure_name=clean(f"Avoid: {tool} with {cause.name}", 200),
@@ -69,7 +68,9 @@ def failure_lesson(run: StoredRun, failures: RunFailures, failure: Failure) -> P
             STEP_CHARS,
         ),
         initial_failure_summary=_summary(failures, failure, cause),
-        identified_root_cause=clean(f"{_sentence(cause.means)} What would have helped is not known.", STEP_CHARS),
+        identified_root_cause=clean(
+            f"{_sentence(_meaning(failure, cause))} What would have helped is not known.", STEP_CHARS
+        ),
         successful_intervention="None: the failure was never recovered from."
         + (" The run reached its goal without this call." if went_on else ""),
         learned_procedure_steps=[
@@ -90,6 +91,22 @@ def failure_lesson(run: StoredRun, failures: RunFailures, failure: Failure) -> P
     )
 
 
+def _shape(call: Call, failures: RunFailures) -> str:
+    """Returns the arguments of a call: statements with placeholders, other values where they are no data."""
+
+    def shown(value: object, key: object) -> str:
+        general = form_of(value, key, concrete=failures.concrete)
+        return general if general.startswith("`") else told(str(key) or "input", value) or general
+
+    return form(call.arguments, shown)
+
+
+def _meaning(failure: Failure, cause: Cause) -> str:
+    """Returns the meaning of the error, with its own words if they give no instruction."""
+    message = quoted(failure.message) if failure.evidence in {"status", "output"} else ""
+    return f'{cause.means} ("{message}")' if message else cause.means
+
+
 def _task(run: StoredRun, *calls: Call) -> str:
     known = {word for call in calls for word in values_of(call.arguments)}
     return clean(abstract(clean(run.task, TASK_CHARS), known), TASK_CHARS).rstrip(".!?…") or "one without words"
@@ -107,15 +124,16 @@ def _name(failure: Failure) -> str:
 
 
 def _root(failure: Failure, cause: Cause, before: list[str], what: str) -> str:
+    means = _meaning(failure, cause)
     if failure.kind == "other_tool":
-        return f"{cause.means}; {what} did what {tool_name(failure.tool)} was called for"
+        return f"{means}; {what} did what {tool_name(failure.tool)} was called for"
     if failure.kind == "same_args_retry":
-        return f"{cause.means}; the arguments were right, for the same call worked when it was repeated"
+        return f"{means}; the arguments were right, for the same call worked when it was repeated"
     if failure.kind == "same_args_after_other_tool":
         helper = listed(before) or "another call"
-        return f"{cause.means}; the arguments were right, and what was missing was done by {helper}"
+        return f"{means}; the arguments were right, and what was missing was done by {helper}"
     helpers = f", and what was right was found out with {listed(before)}" if before else ""
-    return f"{cause.means}; the arguments were at fault{helpers}: {what}"
+    return f"{means}; the arguments were at fault{helpers}"
 
 
 def _steps(failure: Failure, cause: Cause, before: list[str], what: str, shape: str) -> list[str]:
@@ -136,7 +154,7 @@ def _steps(failure: Failure, cause: Cause, before: list[str], what: str, shape: 
 def _summary(failures: RunFailures, failure: Failure, cause: Cause) -> str:
     message = quoted(failure.message)
     times = f", {len(failure.failed)} times" if len(failure.failed) > 1 else ""
-    shape = form(failures.calls[failure.failed[-1]].arguments, concrete=failures.concrete)
+    shape = _shape(failures.calls[failure.failed[-1]], failures)
     quote = f' It said: "{message}".' if message and failure.evidence in {"status", "output"} else ""
     return clean(f"{tool_name(failure.tool)} called with {shape} answered with {cause.name}{times}.{quote}", STEP_CHARS)
 

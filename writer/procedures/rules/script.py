@@ -32,7 +32,7 @@ class RuleAbstractor:
 
 def script(run: StoredRun, level: AbstractionLevel) -> Draft | None:
     """Returns the script of a run, without failed and repeated calls; None for a run without steps."""
-    failures = find(run.calls, run.turns, succeeded=run.outcome == "success")
+    failures = find(run.calls, run.turns, succeeded=run.outcome == "success", task=run.task)
     # calls that a later one replaced are left out as well, though they may have reported no error
     replaced = {index for failure in failures.recovered for index in failure.failed}
     calls = worth_repeating([call for call in run.calls if call.index not in replaced], run.task)

@@ -21,11 +21,10 @@ from writer.run import ProcedureData, ScriptData
         {"status": "procedure_learned", "data": None},
         {"status": "procedure_learned", "data": RECORD | {"learned_procedure_steps": []}},
         {"status": "procedure_learned", "data": RECORD | {"procedure_name": "x" * 201}},
-        {"status": "procedure_learned", "data": RECORD | {"procedure_name": "a\x00b"}},
         {"status": "procedure_learned", "data": RECORD | {"note": "more"}},
         {"status": "solved", "data": RECORD},
     ],
-    ids=["data_without_failure", "failure_without_data", "no_steps", "too_long", "nul", "extra", "unknown_status"],
+    ids=["data_without_failure", "failure_without_data", "no_steps", "too_long", "extra", "unknown_status"],
 )
 async def test_an_answer_that_is_no_learned_procedure_record_is_repaired_once_and_then_left(
     server: ChatServer, analyst: LlmAnalyst, answer: dict[str, Any]
@@ -33,6 +32,13 @@ async def test_an_answer_that_is_no_learned_procedure_record_is_repaired_once_an
     server.says = lambda _: answer
     assert await analyst.analyse(FIXED) == explain(FIXED)
     assert server.count == 2
+
+
+async def test_a_nul_in_an_answer_becomes_the_sign_for_an_unknown_character(server: ChatServer, analyst: LlmAnalyst):
+    server.says = lambda _: {"status": "procedure_learned", "data": RECORD | {"procedure_name": "a\x00b"}}
+    analysis = await analyst.analyse(FIXED)
+    assert analysis.lesson
+    assert (analysis.lesson.procedure_name, analysis.origin, server.count) == ("a\ufffdb", "llm", 1)
 
 
 async def test_what_looks_like_a_secret_or_a_line_break_is_taken_out_of_the_lesson(

@@ -51,6 +51,13 @@ def test_a_run_without_failures_teaches_nothing():
         assert analysis.wrapped() == {"status": "no_failure_detected"}
 
 
+def test_a_failure_that_the_run_wanted_teaches_nothing():
+    reproduced = call("http", {"url": "/export"}, "HTTP 500 Internal Server Error", "error")
+    assert analysed(reproduced, task="Reproduce the error of the export").kind is None
+    assert analysed(reproduced, call("read_log"), reproduced, task="Debug the export").kind is None
+    assert analysed(reproduced, task="Reproduce the error of the export", outcome="failure").kind == "failure_lesson"
+
+
 # What a lesson says
 
 
@@ -64,7 +71,7 @@ def test_the_lesson_of_a_statement_holds_its_form_and_none_of_its_names():
     lesson = analysis.lesson
     assert LearnedProcedure.model_validate(analysis.wrapped()).data == lesson
     assert "`ALTER TABLE <identifier> ADD COLUMN <identifier> text ;`" in lesson.learned_procedure_steps[0]
-    assert "added `text`" in lesson.successful_intervention
+    assert "`text` added" in lesson.successful_intervention
     assert "a syntax error" in lesson.initial_failure_summary
     assert "Add a <identifier> column to the <identifier> table" in lesson.example_scenario_abstract
     for name in ("last_name", "users"):
@@ -141,7 +148,7 @@ def test_a_lookup_is_a_step_and_a_change_that_happened_to_lie_between_is_not():
 def test_thousands_of_steps_take_a_moment(calls: list[Any]):
     started = time.process_time()
     analysis = analysed(*calls)
-    assert time.process_time() - started < 5
+    assert time.process_time() - started < 30  # a quadratic search takes minutes
     assert analysis.lesson is not None
     assert all(len(fix.between) <= MOST_BETWEEN for fix in analysis.recovered)
 

@@ -2,6 +2,8 @@
 
 from typing import Any
 
+import pytest
+
 from writer.analysis.calls import StoredRun
 from writer.analysis.failures import find
 from writer.procedures.rules.fix_text import failure_lesson, learned_fix
@@ -20,6 +22,29 @@ def test_a_call_that_passed_when_repeated_is_to_be_repeated_after_a_pause():
         "When search answers with an unavailable-service error, repeat the call with the same arguments.",
         "Wait a little before each further repetition.",
     ]
+
+
+@pytest.mark.parametrize("concrete", [False, True])
+def test_a_fix_tells_what_made_the_difference_and_the_words_of_the_error(*, concrete: bool):
+    first = {"order": "W1042", "method": "original", "url": "https://shop.example/v1/refunds"}
+    second = {"order": "W1042", "method": "store_credit", "url": "https://shop.example/v2/refunds"}
+    traces = [
+        {"tool": "refund", "input": first, "output": "Error: a refund over 50 needs approval", "status": "error"},
+        {"tool": "refund", "input": second, "output": "done"},
+    ]
+    stored = StoredRun("refund the order W1042", "success", traces)
+    failures = find(stored.calls, (), succeeded=True, concrete=concrete)
+    lesson = learned_fix(stored, failures, failures.recovered[0])
+    assert lesson.learned_procedure_steps == [
+        'Call refund with order=<id>, method="store_credit", url=<url>.',
+        (
+            "Check the arguments before the call; what put it right: "
+            'method: "store_credit" in place of "original"; url: v2 in place of v1.'
+        ),
+    ]
+    assert "needs approval" in lesson.identified_root_cause
+    assert "W1042" not in lesson.model_dump_json()
+    assert "shop.example" not in lesson.model_dump_json()
 
 
 def test_a_failure_without_a_fix_says_what_to_leave_and_how_the_run_ended():

@@ -1,0 +1,61 @@
+"""Texts of a deleted case in other rows: the queries of its decisions, its run's task and steps, and its repeats."""
+
+from collections.abc import Sequence
+from typing import Any
+from uuid import UUID
+
+from sqlalchemy import RowMapping, Select, and_, delete, or_, select, update
+from sqlalchemy.ext.asyncio import AsyncConnection
+
+from retrieval.tables.cases import cases
+from retrieval.tables.decisions import decisions
+from retrieval.tables.failures import advice
+from retrieval.tables.runs import run_steps, runs
+from writer.privacy.words import Words
+
+BLANK = {"query": "", "rewritten": None, "words": None, "query_vector": None, "query_model": None, "told": None}
+"""Columns of a decision without its texts, and without the vector that a text can be guessed from."""
+
+
+def case_and_repeats(user_sub: str, case_id: UUID) -> Select[*tuple[Any, ...]]:
+    """Returns a statement that selects a case, and the repeats that were merged into it: they have the same words."""
+    names = ("id", "agent_key", "task", "plan", "words", "retrieval_id")
+    theirs = or_(cases.c.id == case_id, cases.c.merged_into == case_id)
+    return select(*(cases.c[name] for name in names)).where(cases.c.user_sub == user_sub, theirs).order_by(cases.c.id)
+
+
+async def forget_texts(connection: AsyncConnection, words: Words, found: Sequence[RowMapping]) -> None:
+    """Blanks the texts of these cases in decisions and runs; call it before the cases are deleted.
+
+    Decisions stay for what was learned from them: those that the cases began with, those with the same query, and the
+    advice at a failed call of their runs. Runs stay as ended, so that a late step begins no new run.
+
+    Args:
+        connection: a transaction as the user.
+        words: opens the user's texts.
+        found: the cases, see ``case_and_repeats``.
+    """
+    user_sub = words.user_sub
+    became = runs.c.user_sub == user_sub, runs.c.case_id.in_([row["id"] for row in found])
+    run_ids = list((await connection.scalars(select(runs.c.id).where(*became))).all())
+    retrieval_ids = [row["retrieval_id"] for row in found if row["retrieval_id"] is not None]
+    tasks = {words.opened(row)["task"] for row in found}
+    advised = select(advice.c.decision_id).where(
+        advice.c.user_sub == user_sub, or_(advice.c.run_id.in_(run_ids), advice.c.retrieval_id.in_(retrieval_ids))
+    )
+    same = or_(
+        decisions.c.id.in_(retrieval_ids),
+        decisions.c.id.in_(advised),
+        and_(decisions.c.words.is_(None), decisions.c.query.in_(tasks)),
+        decisions.c.query_group.in_([words.group_of(task) for task in tasks]),
+    )
+    await connection.execute(update(decisions).where(decisions.c.user_sub == user_sub, same).values(BLANK))
+    await connection.execute(update(runs).where(*became).values(words=b""))
+    await connection.execute(delete(run_steps).where(run_steps.c.user_sub == user_sub, run_steps.c.run_id.in_(run_ids)))
+
+
+async def forget_advice(connection: AsyncConnection, user_sub: str, run_id: UUID) -> None:
+    """Blanks the advice that was given at failed calls of a run: its query quotes the error."""
+    advised = select(advice.c.decision_id).where(advice.c.user_sub == user_sub, advice.c.run_id == run_id)
+    mine = decisions.c.user_sub == user_sub, decisions.c.id.in_(advised)
+    await connection.execute(update(decisions).where(*mine).values(BLANK))
