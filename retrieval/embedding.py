@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
+from policy.channels import normalised
 from retrieval.errors import EmbedderError, EmbedderMisbehaved, EmbedderRefused, TextNotEmbeddable
 from retrieval.ports import Embedder, Vector
 from retrieval.procedures.threshold import Calibrations
@@ -21,7 +22,7 @@ class QueryEmbedding:
         sentences = self.calibrations.wanted(embedder.model)
         with stage("retrieve.embed"):
             try:
-                vector, *others = await _vectors(embedder, search.query, sentences)
+                vector, *others = await _vectors(embedder, normalised(search.query), sentences)
             except TextNotEmbeddable:
                 return search, ["query_not_embeddable"]
             except EmbedderError:

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import BaseModel, JsonValue
 
+from policy.channels import normalised
 from retrieval.errors import TextNotEmbeddable, Tokens
 from retrieval.tables.kinds import Rewrite
 
@@ -59,12 +60,13 @@ def embedder_inputs(texts: Sequence[str], max_chars: int) -> list[str]:
 
 
 async def embed_each(embedder: Embedder, texts: Sequence[str]) -> list[Vector | None]:
-    """Returns a unit vector for each text, in the order of the texts, and None for a text that has none.
+    """Returns a unit vector for each text, normalised, in the order of the texts; None for a text that has none.
 
     Raises:
         EmbedderUnavailable, EmbedderRefused: no answer in time, or a refusal.
         EmbedderMisbehaved: an answer with the wrong count, order, dimension or numbers.
     """
+    texts = [normalised(text) for text in texts]
     try:
         return list(await embedder.embed(texts))
     except TextNotEmbeddable as error:

@@ -31,10 +31,11 @@ from retrieval.sealed import Opener, Seals
 from retrieval.search.candidates import BankRow, Filters, Search
 from retrieval.search.read import CandidateReader
 from retrieval.search.unrelated import unrelated
-from retrieval.sections.context import Section, count_tokens
+from retrieval.sections.context import Section
 from retrieval.sections.tools import lines, troubles
 from retrieval.sessions.read import Reading, View
 from retrieval.telemetry import stage
+from retrieval.tokens import count_tokens
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +66,7 @@ class ProcedureAnswer:
     degraded: list[str]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Reader:
     """The read side: the database, and the embedder that turns a query into a vector."""
 
@@ -227,6 +228,7 @@ class Reader:
             return SearchResult(rows, degraded, wanted=False)
         search, enabled = question.search, bool(rows and rows[0].enabled)
         procedures = ProcedureMatches()
+        floor = self._embedding.calibrations.floor(search.model, rows[0].unlike if rows else None)
         threshold = self._embedding.calibrations.threshold(
             self.embedder.model, rows[0].procedure_similarity if rows else None, question.min_similarity
         )
@@ -236,7 +238,9 @@ class Reader:
                 text=search.query,
                 vector=search.vector,
                 model=search.model,
-                floor=threshold.similarity,
+                floor=threshold.similarity
+                if threshold.is_set or floor is None
+                else max(threshold.similarity, floor.of_profile),
                 filters=search.filters,
             )
             procedures = ProcedureMatches(await find(connection, wanted, pgvector=self.pgvector), threshold)
@@ -246,7 +250,6 @@ class Reader:
             with stage("retrieve.recall"):
                 recalled = await self._recall(connection, about, search)
             recalled = replace(recalled, degraded=[each for each in degraded if each != "rewriter"])
-        floor = self._embedding.calibrations.floor(search.model)
         far = await unrelated(connection, search, rows, floor)
         quotes: Sequence[Section] = ()
         if enabled or recalled is not None:
@@ -267,7 +270,8 @@ class Reader:
         """Returns the memories that the query means, by keywords alone where its vector cannot be compared."""
         meaning = None
         if search.vector is not None and self.pgvector:
-            meaning = Meaning(search.vector, search.model, self._embedding.calibrations.floor(search.model))
+            floor = self._embedding.calibrations.floor(search.model)
+            meaning = Meaning(search.vector, search.model, None if floor is None else floor.of_model)
         sample = self._sizes.sample(connection.user_sub, question, self.large)
         recalled = await recall(connection, question, meaning, self._opener.of_key, sample)
         self._sizes.learn(connection.user_sub, question, recalled)

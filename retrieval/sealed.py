@@ -17,6 +17,8 @@ from retrieval.database.fast_path import FastConnection
 
 TERMS, MOVES = "term", "move"
 """Purposes of keyed hashes: words of tasks, and moves of plans."""
+TOOL, SIGN, ERROR, FIX = "tool", "sign", "error", "fix"
+"""Likewise: names of tools, signs of failures, words of errors, and parts of fixes."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,11 +11,11 @@ from retrieval.database.fast_path import FastConnection, FastStatement
 from retrieval.database.parameters import AGENT_KEY, USER_SUB, may_enter
 from retrieval.facts.listing import holds
 from retrieval.sealed import SealOf
-from retrieval.sections.context import count_tokens
 from retrieval.sections.quotes import Quotes
 from retrieval.sections.quoting import quoted
 from retrieval.tables.facts import facts
 from retrieval.tables.kinds import FactKind, Speaker
+from retrieval.tokens import count_tokens
 
 MOST = 50
 """Facts that are read for one context."""

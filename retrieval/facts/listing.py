@@ -8,7 +8,7 @@ from sqlalchemy import ColumnElement, func, or_, select
 
 from retrieval.database.rows import Rows
 from retrieval.tables.facts import facts
-from retrieval.tables.kinds import FactCategory, FactKind
+from retrieval.tables.kinds import FactKind
 from retrieval.tables.sessions import sessions
 
 _SHOWN = (
@@ -44,7 +44,7 @@ class FactPage:
 
     agent_key: str | None
     kind: FactKind | None
-    category: FactCategory | None
+    category: str | None
     as_of: datetime | None
     history: bool
     before: UUID | None

@@ -10,7 +10,7 @@ from sqlalchemy.dialects.postgresql import ARRAY
 from retrieval.database.rows import Rows
 from retrieval.pages.statistics import OFF, maybe_used
 from retrieval.tables.cases import cases
-from retrieval.tables.decisions import decision_slots, decisions
+from retrieval.tables.decisions import ADVICE, decision_slots, decisions
 from retrieval.tables.kinds import FAILED_BELOW
 from retrieval.tables.policies import policies
 from retrieval.tables.procedures import procedures
@@ -133,7 +133,7 @@ def newest_policy(user_sub: str, agent_key: str) -> Rows:
 def _within(user_sub: str, agent_key: str, span: Span, *names: str) -> Rows:
     """Returns the statement for these columns of the newest decisions of a span; ids rise with time."""
     found = select(*(decisions.c[name] for name in names)).where(
-        decisions.c.user_sub == user_sub, decisions.c.agent_key == agent_key
+        decisions.c.user_sub == user_sub, decisions.c.agent_key == agent_key, decisions.c.mode != ADVICE
     )
     if span.since is not None:
         found = found.where(decisions.c.created_at >= span.since)

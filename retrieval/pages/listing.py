@@ -4,18 +4,18 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from uuid import UUID
 
-from sqlalchemy import ColumnElement, Select, Table, Uuid, and_, cast, func, literal, or_, select
+from sqlalchemy import ColumnElement, Select, Table, Uuid, and_, cast, func, literal, or_, select, union_all
 from sqlalchemy.dialects.postgresql import ARRAY, aggregate_order_by, array, distinct_on
 
 from retrieval.database.rows import Rows
 from retrieval.tables.audit import audit
 from retrieval.tables.cases import cases
-from retrieval.tables.decisions import decision_slots
+from retrieval.tables.decisions import decision_slots, decisions
 from retrieval.tables.kinds import QueryKind
 from retrieval.tables.procedures import procedure_reviews, procedures
 from retrieval.tables.profiles import profiles
 from retrieval.tables.runs import run_steps, runs
-from retrieval.tables.sessions import sessions
+from retrieval.tables.sessions import sessions, turns
 
 SHOWN = (
     "id",
@@ -127,6 +127,16 @@ def page_of_sessions(user_sub: str, agent_key: str | None, *, before: UUID | Non
     return _page(statement, sessions, before, limit)
 
 
+def turns_of_sessions(user_sub: str, session_ids: Sequence[UUID], first: int | None) -> Rows:
+    """Returns the statement for the sealed turns of these sessions in their order, or for the ``first`` of each."""
+    statement = select(turns.c.session_id, turns.c.number, turns.c.payload).where(
+        turns.c.user_sub == user_sub, turns.c.session_id.in_(session_ids)
+    )
+    if first is not None:
+        statement = statement.where(turns.c.number <= first)
+    return statement.order_by(turns.c.session_id, turns.c.number)
+
+
 def page_of_audit(user_sub: str, agent_key: str | None, *, before: UUID | None, limit: int) -> Rows:
     """Returns the statement for the newest ``limit`` audit entries older than ``before``."""
     shown = (column for column in audit.c if column is not audit.c.mac)
@@ -155,6 +165,24 @@ def every_profile(user_sub: str) -> Rows:
 def agents_of(user_sub: str) -> Select[str]:
     """Returns the statement for the names of the user's agents."""
     return select(profiles.c.agent_key).where(profiles.c.user_sub == user_sub).order_by(profiles.c.agent_key)
+
+
+def agent_used_last(user_sub: str) -> Select[str]:
+    """Returns the statement for the user's agent with the newest case, decision or turn; no row without any."""
+    newest = [
+        select(table.c.agent_key, time.label("at"))
+        .where(table.c.user_sub == user_sub)
+        .order_by(order.desc())
+        .limit(1)
+        .subquery()
+        for table, time, order in (
+            (cases, cases.c.created_at, cases.c.id),
+            (decisions, decisions.c.created_at, decisions.c.id),
+            (sessions, sessions.c.last_turn_at, sessions.c.last_turn_at),
+        )
+    ]
+    each = union_all(*(select(one.c.agent_key, one.c.at) for one in newest)).subquery()
+    return select(each.c.agent_key).order_by(each.c.at.desc(), each.c.agent_key).limit(1)
 
 
 def cases_by_status(user_sub: str, agent_key: str | None = None) -> Select[str, str, int]:

@@ -8,7 +8,7 @@ from sqlalchemy.dialects.postgresql import ARRAY
 
 from retrieval.database.rows import Rows
 from retrieval.tables.cases import cases
-from retrieval.tables.decisions import decision_slots, decisions
+from retrieval.tables.decisions import ADVICE, decision_slots, decisions
 from retrieval.tables.kinds import FAILED_BELOW
 from retrieval.tables.procedures import procedures
 from retrieval.tables.profiles import profiles
@@ -190,5 +190,5 @@ def _slates(user_sub: str) -> Subquery:
     return select(slot.decision_id).where(slot.user_sub == user_sub, slot.place == 1).subquery()
 
 
-def _of(user_sub: str, agent_key: str) -> tuple[ColumnElement[bool], ColumnElement[bool]]:
-    return decisions.c.user_sub == user_sub, decisions.c.agent_key == agent_key
+def _of(user_sub: str, agent_key: str) -> tuple[ColumnElement[bool], ...]:
+    return decisions.c.user_sub == user_sub, decisions.c.agent_key == agent_key, decisions.c.mode != ADVICE

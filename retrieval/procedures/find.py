@@ -33,6 +33,7 @@ from sqlalchemy import (
 )
 from sqlalchemy.dialects.postgresql import ARRAY, REGCONFIG
 
+from policy.channels import searchable
 from retrieval.database.fast_path import FastConnection, FastStatement
 from retrieval.database.parameters import AGENT_KEY, MODEL, USER_SUB, may_enter, vector
 from retrieval.database.rows import Expression
@@ -121,7 +122,7 @@ async def find(connection: FastConnection, search: ProcedureSearch, *, pgvector:
     """
     parameters: dict[str, object] = {
         "agent_key": search.agent_key,
-        "text": search.text,
+        "text": None if search.text is None else searchable(search.text),
         "floor": search.floor,
         "look": search.look,
         "task_type": search.task_type,

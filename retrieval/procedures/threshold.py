@@ -10,6 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from retrieval.ports import Vector
+from retrieval.search.unrelated import Floor
 
 SOURCE_THRESHOLD = 0.7
 """Threshold of a model that could not be measured."""
@@ -66,6 +67,11 @@ class Threshold:
     origin: str = "source"
     right: float | None = None
 
+    @property
+    def is_set(self) -> bool:
+        """True if the profile or the request set it."""
+        return self.origin in {"profile", "request"}
+
 
 def sentences() -> list[str]:
     """Returns the sentences whose vectors `calibrated` takes, in its order."""
@@ -84,12 +90,38 @@ def calibrated(vectors: Sequence[Vector]) -> Threshold:
     return Threshold(float(cuts[best]), "measured", float(right[best]))
 
 
-def unrelated_below(vectors: Sequence[Vector]) -> float:
-    """Returns the similarity under which UNRELATED_PART of the pairs of unrelated sentences lie."""
+@dataclass(frozen=True, slots=True)
+class Unrelated:
+    """Similarities of unrelated sentences, all of them English.
+
+    Attributes:
+        mean: mean similarity.
+        most: similarity under which UNRELATED_PART of the pairs lie.
+    """
+
+    mean: float
+    most: float
+
+    def floor(self, unlike: float | None) -> Floor:
+        """Returns the least similarities of related texts.
+
+        Args:
+            unlike: similarity of unlike texts of the profile, in whatever language; it counts in place of ``mean``, and
+                the same share of what is left up to 1 is added. None: the profile has too few.
+        """
+        if unlike is None:
+            return Floor(self.most, self.most)
+        own = unlike + (self.most - self.mean) / (1 - self.mean) * (1 - unlike)
+        return Floor(self.most, max(self.most, own))
+
+
+def unrelated(vectors: Sequence[Vector]) -> Unrelated:
+    """Returns the similarities of the pairs of unrelated sentences."""
     units = np.asarray(vectors, dtype=np.float64).reshape(3 * len(TRIPLES), -1)
     triple = np.repeat(np.arange(len(TRIPLES)), 3)
     strangers = triple[:, None] != triple[None, :]
-    return float(np.quantile((units @ units.T)[strangers], UNRELATED_PART))
+    similarities = (units @ units.T)[strangers]
+    return Unrelated(float(similarities.mean()), float(np.quantile(similarities, UNRELATED_PART)))
 
 
 class Calibrations:
@@ -97,7 +129,7 @@ class Calibrations:
 
     def __init__(self) -> None:
         self._known: dict[str, Threshold] = {}
-        self._floors: dict[str, float] = {}
+        self._unrelated: dict[str, Unrelated] = {}
 
     def wanted(self, model: str) -> list[str]:
         """Returns the sentences, if the model has yet to be measured."""
@@ -110,7 +142,7 @@ class Calibrations:
         self._known[model] = Threshold()
         if len(vectors) == 3 * len(TRIPLES):
             self._known[model] = calibrated(vectors)
-            self._floors[model] = unrelated_below(vectors)
+            self._unrelated[model] = unrelated(vectors)
 
     def of(self, model: str) -> Threshold:
         """Returns the model's threshold."""
@@ -121,6 +153,12 @@ class Calibrations:
         least = self.of(model) if of_profile is None else Threshold(of_profile, "profile")
         return least if of_request is None or of_request <= least.similarity else Threshold(of_request, "request")
 
-    def floor(self, model: str) -> float | None:
-        """Returns the similarity below which the model calls two texts unrelated; None: it was not measured."""
-        return self._floors.get(model)
+    def floor(self, model: str, unlike: float | None = None) -> Floor | None:
+        """Returns the similarities below which two texts are unrelated; None: the model was not measured.
+
+        Args:
+            model: the embedding model.
+            unlike: see ``Unrelated.floor``.
+        """
+        known = self._unrelated.get(model)
+        return None if known is None else known.floor(unlike)

@@ -18,7 +18,7 @@ from retrieval.ranking.pool import Pool
 from retrieval.ranking.question import Question
 from retrieval.ranking.retrieved import Choice, Mode, Retrieved
 from retrieval.ranking.search_result import SearchResult
-from retrieval.ranking.why import why
+from retrieval.ranking.why import TellingWords, why
 from retrieval.sealed import opened
 from retrieval.search.candidates import Candidate
 from retrieval.sections.cases import CasesSection, OthersSection, Remembered
@@ -114,12 +114,13 @@ def compose(
         ToolsSection(tools),
     )
     drawn = decision.slate != decision.slates[decision.arm]
+    words = TellingWords.of(pool, question.search.query)
     choices = [
         Choice(
             row=row,
             propensity=decision.lottery.place_chance(place, index),
             q_value=None if decision.scores.q is None else float(decision.scores.q[index]),
-            why=why(pool, index, row, question.search.query, drawn=drawn),
+            why=why(pool, index, row, words, drawn=drawn),
             index=index,
             features=pool.features,
             scores=decision.scores,
@@ -148,11 +149,13 @@ def entry_of(question: Question, ranked: Ranked, answered: Retrieved) -> LoggedD
     search, decision, pool = question.search, ranked.decision, ranked.pool
     procedures = {each.id: each.version for each in answered.procedures}
     procedures |= {each.id: each.version for each in answered.lessons.values()}
+    is_kept = answered.mode != "off" or not question.memory  # where the user's memory is off, no query is stored
+    asked = search.query if question.original_query is None else question.original_query
     return LoggedDecision(
         id=answered.retrieval_id,
         agent_key=search.agent_key,
-        query=search.query if question.original_query is None else question.original_query,
-        rewritten=answered.rewritten,
+        query=asked if is_kept else "",
+        rewritten=answered.rewritten if is_kept else None,
         mode=answered.mode,
         degraded=answered.degraded,
         policy_version=answered.policy_version,
@@ -167,8 +170,8 @@ def entry_of(question: Question, ranked: Ranked, answered: Retrieved) -> LoggedD
         candidate_sources=pool.source.tolist(),
         features=features.packed(pool.features),
         scores=decision.scores.total.tolist(),
-        query_model=None if search.vector is None else search.model,
-        query_vector=search.vector,
+        query_model=None if search.vector is None or not is_kept else search.model,
+        query_vector=search.vector if is_kept else None,
         procedure_ids=list(procedures),
         procedure_versions=list(procedures.values()),
         tokens=answered.context.tokens,

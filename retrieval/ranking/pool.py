@@ -91,11 +91,10 @@ def groups(agreement: Matrix, failed: NDArray[np.bool_]) -> NDArray[np.int16]:
     The order is that of retrieval, whatever a policy makes of it.
     """
     alike = (agreement >= SAME) & (failed[:, None] == failed[None, :])
-    group = np.arange(len(failed), dtype=np.int16)
+    group = np.full(len(failed), -1, dtype=np.int16)
     for index in range(len(failed)):
-        leaders = np.flatnonzero(alike[index, :index] & (group[:index] == np.arange(index)))
-        if len(leaders):
-            group[index] = leaders[0]
+        if group[index] < 0:
+            group[alike[index] & (group < 0)] = index
     return group
 
 

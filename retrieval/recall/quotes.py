@@ -13,7 +13,7 @@ from retrieval.facts.known import known_of_user, line_of_fact
 from retrieval.recall.memory import FactSource, KnowledgeSource, Memory, Recalled, TurnSource
 from retrieval.sealed import SealOf
 from retrieval.search.profile_settings import ProfileSettings, default_share
-from retrieval.sections.context import Section, count_tokens
+from retrieval.sections.context import Section
 from retrieval.sections.quotes import (
     CONVERSATION,
     KNOWN,
@@ -26,6 +26,7 @@ from retrieval.sections.quotes import (
 )
 from retrieval.sections.quoting import quoted, unquoted
 from retrieval.sessions.read import Reading, conversation, cost_of_line, cost_of_turn
+from retrieval.tokens import count_tokens
 
 RECALLED_SHARE = 1 / 2
 """Largest part of the session's and of the user's share that recalled memories take."""

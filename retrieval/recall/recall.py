@@ -1,10 +1,11 @@
 """Finds an agent's memories for a question, in one statement, and opens their words."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from cachetools import LRUCache
 
+from policy.channels import searchable
 from retrieval.database.fast_path import FastConnection
 from retrieval.recall.knowledge import text_of
 from retrieval.recall.memory import (
@@ -27,9 +28,11 @@ from retrieval.recall.statement import (
     MemoryRow,
 )
 from retrieval.sealed import SealOf, UserSeal
-from retrieval.sections.context import count_tokens
 from retrieval.sessions.messages import Turn
+from retrieval.tokens import count_tokens
 
+LATER_SHARE = 0.2
+"""Share of the places for the turns that followed the best ones."""
 UNRELATED = 2.0
 """Similarity above all others: without the model's floor, keywords alone decide what is related."""
 
@@ -79,7 +82,7 @@ async def recall(
     """
     parameters: dict[str, object] = {
         "agent_key": question.agent_key,
-        "query": question.query,
+        "query": searchable(question.query),
         "kinds": list(question.kinds),
         "session": question.session,
         "as_of": question.as_of,
@@ -100,7 +103,10 @@ async def recall(
         return Recalled()
     key_ids = [row.key_id for row in rows if row.key_id is not None]
     seal = await seal_of(connection, key_ids[0]) if key_ids else None
-    memories = [_opened(row, seal) for row in rows if row.place <= question.top_k]
+    hits = [row for row in rows if row.place <= question.top_k]
+    memories = [_opened(row, seal) for row in hits]
+    if seal is not None:
+        memories = _with_later(memories, [_later(row, seal) for row in hits], question.top_k)
     fitting, tokens = list[Memory](), 0
     for memory in memories:  # a shorter one may follow one that does not fit
         cost = count_tokens(memory.text)
@@ -114,6 +120,35 @@ async def recall(
         if place <= SESSIONS
     ]
     return Recalled(fitting, tokens, len(memories) - len(fitting), sessions, texts=rows[0].texts)
+
+
+def _later(row: MemoryRow, seal: UserSeal) -> list[Memory]:
+    """Returns the turns that followed a turn in its session."""
+    later: list[Memory] = []
+    if row.session_id is None or row.kind != "turn":
+        return later
+    for number, (payload, said_at) in enumerate(zip(row.payloads or (), row.times or (), strict=True), row.number + 1):
+        turn = Turn(number, said_at, seal.open_turn(row.session_id, number, payload))
+        source = TurnSource(row.session_name or "", number, turn.role, said_at)
+        if turn.text:
+            later.append(Memory("turn", turn.text, row.place, row.relevance, None, source))
+    return later
+
+
+def _with_later(hits: Sequence[Memory], later: Sequence[Sequence[Memory]], top_k: int) -> list[Memory]:
+    """Returns the hits, the best turns among them with the turns that followed, for these may take them back.
+
+    The followers fill the places that are free, and LATER_SHARE of all at least: there they stand in for the last hits.
+    """
+    places = max(top_k - len(hits), int(top_k * LATER_SHARE))
+    known = {each.source for each in hits}
+    memories: list[Memory] = []
+    for hit, followers in zip(hits, later, strict=True):
+        new = [each for each in followers if each.source not in known][:places]
+        places -= len(new)
+        known |= {each.source for each in new}
+        memories += [hit, *new]
+    return [replace(each, rank=rank) for rank, each in enumerate(memories[:top_k], start=1)]
 
 
 def _opened(row: MemoryRow, seal: UserSeal | None) -> Memory:

@@ -35,6 +35,8 @@ from retrieval.database.fast_path import FastStatement
 from retrieval.tables.kinds import FactKind, MemoryKind, Speaker
 
 VECTOR_WEIGHT = 0.5
+LATER = 3
+"""Turns after a turn that are read with it."""
 SESSIONS = 5
 """Best sessions that are named."""
 MOST_WITH_WORD = 3_000
@@ -50,6 +52,7 @@ class MemoryRow(Protocol):
         place: 1-based; a memory beyond ``top_k`` is there as the best turn of its session.
         session_place: place of its session, 1-based.
         best_of_session: true if the session is named by this row.
+        payloads: the turns that followed a turn, with their ``times``.
         texts: number of texts of the requested kinds; estimated in a large bank.
         key_id: key of its sealed words; None for a shared entry, whose words stand in ``title`` and ``text``.
     """
@@ -67,6 +70,8 @@ class MemoryRow(Protocol):
     number: int
     said_at: datetime
     payload: bytes
+    payloads: list[bytes] | None
+    times: list[datetime] | None
     fact_id: UUID
     words: bytes
     fact_kind: FactKind
@@ -354,7 +359,7 @@ placed AS (
 shown AS (SELECT * FROM placed WHERE place <= :top_k OR (best_of_session AND session_place <= {SESSIONS}))
 SELECT p.kind, p.place, p.relevance, p.similarity, p.session_place, p.session_relevance, p.best_of_session,
     coalesce(s.key_id, f.key_id, n.key_id) AS key_id, s.id AS session_id, s.name AS session_name,
-    t.number, t.said_at, t.payload,
+    t.number, t.said_at, t.payload, later.payloads, later.times,
     f.id AS fact_id, f.words, f.kind AS fact_kind, f.said_by, f.valid_from, f.valid_to,
     coalesce(n.id, h.id) AS knowledge_id, n.words AS entry_words, p.shared, h.title, h.text,
     coalesce(n.category, h.category) AS category, coalesce(n.entry_type, h.entry_type) AS entry_type,
@@ -365,6 +370,12 @@ FROM shown p
         SELECT t.number, t.said_at, t.payload FROM turns t
         WHERE t.user_sub = :user_sub AND t.session_id = p.session_id AND t.number = p.turn_number
         LIMIT 1) t ON true
+    LEFT JOIN LATERAL (
+        SELECT array_agg(n.payload ORDER BY n.number) AS payloads, array_agg(n.said_at ORDER BY n.number) AS times
+        FROM turns n
+        WHERE n.user_sub = :user_sub AND n.session_id = p.session_id
+            AND n.number BETWEEN p.turn_number + 1 AND p.turn_number + {LATER}
+            AND (:as_of IS NULL OR n.said_at <= :as_of)) later ON true
     LEFT JOIN facts f ON f.user_sub = :user_sub AND f.id = p.fact_id
     LEFT JOIN knowledge n ON n.user_sub = :user_sub AND n.id = p.knowledge_id AND NOT p.shared
     LEFT JOIN shared_knowledge h ON h.id = p.knowledge_id AND p.shared

@@ -17,6 +17,7 @@ from sqlalchemy import (
 )
 from sqlalchemy.dialects.postgresql import ARRAY
 
+from policy.channels import searchable
 from retrieval.database.fast_path import FastStatement
 from retrieval.database.parameters import MODEL, USER_SUB, may_enter
 from retrieval.database.rows import Expression
@@ -145,7 +146,7 @@ def candidates(search: Search) -> tuple[FastStatement[BankRow], dict[str, object
     """
     parameters: dict[str, object] = {
         "agent_key": search.agent_key,
-        "query": search.query,
+        "query": searchable(search.query),
         "tags": list(search.filters.tags),
         "kinds": list(search.filters.kinds),
         "outcomes": list(search.filters.outcomes),

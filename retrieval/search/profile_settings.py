@@ -6,6 +6,7 @@ from typing import Protocol, TypeVar
 
 from sqlalchemy import (
     CTE,
+    Column,
     ColumnElement,
     DefaultClause,
     Float,
@@ -56,11 +57,12 @@ STATE = (
     "candidate",
     "candidate_since",
     "replayed_at",
+    "unlike",
     "has_procedures",
     "has_facts",
 )
-"""Further columns: version and time of the live policies, the time of the latest replay, and whether the profile has a
-procedure or a fact to show.
+"""Further columns: version and time of the live policies, the time of the latest replay, the similarity of unlike
+cases, and whether the profile has a procedure or a fact to show.
 """
 
 T = TypeVar("T")
@@ -90,6 +92,7 @@ class ProfileSettings(Protocol):
     candidate: int | None
     candidate_since: datetime
     replayed_at: datetime | None
+    unlike: float | None
     has_procedures: bool
     has_facts: bool
 
@@ -102,7 +105,8 @@ def profile_settings() -> CTE:
         "serving_since": _live("serving", policies.c.created_at),
         "candidate": _live("candidate", policies.c.version),
         "candidate_since": _live("candidate", policies.c.created_at),
-        "replayed_at": _replayed_at(),
+        "replayed_at": _replayed(replays.c.created_at),
+        "unlike": _replayed(replays.c.unlike),
         "has_procedures": exists().where(
             procedures.c.user_sub == USER_SUB,
             procedures.c.agent_key == AGENT_KEY,
@@ -119,9 +123,9 @@ def profile_settings() -> CTE:
     )
 
 
-def _replayed_at() -> ScalarSelect[datetime]:
+def _replayed(column: Column[T]) -> ScalarSelect[T]:
     mine = replays.c.user_sub == USER_SUB, replays.c.agent_key == AGENT_KEY
-    return select(replays.c.created_at).where(*mine).scalar_subquery()
+    return select(column).where(*mine).scalar_subquery()
 
 
 def default_share(name: str) -> float:

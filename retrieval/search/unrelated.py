@@ -1,10 +1,13 @@
 """Finds candidates that are unrelated to the query; they are never shown, however few others there are.
 
 The nearest case need not be near. A case that the model's calibration calls unrelated stays only if it shares a rare
-word with the query: a name or an error message that the model cannot place.
+word with the query: a name or an error message that the model cannot place. The calibration is English; where the
+profile's own unlike cases are nearer to each other, by their language or their matter, a case must be nearer than they
+are, or share some word.
 """
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from functools import cache
 from typing import Protocol
 from uuid import UUID
@@ -12,24 +15,28 @@ from uuid import UUID
 from sqlalchemy import (
     ColumnElement,
     Float,
+    Integer,
+    Text,
     Uuid,
     any_,
     bindparam,
     cast,
+    column,
     func,
-    literal,
     literal_column,
     select,
-    true,
+    text,
 )
 from sqlalchemy.dialects.postgresql import ARRAY, TSQUERY
 
+from policy.channels import UNSPACED, searchable
 from retrieval.database.fast_path import FastConnection, FastStatement
 from retrieval.database.parameters import USER_SUB, may_enter
 from retrieval.search.candidates import BankRow, Search, is_candidate
-from retrieval.search.keywords import each_word, has_words
+from retrieval.search.keywords import has_words
 from retrieval.search.scope import Scope, ready
 from retrieval.tables.cases import cases
+from retrieval.tables.columns import SEARCH_CONFIGURATION
 
 SAMPLE = 1_000
 """Cases, the newest, among which it is counted how rare a word is."""
@@ -39,45 +46,87 @@ RARE_CASES = 3
 """Number of cases that may always share a rare word, for in a small bank rarity cannot be counted."""
 
 
+ENOUGH = 3
+"""Worth of a shared word; a pair of letters of a script without spaces is worth 1."""
+_STOP_LISTS = (
+    "danish dutch english finnish french german hungarian italian norwegian portuguese russian spanish swedish turkish"
+)
+"""Languages whose stop words Postgres knows."""
+_TELLING = text(
+    f"""
+    SELECT plainto_tsquery('{SEARCH_CONFIGURATION}', listed.word) AS word,
+        CASE WHEN listed.word ~ '^[{UNSPACED}]' THEN 1 ELSE {ENOUGH} END AS worth
+    FROM unnest(tsvector_to_array(to_tsvector('simple', :query))) AS listed (word)
+    WHERE listed.word ~ '[a-z0-9{UNSPACED}]|[\uac00-\ud7a3]{{3}}|.{{4}}'
+        AND NOT EXISTS (
+            SELECT FROM unnest(CAST('{{{_STOP_LISTS.replace(" ", ",")}}}' AS regconfig[])) AS lists (language)
+            WHERE to_tsvector(lists.language, listed.word) = CAST('' AS tsvector))
+    """  # noqa: S608 - its parts are our own
+).bindparams(bindparam("query", type_=Text))
+"""Words of the query that say something in any language: no stop word, and no short one of a script without a list."""
+
+
+@dataclass(frozen=True, slots=True)
+class Floor:
+    """Least similarities of related texts.
+
+    Attributes:
+        of_model: measured on English sentences.
+        of_profile: at least that, in the profile's own language.
+    """
+
+    of_model: float
+    of_profile: float
+
+
 class Sharing(Protocol):
-    """A case that shares a rare word with the query."""
+    """A case that shares words with the query.
+
+    Attributes:
+        rare: whether rare words alone are enough.
+    """
 
     id: UUID
+    rare: bool
 
 
 async def unrelated(
-    connection: FastConnection, search: Search, rows: Sequence[BankRow], floor: float | None
+    connection: FastConnection, search: Search, rows: Sequence[BankRow], floor: Floor | None
 ) -> frozenset[UUID]:
-    """Returns the candidates less similar to the query than ``floor`` that share no rare word with it.
+    """Returns the candidates that are unrelated to the query.
 
+    Below the model's floor a case stays if it shares a rare word with the query, below the profile's if any word.
     Empty without a floor; a case without a similarity, which keywords alone found, is never among them.
     """
     if floor is None:
         return frozenset()
-    far = [row for row in rows if is_candidate(row) and row.similarity is not None and row.similarity < floor]
-    worded = [row.id for row in far if row.keyword_rank is not None]
-    parameters = {"agent_key": search.agent_key, "query": search.query, "case_ids": worded}
+    similarities = {row.id: row.similarity for row in rows if is_candidate(row) and row.similarity is not None}
+    far = {each: similarity for each, similarity in similarities.items() if similarity < floor.of_profile}
+    worded = [row.id for row in rows if is_candidate(row) and row.id in far and row.keyword_rank is not None]
+    parameters = {"agent_key": search.agent_key, "query": searchable(search.query), "case_ids": worded}
     sharing = await connection.all(_sharing(Scope.of(search.agent_key)), parameters) if worded else []
-    return frozenset(row.id for row in far) - {each.id for each in sharing}
+    return frozenset(far) - {each.id for each in sharing if each.rare or far[each.id] >= floor.of_model}
 
 
 @cache
 def _sharing(scope: Scope) -> FastStatement[Sharing]:
-    """Returns the statement for those of the cases that share a rare word with the query."""
-    words = select(each_word().label("word")).cte("words")
+    """Returns the statement for those of the cases that share words with the query that are worth ENOUGH."""
+    words = _TELLING.columns(column("word", TSQUERY), column("worth", Integer)).cte("words").prefix_with("MATERIALIZED")
     newest = select(cases.c.search_vector).where(*ready(scope)).order_by(cases.c.created_at.desc(), cases.c.id.desc())
     sample = newest.limit(literal_column(str(SAMPLE))).cte("sample").prefix_with("MATERIALIZED")
     count = select(func.count()).select_from(sample)
-    having = count.where(has_words(sample.c.search_vector, cast(words.c.word, TSQUERY))).scalar_subquery()
+    having = count.where(has_words(sample.c.search_vector, words.c.word)).scalar_subquery()
     most: ColumnElement[float] = func.greatest(
         literal_column(str(RARE_CASES), Float), literal_column(str(RARE_PART), Float) * count.scalar_subquery()
     )
-    together = cast(func.string_agg(words.c.word, literal(" | ")), TSQUERY)
-    rare = select(together.label("words")).where(having <= most).cte("rare").prefix_with("MATERIALIZED")
+    rare = select(words, (having <= most).label("rare")).cte("rare").prefix_with("MATERIALIZED")
+    enough: ColumnElement[int] = literal_column(str(ENOUGH))
+    rare_worth = func.coalesce(func.sum(rare.c.worth).filter(rare.c.rare), literal_column("0"))
     these = cast(bindparam("case_ids", type_=ARRAY(Uuid)), ARRAY(Uuid))
     return FastStatement.of(
-        select(cases.c.id)
-        .select_from(cases.join(rare, true()))
+        select(cases.c.id, (rare_worth >= enough).label("rare"))
+        .select_from(cases.join(rare, has_words(cases.c.search_vector, rare.c.word)))
         .where(may_enter(), cases.c.user_sub == USER_SUB, cases.c.id == any_(these))
-        .where(has_words(cases.c.search_vector, rare.c.words))
+        .group_by(cases.c.id)
+        .having(func.sum(rare.c.worth) >= enough)
     )

@@ -8,7 +8,8 @@ from retrieval.sections.quoting import quoted, quoted_list
 from retrieval.tables.kinds import has_failed, is_trusted
 from retrieval.text import shortened
 
-OTHERS = "Further runs near this task: one that failed, or other ways in which it was done.\n"
+OTHERS = "Further runs near this task:\n"
+_USUAL_REWARD = {"success": 1.0, "failure": 0.0}
 _FATES = {"aborted": " (broken off: it shows nothing)", "unknown": " (nobody said how it ended)"}
 
 
@@ -27,9 +28,9 @@ class Remembered:
         """Remark on what outcome and reward together say of the run, for a reader who must not misread either."""
         failed, judged = has_failed(self.outcome, self.reward, self.reward_source), is_trusted(self.reward_source)
         if failed and self.outcome == "failure":
-            return " (this run failed: what it did is what to avoid)"
+            return " (avoid what it did)"
         if failed:
-            return " (but it was judged to have failed: what it did is what to avoid)"
+            return " (but it was judged to have failed: avoid what it did)"
         if self.outcome == "failure" and judged and self.reward is not None:
             return " (but it was judged to have gone well)"
         return _FATES.get(self.outcome, "")
@@ -45,6 +46,8 @@ class Room:
 
 _ROOMS = (Room(1_000_000, 1_000_000), Room(16, 300), Room(8, 160), Room(4, 80), Room(2, 40))
 """Rooms to try, from the whole case down to a length that still tells one case from another."""
+_ROOMS_BESIDE = (Room(4, 160), *_ROOMS[3:])
+"""Rooms of runs beside the slate, which tell that there is another way and not how each step went."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +58,7 @@ class CasesSection:
 
     def render(self, draft: Draft) -> tuple[list[Block], Part]:
         """Returns the cases that fit, and their share."""
-        blocks = _blocks(self.cases, 1, "", draft)
+        blocks = _blocks(self.cases, 1, "", _ROOMS, draft)
         return blocks, Part.of("cases", blocks, len(blocks), len(self.cases) - len(blocks))
 
 
@@ -70,31 +73,33 @@ class OthersSection:
         cases = next((part for part in draft.parts if part.part == "cases"), None)
         if cases is None or cases.left_out:
             return [], None
-        blocks = _blocks(self.others, cases.shown + 1, OTHERS, draft)
+        blocks = _blocks(self.others, cases.shown + 1, OTHERS, _ROOMS_BESIDE, draft)
         return blocks, Part.of("others", blocks, len(blocks), len(self.others) - len(blocks))
 
 
-def _blocks(cases: Sequence[Remembered], first: int, heading: str, draft: Draft) -> list[Block]:
+def _blocks(cases: Sequence[Remembered], first: int, heading: str, rooms: Sequence[Room], draft: Draft) -> list[Block]:
     """Returns the cases in words, all in the largest room in which they fit; in the smallest, those that fit."""
     blocks: list[Block] = []
-    for room in _ROOMS:
-        whole = [Block(_case(number, each, room), heading) for number, each in enumerate(cases, start=first)]
-        blocks = leading(whole, draft.fits)
-        if len(blocks) == len(cases):
-            break
-    return blocks
+    for room in rooms:
+        numbers: dict[str, int] = {}
+        blocks = []
+        for number, each in enumerate(cases, start=first):
+            run = _run(each, room)
+            same = numbers.setdefault(run, number)
+            run = run if same == number else f"    The same as [{same}]"
+            blocks.append(Block(f"[{number}] Context: {quoted(shortened(each.task, room.chars))}\n{run}", heading))
+        if draft.fits(blocks):
+            return blocks
+    return leading(blocks, draft.fits)
 
 
-def _case(number: int, remembered: Remembered, room: Room) -> str:
+def _run(remembered: Remembered, room: Room) -> str:
+    """Returns the actions of a case and its outcome, with the reward where the outcome does not say it."""
     plan = [shortened(step, room.chars) for step in remembered.plan[: room.steps]]
     if len(remembered.plan) > room.steps:
         plan.append(f"… {len(remembered.plan) - room.steps} more")
     steps = quoted_list(plan) if plan else "not recorded"
-    reward = "unknown" if remembered.reward is None else f"{remembered.reward:g}"
-    lines = (
-        f"[{number}] Context: {quoted(shortened(remembered.task, room.chars))}",
-        f"    Actions: {steps}",
-        f"    Outcome: {remembered.outcome}{remembered.fate}",
-        f"    Reward: {reward}",
-    )
+    lines = [f"    Actions: {steps}", f"    Outcome: {remembered.outcome}{remembered.fate}"]
+    if remembered.reward is not None and remembered.reward != _USUAL_REWARD.get(remembered.outcome):
+        lines.append(f"    Reward: {remembered.reward:g}")
     return "\n".join(lines)

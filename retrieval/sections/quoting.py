@@ -5,10 +5,11 @@ reader. Inside the quotes it stays data: it holds no line break, no invisible ch
 sequence that a chat template or a lenient parser takes for a tag. JSON's escapes lose nothing of what can be seen.
 """
 
-import json
 import re
 import unicodedata
 from collections.abc import Iterable
+
+import orjson
 
 _SPACES = {"Zl", "Zp", "Zs", "Cc"}
 _INVISIBLE = {"Cf", "Co", "Cs", "Cn"}
@@ -17,6 +18,25 @@ _VARIATION_SELECTORS = re.compile(
     "[\ufe00-\ufe0f\U000e0100-\U000e01ef\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u3164\uffa0]"
 )
 """Marks that change no letter, and fillers: text can be hidden in a run of them."""
+
+
+class _Visible(dict[int, str]):
+    """Replacement of each character, by its number: itself, a space or nothing; common characters are remembered."""
+
+    def __missing__(self, code: int) -> str:
+        char = chr(code)
+        category = unicodedata.category(char)
+        hidden = category in _INVISIBLE or _VARIATION_SELECTORS.match(char)
+        shown = " " if category in _SPACES else "" if hidden else char
+        if code <= _COMMON:
+            self[code] = shown
+        return shown
+
+
+_COMMON = 0xFFFF
+"""Number of the last character that is remembered, so that a stranger's text cannot fill the memory."""
+_VISIBLE = _Visible()
+
 PLACEHOLDERS = (
     "boolean", "date", "email", "empty text", "id", "identifier", "key", "name", "null", "number", "number as text",
     "object", "path", "redacted", "string", "text", "url", "word",
@@ -47,7 +67,7 @@ def unquoted(text: str) -> str:
     """Returns the text between the quotes of `quoted`."""
     if _PLAIN.fullmatch(text):
         return " ".join(text.split())
-    inside = json.dumps(visible(text), ensure_ascii=False)[1:-1]
+    inside = orjson.dumps(visible(text)).decode()[1:-1]
     return _OPENING.sub(lambda match: f"\\u{ord(match.group()):04x}", inside)
 
 
@@ -55,6 +75,4 @@ def visible(text: str) -> str:
     """Returns the visible characters of the text, in one line, with single spaces."""
     if text.isascii() and text.isprintable():
         return " ".join(text.split())
-    categories = ((char, unicodedata.category(char)) for char in _VARIATION_SELECTORS.sub("", text))
-    kept = (" " if category in _SPACES else char for char, category in categories if category not in _INVISIBLE)
-    return " ".join("".join(kept).split())
+    return " ".join(text.translate(_VISIBLE).split())

@@ -1,9 +1,8 @@
 """Reads a session from its newest turn backwards, as far as the budget reaches."""
 
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Callable, Collection, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
-from itertools import accumulate
 from typing import Protocol
 from uuid import UUID
 
@@ -12,19 +11,18 @@ from sqlalchemy import Integer, Text, and_, bindparam, cast, literal_column, or_
 from retrieval.database.fast_path import FastConnection, FastStatement
 from retrieval.database.parameters import USER_SUB, may_enter
 from retrieval.sealed import SealOf, UserSeal
-from retrieval.sections.context import count_tokens
 from retrieval.sections.quotes import Quotes, conversation_line
+from retrieval.sessions.fitting import SHORT_SHARE, fit
 from retrieval.sessions.messages import Turn
 from retrieval.sessions.summary import Item, Written, chosen
 from retrieval.tables.kinds import SummaryChoice
 from retrieval.tables.profiles import profiles
 from retrieval.tables.sessions import session_summaries, sessions, turns
+from retrieval.tokens import count_tokens
 
 PAGE = 100
 MOST_SUMMARISED = 1_000
 """Turns before those that fit that the summary is made from; of older ones the first alone."""
-SUMMARY_SHARE = 0.25
-"""Largest share of the budget for the summary, once not all turns fit."""
 
 
 class SessionRow(Protocol):
@@ -102,34 +100,35 @@ class Reading:
             SealBroken: a turn was sealed with another key, or was changed.
         """
         read: list[Turn] = []
-        spent = 0
+        spent, has_request = 0, False
         backwards = self._backwards()
         async for turn in backwards:
             read.append(turn)
-            spent += self.cost_of_turn(turn)
-            if spent > budget:
+            spent += min(self.cost_of_turn(turn), int(budget * SHORT_SHARE) + 1)
+            has_request = has_request or turn.is_the_users
+            if spent > budget and ((has_request and not turn.is_a_result) or len(read) == MOST_SUMMARISED):
                 break
         head = self._head
         if head is None:
             return None
-        shown = read
-        if spent > budget:
-            costs = accumulate(map(self.cost_of_turn, read))
-            shown = [turn for turn, cost in zip(read, costs, strict=True) if cost <= int(budget * (1 - SUMMARY_SHARE))]
+        shown = fit(read, budget, self.cost_of_turn)
         items: list[Item] = []
         if len(shown) < head.turn_count:
             left = budget - sum(map(self.cost_of_turn, shown))
-            items = await self._summary(read[len(shown) :], backwards, left)
-        return View(head.agent_key, head.turn_count, head.last_turn_at, head.created_at, shown[::-1], items)
+            items = await self._summary(read, {turn.number for turn in shown}, backwards, left)
+        return View(head.agent_key, head.turn_count, head.last_turn_at, head.created_at, shown, items)
 
-    async def _summary(self, read: Sequence[Turn], rest: AsyncIterator[Turn], budget: int) -> list[Item]:
-        older = list(read)
+    async def _summary(
+        self, read: Sequence[Turn], shown: Collection[int], rest: AsyncIterator[Turn], budget: int
+    ) -> list[Item]:
+        """Returns the summary of the turns that are not shown."""
+        older = [turn for turn in read if turn.number not in shown]
         async for turn in rest:
             if len(older) == MOST_SUMMARISED:
                 break
             older.append(turn)
-        first: Turn | None = older[-1]
-        if older[-1].number != 1:
+        first: Turn | None = None if 1 in shown else older[-1]
+        if 1 not in shown and older[-1].number != 1:
             rows = await self.connection.all(_PAGE, {"name": self.name, "before": 2})
             first = await self._opened(rows[0]) if rows else None
         written = Written()  # a model's summary of these turns, or of the most of them

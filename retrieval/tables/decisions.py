@@ -25,6 +25,9 @@ from retrieval.tables.kinds import (
     RewardSource,
 )
 
+ADVICE = "advice"
+"""Mode of a decision at a failed call: it has no candidates, and no place in what slates are judged by."""
+
 decisions = Table(
     "decisions",
     metadata,

@@ -22,7 +22,7 @@ from sqlalchemy import (
 )
 
 from retrieval.tables.columns import created, metadata, one_of, user
-from retrieval.tables.kinds import FactCategory, FactKind, FactOrigin, Speaker
+from retrieval.tables.kinds import FactKind, FactOrigin, Speaker
 
 facts = Table(
     "facts",
@@ -60,7 +60,6 @@ facts = Table(
         ["user_sub", "superseded_by"], ["facts.user_sub", "facts.id"], ondelete="SET NULL (superseded_by)"
     ),
     one_of("kind", FactKind),
-    one_of("category", FactCategory),
     one_of("origin", FactOrigin),
     one_of("said_by", Speaker),
     CheckConstraint("valid_to >= valid_from", name="valid"),

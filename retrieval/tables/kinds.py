@@ -75,8 +75,6 @@ SessionStatus = Literal["pending", "ready", "dead"]
 """Status of a session: pending while it has turns that the worker has not read."""
 FactKind = Literal["goal", "preference", "event", "fact"]
 """Kind of a fact about a user."""
-FactCategory = Literal["money", "health", "learning", "work", "home", "travel", "people", "other"]
-"""Subject of a fact."""
 FactOrigin = Literal["turn", "run", "hand"]
 """Origin of a fact: a turn of a session, a turn of a run, or a person who wrote it."""
 MemoryKind = Literal["turn", "fact", "knowledge"]

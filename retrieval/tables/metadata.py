@@ -12,6 +12,7 @@ from retrieval.tables.cases import case_embeddings, case_tools, cases
 from retrieval.tables.columns import metadata
 from retrieval.tables.decisions import decision_slots, decisions, rewards
 from retrieval.tables.facts import facts
+from retrieval.tables.failures import advice, failures
 from retrieval.tables.findings import findings
 from retrieval.tables.installation import rate_limits
 from retrieval.tables.keys import user_keys
@@ -31,6 +32,8 @@ USER_TABLES = (
     procedure_reviews,
     procedures,
     case_tools,
+    failures,
+    advice,
     llm_usage,
     case_embeddings,
     findings,

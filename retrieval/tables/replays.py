@@ -3,6 +3,7 @@
 from sqlalchemy import (
     Column,
     DateTime,
+    Double,
     ForeignKeyConstraint,
     Integer,
     LargeBinary,
@@ -24,6 +25,7 @@ replays = Table(
     Column("serves", Text, nullable=False, comment="the order that ranks from now on"),
     Column("tallies", JSONB, nullable=False, comment="by order: first place right, nDCG@4, faded charges"),
     Column("fit", LargeBinary, nullable=False, comment="safetensors: weights of terms, channels and moves"),
+    Column("unlike", Double, comment="mean similarity of the vectors of unlike cases; null: too few are unlike"),
     Column("newest", DateTime(timezone=True), nullable=False, comment="creation of the newest case that was replayed"),
     created(),
     PrimaryKeyConstraint("user_sub", "agent_key"),

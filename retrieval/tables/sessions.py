@@ -79,6 +79,9 @@ turns = Table(
     Column("session_id", Uuid, nullable=False),
     Column("number", Integer, nullable=False, comment="1-based, in the order in which they were told"),
     Column("said_at", DateTime(timezone=True), nullable=False, comment="never earlier than the turn before it"),
+    Column(
+        "utc_offset_min", SmallInteger, nullable=False, server_default=text("0"), comment="minutes east of UTC, as told"
+    ),
     Column("payload", LargeBinary, nullable=False, comment="sealed: role, content, tool calls"),
     Column("call_key", Text, comment="idempotency key of the call that it was the first turn of"),
     Column("call_hash", LargeBinary, comment="keyed hash of that call"),

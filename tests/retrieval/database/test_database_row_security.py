@@ -27,6 +27,7 @@ from retrieval.search.candidates import Search
 from retrieval.tables.cases import case_tools
 from retrieval.tables.erasures import erasure_heads, erasure_links, readmissions
 from retrieval.tables.facts import facts
+from retrieval.tables.failures import advice, failures
 from retrieval.tables.findings import findings
 from retrieval.tables.installation import jobs, rate_limits
 from retrieval.tables.keys import installation_keys, master_keys, token_revocations, user_keys
@@ -86,7 +87,9 @@ def others(user: str, case_id: UUID) -> dict[Table, dict[str, Any]]:
     told = {"purpose": "analyse", "calls": 1, "failures": 0, "prompt_tokens": 1, "completion_tokens": 1}
     taken = {"user_sub": user, "bucket": b"b", "granted": 1, "full_at": datetime.now(UTC)}
     usage = mine | told | {"day": datetime.now(UTC).date()}
-    return {case_tools: mine | used, llm_usage: usage, rate_limits: taken}
+    hashes = {"tool": 1, "sign": 2, "error": [3], "call": [4], "fix": [5], "fix_id": 6, "calls": 1}
+    failed = mine | hashes | {"case_id": case_id, "place": 1, "words": b"s"}
+    return {case_tools: mine | used, failures: failed, llm_usage: usage, rate_limits: taken}
 
 
 async def fill(url: str) -> None:
@@ -103,7 +106,8 @@ async def _fill(database: Database) -> None:
         kept = await retain(
             database, keyring, FinishedRun.model_validate({**run, "procedure": {"data": LESSON}}), author
         )
-        while await Worker(database, embedder, keyring).run_once():
+        worker = Worker(database, embedder, keyring)
+        while await worker.run_once():
             pass
         question = Question(Search(agent_key="gardener", query="garden"))
         slate = await Reader(database, embedder).retrieve(user, author.authorised_at, question)
@@ -120,6 +124,12 @@ async def _fill(database: Database) -> None:
             found |= {"kind": "other", "success": True, "query_hash": 1, "payload": b"s"}
             more = {
                 procedure_reviews: {"user_sub": user, **said},
+                advice: {
+                    "user_sub": user,
+                    "decision_id": slate.retrieval_id,
+                    "agent_key": "gardener",
+                    "sign": 2,
+                },
                 runs: under_way,
                 run_steps: step,
                 findings: found,

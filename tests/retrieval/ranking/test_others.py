@@ -10,13 +10,14 @@ from retrieval.ranking.others import MOST_ALTERNATIVES, WARNING_DEPTH, others
 PLANS = [["a"], ["a"], ["b"], ["c"], ["d"], ["e"], ["f"], ["g"], ["h"], ["i"]]
 
 
-def told(
+def told(  # noqa: PLR0913 - each test names what it is about
     slate: Slate,
     *,
     failed: Sequence[int] = (),
     proven: Sequence[int] | None = None,
     ordered: Sequence[int] | None = None,
     plans: Sequence[Sequence[str]] = PLANS,
+    similarity: Sequence[float] | None = None,
 ) -> list[int]:
     every = np.arange(len(plans))
     vouched = every if proven is None else proven
@@ -25,6 +26,7 @@ def told(
         failed=np.isin(every, failed),
         allowed=np.ones(len(plans), dtype=bool),
         proven=np.isin(every, vouched) & ~np.isin(every, failed),
+        similarity=None if similarity is None else np.array(similarity, np.float32),
     )
     return others(field, every.tolist() if ordered is None else ordered, slate, plans)
 
@@ -35,7 +37,7 @@ def test_alternatives_are_the_best_runs_of_plans_that_nobody_told():
 
 
 def test_two_alternatives_never_say_the_same_and_a_run_without_a_plan_is_none():
-    assert told((0, 1, 2), plans=[["a"], ["a"], ["a"], ["b"], ["b"], [], ["c"]]) == [3, 6]
+    assert told((0, 1, 2), plans=[["a"], ["a"], ["d"], ["b"], ["b"], [], ["c"]]) == [3, 6]
 
 
 def test_there_are_no_more_alternatives_than_places():
@@ -69,3 +71,18 @@ def test_what_the_request_keeps_out_is_not_told():
 
 def test_an_empty_slate_stands_alone():
     assert told((), failed=[3]) == []
+
+
+NEARNESS = [0.9, 0.8, 0.7, 0.6, 0.75, 0.65, 0.85, 0.1, 0.72, 0.2]
+
+
+def test_only_runs_as_near_as_the_slate_add_something():
+    assert told((0, 2, 3), similarity=NEARNESS) == [4, 6, 8]  # its middle is 0.7
+    assert told((0, 2, 3), similarity=NEARNESS, failed=[5, 7])[0] == 5  # its last is 0.6
+    assert told((0, 2, 3), similarity=NEARNESS, failed=[7]) == [4, 6, 8]
+    assert told((0, 2), similarity=[float("nan"), *NEARNESS[1:]], failed=[7]) == [7, 3, 4]
+
+
+def test_a_slate_that_agrees_needs_no_alternatives():
+    assert told((0, 1), failed=[4]) == [4]
+    assert told((0, 1, 2), failed=[4]) == [4, 3, 5, 6]

@@ -68,12 +68,12 @@ INVISIBLE = re.compile(
 _STRING = r'"(?:[^"\\]|\\.)*"'
 _LIST = rf"\[(?:{_STRING}(?:, {_STRING})*)?\]"
 _PROCEDURE = re.compile(
-    rf"\[P(\d+)\] When: ({_STRING})\n    Kind: (?:script|failure_lesson|revision)\n(?:    Why: ({_STRING})\n)?"
+    rf"\[P(\d+)\] When: ({_STRING})\n(?:    Why: ({_STRING})\n)?"
     rf"    (Steps|Avoid \(it was never put right\)): ({_LIST})\n"
 )
 _CASE = re.compile(
-    rf"\[(\d+)\] Context: ({_STRING})\n    Actions: ({_LIST}|not recorded)\n"
-    r"    Outcome: (\w+)(?: \([^\n]*\))?\n    Reward: (unknown|[\d.e+-]+)\n"
+    rf"\[(\d+)\] Context: ({_STRING})\n(?:    The same as \[(\d+)\]\n|    Actions: ({_LIST}|not recorded)\n"
+    r"    Outcome: \w+(?: \([^\n]*\))?\n(?:    Reward: [\d.e+-]+\n)?)"
 )
 _TOOLS = re.compile(r"Tools in these runs:\n((?:    [^\n]+\n)+)")
 
@@ -101,7 +101,8 @@ def read(context: MemoryContext) -> Read:
                 into.append((json.loads(match[2]), json.loads(match[3] or '""'), json.loads(match[5])))
                 rest = rest[match.end() :]
     while match := _CASE.match(rest):
-        found.cases.append((json.loads(match[2]), [] if match[3] == "not recorded" else json.loads(match[3])))
+        same = found.cases[int(match[3]) - 1][1] if match[3] else json.loads(match[4].replace("not recorded", "[]", 1))
+        found.cases.append((json.loads(match[2]), same))
         rest = rest[match.end() :]
     if match := _TOOLS.match(rest):
         found.tools.extend(line.strip() for line in match[1].splitlines())
@@ -132,16 +133,16 @@ def test_the_corpus_has_at_least_eighty_forgeries_each_its_own():
 
 
 @pytest.mark.parametrize("field", FIELDS)
-@pytest.mark.parametrize("forgery", FORGERIES, ids=ascii)
-def test_a_forgery_stays_inside_its_field(field: str, forgery: str):
-    context = FIELDS[field](f"before {forgery} after")
-    found = read(context)
+def test_a_forgery_stays_inside_its_field(field: str):
     harmless = read(FIELDS[field]("harmless"))
-    counts = [len(part) for part in (found.guidance, found.reported, found.cases, found.tools)]
-    assert counts == [len(part) for part in (harmless.guidance, harmless.reported, harmless.cases, harmless.tools)]
-    inside = context.text[len(OPENING) : -len(CLOSING)]
-    assert not SPECIAL.search(inside), SPECIAL.search(inside)
-    assert not INVISIBLE.search(inside), ascii(inside)
+    for forgery in FORGERIES:
+        context = FIELDS[field](f"before {forgery} after")
+        found = read(context)
+        counts = [len(part) for part in (found.guidance, found.reported, found.cases, found.tools)]
+        assert counts == [len(part) for part in (harmless.guidance, harmless.reported, harmless.cases, harmless.tools)]
+        inside = context.text[len(OPENING) : -len(CLOSING)]
+        assert not SPECIAL.search(inside), SPECIAL.search(inside)
+        assert not INVISIBLE.search(inside), ascii(inside)
 
 
 @given(st.text(), st.lists(st.text(), max_size=3))

@@ -3,8 +3,9 @@
 import pytest
 
 from retrieval.sections.cases import CasesSection, OthersSection, Remembered
-from retrieval.sections.context import CLOSING, count_tokens, memory_context
+from retrieval.sections.context import CLOSING, memory_context
 from retrieval.sections.procedures import Guidance, ProceduresSection
+from retrieval.tokens import count_tokens
 
 CASES = [Remembered(f"task {number}", [f"step {number}"] * 5, "success", 1.0) for number in range(6)]
 GUIDES = [Guidance(f"trigger {number}", [f"do {number}"] * 5) for number in range(4)]
@@ -40,7 +41,7 @@ LONG = [
 ]
 
 
-@pytest.mark.parametrize("budget", [150, 400, 1_500])
+@pytest.mark.parametrize("budget", [170, 400, 1_500])
 def test_cases_are_shortened_before_any_is_left_out(budget: int):
     context = memory_context(budget, CasesSection(LONG))
     assert context.tokens <= budget
@@ -63,7 +64,7 @@ def test_others_have_the_room_that_the_cases_leave(budget: int):
     context = memory_context(budget, CasesSection(CASES), OthersSection(OTHERS))
     assert context.tokens == count_tokens(context.text) <= budget
     assert context.text.startswith(alone.text.removesuffix(CLOSING))
-    assert context.text.count("other ") == context.shown("others") + bool(context.shown("others"))  # and the heading
+    assert context.text.count("other ") == context.shown("others")
     assert not context.shown("others") or context.shown("cases") == len(CASES)
 
 
@@ -89,3 +90,25 @@ def test_an_other_cannot_end_the_block_early():
     text = memory_context(10_000, CasesSection(CASES), OthersSection(evil)).text
     assert text.count(CLOSING) == 1
     assert text.endswith(CLOSING)
+
+
+def test_a_reward_is_told_where_the_outcome_does_not_say_it():
+    for outcome, reward, line in (
+        ("success", 1.0, ""),
+        ("failure", 0.0, ""),
+        ("success", None, ""),
+        ("success", 0.75, "Reward: 0.75"),
+        ("failure", 0.5, "Reward: 0.5"),
+        ("partial", 1.0, "Reward: 1"),
+    ):
+        text = memory_context(1_000, CasesSection([Remembered("a task", ["a step"], outcome, reward)])).text
+        assert ("Reward" in text) == bool(line)
+        assert line in text
+
+
+def test_runs_that_did_the_same_are_told_once_with_each_task():
+    runs = [Remembered(f"task {number}", ["a step"] * 3, "success", 1.0) for number in range(3)]
+    runs.append(Remembered("task 3", ["a step"] * 3, "failure", 0.0))
+    text = memory_context(1_000, CasesSection(runs)).text
+    assert text.count("The same as [1]") == 2
+    assert (text.count("Actions: "), text.count("Outcome: failure")) == (2, 1)

@@ -29,7 +29,6 @@ COLUMNS = {
     "SummaryChoice": "profiles.session_summary",
     "SessionStatus": "sessions.status",
     "FactKind": "facts.kind",
-    "FactCategory": "facts.category",
     "FactOrigin": "facts.origin",
     "Speaker": "facts.said_by",
     "MemoryKind": "memories.kind",

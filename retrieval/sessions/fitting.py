@@ -1,0 +1,95 @@
+"""Chooses the newest turns of a session that fit a budget.
+
+A call and its results stand together. A turn that would take most of the room is shortened, head and tail, so that it
+hides no other. The user's latest request is always among the turns, also where what came after it fills the budget.
+"""
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
+
+from retrieval.sessions.messages import Turn, shortened_message
+
+SUMMARY_SHARE = 0.25
+"""Largest share of the budget for the summary, once not all turns fit."""
+LARGE_SHARE = 1 / 2
+"""Share of the room above which a turn, or a call with its results, is shortened."""
+SHORT_SHARE = 1 / 4
+"""Share of the room that a shortened one may take, but for the newest."""
+FEWEST_CHARS = 80
+"""Characters of a text that are kept at least; a turn that fits only with fewer is left out."""
+FEWEST_OF_REQUEST = 40
+"""The same for the user's latest request."""
+CHARS_A_TOKEN = 8
+"""Characters that a token has at most in most texts; a first guess, from which a text is cut down."""
+
+Cost = Callable[[Turn], int]
+
+
+def fit(newest_first: Sequence[Turn], budget: int, cost: Cost) -> list[Turn]:
+    """Returns the turns that fit the budget, oldest first; with all of them, as they are.
+
+    Args:
+        newest_first: turns of the session from its newest one on.
+        budget: limit for the costs of all turns together.
+        cost: cost of a turn.
+    """
+    if sum(map(cost, newest_first)) <= budget:
+        return list(newest_first[::-1])
+    room = int(budget * (1 - SUMMARY_SHARE))
+    request = next((turn for turn in newest_first if turn.is_the_users), None)
+    reserved = 0 if request is None else min(cost(request), int(room * LARGE_SHARE))
+    left, chosen = room - reserved, list[Turn]()
+    for unit in _units(newest_first):
+        if request is not None and unit == [request]:
+            continue
+        costs = sum(map(cost, unit))
+        if costs > room * LARGE_SHARE:
+            share = SHORT_SHARE if chosen else LARGE_SHARE
+            unit = _shortened(unit, min(left, int(room * share)), cost)  # noqa: PLW2901
+            costs = sum(map(cost, unit))
+        if costs > left or not unit:
+            break
+        chosen += unit
+        left -= costs
+    if request is not None:
+        chosen += _shortened([request], left + reserved, cost, FEWEST_OF_REQUEST)
+    return sorted(chosen, key=lambda turn: turn.number)
+
+
+def _units(newest_first: Sequence[Turn]) -> Iterator[list[Turn]]:
+    """Yields single turns, and calls of tools with their results, newest first; each unit oldest first."""
+    results: list[Turn] = []
+    for turn in newest_first:
+        if turn.is_a_result:
+            results.append(turn)
+        elif results and turn.calls:
+            yield [turn, *results[::-1]]
+            results = []
+        else:
+            if results:  # of a call that the session does not have
+                yield results[::-1]
+                results = []
+            yield [turn]
+
+
+def _shortened(unit: Sequence[Turn], room: int, cost: Cost, fewest: int = FEWEST_CHARS) -> list[Turn]:
+    """Returns the turns of a unit, the largest ones shortened to the room; an empty list: they do not fit."""
+    fair, costs = room, sorted(map(cost, unit))
+    for count, each in enumerate(costs):
+        fair = room // (len(costs) - count)
+        if each > fair:
+            break
+        room -= each
+    turns = [turn for turn in (_cut(each, fair, cost, fewest) for each in unit) if turn is not None]
+    return turns if len(turns) == len(unit) else []
+
+
+def _cut(turn: Turn, room: int, cost: Cost, fewest: int) -> Turn | None:
+    """Returns the turn, its texts shortened until it fits; None: it does not fit however short they are."""
+    longest, cut = max(room * CHARS_A_TOKEN, fewest), turn
+    while cost(cut) > room:
+        if longest < fewest:
+            return None
+        cut = replace(turn, message=shortened_message(turn.message, longest))
+        longest = longest * 3 // 4
+    return cut
