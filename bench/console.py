@@ -114,6 +114,7 @@ async def _furnished(service: OwnService) -> Mapping[str, str]:
         "runs": f"/console/runs?{here}",
         "a run": f"/console/runs/{run_id}?{here}",
         "policy": f"/console/policy?{here}",
+        "known": f"/console/known?{here}",
         "user": f"/console/user?{here}",
         "installation": f"/console/installation?{here}",
     }

@@ -9,13 +9,17 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from app.console.charts import Axes, Chart, Point, Series, chart
-from app.schemas.impact import RangeOut
+from app.impact.impact import SoFar
 from retrieval.database.rows import AnyRow
 
 Z95 = 1.96
 CHANGED = "Reward added by memory per decision, so far"
 SHOWN, NOT_SHOWN = "with a case", "without a case"
 LEAST_FOR_INTERVAL = 2
+LEAST_FOR_POINT = 5
+"""Runs of a week from which its mean is drawn; the table has the others, beside their counts."""
+LEAST_TO_COMPARE = 10
+"""Runs with a case, and without, from which their means are compared."""
 BESIDE = 0.08
 """Offset of the second line in weeks, so that the intervals of both lines are visible."""
 
@@ -48,14 +52,17 @@ class Curve:
     weeks: list[Week]
 
     def chart(self) -> Chart | None:
-        """Returns the chart; None without data."""
+        """Returns the chart of the weeks with enough runs; None if there is no such week."""
+        if not self.weeks:
+            return None
         labels = [(self._along(week), f"{week.starts:%d %b}") for week in self.weeks]
-        shown = [_point(self._along(week), week.shown) for week in self.weeks if week.shown]
-        other = [_point(self._along(week) + BESIDE, week.not_shown) for week in self.weeks if week.not_shown]
+        shown = [point for week in self.weeks for point in _points(self._along(week), week.shown)]
+        other = [point for week in self.weeks for point in _points(self._along(week) + BESIDE, week.not_shown)]
         series = [Series(SHOWN, shown, longest_step=1), Series(NOT_SHOWN, other, longest_step=1)]
         newest = self.weeks[-1]
         with_case, without = (
-            "no run" if mean is None else f"{mean.value:.2f}" for mean in (newest.shown, newest.not_shown)
+            "too few runs" if mean is None or mean.runs < LEAST_FOR_POINT else f"{mean.value:.2f}"
+            for mean in (newest.shown, newest.not_shown)
         )
         description = (
             f"{self.name} by week, {len(self.weeks)} weeks. Last week: {with_case} {SHOWN}, {without} {NOT_SHOWN}."
@@ -69,14 +76,17 @@ class Curve:
         return (week.starts - self.weeks[0].starts) / timedelta(weeks=1)
 
 
-def so_far(known: Sequence[tuple[datetime, RangeOut]]) -> Chart | None:
+def so_far(known: Sequence[SoFar]) -> Chart | None:
     """Returns the chart of the reward added by memory up to the end of each week; None without data."""
     if not known:
         return None
-    along = [(starts - known[0][0]) / timedelta(weeks=1) for starts, _ in known]
-    points = [Point(at, seen.estimate, seen.low, seen.high) for at, (_, seen) in zip(along, known, strict=True)]
-    labels = [(at, f"{starts:%d %b}") for at, (starts, _) in zip(along, known, strict=True)]
-    newest = known[-1][1]
+    along = [(each.starts - known[0].starts) / timedelta(weeks=1) for each in known]
+    points = [
+        Point(at, each.reward.estimate, each.reward.low, each.reward.high)
+        for at, each in zip(along, known, strict=True)
+    ]
+    labels = [(at, f"{each.starts:%d %b}") for at, each in zip(along, known, strict=True)]
+    newest = known[-1].reward
     description = f"{CHANGED}: {newest.estimate:+.2f} now, 95 % interval {newest.low:+.2f} to {newest.high:+.2f}."
     return chart(CHANGED, f"{description} The table below has all numbers.", [Series(CHANGED, points)], Axes(labels))
 
@@ -106,5 +116,44 @@ def _mean(value: float, deviation: float | None, runs: int, bounds: tuple[float,
     return Mean(float(value), max(bounds[0], float(value) - margin), min(bounds[1], float(value) + margin), runs)
 
 
-def _point(along: float, mean: Mean) -> Point:
-    return Point(along, mean.value, mean.low, mean.high)
+def _points(along: float, mean: Mean | None) -> list[Point]:
+    """Returns the point of a week; none for a week with few runs."""
+    if mean is None or mean.runs < LEAST_FOR_POINT:
+        return []
+    return [Point(along, mean.value, mean.low, mean.high)]
+
+
+def compared(rows: Sequence[AnyRow]) -> str:
+    """Returns a sentence on steps and failed calls of runs with and without a case, from rows of ``runs_by_week``.
+
+    With few runs on a side it has no means, and names the number of missing runs.
+    """
+    sides = [[row for row in rows if row.shown is shown] for shown in (True, False)]
+    counts = [sum(row.runs for row in side) for side in sides]
+    had = f"{_runs(counts[0])} had a case and {_runs(counts[1])} had none"
+    missing = [
+        f"{LEAST_TO_COMPARE - count} more {'run' if LEAST_TO_COMPARE - count == 1 else 'runs'} {name}"
+        for count, name in zip(counts, (SHOWN, NOT_SHOWN), strict=True)
+        if count < LEAST_TO_COMPARE
+    ]
+    if missing:
+        return (
+            f"In the last half year, {had}. This is too few to say whether memory helped: a comparison needs"
+            f" {LEAST_TO_COMPARE} of each, {' and '.join(missing)}."
+        )
+    steps, errors = (
+        [
+            sum(row.runs * float(getattr(row, name)) for row in side) / count
+            for side, count in zip(sides, counts, strict=True)
+        ]
+        for name in ("steps", "errors")
+    )
+    return (
+        f"In the last half year, {_runs(counts[0])} with a case took {steps[0]:.1f} steps on average,"
+        f" {errors[0]:.1f} of them failed; {_runs(counts[1])} without a case took {steps[1]:.1f},"
+        f" {errors[1]:.1f} of them failed."
+    )
+
+
+def _runs(count: int) -> str:
+    return f"{count:,} run{'' if count == 1 else 's'}"

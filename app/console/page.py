@@ -123,7 +123,7 @@ class Visitor:
     """A signed-in visitor, with the runtime and the selected agent.
 
     Attributes:
-        agent: agent in the address, or else the first one; None: the user has no agent yet.
+        agent: agent in the address, or else the one used last; None: the user has no agent yet.
     """
 
     visit: Visit
@@ -164,9 +164,11 @@ async def visitor(
     async with let_in(request, author):
         async with parts.database.as_user(author.user_sub, author.authorised_at) as connection:
             agents = list((await connection.execute(listing.agents_of(author.user_sub))).scalars())
+            if agent is None:
+                agent = await connection.scalar(listing.agent_used_last(author.user_sub)) or next(iter(agents), None)
         if agent is not None and agent not in agents:
             raise HTTPException(404, "no such agent")
-        yield Visitor(visit, author, parts, agents, agent or next(iter(agents), None))
+        yield Visitor(visit, author, parts, agents, agent)
 
 
 Looking = Annotated[Visitor, Depends(visitor, scope="function")]
@@ -236,6 +238,12 @@ def go(path: str, **parameters: object) -> Response:
     """Returns the redirect from a form to a page."""
     given = "&".join(f"{name}={quote(str(value), safe='')}" for name, value in parameters.items() if value is not None)
     return RedirectResponse(f"{path}?{given}" if given else path, 303)
+
+
+def back(form: Fields, path: str, looking: Visitor) -> Response:
+    """Returns the redirect to the page that the form names as its own, or else to this page of the agent."""
+    before = form.get("back", "")
+    return RedirectResponse(before, 303) if is_ours(before) else go(path, agent=looking.agent)
 
 
 def is_ours(path: str) -> bool:

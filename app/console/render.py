@@ -4,7 +4,8 @@ import hashlib
 import json
 import math
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from contextlib import suppress
 from datetime import date, datetime, timedelta
 from functools import cache
 from importlib.resources import files
@@ -16,6 +17,7 @@ from markupsafe import Markup, escape
 
 from app.console import words
 from app.console.charts import MINUS
+from retrieval.text import shortened
 
 UNSEEN = re.compile(
     "[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u00ad\u061c\u180e\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff]"
@@ -23,6 +25,8 @@ UNSEEN = re.compile(
 """Invisible characters and those that reorder text; they are shown as code points, so that they mislead no reader."""
 MOST_JSON_CHARS = 20_000
 """Maximum characters of one value on a page; an export has the whole value."""
+MOST_ARGUMENTS, MOST_VALUE_CHARS = 6, 60
+"""Maximum number of arguments, and characters of each, in the line of a tool call; its details have all."""
 NOTHING = "\u2013"
 
 STATIC = {"console.css": "text/css; charset=utf-8", "icon.svg": "image/svg+xml"}
@@ -115,6 +119,36 @@ def pretty(value: object) -> Markup:
     return escape(visible(cut))
 
 
+def call(trace: Mapping[str, Any]) -> str:
+    """Returns a tool call in one line: ``name(arg=value)``, with long values shortened."""
+    return _line(trace.get("tool", "a call"), trace.get("input"))
+
+
+def chat_call(given: object) -> str:
+    """Returns a call in a chat message as ``call`` does; its arguments are JSON in a text, as models write them."""
+    function = given.get("function") if isinstance(given, dict) else None
+    if not isinstance(function, dict):
+        return _short(given)
+    arguments = function.get("arguments")
+    if isinstance(arguments, str):
+        with suppress(ValueError):
+            arguments = json.loads(arguments)
+    return _line(function.get("name", "a call"), arguments)
+
+
+def _line(name: object, given: object) -> str:
+    if given is None or given == {}:
+        return f"{name}()"
+    if not isinstance(given, dict):
+        return f"{name}({_short(given)})"
+    shown = [f"{argument}={_short(value)}" for argument, value in list(given.items())[:MOST_ARGUMENTS]]
+    return f"{name}({', '.join(shown)}{', …' if len(given) > MOST_ARGUMENTS else ''})"
+
+
+def _short(value: object) -> str:
+    return shortened(json.dumps(value, ensure_ascii=False, default=str), MOST_VALUE_CHARS)
+
+
 def told(value: str) -> str:
     """Returns the console's text for a word of the API; the word itself if there is none."""
     return words.LABELS.get(value, value.replace("_", " "))
@@ -144,6 +178,8 @@ FILTERS: dict[str, Callable[..., object]] = {
     "typed": typed,
     "pretty": pretty,
     "told": told,
+    "call": call,
+    "chat_call": chat_call,
 }
 
 

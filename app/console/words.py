@@ -8,7 +8,7 @@ from retrieval.tables.kinds import Abstraction, AnalystChoice, Rewrite, SummaryC
 from writer.replays.profile_replay import SPOKEN
 
 REASONS: dict[Reason, str] = {
-    "chosen": "Chosen by the policy and the rules.",
+    "chosen": "Chosen: it comes first by the order and the rules.",
     "drawn": "Chosen at random, to learn whether it helps.",
     "not_near_enough": "Less similar to the query than the request requires.",
     "same_as_another": "Has the same content as a chosen case.",
@@ -57,7 +57,12 @@ LABELS: dict[str, str] = {
 }
 
 FINDING_KINDS = {"read": "a file", "search": "a search", "answer": "an answer", "write": "a change", "other": "a call"}
-STANDINGS = {"holds": "holds", "changed": "a later step may have changed it", "found_again": "found again later"}
+STANDINGS = {
+    "holds": "holds",
+    "in_doubt": "a later step may have changed it",
+    "changed": "a later step changed it",
+    "found_again": "found again later",
+}
 
 ORDERS = {name: spoken.capitalize() for name, spoken in SPOKEN.items()}
 """Orders of replay, as a table names them."""
@@ -100,6 +105,16 @@ ESTIMATED: dict[str, str] = {
 }
 """Policies and differences whose reward the gate estimates."""
 
+KNOWN = {"facts": "Facts", "cases": "Cases", "sessions": "Sessions", "knowledge": "Knowledge"}
+"""Kinds of memories on the page of what is known of a user."""
+DELETES = {
+    "facts": "Delete this fact permanently",
+    "cases": "Delete this case permanently, with the procedures made from its text",
+    "sessions": "Delete this session permanently, with the facts first stated in it; its runs stay",
+    "knowledge": "Delete this entry permanently",
+}
+"""Confirmations of a deletion, by kind."""
+
 Kind = Literal["whole", "part", "switch", "choice", "tools"]
 
 
@@ -125,7 +140,8 @@ class Setting:
 
 SETTINGS: dict[str, list[Setting]] = {
     "Memory": [
-        Setting("enabled", "Memory is on", "Off: the agent gets no memories; runs are still stored.", "switch"),
+        Setting("enabled", "Memory is read", "Off: the agent gets no memories.", "switch"),
+        Setting("writing", "Memory is written", "Off: no run, step, turn or fact is stored.", "switch"),
         Setting("k", "Cases on a slate", "Maximum number of earlier runs in one answer. Default: 4.", "whole"),
         Setting(
             "window_size",
@@ -237,6 +253,7 @@ MENU: list[tuple[str, str, tuple[str, ...]]] = [
         ),
     ),
     ("/console/policy", "Policy", ("/console/policy",)),
+    ("/console/known", "Known of me", ("/console/known",)),
     ("/console/user", "User", ("/console/user",)),
     ("/console/installation", "Installation", ("/console/installation",)),
 ]

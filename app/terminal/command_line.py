@@ -6,12 +6,13 @@ from contextlib import asynccontextmanager
 from typing import Annotated
 
 import typer
-from rich.console import Console
 
 from app import logs
 from app.auth.tokens import is_user
 from app.runtime import Runtime, running
 from app.settings import Settings
+from app.terminal.plain_console import plain_console
+from app.terminal.which_database import tell_database
 
 PATIENCE_S, EMBEDDER_PATIENCE_S = 600.0, 30.0
 """Seconds that a command waits: for one answer of the database or for its vectors in all; for one request for them."""
@@ -39,17 +40,20 @@ def checked(user: str) -> str:
 
 
 @asynccontextmanager
-async def parts() -> AsyncIterator[Runtime]:
-    """Yields the running parts, with the timeouts of a command."""
+async def parts(*, only_reads: bool = False) -> AsyncIterator[Runtime]:
+    """Yields the running parts, with the timeouts of a command; one that writes says first which database it uses."""
     logs.quiet()
-    async with running(patient()) as runtime:
+    settings = patient()
+    async with running(settings) as runtime:
+        if not only_reads:
+            tell_database(settings)
         yield runtime
 
 
 def warn_of_unknown_variables() -> None:
     """Prints a line on standard error for each ``CASEBANK_…`` variable that is no setting."""
     for line in Settings.unknown_variables():
-        Console(stderr=True, soft_wrap=True).print(f"casebank: {line}", markup=False, highlight=False)
+        plain_console(stderr=True, soft_wrap=True).print(f"casebank: {line}")
 
 
 def patient() -> Settings:

@@ -7,8 +7,8 @@ from typing import NoReturn, TypeVar
 
 import typer
 import uvloop
-from rich.console import Console
 
+from app.terminal.plain_console import plain_console
 from app.wrong_settings import WrongSettings
 from retrieval.errors import CasebankError
 
@@ -29,7 +29,7 @@ def run_to_end(work: Coroutine[object, None, Result]) -> Result:
 def refuse(error: Exception) -> NoReturn:
     """Ends the command with the error's message: one line on standard error, or one for each wrong setting."""
     message = str(error).replace("\n", "\ncasebank: ") if isinstance(error, WrongSettings) else str(error)
-    Console(stderr=True, soft_wrap=True).print(f"casebank: {message}", style="red", markup=False, highlight=False)
+    plain_console(stderr=True, soft_wrap=True).print(f"casebank: {message}", style="red")
     raise typer.Exit(1) from None
 
 

@@ -6,6 +6,7 @@ from app.console.routes import (
     bank,
     decisions,
     installation,
+    known,
     memories,
     overview,
     policy,
@@ -18,5 +19,5 @@ from app.console.routes import (
 
 def add(app: FastAPI) -> None:
     """Adds the pages to the service, outside the API and its documentation."""
-    for pages in (overview, decisions, bank, procedures, runs, memories, policy, user, sign_in, installation):
+    for pages in (overview, decisions, bank, procedures, runs, memories, policy, user, known, sign_in, installation):
         app.include_router(pages.router)

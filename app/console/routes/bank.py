@@ -7,7 +7,7 @@ from uuid import UUID
 from fastapi import APIRouter, HTTPException, Query, Request, Response
 from pydantic import ValidationError
 
-from app.console.page import ROOT, Form, Looking, Page, go, show
+from app.console.page import ROOT, Form, Looking, Page, back, go, show
 from app.routes.bank import Status, get_case, list_cases, patch_case, remove_case
 from app.routes.loop import question_of
 from app.schemas.bank import CasePatch
@@ -66,7 +66,7 @@ async def delete_case(looking: Looking, form: Form, case_id: UUID) -> Response:
     """Deletes a case permanently, if the confirmation box is ticked."""
     be_sure(form)
     await remove_case(case_id, looking.parts, looking.author)
-    return go(f"{ROOT}/bank", agent=looking.agent)
+    return back(form, f"{ROOT}/bank", looking)
 
 
 def be_sure(form: Form) -> None:

@@ -5,7 +5,7 @@ from uuid import UUID
 
 from fastapi import APIRouter, HTTPException, Query, Request, Response
 
-from app.console.page import ROOT, Form, Looking, Page, go, show
+from app.console.page import ROOT, Form, Looking, Page, back, show
 from app.console.routes.bank import be_sure
 from app.routes.facts import list_facts, remove_fact
 from app.routes.knowledge import list_knowledge, remove_knowledge
@@ -67,7 +67,7 @@ async def delete_session(looking: Looking, form: Form) -> Response:
     """Deletes a session permanently, if the confirmation box is ticked."""
     be_sure(form)
     await remove_session(form.get("name", ""), looking.parts, looking.author)
-    return go(f"{ROOT}/sessions", agent=looking.agent)
+    return back(form, f"{ROOT}/sessions", looking)
 
 
 @router.get("/facts")
@@ -96,7 +96,7 @@ async def delete_fact(looking: Looking, form: Form, fact_id: UUID) -> Response:
     """Deletes a fact permanently, if the confirmation box is ticked."""
     be_sure(form)
     await remove_fact(fact_id, looking.parts, looking.author)
-    return go(f"{ROOT}/facts", agent=looking.agent)
+    return back(form, f"{ROOT}/facts", looking)
 
 
 @router.get("/knowledge")
@@ -123,4 +123,4 @@ async def delete_knowledge(looking: Looking, form: Form, knowledge_id: UUID) -> 
     """Deletes an entry permanently, if the confirmation box is ticked."""
     be_sure(form)
     await remove_knowledge(knowledge_id, looking.parts, looking.author)
-    return go(f"{ROOT}/knowledge", agent=looking.agent)
+    return back(form, f"{ROOT}/knowledge", looking)

@@ -6,11 +6,12 @@ from datetime import UTC, datetime
 
 from fastapi import APIRouter, Request, Response
 
-from app.console.impact import curves, so_far
+from app.console.impact import LEAST_FOR_POINT, compared, curves, so_far
 from app.console.page import ROOT, Looking, Page, go, show
 from app.impact.impact import Asked, added, last_weeks
 from app.jobs.records import JobRecord, all_records
 from app.jobs.schedule import is_well, periods
+from app.routes.bank import get_profile
 from app.routes.policy import get_policy
 from app.routes.statistics import get_statistics
 from retrieval.database.rows import AnyRow
@@ -19,6 +20,8 @@ from retrieval.pages import statistics
 router = APIRouter(prefix=ROOT, route_class=Page, include_in_schema=False)
 
 LATELY_DAYS = 7
+LEAST_REPLAYED = 10
+"""Replayed runs from which the shares of the orders are shown."""
 
 
 @router.get("")
@@ -41,9 +44,17 @@ async def overview(request: Request, looking: Looking) -> Response:
         async with parts.database.as_worker() as connection:
             return await all_records(connection)
 
-    numbers, policies, (runs, missing), changed, jobs = await gather(  # in parallel: the database has several cores
+    (
+        numbers,
+        policies,
+        profile,
+        (runs, missing),
+        changed,
+        jobs,
+    ) = await gather(  # in parallel: the database has several cores
         get_statistics(agent, parts, author),
         get_policy(agent, parts, author),
+        get_profile(agent, parts, author),
         runs_and_missing(),
         added(parts, Asked(author.user_sub, author.authorised_at, agent)),
         jobs_of_operator(),
@@ -55,6 +66,10 @@ async def overview(request: Request, looking: Looking) -> Response:
         looking,
         numbers=numbers,
         policies=policies,
+        explores=profile.explore > 0,
+        compared=compared(runs),
+        least=LEAST_FOR_POINT,
+        least_replayed=LEAST_REPLAYED,
         curves=curves(weeks, runs),
         changed=changed,
         so_far=so_far(changed.so_far),

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from contextlib import suppress
+from importlib.util import find_spec
 from typing import Any
 
 from fastapi import APIRouter, HTTPException, Request, Response
@@ -15,6 +16,10 @@ from policy.verdict import Verdict
 from writer.training.fit import Demand
 
 router = APIRouter(prefix=f"{ROOT}/policy", route_class=Page, include_in_schema=False)
+
+
+LEAST_ROWS = 10
+"""Decisions from which a point of the calibration is drawn; the table has the others, beside their counts."""
 
 
 @router.get("")
@@ -34,6 +39,7 @@ async def policy_page(request: Request, looking: Looking) -> Response:
         looking,
         known=known,
         demand=Demand(),
+        training=training_note(looking.parts.settings.train_every_s, has_torch=find_spec("torch") is not None),
         trial=next((each for each in known.policies if each.status == "candidate"), None),
         judged=judged,
         verdict=verdict,
@@ -52,6 +58,20 @@ async def roll_back(looking: Looking, form: Form) -> Response:
     return go(f"{ROOT}/policy", agent=looking.agent)
 
 
+def training_note(every_s: float, *, has_torch: bool) -> str:
+    """Returns when policies are trained, in a sentence.
+
+    Args:
+        every_s: seconds from one training to the next; 0: only by hand.
+        has_torch: true if torch is installed, which a training needs.
+    """
+    if not has_torch:
+        return "Policies are not trained here, because torch is not installed. The package casebank[train] installs it."
+    if not every_s:
+        return "Policies are trained and checked only by the command “casebank train” and by the API."
+    return f"Policies are trained and checked every {every_s / 3600:g} hours, or now with “casebank train”."
+
+
 def _learning(policies: Sequence[PolicyOut]) -> tuple[Chart | None, list[dict[str, Any]]]:
     """Returns the learning curve of the newest policy that has one: its chart and its points."""
     points = next((each.metrics["learning_curve"] for each in policies if each.metrics.get("learning_curve")), [])
@@ -68,7 +88,7 @@ def _calibration(verdict: Verdict | None) -> Chart | None:
     """Returns the chart of actual against predicted rewards."""
     if verdict is None or verdict.calibration is None:
         return None
-    line = [Point(each.predicted, each.observed) for each in verdict.calibration.bins]
+    line = [Point(each.predicted, each.observed) for each in verdict.calibration.bins if each.rows >= LEAST_ROWS]
     labels = [(tenth / 5, f"{tenth / 5:.1f}") for tenth in range(6)]
     description = "Actual reward by predicted reward; on the thin line both are equal."
     return chart("Calibration", description, [Series("reward", line)], Axes(labels, (0.0, 1.0), diagonal=True))

@@ -1,23 +1,15 @@
-"""Page of the user: settings of a profile, export, and erasure with its receipt."""
+"""Page of the user: settings of a profile, and recent changes."""
 
-import json
-from collections.abc import AsyncIterator
-from datetime import UTC, datetime
 from typing import Any
 
 from fastapi import APIRouter, HTTPException, Request, Response
-from fastapi.responses import StreamingResponse
 from pydantic import ValidationError
 
-from app.console.page import COOKIE, ROOT, Fields, Form, Looking, Page, Visitor, go, show
+from app.console.page import ROOT, Fields, Form, Looking, Page, Visitor, go, show
 from app.console.render import typed
-from app.console.routes.sign_in import end
 from app.console.words import SETTINGS, Setting
-from app.erasure.command import make_issuer
 from app.routes.bank import get_profile, list_audit, put_profile
 from app.schemas.bank import ProfilePatch
-from writer.rights.erase import erase
-from writer.rights.export import export
 
 router = APIRouter(prefix=f"{ROOT}/user", route_class=Page, include_in_schema=False)
 
@@ -27,7 +19,7 @@ NEWEST_CHANGES = 20
 
 @router.get("")
 async def user_page(request: Request, looking: Looking) -> Response:
-    """Returns the page with the settings of a profile, recent changes, export and erasure."""
+    """Returns the page with the settings of a profile and recent changes."""
     values = {} if looking.agent is None else await _values(looking, looking.agent)
     changes = await list_audit(looking.parts, looking.author, agent=looking.agent, limit=NEWEST_CHANGES)
     return show(request, "user.html", looking, values=values, groups=SETTINGS, changes=changes.entries)
@@ -64,32 +56,6 @@ async def _values(looking: Visitor, agent: str) -> dict[str, Any]:
     """Returns the settings of a profile by the names of the form."""
     profile = await get_profile(agent, looking.parts, looking.author)
     return {**dict(profile), **{f"{part}_share": share for part, share in profile.shares}}
-
-
-@router.post("/export")
-async def export_all(looking: Looking, _form: Form) -> Response:
-    """Returns all data of the user as a file, one JSON object per line."""
-
-    async def lines() -> AsyncIterator[str]:
-        async for row in export(looking.parts.database, looking.parts.keyring, looking.author.user_sub):
-            yield json.dumps(row) + "\n"
-
-    name = f"casebank-{datetime.now(UTC):%Y-%m-%d}.jsonl"
-    headers = {"Content-Disposition": f'attachment; filename="{name}"'}
-    return StreamingResponse(lines(), media_type="application/jsonl; charset=utf-8", headers=headers)
-
-
-@router.post("/erase")
-async def erase_all(request: Request, looking: Looking, form: Form) -> Response:
-    """Erases the user permanently, if the typed name is theirs, and returns the receipt."""
-    if form.get("name") != looking.visit.user_sub:
-        raise HTTPException(422, "nothing was erased: the typed name is not yours")
-    issuer = await make_issuer(looking.parts.database, looking.parts.settings)
-    receipt = await issuer.issue(await erase(looking.parts.database, looking.visit.user_sub))
-    await end(request, looking.visit)
-    answer = show(request, "receipt.html", receipt=receipt, document=json.dumps(receipt))
-    answer.delete_cookie(COOKIE, path=ROOT)
-    return answer
 
 
 def _value(setting: Setting, form: Fields) -> object:

@@ -45,6 +45,7 @@ class Furnished:
             "/shared-knowledge",
             "/runs",
             "/policy",
+            "/known",
             "/user",
         )
         return [

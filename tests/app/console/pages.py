@@ -64,3 +64,32 @@ async def send(http: httpx.AsyncClient, form: Form, **fields: str) -> httpx.Resp
     """Sends a form as a browser would, with these fields filled in."""
     headers = {"Origin": str(http.base_url).rstrip("/")}
     return await http.post(form.action, data=form.fields | fields, headers=headers)
+
+
+class _Visible(HTMLParser):
+    """The text of a page without what is folded; the summary of a fold is seen."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.texts: list[str] = []
+        self._folds = 0
+        self._in_summary = False
+
+    def handle_starttag(self, tag: str, attributes: list[tuple[str, str | None]]) -> None:  # noqa: ARG002
+        self._folds += tag == "details"
+        self._in_summary = self._in_summary or tag == "summary"
+
+    def handle_endtag(self, tag: str) -> None:
+        self._folds -= tag == "details"
+        self._in_summary = self._in_summary and tag != "summary"
+
+    def handle_data(self, data: str) -> None:
+        if not self._folds or self._in_summary:
+            self.texts.append(data)
+
+
+def visible_text(text: str) -> str:
+    """Returns the text that a reader sees of a page before opening any fold."""
+    page = _Visible()
+    page.feed(text)
+    return "".join(page.texts)

@@ -154,6 +154,7 @@ async def _pages(service: OwnService) -> dict[str, str]:
         "runs": "/console/runs",
         "run": f"/console/runs/{RUN}",
         "policy": "/console/policy",
+        "known": "/console/known",
         "user": "/console/user",
         "installation": "/console/installation",
         "problem": f"/console/cases/{uuid4()}",
@@ -193,9 +194,9 @@ async def main(folder: Path, *, whole: bool) -> None:
                     await context.add_cookies([cookie])
                 await page.goto(path)
                 await _shoot(page, folder / f"{name}-{scheme}.png", whole=whole)
-        await page.goto("/console/user")
+        await page.goto("/console/known")
         await page.get_by_label("Type your name").fill(USER)
-        await page.get_by_role("button", name="Erase all my data").click()
+        await page.get_by_role("button", name="Delete all my data").click()
         for scheme in SCHEMES:
             await page.emulate_media(color_scheme=scheme)
             await _shoot(page, folder / f"receipt-{scheme}.png", whole=whole)

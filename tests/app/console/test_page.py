@@ -63,7 +63,7 @@ async def test_every_answer_lets_a_browser_load_from_here_alone_and_run_nothing(
     nobody = await stranger(service)
     answers = [await console.get(address) for address in things.pages()]
     answers += [await nobody.get("/console/sign-in"), await nobody.get("/console"), await console.get("/console/no")]
-    answers.append(await console.post("/console/user/export", headers={"Origin": HERE}))
+    answers.append(await console.post("/console/known/export", headers={"Origin": HERE}))
     for answer in answers:
         policy = answer.headers["content-security-policy"]
         assert "default-src 'none'" in policy
@@ -140,8 +140,8 @@ async def test_a_form_without_the_visits_token_or_from_elsewhere_changes_nothing
         ({"Origin": "http://evil.example"}, {"form_token": own}),
         ({}, {"form_token": own}),
     ]
-    forms = [*_forms(things), ("/console/user/settings", {"k": "7"}), ("/console/user/erase", {"name": alice.name})]
-    for path, fields in [*forms, ("/console/user/export", {}), ("/console/sign-out", {})]:
+    forms = [*_forms(things), ("/console/user/settings", {"k": "7"}), ("/console/known/erase", {"name": alice.name})]
+    for path, fields in [*forms, ("/console/known/export", {}), ("/console/sign-out", {})]:
         for headers, token in refused:
             answer = await console.post(path, data={**fields, **token}, headers=headers)
             assert answer.status_code == 403, (path, headers, token)
@@ -193,7 +193,7 @@ async def test_a_search_shows_what_the_agent_would_be_shown_and_is_not_logged(al
 async def test_a_decision_says_of_each_candidate_why(alice: User, console: httpx.AsyncClient):
     things = await furnish(alice)
     text = (await console.get(f"/console/decisions/{things.retrieval_id}")).text
-    assert "Chosen by the policy and the rules." in text
+    assert "Chosen: it shares “" in text
     assert "Slates that would be served now" in text
 
 
@@ -229,7 +229,7 @@ async def test_settings_are_explained_changed_and_refused_with_their_name(alice:
 
 async def test_an_export_is_a_file_with_everything(alice: User, console: httpx.AsyncClient):
     things = await furnish(alice)
-    answer = await send(console, Page((await console.get("/console/user")).text).form("/console/user/export"))
+    answer = await send(console, Page((await console.get("/console/known")).text).form("/console/known/export"))
     assert answer.headers["content-disposition"].startswith('attachment; filename="casebank-')
     assert things.case_id in answer.text
     assert answer.text.count("\n") > 10
@@ -240,7 +240,7 @@ async def test_an_erasure_takes_ones_name_and_gives_the_receipt_and_ends_the_vis
 ):
     await furnish(alice)
     kept = await bob.retain("tune a piano")
-    form = Page((await console.get("/console/user")).text).form("/console/user/erase")
+    form = Page((await console.get("/console/known")).text).form("/console/known/erase")
     assert (await send(console, form, name=bob.name)).status_code == 422
     answer = await send(console, form, name=alice.name)
     assert answer.status_code == 200

@@ -132,7 +132,7 @@ async def test_from_a_decision_to_why_and_on_to_the_case(
 ):
     await sign_in(page, service.token(alice.name), "/console/decisions")
     await page.get_by_role("link", name="restart the web server").first.click()
-    await page.get_by_text("Chosen by the policy and the rules.").first.wait_for()
+    await page.get_by_text(re.compile("^Chosen: it shares")).first.wait_for()
     await page.get_by_role("region", name="Chosen", exact=True).get_by_role("link").first.click()
     await page.get_by_role("heading", name="Tool calls").wait_for()
 
@@ -226,7 +226,7 @@ async def test_settings_are_changed_and_a_mistake_is_named(
     await page.get_by_label("Cases on a slate").fill("6")
     await page.get_by_label("Learn which cases help").uncheck()
     await page.get_by_role("button", name="Save the settings").click()
-    await page.get_by_role("heading", name="Export").wait_for()
+    await page.get_by_role("heading", name="Recent changes").wait_for()
     profile = (await alice.http.get(f"/v1/profiles/{things.agent}")).json()
     assert (profile["k"], profile["learning"]) == (6, False)
     await page.get_by_label("Cases on a slate").fill("a thousand")
@@ -237,13 +237,13 @@ async def test_settings_are_changed_and_a_mistake_is_named(
 async def test_everything_is_exported_and_then_erased_with_a_receipt(
     page: "Page", service: Service, alice: User, things: Furnished, tmp_path: Path
 ):
-    await sign_in(page, service.token(alice.name), "/console/user")
+    await sign_in(page, service.token(alice.name), "/console/known")
     async with page.expect_download() as coming:
         await page.get_by_role("button", name="Export everything").click()
     await (await coming.value).save_as(tmp_path / "export.jsonl")
     assert things.case_id in (tmp_path / "export.jsonl").read_text()
     await page.get_by_label(re.compile("Type your name")).fill(alice.name)
-    await page.get_by_role("button", name="Erase all my data").click()
+    await page.get_by_role("button", name="Delete all my data").click()
     await page.get_by_role("heading", name="All your data was erased").wait_for()
     assert "public_key" in await page.get_by_label(re.compile("Signed JSON")).input_value()
     await page.goto("/console")

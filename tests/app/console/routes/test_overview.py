@@ -15,7 +15,9 @@ async def test_who_has_no_agent_yet_is_told_how_to_begin(console: httpx.AsyncCli
     assert "/v1/retain" in answer.text
 
 
-async def test_runs_that_were_shown_a_case_stand_beside_those_that_were_not(alice: User, console: httpx.AsyncClient):
+async def test_a_comparison_of_few_runs_says_what_is_missing_and_draws_no_point(
+    alice: User, console: httpx.AsyncClient
+):
     await alice.retain("water the garden", reward=0.25, reward_source="user", tool_traces=[{"tool": "hose"}])
     await alice.settle()
     retrieved = await alice.retrieve("water the garden")
@@ -24,12 +26,65 @@ async def test_runs_that_were_shown_a_case_stand_beside_those_that_were_not(alic
     )
     await alice.settle()
     text = (await console.get("/console", params={"agent": AGENT})).text
-    page = Page(text)
-    assert "Did memory help?" in text
-    assert "no proof" in text
-    assert "Compared with them: <strong>cannot say yet: " in text
-    assert {"svg", "title", "desc", "table"} <= page.elements
+    helped = text[text.index("Did memory help?") : text.index("Cases by state")]
+    assert (
+        "In the last half year, 1 run had a case and 1 run had none. This is too few to say whether memory helped:"
+        " a comparison needs 10 of each, 9 more runs with a case and 9 more runs without a case."
+    ) in helped
+    assert "no proof" in helped
+    assert "svg" not in Page(helped).elements
+    assert "No week has 5 such runs yet." in helped
+    assert '<td class="n">1.00</td><td class="n">\u2013</td><td class="n">1</td>' in helped
+
+
+async def test_enough_runs_are_compared_by_steps_and_failures_beside_their_counts(
+    alice: User, console: httpx.AsyncClient
+):
+    calls = [{"tool": "hose", "status": "error", "output": "no water"}, {"tool": "hose", "status": "ok"}]
+    plants = ["rose", "tulip", "daisy", "lily", "iris", "poppy", "aster", "lotus", "peony", "viola"]
+    for plant in plants:
+        await alice.retain(f"water the {plant}", reward=0.25, reward_source="user", tool_traces=calls)
+    await alice.settle()
+    for plant in plants:
+        shown = (await alice.retrieve(f"water the {plant}"))["retrieval_id"]
+        more = {"retrieval_id": shown, "reward": 1, "reward_source": "user", "tool_traces": calls[1:]}
+        await alice.retain(f"water the {plant} in the other garden", **more)
+    await alice.settle()
+    text = (await console.get("/console", params={"agent": AGENT})).text
+    assert (
+        "In the last half year, 10 runs with a case took 1.0 steps on average, 0.0 of them failed; 10 runs without a"
+        " case took 2.0, 1.0 of them failed."
+    ) in text
     assert "1.00 with a case, 0.25 without a case" in text
+    assert {"svg", "title", "desc", "table"} <= Page(text).elements
+
+
+async def test_an_agent_that_makes_no_comparison_by_lot_names_the_setting_that_starts_it(
+    alice: User, console: httpx.AsyncClient
+):
+    await alice.retain("water the garden")
+    assert "Compared with them" not in (text := (await console.get("/console")).text)
+    assert 'its <a href="/console/user?agent=operator">share of slates with a random case</a> is 0' in text
+    assert (await alice.http.put(f"/v1/profiles/{AGENT}", json={"explore": 0.1})).status_code == 200
+    assert "Compared with them: <strong>cannot say yet: " in (await console.get("/console")).text
+
+
+async def test_no_tile_gives_a_share_without_saying_of_what(alice: User, console: httpx.AsyncClient):
+    await alice.retain("water the garden", reward=1, reward_source="user")
+    await alice.settle()
+    await alice.retrieve("water the garden")
+    text = (await console.get("/console")).text
+    tiles = text[text.index('<dl class="figures">') : text.index("</dl>")]
+    assert "%" not in tiles
+    assert "1 returned a case" in tiles
+
+
+async def test_an_agent_without_runs_has_an_overview(alice: User, console: httpx.AsyncClient):
+    turns = {"agent": AGENT, "turns": [{"role": "user", "content": "hello"}]}
+    assert (await alice.http.post("/v1/sessions/monday/turns", json=turns)).status_code == 200
+    text = (await console.get("/console")).text
+    assert "0 runs had a case and 0 runs had none" in text
+    assert "No run ended in the last half year" in text
 
 
 async def test_what_memory_added_is_drawn_with_its_interval_and_told_in_a_table(
@@ -57,3 +112,13 @@ async def test_an_agent_that_the_user_does_not_have_is_not_there(alice: User, bo
     answer = await console.get("/console", params={"agent": "bobs-agent"})
     assert answer.status_code == 404
     assert "piano" not in answer.text
+
+
+async def test_the_console_opens_on_the_agent_used_last(alice: User, console: httpx.AsyncClient):
+    await alice.retain("tune a piano", agent="a-tuner")
+    await alice.retain("water the garden", agent="gardener")
+    assert "Overview <span" in (text := (await console.get("/console")).text)
+    assert "<bdi>gardener</bdi></span>" in text
+    turns = {"agent": "a-tuner", "turns": [{"role": "user", "content": "hello"}]}
+    assert (await alice.http.post("/v1/sessions/monday/turns", json=turns)).status_code == 200
+    assert "<bdi>a-tuner</bdi></span>" in (await console.get("/console")).text

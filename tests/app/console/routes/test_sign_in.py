@@ -101,7 +101,7 @@ async def test_a_visit_that_is_over_returns_to_sign_in_and_then_back_to_the_page
     service: Service, alice: User
 ):
     http, seal = await sign_in(service, service.token(alice.name)), VisitSeal.of(service.settings)
-    form = Page((await http.get("/console/user")).text).form("/console/user/export")
+    form = Page((await http.get("/console/known")).text).form("/console/known/export")
     visit = seal.open(Visit, http.cookies[COOKIE])
     assert visit is not None
     over = seal.seal(visit.model_copy(update={"ends_at": datetime.now(UTC)}))

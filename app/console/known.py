@@ -1,0 +1,201 @@
+"""Lists and searches what is stored about a user, over all agents: facts, cases, sessions and knowledge.
+
+The texts are encrypted with the user's key, so a search opens them page by page, the newest first, and compares them.
+"""
+
+import asyncio
+import json
+from collections import defaultdict
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from functools import partial
+from typing import Literal
+from urllib.parse import quote
+from uuid import UUID
+
+from app.console.page import ROOT, Visitor
+from app.routes.bank import list_cases
+from app.routes.facts import list_facts
+from app.routes.knowledge import list_knowledge
+from retrieval.database.rows import AnyRow
+from retrieval.pages import listing
+from retrieval.text import folded, shortened
+from writer.privacy.words import Words
+
+Kind = Literal["facts", "cases", "sessions", "knowledge"]
+
+MOST_PAGES = 10
+"""Maximum number of pages that one search reads; the next search goes on behind them."""
+ROWS = 200
+"""Facts, cases or entries that are read at once."""
+SESSIONS = 20
+"""Sessions that are read at once, with all their turns."""
+QUOTED = 160
+"""Maximum characters of a turn that are quoted."""
+
+
+@dataclass(frozen=True, slots=True)
+class Memory:
+    """A memory as the page shows it.
+
+    Attributes:
+        id: id of its row; rows are ordered by it.
+        text: its text, or the name of a session.
+        detail: kind, state or size in a few words.
+        at: time at which it was stored.
+        page: address of its own page; empty: it has none.
+        deletes: address of the form that deletes it.
+        searched: text that a search compares, folded.
+        fields: further fields of that form.
+    """
+
+    id: UUID
+    agent: str
+    text: str
+    detail: str
+    at: datetime
+    page: str
+    deletes: str
+    searched: str
+    fields: tuple[tuple[str, str], ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """Memories of one kind, the newest first; ``older`` is the cursor of the next page, None at the end."""
+
+    memories: list[Memory]
+    older: UUID | None
+
+
+_Read = Callable[[Visitor, UUID | None, int], Awaitable[list[Memory]]]
+
+
+async def known(looking: Visitor, kind: Kind, query: str, cursor: UUID | None, limit: int) -> Found:
+    """Returns the memories of a kind that contain every word of the query, at most ``limit``.
+
+    Args:
+        looking: the visitor; only their own rows are read.
+        kind: kind of the memories.
+        query: words to look for, as parts of words; empty: all memories match.
+        cursor: id before which the page begins; None: it begins with the newest.
+        limit: maximum number of memories.
+    """
+    wanted, found = folded(query).split(), list[Memory]()
+    read = (_SEARCH if wanted else _READ)[kind]
+    size = limit + 1 if not wanted else SESSIONS if kind == "sessions" else ROWS
+    for _ in range(MOST_PAGES):
+        page = await read(looking, cursor, size)
+        for memory in page:
+            if len(found) == limit:
+                return Found(found, cursor)
+            cursor = memory.id
+            if all(word in memory.searched for word in wanted):
+                found.append(memory)
+        if len(page) < size:
+            return Found(found, None)
+    return Found(found, cursor)
+
+
+async def _facts(looking: Visitor, cursor: UUID | None, size: int) -> list[Memory]:
+    page = await list_facts(looking.parts, looking.author, history=True, limit=size, cursor=cursor)
+    return [
+        Memory(
+            id=each.fact_id,
+            agent=each.agent,
+            text=each.text,
+            detail=f"{each.kind}, {each.category}" + (", no longer holds" if each.valid_to else ""),
+            at=each.created_at,
+            page="",
+            deletes=f"{ROOT}/facts/{each.fact_id}/delete",
+            searched=_searched(each.text, each.category, each.subject, each.attribute, each.value, each.unit),
+        )
+        for each in page.facts
+    ]
+
+
+async def _cases(looking: Visitor, cursor: UUID | None, size: int) -> list[Memory]:
+    page = await list_cases(looking.parts, looking.author, status="any", limit=size, cursor=cursor)
+    return [
+        Memory(
+            id=each.case_id,
+            agent=each.agent,
+            text=each.task,
+            detail=f"{each.outcome}, {each.status}",
+            at=each.created_at,
+            page=f"{ROOT}/cases/{each.case_id}?agent={quote(each.agent, safe='')}",
+            deletes=f"{ROOT}/cases/{each.case_id}/delete",
+            searched=_searched(each.task, *each.plan, *each.tags, *each.tools),
+        )
+        for each in page.cases
+    ]
+
+
+async def _knowledge(looking: Visitor, cursor: UUID | None, size: int) -> list[Memory]:
+    page = await list_knowledge(looking.parts, looking.author, limit=size, cursor=cursor)
+    return [
+        Memory(
+            id=each.knowledge_id,
+            agent=each.agent,
+            text=f"{each.title}: {each.text}" if each.title else each.text,
+            detail=f"{each.category}, {each.type}",
+            at=each.created_at,
+            page="",
+            deletes=f"{ROOT}/knowledge/{each.knowledge_id}/delete",
+            searched=_searched(each.title, each.text, each.category, each.type),
+        )
+        for each in page.knowledge
+    ]
+
+
+async def _sessions(looking: Visitor, cursor: UUID | None, size: int, *, whole: bool = False) -> list[Memory]:
+    """Returns a page of sessions; ``whole``: with all their turns, and not with the first ones alone."""
+    author = looking.author
+    async with looking.parts.database.as_user(author.user_sub, author.authorised_at) as connection:
+        newest = listing.page_of_sessions(author.user_sub, None, before=cursor, limit=size)
+        rows = (await connection.execute(newest)).all()
+        key = await looking.parts.keyring.find(connection, author.user_sub) if rows else None
+        if key is None:
+            return []
+        wanted = listing.turns_of_sessions(author.user_sub, [row.id for row in rows], None if whole else 1)
+        sealed = (await connection.execute(wanted)).all()
+    turns = await asyncio.to_thread(_opened, Words(author.user_sub, key), sealed)
+    return [
+        Memory(
+            id=row.id,
+            agent=row.agent_key,
+            text=row.name,
+            detail=f"{row.turn_count} turn{'' if row.turn_count == 1 else 's'}" + _quoted(turns[row.id]),
+            at=row.created_at,
+            page=f"{ROOT}/session?agent={quote(row.agent_key, safe='')}&name={quote(row.name, safe='')}",
+            deletes=f"{ROOT}/session/delete",
+            searched=_searched(row.name, *turns[row.id]),
+            fields=(("name", row.name),),
+        )
+        for row in rows
+    ]
+
+
+_READ: dict[Kind, _Read] = {"facts": _facts, "cases": _cases, "sessions": _sessions, "knowledge": _knowledge}
+_SEARCH: dict[Kind, _Read] = _READ | {"sessions": partial(_sessions, whole=True)}
+
+
+def _opened(words: Words, sealed: Sequence[AnyRow]) -> dict[UUID, list[str]]:
+    """Returns the texts of turns by session, in their order."""
+    texts: dict[UUID, list[str]] = defaultdict(list)
+    for row in sealed:
+        message = words.open_turn(row.session_id, row.number, row.payload)
+        content = message.get("content")
+        text = content if isinstance(content, str) else json.dumps(message, ensure_ascii=False, default=str)
+        texts[row.session_id].append(text)
+    return texts
+
+
+def _searched(*texts: str) -> str:
+    return folded("\n".join(texts))
+
+
+def _quoted(turns: Sequence[str]) -> str:
+    """Returns the beginning of a session's first turn; empty without a turn."""
+    return f", beginning with “{shortened(turns[0], QUOTED)}”" if turns else ""

@@ -1,0 +1,67 @@
+"""The answer to why for each candidate of a decision, in one sentence."""
+
+from collections.abc import Collection
+from uuid import UUID
+
+import numpy as np
+
+from app.console.page import Visitor
+from app.console.words import REASONS
+from app.schemas.decisions import CandidateOut, WholeDecisionOut
+from policy.agreement import Matrix
+from policy.channels import idf, words
+from policy.fit import Fit
+from retrieval.ranking.why import TellingWords
+from retrieval.sealed import TERMS
+from retrieval.tables.kinds import FAILED
+from writer.privacy.words import Words
+from writer.replays.profile_replay import stored_replay
+
+
+async def answers(looking: Visitor, decision: WholeDecisionOut) -> dict[UUID, str]:
+    """Returns a sentence for each candidate: why it was chosen, or why not."""
+    spoken = words(decision.rewritten or decision.query)
+    tasks = {each.case_id: set(words(each.case.task)) for each in decision.candidates if each.case is not None}
+    author = looking.author
+    async with looking.parts.database.as_user(author.user_sub, author.authorised_at) as connection:
+        replay = await stored_replay(connection, author.user_sub, decision.agent)
+        key = await looking.parts.keyring.find(connection, author.user_sub)
+    numbers = [] if key is None else Words(author.user_sub, key).numbers(TERMS, spoken)
+    weights = _weights(spoken, tasks.values(), numbers, None if replay is None else replay.fit)
+    query = TellingWords(spoken, weights)
+    shared = {
+        case_id: query.heaviest(np.array([word in task for word in spoken], dtype=bool))
+        for case_id, task in tasks.items()
+    }
+    return {each.case_id: sentence(each, shared.get(each.case_id, [])) for each in decision.candidates}
+
+
+def sentence(candidate: CandidateOut, shared: list[str]) -> str:
+    """Returns why a candidate was chosen, or why not.
+
+    Args:
+        candidate: a candidate of a decision.
+        shared: words that its task shares with the query, the heaviest first.
+    """
+    if candidate.reason is None:
+        return "The reason can no longer be computed."
+    if candidate.reason not in {"chosen", "drawn"} or candidate.case is None:
+        return REASONS[candidate.reason]
+    near = f"it shares {_quoted(shared)} with the query" if shared else "its meaning is similar to the query"
+    ended = "its run failed, so it is a warning" if candidate.case.outcome in FAILED else "its run went well"
+    if candidate.case.outcome == "unknown":
+        ended = "the outcome of its run is not known"
+    return f"{'Chosen' if candidate.reason == 'chosen' else 'Chosen at random'}: {near}, and {ended}."
+
+
+def _weights(spoken: list[str], tasks: Collection[set[str]], numbers: list[int], fit: Fit | None) -> Matrix:
+    """Returns how well each word tells plans apart, (words,); before the first replay, how rare it is in the tasks."""
+    if fit is not None and numbers:
+        return np.asarray(fit.telling(np.array(numbers, dtype=np.int32))[0])
+    having = np.array([sum(word in task for task in tasks) for word in spoken], dtype=np.float32)
+    return idf(float(len(tasks)), having)
+
+
+def _quoted(shared: list[str]) -> str:
+    quoted = [f"“{word}”" for word in shared]
+    return " and ".join([", ".join(quoted[:-1]), quoted[-1]]) if len(quoted) > 1 else quoted[0]

@@ -1,0 +1,33 @@
+"""Tells which database a command uses, and reads the file of settings that it is pointed to."""
+
+import os
+from pathlib import Path
+
+from sqlalchemy.engine import make_url
+
+from app.settings import Settings
+from app.terminal.plain_console import plain_console
+
+
+def read_environment(file: Path) -> None:
+    """Sets each variable of a file of `NAME=value` lines that the environment does not set already."""
+    for line in file.read_text(encoding="utf-8").splitlines():
+        name, is_set, value = line.strip().removeprefix("export ").partition("=")
+        if is_set and not name.startswith("#"):
+            plain = value.strip()
+            if len(plain) > 1 and plain[0] == plain[-1] and plain[0] in "\"'":
+                plain = plain[1:-1]
+            os.environ.setdefault(name.strip(), plain)
+
+
+def database_of(settings: Settings) -> str:
+    """Returns the database in words, without its login's password."""
+    if settings.database_url is None:
+        return f"embedded, in {settings.home} (DATABASE_URL is not set)"
+    url = make_url(settings.database_url)
+    return f"{url.database or ''} at {url.host or 'this machine'}{f':{url.port}' if url.port else ''} (DATABASE_URL)"
+
+
+def tell_database(settings: Settings) -> None:
+    """Prints the database on standard error, for a job that was started without the variables of the service."""
+    plain_console(stderr=True, soft_wrap=True).print(f"casebank: database: {database_of(settings)}", style="dim")

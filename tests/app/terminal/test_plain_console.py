@@ -1,0 +1,28 @@
+"""What a command prints is what it was given, in brackets, too."""
+
+import re
+
+from app.commands import doctor
+from app.doctor import Finding
+from app.terminal.plain_console import plain_console
+from tests.paths import ROOT
+
+
+def test_the_doctors_remedy_keeps_the_words_in_brackets():
+    advice = "pip install 'casebank[train]'"
+    with doctor.out.capture() as printed:
+        doctor.out.print(doctor.as_table([Finding("training", ok=False, detail="no torch", advice=advice)]))
+    assert "casebank[train]" in " ".join(re.sub("[│┃]", "", printed.get()).split())
+
+
+def test_neither_brackets_nor_names_of_emoji_are_read_as_markup():
+    console = plain_console()
+    text = "[bold]user[/bold] [/] :smile: [train]"
+    with console.capture() as printed:
+        console.print(text)
+    assert printed.get() == f"{text}\n"
+
+
+def test_no_command_prints_by_another_console():
+    files = [path for path in (ROOT / "app").rglob("*.py") if re.search(r"\bConsole\(", path.read_text())]
+    assert [path.name for path in files] == ["plain_console.py"]
