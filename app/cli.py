@@ -1,6 +1,7 @@
 """The command line: every command that a person or cron runs, each imported when it is called."""
 
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Annotated, Any
 
 import typer
@@ -164,14 +165,32 @@ cli = typer.Typer(
 )
 
 
+def read_file(file: Path | None) -> None:
+    """Reads a file of settings before the command does; what the environment sets counts more."""
+    if file is not None:
+        imported("app.terminal.which_database").read_environment(file)
+
+
 @cli.callback()
 def main(
     *,
+    env_file: Annotated[
+        Path | None,
+        typer.Option(
+            "--env-file",
+            envvar="CASEBANK_ENV_FILE",
+            exists=True,
+            dir_okay=False,
+            callback=read_file,
+            help="File of NAME=value lines, DATABASE_URL among them; variables of the environment count more.",
+        ),
+    ] = None,
     version: Annotated[
         bool, typer.Option("--version", is_eager=True, callback=print_version, help="Print the version and exit.")
     ] = False,
 ) -> None:
     """Memory for agents that learns which memories help."""
+    del env_file, version  # their callbacks did what they ask for
 
 
 for _name, _command in COMMANDS.items():

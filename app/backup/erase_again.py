@@ -18,6 +18,10 @@ class NoReceipt(ValueError):
     """The file is not a receipt of an erasure."""
 
 
+class NotTheOwner(ValueError):
+    """The login does not own the tables."""
+
+
 def read_receipts(paths: Iterable[Path]) -> dict[str, datetime]:
     """Returns the time of each user's last erasure, by the digest of the name, from files of ``casebank purge --json``.
 
@@ -43,6 +47,9 @@ async def erase_again(url: str, erased: dict[str, datetime]) -> int:
     Args:
         url: URL of the database, for the owner of the tables; no service may use it yet.
         erased: times of the erasures, by the digest of the name.
+
+    Raises:
+        NotTheOwner: the URL is of another login.
     """
     known = await tombstones(url)
     missing = {digest for digest, at in erased.items() if digest not in known or known[digest] < at}
@@ -85,6 +92,10 @@ async def _unforced(
             await connection.execute("SET CONSTRAINTS ALL IMMEDIATE")  # links the tombstones now, not at the end
             for table in tables:
                 await connection.execute(f"ALTER TABLE {table} FORCE ROW LEVEL SECURITY")
+    except asyncpg.InsufficientPrivilegeError as error:
+        raise NotTheOwner(
+            "the login of DATABASE_URL does not own the tables: erase again with the one that migrates"
+        ) from error
     finally:
         await connection.close()
     return records

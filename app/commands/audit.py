@@ -5,10 +5,10 @@ from datetime import UTC, datetime, timedelta
 from typing import Annotated
 
 import typer
-from rich.console import Console
 from rich.table import Table
 
 from app.terminal.command_line import CENTURY_DAYS, MaybeUser, checked, parts
+from app.terminal.plain_console import plain_console
 from app.terminal.run_to_end import run_to_end as run
 from retrieval.errors import UserErased
 from writer.audit.sealing import AuditBroken, prune_audit
@@ -18,7 +18,7 @@ from writer.audit.verify import Verified, everybody, tombstones, verify_user
 commands = typer.Typer(
     add_completion=False, no_args_is_help=True, help="Verify that the audit was not changed, or delete its old entries."
 )
-out = Console()
+out = plain_console()
 
 All = Annotated[bool, typer.Option("--all", help="all users, and the erasures")]
 
@@ -33,7 +33,7 @@ def verify(
     _one_or_all(user, everyone=everyone)
 
     async def work() -> tuple[list[Verified], Tombstones | None]:
-        async with parts() as runtime:
+        async with parts(only_reads=True) as runtime:
             erased, users = set(), [] if user is None else [checked(user)]
             async with runtime.database.as_worker() as connection:
                 erased = {row.user_sub for row in await connection.execute(tombstones())}

@@ -4,23 +4,23 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.console import Console
 
 from app import logs
 from app.backup.backup import backup as make_backup
 from app.backup.backup import restore as restore_backup
 from app.settings import Settings
+from app.terminal.plain_console import plain_console
 from app.terminal.run_to_end import run_to_end as run
 
-out = Console()
+out = plain_console()
 
 
 def backup(folder: Annotated[Path, typer.Argument(help="a new folder for the dump and its manifest")]) -> None:
     """Back up the embedded database into a folder, without the master key; the service may run meanwhile."""
     logs.quiet()
     made = run(make_backup(Settings(), folder))
-    out.print(f"schema {made.revision}, sha256 {made.sha256}", markup=False)
-    out.print(f"keep the master key apart: sealed texts open with it alone: {made.master_key}", markup=False)
+    out.print(f"schema {made.revision}, sha256 {made.sha256}")
+    out.print(f"keep the master key apart: sealed texts open with it alone: {made.master_key}")
 
 
 def restore(

@@ -1,19 +1,20 @@
 """``casebank doctor``: checks the installation and prints the findings."""
 
 import json
+from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Annotated
 
 import typer
-from rich.console import Console
 from rich.table import Table
 
 from app import logs
-from app.doctor import examine
+from app.doctor import Finding, examine
 from app.settings import Settings
+from app.terminal.plain_console import plain_console
 from app.terminal.run_to_end import run_to_end as run
 
-out = Console()
+out = plain_console()
 
 
 def doctor(
@@ -25,10 +26,15 @@ def doctor(
     if as_json:
         typer.echo(json.dumps([asdict(finding) for finding in findings], indent=2))
     else:
-        table = Table("check", "", "finding", "what to do")
-        for finding in findings:
-            mark = {True: "ok", False: "BAD", None: "-"}[finding.ok]
-            table.add_row(finding.name, mark, finding.detail, "" if finding.ok else finding.advice)
-        out.print(table)
+        out.print(as_table(findings))
     if any(finding.ok is False for finding in findings):
         raise typer.Exit(1)
+
+
+def as_table(findings: Sequence[Finding]) -> Table:
+    """Returns the findings for the terminal."""
+    table = Table("check", "", "finding", "what to do")
+    for finding in findings:
+        mark = {True: "ok", False: "BAD", None: "-"}[finding.ok]
+        table.add_row(finding.name, mark, finding.detail, "" if finding.ok else finding.advice)
+    return table

@@ -5,7 +5,6 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import typer
-from rich.console import Console
 
 from app import logs
 from app.backup.erase_again import erase_again, read_receipts
@@ -14,11 +13,13 @@ from app.erasure.show import check, print_receipt
 from app.runtime import owner_url
 from app.settings import Settings
 from app.terminal.command_line import MaybeUser, checked, patient
+from app.terminal.plain_console import plain_console
 from app.terminal.run_to_end import run_to_end as run
+from app.terminal.which_database import tell_database
 from writer.rights.elsewhere import digest as name_digest
 from writer.rights.signature import SignatureBroken
 
-out = Console()
+out = plain_console()
 
 
 def purge(  # noqa: PLR0913, PLR0917 - each is an option of the command line
@@ -45,9 +46,9 @@ def purge(  # noqa: PLR0913, PLR0917 - each is an option of the command line
     logs.quiet()
     if verify is not None:
         try:
-            out.print(check(Settings(), verify.read_text(encoding="utf-8")), markup=False, soft_wrap=True)
+            out.print(check(Settings(), verify.read_text(encoding="utf-8")), soft_wrap=True)
         except (SignatureBroken, OSError, UnicodeError) as error:
-            Console(stderr=True).print(f"casebank: {error}", style="red", markup=False)
+            plain_console(stderr=True).print(f"casebank: {error}", style="red")
             raise typer.Exit(1) from None
         return
     if receipt:
@@ -59,7 +60,8 @@ def purge(  # noqa: PLR0913, PLR0917 - each is an option of the command line
         if not run(erasure.is_known(patient(), user)):
             _doubt()
         typer.confirm(f"Erase everything of {user!r}? This cannot be undone.", abort=True)
-    say = Console(stderr=True, style="dim")
+    say = plain_console(stderr=True, style="dim")
+    tell_database(patient())
     done = run(erasure.purge(patient(), user, scrubs=scrub, progress=say.print))
     if done.receipt is None:
         out.print(f"scrubbed; {done.receipts} receipts say so")
@@ -74,7 +76,7 @@ def purge(  # noqa: PLR0913, PLR0917 - each is an option of the command line
 def _doubt() -> None:
     """Warns that the user's name may be misspelt; its erasure is valid all the same, and bars the name's tokens."""
     text = "casebank: this user has no rows: is the name right?"
-    Console(stderr=True, soft_wrap=True).print(text, style="yellow", markup=False)
+    plain_console(stderr=True, soft_wrap=True).print(text, style="yellow")
 
 
 def _print_receipts(found: Coroutine[object, None, list[dict[str, Any]]], *, as_json: bool) -> None:
@@ -82,7 +84,7 @@ def _print_receipts(found: Coroutine[object, None, list[dict[str, Any]]], *, as_
     for each in receipts:
         print_receipt(out, each, as_json=as_json)
     if not receipts:
-        Console(stderr=True).print("casebank: no erasure of that name is known here", style="red")
+        plain_console(stderr=True).print("casebank: no erasure of that name is known here", style="red")
         raise typer.Exit(1)
 
 
@@ -95,7 +97,9 @@ def again(
     logs.quiet()
 
     async def work() -> int:
-        async with owner_url(Settings()) as url:
+        settings = Settings()
+        tell_database(settings)
+        async with owner_url(settings) as url:
             return await erase_again(url, read_receipts(receipts))
 
     out.print(f"{run(work())} users erased again")

@@ -4,15 +4,15 @@ from datetime import UTC, datetime
 from typing import Annotated
 
 import typer
-from rich.console import Console
 from rich.table import Table
 
 from app.impact.impact import Asked, impact_of
 from app.schemas.impact import ImpactOut, RunsOut
 from app.terminal.command_line import Agent, User, checked, parts
+from app.terminal.plain_console import plain_console
 from app.terminal.run_to_end import run_to_end as run
 
-out = Console()
+out = plain_console()
 
 
 def show_impact(
@@ -24,7 +24,7 @@ def show_impact(
     """Report whether memory helped: rewards with memory beside those with none and with other policies."""
 
     async def work() -> ImpactOut:
-        async with parts() as runtime:
+        async with parts(only_reads=True) as runtime:
             return await impact_of(runtime, Asked(checked(user), datetime.now(UTC), agent))
 
     found = run(work())
@@ -32,12 +32,10 @@ def show_impact(
         typer.echo(found.model_dump_json(indent=2))
         return
     seen = found.looked_at
-    out.print(
-        f"{seen.rewarded:,} rewarded of the newest {seen.decisions:,} decisions (at most {seen.most:,})", markup=False
-    )
+    out.print(f"{seen.rewarded:,} rewarded of the newest {seen.decisions:,} decisions (at most {seen.most:,})")
     for each in found.differences:
         version = f" ({each.policy_version})" if each.policy_version else ""
-        out.print(f"beside {each.less}{version}: {each.sentence}", markup=False, soft_wrap=True)
+        out.print(f"beside {each.less}{version}: {each.sentence}", soft_wrap=True)
     weeks = Table("week of", "decisions", "hit rate", "reuse", "tokens", "runs with memory", "without")
     for week in found.weeks:
         rates = _percent(week.hit_rate), _percent(week.reuse_rate)
@@ -46,12 +44,10 @@ def show_impact(
         weeks.add_row(f"{week.starts:%F}", str(week.decisions), *rates, tokens, *runs)
     out.print(weeks)
     for case in found.never_helped:
-        out.print(
-            f"never helped, judged {case.judged} times: {case.case_id} {case.task[:60]}", markup=False, soft_wrap=True
-        )
+        out.print(f"never helped, judged {case.judged} times: {case.case_id} {case.task[:60]}", soft_wrap=True)
     for procedure in found.put_right:
         used = f"{procedure.use_reward:.1f} of {procedure.uses:.1f}"
-        out.print(f"put things right, {used}: {procedure.procedure_id} {procedure.name}", markup=False, soft_wrap=True)
+        out.print(f"put things right, {used}: {procedure.procedure_id} {procedure.name}", soft_wrap=True)
 
 
 def _runs(found: RunsOut | None) -> str:

@@ -10,12 +10,12 @@ from uuid import UUID
 
 import typer
 from pydantic import ValidationError
-from rich.console import Console
 from sqlalchemy import RowMapping
 
 from app.commands.tokens import OPERATOR_NAME
 from app.runtime import Runtime
 from app.terminal.command_line import Agent, MaybeUser, checked, parts
+from app.terminal.plain_console import plain_console
 from app.terminal.run_to_end import run_to_end as run
 from retrieval.errors import EmbedderError
 from retrieval.recall.knowledge import KnowledgePage, page_of_knowledge, page_of_shared
@@ -32,7 +32,7 @@ commands = typer.Typer(
     no_args_is_help=True,
     help="Import, list, edit or delete knowledge: what an agent should know of its domain.",
 )
-out = Console()
+out = plain_console()
 
 ACTOR = "casebank knowledge"
 AT_ONCE = 200
@@ -89,7 +89,7 @@ def show(
     author = _author(user, shared=shared)
 
     async def work() -> None:
-        async with parts() as runtime:
+        async with parts(only_reads=True) as runtime:
             before: UUID | None = None
             while True:
                 page = KnowledgePage(agent, category, type_, before, AT_ONCE)
@@ -168,7 +168,7 @@ async def embed_shared_too(runtime: Runtime) -> None:
     try:
         await embed_shared(runtime.database, runtime.embedder, operator)
     except NotTheOwner as error:
-        Console(stderr=True).print(f"casebank: shared knowledge is left as it is: {error}", markup=False)
+        plain_console(stderr=True).print(f"casebank: shared knowledge is left as it is: {error}")
 
 
 async def _embed(runtime: Runtime, operator: Author) -> None:
@@ -176,7 +176,7 @@ async def _embed(runtime: Runtime, operator: Author) -> None:
     try:
         await embed_shared(runtime.database, runtime.embedder, operator)
     except EmbedderError as error:
-        Console(stderr=True).print(f"casebank: {error}; `casebank reembed` makes the vectors", markup=False)
+        plain_console(stderr=True).print(f"casebank: {error}; `casebank reembed` makes the vectors")
 
 
 async def _page(runtime: Runtime, author: Author, page: KnowledgePage, *, shared: bool) -> Sequence[dict[str, str]]:

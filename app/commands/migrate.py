@@ -3,14 +3,15 @@
 from typing import Annotated
 
 import typer
-from rich.console import Console
 
 from app.postgres.migrate import migrate as migrate_database
 from app.runtime import owner_url
 from app.settings import Settings
+from app.terminal.plain_console import plain_console
 from app.terminal.run_to_end import run_to_end as run
+from app.terminal.which_database import tell_database
 
-out = Console()
+out = plain_console()
 
 
 def migrate(
@@ -21,6 +22,7 @@ def migrate(
     async def move() -> None:
         settings = Settings()
         async with owner_url(settings) as url:
+            tell_database(settings)
             await migrate_database(url, revision, pgvector=settings.pgvector)
 
     run(move())

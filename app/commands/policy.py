@@ -4,11 +4,12 @@ from collections.abc import Sequence
 from datetime import UTC, datetime
 
 import typer
-from rich.console import Console, Group, RenderableType
+from rich.console import Group, RenderableType
 from rich.table import Table
 from sqlalchemy import RowMapping
 
 from app.terminal.command_line import Agent, User, checked, parts
+from app.terminal.plain_console import plain_console
 from app.terminal.run_to_end import run_to_end as run
 from retrieval.errors import NotFound
 from retrieval.pages.listing import one_profile
@@ -23,7 +24,7 @@ commands = typer.Typer(
     no_args_is_help=True,
     help="Show the policies of a profile, or take the one that serves out of service.",
 )
-out = Console()
+out = plain_console()
 
 LOOKS_SHOWN = 3
 """Number of a trial's latest looks that are printed; at a look the gate compares the evidence with its bound."""
@@ -45,7 +46,10 @@ def show(user: User, agent: Agent) -> None:
     """Show what a replay of the profile's runs says of each order, and the versions of its learned policy."""
 
     async def work() -> tuple[StoredReplay | None, Sequence[RowMapping], int]:
-        async with parts() as runtime, runtime.database.as_user(checked(user), datetime.now(UTC)) as connection:
+        async with (
+            parts(only_reads=True) as runtime,
+            runtime.database.as_user(checked(user), datetime.now(UTC)) as connection,
+        ):
             if (await connection.execute(one_profile(user, agent))).one_or_none() is None:
                 raise NotFound("no such profile")
             found = (await connection.execute(versions(user, agent))).mappings().all()

@@ -4,14 +4,14 @@ import json
 from typing import Annotated
 
 import typer
-from rich.console import Console
 from tqdm import tqdm
 
 from app.terminal.command_line import parts
+from app.terminal.plain_console import plain_console
 from app.terminal.run_to_end import run_to_end as run
 from writer.privacy.rotation import Rotation, rotate
 
-out = Console()
+out = plain_console()
 
 
 def rotate_key(
@@ -32,12 +32,12 @@ def rotate_key(
         typer.echo(json.dumps(done.as_dict()))
     else:
         if not done.now:
-            out.print("every key is wrapped already; the receipt of that rotation:", markup=False)
+            out.print("every key is wrapped already; the receipt of that rotation:")
         for name, value in done.as_dict().items():
             text = ", ".join(value) if isinstance(value, list) else value
-            out.print(f"{name.replace('_', ' ')}: {text}", markup=False)
+            out.print(f"{name.replace('_', ' ')}: {text}")
         old = "CASEBANK_MASTER_KEY_OLD"
         unopened = f"{done.left} users' keys do not open: add the key that wrapped them to {old}, and repeat"
-        out.print(unopened if done.left else f"{old} is only needed for earlier backups now", markup=False)
+        out.print(unopened if done.left else f"{old} is only needed for earlier backups now")
     if done.left:
         raise typer.Exit(1)

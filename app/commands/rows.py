@@ -7,10 +7,10 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.console import Console
 from tqdm import tqdm
 
 from app.terminal.command_line import MaybeUser, User, checked, parts
+from app.terminal.plain_console import plain_console
 from app.terminal.run_to_end import run_to_end as run
 from writer.author import Author
 from writer.retain.backfill import Backfilled
@@ -18,14 +18,14 @@ from writer.retain.backfill import backfill as backfill_runs
 from writer.rights.export import export as export_rows
 from writer.upkeep.missing_memories import remember_all
 
-out = Console()
+out = plain_console()
 
 
 def export(user: User) -> None:
     """Export all data of a user to standard output, one JSON object a line."""
 
     async def work() -> None:
-        async with parts() as runtime:
+        async with parts(only_reads=True) as runtime:
             async for row in export_rows(runtime.database, runtime.keyring, checked(user)):
                 sys.stdout.write(json.dumps(row) + "\n")
 
@@ -73,6 +73,6 @@ def _backfill_runs(file: Path, user: str, agent: str) -> None:
     if done.passed_over:
         out.print(f"{done.passed_over} rows of an export that are no cases passed over")
     for line, reason in done.refused:
-        out.print(f"  line {line}: {reason}", markup=False)
+        out.print(f"  line {line}: {reason}")
     if done.refused:
         raise typer.Exit(1)

@@ -3,13 +3,14 @@
 from typing import Annotated
 
 import typer
-from rich.console import Console
 
 from app import logs
 from app.edge.server import check_free, run_server
 from app.main import create_app
 from app.settings import Settings
 from app.terminal.command_line import warn_of_unknown_variables
+from app.terminal.plain_console import plain_console
+from app.terminal.which_database import database_of
 
 
 def serve(
@@ -22,7 +23,7 @@ def serve(
     except OSError as error:
         why = str(error.strerror).partition(" (")[0]  # Python adds the address
         message = f"casebank: cannot listen on {host}:{port}: {why}; --port takes another"
-        Console(stderr=True, soft_wrap=True).print(message, style="red", markup=False)
+        plain_console(stderr=True, soft_wrap=True).print(message, style="red")
         raise typer.Exit(1) from None
     settings = Settings()
     warn_of_unknown_variables()
@@ -30,7 +31,7 @@ def serve(
     if settings.database_url is None:
         settings.make_home()
     app = create_app(settings)
-    Console(stderr=True).print(
-        f"casebank on http://{host}:{port} (API at /docs, console at /console), state in {settings.home}", markup=False
-    )
+    where = f"http://{host}:{port} (API at /docs, console at /console)"
+    welcome = f"casebank on {where}, state in {settings.home}, database: {database_of(settings)}"
+    plain_console(stderr=True, soft_wrap=True).print(welcome)
     run_server(app, host, port)

@@ -6,7 +6,6 @@ from typing import Annotated, Literal
 
 import jwt
 import typer
-from rich.console import Console
 from rich.table import Table
 from sqlalchemy import RowMapping
 
@@ -14,6 +13,7 @@ from app.auth.revocations import Revocation, listed, revoke
 from app.auth.tokens import ACT_AS, LEEWAY_S, OPERATOR, issue_token
 from app.settings import Settings
 from app.terminal.command_line import CENTURY_DAYS, MaybeUser, checked, parts
+from app.terminal.plain_console import plain_console
 from app.terminal.run_to_end import run_to_end as run
 from writer.audit import Change, note
 from writer.privacy.redact import redact_text
@@ -23,7 +23,7 @@ commands = typer.Typer(
     invoke_without_command=True,
     help="Print a bearer token, revoke tokens, or replace the secret that signs them.",
 )
-out = Console()
+out = plain_console()
 
 OPERATOR_NAME = "operator"
 MAX_HOURS = 24 * CENTURY_DAYS
@@ -44,7 +44,7 @@ def token(
         return
     settings = Settings()
     if settings.jwks_url is not None:
-        raise typer.BadParameter("CASEBANK_JWKS_URL is set: tokens come from your identity provider")
+        raise typer.BadParameter("CASEBANK_JWKS_URL is set: tokens come from your identity provider (docs/watch.md)")
     if user is None and scope != OPERATOR:
         raise typer.BadParameter("name a user, or give --scope " + OPERATOR, param_hint="--user")
     subject = checked(OPERATOR_NAME if user is None else user)
@@ -94,10 +94,10 @@ def revoke_tokens(
             return at
 
     at = run(work())
-    out.print(f"revoked at {at.isoformat()}; every replica refuses within two seconds", markup=False)
+    out.print(f"revoked at {at.isoformat()}; every replica refuses within two seconds")
     if revocation.jti is None:
         until = at + timedelta(seconds=LEEWAY_S)
-        out.print(f"a new token is good if it is issued after {until.isoformat(timespec='seconds')}", markup=False)
+        out.print(f"a new token is good if it is issued after {until.isoformat(timespec='seconds')}")
 
 
 def _read(token: str, why: str) -> Revocation:
@@ -115,7 +115,7 @@ def list_revoked() -> None:
     """List the revocations, as digests and times: tokens and names are not stored."""
 
     async def work() -> list[RowMapping]:
-        async with parts() as runtime, runtime.database.as_worker() as connection:
+        async with parts(only_reads=True) as runtime, runtime.database.as_worker() as connection:
             return list((await connection.execute(listed())).mappings().all())
 
     table = Table("revoked", "what", "expires", "why")

@@ -4,11 +4,11 @@ from datetime import UTC, datetime, timedelta
 from typing import Annotated
 
 import typer
-from rich.console import Console
 from tqdm import tqdm
 
 from app.commands.knowledge import embed_shared_too
 from app.terminal.command_line import named, parts
+from app.terminal.plain_console import plain_console
 from app.terminal.run_to_end import run_to_end as run
 from retrieval.tables.cases import cases
 from retrieval.tables.memories import memories
@@ -19,7 +19,7 @@ from writer.upkeep.prune import Pruned, prune_all
 from writer.upkeep.reembed import reembed_all
 from writer.upkeep.reseal import reseal_all
 
-out = Console()
+out = plain_console()
 
 
 def prune() -> None:

@@ -14,6 +14,8 @@ from app.settings import Settings
 from app.terminal.command_line import warn_of_unknown_variables
 from app.terminal.run_to_end import run_to_end as run
 from app.terminal.run_to_end import until_told_to_stop
+from app.terminal.which_database import database_of
+from retrieval.telemetry import log
 
 
 def worker(
@@ -25,6 +27,7 @@ def worker(
 
     async def work() -> None:
         async with running(settings) as runtime, beside([job.run for job in worker_jobs(runtime)]):
+            log.info("worker.database", database=database_of(settings))
             await until_told_to_stop(runtime.worker.run())
 
     settings = Settings()

@@ -17,6 +17,8 @@ from retrieval.tables.metadata import USER_TABLES, metadata
 OLDEST_POSTGRES = 150_000
 OLDEST_PGVECTOR = (0, 8)
 SKEW = timedelta(seconds=2)
+LARGE_BYTES = 1_000_000
+"""Size of a table with a line of its own; an empty one with its indexes has some tens of thousands."""
 
 
 async def postgres(installation: Installation) -> Finding:
@@ -34,7 +36,9 @@ async def pgvector(installation: Installation) -> Finding:
     if version is None:
         return Finding("pgvector", ok=None, detail="not installed: the service compares vectors by itself, more slowly")
     new_enough = tuple(map(int, version.split(".")[:2])) >= OLDEST_PGVECTOR
-    return Finding("pgvector", new_enough, f"pgvector {version}", "ALTER EXTENSION vector UPDATE, to 0.8 or newer")
+    return Finding(
+        "pgvector", new_enough, f"pgvector {version}", "as a superuser: ALTER EXTENSION vector UPDATE, to 0.8 or newer"
+    )
 
 
 async def schema(installation: Installation) -> Finding:
@@ -57,7 +61,9 @@ async def role(installation: Installation) -> Finding:
     async with installation.database.engine.connect() as connection:
         name, is_plain = (await connection.execute(plain)).one()
     detail = f"the service acts as {name}: {'owns nothing, bypasses nothing' if is_plain else 'NOT a plain role'}"
-    return Finding("role", is_plain, detail, f"ALTER ROLE {name} NOSUPERUSER NOBYPASSRLS, and let it own no table")
+    return Finding(
+        "role", is_plain, detail, f"as a superuser: ALTER ROLE {name} NOSUPERUSER NOBYPASSRLS, and let it own no table"
+    )
 
 
 async def row_security(installation: Installation) -> Finding:
@@ -69,7 +75,7 @@ async def row_security(installation: Installation) -> Finding:
     async with installation.owner.connect() as connection:
         open_tables = sorted(set(metadata.tables) - set((await connection.scalars(forced)).all()))
     detail = f"not forced on {', '.join(open_tables)}" if open_tables else f"forced on {len(metadata.tables)} tables"
-    return Finding("row security", not open_tables, detail, "ALTER TABLE … FORCE ROW LEVEL SECURITY")
+    return Finding("row security", not open_tables, detail, "as the owner: ALTER TABLE … FORCE ROW LEVEL SECURITY")
 
 
 async def isolation(installation: Installation) -> Finding:
@@ -118,11 +124,13 @@ async def search(installation: Installation) -> Finding:
 
 
 async def sizes(installation: Installation) -> Finding:
-    """Reports the sizes of the tables."""
+    """Reports the size of all tables, and of each large one."""
     sizes = text(
         "SELECT relname, pg_total_relation_size(oid) FROM pg_class"
         " WHERE relnamespace = 'public'::regnamespace AND relname = ANY(:names) ORDER BY 2 DESC, 1",
     )
     async with installation.owner.connect() as connection:
         rows = (await connection.execute(sizes, {"names": list(metadata.tables)})).all()
-    return Finding("sizes", ok=None, detail=", ".join(f"{name} {size / 1e6:.1f} MB" for name, size in rows))
+    total = f"{sum(size for _, size in rows) / 1e6:.1f} MB in {len(rows)} tables"
+    large = [f"{name} {size / 1e6:.1f} MB" for name, size in rows if size >= LARGE_BYTES]
+    return Finding("sizes", ok=None, detail=": ".join(filter(None, (total, ", ".join(large)))))

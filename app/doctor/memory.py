@@ -8,7 +8,7 @@ from sqlalchemy import func, select
 from app.doctor.finding import Finding, said
 from app.doctor.installation import Installation
 from app.jobs.records import JobRecord, all_records
-from app.jobs.schedule import SIGN_EVERY_S, WORKER, is_well, periods
+from app.jobs.schedule import SILENCE, WORKER, is_well, periods
 from app.runtime import make_model
 from app.settings import NoMasterKey
 from retrieval.errors import CasebankError
@@ -18,8 +18,6 @@ from writer.privacy.master_keys import in_use
 from writer.queue.statements import depth
 
 WAIT = timedelta(minutes=10)
-SILENCE = 4 * timedelta(seconds=SIGN_EVERY_S)
-"""Time since its last sign of life after which a worker counts as dead."""
 SAMPLE = 20
 """Number of users whose keys are tried."""
 

@@ -17,9 +17,7 @@ WIDTH = 100
 
 def print_receipt(console: Console, receipt: dict[str, Any], *, as_json: bool) -> None:
     """Prints the receipt, as tables or as the signed JSON."""
-    console.print(
-        json.dumps(receipt) if as_json else as_table(receipt), soft_wrap=as_json, markup=False, highlight=False
-    )
+    console.print(json.dumps(receipt) if as_json else as_table(receipt), soft_wrap=as_json)
 
 
 def as_table(receipt: dict[str, Any]) -> Group:

@@ -27,6 +27,8 @@ SEAL_EVERY_S = 60.0
 """Seconds between two seals of the audit's chains; a seal costs little, and a change in between is only found later."""
 SIGN_EVERY_S = 15.0
 """Seconds between two signs of life of a worker in the database."""
+SILENCE = 4 * timedelta(seconds=SIGN_EVERY_S)
+"""Time since its last sign of life after which a worker counts as dead."""
 GRACE = timedelta(minutes=10)
 """Time that a job may be late beyond two of its periods."""
 STUCK_AFTER_S = 600.0

@@ -43,8 +43,8 @@ FIXED = {
 }
 """Earlier settings that cannot be set any more, each with the value in force."""
 
-OTHER_READERS = {"CASEBANK_DATA", "CASEBANK_TOKEN", "CASEBANK_URL"}
-"""Variables that the benchmarks and the clients read."""
+OTHER_READERS = {"CASEBANK_DATA", "CASEBANK_ENV_FILE", "CASEBANK_TOKEN", "CASEBANK_URL"}
+"""Variables that the benchmarks, the clients and the command line read."""
 
 ORCHESTRATED = re.compile(r"CASEBANK_(SERVICE_|PORT(_|$))")
 """Variables that Kubernetes sets in every container beside a service that is called casebank."""

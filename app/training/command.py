@@ -12,14 +12,15 @@ from typing import Annotated, Literal
 
 import torch
 import typer
-from rich.console import Console
 from rich.table import Table
 from tqdm import tqdm
 
 from app import logs
 from app.runtime import running
 from app.settings import Settings
+from app.terminal.plain_console import plain_console
 from app.terminal.run_to_end import run_to_end
+from app.terminal.which_database import tell_database
 from app.training.report import as_json, draw
 from policy.examples import Examples
 from policy.network import Head
@@ -97,14 +98,16 @@ def main(  # noqa: PLR0913, PLR0917 - each is a choice of the command line
         raise typer.BadParameter("local or ray", param_hint="--engine")
     _check_device(device, is_here=engine_name == "local")
     fit = engine("ray" if engine_name == "ray" else "local", device)
-    learnt = run_to_end(run(Settings(), fit, only, seed))
+    settings = Settings()
+    tell_database(settings)
+    learnt = run_to_end(run(settings, fit, only, seed))
     if outcomes:
         trials = [each.verdict for each in learnt if each.outcome == "insufficient evidence" and each.verdict]
         more = [each.outlook.more for each in trials if each.outlook is not None and each.outlook.more is not None]
         counts = {"outcomes": Counter(each.outcome for each in learnt), "more": more}
         sys.stdout.write(json.dumps(counts) + "\n")
     else:
-        Console().print(as_table(learnt))
+        plain_console().print(as_table(learnt))
     if out_dir is not None:
         out_dir.mkdir(parents=True, exist_ok=True)
         (out_dir / "train.json").write_text(json.dumps([as_json(each) for each in learnt], indent=2) + "\n")

@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import os
 import socket
 import subprocess
 import sys
@@ -12,6 +13,7 @@ from pathlib import Path
 
 import click
 import pytest
+from sqlalchemy.engine import make_url
 from typer.core import TyperOption
 from typer.testing import CliRunner, Result
 
@@ -20,6 +22,7 @@ from app.auth.tokens import ACT_AS, TokenVerifier
 from app.cli import COMMANDS, body_of, cli
 from app.postgres import EmbeddedPostgres
 from app.settings import Settings
+from app.terminal.which_database import database_of, read_environment
 from tests.paths import ROOT
 from tests.plain_words import CLAUSE
 
@@ -183,3 +186,35 @@ def test_the_commands_do_their_work_on_the_bank_of_the_settings(
     assert findings["schema"].keys() == {"name", "ok", "detail", "advice"}
     receipt = json.loads(casebank("purge", "--user", "alice", "--yes", "--json").stdout)
     assert (receipt["rows"]["cases"], receipt["clean"]) == (1, True)
+
+
+@pytest.mark.parametrize("line", ["DATABASE_URL={}", "export DATABASE_URL='{}'", '# a comment\n\nDATABASE_URL="{}"\n'])
+@pytest.mark.parametrize("word", ["option", "variable"])
+def test_a_command_uses_the_database_of_the_file_it_is_pointed_to_and_says_so(
+    database_url: str, home: Path, monkeypatch: pytest.MonkeyPatch, line: str, word: str
+):
+    file = home / "environment"
+    file.write_text(line.format(database_url) + "\nCASEBANK_MASTER_KEY=" + "5" * 64)
+    for name in ("DATABASE_URL", "CASEBANK_MASTER_KEY"):  # to be taken back after the test
+        monkeypatch.setenv(name, "")
+        monkeypatch.delenv(name)
+    if word == "variable":
+        monkeypatch.setenv("CASEBANK_ENV_FILE", str(file))
+    done = casebank(*(["--env-file", str(file)] if word == "option" else []), "prune")
+    assert done.exit_code == 0, done.output
+    assert f"casebank: database: {make_url(database_url).database} at " in done.stderr
+    assert not (home / "postgres").exists()
+
+
+def test_a_variable_of_the_environment_counts_more_than_the_file(home: Path, monkeypatch: pytest.MonkeyPatch):
+    file = home / "environment"
+    file.write_text(f"DATABASE_URL={NOWHERE}")
+    monkeypatch.setenv("DATABASE_URL", "of the environment")
+    read_environment(file)
+    assert os.environ["DATABASE_URL"] == "of the environment"
+
+
+def test_a_database_is_told_without_its_password(home: Path, monkeypatch: pytest.MonkeyPatch):
+    assert database_of(Settings()) == f"embedded, in {home} (DATABASE_URL is not set)"
+    monkeypatch.setenv("DATABASE_URL", "postgresql://ada:hunter2@db.example:5433/bank")
+    assert database_of(Settings()) == "bank at db.example:5433 (DATABASE_URL)"

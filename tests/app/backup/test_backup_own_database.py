@@ -3,6 +3,7 @@
 import asyncio
 import json
 import os
+import re
 import subprocess
 from datetime import UTC, datetime
 from pathlib import Path
@@ -12,10 +13,9 @@ import pytest
 from sqlalchemy.engine import make_url
 
 from app.postgres import EmbeddedPostgres, program, running
-from app.postgres.migrate import migrate
 from app.postgres.pools import service_database
 from tests.app.backup.test_backup import of, rows_of
-from tests.conftest import new_database
+from tests.pages import blocks
 from tests.processes import CASEBANK, ROOT, new_home, surroundings
 from writer.author import Author
 from writer.privacy.keys import Keyring
@@ -24,7 +24,9 @@ from writer.rights.erase import erase
 from writer.run import FinishedRun
 
 PAGE = (ROOT / "docs" / "backup.md").read_text().partition("## A database of your own")[2]
-LOGICAL, BASE, RECOVER, WAIT, AGAIN = [part.partition("```")[0] for part in PAGE.split("```sh\n")[1:]]
+LOGIN, LOGICAL, BASE, RECOVER, WAIT, AGAIN = [part.partition("```")[0] for part in PAGE.split("```sh\n")[1:]]
+ROLES, SCHEMA, *_ = blocks("deploy.md", "sh")
+PASSWORDS = {f"{login}_PASSWORD": login.lower() * 8 for login in ("OWNER", "SERVICE", "BACKUP")}
 
 
 def plain(url: str) -> str:
@@ -78,35 +80,53 @@ def keyring() -> Keyring:
     return Keyring(os.urandom(32))
 
 
-async def test_a_dump_brings_every_row_back_and_receipts_keep_the_erased_erased(
-    tmp_path: Path, postgres: EmbeddedPostgres, keyring: Keyring
-):
-    old, new = [plain(await new_database(postgres)) for _ in range(2)]
-    receipts = tmp_path / "receipts"
-    urls = {"DATABASE_URL": old, "NEW_DATABASE_URL": new, "BACKUP": str(tmp_path), "RECEIPTS": str(receipts)}
-    await keep(old, keyring, "alice", "bob")
-    await shell(tmp_path, LOGICAL, **urls)
-    before, after = await rows_of(old), await rows_of(new)
-    assert of(before, "alice") > 0
-    assert after == before
-    await purge(old, "alice", receipts / "1.json")
-    assert "1 users erased again" in await shell(tmp_path, AGAIN, **urls)
-    rows = await rows_of(new)
-    assert (of(rows, "alice"), of(rows, "bob")) == (0, of(before, "bob"))
-    assert len(rows["erasures"]) == 1
-    assert "0 users erased again" in await shell(tmp_path, AGAIN, **urls)
+def logins(server: EmbeddedPostgres, database: str) -> dict[str, str]:
+    """Returns the URLs of the page's logins at a database."""
+    roles = {"ADMIN": "postgres", "OWNER": "memory_owner", "SERVICE": "memory_service", "BACKUP": "memory_backup"}
+    return {f"{login}_URL": plain(server.url(database, role)) for login, role in roles.items()}
 
 
-async def test_a_login_that_row_level_security_binds_gets_an_error_and_no_dump_that_lacks_rows(
-    tmp_path: Path, postgres: EmbeddedPostgres, keyring: Keyring
-):
-    url = await new_database(postgres)
-    await keep(url, keyring, "alice")
-    await asked(url, "CREATE ROLE dumper LOGIN")
-    await asked(url, "GRANT SELECT ON ALL TABLES IN SCHEMA public TO dumper")
-    urls = {"DATABASE_URL": plain(url).replace("postgres@", "dumper@"), "BACKUP": str(tmp_path)}
-    with pytest.raises(AssertionError, match=r"row-level security|lack SELECT privilege"):
-        await shell(tmp_path, LOGICAL.splitlines()[0], **urls)
+async def deployed(home: Path, server: EmbeddedPostgres, database: str) -> dict[str, str]:
+    """Makes the database by the commands of the page on deploying, and returns the URLs of its logins."""
+    urls = logins(server, database)
+    given = {**urls, **PASSWORDS, "ADMIN_URL": plain(server.url("postgres"))}
+    known = await asked(given["ADMIN_URL"], "SELECT count(*) FROM pg_roles WHERE rolname = 'memory_owner'")
+    roles = ROLES.replace("DATABASE memory ", f"DATABASE {database} ").replace("connect memory", f"connect {database}")
+    await shell(home, re.sub("CREATE ROLE.*\n", "", roles) if known else roles, **given)
+    await shell(home, SCHEMA, **given)
+    return urls
+
+
+@pytest.mark.timeout(300)
+async def test_each_command_of_a_dump_and_its_restore_runs_as_the_login_that_the_page_says(keyring: Keyring):
+    with new_home() as home, running(home) as server:
+        receipts, folder = home / "receipts", home / "backup"
+        old, new = [await deployed(home, server, name) for name in ("memory", "memory2")]
+        await shell(home, LOGIN, ADMIN_URL=plain(server.url("postgres")), **PASSWORDS)
+        folder.mkdir()
+        folder.chmod(0o777)
+        urls = {**old, **{f"NEW_{name}": url for name, url in new.items()}}
+        urls |= {"BACKUP": str(folder), "RECEIPTS": str(receipts)}
+        await keep(old["SERVICE_URL"], keyring, "alice", "bob")
+        await shell(home, LOGICAL, **urls)
+        before, after = await rows_of(old["ADMIN_URL"]), await rows_of(new["ADMIN_URL"])
+        assert of(before, "alice") > 0
+        assert after == before
+        await purge(old["SERVICE_URL"], "alice", receipts / "1.json")
+        assert "1 users erased again" in await shell(home, AGAIN, **urls)
+        rows = await rows_of(new["ADMIN_URL"])
+        assert (of(rows, "alice"), of(rows, "bob")) == (0, of(before, "bob"))
+        assert len(rows["erasures"]) == 1
+        assert "0 users erased again" in await shell(home, AGAIN, **urls)
+        with pytest.raises(AssertionError, match="must be owner of extension vector"):
+            await shell(home, LOGICAL.splitlines()[2], **urls | {"NEW_ADMIN_URL": new["OWNER_URL"]})
+        for login in ("OWNER", "SERVICE"):  # the table's reasons
+            with pytest.raises(AssertionError, match=r"row-level security|lack SELECT privilege|permission denied"):
+                await shell(home, LOGICAL.splitlines()[0], **urls | {"BACKUP_URL": old[f"{login}_URL"]})
+        with pytest.raises(AssertionError, match="casebank: the login of DATABASE_URL does not own the tables"):
+            await shell(home, AGAIN, **urls | {"NEW_OWNER_URL": new["SERVICE_URL"]})
+        owner = await asked(new["ADMIN_URL"], "SELECT tableowner FROM pg_tables WHERE tablename = 'cases'")
+        assert owner == "memory_owner"
 
 
 @pytest.mark.timeout(300)
@@ -120,10 +140,11 @@ async def test_recovery_to_a_point_in_time_goes_back_to_it_and_receipts_keep_the
             await asked(server.url(), "ALTER SYSTEM SET archive_mode = 'on'")
             await asked(server.url(), f"ALTER SYSTEM SET archive_command = 'cp %p {archive}/%f'")
         with running(home) as server:
-            url = server.url()
-            await migrate(url)
+            deployment = await deployed(home, server, "memory")
+            url = deployment["ADMIN_URL"]
+            await shell(home, LOGIN, ADMIN_URL=url, **PASSWORDS)
             await keep(url, keyring, "alice", "bob")
-            await shell(home, BASE, SERVER_URL=plain(server.url("postgres")), **places)
+            await shell(home, BASE, BACKUP_URL=deployment["BACKUP_URL"], **places)
             await keep(url, keyring, "carol")
             before, moment = await rows_of(plain(url)), str(await asked(url, "SELECT clock_timestamp()"))
             await purge(url, "alice", home / "receipts" / "1.json")
@@ -135,9 +156,10 @@ async def test_recovery_to_a_point_in_time_goes_back_to_it_and_receipts_keep_the
         if os.geteuid() == 0:
             await shell(home, f"chown -R --reference={home / 'postgres'} {other / 'postgres'}")
         with running(other) as server:
-            url = plain(server.url())
-            await shell(home, WAIT, NEW_DATABASE_URL=url)
+            deployment = logins(server, "memory")
+            url, owner = deployment["ADMIN_URL"], deployment["OWNER_URL"]
+            await shell(home, WAIT, NEW_SERVICE_URL=deployment["SERVICE_URL"])
             assert await rows_of(url) == before
-            await shell(home, AGAIN, NEW_DATABASE_URL=url, RECEIPTS=str(home / "receipts"))
+            await shell(home, AGAIN, NEW_OWNER_URL=owner, RECEIPTS=str(home / "receipts"))
             rows = await rows_of(url)
         assert [of(rows, user) > 0 for user in ("alice", "bob", "carol", "dave")] == [False, True, True, False]

@@ -1,9 +1,11 @@
 """The database: who sees what, and whether its versions and its schema will do."""
 
+import re
 from pathlib import Path
 
 from app.postgres import EmbeddedPostgres
 from app.postgres.migrate import migrate
+from retrieval.tables.metadata import metadata
 from tests.app.doctor.conftest import as_owner, look, retain_one
 from tests.conftest import new_database
 
@@ -72,3 +74,21 @@ async def test_pgvector_that_was_dropped_under_a_bank_is_found_by_a_search(url: 
 
 async def test_a_search_is_well_on_a_bank_without_pgvector(postgres: EmbeddedPostgres, tmp_path: Path):
     assert (await look(await new_database(postgres, pgvector="off"), tmp_path))["search"].ok
+
+
+async def test_only_large_tables_have_a_size_of_their_own_and_the_sum_counts_all(url: str, tmp_path: Path):
+    total = rf"\d+\.\d MB in {len(metadata.tables)} tables"
+    assert re.fullmatch(total, (await look(url, tmp_path))["sizes"].detail)
+    many = "SELECT md5(i::text), 'retired' FROM generate_series(1, 20000) AS i"
+    await as_owner(url, f"INSERT INTO master_keys (fingerprint, status) {many}")
+    assert re.fullmatch(rf"{total}: master_keys \d\.\d MB", (await look(url, tmp_path))["sizes"].detail)
+
+
+async def test_the_services_login_is_enough_for_the_doctor(postgres: EmbeddedPostgres, tmp_path: Path):
+    url = await new_database(postgres)
+    await as_owner(url, "DROP ROLE IF EXISTS doctors_login; CREATE ROLE doctors_login LOGIN")
+    await as_owner(url, "GRANT casebank_service, casebank_worker, casebank_eraser TO doctors_login")
+    found = await look(url.replace("postgres@", "doctors_login@"), tmp_path)
+    assert [finding for finding in found.values() if finding.ok is False] == []
+    assert found["schema"].ok
+    assert found["search"].ok

@@ -28,7 +28,7 @@ from retrieval.ranking.question import Question
 from retrieval.search.candidates import Search
 from retrieval.tables.erasures import erasures
 from retrieval.tables.metadata import USER_TABLES
-from tests.processes import new_home
+from tests.processes import migrated_home
 from writer.author import Author
 from writer.retain.retain import retain
 from writer.rewards.feedback import Feedback, give_feedback
@@ -102,7 +102,7 @@ async def live(settings: Settings, runs: int) -> None:
 
 @pytest.fixture
 def settings(monkeypatch: pytest.MonkeyPatch) -> Iterator[Settings]:
-    with new_home() as home:
+    with migrated_home() as home:
         monkeypatch.setenv("CASEBANK_HOME", str(home))
         monkeypatch.delenv("DATABASE_URL", raising=False)
         yield Settings()

@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import runpy
 import subprocess
 import sys
 from importlib.util import find_spec
@@ -55,10 +56,15 @@ def test_the_profile_of_standard_input_is_the_one_that_is_trained(database_url: 
     assert NAME in done.stdout
 
 
-def test_the_help_calls_the_command_as_one_types_it_and_says_that_user_and_agent_go_together(tmp_path: Path):
+def test_the_help_calls_the_command_as_one_types_it_and_says_that_user_and_agent_go_together(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+):
     if find_spec("torch") is None:
         pytest.skip("nothing trains here")
-    said = trained(tmp_path, "", "--help").stdout
+    monkeypatch.setattr(sys, "argv", ["app.training", "--help"])
+    with pytest.raises(SystemExit):
+        runpy.run_module("app.training", run_name="__main__")
+    said = capsys.readouterr().out
     assert "Usage: casebank train [OPTIONS]" in said
     assert "app.training" not in said
     assert "with --agent" in said
