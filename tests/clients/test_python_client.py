@@ -7,14 +7,16 @@ import subprocess
 import sys
 import textwrap
 import threading
+import time
 from collections.abc import Iterator
-from contextlib import nullcontext
+from contextlib import nullcontext, suppress
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
 import pytest
-from casebank_client import AsyncCasebank, Casebank, CasebankRefused, CasebankUnreachable, DiskBuffer
+from casebank_client import AsyncCasebank, AsyncRun, Casebank, CasebankRefused, CasebankUnreachable, DiskBuffer, Run
+from casebank_client.failed import may_have_failed
 from casebank_client.outbox import Outbox
 from casebank_client.wire import NO_WAIT, Patience, Request
 
@@ -117,6 +119,145 @@ def test_a_run_that_does_not_say_how_it_ended_is_judged_by_how_it_was_left(
             if error is not None:
                 raise error
     assert [case["outcome"] for case in cases(service, user)] == [outcome]
+
+
+RULE = "Error: opened packages are refunded as store credit only"
+REFUND = {"order_id": "O-1041", "method": "original"}
+CREDIT = {"order_id": "O-1041", "method": "store_credit"}
+
+
+def learn_the_refund(service: Service, user: str) -> None:
+    with memory(service, user) as casebank, casebank.run(AGENT, "give the money back") as run:
+        assert run.tool("refund_order", REFUND, RULE) is None
+        assert run.tool("refund_order", CREDIT, "refunded") is None
+        run.success()
+    assert len(cases(service, user)) == 1
+
+
+def test_a_failed_call_is_answered_with_what_put_such_a_failure_right(service: Service):
+    learn_the_refund(service, "liv")
+    with memory(service, "liv") as casebank:
+        with casebank.run(AGENT, "give the money back") as run:
+            assert "store_credit" in (run.tool("refund_order", REFUND, RULE) or "")
+            assert run.tool("refund_order", REFUND, RULE) is None, "told once in a run"
+        with casebank.run(AGENT, "give the money back", advice_s=0) as run:
+            assert run.tool("refund_order", REFUND, RULE) is None
+        answer = casebank.advice(AGENT, "refund_order", REFUND, RULE, task="give the money back")
+        assert [each["worked"] for each in answer["fixes"]] == [1]
+        assert casebank.advice(AGENT, "refund_order", REFUND, "refunded")["why_empty"] == "not_failed"
+
+
+async def test_an_asynchronous_run_asks_for_advice_where_it_is_awaited(service: Service):
+    learn_the_refund(service, "ole")
+    async with AsyncCasebank(service.url, token(service, "ole")) as casebank:
+        assert (await casebank.advice(AGENT, "refund_order", REFUND, RULE))["advice_id"]
+        async with casebank.run(AGENT, "give the money back") as run:
+            advice = await run.tool("refund_order", REFUND, RULE)
+            assert "store_credit" in (advice or "")
+            assert await run.tool("refund_order", CREDIT, "refunded") is None
+            run.tool("look", {}, "Error: not awaited, and noted all the same")
+
+
+def test_what_the_run_tried_since_a_failure_is_not_told(service: Service):
+    learn_the_refund(service, "tom")
+    with memory(service, "tom") as casebank, casebank.run(AGENT, "give the money back", advice_s=5) as run:
+        run.advice_s = 0
+        run.tool("refund_order", REFUND, RULE)
+        run.advice_s = 5
+        assert run.tool("refund_order", CREDIT, RULE) is None
+
+
+class Slow(BaseHTTPRequestHandler):
+    """A casebank that answers retrieves at once, and advice never, byte by byte."""
+
+    def do_POST(self):
+        body = b'{"retrieval_id": "r", "memory_context": ""}'
+        self.send_response(200)
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        for byte in body if "advice" in self.path else ():
+            with suppress(OSError):
+                self.wfile.write(bytes([byte]))
+                self.wfile.flush()
+            time.sleep(0.2)
+        if "advice" not in self.path:
+            self.wfile.write(body)
+
+
+async def test_a_failed_call_waits_for_advice_no_longer_than_it_may(caplog: pytest.LogCaptureFixture):
+    caplog.set_level("INFO", "casebank")
+    with ThreadingHTTPServer(("127.0.0.1", 0), Slow) as server:
+        server.daemon_threads = True
+        threading.Thread(target=server.serve_forever).start()
+        url = f"http://127.0.0.1:{server.server_port}"
+        with Casebank(url, "token", patience=NO_WAIT) as casebank, casebank.run(AGENT, "refund") as run:
+            began = time.perf_counter()
+            assert [run.tool("refund", number, RULE) for number in range(3)] == [None] * 3
+            assert time.perf_counter() - began < 3 * 0.3 + 0.5
+        async with AsyncCasebank(url, "token", patience=NO_WAIT) as casebank, casebank.run(AGENT, "refund") as run:
+            began = time.perf_counter()
+            assert [await run.tool("refund", number, RULE) for number in range(3)] == [None] * 3
+            assert time.perf_counter() - began < 3 * 0.3 + 0.5
+        server.shutdown()
+    assert len(re.findall("no advice for refund: no answer in time", caplog.text)) == 6
+
+
+@pytest.mark.parametrize("way", ["down", "refuses", "something else"])
+async def test_every_failed_call_without_advice_has_its_reason_in_the_log(
+    way: str, service: Service, caplog: pytest.LogCaptureFixture
+):
+    class SomethingElse(BaseHTTPRequestHandler):
+        def do_POST(self):
+            self.send_response(200)
+            self.end_headers()
+            self.wfile.write(b"[]")
+
+    with ThreadingHTTPServer(("127.0.0.1", 0), SomethingElse) as server:
+        threading.Thread(target=server.serve_forever).start()
+        ports = {"down": free_port(), "something else": server.server_port}
+        url = f"http://127.0.0.1:{ports[way]}" if way in ports else service.url
+        with Casebank(url, "no token", patience=NO_WAIT) as casebank:
+            run = Run(AGENT, "refund", client=casebank)
+            assert [run.tool("refund", number, RULE) for number in range(50)] == [None] * 50
+        async with AsyncCasebank(url, "no token", patience=NO_WAIT) as casebank:
+            later = AsyncRun(AGENT, "refund", client=casebank)
+            assert [await later.tool("refund", number, RULE) for number in range(50)] == [None] * 50
+        server.shutdown()
+    assert caplog.text.count("casebank: no advice for refund: ") == 100
+
+
+@pytest.mark.parametrize(
+    ("output", "failed"),
+    [
+        ("Error: no such order", True),
+        ({"error": {"code": 7}}, True),
+        ({"isError": True, "content": []}, True),
+        ({"success": False}, True),
+        ({"exit_code": 2, "stdout": ""}, True),
+        ("ran for long\n" * 10_000 + "Process exited with code 1", True),
+        ("HTTP 404", True),
+        ({"error": None, "success": True, "exit_code": 0, "errors": [], "rows": 404}, False),
+        ("3 rows, 0 errors", False),
+        ("done", False),
+        (None, False),
+    ],
+)
+def test_no_advice_is_asked_for_where_nothing_looks_like_an_error(output: Any, failed: object):
+    assert may_have_failed(output) is failed
+
+
+def test_a_status_that_is_told_wins_over_the_output():
+    run = Run(AGENT, "refund")
+    assert run.note("refund", None, "Error: as expected", status="ok") is None
+    assert run.note("refund", None, "as usual", status="error") is not None
+
+
+def test_advice_is_asked_for_with_the_beginning_and_the_end_of_a_long_output():
+    asked = Run(AGENT, "refund").note("refund", None, "Error: " + "x" * 5_000_000 + " the end")
+    assert asked is not None
+    assert len(asked["output"]) < 10_000
+    assert asked["output"].startswith("Error: ")
+    assert asked["output"].endswith(" the end")
 
 
 def test_every_one_of_forty_runs_ends_in_a_case_that_is_joined_to_its_retrieval(service: Service):
@@ -279,3 +420,44 @@ def test_an_agent_acts_without_memory_where_something_else_answers():
         with Casebank(url, "no token", patience=NO_WAIT) as casebank, casebank.run(AGENT, "rename a column") as run:
             assert run.context == ""
         server.shutdown()
+
+
+@pytest.mark.parametrize("on_disk", [False, True])
+def test_a_run_that_is_refused_is_kept_and_can_be_sent_again(
+    service: Service, tmp_path: Path, caplog: pytest.LogCaptureFixture, *, on_disk: bool
+):
+    buffer = DiskBuffer(tmp_path / "box.sqlite") if on_disk else None
+    user = f"refused-{on_disk}"
+    with Casebank(service.url, "an expired token", patience=NO_WAIT, buffer=buffer) as casebank:
+        with casebank.run(AGENT, "rename a column") as run:
+            run.success()
+        until(lambda: casebank.outbox.refused)
+        (refused,) = casebank.outbox.refused
+        assert refused.request.body["task"] == "rename a column"
+        assert refused.reason.startswith("401")
+    assert "refused" in caplog.text
+    if buffer is not None:  # and a later process has it
+        with memory(service, user, buffer=buffer) as casebank:
+            casebank.outbox.send_refused()
+            until(lambda: not buffer.waiting())
+            assert casebank.outbox.refused == []
+        assert [case["task"] for case in cases(service, user)] == ["rename a column"]
+
+
+def test_refused_runs_in_memory_are_sent_again_by_the_same_client():
+    answers = [CasebankRefused(422, {"title": "invalid"}), None]
+    sent: list[Request] = []
+
+    def send(request: Request) -> None:
+        sent.append(request)
+        if (error := answers[len(sent) - 1]) is not None:
+            raise error
+
+    outbox = Outbox(send)
+    outbox.put(Request("POST", "/v1/retain", {"task": "a"}, {"Idempotency-Key": "1"}))
+    until(lambda: outbox.refused)
+    outbox.send_refused()
+    until(lambda: len(sent) == 2)
+    outbox.close()
+    assert outbox.refused == []
+    assert sent[0] == sent[1]

@@ -17,6 +17,7 @@ from app.settings import Settings
 
 PATHS = (
     "/v1/retrieve",
+    "/v1/advice",
     "/v1/retain",
     "/v1/feedback",
     "/v1/sessions/{session_id}",

@@ -3,12 +3,14 @@
 from casebank_client import Casebank
 
 with Casebank("http://127.0.0.1:8700", token) as memory, memory.run("db-operator", task) as run:
-    run.tool("sql", {"query": "…"}, "…")
+    advice = run.tool("sql", {"query": "…"}, "…")
     run.success()
 """
 
 from casebank_client.answers import (
+    Advice,
     Feedback,
+    Fix,
     Part,
     ProcedureTold,
     Receipt,
@@ -27,6 +29,7 @@ from casebank_client.outbox import DiskBuffer
 from casebank_client.run import AsyncRun, Run
 
 __all__ = [
+    "Advice",
     "AsyncCasebank",
     "AsyncRun",
     "Casebank",
@@ -35,6 +38,7 @@ __all__ = [
     "ClientError",
     "DiskBuffer",
     "Feedback",
+    "Fix",
     "Part",
     "ProcedureTold",
     "Receipt",

@@ -156,6 +156,7 @@ class Receipt(TypedDict):
     status: str
     redactions: list[Redaction]
     retrieval_id: str | None
+    warnings: NotRequired[list[str]]
 
 
 class Feedback(TypedDict):
@@ -168,6 +169,35 @@ class Feedback(TypedDict):
     withdrawn_procedure_ids: list[str]
 
 
+Silence = Literal[
+    "not_failed", "off", "unknown_failure", "never_fixed", "unsure", "told_already", "tried", "unproven", "no_room"
+]
+
+
+class Fix(TypedDict):
+    """The calls and changes that put such a failure right in an earlier run."""
+
+    what: str
+    case_id: str
+    confidence: float
+    worked: int
+    runs: int
+    told: int
+    helped: int
+    dangerous: bool
+    why: str
+
+
+class Advice(TypedDict):
+    """Advice for a failed call: ``text`` for the message of the tool, or the reason why there are no fixes."""
+
+    advice_id: str | None
+    text: str
+    fixes: list[Fix]
+    why_empty: Silence | None
+    stopped: int
+
+
 class TurnsAdded(TypedDict):
     """The acknowledgement: the turns are on disk, numbered ``first`` to ``last``."""
 
@@ -176,6 +206,7 @@ class TurnsAdded(TypedDict):
     last: int
     turn_count: int
     redactions: list[Redaction]
+    warnings: NotRequired[list[str]]
 
 
 class Turn(TypedDict):
@@ -189,6 +220,7 @@ class Turn(TypedDict):
     tool_calls: NotRequired[list[dict[str, Any]] | None]
     tool_call_id: NotRequired[str | None]
     refusal: NotRequired[Any]
+    is_error: NotRequired[bool | None]
 
 
 class SummaryItem(TypedDict):

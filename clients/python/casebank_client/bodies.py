@@ -19,6 +19,12 @@ def retrieve(agent: str, query: str, options: Mapping[str, Any], *, recall: bool
     return Request("POST", "/v1/retrieve", without_none({"agent": agent, "query": query, **wanted, **options}))
 
 
+def advice(agent: str, tool: str, given: Any, output: Any, options: Mapping[str, Any]) -> Request:
+    """Returns the request for advice at a failed call; ``options`` are further fields of ``POST /v1/advice``."""
+    call = {"agent": agent, "tool": tool, "input": given, "output": output}
+    return Request("POST", "/v1/advice", without_none({**call, **options}))
+
+
 def retain(run: Mapping[str, Any], idempotency_key: str | None = None) -> Request:
     """Returns the request that retains a finished run; sent again, it is the same run."""
     key = idempotency_key or str(uuid7())

@@ -29,7 +29,7 @@ class CasebankHooks:
         memory: the synchronous client, whose calls are made in a thread.
         agent: agent of the runs in casebank.
         judge: says by the result's text how the run ended; without it an end without an error is a success.
-        more: further fields of the retain, such as ``tags``.
+        more: further fields of the retain, such as ``tags``; ``advice_s=0`` asks for no advice at failed calls.
     """
 
     def __init__(self, memory: Casebank, agent: str, *, judge: Judge = finished, **more: Any) -> None:
@@ -69,14 +69,17 @@ class CasebankHooks:
         return {}
 
     async def _answer(self, told: HookInput, call_id: str | None, _context: HookContext) -> SyncHookJSONOutput:
-        if self._watched is not None:
-            self._watched.answered(call_id or "", _told(told, "tool_response"))
-        return {}
+        if self._watched is None:
+            return {}
+        advice = await self._watched.advised(call_id or "", _told(told, "tool_response"))
+        return {"hookSpecificOutput": {"hookEventName": "PostToolUse", "additionalContext": advice}} if advice else {}
 
     async def _failed_call(self, told: HookInput, call_id: str | None, _context: HookContext) -> SyncHookJSONOutput:
-        if self._watched is not None:
-            self._watched.answered(call_id or "", _told(told, "error"), "error")
-        return {}
+        if self._watched is None:
+            return {}
+        advice = await self._watched.advised(call_id or "", _told(told, "error"), "error")
+        added: Any = {"hookEventName": "PostToolUseFailure", "additionalContext": advice}
+        return {"hookSpecificOutput": added} if advice else {}
 
     def _end(self, result: ResultMessage) -> None:
         if result.is_error:

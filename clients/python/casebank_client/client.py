@@ -1,7 +1,9 @@
 """The two clients: one for synchronous backends, one for asyncio."""
 
 import asyncio
+import threading
 from collections.abc import Mapping, Sequence
+from concurrent.futures import Future
 from functools import cached_property
 from types import TracebackType
 from typing import Any, Self, cast
@@ -9,7 +11,8 @@ from typing import Any, Self, cast
 import httpx
 
 from casebank_client import bodies, wire
-from casebank_client.answers import Feedback, Outcome, Receipt, Retrieved, RewardSource, Session, TurnsAdded
+from casebank_client.answers import Advice, Feedback, Outcome, Receipt, Retrieved, RewardSource, Session, TurnsAdded
+from casebank_client.failed import ADVICE_S
 from casebank_client.outbox import DiskBuffer, Outbox
 from casebank_client.run import AsyncRun, Run
 from casebank_client.wire import Patience, Request
@@ -22,15 +25,33 @@ class _Sender:
         self._http = httpx.Client(**connection)
         self._patience = patience
 
-    def send(self, request: Request) -> Any:
+    def send(self, request: Request, patience: Patience | None = None) -> Any:
         """Returns the JSON of the answer; see ``Casebank`` for what is raised."""
+        patience = patience or self._patience
         try:
-            for attempt in wire.attempts(self._patience):
+            for attempt in wire.attempts(patience):
                 with attempt:
-                    return wire.read(self._http.request(**request.arguments()))
+                    return wire.read(self._http.request(**request.arguments(), timeout=patience.timeout_s))
         except wire.GIVEN_UP as error:
             raise wire.unreachable(error) from error
         raise AssertionError("there is always a first attempt")
+
+    def send_within(self, request: Request, within_s: float) -> Any:
+        """Returns the JSON of the answer to one attempt; a thread sends it, because httpx bounds no whole request.
+
+        Raises:
+            TimeoutError: there is none yet.
+        """
+        answer: Future[Any] = Future()
+
+        def send() -> None:
+            try:
+                answer.set_result(self.send(request, wire.once(within_s)))
+            except BaseException as error:  # noqa: BLE001 - raised where it is waited for
+                answer.set_exception(error)
+
+        threading.Thread(target=send, name="casebank-advice", daemon=True).start()
+        return answer.result(within_s)
 
     def close(self) -> None:
         self._http.close()
@@ -83,6 +104,24 @@ class Casebank(_Client):
         """
         return cast("Retrieved", self._sender.send(bodies.retrieve(agent, query, options, recall=recall)))
 
+    def advice(
+        self,
+        agent: str,
+        tool: str,
+        input: Any = None,  # noqa: A002 - the API's own name for it
+        output: Any = None,
+        *,
+        within_s: float | None = None,
+        **options: Any,
+    ) -> Advice:
+        """Returns what put a failed call right in earlier runs; ``options`` are further fields of ``POST /v1/advice``.
+
+        With ``within_s`` there is one attempt, and ``TimeoutError`` is raised if it takes more seconds than that.
+        """
+        request = bodies.advice(agent, tool, input, output, options)
+        sent = self._sender.send(request) if within_s is None else self._sender.send_within(request, within_s)
+        return cast("Advice", sent)
+
     def retain(
         self, agent: str, task: str, outcome: Outcome = "unknown", *, idempotency_key: str | None = None, **more: Any
     ) -> Receipt:
@@ -123,7 +162,14 @@ class Casebank(_Client):
         return self._sender.send(request)
 
     def run(
-        self, agent: str, task: str, *, recall: bool = False, options: Mapping[str, Any] | None = None, **more: Any
+        self,
+        agent: str,
+        task: str,
+        *,
+        recall: bool = False,
+        options: Mapping[str, Any] | None = None,
+        advice_s: float = ADVICE_S,
+        **more: Any,
     ) -> Run:
         """Returns a run, to be entered: it retrieves on the way in, and is retained in the background on the way out.
 
@@ -134,9 +180,10 @@ class Casebank(_Client):
             task: in words; also what is searched for.
             recall: whether the context also tells what was said and is known that has to do with the task.
             options: further fields of the retrieve, such as ``k`` or ``token_budget``.
+            advice_s: seconds that a failed call may wait for advice; 0: none is asked for.
             more: further fields of the retain, such as ``tags``.
         """
-        return Run(agent, task, {"recall": recall, **(options or {})}, dict(more), client=self)
+        return Run(agent, task, {"recall": recall, **(options or {})}, dict(more), client=self, advice_s=advice_s)
 
     def close(self) -> None:
         """Sends what waits, for some seconds at most, and closes the connections."""
@@ -162,6 +209,21 @@ class AsyncCasebank(_Client):
     async def retrieve(self, agent: str, query: str, *, recall: bool = False, **options: Any) -> Retrieved:
         """See ``Casebank.retrieve``."""
         return cast("Retrieved", await self._send(bodies.retrieve(agent, query, options, recall=recall)))
+
+    async def advice(
+        self,
+        agent: str,
+        tool: str,
+        input: Any = None,  # noqa: A002 - the API's own name for it
+        output: Any = None,
+        *,
+        within_s: float | None = None,
+        **options: Any,
+    ) -> Advice:
+        """See ``Casebank.advice``."""
+        request = bodies.advice(agent, tool, input, output, options)
+        async with asyncio.timeout(within_s):
+            return cast("Advice", await self._send(request, None if within_s is None else wire.once(within_s)))
 
     async def retain(
         self, agent: str, task: str, outcome: Outcome = "unknown", *, idempotency_key: str | None = None, **more: Any
@@ -196,10 +258,17 @@ class AsyncCasebank(_Client):
         await self._send(bodies.delete_session(session_id))
 
     def run(
-        self, agent: str, task: str, *, recall: bool = False, options: Mapping[str, Any] | None = None, **more: Any
+        self,
+        agent: str,
+        task: str,
+        *,
+        recall: bool = False,
+        options: Mapping[str, Any] | None = None,
+        advice_s: float = ADVICE_S,
+        **more: Any,
     ) -> AsyncRun:
         """See ``Casebank.run``; to be entered with ``async with``."""
-        return AsyncRun(agent, task, {"recall": recall, **(options or {})}, dict(more), client=self)
+        return AsyncRun(agent, task, {"recall": recall, **(options or {})}, dict(more), client=self, advice_s=advice_s)
 
     async def aclose(self) -> None:
         """Sends what waits, for some seconds at most, and closes the connections."""
@@ -215,11 +284,12 @@ class AsyncCasebank(_Client):
     ) -> None:
         await self.aclose()
 
-    async def _send(self, request: Request) -> Any:
+    async def _send(self, request: Request, patience: Patience | None = None) -> Any:
+        patience = patience or self._patience
         try:
-            async for attempt in wire.attempts(self._patience):
+            async for attempt in wire.attempts(patience):
                 with attempt:
-                    return wire.read(await self._http.request(**request.arguments()))
+                    return wire.read(await self._http.request(**request.arguments(), timeout=patience.timeout_s))
         except wire.GIVEN_UP as error:
             raise wire.unreachable(error) from error
         raise AssertionError("there is always a first attempt")

@@ -25,6 +25,11 @@ class CasebankRefused(ClientError):
         self.status = status
         self.problem = problem
 
+    @property
+    def is_memory_off(self) -> bool:
+        """True if the user switched off memory for the agent: nothing is stored, and nothing is lost."""
+        return str(self.problem.get("type", "")).endswith(":memory-off")
+
 
 def _faults(errors: Any) -> list[str]:
     """Returns what is wrong with each field that casebank names."""

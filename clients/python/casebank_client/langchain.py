@@ -16,7 +16,8 @@ from langgraph.runtime import Runtime
 from langgraph.types import Command
 
 from casebank_client.client import Casebank
-from casebank_client.watched import Judge, Watched, finished, with_context
+from casebank_client.run import Status
+from casebank_client.watched import Judge, Watched, finished, with_advice, with_context
 
 MOST_OPEN = 1_000
 """Runs that may be under way at once; with one more, the oldest is retained as aborted."""
@@ -41,7 +42,7 @@ class CasebankMiddleware(AgentMiddleware[CasebankState]):
         memory: the synchronous client, whose calls are made in a thread where the agent is asynchronous.
         agent: agent of the run in casebank.
         judge: says by the last message how the run ended; without it an end without an error is a success.
-        more: further fields of the retain, such as ``tags``.
+        more: further fields of the retain, such as ``tags``; ``advice_s=0`` asks for no advice at failed calls.
     """
 
     state_schema = CasebankState
@@ -83,18 +84,20 @@ class CasebankMiddleware(AgentMiddleware[CasebankState]):
     def wrap_tool_call(
         self, request: ToolCallRequest, handler: Callable[[ToolCallRequest], ToolMessage | Command[Any]]
     ) -> ToolMessage | Command[Any]:
-        """Runs the tool, and notes what it came to."""
+        """Runs the tool, notes what it came to, and adds advice to the message of a failed call."""
         with self._errors(request.state):
-            self._called(request)
-            return self._answered(request, handler(request))
+            watched = self._called(request)
+            answer = handler(request)
+            return answer if watched is None else _advised(answer, watched.answered(*_noted(request, answer)))
 
     async def awrap_tool_call(
         self, request: ToolCallRequest, handler: Callable[[ToolCallRequest], Awaitable[ToolMessage | Command[Any]]]
     ) -> ToolMessage | Command[Any]:
-        """Runs the tool, and notes what it came to."""
+        """Runs the tool, notes what it came to, and adds advice to the message of a failed call."""
         with self._errors(request.state):
-            self._called(request)
-            return self._answered(request, await handler(request))
+            watched = self._called(request)
+            answer = await handler(request)
+            return answer if watched is None else _advised(answer, await watched.advised(*_noted(request, answer)))
 
     def after_agent(self, state: CasebankState, runtime: Runtime[None]) -> None:  # noqa: ARG002
         """Retains the run."""
@@ -125,15 +128,11 @@ class CasebankMiddleware(AgentMiddleware[CasebankState]):
         prompt = with_context(request.system_prompt, watched.run.context)
         return request.override(system_message=SystemMessage(prompt))
 
-    def _called(self, request: ToolCallRequest) -> None:
-        if (watched := self._open.get(_key(request.state))) is not None:
+    def _called(self, request: ToolCallRequest) -> Watched | None:
+        watched = self._open.get(_key(request.state))
+        if watched is not None:
             watched.called(request.tool_call["id"] or "", request.tool_call["name"], request.tool_call["args"])
-
-    def _answered(self, request: ToolCallRequest, answer: ToolMessage | Command[Any]) -> ToolMessage | Command[Any]:
-        if (watched := self._open.get(_key(request.state))) is not None:
-            said, status = (answer.content, answer.status) if isinstance(answer, ToolMessage) else (answer, "success")
-            watched.answered(request.tool_call["id"] or "", said, "error" if status == "error" else "ok")
-        return answer
+        return watched
 
     @contextmanager
     def _errors(self, state: Any) -> Iterator[None]:
@@ -149,3 +148,15 @@ class CasebankMiddleware(AgentMiddleware[CasebankState]):
 
 def _key(state: Any) -> str:
     return str(state.get("casebank_run", ""))
+
+
+def _noted(request: ToolCallRequest, answer: ToolMessage | Command[Any]) -> tuple[str, Any, Status | None]:
+    """Returns the arguments of ``Watched.answered``: a message that is no error may still tell of one."""
+    said, status = (answer.content, answer.status) if isinstance(answer, ToolMessage) else (answer, "success")
+    return request.tool_call["id"] or "", said, "error" if status == "error" else None
+
+
+def _advised(answer: ToolMessage | Command[Any], advice: str | None) -> ToolMessage | Command[Any]:
+    if not isinstance(answer, ToolMessage) or advice is None:
+        return answer
+    return answer.model_copy(update={"content": with_advice(answer.content, advice)})

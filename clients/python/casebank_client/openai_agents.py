@@ -16,7 +16,7 @@ from agents.tool_context import ToolContext
 
 from casebank_client.client import Casebank
 from casebank_client.errors import CasebankRefused, ClientError
-from casebank_client.watched import Judge, Watched, finished, with_context
+from casebank_client.watched import Judge, Watched, finished, with_advice, with_context
 
 log = logging.getLogger("casebank")
 
@@ -38,19 +38,24 @@ class CasebankHooks(RunHooks[Any]):
         agent: agent of the run in casebank.
         task: in words.
         judge: says by the final output how the run ended; without it an end without an error is a success.
-        more: further fields of the retain, such as ``tags`` or ``session_id``.
+        more: further fields of the retain, such as ``tags`` or ``session_id``; ``advice_s=0`` asks for no advice.
     """
 
     def __init__(self, memory: Casebank, agent: str, task: str, *, judge: Judge = finished, **more: Any) -> None:
         self._watched = Watched(memory.run(agent, task, **more), judge)
         self._output: tuple[Any] | None = None
+        self._advice: dict[str, str] = {}
         self.run = self._watched.run
         self.run_config = RunConfig(call_model_input_filter=self.with_memory)
 
     def with_memory(self, data: CallModelData[Any]) -> ModelInputData:
-        """Puts what memory says behind the instructions; the ``call_model_input_filter`` of a run."""
+        """Puts what memory says behind the instructions, and advice behind what failed calls came to.
+
+        It is the ``call_model_input_filter`` of a run.
+        """
         said = data.model_data
-        return ModelInputData(input=said.input, instructions=with_context(said.instructions, self.run.context))
+        items = [self._advised(cast("Mapping[str, Any]", item)) for item in said.input]
+        return ModelInputData(input=items, instructions=with_context(said.instructions, self.run.context))
 
     async def on_tool_start(self, context: RunContextWrapper[Any], agent: Agent[Any], tool: Tool) -> None:
         """Notes the call; of tools that run elsewhere the SDK tells no arguments."""
@@ -60,14 +65,20 @@ class CasebankHooks(RunHooks[Any]):
             self._watched.called(f"{agent.name} {tool.name}", tool.name, None)
 
     async def on_tool_end(self, context: RunContextWrapper[Any], agent: Agent[Any], tool: Tool, result: object) -> None:
-        """Notes what the call came to."""
+        """Notes what the call came to, and keeps the advice for the model's next call."""
         call_id = context.tool_call_id if isinstance(context, ToolContext) else f"{agent.name} {tool.name}"
         failed = result == default_tool_error_function(cast("RunContextWrapper[Any]", context), Exception())
-        self._watched.answered(call_id, result, "error" if failed else "ok")
+        if (advice := await self._watched.advised(call_id, result, "error" if failed else None)) is not None:
+            self._advice[call_id] = advice
 
     async def on_agent_end(self, context: AgentHookContext[Any], agent: Agent[Any], output: Any) -> None:  # noqa: ARG002
         """Notes that the run came to its end."""
         self._output = (output,)
+
+    def _advised(self, item: Mapping[str, Any]) -> TResponseInputItem:
+        advice = self._advice.get(item.get("call_id", "")) if item.get("type") == "function_call_output" else None
+        output = {} if advice is None else {"output": with_advice(item["output"], advice, "input_text")}
+        return cast("TResponseInputItem", {**item, **output})
 
     def __enter__(self) -> Self:
         self.run.begin()

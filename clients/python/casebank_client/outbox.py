@@ -8,6 +8,7 @@ import os
 import queue
 import sqlite3
 import threading
+from collections import deque
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -24,6 +25,14 @@ TRY_AGAIN_S = 15.0
 """Pause before the outbox on disk is sent again after casebank was unreachable."""
 FLUSH_S = 5.0
 """Time that the end of the program waits for unsent runs."""
+
+
+@dataclass(frozen=True, slots=True)
+class Refused:
+    """A request that casebank refused, and its reason: a status with the problem, or the name of an error."""
+
+    request: Request
+    reason: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,6 +65,26 @@ class DiskBuffer:
         with self._open() as file:
             file.execute("DELETE FROM waiting WHERE key = ?", (request.headers["Idempotency-Key"],))
 
+    def set_aside(self, refused: "Refused") -> None:
+        """Moves a request that casebank refused to the refused ones; the oldest makes place for a new one."""
+        request = refused.request
+        row = request.headers["Idempotency-Key"], request.path, json.dumps(request.body), refused.reason
+        with self._open() as file:
+            file.execute("DELETE FROM waiting WHERE key = ?", row[:1])
+            file.execute("INSERT OR REPLACE INTO refused (key, path, body, reason) VALUES (?, ?, ?, ?)", row)
+            file.execute("DELETE FROM refused WHERE number <= (SELECT max(number) FROM refused) - ?", (self.most,))
+
+    def take_refused(self, *, keep: bool = True) -> "list[Refused]":
+        """Returns the refused requests, the oldest first, and drops them unless they are to be kept."""
+        with self._open() as file:
+            rows = file.execute("SELECT key, path, body, reason FROM refused ORDER BY number").fetchall()
+            if not keep:
+                file.execute("DELETE FROM refused")
+        return [
+            Refused(Request("POST", path, json.loads(body), {"Idempotency-Key": key}), reason)
+            for key, path, body, reason in rows
+        ]
+
     def waiting(self) -> list[Request]:
         """Returns what is kept, the oldest first."""
         with self._open() as file:
@@ -68,9 +97,9 @@ class DiskBuffer:
             self.path.parent.mkdir(parents=True, exist_ok=True)
             os.close(os.open(self.path, os.O_CREAT | os.O_WRONLY, 0o600))
         with contextlib.closing(sqlite3.connect(self.path)) as file, file:
-            file.execute(
-                "CREATE TABLE IF NOT EXISTS waiting (number INTEGER PRIMARY KEY, key TEXT UNIQUE, path TEXT, body TEXT)"
-            )
+            columns = "number INTEGER PRIMARY KEY, key TEXT UNIQUE, path TEXT, body TEXT"
+            file.execute(f"CREATE TABLE IF NOT EXISTS waiting ({columns})")
+            file.execute(f"CREATE TABLE IF NOT EXISTS refused ({columns}, reason TEXT)")
             yield file
 
 
@@ -88,6 +117,7 @@ class Outbox:
     disk: DiskBuffer | None = None
     try_again_s: float = TRY_AGAIN_S
     _waiting: "queue.Queue[Request | None]" = field(default_factory=lambda: queue.Queue(MOST_WAITING))
+    _refused: deque[Refused] = field(default_factory=lambda: deque(maxlen=MOST_WAITING))
     _closed: threading.Event = field(default_factory=threading.Event)
     _thread: threading.Thread | None = None
     _starting: threading.Lock = field(default_factory=threading.Lock)
@@ -105,6 +135,18 @@ class Outbox:
         except (OSError, sqlite3.Error) as error:
             log.warning("casebank: a run is given up, for the buffer on disk fails: %s", type(error).__name__)
 
+    @property
+    def refused(self) -> list[Refused]:
+        """Requests that casebank refused, the oldest first; they are kept until they are sent again."""
+        return list(self._refused) if self.disk is None else self.disk.take_refused()
+
+    def send_refused(self) -> None:
+        """Sends every refused request again: once the token is good again, or the service knows its fields."""
+        again = list(self._refused) if self.disk is None else self.disk.take_refused(keep=False)
+        self._refused.clear()
+        for each in again:
+            self.put(each.request)
+
     def start(self) -> None:
         """Begins to send what an earlier process left on disk, if anything."""
         if self.disk is not None and self.disk.path.exists():
@@ -121,6 +163,8 @@ class Outbox:
         self._thread.join(within_s)
         if self._thread.is_alive() and self.disk is None:
             log.warning("casebank: closed before every run was retained: %s waited", self._waiting.qsize() + 1)
+        if self._refused and self.disk is None:
+            log.error("casebank: refused runs are lost without a buffer on disk: %s", len(self._refused))
 
     def _start(self) -> None:
         with self._starting:
@@ -158,10 +202,22 @@ class Outbox:
                 log.warning("casebank: a run is given up: %s", error)
             return False
         except CasebankRefused as refused:
-            log.warning("casebank: a run was refused: %s", refused)
+            if refused.is_memory_off:
+                log.info("casebank: a run is not stored, for memory is off: %s", refused)
+            else:
+                log.error("casebank: a run was refused, and is kept in `refused`: %s", refused)  # noqa: TRY400 - no crash
+                self._set_aside(Refused(request, str(refused)))
         except Exception as error:  # noqa: BLE001 - no run may end the thread that sends the others
-            log.warning("casebank: a run is given up: %s", type(error).__name__)
+            log.error("casebank: a run cannot be sent, and is kept in `refused`: %s", type(error).__name__)  # noqa: TRY400
+            self._set_aside(Refused(request, type(error).__name__))
         if self.disk is not None:
             with contextlib.suppress(OSError, sqlite3.Error):
                 self.disk.forget(request)
         return True
+
+    def _set_aside(self, refused: Refused) -> None:
+        if self.disk is None:
+            self._refused.append(refused)
+            return
+        with contextlib.suppress(OSError, sqlite3.Error, TypeError):
+            self.disk.set_aside(refused)

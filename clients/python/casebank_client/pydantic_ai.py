@@ -6,12 +6,12 @@ from typing import Any
 from pydantic_ai import ModelRetry, RunContext
 from pydantic_ai.capabilities import AbstractCapability
 from pydantic_ai.exceptions import ApprovalRequired, CallDeferred
-from pydantic_ai.messages import ToolCallPart
+from pydantic_ai.messages import ToolCallPart, ToolReturn
 from pydantic_ai.run import AgentRunResult
 from pydantic_ai.tools import ToolDefinition
 
 from casebank_client.client import Casebank
-from casebank_client.watched import Judge, Watched, finished
+from casebank_client.watched import Judge, Watched, finished, with_advice
 
 
 @dataclass
@@ -27,7 +27,7 @@ class CasebankMemory(AbstractCapability[Any]):
         memory: the synchronous client, whose calls are made in a thread.
         agent: agent of the run in casebank.
         judge: says by the output how the run ended; without it an end without an error is a success.
-        more: further fields of the retain, such as ``tags``.
+        more: further fields of the retain, such as ``tags``; with ``advice_s`` 0 no advice is asked for.
     """
 
     memory: Casebank
@@ -65,26 +65,36 @@ class CasebankMemory(AbstractCapability[Any]):
         args: Any,
         handler: Any,
     ) -> Any:
-        """Runs the tool, and notes what it came to."""
+        """Runs the tool, notes what it came to, and adds advice to what a failed call tells the model."""
         watched = self._watched()
         watched.called(call.tool_call_id, call.tool_name, args)
         try:
             output = await handler(args)
         except (ApprovalRequired, CallDeferred):
-            watched.answered(call.tool_call_id, "deferred")
+            watched.noted(call.tool_call_id, "deferred")
             raise
         except ModelRetry as error:
-            watched.answered(call.tool_call_id, error.message, "error")
-            raise
+            advice = await watched.advised(call.tool_call_id, error.message, "error")
+            raise ModelRetry(with_advice(error.message, advice)) from error
         except Exception as error:
-            watched.answered(call.tool_call_id, str(error), "error")
+            part = getattr(error, "tool_retry", None) or getattr(error, "tool_failed", None)
+            if part is None:  # it ends the run
+                watched.noted(call.tool_call_id, str(error), "error")
+            elif (advice := await watched.advised(call.tool_call_id, str(error), "error")) is not None:
+                part.content = with_advice(str(error), advice)
             raise
-        watched.answered(call.tool_call_id, output)
-        return output
+        return _advised(output, await watched.advised(call.tool_call_id, output))
 
     def _watched(self) -> Watched:
         assert self.watched is not None, "for_run comes first"  # noqa: S101 - the framework's promise
         return self.watched
+
+
+def _advised(output: Any, advice: str | None) -> Any:
+    """Returns what the tool returned with the advice in it, or beside it."""
+    if advice is None or isinstance(output, ToolReturn):
+        return output
+    return with_advice(output, advice) if isinstance(output, str) else ToolReturn(output, content=advice)
 
 
 def _text(prompt: Any) -> str:

@@ -3,17 +3,20 @@
 import asyncio
 import json
 import logging
-from collections.abc import Mapping, Sequence
+from collections.abc import Awaitable, Callable, Generator, Mapping, Sequence
 from dataclasses import dataclass, field
 from types import TracebackType
 from typing import Any, Literal, Self
 
 from casebank_client import bodies
-from casebank_client.answers import Outcome, Retrieved
+from casebank_client.answers import Advice, Outcome, Retrieved
 from casebank_client.errors import ClientError
+from casebank_client.failed import ADVICE_S, may_have_failed, question
 from casebank_client.wire import Request
 
 log = logging.getLogger("casebank")
+
+Status = Literal["ok", "error"]
 
 
 @dataclass(slots=True)
@@ -29,6 +32,7 @@ class Record:
         outcome: as the agent said; None: it has not said yet.
         reward: 0 to 1; None: nobody knows.
         client: client that retrieves and retains.
+        advice_s: seconds that a failed call may wait for advice; 0: none is asked for.
     """
 
     agent: str
@@ -39,6 +43,7 @@ class Record:
     outcome: Outcome | None = None
     reward: float | None = None
     client: Any = None
+    advice_s: float = ADVICE_S
     _traces: list[dict[str, Any]] = field(default_factory=list)
     _plan: list[str] = field(default_factory=list)
 
@@ -52,18 +57,26 @@ class Record:
         """The receipt of the retrieve."""
         return self.retrieved["retrieval_id"] if self.retrieved is not None else None
 
-    def tool(
+    def note(
         self,
         name: str,
-        input: Any = None,  # noqa: A002 - the API's own name for it
-        output: Any = None,
+        input: Any,  # noqa: A002 - the API's own name for it
+        output: Any,
         *,
-        status: Literal["ok", "error"] = "ok",
+        status: Status | None = None,
         duration_ms: float | None = None,
-    ) -> None:
-        """Notes a tool call with what went in and what came out; what JSON cannot say is noted as its text."""
-        said = {"input": _as_json(input), "output": _as_json(output)}
-        self._traces.append({"tool": name, **said, "status": status, "duration_ms": duration_ms})
+    ) -> dict[str, Any] | None:
+        """Notes a tool call, and returns the arguments of the client's ``advice``; None if it did not fail.
+
+        See ``Run.tool`` for the arguments.
+        """
+        trace = {"tool": name, "input": _as_json(input), "output": _as_json(output), "duration_ms": duration_ms}
+        self._traces.append(trace if status is None else {**trace, "status": status})
+        failed = status == "error" or (status is None and may_have_failed(trace["output"]))
+        if not failed or self.advice_s <= 0:
+            return None
+        known = {"task": self.task, "retrieval_id": self.retrieval_id, "run_id": self.more.get("run_id")}
+        return {"agent": self.agent, "within_s": self.advice_s, **question(self._traces), **known}
 
     def plan(self, *steps: str) -> None:
         """Notes the plan, a step each; without one it is read off the tool calls."""
@@ -99,6 +112,19 @@ class Record:
         return bodies.retain(run)
 
 
+def _text(tool: str, answer: Advice) -> str | None:
+    """Returns the text of the advice; None without any, and the log says why."""
+    if not answer["text"]:
+        log.info("casebank: no advice for %s: %s", tool, answer["why_empty"])
+    return answer["text"] or None
+
+
+def _no_advice(tool: str, error: Exception) -> None:
+    """Logs why advice cannot be had."""
+    why = str(error) or f"no answer in time ({type(error).__name__})"
+    log.warning("casebank: no advice for %s: %s", tool, why)
+
+
 def _as_json(value: Any) -> Any:
     try:
         return json.loads(json.dumps(value, default=str), parse_constant=str)
@@ -124,6 +150,39 @@ class Run(Record):
         except ClientError as error:
             log.warning("casebank: the agent acts without memory: %s", error)
 
+    def tool(
+        self,
+        name: str,
+        input: Any = None,  # noqa: A002 - the API's own name for it
+        output: Any = None,
+        *,
+        status: Status | None = None,
+        duration_ms: float | None = None,
+    ) -> str | None:
+        """Notes a tool call with what went in and what came out; what JSON cannot say is noted as its text.
+
+        Returns, if the call failed, what put such a failure right in earlier runs, for the model to read before its
+        next call; None where memory has nothing for it or cannot be asked in ``advice_s``, and the log says why.
+
+        Args:
+            name: name of the tool.
+            input: arguments of the call.
+            output: result or error.
+            status: "error": the call failed, whatever its output says; None: the output is judged.
+            duration_ms: duration of the call.
+        """
+        return self.advised(self.note(name, input, output, status=status, duration_ms=duration_ms))
+
+    def advised(self, asked: dict[str, Any] | None) -> str | None:
+        """Returns the advice for a call that was noted; never raises."""
+        if asked is None:
+            return None
+        try:
+            return _text(asked["tool"], self.client.advice(**asked))
+        except Exception as error:  # noqa: BLE001 - memory never breaks the agent
+            _no_advice(asked["tool"], error)
+        return None
+
     def __enter__(self) -> Self:
         self.begin()
         return self
@@ -132,6 +191,16 @@ class Run(Record):
         self, _kind: type[BaseException] | None, error: BaseException | None, _trace: TracebackType | None
     ) -> None:
         self.finish(error)
+
+
+@dataclass(frozen=True, slots=True)
+class _Later:
+    """Advice that is asked for when it is awaited; a coroutine that nobody awaits would warn."""
+
+    ask: Callable[[], Awaitable[str | None]]
+
+    def __await__(self) -> Generator[Any, Any, str | None]:
+        return self.ask().__await__()
 
 
 @dataclass(slots=True)
@@ -144,6 +213,29 @@ class AsyncRun(Record):
             self.retrieved = await self.client.retrieve(self.agent, self.task, **self.options)
         except ClientError as error:
             log.warning("casebank: the agent acts without memory: %s", error)
+
+    def tool(
+        self,
+        name: str,
+        input: Any = None,  # noqa: A002 - the API's own name for it
+        output: Any = None,
+        *,
+        status: Status | None = None,
+        duration_ms: float | None = None,
+    ) -> Awaitable[str | None]:
+        """Notes a tool call, at once; awaited, it asks for advice and returns it. See ``Run.tool``."""
+        asked = self.note(name, input, output, status=status, duration_ms=duration_ms)
+        return _Later(lambda: self.advised(asked))
+
+    async def advised(self, asked: dict[str, Any] | None) -> str | None:
+        """See ``Run.advised``."""
+        if asked is None:
+            return None
+        try:
+            return _text(asked["tool"], await self.client.advice(**asked))
+        except Exception as error:  # noqa: BLE001 - memory never breaks the agent
+            _no_advice(asked["tool"], error)
+        return None
 
     async def __aenter__(self) -> Self:
         await self.begin()

@@ -8,10 +8,10 @@ import asyncio
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Any
 
 from casebank_client.answers import Outcome
-from casebank_client.run import Run
+from casebank_client.run import Run, Status
 
 Judge = Callable[[Any], Outcome]
 """Says by what the agent answered how the run ended."""
@@ -44,11 +44,21 @@ class Watched:
         """Notes that a tool was called."""
         self._calls[call_id] = (tool, arguments, time.perf_counter())
 
-    def answered(self, call_id: str, output: Any, status: Literal["ok", "error"] = "ok") -> None:
-        """Notes what the call came to; one that nobody noted is passed over."""
-        if call_id in self._calls:
-            tool, arguments, began = self._calls.pop(call_id)
-            self.run.tool(tool, arguments, output, status=status, duration_ms=1000 * (time.perf_counter() - began))
+    def noted(self, call_id: str, output: Any, status: Status | None = None) -> dict[str, Any] | None:
+        """Notes what the call came to; see ``Run.note``. One that was not noted before is passed over."""
+        if call_id not in self._calls:
+            return None
+        tool, arguments, began = self._calls.pop(call_id)
+        return self.run.note(tool, arguments, output, status=status, duration_ms=1000 * (time.perf_counter() - began))
+
+    def answered(self, call_id: str, output: Any, status: Status | None = None) -> str | None:
+        """Notes what the call came to, and returns advice if it failed."""
+        return self.run.advised(self.noted(call_id, output, status))
+
+    async def advised(self, call_id: str, output: Any, status: Status | None = None) -> str | None:
+        """Does what ``answered`` does, without holding up the event loop."""
+        asked = self.noted(call_id, output, status)
+        return None if asked is None else await asyncio.to_thread(self.run.advised, asked)
 
     def ended(self, answer: Any) -> None:
         """Retains a run that came to its end with this answer."""
@@ -62,8 +72,8 @@ class Watched:
         if self._retained:
             return
         self._retained = True
-        for call_id in list(self._calls):
-            self.answered(call_id, None if error is None else str(error), "error")
+        for tool, arguments, _ in self._calls.values():
+            self.run.note(tool, arguments, None if error is None else str(error), status="error")
         if error is None and self.run.outcome is None:
             self.run.end(self.judge(answer))
         self.run.finish(error)
@@ -72,3 +82,10 @@ class Watched:
 def with_context(instructions: str | None, context: str) -> str | None:
     """Returns the instructions with what memory says after them."""
     return "\n\n".join(part for part in (instructions, context) if part) or None
+
+
+def with_advice(output: Any, advice: str | None, kind: str = "text") -> Any:
+    """Returns the output of a tool, a text or a list of parts, with the advice after it."""
+    if advice is None:
+        return output
+    return f"{output}\n\n{advice}" if isinstance(output, str) else [*output, {"type": kind, "text": advice}]

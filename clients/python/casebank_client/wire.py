@@ -37,6 +37,11 @@ NO_WAIT = Patience(timeout_s=2.0, attempts=1, total_s=2.0)
 """Short patience, for agents that act without memory instead of waiting."""
 
 
+def once(within_s: float) -> Patience:
+    """Returns the patience of one attempt."""
+    return Patience(timeout_s=within_s, attempts=1, total_s=within_s)
+
+
 @dataclass(frozen=True, slots=True)
 class Request:
     """One request, which may be sent any number of times to the same effect."""

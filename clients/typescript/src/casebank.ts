@@ -5,12 +5,13 @@ import { setTimeout as sleep } from "node:timers/promises";
 
 import createClient from "openapi-fetch";
 
-import { type FinishedRun, type Outcome, type RetainMore, type Retrieved, Run, outcomeOf } from "./run.js";
+import { type FailedCall, type FinishedRun, type Outcome, type RetainMore, type Retrieved, Run, outcomeOf } from "./run.js";
 import type { components, paths } from "./schema.js";
 import { type Answer, PATIENCE, type Patience, ask } from "./wire.js";
 
 type Schemas = components["schemas"];
 export type RetrieveMore = Omit<Schemas["RetrieveIn"], "agent" | "query">;
+export type Advice = Schemas["AdviceOut"];
 export type Receipt = Schemas["RetainOut"];
 export type FeedbackGiven = Schemas["FeedbackIn"];
 export type Feedback = Schemas["FeedbackOut"];
@@ -22,8 +23,13 @@ export type Session = Schemas["WholeSessionOut"];
 const MOST_WAITING = 1_000;
 /** For how long `close` waits for what is not sent yet. */
 const FLUSH_MS = 5_000;
+/** Default of the milliseconds that a failed call waits for advice. */
+const ADVICE_MS = 300;
 /** What a bearer token may be (RFC 6750, section 2.1). */
 const TOKEN = /^[A-Za-z0-9._~+/=-]+$/;
+
+/** What a run could not do. */
+export type What = "retrieve" | "advice" | "retain";
 
 export interface Settings {
   /** Whose memory it is, where the token is a service's. */
@@ -32,8 +38,11 @@ export interface Settings {
   session?: string;
   /** How long and how often to ask. */
   patience?: Partial<Patience>;
-  /** Told where a run acts without memory, or is not retained; by default a line on stderr. */
-  onError?: (error: Error, what: "retrieve" | "retain") => void;
+  /**
+   * Told where a run acts without memory or advice, or is not retained; by default a line on stderr. `run` is what was not
+   * retained: keep it, and send it again with `retain` once the reason is gone.
+   */
+  onError?: (error: Error, what: What, run?: FinishedRun) => void;
 }
 
 /**
@@ -69,6 +78,16 @@ export class Casebank {
   retrieve(agent: string, query: string, more: RetrieveMore = {}): Promise<Retrieved> {
     const body = { ...more, agent, query };
     return this.#ask((signal) => this.#http.POST("/v1/retrieve", { body, signal }));
+  }
+
+  /**
+   * Returns what put a failed call right in earlier runs, or why it says nothing.
+   *
+   * @param withinMs milliseconds for one attempt; without it the client's patience holds.
+   */
+  advice(failed: FailedCall, withinMs?: number): Promise<Advice> {
+    const patience = withinMs === undefined ? this.#patience : { ...PATIENCE, timeoutMs: withinMs, totalMs: withinMs, attempts: 1 };
+    return ask(patience, this.#closed.signal, (signal) => this.#http.POST("/v1/advice", { body: failed, signal }));
   }
 
   /**
@@ -116,15 +135,18 @@ export class Casebank {
    * An error is a failure, and goes on; an outage of casebank costs the agent its memory and nothing else.
    *
    * @param task in words; also what is searched for.
-   * @param more further fields of the retrieve, such as `k`, and of the retain, such as `tags`.
+   * @param more further fields of the retrieve, such as `k`, and of the retain, such as `tags`; the milliseconds that a
+   *   failed call may wait for advice, 0: none is asked for.
    */
   async run<T>(
     agent: string,
     task: string,
     act: (run: Run) => T | Promise<T>,
-    more: { retrieve?: RetrieveMore; retain?: RetainMore } = {},
+    more: { retrieve?: RetrieveMore; retain?: RetainMore; adviceMs?: number } = {},
   ): Promise<T> {
-    const run = new Run(agent, task, await this.#slate(agent, task, more.retrieve), more.retain ?? {});
+    const withinMs = more.adviceMs ?? ADVICE_MS;
+    const advise = withinMs > 0 ? (failed: FailedCall) => this.#adviceText(failed, withinMs) : undefined;
+    const run = new Run(agent, task, await this.#slate(agent, task, more.retrieve), more.retain ?? {}, advise);
     let ended: Outcome = "unknown";
     try {
       return await act(run);
@@ -155,16 +177,25 @@ export class Casebank {
     }
   }
 
+  async #adviceText(failed: FailedCall, withinMs: number): Promise<string | undefined> {
+    try {
+      return (await this.advice(failed, withinMs)).text || undefined;
+    } catch (error) {
+      this.#report(error, "advice");
+      return undefined;
+    }
+  }
+
   /** Takes a run to be retained, after those before it; never throws. */
   #keep(run: FinishedRun): void {
     if (this.#waiting >= MOST_WAITING) {
-      this.#report(new Error("too many runs wait to be retained; one is given up"), "retain");
+      this.#report(new Error("too many runs wait to be retained; one is given up"), "retain", run);
       return;
     }
     this.#waiting++;
     this.#sent = this.#sent
       .then(() => this.#retain(run, randomUUID()))
-      .catch((error: unknown) => this.#report(error, "retain"))
+      .catch((error: unknown) => this.#report(error, "retain", run))
       .then(() => void this.#waiting--);
   }
 
@@ -177,9 +208,9 @@ export class Casebank {
     return ask(this.#patience, this.#closed.signal, send);
   }
 
-  #report(error: unknown, what: "retrieve" | "retain"): void {
+  #report(error: unknown, what: What, run?: FinishedRun): void {
     try {
-      this.#onError(error instanceof Error ? error : new Error(String(error)), what);
+      this.#onError(error instanceof Error ? error : new Error(String(error)), what, run);
     } catch {
       // the hook's own error is not the agent's
     }

@@ -1,6 +1,7 @@
 /** Client of casebank: retrieve before the agent acts, and retain after. */
 
 export {
+  type Advice,
   Casebank,
   type Feedback,
   type FeedbackGiven,
@@ -10,7 +11,8 @@ export {
   type Settings,
   type Turn,
   type TurnsAdded,
+  type What,
 } from "./casebank.js";
 export { CasebankRefused, CasebankUnreachable } from "./errors.js";
-export { type FinishedRun, type Outcome, type RetainMore, type Retrieved, Run } from "./run.js";
+export { type FailedCall, type FinishedRun, type Outcome, type RetainMore, type Retrieved, Run } from "./run.js";
 export { PATIENCE, type Patience } from "./wire.js";

@@ -2,13 +2,15 @@
 
 import { inspect } from "node:util";
 
+import { mayHaveFailed, question } from "./failed.js";
 import type { components } from "./schema.js";
 
 type Schemas = components["schemas"];
 export type FinishedRun = Schemas["FinishedRun"];
 export type Outcome = NonNullable<FinishedRun["outcome"]>;
 export type Retrieved = Schemas["RetrieveOut"];
-type ToolTrace = NonNullable<FinishedRun["tool_traces"]>[number];
+export type ToolTrace = NonNullable<FinishedRun["tool_traces"]>[number];
+export type FailedCall = Schemas["AdviceIn"];
 
 /** Further fields of the retain, such as `tags` or `session_id`. */
 export type RetainMore = Omit<FinishedRun, "agent" | "task" | "outcome">;
@@ -18,12 +20,16 @@ export class Run {
   readonly #said: RetainMore = {};
   #outcome: Outcome | undefined;
 
-  /** @param retrieved what memory answered; undefined where it could not be asked. */
+  /**
+   * @param retrieved what memory answered; undefined where it could not be asked.
+   * @param advise returns the text of advice for a failed call; never rejects. Without it no advice is asked for.
+   */
   constructor(
     readonly agent: string,
     readonly task: string,
     readonly retrieved: Retrieved | undefined,
     private readonly more: RetainMore,
+    private readonly advise?: (failed: FailedCall) => Promise<string | undefined>,
   ) {}
 
   /** What memory says, for the prompt; empty where it has nothing to say, or could not be asked. */
@@ -36,9 +42,24 @@ export class Run {
     return this.retrieved?.retrieval_id;
   }
 
-  /** Notes a tool call with what went in and what came out; what JSON cannot say is noted as its text. */
-  tool(name: string, input?: unknown, output?: unknown, status: "ok" | "error" = "ok"): void {
-    this.#traces.push({ tool: name, input: asJson(input), output: asJson(output), status });
+  /**
+   * Notes a tool call, at once, with what went in and what came out; what JSON cannot say is noted as its text.
+   *
+   * Awaited, it returns, if the call failed, what put such a failure right in earlier runs, for the model to read before
+   * its next call; undefined where memory has nothing for it or cannot be asked in time. It never rejects.
+   *
+   * @param status "error": the call failed, whatever its output says; undefined: the output is judged.
+   */
+  tool(name: string, input?: unknown, output?: unknown, status?: "ok" | "error"): PromiseLike<string | undefined> {
+    const trace = { tool: name, input: asJson(input), output: asJson(output) };
+    this.#traces.push(status === undefined ? trace : { ...trace, status });
+    const failed = status === "error" || (status === undefined && mayHaveFailed(trace.output));
+    const advise = failed ? this.advise : undefined;
+    if (advise === undefined) return { then: (told, refused) => Promise.resolve(undefined).then(told, refused) };
+    const run_id = this.more.run_id ?? null;
+    const known = { agent: this.agent, task: this.task, retrieval_id: this.retrievalId ?? null, run_id };
+    const asked = { ...known, ...question(this.#traces) };
+    return { then: (told, refused) => advise(asked).then(told, refused) }; // asked for by whoever awaits it
   }
 
   /** Notes the plan, a step each; without one it is read off the tool calls. */

@@ -24,6 +24,29 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/v1/advice": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Advise
+         * @description Returns what put a failure like this right in earlier runs of the agent, or says why it says nothing.
+         *
+         *     Silence is the default: a fix is told where the bank's own failures show that such fixes are right. It is logged as
+         *     a decision; whether the failure then came back is counted once the run is retained.
+         */
+        post: operations["advise"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/v1/retain": {
         parameters: {
             query?: never;
@@ -122,6 +145,147 @@ export interface paths {
 export type webhooks = Record<string, never>;
 export interface components {
     schemas: {
+        /**
+         * AdviceIn
+         * @description A call that has just failed.
+         * @example {
+         *       "agent": "shop-support",
+         *       "input": {
+         *         "method": "original",
+         *         "order_id": "O-1041"
+         *       },
+         *       "output": "Error: opened packages are refunded as store credit",
+         *       "task": "Give me my money back, the lamp is broken",
+         *       "tool": "refund_order"
+         *     }
+         */
+        AdviceIn: {
+            /** Agent */
+            agent: string;
+            /** Tool */
+            tool: string;
+            input?: components["schemas"]["JsonValue"];
+            output?: components["schemas"]["JsonValue"];
+            /**
+             * Status
+             * @description error: the call failed whatever its output says; ok: the output is judged
+             * @default ok
+             * @enum {string}
+             */
+            status?: "ok" | "error";
+            /**
+             * Task
+             * @description task of the run; with it the right fix is told apart
+             */
+            task?: string | null;
+            /**
+             * Run Id
+             * @description run whose steps are sent one by one
+             */
+            run_id?: string | null;
+            /**
+             * Precision
+             * @description share of told fixes that should be right, by the bank's own failures; lower: more is told
+             * @default 0.8
+             */
+            precision?: number;
+            /**
+             * Retrieval Id
+             * @description retrieval that the run began with
+             */
+            retrieval_id?: string | null;
+            /**
+             * Tried
+             * @description calls that the run made since; their like is left out
+             */
+            tried?: components["schemas"]["TriedCall"][];
+            /**
+             * Token Budget
+             * @description maximum tokens of `text`
+             * @default 120
+             */
+            token_budget?: number;
+        };
+        /**
+         * AdviceOut
+         * @description Advice for a failed call; without a fix, the reason why.
+         */
+        AdviceOut: {
+            /**
+             * Advice Id
+             * @description decision that the advice is logged as; null: there was none to take
+             */
+            advice_id: string | null;
+            /**
+             * Text
+             * @description text for the message of the failed tool; empty: silence
+             */
+            text: string;
+            /**
+             * Fixes
+             * @description best first
+             */
+            fixes: components["schemas"]["AdvisedFixOut"][];
+            /**
+             * Why Empty
+             * @description reason why there are no fixes; null: there are some
+             */
+            why_empty: ("not_failed" | "off" | "unknown_failure" | "never_fixed" | "unsure" | "told_already" | "tried" | "unproven" | "no_room") | null;
+            /**
+             * Stopped
+             * @description earlier runs that this failure stopped, if it stopped all; else 0
+             */
+            stopped: number;
+        };
+        /**
+         * AdvisedFixOut
+         * @description A fix: the calls and changes that put such a failure right in an earlier run.
+         */
+        AdvisedFixOut: {
+            /**
+             * What
+             * @description what was done, and how it differs from the failed call
+             */
+            what: string;
+            /**
+             * Case Id
+             * Format: uuid
+             * @description the earlier run whose failure is most alike
+             */
+            case_id: string;
+            /**
+             * Confidence
+             * @description share of the votes of earlier failures, 0 to 1
+             */
+            confidence: number;
+            /**
+             * Worked
+             * @description number of earlier runs that failed like this and were put right so
+             */
+            worked: number;
+            /**
+             * Runs
+             * @description number of earlier runs that failed like this
+             */
+            runs: number;
+            /**
+             * Told
+             * @description how often this fix was told at such a failure
+             */
+            told: number;
+            /**
+             * Helped
+             * @description how often the failure then did not come back
+             */
+            helped: number;
+            /**
+             * Dangerous
+             * @description true: it takes something away or skips a check
+             */
+            dangerous: boolean;
+            /** Why */
+            why: string;
+        };
         /**
          * FeedbackIn
          * @description A reward for one pass of the loop: name its retrieval, the case of its run, or both.
@@ -274,7 +438,7 @@ export interface components {
             parent_case_id?: string | null;
             /**
              * Retrieval Id
-             * @description the agent's retrieval that the run began with; one that is not known is left out, and null in the answer; one of another agent is refused
+             * @description the agent's retrieval that the run began with; one that is not known is left out, and null in the answer; one of another agent, or the id of something else, is refused
              */
             retrieval_id?: string | null;
             /**
@@ -526,6 +690,11 @@ export interface components {
              * @description retrieval the run is joined to; null: the body named none, or an unknown one
              */
             retrieval_id: string | null;
+            /**
+             * Warnings
+             * @description parts of the turns that are kept and not read
+             */
+            warnings?: string[];
         };
         /**
          * RetrieveIn
@@ -907,8 +1076,20 @@ export interface components {
             duration_ms?: number | null;
         };
         /**
+         * TriedCall
+         * @description A call that the run made since the failure.
+         */
+        TriedCall: {
+            /** Tool */
+            tool: string;
+            input?: components["schemas"]["JsonValue"];
+        };
+        /**
          * Turn
-         * @description One message of the conversation, also as OpenAI's chat completions have it.
+         * @description One message of the conversation, as chat completions have it; further fields are ignored.
+         *
+         *     Messages of Anthropic, of Vercel's AI SDK and of the Responses API are accepted as well: their calls and answers
+         *     become turns of their own. A part that is kept and not read, such as an image, is named in `warnings`.
          */
         Turn: {
             /** Role */
@@ -921,6 +1102,11 @@ export interface components {
             /** Tool Call Id */
             tool_call_id?: string | null;
             refusal?: components["schemas"]["JsonValue"];
+            /**
+             * Is Error
+             * @description true: the tool's answer in this message is an error
+             */
+            is_error?: boolean | null;
         };
         /**
          * TurnOut
@@ -946,6 +1132,8 @@ export interface components {
             /** Tool Call Id */
             tool_call_id?: string | null;
             refusal?: components["schemas"]["JsonValue"];
+            /** Is Error */
+            is_error?: boolean | null;
         };
         /**
          * TurnTold
@@ -962,6 +1150,11 @@ export interface components {
             /** Tool Call Id */
             tool_call_id?: string | null;
             refusal?: components["schemas"]["JsonValue"];
+            /**
+             * Is Error
+             * @description true: the tool's answer in this message is an error
+             */
+            is_error?: boolean | null;
             /**
              * Time
              * @description when it was said; unset: now. Never earlier than the turn before it, nor in future
@@ -989,6 +1182,11 @@ export interface components {
             turn_count: number;
             /** Redactions */
             redactions: components["schemas"]["RedactionOut"][];
+            /**
+             * Warnings
+             * @description parts of the turns that are kept and not read
+             */
+            warnings?: string[];
         };
         /**
          * TurnsTold
@@ -1165,6 +1363,131 @@ export interface operations {
                 };
             };
             /** @description Unprocessable Entity */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description A limit of the user, agent or session is used up for now; a problem document (RFC 9457) */
+            429: {
+                headers: {
+                    /** @description seconds */
+                    "Retry-After"?: number;
+                    /** @description rest of each limit, and seconds until there is more */
+                    RateLimit?: string;
+                    /** @description each limit: requests at once, and window in seconds */
+                    "RateLimit-Policy"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description busy, database-unavailable, signing-keys-unavailable */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description A problem document (RFC 9457) */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    advise: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description any name for a conversation or a run of an agent; it has limits of its own beside the user's */
+                "X-Casebank-Session"?: string | null;
+                /** @description user to act for; needs scope casebank:act-as */
+                "X-Casebank-User"?: string | null;
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["AdviceIn"];
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["AdviceOut"];
+                };
+            };
+            /** @description body-incomplete, user-not-named */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description not-authenticated */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description not-allowed */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description user-erased */
+            410: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The body has more bytes than the service takes, or holds more than at most 200,000 values, 100,000 fields and 250 levels, or takes too long to check and redact; a problem document says which */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description body-not-json */
+            415: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description invalid-request */
             422: {
                 headers: {
                     [name: string]: unknown;

@@ -157,6 +157,56 @@ test("Retry-After is waited for, and one beyond the patience is not begun", asyn
   assert.equal(server.asked.length, 1);
 });
 
+const RULE = "Error: store credit only";
+
+test("a failed call is answered with advice, which is asked for where it is awaited", async () => {
+  await using server = await fake((asked, number, response) => {
+    if (asked.path === "/v1/advice") json(response, 200, { text: number === 1 ? "use store_credit" : "" });
+    else works(asked, number, response);
+  });
+  const casebank = memory(server);
+  await casebank.run(AGENT, TASK, async (run) => {
+    assert.equal(await run.tool("refund", { method: "original" }, RULE), "use store_credit");
+    assert.equal(await run.tool("look", {}, "3 rows, 0 errors"), undefined);
+    assert.equal(await run.tool("look", {}, RULE, "ok"), undefined);
+    run.tool("other", {}, "Error: not awaited");
+    assert.equal(await run.tool("refund", { method: "voucher" }, RULE, "error"), undefined);
+  });
+  await casebank.run(AGENT, TASK, async (run) => assert.equal(await run.tool("refund", {}, RULE), undefined), { adviceMs: 0 });
+  await casebank.close();
+  const [first, again, ...others] = server.asked.filter(({ path }) => path === "/v1/advice").map(({ body }) => body);
+  const call = { tool: "refund", input: { method: "original" }, output: RULE };
+  assert.equal(again?.["status"], "error");
+  const known = { agent: AGENT, task: TASK, retrieval_id: "r-1", run_id: null };
+  assert.deepEqual(first, { ...known, ...call, tried: [] });
+  assert.deepEqual((again?.["tried"] as { tool: string }[]).map(({ tool }) => tool), ["look", "look", "other", "refund"]);
+  assert.equal((again?.["input"] as { method: string }).method, "original");
+  assert.deepEqual(others, []);
+  const traces = retained(server)[0]?.body["tool_traces"] as { status?: string }[];
+  assert.deepEqual(traces.map(({ status }) => status), [undefined, undefined, "ok", undefined, "error"]);
+});
+
+test("a failed call waits for advice no longer than it may, and the reason is reported", async () => {
+  await using server = await fake((asked, number, response) => {
+    if (asked.path !== "/v1/advice") works(asked, number, response);
+    else if (number % 2 === 0) json(response, 503, {});
+  });
+  const reports: string[] = [];
+  const casebank = memory(server, reports);
+  await casebank.run(
+    AGENT,
+    TASK,
+    async (run) => {
+      const began = performance.now();
+      for (let each = 0; each < 100; each++) assert.equal(await run.tool("refund", { each }, RULE), undefined);
+      assert.ok(performance.now() - began < 50 * 20 + 2_000);
+    },
+    { adviceMs: 20 },
+  );
+  await casebank.close();
+  assert.deepEqual([reports.length, reports.every((report) => report.startsWith("advice: "))], [100, true]);
+});
+
 test("what JSON cannot say is noted as text", async () => {
   await using server = await fake(works);
   const casebank = memory(server);

@@ -15,6 +15,8 @@ test("every call does what it says against a service", { skip: url === "" && "CA
     run.tool("sql", { query: "ALTER TABLE a" }, "ALTER TABLE");
     run.success();
   });
+  const failedCall = { agent: AGENT, tool: "sql", input: { query: "ALTER TABLE b" }, output: "Error: no such table" };
+  assert.equal((await casebank.advice(failedCall)).why_empty, "unknown_failure");
   const failed = casebank.run(AGENT, "drop a column", () => {
     throw new Error("no such column");
   });

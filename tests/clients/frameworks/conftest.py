@@ -1,5 +1,6 @@
 """A service for the frameworks' tests, and what a bank holds after a hundred runs."""
 
+import socket
 import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -8,7 +9,7 @@ from typing import Any
 
 import pytest
 from casebank_client import Casebank
-from casebank_client.wire import NO_WAIT
+from casebank_client.wire import NO_WAIT, Patience
 
 from tests.processes import Service, bank, free_port, migrated_home, until
 
@@ -41,6 +42,14 @@ class Banked:
         with self.service.client(self.user) as client:
             return client.get(f"/v1/cases/{case['case_id']}").json()
 
+    def learn(self) -> None:
+        """Keeps a run whose first call fails and whose second one does it right."""
+        with self.memory.run(AGENT, TASK) as run:
+            run.tool("sql", {"query": "old", "dialect": "mysql"}, RULE)
+            run.tool("sql", {"query": "old", "dialect": "postgres"}, "ran it")
+            run.success()
+        self.settle()
+
     def settle(self) -> None:
         """Waits until what was sent can be found."""
         with self.service.client(self.user) as client:
@@ -53,6 +62,13 @@ class Banked:
         assert len({case["retrieval_id"] for case in cases} - {None}) == RUNS
         assert {case["task"] for case in cases if case["outcome"] == "failure"} == failed
         assert {case["outcome"] for case in cases if case["task"] not in failed} == {"success"}
+
+
+TASK = "move the table"
+RULE = "Error: this server speaks one dialect of SQL and no other"
+MARK = "Memory of earlier runs"
+OF_NO_USE = "no advice for sql: "
+"""What the log says of a failed call without advice."""
 
 
 def task_of(number: int) -> str:
@@ -80,6 +96,16 @@ def banked(framework_service: Service, request: pytest.FixtureRequest) -> Iterat
     token = framework_service.bearer(user)["Authorization"].removeprefix("Bearer ")
     with Casebank(framework_service.url, token) as memory:
         yield Banked(framework_service, user, memory)
+
+
+@pytest.fixture(params=["down", "refuses", "slow"])
+def no_use(request: pytest.FixtureRequest) -> Iterator[Casebank]:
+    """A client whose casebank is down, refuses the token, or never answers what it took."""
+    with socket.create_server(("127.0.0.1", 0)) as slow:
+        urls = {"down": f"http://127.0.0.1:{free_port()}", "slow": f"http://127.0.0.1:{slow.getsockname()[1]}"}
+        url = urls.get(request.param) or request.getfixturevalue("framework_service").url
+        with Casebank(url, "no token", patience=Patience(timeout_s=0.1, attempts=1, total_s=0.1)) as memory:
+            yield memory
 
 
 @pytest.fixture

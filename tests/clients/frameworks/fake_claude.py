@@ -1,12 +1,15 @@
 """Stands in for Claude Code's command line, which needs a key: speaks its protocol over stdin and stdout.
 
-The prompt is the script: `select` and `broken` are calls of the tool `sql`; the second fails. It ends
-with a result that is an error where the prompt has `limit`, and without any where it has `crash`; the result says what
-the hooks added.
+The prompt is the script: `select`, `broken`, `old` and `told` are calls of the tool `sql`; the others than the first
+fail, `told` by what it returns. It ends with a result that is an error where the prompt has `limit`, and without any
+where it has `crash`; the result says what the hooks added.
 """
 
 import json
 import sys
+
+RULE = "Error: this server speaks one dialect of SQL and no other"
+CALLS = {"select": "ran it", "broken": "no such table", "old": RULE, "told": RULE}
 
 
 def say(message: dict) -> None:
@@ -45,13 +48,14 @@ def main() -> None:
     hooks = asked["request"]["hooks"] or {}
     prompt = hear()["message"]["content"]
     added = hook(hooks, "UserPromptSubmit", prompt=prompt)
-    for number, query in enumerate(word for word in prompt.split() if word in {"select", "broken"}):
-        call = {"tool_name": "sql", "tool_input": {"query": query}, "tool_use_id": f"call-{number}"}
+    for number, query in enumerate(word for word in prompt.split() if word in CALLS):
+        given = {"query": query} if CALLS[query] != RULE else {"query": "old", "dialect": "mysql"}
+        call = {"tool_name": "sql", "tool_input": given, "tool_use_id": f"call-{number}"}
         hook(hooks, "PreToolUse", f"call-{number}", **call)
-        if query == "broken":
-            hook(hooks, "PostToolUseFailure", f"call-{number}", **call, error="no such table")
+        if query in {"broken", "old"}:
+            added += hook(hooks, "PostToolUseFailure", f"call-{number}", **call, error=CALLS[query])
         else:
-            hook(hooks, "PostToolUse", f"call-{number}", **call, tool_response="ran it")
+            added += hook(hooks, "PostToolUse", f"call-{number}", **call, tool_response=CALLS[query])
     if "crash" in prompt:
         sys.exit(3)
     times = {"duration_ms": 1, "duration_api_ms": 1, "num_turns": 1, "session_id": "s"}

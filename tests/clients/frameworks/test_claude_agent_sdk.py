@@ -10,9 +10,10 @@ pytest.importorskip("claude_agent_sdk", reason="claude-agent-sdk is not installe
 
 from casebank_client import Casebank
 from casebank_client.claude_agent_sdk import CasebankHooks
+from casebank_client.failed import ADVICE_S
 from claude_agent_sdk import ClaudeAgentOptions, ClaudeSDKClient, ResultMessage, query
 
-from tests.clients.frameworks.conftest import AGENT, RUNS, Banked, task_of
+from tests.clients.frameworks.conftest import AGENT, MARK, OF_NO_USE, RUNS, TASK, Banked, task_of
 
 
 @pytest.fixture
@@ -25,8 +26,8 @@ def claude(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
     return str(program)
 
 
-async def run(memory: Casebank, claude: str, task: str) -> ResultMessage:
-    hooks = CasebankHooks(memory, AGENT)
+async def run(memory: Casebank, claude: str, task: str, advice_s: float = ADVICE_S) -> ResultMessage:
+    hooks = CasebankHooks(memory, AGENT, advice_s=advice_s)
     options = ClaudeAgentOptions(hooks=hooks.hooks, cli_path=claude)
     messages = [message async for message in hooks.watch(query(prompt=task, options=options))]
     return messages[-1]
@@ -75,3 +76,19 @@ async def test_a_client_that_stays_is_watched_answer_by_answer(banked: Banked, c
 
 async def test_an_agent_runs_without_casebank(nobody: Casebank, claude: str):
     assert (await run(nobody, claude, "rename a column by select")).subtype == "success"
+
+
+@pytest.mark.parametrize("call", ["old", "told"])
+async def test_advice_is_added_to_a_failed_call(banked: Banked, claude: str, call: str):
+    """The call is reported as failed, or says so in what it returns."""
+    banked.learn()
+    for advice_s in (5, 0):
+        added = (await run(banked.memory, claude, f"{TASK} {call}", advice_s)).result or ""
+        assert (MARK in added, "dialect" in added.partition(MARK)[2]) == (advice_s > 0, advice_s > 0)
+
+
+async def test_a_hundred_failed_calls_cost_nothing_where_memory_is_of_no_use(
+    no_use: Casebank, claude: str, caplog: pytest.LogCaptureFixture
+):
+    result = await run(no_use, claude, TASK + " old told" * 50, advice_s=0.02)
+    assert (result.subtype, caplog.text.count(OF_NO_USE)) == ("success", 100)

@@ -8,6 +8,7 @@ import pytest
 pytest.importorskip("langchain", reason="langchain is not installed: `make test-frameworks`")
 
 from casebank_client import Casebank
+from casebank_client.failed import ADVICE_S
 from casebank_client.langchain import CasebankMiddleware
 from langchain.agents import create_agent
 from langchain.messages import AIMessage
@@ -17,7 +18,18 @@ from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.errors import GraphRecursionError
 from langgraph.types import Command, interrupt
 
-from tests.clients.frameworks.conftest import AGENT, FAILED, RUNS, Banked, fails, task_of
+from tests.clients.frameworks.conftest import (
+    AGENT,
+    FAILED,
+    MARK,
+    OF_NO_USE,
+    RULE,
+    RUNS,
+    TASK,
+    Banked,
+    fails,
+    task_of,
+)
 
 
 class Scripted(GenericFakeChatModel):
@@ -38,11 +50,11 @@ def calls(name: str, **arguments: Any) -> AIMessage:
 
 
 @tool
-def sql(query: str) -> str:
+def sql(query: str, dialect: str = "") -> str:
     """Runs a query."""
     if query == "broken":
         raise RuntimeError("no such table")
-    return f"ran {query}"
+    return RULE if dialect == "mysql" else f"ran {query}"
 
 
 @tool
@@ -51,9 +63,9 @@ def ask() -> str:
     return interrupt("may I?")
 
 
-def scripted(memory: Casebank, *script: Any, **more: Any) -> tuple[Any, Scripted]:
+def scripted(memory: Casebank, *script: Any, advice_s: float = ADVICE_S, **more: Any) -> tuple[Any, Scripted]:
     model = Scripted(messages=iter(script), heard=[])
-    middleware = CasebankMiddleware(memory, AGENT)
+    middleware = CasebankMiddleware(memory, AGENT, advice_s=advice_s)
     agent = create_agent(model, [sql, ask], middleware=[middleware], system_prompt="Be brief.", **more)
     agent.memory_middleware = middleware
     return agent, model
@@ -118,3 +130,28 @@ def test_a_run_that_hits_the_recursion_limit_is_aborted_when_the_middleware_is_c
 def test_an_agent_runs_without_casebank(nobody: Casebank):
     agent, _ = scripted(nobody, calls("sql", query="ALTER"), "done")
     assert agent.invoke(asked("rename a column"))["messages"][-1].text == "done"
+
+
+@pytest.mark.parametrize("way", ["invoke", "ainvoke"])
+async def test_advice_stands_in_the_message_of_a_failed_tool(banked: Banked, way: str):
+    """The tool returns its error as a text, or the arguments do not fit."""
+    banked.learn()
+    for advice_s in (5, 0):
+        failing = calls("sql", query="old", dialect="mysql")
+        agent, model = scripted(banked.memory, failing, "done", advice_s=advice_s)
+        agent.invoke(asked(TASK)) if way == "invoke" else await agent.ainvoke(asked(TASK))
+        message = model.heard[1][-1]
+        assert message.text.startswith(RULE)
+        assert (MARK in message.text, "postgres" in message.text) == (advice_s > 0, advice_s > 0)
+    traces = [banked.whole(case)["tool_traces"] for case in banked.cases()]
+    assert [each[0]["output"] for each in traces] == [RULE] * 3
+
+
+def test_a_hundred_failed_calls_cost_nothing_where_memory_is_of_no_use(
+    no_use: Casebank, caplog: pytest.LogCaptureFixture
+):
+    script = [calls("sql", query="old", dialect="mysql") for _ in range(100)]
+    agent, _ = scripted(no_use, *script, "done", advice_s=0.02)
+    result = agent.invoke(asked(TASK), {"recursion_limit": 500})
+    assert result["messages"][-1].text == "done"
+    assert caplog.text.count(OF_NO_USE) == 100

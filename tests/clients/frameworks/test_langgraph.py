@@ -125,12 +125,15 @@ def test_a_secret_is_taken_out_of_a_value_and_refused_in_a_key(banked: Banked):
     kept = store.get(("keys",), "cloud")
     assert kept is not None
     assert secret not in str(kept.value)
-    for namespace, key, value in ((("keys",), "alice@example.org", {}), (("keys",), "card", {"n": 4111111111111111})):
-        with pytest.raises(ValueError, match="a secret"):
-            store.put(namespace, key, value)
-        assert store.get(namespace, key) is None
+    store.put(("keys",), "card", {"n": 4111111111111111})
+    card = store.get(("keys",), "card")
+    assert card is not None
+    assert "4111" not in str(card.value)
+    with pytest.raises(ValueError, match="a secret"):
+        store.put(("keys",), "alice@example.org", {})
+    assert store.get(("keys",), "alice@example.org") is None
     store.put(("keys",), str(UUID(int=7**40)), {"a": 1})
-    assert len(store.search(("keys",))) == 2
+    assert len(store.search(("keys",))) == 3
 
 
 def test_what_has_no_place_is_refused(banked: Banked, nobody: Casebank):

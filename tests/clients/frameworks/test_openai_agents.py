@@ -13,7 +13,18 @@ from casebank_client import Casebank
 from casebank_client.openai_agents import CasebankHooks, CasebankSession
 from openai.types.responses import ResponseFunctionToolCall, ResponseOutputMessage, ResponseOutputText
 
-from tests.clients.frameworks.conftest import AGENT, FAILED, RUNS, Banked, fails, task_of
+from tests.clients.frameworks.conftest import (
+    AGENT,
+    FAILED,
+    MARK,
+    OF_NO_USE,
+    RULE,
+    RUNS,
+    TASK,
+    Banked,
+    fails,
+    task_of,
+)
 
 set_tracing_disabled(disabled=True)
 
@@ -48,9 +59,9 @@ class Scripted(Model):
 
 
 @function_tool
-def sql(query: str) -> str:
+def sql(query: str, dialect: str = "") -> str:
     """Runs a query."""
-    return f"ran {query}"
+    return RULE if dialect == "mysql" else f"ran {query}"
 
 
 @function_tool
@@ -140,3 +151,31 @@ async def test_a_session_pops_limits_and_ends(banked: Banked):
     assert await session.get_items() == said[:2]
     await session.clear_session()
     assert await session.get_items() == []
+
+
+OLD = '{"query": "old", "dialect": "mysql"}'
+
+
+async def test_advice_stands_in_the_message_of_a_failed_tool(banked: Banked):
+    banked.learn()
+    for advice_s in (5, 0):
+        one = agent(calls("sql", OLD), says("done"))
+        async with CasebankHooks(banked.memory, AGENT, TASK, advice_s=advice_s) as hooks:
+            await Runner.run(one, TASK, hooks=hooks, run_config=hooks.run_config)
+        output = one.model.inputs[1][-1]["output"]
+        assert output.startswith(RULE)
+        assert (MARK in output, "postgres" in output) == (advice_s > 0, advice_s > 0)
+    traces = [banked.whole(case)["tool_traces"] for case in banked.cases()]
+    assert [each[0]["output"] for each in traces] == [RULE] * 3
+
+
+async def test_a_hundred_failed_calls_cost_nothing_where_memory_is_of_no_use(
+    no_use: Casebank, caplog: pytest.LogCaptureFixture
+):
+    script = [calls("sql", OLD).model_copy(update={"call_id": f"call-{number}"}) for number in range(100)]
+    async with CasebankHooks(no_use, AGENT, TASK, advice_s=0.02) as hooks:
+        result = await Runner.run(
+            agent(*script, says("done")), TASK, hooks=hooks, run_config=hooks.run_config, max_turns=200
+        )
+    assert result.final_output == "done"
+    assert caplog.text.count(OF_NO_USE) == 100
