@@ -1,0 +1,1 @@
+"""Five stories of agents with memory, each told against a running casebank and checked at its end."""
