@@ -22,6 +22,7 @@ from app.jobs.schedule import jobs_of, sign_of_life
 from app.mcp.installed import mcp_when_asked
 from app.routes import (
     about,
+    advice,
     bank,
     begin_again,
     decisions,
@@ -100,7 +101,7 @@ def create_app(settings: Settings) -> FastAPI:
     memories = (runs, findings, sessions, facts, knowledge, recall, procedures)
     settings_of_agents = (llm, statistics, bank)  # in this order: the last takes any path below an agent
     others = (begin_again, policy, tools, memory_tools, mcp)
-    for routes in (loop, decisions, impact, *memories, *settings_of_agents, *others):
+    for routes in (loop, advice, decisions, impact, *memories, *settings_of_agents, *others):
         include(app, routes.router, dependencies=[Depends(refuse_unknown_parameters)])
     include(app, mcp.metadata)
     console.add(app)

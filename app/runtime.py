@@ -27,8 +27,9 @@ from retrieval.ranking.policies import Policies
 from retrieval.retrieve import Reader
 from retrieval.rewriting.choice import Asker, Rewriting
 from retrieval.rewriting.llm import LlmRewriter
+from writer.advice.ask import Adviser
 from writer.audit.signing import AuditKey, LaterKey, signing
-from writer.privacy import engine
+from writer.privacy import engine, numbers
 from writer.privacy.installation_key import find_or_make
 from writer.privacy.keys import Keyring
 from writer.privacy.master_keys import MasterKeys, agree
@@ -45,7 +46,7 @@ if TYPE_CHECKING:
     from app.providers.llm import OpenAIModel
 
 ASK_AGAIN_S = 2.0
-"""Seconds between two requests for the audit's key while the database waits for its migration."""
+"""Seconds between two looks at a database that waits for its migration."""
 
 _VECTOR_COLUMN = text(
     "SELECT format_type(atttypid, atttypmod) FROM pg_attribute"
@@ -63,6 +64,7 @@ class Runtime:
     keyring: Keyring
     rewriting: Rewriting
     reader: Reader
+    adviser: Adviser
     worker: Worker
     admission: Admission
 
@@ -104,6 +106,7 @@ async def owner_url(settings: Settings) -> AsyncIterator[str]:
 @asynccontextmanager
 async def _parts(settings: Settings, url: str) -> AsyncIterator[Runtime]:
     engine.warm_up()
+    numbers.warm_up()
     async with AsyncExitStack() as stack:
         embedder = make_embedder(settings)
         stack.push_async_callback(embedder.aclose)
@@ -114,7 +117,7 @@ async def _parts(settings: Settings, url: str) -> AsyncIterator[Runtime]:
         with suppress(SchemaOutdated):  # requests are refused until it is migrated, and then it is asked again
             async with database.as_worker() as connection:
                 await agree(connection, keyring.masters)
-        database = await _signed_at_last(database, keyring.masters, stack)
+        database, later = await _signed_at_last(database, keyring.masters)
         rewriting, teachers, summarist = Rewriting(database), None, None
         if settings.llm == "openai":
             patient, quick = make_model(settings), make_model(settings, settings.timeouts_s.llm_rewrite)
@@ -129,14 +132,14 @@ async def _parts(settings: Settings, url: str) -> AsyncIterator[Runtime]:
             rewriting = Rewriting(database, rewriter)
             teachers = LlmLearners(patient, account, rule_learners())
             summarist = Summarist(database, keyring, patient, account)
-        pgvector = await has_pgvector(database)
+        pgvector = later.key is not None and await has_pgvector(database)
         pace = Pace(
             poll_s=settings.worker_pace.poll_s,
             lease=timedelta(seconds=settings.worker_pace.lease_s),
             max_attempts=settings.worker_pace.attempts,
             backoff_s=settings.worker_pace.backoff_s,
         )
-        yield Runtime(
+        runtime = Runtime(
             settings=settings,
             database=database,
             embedder=embedder,
@@ -151,9 +154,13 @@ async def _parts(settings: Settings, url: str) -> AsyncIterator[Runtime]:
                 WordSeals(keyring),
                 policies=Policies(),
             ),
+            adviser=Adviser(database, keyring),
             worker=Worker(database, embedder, keyring, pgvector, pace, llm=teachers, summarist=summarist),
             admission=make_admission(settings, database),
         )
+        if later.key is None:
+            stack.callback(asyncio.create_task(_ask_again(runtime, later)).cancel)
+        yield runtime
 
 
 async def signed(database: Database, held: MasterKeys) -> Database:
@@ -172,29 +179,30 @@ async def _audit_key(database: Database, held: MasterKeys) -> AuditKey:
     return AuditKey(key.key, key.made_at)
 
 
-async def _signed_at_last(database: Database, held: MasterKeys, stack: AsyncExitStack) -> Database:
-    """Returns the database as ``signed`` does, also if its migration is still to come.
+async def _signed_at_last(database: Database, held: MasterKeys) -> tuple[Database, LaterKey]:
+    """Returns the database as ``signed`` does, and its key; without one if the migration is still to come.
 
-    Until then there is no key to sign with, and the database takes no audit entry; a task asks for the key again.
+    Until the key is there, the database takes no audit entry.
     """
-    try:
-        return await signed(database, held)
-    except SchemaOutdated:
-        later = LaterKey()
+    later = LaterKey()
+    with suppress(SchemaOutdated):
+        later.key = await _audit_key(database, held)
+    return replace(database, engine=signing(database.engine, later.key or later)), later
 
-    async def ask_again() -> None:
-        while later.key is None:
-            await asyncio.sleep(ASK_AGAIN_S)
-            with suppress(CasebankError):
-                later.key = await _audit_key(database, held)
 
-    stack.callback(asyncio.create_task(ask_again()).cancel)
-    return replace(database, engine=signing(database.engine, later))
+async def _ask_again(runtime: Runtime, later: LaterKey) -> None:
+    """Waits for the migration, and then sets what a start before it could not read: pgvector and the audit's key."""
+    while later.key is None:
+        await asyncio.sleep(ASK_AGAIN_S)
+        with suppress(CasebankError):
+            key = await _audit_key(runtime.database, runtime.keyring.masters)
+            runtime.reader.pgvector = runtime.worker.cases.pgvector = await has_pgvector(runtime.database)
+            later.key = key
 
 
 async def has_pgvector(database: Database) -> bool:
     """Returns whether the stored vectors are pgvector's, which the database can compare."""
-    async with database.engine.connect() as connection:
+    async with database.as_worker() as connection:
         return str(await connection.scalar(_VECTOR_COLUMN)).startswith("vector")
 
 

@@ -1,5 +1,6 @@
 """One embedded Postgres for the whole run; a fresh migrated database for each module that asks."""
 
+import gc
 import logging
 import os
 import tempfile
@@ -48,6 +49,15 @@ if os.environ.pop("PYTHONDONTWRITEBYTECODE", None):
     # Each process that a test starts would compile all of casebank again, two seconds of it. What one compiled
     # is kept for the others, and not beside the sources, where it is not wanted.
     os.environ.setdefault("PYTHONPYCACHEPREFIX", str(ROOT / ".pytest_cache" / "bytecode"))
+
+
+gc.disable()  # while all is imported and collected, which stays
+
+
+def pytest_collection_finish() -> None:
+    """Leaves what was imported and collected out of every search for garbage from now on."""
+    gc.freeze()
+    gc.enable()
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

@@ -4,6 +4,7 @@ import atexit
 import os
 import shutil
 import signal
+import socket
 import ssl
 import subprocess
 import sys
@@ -27,8 +28,11 @@ from tests.forked import COLUMNS, Forked, is_possible
 from tests.paths import ROOT, memory
 
 CASEBANK = str(Path(sys.executable).parent / "casebank")
-PATIENCE = 2400
-"""Number of looks of `until`, twenty a second, before it gives up: a service starts slowly on a busy machine."""
+PATIENCE_S = 120
+"""Seconds before `until` gives up: a service starts slowly on a busy machine."""
+
+LONGEST_PAUSE_S = 0.2
+"""Seconds between two looks of `until`, in the end: looks take the time of what they wait for."""
 
 ANSWER_S = 60.0
 """Seconds that a client of a test waits for an answer: the machine may be busy with other things."""
@@ -41,10 +45,12 @@ T = TypeVar("T")
 
 def until(found: Callable[[], T]) -> T:
     """Returns the first result that counts as true."""
-    for _ in range(PATIENCE):
+    deadline, pause_s = time.monotonic() + PATIENCE_S, 0.02
+    while time.monotonic() < deadline:
         if result := found():
             return result
-        time.sleep(0.05)
+        time.sleep(pause_s)
+        pause_s = min(1.2 * pause_s, LONGEST_PAUSE_S)
     raise AssertionError("it never came")
 
 
@@ -187,7 +193,7 @@ class Service:
 
     def _is_ready(self) -> bool:
         assert self.process.poll() is None, self.log.read_text()
-        with suppress(httpx.TransportError):
+        with suppress(OSError, httpx.TransportError), socket.create_connection(("127.0.0.1", self.port)):
             return get(f"{self.url}/readyz").status_code == 200
         return False
 

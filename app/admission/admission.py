@@ -21,6 +21,7 @@ for _limit in (AT_ONCE, PER_USER, IN_ALL):
 READING_POSTS = frozenset(
     {
         "/functions/v1/hybrid-search-context-eng",
+        "/v1/advice",
         "/v1/memory-tools/get_my_goals",
         "/v1/memory-tools/get_tool_suggestions",
         "/v1/memory-tools/recall",

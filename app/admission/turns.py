@@ -6,7 +6,8 @@ One event loop serves everybody, so a request is slowed down by all others under
    most.
 2. A free place goes to the users in turn, not to whoever has the most waiting.
 3. A user who **crowds** (several requests here at once, and more than a share of the processor's time used lately) is
-   held to that share as long as somebody is active who does not crowd. Among themselves, those who crowd are equals.
+   held to that share as long as somebody is here who does not crowd: with a request under way, or one that ended just
+   now. Among themselves, those who crowd are equals; whoever leaves in debt holds up nobody.
 """
 
 import asyncio
@@ -18,8 +19,10 @@ from dataclasses import dataclass, field
 
 from app.admission.errors import TooManyAtOnce
 
-ACTIVE_S = 5.0
-"""Seconds after a request during which its user counts as active."""
+HERE_S = 0.5
+"""Seconds after a request during which its user counts as here: the next one of a client may be on its way."""
+KEPT_S = 5.0
+"""Seconds after a request after which its user's seat is forgotten; by then the longest debt is paid off."""
 ALLOWANCE_S = 0.03
 """Processor seconds that a user may owe before the user is held to ``Places.share``."""
 MOST_OWED_S = 0.2
@@ -58,6 +61,7 @@ class Seat:
         used_s: processor seconds that the user owes: those used, less ``Places.share`` of the time since.
         used_at: time of ``used_s``.
         usual_s: cost of the last request in processor seconds, charged to the next one in advance.
+        several: True from several requests at once until the debt is paid off.
     """
 
     running: int = 0
@@ -67,6 +71,7 @@ class Seat:
     used_s: float = 0.0
     used_at: float = 0.0
     usual_s: float = 0.0
+    several: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,7 +128,7 @@ class Turns:
         oldest_sub, oldest = next(iter(self._seats.items()))
         if oldest.running or oldest.line:
             self._seats.move_to_end(oldest_sub)
-        elif oldest.seen_at < now - ACTIVE_S:
+        elif oldest.seen_at < now - KEPT_S:
             del self._seats[oldest_sub]
         if not seat.line and self._may_start(seat, wanted=1):
             self._begin(seat)
@@ -204,14 +209,17 @@ class Turns:
             return False
         if not self._crowds(seat, wanted):
             return True
-        since = self.clock() - ACTIVE_S  # a user who crowds may start while no other user is active who does not
+        since = self.clock() - HERE_S  # a user who crowds may start while no other user is here who does not
         return not any(
             each is not seat and each.seen_at >= since and not self._crowds(each)
             for each in reversed(self._seats.values())
         )
 
     def _crowds(self, seat: Seat, wanted: int = 0) -> bool:
-        return seat.running + len(seat.line) + wanted > 1 and self._used_s(seat) > ALLOWANCE_S
+        """Returns whether the user has several requests at once and is in debt, or had and still is."""
+        in_debt = self._used_s(seat) > ALLOWANCE_S
+        seat.several = (in_debt and seat.several) or seat.running + len(seat.line) + wanted > 1
+        return in_debt and seat.several
 
     def _begin(self, seat: Seat) -> None:
         self._count()

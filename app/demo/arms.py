@@ -92,17 +92,19 @@ class Arm:
 
 @dataclass(frozen=True)
 class Stream:
-    """One house's tasks in the three arms, task by task the same."""
+    """One house's tasks in the four arms, task by task the same."""
 
     seed: int
     without: Arm
     keywords: Arm
+    at_failures: Arm
+    """Keyword memory that is asked at each failure, too, as casebank is."""
     casebank: Arm
 
     @property
-    def arms(self) -> tuple[Arm, Arm, Arm]:
+    def arms(self) -> tuple[Arm, Arm, Arm, Arm]:
         """The arms in the order of the report."""
-        return self.without, self.keywords, self.casebank
+        return self.without, self.keywords, self.at_failures, self.casebank
 
     def as_dict(self) -> dict[str, object]:
         """Returns every number of the stream, ready for JSON."""

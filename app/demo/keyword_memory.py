@@ -15,12 +15,20 @@ class KeywordMemory:
     It trusts the outcome that a run reports, and forgets no run.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, *, with_errors: bool = False) -> None:
+        self._with_errors = with_errors
         self._runs: list[tuple[set[str], RememberedCase]] = []
 
     async def retrieve(self, task: str) -> RetrievedCases:
         """Returns at most four runs, by the cosine of their words' idf (Salton and Buckley 1988, without counts)."""
-        asked, known = _words(task), Counter(word for words, _ in self._runs for word in words)
+        return self._nearest(_words(task))
+
+    async def at_failure(self, task: str, statement: str, error: str, slate: RetrievedCases) -> str:  # noqa: ARG002 (the protocol's signature)
+        """Returns the text of at most four runs, by the words of their task and of the first error that they met."""
+        return self._nearest(_words(f"{task} {error}")).text
+
+    def _nearest(self, asked: set[str]) -> RetrievedCases:
+        known = Counter(word for words, _ in self._runs for word in words)
 
         def weight(words: set[str]) -> float:
             return sum(math.log(1 + len(self._runs) / (1 + known[word])) ** 2 for word in words)
@@ -37,7 +45,8 @@ class KeywordMemory:
     async def retain(self, run: AgentRun, slate: RetrievedCases) -> str | None:  # noqa: ARG002 (the protocol's signature)
         """Returns the run's place in the list."""
         case = RememberedCase(str(len(self._runs)), run.task, run.plan, "success" if run.success else "failure")
-        self._runs.append((_words(run.task), case))
+        error = next((trace.output for trace in run.traces if trace.status == "error"), "")
+        self._runs.append((_words(f"{run.task} {error}" if self._with_errors else run.task), case))
         return case.case_id
 
 

@@ -110,20 +110,19 @@ async def show_learning(trainer: Trainer, run_stream: RunStream, shown: House, c
     """Trains, runs a second stream with the candidate on trial, judges it, and prints which policy serves."""
     console.rule("Learning which memories help")
     first = await trainer.train()
-    console.print(f"  trained on {first.decisions} rewarded retrievals: {first.outcome}", markup=False)
+    console.print(f"  trained on {first.decisions} rewarded retrievals: {first.outcome}")
     if first.outcome != "candidate":
-        console.print("  the untrained default serves", markup=False)
+        console.print("  the untrained default serves")
         return
     metrics = first.metrics
     console.print(
         f"  it predicts {metrics.held_out} later rewards better than the default by {metrics.log_loss_gain:+.3f} nats"
         f" (standard error {metrics.log_loss_gain_error:.3f}); q-{first.version} is now on trial",
-        markup=False,
     )
     trial = await run_stream("on trial", replace(shown, seed=shown.seed + 1))
-    console.print(f"  second stream, seed {shown.seed + 1}: {totals_of(trial)}", markup=False)
+    console.print(f"  second stream, seed {shown.seed + 1}: {totals_of(trial)}")
     second = await trainer.train()
-    console.print(f"  the gate's verdict: {second.outcome}", style="bold", markup=False)
+    console.print(f"  the gate's verdict: {second.outcome}", style="bold")
     if second.verdict:
         table = Table("check", "measured", "limit", "")
         for check in second.verdict.checks:
@@ -131,10 +130,10 @@ async def show_learning(trainer: Trainer, run_stream: RunStream, shown: House, c
             table.add_row(check.name, value, f"{check.limit:.3f}", "passed" if check.passed else "not passed")
         console.print(table)
     if second.outcome != "promote":
-        console.print("  not promoted, because of the checks above: the untrained default serves", markup=False)
+        console.print("  not promoted, because of the checks above: the untrained default serves")
         return
     served = await run_stream("promoted", replace(shown, seed=shown.seed + 2))
-    console.print(f"  third stream, q-{second.version} promoted: {totals_of(served)}", markup=False)
+    console.print(f"  third stream, q-{second.version} promoted: {totals_of(served)}")
 
 
 def totals_of(arm: Arm) -> str:

@@ -1,13 +1,15 @@
 """Runs the demo against its own service, which it starts like `casebank serve` and stops at the end."""
 
+import os
+import sys
 from collections.abc import Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
-
-from rich.console import Console
+from shlex import quote
+from shutil import which
 
 from app.demo.files import write_files
 from app.demo.learning import Learner, show_learning
@@ -18,6 +20,7 @@ from app.demo.run import AGENT, Place, run_stream, run_with_memory
 from app.processes.own_service import own_service
 from app.runtime import owner_url
 from app.settings import Settings
+from app.terminal.plain_console import plain_console
 
 
 class TorchMissing(OSError):
@@ -27,7 +30,7 @@ class TorchMissing(OSError):
 async def demo(
     settings: Settings, *, tasks: int, seeds: Sequence[int], out_dir: Path, learn: bool = False
 ) -> DemoReport:
-    """Runs each house's tasks in the three arms, prints the report, and lists the next commands.
+    """Runs each house's tasks in the four arms, prints the report, and lists the next commands.
 
     Each house has its own user in casebank, and so starts with an empty bank.
 
@@ -42,8 +45,8 @@ async def demo(
         TorchMissing: learning needs torch, which is not installed.
     """
     if learn and find_spec("torch") is None:
-        raise TorchMissing("learning needs torch: `make demo-learning` installs it, or pip install 'casebank[train]'")
-    console = Console()
+        raise TorchMissing("learning needs torch, which the package casebank[train] installs")
+    console = plain_console()
     users = [f"demo-{datetime.now(UTC):%Y%m%d-%H%M%S}-{seed}" for seed in seeds]
     async with owner_url(settings) as scratch_dsn, own_service(settings) as service:
         places = [Place(service.base_url, service.headers(user), scratch_dsn) for user in users]
@@ -57,17 +60,47 @@ async def demo(
             learner = Learner(settings, users[0], AGENT, out_dir)
             with_memory = partial(run_with_memory, places[0], console=console)
             await show_learning(learner, with_memory, houses[0], console)
-    if not learn:
-        console.print("\nTo see how casebank learns which memories help, run `make demo-learning` (it installs torch).")
-    user = users[0]
-    next_commands = (
-        "\nNext commands:\n"
-        "  .venv/bin/casebank serve   starts the service again; its API is at http://127.0.0.1:8700/docs\n"
-        f"  .venv/bin/casebank console --user {user}   then opens the overview of this bank, http://127.0.0.1:8700/console\n"
-        f"  .venv/bin/casebank token --user {user}   prints a token for this bank\n"
-        f"  .venv/bin/casebank export --user {user}  prints the whole bank as JSON lines\n"
-        f"  .venv/bin/casebank policy show --user {user} --agent {AGENT}   shows the learned policy and its verdict\n"
-        f"  .venv/bin/casebank purge --user {user}   deletes the bank, with a receipt"
-    )
-    console.print(next_commands, markup=False, highlight=False)
+    command = own_command(Path(sys.executable), os.environ.get("PATH"), Path.cwd())
+    console.print(next_commands(command, users[0], learned=learn), soft_wrap=True)
     return report
+
+
+def own_command(python: Path, path: str | None, folder: Path) -> str:
+    """Returns the words that start this installation's casebank from the shell that started the demo.
+
+    They are its name if the shell finds it, or else its path, or else the module.
+
+    Args:
+        python: the interpreter; the installation's scripts are beside it.
+        path: value of PATH.
+        folder: working folder of the shell.
+    """
+    script, named = python.with_name("casebank"), which("casebank", path=path)
+    if named is not None and Path(named).resolve() == script.resolve():
+        return "casebank"
+    if not script.exists():
+        return f"{quote(str(python))} -P -m app.cli"
+    return quote(str(script.relative_to(folder) if script.is_relative_to(folder) else script))
+
+
+def next_commands(command: str, user: str, *, learned: bool) -> str:
+    """Returns the commands to go on with, each with its effect.
+
+    Args:
+        command: words that start casebank.
+        user: user of the first house.
+        learned: true if the demo trained a policy.
+    """
+    effects = {
+        "serve": "starts the service again; its API is at http://127.0.0.1:8700/docs",
+        f"console --user {user}": "then opens the overview of this bank, http://127.0.0.1:8700/console",
+        f"token --user {user}": "prints a token for this bank",
+        f"export --user {user}": "prints the whole bank as JSON lines",
+        f"policy show --user {user} --agent {AGENT}": "shows what was learned from this bank",
+        f"purge --user {user}": "deletes the bank, with a receipt",
+    }
+    if not learned:
+        effects["demo --learn"] = "also trains a policy; it needs torch, which the package casebank[train] installs"
+    return "\n".join(
+        ["\nNext commands:", *(f"  {command} {words}\n      {effect}" for words, effect in effects.items())]
+    )

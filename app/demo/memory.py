@@ -16,6 +16,9 @@ from retrieval.sections.context import memory_context
 TOKEN_BUDGET = 600
 """Maximum tokens of the memory text in the agent's prompt."""
 
+PRECISION = 0.4
+"""Share of told fixes that should be right: the operator would try something in any case."""
+
 _MEMORY_ERRORS = (httpx.HTTPError, TimeoutError, ValueError, KeyError, TypeError)
 
 
@@ -100,6 +103,13 @@ class Memory(Protocol):
         """Stores a run and returns its id, normally once it can be retrieved; None: not stored."""
 
 
+class FailureMemory(Protocol):
+    """A memory that can be asked when a call has failed."""
+
+    async def at_failure(self, task: str, statement: str, error: str, slate: RetrievedCases) -> str:
+        """Returns a text about failures like this one; empty without any."""
+
+
 class _RetrievedCase(BaseModel):
     case_id: str
     task: str
@@ -123,6 +133,12 @@ class _RetrieveAnswer(BaseModel):
     retrieval_id: str | None = None
     tokens: int | None = None
     degraded: Sequence[str] | None = None
+
+
+class _AdviceAnswer(BaseModel):
+    """The field used from the response of POST /v1/advice."""
+
+    text: str
 
 
 class _RetainAnswer(BaseModel):
@@ -163,6 +179,7 @@ class HttpMemory:
         self.agent = agent
         self._options = {"agent": agent, "k": k, "token_budget": token_budget, "min_similarity": min_similarity}
         self.errors: list[str] = []  # errors of the memory, for the report
+        self.advice_ms: list[float] = []
 
     async def retrieve(self, task: str) -> RetrievedCases:
         """Returns the service's slate for a task; an empty one after an error."""
@@ -188,6 +205,19 @@ class HttpMemory:
             latency_ms=latency_ms,
             degraded=tuple(answer.degraded or ()),
         )
+
+    async def at_failure(self, task: str, statement: str, error: str, slate: RetrievedCases) -> str:
+        """Returns the service's advice for a failed statement; empty after an error."""
+        body: dict[str, object] = {"agent": self.agent, "task": task, "tool": "sql", "input": statement}
+        body |= {"precision": PRECISION, "output": error, "status": "error", "retrieval_id": slate.retrieval_id}
+        started = time.perf_counter()
+        try:
+            text = _AdviceAnswer.model_validate_json(await self._post("/v1/advice", body)).text
+        except _MEMORY_ERRORS as error_of_memory:
+            self.errors.append(f"advice: {error_of_memory!r}")
+            return ""
+        self.advice_ms.append((time.perf_counter() - started) * 1000)
+        return text
 
     async def retain(self, run: AgentRun, slate: RetrievedCases) -> str | None:
         """Returns the id of the run's case, once it is ready or the wait timed out."""

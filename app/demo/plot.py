@@ -14,6 +14,7 @@ from policy.evaluate import Plan, resampled
 _STYLES = {
     "no memory": ("#8a8f98", "o"),
     "keyword memory": ("#c77516", "^"),
+    "keyword memory at failures": ("#9b3fb5", "v"),
     "casebank": ("#1663c7", "s"),
 }
 """Colour and marker of each arm."""
@@ -21,7 +22,7 @@ _RESAMPLES = 1000
 
 
 def plot(report: DemoReport, path: Path) -> None:
-    """Writes the plot of the three arms to `path`; its suffix chooses the format."""
+    """Writes the plot of the four arms to `path`; its suffix chooses the format."""
     where = f"{len(report.streams)} houses" if len(report.streams) > 1 else "one house"
     houses = [stream.arms for stream in report.streams]
     figure = Figure(figsize=(13, 4.4), dpi=150)

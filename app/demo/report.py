@@ -9,7 +9,7 @@ from rich.console import Console
 from rich.table import Table
 
 from app.demo.arms import FIRST_TRY, PARTS, STEPS, SUCCESS, Arm, Stream, mean, pooled
-from app.demo.compare import Comparison, compare
+from app.demo.compare import Comparison, compare, compare_arms
 
 EXPLANATION = (
     "The agent is a scripted database operator, not an LLM: it tries a fixed list of generic repairs one by one. Every "
@@ -19,7 +19,8 @@ EXPLANATION = (
     "tasks read alike but need different repairs. Five kinds can be done in two ways; only the final check shows "
     "which one is right, and halfway through the stream the other one is. One kind is impossible. After a quarter of "
     "the stream, false successes are planted in memory. Keyword memory ranks runs by common words, rare ones counting "
-    "more, and returns one run for each plan, the newest first, in the same text format."
+    "more, and returns one run for each plan, the newest first, in the same text format. Casebank is asked with the "
+    "task, and when a statement meets a new error; so is the second keyword memory, with the error's words."
 )
 
 
@@ -35,6 +36,11 @@ class DemoReport:
     def comparison(self) -> Comparison:
         """Casebank against keyword memory, over all streams."""
         return compare(self.streams)
+
+    @cached_property
+    def comparison_at_failures(self) -> Comparison:
+        """Casebank against keyword memory that is asked at failures, too, over all streams."""
+        return compare_arms([(stream.seed, stream.at_failures, stream.casebank) for stream in self.streams])
 
     @cached_property
     def arms(self) -> list[Arm]:
@@ -58,6 +64,7 @@ class DemoReport:
                 **self.comparison.as_dict(),
                 "beats_keyword_memory": self.comparison.proven,
             },
+            "casebank_against_keyword_memory_at_failures": self.comparison_at_failures.as_dict(),
             "streams": [stream.as_dict() for stream in self.streams],
         }
 
@@ -67,11 +74,11 @@ def print_report(report: DemoReport, console: Console) -> None:
     seeds = ", ".join(str(stream.seed) for stream in report.streams)
     tasks = sum(len(stream.without.records) for stream in report.streams)
     title = f"{tasks} tasks, seed {seeds}, at most {report.budget} steps a task (scripted operator)"
-    caption = "none: no memory; words: keyword memory; bank: casebank"
+    caption = "none: no memory; words: keyword memory; twice: the same, asked at failures, too; bank: casebank"
     table = Table("tenth", title=title, title_justify="left", caption=caption, caption_justify="left", box=SIMPLE)
-    for name in ("steps", "", "", "solved", "", "", "1st try", "", ""):
+    for name in ("steps", "", "", "", "solved", "", "", "", "1st try", "", "", ""):
         table.add_column(name, justify="right")
-    table.add_row("", *("none", "words", "bank") * 3, style="dim", end_section=True)
+    table.add_row("", *("none", "words", "twice", "bank") * 3, style="dim", end_section=True)
     for place in range(PARTS):
         table.add_row(str(place + 1), *_cells([Arm(arm.name, arm.parts()[place]) for arm in report.arms]))
     table.add_section()
@@ -79,15 +86,16 @@ def print_report(report: DemoReport, console: Console) -> None:
     console.print(table)
     for stream in report.streams if len(report.streams) > 1 else ():
         found = "; ".join(f"{arm.name} {headline(arm)}" for arm in stream.arms)
-        console.print(f"  seed {stream.seed}: {found}", markup=False, highlight=False)
+        console.print(f"  seed {stream.seed}: {found}")
     for text, before, after in report.story():
         console.print(f"  “{text}”: {before} steps without memory, {after} with casebank")
-    console.print(f"  {report.comparison.sentence()}", style="bold", markup=False, highlight=False)
+    console.print(f"  {report.comparison.sentence()}", style="bold")
+    console.print(f"  {report.comparison_at_failures.against()}", style="bold")
     totals = report.arms[-1].totals()
     latency = totals.retrieve_p50_ms
     price = f"{totals.tokens} tokens in all" + (f", retrieve p50 {latency:.1f} ms" if latency is not None else "")
     console.print(f"  Price of casebank: {price}; memory errors: {totals.memory_errors}")
-    console.print(f"[dim]{EXPLANATION}[/dim]")
+    console.print(EXPLANATION, style="dim")
     for kind, path in report.files.items():
         console.print(f"  {kind}: {path}")
 

@@ -10,7 +10,7 @@ from rich.progress import track
 
 from app.demo.arms import Arm, Stream, TaskRecord
 from app.demo.keyword_memory import KeywordMemory
-from app.demo.memory import HttpMemory, Memory, NoMemory, RetrievedCases
+from app.demo.memory import FailureMemory, HttpMemory, Memory, NoMemory, RetrievedCases
 from app.demo.operator.house import House
 from app.demo.operator.operator import STEP_BUDGET, Operator
 from app.demo.operator.scratch import Scratch, scratch_database
@@ -43,26 +43,46 @@ class RetainedRun:
 
 
 async def run_stream(place: Place, house: House, *, console: Console) -> Stream:
-    """Runs the house's tasks in the three arms, and returns the results.
+    """Runs the house's tasks in the four arms, and returns the results.
 
     The agent's case bank should be empty, since older cases would help from the first task on.
     """
     async with scratch_database(place.scratch_dsn, budget=STEP_BUDGET) as scratch:
         without = await run_arm("no memory", NoMemory(), house, scratch, console=console)
         keywords = await run_arm("keyword memory", KeywordMemory(), house, scratch, console=console)
-    return Stream(house.seed, without, keywords, await run_with_memory(place, "casebank", house, console=console))
+        both = KeywordMemory(with_errors=True)
+        at_failures = await run_arm("keyword memory at failures", both, house, scratch, both, console=console)
+    casebank = await run_with_memory(place, "casebank", house, console=console)
+    return Stream(house.seed, without, keywords, at_failures, casebank)
 
 
 async def run_with_memory(place: Place, name: str, house: House, *, console: Console | None = None) -> Arm:
     """Runs the house's tasks with the present bank and policy, and returns the records."""
     async with scratch_database(place.scratch_dsn, budget=STEP_BUDGET) as scratch, place.client() as client:
         memory = HttpMemory(client, agent=AGENT)
-        arm = await run_arm(name, memory, house, scratch, console=console)
+        arm = await run_arm(name, memory, house, scratch, memory, console=console)
     return replace(arm, errors=tuple(memory.errors))
 
 
-async def run_arm(name: str, memory: Memory, house: House, scratch: Scratch, *, console: Console | None = None) -> Arm:
-    """Runs the tasks once, each in an empty scratch schema, with the planted runs between, and returns the records."""
+async def run_arm(  # noqa: PLR0913 - the memory that is asked at a failure may be none
+    name: str,
+    memory: Memory,
+    house: House,
+    scratch: Scratch,
+    at_failures: FailureMemory | None = None,
+    *,
+    console: Console | None = None,
+) -> Arm:
+    """Runs the tasks once, each in an empty scratch schema, with the planted runs between, and returns the records.
+
+    Args:
+        name: name of the arm.
+        memory: the memory that is asked with the task and given the run.
+        house: the tasks and the planted runs.
+        scratch: the database for the tasks.
+        at_failures: the memory that is asked when a statement has failed; None: none is.
+        console: console for the progress; None: no progress is shown.
+    """
     bank: dict[str, RetainedRun] = {}
     planted, records = house.planted(), []
     for place, task in enumerate(track(house.tasks(), name, console=console, disable=console is None, transient=True)):
@@ -71,7 +91,8 @@ async def run_arm(name: str, memory: Memory, house: House, scratch: Scratch, *, 
         await scratch.reset(task)
         started = time.perf_counter()
         slate = await memory.retrieve(task.text)
-        run = await Operator(task, slate, scratch, order_seed=f"{house.seed}:{task.id}").run()
+        seed = f"{house.seed}:{task.id}"
+        run = await Operator(task, slate, scratch, order_seed=seed, memory=at_failures).run()
         wall_ms = (time.perf_counter() - started) * 1000
         relevant = any(kept.family == task.family and kept.success for kept in bank.values())
         families = [bank[case.case_id].family for case in slate.cases if case.case_id in bank]

@@ -86,12 +86,21 @@ async def impact_of(parts: Runtime, asked: Asked) -> ImpactOut:
 
 
 @dataclass(frozen=True, slots=True)
+class SoFar:
+    """Reward added by memory per decision, over the rewarded decisions up to the end of a week."""
+
+    starts: datetime
+    reward: RangeOut
+    decisions: int
+
+
+@dataclass(frozen=True, slots=True)
 class Added:
     """Reward added by memory per decision, compared with empty slates: in all, and up to the end of each week."""
 
     looked_at: LookedAt
     beside_nothing: RewardDifferenceOut
-    so_far: list[tuple[datetime, RangeOut]]
+    so_far: list[SoFar]
 
 
 async def added(parts: Runtime, asked: Asked) -> Added:
@@ -106,11 +115,12 @@ async def added(parts: Runtime, asked: Asked) -> Added:
     def computed() -> Added:
         weeks = last_weeks(asked.until or datetime.now(UTC))
         ends = [(starts, starts + timedelta(weeks=1)) for starts in weeks]
-        so_far = [(starts, _range(seen.less_empty(end))) for starts, end in ends if seen.has_any(starts, end)]
+        known = [(starts, seen.less_empty(end)) for starts, end in ends if seen.has_any(starts, end)]
+        so_far = [(starts, _range(found), found.decisions) for starts, found in known]
         return Added(
             looked_at=_looked_at(seen),
             beside_nothing=_compared(seen.less_empty(), "an empty slate"),
-            so_far=[(starts, found) for starts, found in so_far if found is not None],
+            so_far=[SoFar(starts, found, decisions) for starts, found, decisions in so_far if found is not None],
         )
 
     return await asyncio.to_thread(computed)

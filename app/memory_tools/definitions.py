@@ -46,27 +46,27 @@ class Definition:
 TOOLS: Mapping[str, Definition] = {
     tool.name: tool
     for tool in (
-        Definition("get_my_goals", "The user's current goals, the most relevant to the query first.", GoalsIn),
+        Definition("get_my_goals", "The user's current goals, the most relevant first.", GoalsIn),
         Definition(
             "get_tool_suggestions",
-            "Procedures that fit a task, your tools' error rates, and fixes that worked.",
+            "Procedures and tools for a task; after a failed call, what put it right before.",
             SuggestionsIn,
         ),
         Definition(
             "recall",
-            "Call before you act: earlier runs of similar tasks with their outcomes, procedures, and facts about the"
-            " user; with a receipt for remember.",
+            "Call before you act: earlier runs of similar tasks, procedures, facts about the user, and a receipt for"
+            " remember.",
             RecallIn,
         ),
         Definition(
             "remember",
-            "Store a fact about the user, a finished run, or feedback on a recall that helped or misled.",
+            "Store a fact about the user, a finished run, or feedback on a recall.",
             RememberIn,
             reads=False,
         ),
         Definition(
             "forget",
-            "Take a fact or procedure out of use, if the user asks for it.",
+            "Take a fact or procedure out of use, if the user asks.",
             ForgetIn,
             reads=False,
             destructive=True,

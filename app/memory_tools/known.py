@@ -1,12 +1,14 @@
-"""Facts about the user for a tool's answer: those that hold today, ranked by the words they share with the query.
+"""Facts about the user for a tool's answer: those that hold today, the nearest to the query first.
 
-The service's own recall would not do: it leaves out goals and preferences that share no word with the query.
+Recall ranks those that it finds, by words and meaning. It leaves out goals and preferences that are far from the query;
+they follow, ranked by the words they share with the query.
 """
 
 import math
 import re
+import sys
 from collections import Counter
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
 from uuid import UUID
@@ -16,6 +18,7 @@ import snowballstemmer
 from app.memory_tools.asking import Asking
 from retrieval.facts.listing import FactPage, page_of_facts
 from retrieval.pages.listing import one_profile
+from retrieval.recall.memory import MOST, FactSource, RecallQuestion
 from retrieval.sections.quoting import quoted, unquoted
 from retrieval.tables.kinds import FactKind, Speaker
 from retrieval.text import folded
@@ -65,6 +68,11 @@ async def facts_for(
         always: kinds returned even without a common word.
     """
     author, parts = asking.author, asking.parts
+    near: dict[UUID, int] = {}
+    if query is not None:
+        question = RecallQuestion(asking.agent, query, MOST, ("fact",), token_budget=sys.maxsize)
+        found = await parts.reader.recall(author.user_sub, author.authorised_at, question)
+        near = {each.source.fact_id: each.rank for each in found.memories if isinstance(each.source, FactSource)}
     page = FactPage(asking.agent, None, None, None, history=False, before=None, limit=LOOK)
     async with parts.database.as_user(author.user_sub, author.authorised_at) as connection:
         profile = (await connection.execute(one_profile(author.user_sub, asking.agent))).mappings().one_or_none()
@@ -80,11 +88,18 @@ async def facts_for(
     relevances = relevance(query or "", [each["text"] for each in opened])
     facts = []
     for row, of, share in zip(wanted, opened, relevances, strict=True):
-        if share > 0 or row["kind"] in always:
-            value = " ".join(filter(None, (of["attribute"], of["value"], of["unit"]))) if of["value"] else ""
+        if row["id"] in near or share > 0 or row["kind"] in always:
             since = row["valid_from"].date()
-            facts.append(KnownFact(row["id"], row["kind"], of["text"], value, row["said_by"], since, share))
-    return sorted(facts, key=lambda fact: -fact.relevance)[:limit]
+            facts.append(KnownFact(row["id"], row["kind"], of["text"], _value(of), row["said_by"], since, share))
+    return sorted(facts, key=lambda fact: (near.get(fact.id, MOST + 1), -fact.relevance))[:limit]
+
+
+def _value(fact: Mapping[str, str]) -> str:
+    """Returns attribute, value and unit in one text; a value that begins with the attribute stands alone."""
+    if not fact["value"]:
+        return ""
+    attribute = "" if fact["value"].startswith(fact["attribute"]) else fact["attribute"]
+    return " ".join(filter(None, (attribute, fact["value"], fact["unit"])))
 
 
 def relevance(query: str, texts: Sequence[str]) -> list[float]:

@@ -37,8 +37,7 @@ async def remember(asking: Asking, given: RememberIn) -> str:
     """Stores a fact, a run or feedback, and returns a confirmation.
 
     Raises:
-        NotFound: the receipt of the feedback does not belong to this agent.
-        UnknownReference: the receipt of the run belongs to another agent.
+        NotFound: the receipt does not belong to a recall of this agent.
         NotNow: too many runs of the user are waiting.
         SecretInName: the agent's name looks like a secret.
     """
@@ -46,7 +45,15 @@ async def remember(asking: Asking, given: RememberIn) -> str:
         return await _run(asking, given)
     if given.kind == "feedback":
         return await _feedback(asking, given)
-    written = FactWritten(agent=asking.agent, kind=given.kind, text=given.text or "", said_by="assistant")
+    written = FactWritten(
+        agent=asking.agent,
+        kind=given.kind,
+        text=given.text or "",
+        value=given.value,
+        unit=given.unit,
+        category=given.category,
+        said_by="assistant",
+    )
     fact_id = await write_fact(asking.parts.database, asking.parts.keyring, written, asking.author)
     return f"Stored as {given.kind} {fact_id}, marked as said by the assistant."
 
@@ -77,13 +84,16 @@ async def _check_agent(connection: AsyncConnection, asking: Asking, table: Table
     """
     whose = table.c.user_sub == asking.author.user_sub, table.c.agent_key == asking.agent
     if await connection.scalar(select(table.c.id).where(*whose, table.c.id == subject).limit(1)) is None:
-        raise NotFound("no recall of this agent has this receipt")
+        raise NotFound("no recall of this agent has this receipt: pass the one that recall gave, or for a run none")
 
 
 async def _run(asking: Asking, given: RememberIn) -> str:
     """Retains the run as a case and returns the confirmation; an equal call with the same receipt stores no second."""
     parts, author = asking.parts, asking.author
     parts.admission.backlog.check(author.user_sub)
+    if given.receipt is not None:
+        async with parts.database.as_user(author.user_sub, author.authorised_at) as connection:
+            await _check_agent(connection, asking, decisions, given.receipt)
     run = FinishedRun(
         agent=asking.agent,
         task=given.text or "",

@@ -4,7 +4,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 from app.memory_tools.asking import Asking
 from app.memory_tools.known import relevance
-from app.memory_tools.texts import TOOLS, answer, framed, procedure_ids
+from app.memory_tools.texts import ADVICE, TOOLS, answer, framed, procedure_ids
 from app.schemas.memory_tools import SuggestionsIn
 from retrieval.pages.listing import one_profile
 from retrieval.retrieve import ProcedureQuestion
@@ -12,6 +12,8 @@ from retrieval.sections import tools
 from retrieval.sections.context import memory_context
 from retrieval.sections.procedures import ProceduresSection
 from retrieval.sections.quoting import quoted
+from writer.advice.ask import FailedCall
+from writer.analysis.calls import calls_in
 
 BUDGET = 1_000
 """Maximum tokens of the procedures."""
@@ -20,8 +22,16 @@ LOOK = 100
 
 
 async def suggestions(asking: Asking, given: SuggestionsIn) -> str:
-    """Returns matching procedures, and tools: first those named in the task or the procedures, then the most called."""
+    """Returns advice for the failed call, if one is given and memory has any; else what fits the task.
+
+    That is matching procedures, and tools: first those named in the task or the procedures, then the most called.
+    """
     author, parts = asking.author, asking.parts
+    if given.tool is not None:
+        trace = {"tool": given.tool, "input": given.input, "output": given.error, "status": "error"}
+        failed = FailedCall(asking.agent, calls_in([trace])[0], given.query)
+        if text := (await parts.adviser.advise(author, failed)).text:
+            return framed(ADVICE, [text])
     question = ProcedureQuestion(asking.agent, given.query, limit=given.top_k)
     found = (await parts.reader.procedures(author.user_sub, author.authorised_at, question)).procedures
     context = memory_context(BUDGET, ProceduresSection([each.guidance for each in found]))

@@ -19,7 +19,7 @@ from app.providers.wire import Breaker, Patience, client, is_retryable, retry_af
 from retrieval.errors import ModelError, ModelMisbehaved, ModelRefused, ModelUnavailable, Tokens
 from retrieval.ports import Answer, Reply
 from retrieval.rewriting.fence import MOST_CHARS, WHAT_IS_DATA, fenced
-from retrieval.sections.context import count_tokens
+from retrieval.tokens import count_tokens
 
 THE_REQUESTS_FAULT = {400, 413, 422}
 """Statuses of a request that is too long or has a part unknown to the server; another request may succeed."""

@@ -31,6 +31,7 @@ from retrieval.ranking.review import Review, Reviewed, review
 from retrieval.tables.kinds import FAILED, Arm
 from writer.moment import Moment
 from writer.privacy.words import Words
+from writer.rights.edit import delete_decision
 from writer.run import AgentKey
 from writer.training.lifecycle import LIVE
 
@@ -110,6 +111,13 @@ async def get_decision(retrieval_id: UUID, parts: Parts, caller: Caller) -> Whol
             "missing": _missing(row, found, now),
         }
     )
+
+
+@router.delete("/{retrieval_id}", status_code=204)
+async def remove_decision(retrieval_id: UUID, parts: Parts, caller: Caller) -> None:
+    """Deletes a decision permanently, with its query, its slate and the rewards given to it; its runs stay."""
+    async with parts.database.as_user(caller.user_sub, caller.authorised_at) as connection:
+        await delete_decision(connection, caller, retrieval_id)
 
 
 def _shown(row: RowMapping | Mapping[str, Any], words: Words) -> dict[str, Any]:

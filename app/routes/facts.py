@@ -9,12 +9,12 @@ from sqlalchemy import RowMapping
 from app.edge.dependencies import Caller, Parts
 from app.edge.intake.route import BodyRoute
 from app.edge.problems import DOCUMENTED, raises
-from app.schemas.facts import FactOut, FactsOut
+from app.schemas.facts import NO_FACTS, FactOut, FactsOut
 from app.schemas.responses import next_cursor, without
 from retrieval.errors import NotFound
 from retrieval.facts.listing import FactPage, one_fact, page_of_facts
-from retrieval.tables.kinds import FactCategory, FactKind
-from writer.errors import SecretInName
+from retrieval.tables.kinds import FactKind
+from writer.errors import MemoryOff, SecretInName
 from writer.facts.by_hand import FactWritten, write_fact
 from writer.facts.remove import delete_fact
 from writer.moment import Moment
@@ -24,7 +24,7 @@ from writer.run import AgentKey
 router = APIRouter(prefix="/v1/facts", tags=["facts"], responses=DOCUMENTED, route_class=BodyRoute)
 
 
-@router.post("", status_code=201, responses=raises(SecretInName))
+@router.post("", status_code=201, responses=raises(MemoryOff, SecretInName))
 async def tell_fact(written: FactWritten, parts: Parts, caller: Caller) -> FactOut:
     """Stores a fact; a repeated fact is counted, and a newer value ends the older one."""
     await parts.admission.of_agent(caller, "writes", written.agent)
@@ -37,7 +37,7 @@ async def list_facts(  # noqa: PLR0913, PLR0917 - each is a query parameter
     caller: Caller,
     agent: Annotated[AgentKey | None, Query()] = None,
     kind: Annotated[FactKind | None, Query()] = None,
-    category: Annotated[FactCategory | None, Query()] = None,
+    category: Annotated[str | None, Query(min_length=1, max_length=100)] = None,
     as_of: Annotated[Moment | None, Query(description="return facts that held at this time; null: now")] = None,
     history: Annotated[bool, Query(description="true: also return facts that no longer hold")] = False,  # noqa: FBT002
     limit: Annotated[int, Query(ge=1, le=200)] = 50,
@@ -49,7 +49,7 @@ async def list_facts(  # noqa: PLR0913, PLR0917 - each is a query parameter
         rows = (await connection.execute(page_of_facts(caller.user_sub, page))).mappings().all()
         key = await parts.keyring.find(connection, caller.user_sub) if rows else None
     shown = [_shown(row, Words(caller.user_sub, key)) for row in rows if key is not None]
-    return FactsOut(facts=shown, next_cursor=next_cursor(rows, limit))
+    return FactsOut(facts=shown, next_cursor=next_cursor(rows, limit), why_empty=None if shown else NO_FACTS)
 
 
 @router.get("/{fact_id}")

@@ -11,8 +11,8 @@ from pydantic import JsonValue
 from app.auth.tokens import TokenVerifier
 from app.edge.dependencies import Operator, Parts, is_operator
 from app.edge.intake.route import BodyRoute
-from app.jobs.metrics import refresh, state
-from app.jobs.schedule import is_well, periods
+from app.jobs.metrics import State, refresh, state
+from app.jobs.schedule import SILENCE, WORKER, is_well, periods
 from retrieval.errors import DatabaseUnavailable
 from writer.privacy.master_keys import MasterKeyMismatch, agree
 
@@ -35,7 +35,7 @@ async def readyz(request: Request, parts: Parts) -> JSONResponse:
     """Returns 200 if the service is ready; the operator also gets the queue, its bounds and the state of the jobs.
 
     It is not ready without a database, with a master key other than the database's, or before the issuer of its tokens
-    has answered once. A late or failed job does not make it unready; ``late`` names it.
+    has answered once. A late or failed job does not make it unready; ``late`` names it, and a worker that is silent.
     """
     verifier: TokenVerifier = request.app.state.verifier
     try:
@@ -58,6 +58,8 @@ async def readyz(request: Request, parts: Parts) -> JSONResponse:
         for job in seen.jobs
     }
     late = [job.name for job in seen.jobs if job.name in wanted and not is_well(job, wanted[job.name])]
+    if not _has_worker(seen):
+        late.append(WORKER)
     bounds = asdict(parts.admission.backlog.bounds)
     return JSONResponse({"status": "ok", "queue": seen.cases, "bounds": bounds, "jobs": jobs, "late": late})
 
@@ -71,6 +73,14 @@ async def metrics(parts: Parts, _operator: Operator) -> Response:
     with suppress(DatabaseUnavailable):
         await refresh(parts.database)
     return Response(generate_latest(), media_type=CONTENT_TYPE_LATEST)
+
+
+def _has_worker(seen: State) -> bool:
+    """Returns whether a worker gave a sign of life lately; where none has run yet, whether no case waits for one."""
+    sign = next((job for job in seen.jobs if job.name == WORKER), None)
+    if sign is None:
+        return seen.oldest <= SILENCE
+    return sign.last_error is None and sign.age <= SILENCE
 
 
 def _unavailable(why: str) -> JSONResponse:

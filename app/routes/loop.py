@@ -30,7 +30,15 @@ from retrieval.ranking.retrieved import Choice, Retrieved
 from retrieval.search.candidates import Filters, Search
 from retrieval.tables.columns import ALL_AGENTS
 from retrieval.telemetry import REWARDS
-from writer.errors import IdempotencyConflict, NotJoined, RunEnded, SecretInName, SourceNotAllowed, UnknownReference
+from writer.errors import (
+    IdempotencyConflict,
+    MemoryOff,
+    NotJoined,
+    RunEnded,
+    SecretInName,
+    SourceNotAllowed,
+    UnknownReference,
+)
 from writer.privacy.names import nameable
 from writer.privacy.seal import PayloadTooLarge
 from writer.retain.prepare import PreparedRun, prepare
@@ -53,7 +61,14 @@ IdempotencyKey = Annotated[
     "/v1/retain",
     status_code=202,
     responses=raises(
-        IdempotencyConflict, UnknownReference, SecretInName, SourceNotAllowed, PayloadTooLarge, QueueFull, RunEnded
+        IdempotencyConflict,
+        MemoryOff,
+        UnknownReference,
+        SecretInName,
+        SourceNotAllowed,
+        PayloadTooLarge,
+        QueueFull,
+        RunEnded,
     ),
 )
 async def retain(

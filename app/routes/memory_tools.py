@@ -15,7 +15,7 @@ from app.memory_tools.definitions import TOOLS, Definition, definitions
 from app.memory_tools.run import run_tool
 from app.schemas.memory_tools import Format, ToolDefinitionsOut, ToolTextOut
 from retrieval.errors import NotFound
-from writer.errors import SecretInName, UnknownReference
+from writer.errors import MemoryOff, SecretInName, UnknownReference
 from writer.privacy.names import nameable
 from writer.privacy.seal import PayloadTooLarge
 from writer.run import AgentKey
@@ -34,7 +34,7 @@ async def list_memory_tools(_caller: Caller, style: Style = "openai") -> ToolDef
     return ToolDefinitionsOut(tools=definitions(style))
 
 
-_OWN_ERRORS = {"remember": (UnknownReference, PayloadTooLarge, QueueFull)}
+_OWN_ERRORS = {"remember": (MemoryOff, UnknownReference, PayloadTooLarge, QueueFull)}
 """Errors of single tools, besides those of all tools."""
 
 

@@ -10,15 +10,23 @@ from app.edge.dependencies import Caller, Parts
 from app.edge.intake.reading import MadeFrom
 from app.edge.intake.route import BodyRoute
 from app.edge.problems import DOCUMENTED, raises
+from app.routes.advice import advice_out
+from app.runtime import Runtime
+from app.schemas.advice import AdviceOut
 from app.schemas.responses import next_cursor, response_of, without
 from app.schemas.runs import AppendedOut, RunOut, RunsOut, WholeRunOut
-from retrieval.errors import NotFound
+from retrieval.errors import CasebankError, NotFound
 from retrieval.pages import listing
 from retrieval.tables.kinds import RunStatus
-from writer.errors import IdempotencyConflict, RunEnded, SecretInName, UnknownReference
+from retrieval.telemetry import log
+from writer.advice.ask import FailedCall
+from writer.analysis.calls import calls_in
+from writer.author import Author
+from writer.errors import IdempotencyConflict, MemoryOff, RunEnded, SecretInName, UnknownReference
 from writer.privacy.seal import PayloadTooLarge
 from writer.privacy.words import Words
 from writer.retain.steps import PreparedSteps, StepsTaken, append_steps, prepare_steps
+from writer.rights.edit import delete_run
 from writer.run import AgentKey
 
 router = APIRouter(prefix="/v1/runs", tags=["runs"], responses=DOCUMENTED, route_class=BodyRoute)
@@ -29,7 +37,8 @@ RunId = Annotated[
 
 
 @router.post(
-    "/{run_id}/steps", responses=raises(IdempotencyConflict, RunEnded, UnknownReference, SecretInName, PayloadTooLarge)
+    "/{run_id}/steps",
+    responses=raises(IdempotencyConflict, MemoryOff, RunEnded, UnknownReference, SecretInName, PayloadTooLarge),
 )
 async def tell_steps(
     run_id: RunId, steps: Annotated[PreparedSteps, MadeFrom(StepsTaken, prepare_steps)], parts: Parts, caller: Caller
@@ -42,7 +51,25 @@ async def tell_steps(
     """
     await parts.admission.of_agent(caller, "writes", steps.agent_key)
     appended = await append_steps(parts.database, parts.keyring, run_id, steps, caller)
-    return response_of(AppendedOut, appended, run_id=run_id)
+    return response_of(AppendedOut, appended, run_id=run_id, advice=await _advice(run_id, steps, parts, caller))
+
+
+async def _advice(run_id: UUID, steps: PreparedSteps, parts: Runtime, caller: Author) -> AdviceOut | None:
+    """Returns the advice for the last step that failed; None if none did, or if advice cannot be had.
+
+    The steps are on disk by then, so nothing that goes wrong here may fail the request.
+    """
+    calls = calls_in(step.trace for step in sorted(steps.steps, key=lambda step: step.number))
+    failed = next((place for place in reversed(range(len(calls))) if calls[place].failed), None)
+    if failed is None:
+        return None
+    tried = calls[failed + 1 :]
+    asked = FailedCall(steps.agent_key, calls[failed], steps.task, run_id, steps.retrieval_id, tried)
+    try:
+        return advice_out(await parts.adviser.advise(caller, asked))
+    except CasebankError as error:
+        log.warning("advice.failed", error=type(error).__name__)
+        return None
 
 
 @router.get("")
@@ -77,6 +104,13 @@ async def get_run(run_id: RunId, parts: Parts, caller: Caller) -> WholeRunOut:
     words = Words(caller.user_sub, key)
     opened = [{"number": step.number, **words.open_step(run_id, step.number, step.payload)} for step in steps]
     return WholeRunOut.model_validate({**_shown(row, words), "steps": opened})
+
+
+@router.delete("/{run_id}", status_code=204)
+async def remove_run(run_id: RunId, parts: Parts, caller: Caller) -> None:
+    """Deletes a run permanently, with its steps and findings; the case that it became stays."""
+    async with parts.database.as_user(caller.user_sub, caller.authorised_at) as connection:
+        await delete_run(connection, caller, run_id)
 
 
 def _shown(row: RowMapping, words: Words) -> dict[str, object]:

@@ -20,8 +20,8 @@ from app.schemas.sessions import (
 )
 from retrieval.errors import NotFound
 from retrieval.pages import listing
-from retrieval.sections.context import count_tokens
-from writer.errors import IdempotencyConflict, SecretInName, TurnsOutOfOrder, UnknownReference
+from retrieval.tokens import count_tokens
+from writer.errors import IdempotencyConflict, MemoryOff, SecretInName, TurnsOutOfOrder, UnknownReference
 from writer.privacy.seal import PayloadTooLarge
 from writer.run import AgentKey, SessionName
 from writer.sessions.append import append_turns
@@ -39,7 +39,7 @@ IdempotencyKey = Annotated[
 
 @router.post(
     "/{session_id}/turns",
-    responses=raises(IdempotencyConflict, TurnsOutOfOrder, UnknownReference, SecretInName, PayloadTooLarge),
+    responses=raises(IdempotencyConflict, MemoryOff, TurnsOutOfOrder, UnknownReference, SecretInName, PayloadTooLarge),
 )
 async def tell_turns(
     session_id: SessionId,

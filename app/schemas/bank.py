@@ -87,7 +87,13 @@ class ProfilePatch(Strict):
     window_size: int | None = Field(default=None, ge=1, le=1_000_000)
     ttl_days: int | None = Field(default=None, ge=1, le=36_500)
     k: K | None = None
-    enabled: bool | None = None
+    enabled: bool | None = Field(
+        default=None, description="false: memory is neither read nor written, unless `writing` says otherwise"
+    )
+    writing: bool | None = Field(
+        default=None,
+        description="false: no run, step, turn or fact is stored; left out beside `enabled`: as that",
+    )
     learning: bool | None = Field(default=None, description="true: train a policy from the log of this profile")
     explore: Share | None = Field(default=None, le=0.5, description="share of slates with a random case")
     canary: Share | None = Field(default=None, le=0.9, description="share of decisions that follow a policy on trial")
@@ -122,6 +128,8 @@ class ProfilePatch(Strict):
         nullable = {"ttl_days", "session_ttl_days", "procedure_similarity", "llm_tokens_per_day"}
         given = self.model_dump(exclude_unset=True, exclude={"shares"})
         columns = {name: value for name, value in given.items() if value is not None or name in nullable}
+        if "enabled" in columns:
+            columns.setdefault("writing", columns["enabled"])
         shares = {} if self.shares is None else self.shares.model_dump(exclude_none=True)
         return columns | {f"{part}_share": share for part, share in shares.items()}
 
@@ -138,7 +146,8 @@ class ProfileOut(BaseModel):
     """A profile: its settings and case counts."""
 
     agent: str
-    enabled: bool
+    enabled: bool = Field(description="true: memory is read")
+    writing: bool = Field(description="true: memory is written")
     window_size: int
     ttl_days: int | None
     k: int

@@ -5,7 +5,7 @@ from uuid import UUID
 
 from pydantic import BaseModel, Field
 
-from retrieval.tables.kinds import FactCategory, FactKind, FactOrigin, Speaker
+from retrieval.tables.kinds import FactKind, FactOrigin, Speaker
 
 
 class FactOut(BaseModel):
@@ -14,7 +14,7 @@ class FactOut(BaseModel):
     fact_id: UUID
     agent: str
     kind: FactKind
-    category: FactCategory
+    category: str = Field(description="subject of the fact, in a word of the caller or by the words of the text")
     text: str = Field(description="the fact in the words of its source")
     subject: str = Field(description="person or thing the fact is about; `user`: the user")
     attribute: str = Field(description="attribute of the subject; for a goal, its metric; empty: not recognised")
@@ -37,8 +37,15 @@ class FactOut(BaseModel):
     created_at: datetime
 
 
+NO_FACTS = (
+    "No fact fits these filters. Facts are read off what users say in English, and in fewer forms in German, Spanish"
+    " and French; facts said in other languages must be written with POST /v1/facts."
+)
+
+
 class FactsOut(BaseModel):
     """One page of facts, the newest first."""
 
     facts: list[FactOut]
     next_cursor: str | None
+    why_empty: str | None = Field(description="reason why the page has no facts; null: it has some")

@@ -8,9 +8,9 @@ from collections.abc import Mapping
 from typing import Annotated, Literal, Self
 from uuid import UUID
 
-from pydantic import BaseModel, ConfigDict, Field, JsonValue, model_validator
+from pydantic import BaseModel, ConfigDict, Field, JsonValue, WithJsonSchema, model_validator
 
-from app.schemas.fields import SearchText
+from app.schemas.fields import CleanToolName, RedactedJson, SearchText
 from retrieval.tables.kinds import FactKind
 from writer.run import Strict, line
 
@@ -21,6 +21,7 @@ Kept = FactKind | Literal["run", "feedback"]
 
 TopK = Annotated[int, Field(ge=1, le=20)]
 Words = line(2_000, blank=False)
+Word = line(100, blank=False)
 Step = line(500, blank=False)
 
 
@@ -38,12 +39,32 @@ class GoalsIn(Strict):
 
 
 class SuggestionsIn(Strict):
-    """The task at hand."""
+    """The task at hand, and the call that has just failed, if one has.
 
-    model_config = _examples({"query": "Add an age column to the profiles table"})
+    Input and error may be any JSON; a type is told because some models' libraries take no argument without one.
+    """
+
+    model_config = _examples(
+        {"query": "Add an age column to the profiles table"},
+        {
+            "query": "Give me my money back",
+            "tool": "refund_order",
+            "input": {"method": "original"},
+            "error": "opened packages are refunded as store credit",
+        },
+    )
 
     query: SearchText = Field(description="the task")
     top_k: TopK = 3
+    tool: CleanToolName | None = Field(default=None)
+    input: Annotated[RedactedJson, WithJsonSchema({"type": "object", "properties": {}})] = None
+    error: Annotated[RedactedJson, WithJsonSchema({"type": "string"})] = None
+
+    @model_validator(mode="after")
+    def _names_the_tool(self) -> Self:
+        if (self.tool is None) != (self.error is None):
+            raise ValueError("tool and error go together: the call that failed, and its output")
+        return self
 
 
 class RecallIn(Strict):
@@ -51,7 +72,7 @@ class RecallIn(Strict):
 
     model_config = _examples({"query": "Add an age column to the profiles table", "top_k": 4})
 
-    query: SearchText = Field(description="the task or question")
+    query: SearchText = Field(description="the task")
     top_k: TopK = 4
 
 
@@ -59,7 +80,13 @@ class RememberIn(Strict):
     """A memory to store, and its kind."""
 
     model_config = _examples(
-        {"kind": "goal", "text": "The user wants to save 500 EUR a month"},
+        {
+            "kind": "goal",
+            "text": "The user wants to save 500 EUR a month",
+            "value": "500",
+            "unit": "EUR",
+            "category": "money",
+        },
         {
             "kind": "run",
             "text": "Add an age column to the profiles table",
@@ -73,12 +100,15 @@ class RememberIn(Strict):
     outcome: RunEnd | None = Field(default=None, description="outcome of a run or feedback")
     steps: list[Step] | None = Field(default=None, max_length=50, description="steps of a run")  # type: ignore[valid-type]
     receipt: UUID | None = Field(default=None, description="receipt of the recall at its start")
+    value: Word | None = None  # type: ignore[valid-type]
+    unit: Word | None = None  # type: ignore[valid-type]
+    category: Word | None = None  # type: ignore[valid-type]
 
     @model_validator(mode="after")
     def _has_what_its_kind_needs(self) -> Self:
         """Refuses missing fields and fields that would be ignored: the message lets a model correct both."""
         needed, optional = _FIELDS.get(self.kind, _OF_A_FACT)
-        given = {name for name in ("text", "outcome", "steps", "receipt") if getattr(self, name) is not None}
+        given = {name for name, value in self if name != "kind" and value is not None}
         if missing := needed - given:
             raise ValueError(f"{self.kind} needs {', '.join(sorted(missing))}")
         if unwanted := given - needed - optional:
@@ -90,7 +120,7 @@ _FIELDS: Mapping[str, tuple[frozenset[str], frozenset[str]]] = {
     "run": (frozenset({"text", "outcome"}), frozenset({"steps", "receipt"})),
     "feedback": (frozenset({"outcome", "receipt"}), frozenset()),
 }
-_OF_A_FACT = frozenset({"text"}), frozenset[str]()
+_OF_A_FACT = frozenset({"text"}), frozenset({"value", "unit", "category"})
 """The required and the optional fields of each kind."""
 
 
@@ -99,7 +129,7 @@ class ForgetIn(Strict):
 
     model_config = _examples({"id": "01990a51-6a0e-7f3a-b1f2-7b8f5a0c1d2e"})
 
-    id: UUID = Field(description="id of a fact or procedure, as an earlier answer gave it")
+    id: UUID = Field(description="id of a fact or procedure, from an earlier answer")
 
 
 class ToolTextOut(BaseModel):

@@ -5,6 +5,7 @@ from uuid import UUID
 
 from pydantic import BaseModel, Field, JsonValue
 
+from app.schemas.advice import AdviceOut
 from app.schemas.loop import RedactionOut
 from retrieval.tables.kinds import RunStatus
 
@@ -16,6 +17,9 @@ class AppendedOut(BaseModel):
     status: RunStatus
     step_count: int = Field(description="number of steps of the run, including those of this call")
     redactions: list[RedactionOut]
+    advice: AdviceOut | None = Field(
+        default=None, description="advice for the last of these steps that failed; null: none failed"
+    )
 
 
 class RunOut(BaseModel):

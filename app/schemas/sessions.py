@@ -17,6 +17,7 @@ class TurnsAppendedOut(BaseModel):
     last: int
     turn_count: int = Field(description="number of turns in the session")
     redactions: list[RedactionOut]
+    warnings: list[str] = Field(default_factory=list, description="parts of the turns that are kept and not read")
 
 
 class TurnOut(BaseModel):
@@ -30,6 +31,7 @@ class TurnOut(BaseModel):
     tool_calls: list[dict[str, JsonValue]] | None = None
     tool_call_id: str | None = None
     refusal: JsonValue = None
+    is_error: bool | None = None
 
 
 class SummaryItemOut(BaseModel):

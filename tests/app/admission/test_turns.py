@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 import pytest
 
 from app.admission.errors import TooManyAtOnce
-from app.admission.turns import ALLOWANCE_S, Places, Turn, Turns
+from app.admission.turns import ALLOWANCE_S, HERE_S, Places, Turn, Turns
 
 
 @dataclass
@@ -149,7 +149,7 @@ async def test_who_crowds_pauses_while_somebody_else_is_active(process: MakeProc
 async def test_who_crowds_is_held_to_their_share_and_no_less(process: MakeProcess):
     here = process()
     await crowd(here)
-    here.clock.now += 1  # in which half a second of the processor's time is the flood's
+    here.clock.now += 0.4  # in which a fifth of a second of the processor's time is the flood's
     here.turns._let_in()  # noqa: SLF001 - as the timer does
     await settle()
     assert here.running() == ["flood"]  # and the next one is reckoned to take as long as the last
@@ -173,6 +173,26 @@ async def test_who_is_alone_is_not_held_up(process: MakeProcess):
     for _ in range(4):
         await here.end("flood", seconds=1)
     assert here.running() == ["flood"] * 4
+
+
+async def test_who_has_gone_holds_up_nobody(process: MakeProcess):
+    here = process()
+    await crowd(here)
+    here.clock.now += HERE_S + 0.01
+    here.turns._let_in()  # noqa: SLF001 - as the timer does
+    await settle()
+    assert here.running() == ["flood"] * 4
+
+
+async def test_who_leaves_in_debt_holds_up_nobody(process: MakeProcess):
+    here = process()
+    await here.ask(*["first"] * 4)
+    for _ in range(4):
+        await here.end("first", seconds=1)
+    await here.ask(*["second"] * 8)
+    for _ in range(4):
+        await here.end("second", seconds=1)
+    assert here.running() == ["second"] * 4
 
 
 async def test_floods_among_themselves_are_equals(process: MakeProcess):

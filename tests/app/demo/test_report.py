@@ -19,6 +19,7 @@ def stream(seed: int, *, casebank: int) -> Stream:
         seed,
         Arm("no memory", [RECORD] * 20),
         Arm("keyword memory", [replace(RECORD, steps=5)] * 20),
+        Arm("keyword memory at failures", [replace(RECORD, steps=4)] * 20),
         Arm("casebank", [replace(RECORD, steps=casebank)] * 20),
     )
 

@@ -15,9 +15,8 @@ from app.jobs.records import JobRecords
 from tests.paths import ROOT
 from tests.service import AGENT, Service, User
 
-RULES: list[dict[str, Any]] = [
-    rule for group in yaml.safe_load((ROOT / "deploy" / "alerts.yaml").read_text())["groups"] for rule in group["rules"]
-]
+TEXT = (ROOT / "deploy" / "alerts.yaml").read_text()
+RULES: list[dict[str, Any]] = [rule for group in yaml.safe_load(TEXT)["groups"] for rule in group["rules"]]
 PANELS: list[dict[str, Any]] = json.loads((ROOT / "deploy" / "grafana-dashboard.json").read_text())["panels"]
 EXPRESSIONS = [(rule["alert"], rule["expr"]) for rule in RULES]
 EXPRESSIONS += [(panel["title"], target["expr"]) for panel in PANELS for target in panel["targets"]]
@@ -73,7 +72,18 @@ def test_the_rules_are_named_once_and_say_what_to_do():
     for rule in RULES:
         assert rule["labels"]["severity"] in {"info", "warning", "critical"}, rule["alert"]
         assert rule["annotations"].keys() == {"summary", "action"}, rule["alert"]
-        assert selectors(rule["expr"]), rule["alert"]
+        assert selectors(rule["expr"]) or rule["expr"].startswith("up{"), rule["alert"]
+
+
+def test_one_dead_process_of_those_that_deploy_starts_fires_an_alert():
+    head = [line.removeprefix("#   ") for line in TEXT.splitlines() if line.startswith("#   ")]
+    (scrape,) = yaml.safe_load("\n".join(head))["scrape_configs"]
+    (rule,) = [rule for rule in RULES if rule["expr"] == f'up{{job="{scrape["job_name"]}"}} == 0']
+    assert rule["for"] == "2m"
+    page = (ROOT / "docs" / "deploy.md").read_text()
+    ports = set(re.findall(r"curl -fsS .*", page)[0].replace("/", ":").split(":")) & {"8700", "8701", "8710"}
+    targets = scrape["static_configs"][0]["targets"]
+    assert {target.split(":")[1] for target in targets} == ports == {"8700", "8701", "8710"}
 
 
 async def test_each_metric_label_and_value_of_rules_and_panels_is_one_of_a_running_service(known: Known):

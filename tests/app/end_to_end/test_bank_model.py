@@ -211,8 +211,13 @@ class BankMachine(RuleBasedStateMachine):
     def deletes_a_case(self, who: int, place: int) -> None:
         person = self.people[who]
         if (case_id := person.nth(place)) is not None:
-            self.do(self._as(person, lambda c: delete_case(c, self.author(person), case_id)))
-            del person.cases[case_id]
+            self.do(self._as(person, lambda c: delete_case(c, self.keyring, self.author(person), case_id)))
+            gone = person.cases.pop(case_id)
+            if gone.status == "ready":  # its repeats go with it
+                repeats = [each for each, case in person.cases.items() if case.status == "merged"]
+                for each in repeats:
+                    if person.cases[each].run == gone.run:
+                        del person.cases[each]
 
     @rule(who=people, place=places, how=st.sampled_from(["tag", "delete", "reward", "reward retrieval"]))
     def reaches_for_what_the_other_has(self, who: int, place: int, how: str) -> None:
@@ -223,7 +228,7 @@ class BankMachine(RuleBasedStateMachine):
             "tag": lambda: self._as(
                 thief, lambda c: set_tags(c, self.keyring, self.author(thief), case_id, ["stolen"])
             ),
-            "delete": lambda: self._as(thief, lambda c: delete_case(c, self.author(thief), case_id)),
+            "delete": lambda: self._as(thief, lambda c: delete_case(c, self.keyring, self.author(thief), case_id)),
             "reward": lambda: self._feedback(thief, Feedback(0.0, "user", case_id=case_id)),
             "reward retrieval": lambda: self._feedback(thief, Feedback(0.0, "user", decision_id=retrieval_id)),
         }
@@ -240,7 +245,7 @@ class BankMachine(RuleBasedStateMachine):
         run = FinishedRun(agent=AGENT, task="steal", outcome="success", retrieval_id=retrieval_id)
         kept = self.do(retain(self.database, self.keyring, run, self.author(thief)))
         assert kept.retrieval_id is None
-        self.do(self._as(thief, lambda c: delete_case(c, self.author(thief), kept.case_id)))
+        self.do(self._as(thief, lambda c: delete_case(c, self.keyring, self.author(thief), kept.case_id)))
 
     @rule(who=people)
     def leaves(self, who: int) -> None:

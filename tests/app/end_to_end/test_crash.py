@@ -30,7 +30,7 @@ from tests.processes import (
 )
 
 CLIENTS = 4
-RUNS = 50
+RUNS = 25
 """How many each client retains."""
 UNDER_WAY = 40
 """How many acknowledgements there are, of all the clients, before anything dies."""

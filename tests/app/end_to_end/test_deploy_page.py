@@ -101,6 +101,16 @@ def test_two_replicas_and_a_worker_are_one_service(issuer: Issuer, tmp_path: Pat
         worked(other, case_id)
         found = other.post("/v1/retrieve", json={"agent": "a", "query": "water the garden"}).json()
         assert [each["case_id"] for each in found["cases"]] == [case_id]
+        # Prometheus on another machine, with a token of the scopes and audience for which docs/watch.md has it ask
+        (scrape,) = yaml.safe_load(blocks("watch.md", "yaml")[0])["scrape_configs"]
+        asks = scrape["oauth2"]
+        scopes, audience = " ".join(asks["scopes"]), asks["endpoint_params"]["audience"]
+        for scope, status in ((scopes, 200), (None, 403)):
+            token = bearer(
+                key=rsa("one"), alg="RS256", kid="one", iss=ISSUER, sub="prometheus", aud=audience, scope=scope
+            )
+            away = {"Authorization": token, "X-Forwarded-For": "192.0.2.1"}
+            assert get(f"{urls[0]}/metrics", headers=away).status_code == status
         strange = {"Authorization": bearer(key=rsa("stranger"), alg="RS256", kid="one", iss=ISSUER)}
         assert get(f"{urls[0]}/v1/cases", headers=strange).status_code == 401
 

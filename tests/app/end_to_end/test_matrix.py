@@ -66,6 +66,15 @@ def steps(things: Things) -> dict[str, Any]:
     return {"agent": things.agent, "task": "tune a piano", "steps": [{"number": 2, "tool": "tune"}]}
 
 
+def written(things: Things) -> dict[str, Any]:
+    finding = {"tool": "tune", "query": "a piano", "fact": "is out of tune"}
+    return {"agent": things.agent, "task": "tune a piano", "findings": [finding]}
+
+
+def failed(things: Things) -> dict[str, Any]:
+    return {"agent": things.agent, "task": MARK, "tool": things.tool, "status": "error", "output": f"{MARK} is out"}
+
+
 def turns(things: Things) -> dict[str, Any]:
     return {"agent": things.agent, "turns": [{"role": "user", "content": "tune a piano"}]}
 
@@ -87,6 +96,7 @@ CLOSED = [
     Endpoint("POST", "/v1/retain", 202, run),
     Endpoint("POST", "/v1/retain", 202, lambda it: run(it, retrieval_id=it.retrieval_id)),
     Endpoint("POST", "/v1/retrieve", 200, lambda it: {"agent": it.agent, "query": MARK}),
+    Endpoint("POST", "/v1/advice", 200, failed),
     Endpoint("POST", "/v1/feedback", 200, lambda it: {"case_id": it.case_id, "thumb": "up"}, names="case"),
     Endpoint(
         "POST", "/v1/feedback", 200, lambda it: {"retrieval_id": it.retrieval_id, "reward": 0.5}, names="retrieval"
@@ -100,10 +110,13 @@ CLOSED = [
     Endpoint("GET", "/v1/decisions", 200),
     Endpoint("GET", "/v1/impact", 200, query="?agent={agent}", names="profile"),
     Endpoint("GET", "/v1/decisions/{retrieval_id}", 200, names="retrieval"),
+    Endpoint("DELETE", "/v1/decisions/{retrieval_id}", 204, names="retrieval"),
     Endpoint("POST", "/v1/runs/{run_id}/steps", 200, steps),
     Endpoint("GET", "/v1/runs", 200),
     Endpoint("GET", "/v1/runs/{run_id}", 200, names="run"),
-    Endpoint("POST", "/v1/runs/{run_id}/known", 200, lambda _: {"tool": "cat", "query": MARK}, names="run"),
+    Endpoint("DELETE", "/v1/runs/{run_id}", 204, names="run"),
+    Endpoint("POST", "/v1/runs/{run_id}/findings", 201, written),
+    Endpoint("POST", "/v1/runs/{run_id}/known", 200, lambda _: {"tool": "cat", "query": MARK}),
     Endpoint("GET", "/v1/runs/{run_id}/summary", 200, names="run"),
     Endpoint("DELETE", "/v1/runs/{run_id}/summary", 204, names="run"),
     Endpoint("POST", "/v1/sessions/{session_id}/turns", 200, turns),
@@ -164,12 +177,30 @@ RESOURCE = "/.well-known/oauth-protected-resource"
 OPEN = [Endpoint("GET", path, 200) for path in ("/", "/healthz", "/readyz", "/metrics", RESOURCE, f"{RESOURCE}/mcp")]
 DOCUMENTATION = {("GET", path) for path in ("/openapi.json", "/docs", "/docs/oauth2-redirect")}
 DOCUMENTATION |= {("ANY", "/static-offline-docs")}
+READING = [endpoint for endpoint in CLOSED if endpoint.method == "GET"]
+CHANGING = [endpoint for endpoint in CLOSED if endpoint.method != "GET"]
 NAMING = [endpoint for endpoint in CLOSED if endpoint.names != "nothing"]
 
 
 @pytest.fixture
 async def hers(alice: User) -> Things:
-    """Alice's things: a profile, a ready case, the procedure learned from it, and a retrieval that found both."""
+    """Alice's things, for a request that may change them."""
+    return await made_by(alice)
+
+
+@pytest.fixture(scope="module")
+async def carol(service: Service) -> User:
+    return await service.user()
+
+
+@pytest.fixture(scope="module")
+async def kept(carol: User) -> Things:
+    """Carol's things, for all the requests that must change none of them."""
+    return await made_by(carol)
+
+
+async def made_by(alice: User) -> Things:
+    """Makes a profile, a ready case, the procedure learned from it, a retrieval that found both, and all the others."""
     agent = f"agent-{uuid4()}"
     tool = f"{MARK}/tune"
     traces = [{"tool": tool, "input": {MARK: MARK}}]
@@ -218,18 +249,24 @@ def test_the_documentation_lists_the_same_endpoints(service: Service):
     assert documented == {(endpoint.method, endpoint.path) for endpoint in CLOSED + OPEN}
 
 
-@pytest.mark.parametrize("endpoint", CLOSED, ids=str)
+@pytest.mark.parametrize("endpoint", CHANGING, ids=str)
 async def test_the_owner_gets_what_they_ask_for(endpoint: Endpoint, alice: User, hers: Things):
     answer = await endpoint.call(alice.http, hers)
     assert answer.status_code == endpoint.status, answer.text
 
 
+@pytest.mark.parametrize("endpoint", READING, ids=str)
+async def test_the_owner_reads_what_they_ask_for(endpoint: Endpoint, carol: User, kept: Things):
+    answer = await endpoint.call(carol.http, kept)
+    assert answer.status_code == endpoint.status, answer.text
+
+
 @pytest.mark.parametrize("endpoint", NAMING, ids=str)
 async def test_another_users_things_answer_exactly_like_things_that_nobody_has(
-    endpoint: Endpoint, bob: User, hers: Things
+    endpoint: Endpoint, bob: User, kept: Things
 ):
     await bob.retain("tune a piano")  # Bob is a user with a bank of his own
-    theirs, unknown = await endpoint.call(bob.http, hers), await endpoint.call(bob.http, nobodys())
+    theirs, unknown = await endpoint.call(bob.http, kept), await endpoint.call(bob.http, nobodys())
     assert theirs.status_code == unknown.status_code == 404
     assert theirs.content == unknown.content
     assert theirs.headers.pop("x-request-id") != unknown.headers.pop("x-request-id")
@@ -238,55 +275,65 @@ async def test_another_users_things_answer_exactly_like_things_that_nobody_has(
 
 @pytest.mark.parametrize("endpoint", CLOSED, ids=str)
 async def test_nothing_of_another_user_is_in_any_answer_and_nothing_of_theirs_changes(
-    endpoint: Endpoint, alice: User, bob: User, hers: Things
+    endpoint: Endpoint, carol: User, bob: User, kept: Things
 ):
-    before = [await alice.case(hers.case_id), await alice.rows("SELECT * FROM decisions WHERE user_sub = :user_sub")]
-    answer = await endpoint.call(bob.http, hers)
+    before = [await carol.case(kept.case_id), await carol.rows("SELECT * FROM decisions WHERE user_sub = :user_sub")]
+    answer = await endpoint.call(bob.http, kept)
     assert MARK not in answer.text
-    assert hers.case_id not in answer.text
+    assert kept.case_id not in answer.text
     await bob.settle()
-    after = [await alice.case(hers.case_id), await alice.rows("SELECT * FROM decisions WHERE user_sub = :user_sub")]
+    after = [await carol.case(kept.case_id), await carol.rows("SELECT * FROM decisions WHERE user_sub = :user_sub")]
     assert after == before
 
 
 @pytest.mark.parametrize("endpoint", CLOSED, ids=str)
-async def test_without_a_good_token_nobody_gets_in(endpoint: Endpoint, service: Service, alice: User, hers: Things):
+async def test_without_a_good_token_nobody_gets_in(endpoint: Endpoint, service: Service, carol: User, kept: Things):
     tokens = {
         "none": None,
-        "expired": service.token(alice.name, age=timedelta(hours=2)),
-        "wrong audience": service.token(alice.name, audience="another service"),
+        "expired": service.token(carol.name, age=timedelta(hours=2)),
+        "wrong audience": service.token(carol.name, audience="another service"),
         "not a token": "let-me-in",
     }
-    before = await alice.case(hers.case_id)
+    before = await carol.case(kept.case_id)
     for name, token in tokens.items():
-        answer = await endpoint.call(await service.http(token), hers)
+        answer = await endpoint.call(await service.http(token), kept)
         assert answer.status_code == 401, name
         assert answer.headers["content-type"] == "application/problem+json", name
         assert answer.headers["www-authenticate"].split()[0] == "Bearer", name
         assert MARK not in answer.text, name
-    assert await alice.case(hers.case_id) == before
+    assert await carol.case(kept.case_id) == before
 
 
 @pytest.mark.parametrize("endpoint", CLOSED, ids=str)
 async def test_acting_for_a_user_needs_the_scope_for_it(
-    endpoint: Endpoint, service: Service, alice: User, hers: Things
+    endpoint: Endpoint, service: Service, carol: User, kept: Things
 ):
     plain = await service.http(service.token("backend", scope="casebank:read"))
-    trusted = await service.http(service.token("backend", scope="casebank:act-as"))
-    plain.headers["X-Casebank-User"] = trusted.headers["X-Casebank-User"] = alice.name
-    refused = await endpoint.call(plain, hers)
+    plain.headers["X-Casebank-User"] = carol.name
+    refused = await endpoint.call(plain, kept)
     assert refused.status_code == 403
     assert MARK not in refused.text
-    assert (await endpoint.call(trusted, hers)).status_code == endpoint.status
+
+
+@pytest.mark.parametrize("endpoint", CHANGING, ids=str)
+async def test_a_backend_with_the_scope_gets_what_the_user_gets(endpoint: Endpoint, alice: User, hers: Things):
+    backend = await alice.backend()
+    assert (await endpoint.call(backend.http, hers)).status_code == endpoint.status
+
+
+@pytest.mark.parametrize("endpoint", READING, ids=str)
+async def test_a_backend_with_the_scope_reads_what_the_user_reads(endpoint: Endpoint, carol: User, kept: Things):
+    backend = await carol.backend()
+    assert (await endpoint.call(backend.http, kept)).status_code == endpoint.status
 
 
 @pytest.mark.parametrize("endpoint", OPEN, ids=str)
 async def test_health_and_metrics_are_open_and_name_nobody(
-    endpoint: Endpoint, service: Service, alice: User, hers: Things
+    endpoint: Endpoint, service: Service, carol: User, kept: Things
 ):
     answer = await endpoint.call(await service.http(None), nobodys())
     assert answer.status_code == endpoint.status
-    for told in (alice.name, hers.case_id, hers.agent, MARK):
+    for told in (carol.name, kept.case_id, kept.agent, MARK):
         assert told not in answer.text
 
 

@@ -121,6 +121,14 @@ async def test_the_analyst_says_that_no_failure_was_detected(alice: User, replay
     assert set(answer) == {"status", "case_id"}
 
 
+async def test_the_analyst_calls_a_failure_that_nothing_put_right_a_failure_lesson(alice: User, replay: Replays):
+    finished = {"agent": AGENT, "task": TASK, "outcome": "failure", "tool_traces": FAILED_ONCE[:1]}
+    answer = await replay(alice).run(FLOWS["analyst"], {"run": finished})
+    case = await alice.case(answer.pop("case_id"))
+    assert answer == case["procedure"]
+    assert answer["status"] == "failure_lesson"
+
+
 @pytest.mark.parametrize("run", [{"agent": AGENT}, {"agent": AGENT, "task": "x" * 20_001}])
 async def test_a_run_that_casebank_refuses_ends_the_analyst_with_the_reason(alice: User, replay: Replays, run: Item):
     with pytest.raises(FlowFailed, match=r"casebank refused the run: .*task"):
@@ -311,6 +319,36 @@ async def test_an_observation_is_an_error_where_the_tool_says_so(
     assert (trace["output"], trace["status"]) == (output, status)
     assert run.response is not None
     assert run.response[1]["case_id"]
+
+
+async def test_a_run_that_ends_with_a_failed_call_is_tried_once_more_with_what_put_such_a_failure_right(
+    alice: User, bob: User, replay: Replays
+):
+    rule = "Error: opened packages are refunded as store credit only"
+    failed = {"tool": "refund", "input": {"order": "O-1", "method": "original"}, "output": rule, "status": "error"}
+    mended = {**failed, "input": {"order": "O-1", "method": "store_credit"}, "output": "done", "status": "ok"}
+    seen: list[str] = []
+
+    def act(prompt: Item) -> Item:
+        seen.append(prompt["memory_context"])
+        return {"output": "…", "tool_traces": [mended if "store_credit" in prompt["memory_context"] else failed]}
+
+    unknown = replay(bob, **{ACT: act})
+    await unknown.run(FLOWS["master"], webhook("give the money back"))
+    assert [request.path for request in unknown.sent].count("/v1/advice") == len(seen) == 1
+    await alice.retain("give it back", plan=[], tool_traces=[failed, mended], reward=1)
+    await alice.settle()
+    seen.clear()
+    run = replay(
+        alice, **{ACT: lambda prompt: act({"memory_context": prompt["memory_context"].partition("first att")[2]})}
+    )
+    await run.run(FLOWS["master"], webhook("give all the money back"))
+    assert [("store_credit" in each, "which stay done" in each) for each in seen] == [(False, False), (True, True)]
+    assert run.response is not None
+    case = await alice.case(run.response[1]["case_id"])
+    assert [trace["status"] for trace in case["tool_traces"]] == ["error", "ok"]
+    for request in (*unknown.sent, *run.sent):
+        valid(alice.service, request)
 
 
 async def test_an_agent_that_broke_off_with_an_error_leaves_a_failed_run(alice: User, replay: Replays):

@@ -70,3 +70,15 @@ async def test_what_is_noted_once_it_was_migrated_is_signed_without_a_restart(ol
     await alice.settle()  # the worker writes the entry
     ((signed,),) = await alice.rows("SELECT bool_and(mac IS NOT NULL) FROM audit WHERE user_sub = :user_sub")
     assert signed
+
+
+async def test_once_it_was_migrated_the_database_compares_the_vectors_without_a_restart(older: Service):
+    await migrate(str(older.settings.database_url))
+    alice = await older.user("alice")
+    question = {"agent": AGENT, "query": "water the garden"}
+    async with asyncio.timeout(30):
+        while (answer := await alice.http.post("/v1/retrieve", json=question)).json().get("degraded") != []:  # noqa: ASYNC110
+            await asyncio.sleep(0.5)
+    assert answer.status_code == 200
+    parts = older.runtime
+    assert (parts.reader.pgvector, parts.worker.cases.pgvector) == (True, True)

@@ -59,7 +59,7 @@ def test_the_readmes_loop_leaves_a_case_and_the_next_task_gets_the_text_it_shows
 
 def test_impact_the_console_and_execution_memory_as_their_pages_have_them(home: Path):
     serve, open_it = blocks("console.md", "sh")[0].splitlines()
-    (impact,), (steps, kinds) = blocks("impact.md", "sh"), blocks("execution-memory.md", "sh")
+    (impact,), (steps, _, kinds) = blocks("impact.md", "sh"), blocks("execution-memory.md", "sh")
     assert serve.startswith("casebank serve ")
     with Service(home) as service, service.client("alice") as client:
         retain(client, "water the garden", agent="db-operator")

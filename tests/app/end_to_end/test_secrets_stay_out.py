@@ -27,6 +27,8 @@ FIXED = "one of a few words of our own"
 COLUMNS = {
     "audit.action": FIXED,
     "audit.actor": NAME,
+    "advice.agent_key": NAME,
+    "advice.user_sub": NAME,
     "audit.agent_key": NAME,
     "audit.payload": RUN,
     "case_embeddings.agent_key": NAME,
@@ -64,6 +66,8 @@ COLUMNS = {
     "erasure_links.user_sha256": "a sha256",
     "erasures.receipt": FIXED,
     "erasures.user_sub": "a sha256",
+    "failures.agent_key": NAME,
+    "failures.user_sub": NAME,
     "findings.agent_key": NAME,
     "findings.kind": FIXED,
     "findings.user_sub": NAME,
@@ -108,7 +112,7 @@ COLUMNS = {
     "profiles.tool_kinds": TEXT,
     "run_steps.user_sub": NAME,
     "facts.agent_key": NAME,
-    "facts.category": FIXED,
+    "facts.category": NAME,
     "facts.kind": FIXED,
     "facts.origin": FIXED,
     "facts.said_by": FIXED,
@@ -264,6 +268,7 @@ async def _give_as_a_model_would(user: User) -> None:
         ("remember", run),
         ("get_my_goals", {"query": said}),
         ("get_tool_suggestions", {"query": said}),
+        ("get_tool_suggestions", {"query": said, "tool": "sh", "input": said, "error": f"Error: {said}"}),
         ("recall", {"query": said}),
     ):
         answer = await user.http.post(f"/v1/memory-tools/{name}", params={"agent": AGENT}, json=given)

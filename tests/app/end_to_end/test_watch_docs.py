@@ -1,13 +1,17 @@
 """docs/watch.md has every metric that a service and a worker export, with its labels, and no other."""
 
+import os
 import re
 import subprocess
 from pathlib import Path
 
+import jwt
 from prometheus_client.parser import text_string_to_metric_families
 
+from app.auth.tokens import OPERATOR
 from app.processes.own_service import free_port
 from tests.app.end_to_end.test_worker_alone import numbers
+from tests.pages import blocks, shell
 from tests.paths import ROOT
 from tests.processes import CASEBANK, surroundings, until
 from tests.service import Service, User
@@ -64,3 +68,19 @@ def test_each_metric_of_a_worker_is_on_the_page(service: Service, tmp_path: Path
         worker.terminate()
         worker.wait(timeout=60)
     assert told.keys() == DOCUMENTED.keys() - OF_THE_SERVICE
+
+
+def test_the_operators_token_is_renewed_as_the_page_says(tmp_path: Path):
+    etc = tmp_path / "etc" / "casebank"
+    etc.mkdir(parents=True)
+    secret = "s" * 32
+    (etc / "environment").write_text(f"CASEBANK_JWT_SECRET={secret}\n")
+    (commands,) = blocks("watch.md", "sh")
+    token = etc / "operator-token"
+    read = []
+    for _ in range(2):  # the second time over the first
+        shell(tmp_path / "home", commands.replace("/etc/casebank", str(etc)), GROUP=str(os.getgid()))
+        read.append(jwt.decode(token.read_text().strip(), secret, ["HS256"], audience="casebank"))
+    assert {claims["scope"] for claims in read} == {OPERATOR}
+    assert read[0]["jti"] != read[1]["jti"]
+    assert token.stat().st_mode & 0o777 == 0o640

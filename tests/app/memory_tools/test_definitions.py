@@ -55,7 +55,22 @@ def test_the_protocols_own_type_takes_them_with_their_hints():
 
 def test_no_tool_takes_a_user_or_an_agent():
     fields = {name for each in definitions("mcp") for name in each["inputSchema"]["properties"]}
-    assert fields == {"query", "top_k", "kind", "text", "outcome", "steps", "receipt", "id"}
+    assert fields == {
+        "query",
+        "top_k",
+        "tool",
+        "input",
+        "error",
+        "kind",
+        "text",
+        "outcome",
+        "steps",
+        "receipt",
+        "id",
+        "value",
+        "unit",
+        "category",
+    }
 
 
 @pytest.mark.parametrize("tool", TOOLS)

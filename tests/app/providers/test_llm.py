@@ -13,7 +13,7 @@ from app.providers.llm import ModelEndpoint, OpenAIModel
 from app.providers.wire import Patience
 from retrieval.errors import ModelError, ModelMisbehaved, ModelRefused, ModelUnavailable, Tokens
 from retrieval.rewriting.fence import fenced
-from retrieval.sections.context import count_tokens
+from retrieval.tokens import count_tokens
 from tests.fakes.chat_server import COMPLETION_TOKENS, PROMPT_TOKENS, ChatFault, ChatServer
 from tests.fakes.openai_server import Fault
 

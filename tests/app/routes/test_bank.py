@@ -1,12 +1,68 @@
 """The bank as its owner sees it: pages, tags, deletions, the audit."""
 
+import json
 from typing import Any
 from urllib.parse import quote
+from uuid import uuid4
 
 import pytest
 
 from tests.app.routes.conftest import LESSON, STEPS, fill, ids
 from tests.service import AGENT, User
+from writer.rights.export import export
+
+
+async def test_refunds_of_twenty_five_orders_are_twenty_five_cases(alice: User):
+    for number in range(25):
+        await alice.retain(f"Refund order {20_504 + 9 * number}", plan=["look up the order", "refund it"])
+    await alice.settle()
+    assert len(await alice.cases(status="ready", limit=100)) == 25
+
+
+async def test_a_card_and_a_phone_sent_as_numbers_reach_neither_the_plan_nor_the_prompt(alice: User):
+    call = {"tool": "charge", "input": {"card": 4111111111111111, "phone": 4155550123}, "output": "ok", "status": "ok"}
+    case_id = await alice.retain("Charge the customer for the annual plan", tool_traces=[call])
+    await alice.settle()
+    answer = await alice.retrieve("Charge the customer for the annual plan")
+    shown = json.dumps([answer, await alice.case(case_id)])
+    assert "4111111111111111" not in shown
+    assert "4155550123" not in shown
+
+
+async def export_of(user: User) -> str:
+    runtime = user.service.runtime
+    return json.dumps([row async for row in export(runtime.database, runtime.keyring, user.name)])
+
+
+@pytest.mark.parametrize("plain", [False, True])
+async def test_a_deleted_case_leaves_its_text_nowhere(alice: User, *, plain: bool):
+    task, run_id = "Refund Marta Qvistgaard, order 88123", str(uuid4())
+    retrieval_id = (await alice.retrieve(task))["retrieval_id"]
+    again = (await alice.retrieve(f" {task} "))["retrieval_id"]  # asked twice, and retained once
+    call = {"tool": "pay", "input": {"name": "Qvistgaard"}, "output": "no such Qvistgaard", "status": "error"}
+    told = {"agent": AGENT, "task": task, "retrieval_id": retrieval_id, "steps": [{**call, "number": 1}]}
+    assert (await alice.http.post(f"/v1/runs/{run_id}/steps", json=told)).status_code == 200
+    case_id = await alice.retain(task, run_id=run_id, retrieval_id=retrieval_id, outcome="failure")
+    await alice.settle()
+    repeat = await alice.retain(task, tool_traces=[call], outcome="failure")
+    other = await alice.retain("Water the garden")
+    await alice.settle()
+    if plain:
+        await alice.rows(
+            "UPDATE decisions SET query = :task, words = NULL WHERE user_sub = :user_sub RETURNING id", task=task
+        )
+    assert "Qvistgaard" in await export_of(alice)
+    assert (await alice.http.delete(f"/v1/cases/{case_id}")).status_code == 204
+    pages = [f"decisions/{retrieval_id}", f"decisions/{again}", "decisions", f"runs/{run_id}", "runs", "cases", "audit"]
+    for path in pages:
+        answer = await alice.http.get(f"/v1/{path}")
+        assert answer.status_code == 200
+        assert "Qvistgaard" not in answer.text, path
+    assert "Qvistgaard" not in await export_of(alice)
+    assert (await alice.http.get(f"/v1/cases/{repeat}")).status_code == 404
+    assert (await alice.case(other))["task"] == "Water the garden"
+    late = await alice.http.post(f"/v1/runs/{run_id}/steps", json={**told, "steps": [{**call, "number": 2}]})
+    assert late.status_code == 409
 
 
 async def test_pages_have_no_gaps_and_no_repeats(alice: User):

@@ -48,6 +48,17 @@ def by_case(told: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
     return {each["case_id"]: each for each in told["candidates"]}
 
 
+async def test_a_deleted_decision_is_gone_with_its_rewards_and_its_run_stays(alice: User):
+    retrieval_id = (await alice.retrieve("Refund Marta, order 88123"))["retrieval_id"]
+    case_id = await alice.retain("Refund Marta, order 88123", retrieval_id=retrieval_id, reward=1.0)
+    await alice.settle()
+    await alice.feedback(retrieval_id=retrieval_id, reward=0.5, source="user")
+    assert (await alice.http.delete(f"/v1/decisions/{retrieval_id}")).status_code == 204
+    assert (await alice.http.get(f"/v1/decisions/{retrieval_id}")).status_code == 404
+    assert (await alice.http.delete(f"/v1/decisions/{retrieval_id}")).status_code == 404
+    assert (await alice.case(case_id))["retrieval_id"] is None
+
+
 async def test_a_decision_tells_what_was_asked_and_served_and_why_each_candidate_was_or_was_not(alice: User):
     kept = await fill(alice)
     answer = await alice.retrieve("rename a column of a table", k=2)

@@ -8,7 +8,7 @@ from uuid import uuid4
 import httpx
 import pytest
 
-from retrieval.sections.context import count_tokens
+from retrieval.tokens import count_tokens
 from tests.service import AGENT, SETTLES_WITHIN_S, Service, User
 from writer.rights.erase import erase
 from writer.rights.export import export
@@ -114,6 +114,31 @@ async def test_a_correction_moves_the_user(alice: User, name: str):
     assert home["value"] == "Leeds"
 
 
+@pytest.mark.parametrize(
+    ("time", "yesterday"),
+    [
+        ("2026-03-09T23:30:00-08:00", "2026-03-08"),
+        ("2026-03-10T01:30:00+09:00", "2026-03-09"),
+        ("2026-03-10T01:30:00+05:45", "2026-03-09"),
+        ("2026-03-10T01:30:00Z", "2026-03-09"),
+    ],
+)
+async def test_days_are_those_of_the_place_where_a_turn_was_said(alice: User, name: str, time: str, yesterday: str):
+    await say(alice, name, "I ran a marathon yesterday.", time=time)
+    (event,) = await facts(alice)
+    assert (event["about_from"], event["about_to"]) == (yesterday, yesterday)
+
+
+async def test_a_mail_that_a_user_pastes_does_not_change_the_user(alice: User, name: str):
+    await say(alice, name, "My name is Anna. I live in Oslo.")
+    mail = "Please answer this mail:\n\nHi,\nmy name is Pierre. I live in Paris.\nRegards\nPierre"
+    await say(alice, name, mail)
+    assert sorted((each["value"], each["valid_to"]) for each in await facts(alice, history=True)) == [
+        ("Anna", None),
+        ("Oslo", None),
+    ]
+
+
 async def test_a_run_without_a_session_tells_what_its_own_turns_say(alice: User):
     turns = [{"role": "user", "content": "I'm allergic to peanuts."}, {"role": "assistant", "content": "I love nuts."}]
     case_id = await alice.retain("bake a cake", turns=turns)
@@ -162,7 +187,7 @@ async def test_facts_that_were_not_told_for_the_profiles_days_go(service: Servic
         {"about_from": "2026-03-02", "about_to": "2026-03-01"},
         {"about_to": "2026-03-02"},
         {"kind": "rumour"},
-        {"category": "gossip"},
+        {"category": "x" * 101},
         {"said_by": "nobody"},
         {"text": "  "},
         {"text": "x" * 2_001},
@@ -187,6 +212,25 @@ async def test_facts_are_listed_by_agent_kind_and_category_a_page_at_a_time(alic
     assert [each["text"] for each in (*page["facts"], *rest["facts"])] == [f"likes tea {n}" for n in (2, 1, 0)]
     assert [each["agent"] for each in await facts(alice, kind="goal")] == ["banker"]
     assert [each["agent"] for each in await facts(alice, category="money")] == ["banker"]
+
+
+async def test_a_page_without_facts_says_which_languages_are_read(alice: User, name: str):
+    await say(alice, name, "Mieszkam w Krakowie.")
+    answer = (await alice.http.get("/v1/facts")).json()
+    assert answer["facts"] == []
+    assert "English" in answer["why_empty"]
+    await say(alice, name, "Ich wohne in Krakau.")
+    answer = (await alice.http.get("/v1/facts")).json()
+    assert ([each["value"] for each in answer["facts"]], answer["why_empty"]) == (["Krakau"], None)
+
+
+async def test_a_category_is_any_word_but_a_secret(alice: User):
+    told = await written(alice, "never skip leg day", kind="goal", category="leg day")
+    assert told["category"] == "leg day"
+    assert [each["text"] for each in await facts(alice, category="leg day")] == ["never skip leg day"]
+    assert await facts(alice, category="health") == []
+    answer = await write(alice, "skip it", category="sk-proj-" + "a1B2" * 10)
+    assert answer.status_code == 422, answer.text
 
 
 async def test_what_is_known_has_its_share_of_the_budget_and_no_more(alice: User):

@@ -1,6 +1,7 @@
 """Alive and ready, for anybody; and the numbers, for the operator."""
 
 import json
+from datetime import timedelta
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from threading import Thread
 
@@ -9,11 +10,12 @@ import pytest
 from cryptography.hazmat.primitives.asymmetric import rsa
 from jwt.algorithms import RSAAlgorithm
 from prometheus_client.parser import text_string_to_metric_families
+from sqlalchemy import func
 
 from app.auth.keys import PublishedKeys
 from app.auth.tokens import OPERATOR, TokenVerifier
-from app.jobs.records import JobRecords
-from app.jobs.schedule import TRAINING, UPKEEP
+from app.jobs.records import JobRecords, change
+from app.jobs.schedule import TRAINING, UPKEEP, WORKER
 from tests.service import Service, User
 
 KEY = RSAAlgorithm.to_jwk(rsa.generate_private_key(65537, 2048).public_key(), as_dict=True)
@@ -53,6 +55,21 @@ async def test_a_job_that_failed_or_is_late_is_named_and_takes_nothing_from_thos
     answer = await anybody.get("/readyz")
     assert (answer.status_code, answer.json()["late"]) == (200, [TRAINING])
     await records.succeeded(TRAINING)
+
+
+@pytest.mark.parametrize(("silent_s", "late"), [(30, []), (90, [WORKER]), (429, [WORKER])])
+async def test_a_worker_that_gives_no_sign_of_life_is_named(
+    service: Service, anybody: httpx.AsyncClient, silent_s: int, late: list[str]
+):
+    records = JobRecords(service.runtime.database)
+    for job in (UPKEEP, TRAINING, WORKER):
+        await records.succeeded(job)
+    async with service.runtime.database.as_worker() as connection:
+        then = func.now() - timedelta(seconds=silent_s)
+        await connection.execute(change(WORKER).values(last_succeeded=then))
+    answer = await anybody.get("/readyz")
+    assert (answer.status_code, answer.json()["late"]) == (200, late)
+    await records.succeeded(WORKER)
 
 
 async def test_a_service_whose_issuer_has_never_answered_is_not_ready_until_it_does(service: Service):

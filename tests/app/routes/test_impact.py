@@ -4,6 +4,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
+from sqlalchemy import text
 
 from tests.policies import head, stored
 from tests.service import AGENT, User
@@ -33,29 +34,34 @@ async def live(user: User, *, told: float, empty: float) -> list[str]:
 
 
 @pytest.mark.usefixtures("lots")
-@pytest.mark.parametrize(("told", "empty", "says", "effect"), [(1, 0, "helped", 0.95), (0, 1, "did harm", -0.95)])
-async def test_what_was_told_stands_beside_empty_slates_the_default_and_the_last_policy(
-    alice: User, told: float, empty: float, says: str, effect: float
-):
-    shown = await live(alice, told=told, empty=empty)
+async def test_what_was_told_stands_beside_empty_slates_the_default_and_the_last_policy(alice: User):
+    shown = await live(alice, told=1, empty=0)
     async with alice.service.runtime.database.as_user(alice.name, datetime.now(UTC)) as connection:
         await lifecycle.add(connection, alice.name, AGENT, stored("rejected", head()))
-    said = await impact(alice)
+    check(await impact(alice), shown, told=1, says="helped", default_says="did harm")
+    async with alice.service.runtime.database.as_user(alice.name, datetime.now(UTC)) as connection:
+        worse = text("UPDATE decisions SET reward = 1 - reward WHERE user_sub = :user_sub")
+        await connection.execute(worse, {"user_sub": alice.name})
+    check(await impact(alice), shown, told=0, says="did harm", default_says="helped")
+
+
+def check(said: dict[str, Any], shown: list[str], *, told: int, says: str, default_says: str) -> None:
+    """Compares the answer with what was lived, where slates with a case earned `told` and empty ones the rest of 1."""
     first, default, last = said["differences"]
     assert (default["less"], default["policy_version"]) == ("the default", "replay-1")
-    assert default["says"] == {"helped": "did harm", "did harm": "helped"}[says]  # it never leaves a slate empty
+    assert default["says"] == default_says  # it never leaves a slate empty
     assert (last["less"], last["policy_version"]) == ("the last policy", "q-1")
     assert last["reward"] == default["reward"]  # that policy changes nothing
     assert (first["less"], first["says"], first["decisions"]) == ("an empty slate", says, DECISIONS)
     assert first["slates"] == DECISIONS - len(shown) + 1
-    assert first["reward"]["estimate"] == pytest.approx(effect, abs=0.15)
+    assert first["reward"]["estimate"] == pytest.approx(0.95 if told else -0.95, abs=0.15)
     assert first["reward"]["low"] <= first["reward"]["estimate"] <= first["reward"]["high"]
     assert first["sentence"].startswith(says)
     assert first["more"] == 0
-    told_rewards = (len(shown) - 1) * told + (DECISIONS - len(shown) + 1) * empty
+    told_rewards = (len(shown) - 1) * told + (DECISIONS - len(shown) + 1) * (1 - told)
     assert said["mean_reward"] == pytest.approx(told_rewards / DECISIONS)
     useless = [(case["case_id"], case["judged"]) for case in said["never_helped"]]
-    assert useless == ([(shown[0], len(shown) - 1)] if told == 0 else [])
+    assert useless == ([] if told else [(shown[0], len(shown) - 1)])
 
 
 async def test_nothing_is_claimed_of_a_few_decisions_and_it_is_said_how_many_are_missing(alice: User):

@@ -155,7 +155,17 @@ async def test_a_success_that_was_judged_a_failure_is_a_warning(alice: User):
     await alice.settle()
     await alice.feedback(case_id=run, thumb="down")
     text = (await alice.retrieve("water the garden"))["memory_context"]
-    assert "success (but it was judged to have failed: what it did is what to avoid)" in text
+    assert "success (but it was judged to have failed: avoid what it did)" in text
+
+
+async def test_a_call_that_failed_by_its_output_is_no_step_of_the_plan(alice: User):
+    calls = [("v1", "Error 410: switched off"), ("v2", "done")]
+    traces = [{"tool": "post_order", "input": {"version": version}, "output": output} for version, output in calls]
+    case_id = await alice.retain("post the order of the garden", tool_traces=traces)
+    await alice.settle()
+    assert (await alice.case(case_id))["plan"] == ["post_order(version=v2)"]
+    (found,) = (await alice.retrieve("post the order of the garden"))["cases"]
+    assert found["plan"] == ["post_order(version=v2)"]
 
 
 async def test_messages_of_a_chat_are_enough_for_a_case_with_a_plan(alice: User):

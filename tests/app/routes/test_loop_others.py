@@ -9,9 +9,9 @@ WAYS = ("spell the name as the catalog does", "put the schema in front", "put th
 
 
 async def bank(user: User) -> dict[str, str]:
-    """Retains two runs of one plan that are nearest, one of each other way, and a failure; returns ids by plan."""
+    """Retains two runs that are nearest, a failure as near, and one of each other way; returns ids by plan."""
     for number in (1, 2):
-        await user.retain(f"Set the colour of vehicle {number} to amber", plan=["add a type"])
+        await user.retain(f"Set the colour of vehicle {number} to amber", plan=[f"add type {number}"])
     ids = {way: await user.retain(f"Change the colour of the {way[:5]} vehicle", plan=[way]) for way in WAYS}
     ids["failure"] = await user.retain("Set the colour of vehicle 9", plan=["lock the table"], outcome="failure")
     await user.settle()
@@ -27,7 +27,7 @@ async def test_a_failure_and_other_ways_are_told_beside_a_full_slate(alice: User
     assert told["others"][0]["outcome"] == "failure"
     plans = [tuple(each["plan"]) for each in told["others"][1:]]
     assert plans
-    assert set(plans) <= {(way,) for way in WAYS}
+    assert set(plans) <= {(way,) for way in (*WAYS, "add type 1", "add type 2")}
     assert not {tuple(case["plan"]) for case in told["cases"]} & set(plans)
     for other in told["others"]:
         assert f'"{other["task"]}"' in told["memory_context"]

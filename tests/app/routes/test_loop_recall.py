@@ -1,6 +1,5 @@
 """A retrieve that also recalls: turns, facts and knowledge beside the cases, told in their parts of the context."""
 
-import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import replace
@@ -12,8 +11,9 @@ import asyncpg
 
 from retrieval.ranking.question import Question
 from retrieval.search.candidates import Search
-from retrieval.sections.context import count_tokens
-from tests.service import AGENT, SETTLES_WITHIN_S, Service, User
+from retrieval.tokens import count_tokens
+from tests.app.routes.conftest import embedded, replayed
+from tests.service import AGENT, Service, User
 
 PIANO = "The piano in the hall needs tuning before the concert."
 RULE = "A concert needs a permit of the town hall."
@@ -37,15 +37,6 @@ async def furnish(user: User) -> None:
     assert (await user.http.post("/v1/facts", json=fact)).status_code == 201
     await user.settle()
     await embedded(user)
-
-
-async def embedded(user: User) -> None:
-    """Waits until the worker has read the sessions and made the vectors."""
-    async with asyncio.timeout(SETTLES_WITHIN_S):
-        for table in ("sessions", "memories"):
-            waiting = f"SELECT 1 FROM {table} WHERE user_sub = :user_sub AND status = 'pending'"  # noqa: S608 - ours
-            while await user.rows(waiting):  # noqa: ASYNC110 - the worker tells nobody
-                await asyncio.sleep(0.01)
 
 
 def places(text: str, *parts: str) -> list[int]:
@@ -98,6 +89,7 @@ class CountedPool:
 
 async def test_it_costs_one_more_statement(alice: User, service: Service):
     await furnish(alice)
+    await replayed(alice)
     reader, counts = service.runtime.reader, []
     for recall in (False, False, True):  # the first reads what this process does not know yet
         pool = CountedPool(service.runtime.database.pool)

@@ -73,3 +73,16 @@ async def test_a_run_that_cannot_say_what_it_used_refers_to_its_whole_slate(
     assert (await alice.case(case_id))["reference_case_ids"] == ids(slate)[:referred]
     (listed,) = [each for each in await alice.cases(status="any") if each["case_id"] == case_id]
     assert listed["reference_case_ids"] == ids(slate)[:referred]
+
+
+async def test_the_id_of_something_else_is_no_retrieval(alice: User):
+    fact = {"agent": AGENT, "kind": "goal", "text": "I want to run a marathon"}
+    fact_id = (await alice.http.post("/v1/facts", json=fact)).json()["fact_id"]
+    case_id = await alice.retain("water the garden")
+    for wrong in (fact_id, case_id):
+        body = {"agent": AGENT, "task": "mow the lawn", "retrieval_id": wrong}
+        answer = await alice.http.post("/v1/retain", json=body)
+        assert (answer.status_code, "of something else" in answer.text) == (422, True), answer.text
+        step = {"number": 1, "tool": "mow"}
+        answer = await alice.http.post(f"/v1/runs/{uuid4()}/steps", json={**body, "steps": [step]})
+        assert (answer.status_code, "of something else" in answer.text) == (422, True), answer.text

@@ -62,6 +62,22 @@ async def test_a_client_of_the_handshake_and_one_without_find_the_server(alice: 
 
 
 @pytest.mark.parametrize("version", [OLDER, NEWER])
+async def test_arguments_that_are_json_in_a_text_are_read(version: str, alice: User):
+    answer = await send(alice.http, "tools/call", version, name="recall", arguments=json.dumps({"query": "sushi"}))
+    assert "Receipt" in said(answer.json()["result"])
+    for wrong in ("sushi", "[1]", '"sushi"'):
+        assert "result" not in (await send(alice.http, "tools/call", version, name="recall", arguments=wrong)).json()
+
+
+async def test_the_id_of_a_fact_is_refused_as_the_receipt_of_a_run(alice: User):
+    fact = said(await call(alice, "remember", kind="goal", text="The user wants to run a marathon"))
+    given = {"kind": "run", "text": "restart the shop", "outcome": "success"}
+    result = await call(alice, "remember", receipt=re.search("[0-9a-f-]{36}", fact)[0], **given)
+    assert result["isError"]
+    assert "no recall of this agent has this receipt" in result["content"][0]["text"]
+
+
+@pytest.mark.parametrize("version", [OLDER, NEWER])
 async def test_recall_and_remember_do_by_this_protocol_what_they_do_over_http(version: str, alice: User):
     (case_id,) = await fill(alice, ["restart the web server"], plan=STEPS)
     told = said(await call(alice, "recall", version, query="restart the web server of the shop"))

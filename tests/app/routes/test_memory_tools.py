@@ -9,7 +9,7 @@ import httpx
 import pytest
 
 from app.memory_tools.definitions import TOOLS, definitions
-from tests.app.routes.conftest import STEPS, fill
+from tests.app.routes.conftest import STEPS, embedded, fill
 from tests.service import AGENT, User
 
 COACH = "coach"
@@ -53,6 +53,35 @@ async def test_goals_come_nearest_to_the_query_first_and_no_other_kind_among_the
     assert "trains" not in told
     everything = await text(alice, "get_my_goals", COACH)
     assert len(ids(everything, "goal")) == 3
+
+
+async def test_the_goal_nearest_in_meaning_comes_first_where_no_word_is_shared(alice: User):
+    await tell(alice, "I want to run a marathon", "I want to save 500 EUR a month", "I want to read more")
+    await embedded(alice)
+    told = await text(alice, "get_my_goals", COACH, query="jogging race training")
+    assert [each for each in ("marathon", "save", "read more") if each in told.split("[goal ")[1]] == ["marathon"]
+
+
+async def test_a_goal_is_remembered_with_its_value_unit_and_category(alice: User):
+    goal = {
+        "kind": "goal",
+        "text": "The user wants to weigh 155 lbs",
+        "value": "155",
+        "unit": "lbs",
+        "category": "fitness",
+    }
+    await text(alice, "remember", COACH, **goal)
+    (kept,) = (await alice.http.get("/v1/facts", params={"agent": COACH})).json()["facts"]
+    assert (kept["value"], kept["unit"], kept["category"]) == ("155", "lb", "fitness")
+    assert "155 lb" in await text(alice, "get_my_goals", COACH)
+
+
+async def test_a_goal_whose_value_repeats_its_metric_is_told_once(alice: User):
+    goal = {"kind": "goal", "text": "My goal is to run a marathon by October.", "attribute": "run a marathon"}
+    body = {"agent": "repeats", **goal, "value": "run a marathon by October"}
+    assert (await alice.http.post("/v1/facts", json=body)).status_code == 201
+    told = await text(alice, "get_my_goals", "repeats")
+    assert '"My goal is to run a marathon by October.", "run a marathon by October" (since' in told
 
 
 async def test_a_user_without_goals_is_said_to_have_none(alice: User, bob: User):
@@ -158,6 +187,24 @@ async def test_suggestions_tell_what_tools_did_and_what_put_their_failures_right
     assert "Ids of the procedures: P1 " in told
 
 
+async def test_suggestions_for_a_failed_call_are_what_put_it_right_and_else_those_for_the_task(alice: User):
+    given = {"order_id": "O-1", "method": "original"}
+    failed = {"tool": "refund", "input": given, "output": "Error: opened packages are refunded as store credit only"}
+    mended = {"tool": "refund", "input": {**given, "method": "store_credit"}, "output": "done"}
+    await fill(alice, ["give the money back"], tool_traces=[failed, mended])
+    call = {"tool": "refund", "input": given, "error": failed["output"]}
+    told = await text(alice, "get_tool_suggestions", query="give the money back", **call)
+    assert told.startswith("<casebank_memory>")
+    assert "store_credit" in told
+    assert "% errors" not in told
+    other = await text(alice, "get_tool_suggestions", query="give the money back", tool="mail", error="no such address")
+    assert '"refund": 2 calls, 50% errors' in other
+    alone = await alice.http.post(
+        f"/v1/memory-tools/get_tool_suggestions?agent={AGENT}", json={"query": "x", "error": "y"}
+    )
+    assert alone.status_code == 422
+
+
 @pytest.mark.parametrize("tool", ["get_my_goals", "recall"])
 async def test_no_stored_text_leaves_its_line_or_closes_the_frame(tool: str, alice: User):
     await tell(alice, FORGED, kind="goal", agent=AGENT)
@@ -194,6 +241,7 @@ async def test_what_looks_secret_is_kept_by_no_tool(alice: User):
         ("remember", {"kind": "fact"}, "fact needs text"),
         ("remember", {"kind": "run", "text": "x"}, "run needs outcome"),
         ("remember", {"kind": "goal", "text": "x", "outcome": "success"}, "goal takes no outcome"),
+        ("remember", {"kind": "run", "text": "x", "outcome": "success", "unit": "kg"}, "run takes no unit"),
         ("remember", {"kind": "feedback", "outcome": "success"}, "feedback needs receipt"),
         ("remember", {"kind": "secret", "text": "x"}, "kind"),
         ("forget", {"id": "everything"}, "id"),
@@ -223,10 +271,20 @@ async def test_what_is_another_agents_cannot_be_forgotten_or_rewarded(alice: Use
     )
 
 
+async def test_the_id_of_a_fact_is_no_receipt_of_a_run(alice: User):
+    kept = await text(alice, "remember", kind="goal", text="The user wants to run a marathon")
+    fact_id = re.search("[0-9a-f-]{36}", kept)[0]
+    refused = await call(alice, "remember", kind="run", text="restart it", outcome="success", receipt=fact_id)
+    assert refused.status_code == 404
+    assert "no recall" in refused.json()["detail"]
+    assert await alice.cases(status="any") == []
+
+
 @pytest.mark.parametrize(
     ("tool", "given"),
     [
         ("remember", {"kind": "feedback", "outcome": "success", "receipt": str(uuid4())}),
+        ("remember", {"kind": "run", "text": "restart it", "outcome": "success", "receipt": str(uuid4())}),
         ("forget", {"id": str(uuid4())}),
         ("delete_everything", {}),
     ],

@@ -11,8 +11,11 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+import typer
 from sqlalchemy import insert, select, text
+from typer.testing import CliRunner
 
+from app.training.command import main as training
 from app.training.processes import Trainings
 from policy.decide import CANDIDATE, DEFAULT, REPLAYED, Budget
 from policy.gate import judge
@@ -27,6 +30,8 @@ from writer.training import lifecycle
 from writer.training.lifecycle import NewPolicy
 
 TRAINED_WITHIN_S = 250
+ENOUGH = 100
+"""Rewarded decisions that a training wants."""
 OUTSIDE = {"agent": AGENT}
 
 
@@ -35,7 +40,7 @@ async def give(user: User, new: NewPolicy) -> int:
         return await lifecycle.add(connection, user.name, AGENT, new)
 
 
-async def fill(user: User, count: int = 140) -> None:
+async def fill(user: User, count: int = ENOUGH) -> None:
     """Leaves enough rewarded decisions to learn from."""
     drawn = draw(count, {DEFAULT: None}, Budget(explore=0.5))
     await put(user.service.runtime.database, user.name, AGENT, drawn)
@@ -62,7 +67,7 @@ async def until(look: Callable[[], Awaitable[Any]]) -> Any:
     """The first result that counts as true."""
     async with asyncio.timeout(TRAINED_WITHIN_S):
         while not (found := await look()):  # noqa: ASYNC110 - the training is another process, and tells nobody
-            await asyncio.sleep(0.05)
+            await asyncio.sleep(0.25)
     return found
 
 
@@ -166,7 +171,7 @@ async def test_a_training_runs_beside_the_service_and_the_listing_shows_what_bec
     assert [answer.status_code for answer in answers] == [202, 202]
     assert [answer.json()["status"] for answer in answers] == ["started", "running"]
     trained = (await until(lambda: listed(alice)))[0]
-    assert (trained["version"], trained["decisions"]) == (1, 140)
+    assert (trained["version"], trained["decisions"]) == (1, ENOUGH)
     assert trained["status"] in {"candidate", "rejected"}  # so little may teach nothing, or nothing that shows
     assert trained["metrics"]["held_out"] > 0
     assert trained["verdict"] is None
@@ -239,7 +244,9 @@ async def test_the_command_rolls_back_once_and_then_says_that_nothing_serves(ali
     words = ("policy", "rollback", "--user", alice.name, "--agent", AGENT)
     first, second = [await asyncio.to_thread(ran, home, *words, **around) for _ in range(2)]
     assert (first.returncode, first.stdout) == (0, "q-1 serves no more\n")
-    assert (second.returncode, second.stderr) == (1, "casebank: no policy of this profile serves\n")
+    database, *refused = second.stderr.splitlines()
+    assert database.startswith("casebank: database: ")
+    assert (second.returncode, refused) == (1, ["casebank: no policy of this profile serves"])
     assert [row.status for row in await rows(alice)] == ["rolled_back"]
     entries = (await alice.http.get("/v1/audit")).json()["entries"]
     actors = [entry["actor"] for entry in entries if entry["action"] == "decide_policy"]
@@ -276,23 +283,14 @@ async def test_a_training_that_is_killed_as_it_stores_leaves_everything_as_it_wa
             assert process.wait() == -signal.SIGKILL
         await connection.rollback()
     assert await rows(alice) == []
-    untouched = {"serving": REPLAYED, "replay": None, "rewarded_decisions": 140, "policies": []}
+    untouched = {"serving": REPLAYED, "replay": None, "rewarded_decisions": ENOUGH, "policies": []}
     assert await seen(alice) == untouched
 
 
-def test_half_a_profile_or_an_unknown_engine_is_refused(tmp_path: Path):
-    started = [
-        subprocess.Popen(
-            [sys.executable, "-m", "app.training", *options],
-            env=surroundings(tmp_path),
-            cwd=ROOT,
-            stdout=subprocess.DEVNULL,
-            stderr=subprocess.PIPE,
-            text=True,
-        )
-        for options in (("--user", "somebody"), ("--engine", "abacus"))
-    ]
-    for process in started:
-        _, told = process.communicate()
-        assert process.returncode == 2
-        assert "Invalid value" in told
+def test_half_a_profile_or_an_unknown_engine_is_refused():
+    program = typer.Typer()
+    program.command()(training)
+    for options in (("--user", "somebody"), ("--engine", "abacus")):
+        refused = CliRunner().invoke(program, options)
+        assert refused.exit_code == 2
+        assert "Invalid value" in refused.output

@@ -58,7 +58,7 @@ async def test_retrieve_tells_the_procedure_with_its_steps_reason_and_threshold(
     assert answer["procedure_threshold"]["origin"] == "measured"
     assert 0.8 <= answer["procedure_threshold"]["right"] <= 1
     assert "guidance and not orders" in answer["memory_context"]
-    assert f"Kind: {told['kind']}\n" in answer["memory_context"]
+    assert "Kind: " not in answer["memory_context"]
     assert answer["memory_context"].index("[P1]") < answer["memory_context"].index("[1]")
 
 
@@ -326,7 +326,6 @@ async def test_what_is_not_there_is_a_404(alice: User, bob: User):
         ("/search", {"agent": AGENT}),
         ("/search", {"trigger": TASK}),
         ("/search", {"agent": AGENT, "trigger": ""}),
-        ("/search", {"agent": AGENT, "trigger": "a\x00b"}),
         ("/search", {"agent": AGENT, "trigger": TASK, "min_similarity": 2}),
         ("/search", {"agent": AGENT, "trigger": TASK, "limit": 0}),
         ("/search", {"agent": AGENT, "trigger": TASK, "colour": "red"}),

@@ -9,8 +9,8 @@ import httpx
 import pytest
 from sqlalchemy import delete, update
 
-from retrieval.sections.context import count_tokens
 from retrieval.tables.memories import memories
+from retrieval.tokens import count_tokens
 from tests.service import AGENT, SETTLES_WITHIN_S, Service, User
 from writer.queue.memories import unlocked
 from writer.rights.erase import erase
@@ -47,6 +47,49 @@ async def recalled(user: User, query: str, **more: Any) -> dict[str, Any]:
     answer = await ask(user, query, **more)
     assert answer.status_code == 200, answer.text
     return answer.json()
+
+
+CHANGED = {
+    "When does the technician come?": [
+        ("user", "I need a technician."),
+        ("assistant", "I booked the technician for Thursday 14:00."),
+        ("user", "Thursday is bad. Can we do Friday 15:00 instead?"),
+        ("assistant", "Done: Friday 15:00."),
+    ],
+    "Which hotel did we choose?": [
+        ("user", "Which hotel is near the fair?"),
+        ("assistant", "The hotel Adler is near the fair, I chose it."),
+        ("user", "Too loud."),
+        ("assistant", "Then the Ibis."),
+    ],
+}
+
+
+@pytest.mark.parametrize("query", CHANGED)
+@pytest.mark.parametrize("others", [0, 30])
+async def test_what_was_agreed_after_a_turn_comes_with_it(alice: User, name: str, query: str, others: int):
+    turns = [{"role": role, "content": text} for role, text in CHANGED[query]]
+    answer = await alice.http.post(f"/v1/sessions/{name}/turns", json={"agent": AGENT, "turns": turns})
+    assert answer.status_code == 200
+    if others:
+        await say(
+            alice, f"{name} 2", *(f"Dinner {number} was fine, come and choose again." for number in range(others))
+        )
+    await settled(alice)
+    found = await recalled(alice, query, kinds=["turn"])
+    numbers = [each["source"]["turn_number"] for each in found["memories"] if each["source"]["session_id"] == name]
+    assert {2, 3, 4} <= set(numbers)
+    assert [each["rank"] for each in found["memories"]] == list(range(1, len(found["memories"]) + 1))
+    assert len(found["memories"]) <= 10
+
+
+async def test_what_was_said_after_a_time_does_not_come_with_what_was_said_before(alice: User, name: str):
+    for day, (role, text) in enumerate(CHANGED["When does the technician come?"], start=1):
+        turn = {"role": role, "content": text, "time": f"2026-03-0{day}T10:00:00Z"}
+        await alice.http.post(f"/v1/sessions/{name}/turns", json={"agent": AGENT, "turns": [turn]})
+    await settled(alice)
+    found = await recalled(alice, "When does the technician come?", kinds=["turn"], as_of="2026-03-02T12:00:00Z")
+    assert {each["source"]["turn_number"] for each in found["memories"]} == {1, 2}
 
 
 async def test_a_turn_is_found_across_sessions_with_where_and_when_it_was_said(alice: User, name: str):

@@ -66,6 +66,17 @@ def slug(answer: httpx.Response) -> tuple[int, str]:
     return answer.status_code, answer.json()["type"].rpartition(":")[2]
 
 
+async def test_a_deleted_run_is_gone_with_its_steps(alice: User):
+    run_id = str(uuid4())
+    step = {"number": 1, "tool": "sql", "input": {"statement": "SELECT 1"}, "output": "1"}
+    body = {"agent": AGENT, "task": "count the rows", "steps": [step]}
+    assert (await alice.http.post(f"/v1/runs/{run_id}/steps", json=body)).status_code == 200
+    assert (await alice.http.delete(f"/v1/runs/{run_id}")).status_code == 204
+    assert (await alice.http.get(f"/v1/runs/{run_id}")).status_code == 404
+    assert (await alice.http.delete(f"/v1/runs/{run_id}")).status_code == 404
+    assert await alice.rows("SELECT number FROM run_steps WHERE user_sub = :user_sub") == []
+
+
 async def test_the_steps_of_a_run_are_the_tool_traces_of_its_case(alice: User, run_id: str):
     assert (await told(alice, run_id, step(1), step(2)))["step_count"] == 2
     assert (await told(alice, run_id, step(3)))["step_count"] == 3

@@ -64,7 +64,7 @@ async def read(user: User) -> None:
 async def talk(user: User, *said: dict[str, Any], name: str | None = None) -> str:
     """Tells the turns, and some that are long enough for a summary to be due; returns the session once it was read."""
     name = name or f"chat {uuid4()}"
-    long = [{"role": "assistant", "content": f"chapter {number} " + "blah " * 400} for number in range(3)]
+    long = [{"role": "assistant", "content": f"chapter {number} " + "blah " * 100} for number in range(12)]
     body = {"agent": AGENT, "turns": [*said, *long]}
     answer = await user.http.post(f"/v1/sessions/{name}/turns", json=body)
     assert answer.status_code == 200, answer.text
@@ -74,8 +74,8 @@ async def talk(user: User, *said: dict[str, Any], name: str | None = None) -> st
 
 
 async def more(user: User, name: str) -> None:
-    """Says something short, so that what was told before no longer fits."""
-    turns = [{"role": "user", "content": f"thanks {number}"} for number in range(3)]
+    """Says so much that what was told before no longer fits."""
+    turns = [{"role": "user", "content": f"thanks {number} " + "so " * 90} for number in range(3)]
     answer = await user.http.post(f"/v1/sessions/{name}/turns", json={"agent": AGENT, "turns": turns})
     assert answer.status_code == 200, answer.text
     await read(user)
@@ -108,7 +108,7 @@ async def test_older_turns_are_told_in_the_models_words_and_the_answer_says_so(s
     session = await seen(alice, name)
     assert (session["summary_by"], by_llm(session)) == ("llm", [(1, TOLD)])
     assert session["summary"][0]["role"] == "user"
-    told = await alice.retrieve("what about the piano?", session_id=name, token_budget=900)
+    told = await alice.retrieve("what about the piano?", session_id=name, token_budget=600)
     assert f"in a model's words): {TOLD}" in told["memory_context"]
     assert (await seen(alice, name, 100_000))["summary"] == []
 
@@ -120,7 +120,7 @@ async def test_a_new_summary_begins_with_the_last_one_and_leaves_it_as_it_is(ser
     await talk(alice, name=name)
     assert by_llm(await seen(alice, name)) == [(1, TOLD)]
     kept = await alice.rows("SELECT last_turn FROM session_summaries WHERE user_sub = :user_sub ORDER BY last_turn")
-    assert [row.last_turn for row in kept] == [4, 10]
+    assert [row.last_turn for row in kept] == [13, 28]
 
 
 async def test_commands_and_values_are_kept_only_as_they_stand_in_the_turn(server: ChatServer, alice: User):

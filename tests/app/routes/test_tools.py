@@ -5,11 +5,12 @@ from urllib.parse import quote
 
 import pytest
 
-from retrieval.sections.context import CLOSING, count_tokens
+from retrieval.sections.context import CLOSING
+from retrieval.tokens import count_tokens
 from tests.service import AGENT, User
 
 SYNTAX = 'syntax error at or near ";"'
-FIX = "calling sql again with other arguments worked: statement: added `text`"
+FIX = "calling sql again with other arguments worked: statement: `text` added"
 TASK = "Add a last_name column to the users table"
 
 

@@ -1,0 +1,49 @@
+"""The demo ends with commands that exist where it ran."""
+
+import os
+import shlex
+import subprocess
+import sys
+from pathlib import Path
+
+from app.demo.main import next_commands, own_command
+
+
+def _installed(folder: Path) -> Path:
+    """Returns the interpreter of a made-up environment that has casebank."""
+    (folder / "bin").mkdir(parents=True)
+    for name in ("python", "casebank"):
+        (folder / "bin" / name).write_text("#!/bin/sh\n")
+        (folder / "bin" / name).chmod(0o755)
+    return folder / "bin" / "python"
+
+
+def test_casebank_is_named_where_the_shell_finds_it(tmp_path: Path):
+    python = _installed(tmp_path / "env")
+    assert own_command(python, str(python.parent), tmp_path) == "casebank"
+    (tmp_path / "links").mkdir()
+    (tmp_path / "links" / "casebank").symlink_to(python.with_name("casebank"))  # as pipx does
+    assert own_command(python, str(tmp_path / "links"), tmp_path) == "casebank"
+
+
+def test_its_path_is_told_where_the_shell_finds_none_or_another_one(tmp_path: Path):
+    python, other = _installed(tmp_path / "my env"), _installed(tmp_path / "other")
+    for path in ("", str(other.parent)):
+        assert own_command(python, path, tmp_path) == "'my env/bin/casebank'"
+        assert own_command(python, path, tmp_path / "other") == f"'{python.with_name('casebank')}'"
+
+
+def test_the_module_is_told_where_the_installation_has_no_script(tmp_path: Path):
+    python = tmp_path / "bin" / "python"
+    assert own_command(python, os.environ["PATH"], tmp_path) == f"{python} -P -m app.cli"
+
+
+def test_each_printed_command_is_one_of_casebank():
+    command = own_command(Path(sys.executable), "", Path.cwd())
+    begin = shlex.split(command)
+    printed = [shlex.split(line) for line in next_commands(command, "u", learned=False).splitlines()]
+    commands = [words[: len(begin) + 1] for words in printed if words[: len(begin)] == begin]
+    assert len(commands) == 7
+    for words in commands:
+        ran = subprocess.run([*words, "--help"], capture_output=True, text=True, timeout=60, check=False)
+        assert ran.returncode == 0, (words, ran.stderr)
