@@ -13,7 +13,6 @@ from rich.console import Console
 from app import logs
 from app.terminal.run_to_end import run_to_end as run
 from bench import cost
-from bench.advice import measure as measure_advice
 from bench.faults.victims import VICTIMS
 from bench.gate.main import gate as measure_gate
 from bench.main import (
@@ -92,8 +91,8 @@ def advice(
     json_file: JsonFile = None,
     data: Annotated[Path, typer.Option(envvar="CASEBANK_DATA", help="folder with tau")] = DATA,
 ) -> None:
-    """Advice at failed calls of real agents: fixes told, and right."""
-    _show(ADVICE, measure_advice(data), json_file)
+    """Advice at failed calls of real agents: fixes told, and time."""
+    _show(ADVICE, run(run_benchmarks([ADVICE], data)), json_file)
 
 
 @program.command(LESSONS)

@@ -4,6 +4,9 @@ Each failure of tau's runs asks the failures of other customers' runs. A told fi
 worked there: the same arguments changed, the same other tool, or the same tool called first. The rival tells the fix of
 the failure with most words in common (cosine over tool, error and arguments), as often as advice does: it takes the
 failures that it is surest of.
+
+Shell commands that really failed and were put right, judged by hand, are a bank of their own: each failure is met again
+by another run.
 """
 
 import zlib
@@ -16,7 +19,7 @@ import numpy as np
 import orjson
 
 from bench.measure import Measurement
-from policy.advice import Failures, advise, threshold
+from policy.advice import RIGHT, Failures, advise, threshold
 from policy.channels import words
 from writer.analysis.calls import StoredRun
 from writer.analysis.fixes import RunFailure, failures_of
@@ -24,6 +27,10 @@ from writer.analysis.fixes import RunFailure, failures_of
 BESIDE_THE_REPOSITORY = Path(__file__).parents[1] / ".." / "shared" / "data"
 DOMAINS = ("retail", "airline")
 PRECISION = 0.8
+SHELL = Path(__file__).parents[1] / "tests" / "writer" / "analysis" / "data" / "shell_fixes.json"
+LOWER_PRECISION = 0.3
+"""Precision of an agent that would search in any case."""
+SHELL_TASK = "make it work"
 MOST = 500
 """Newest failures of other customers that are asked."""
 
@@ -59,6 +66,30 @@ def measure(data: Path | None = None) -> list[Measurement]:
         why = "its data is not on this machine; --data or CASEBANK_DATA names it"
         return [Measurement("advice: SKIPPED", float("nan"), "", why)]
     return [row for name in found for row in _domain(name, folder / name / "runs.jsonl")]
+
+
+def measure_shell() -> list[Measurement]:
+    """Returns how the shell failures, each met again by another run, find the fix of their first run."""
+    met = list(_shell_failures())
+    bank = _Bank(met)
+    ranked = sum(bank.first(each)[0] == each.fix for each in met)
+    rows = [
+        Measurement("advice: shell, the own fix ranks first", ranked / len(met), "share", f"{ranked} of {len(met)}")
+    ]
+    for precision in (RIGHT, LOWER_PRECISION):
+        told = [(each, fix) for each in met if (fix := bank.tells(each, precision)) is not None]
+        right = sum(each.fix == fix for each, fix in told)
+        detail = f"{right} right of {len(told)} told, of {len(met)}"
+        name = f"advice: shell, told and right at precision {precision:g}"
+        rows.append(Measurement(name, right / len(met), "share", detail))
+    return rows
+
+
+def _shell_failures() -> Iterable[Asked]:
+    for number, fix in enumerate(orjson.loads(SHELL.read_bytes())):
+        calls = [{"tool": "bash", "input": {"command": each["command"]}, **each} for each in fix["calls"]]
+        for failure in failures_of(StoredRun(SHELL_TASK, "success", calls)):
+            yield Asked(fix["name"], number, failure, _text(failure), words(SHELL_TASK))
 
 
 def _domain(name: str, file: Path) -> list[Measurement]:
@@ -99,14 +130,19 @@ class _Bank:
             told=none,
             helped=none,
         )
-        self._least = threshold(self._past)
+        self._least = {precision: threshold(self._past, precision) for precision in (RIGHT, LOWER_PRECISION)}
 
-    def tells(self, asked: Asked) -> frozenset[str] | None:
-        """Returns the fix that is told first; None: silence."""
+    def first(self, asked: Asked) -> tuple[frozenset[str], float]:
+        """Returns the fix that ranks first, and the confidence in it."""
         terms = {name: _numbers(some) for name, some in _terms(asked).items()}
         confidence = advise(self._past, terms, int(_numbers([asked.failure.sign.tool])[0])).confidence
         best = int(confidence.argmax())
-        return self._bank[best].fix if confidence[best] >= self._least else None
+        return self._bank[best].fix, float(confidence[best])
+
+    def tells(self, asked: Asked, precision: float = RIGHT) -> frozenset[str] | None:
+        """Returns the fix that is told first; None: silence."""
+        fix, confidence = self.first(asked)
+        return fix if confidence >= self._least[precision] else None
 
     def rival(self, asked: Asked) -> tuple[float, bool]:
         """Returns the likeness of the nearest failure with a fix, and whether its fix is of the kind that worked."""
@@ -129,8 +165,12 @@ def _failures(file: Path) -> Iterable[Asked]:
         ]
         stored = StoredRun(run["task_text"], "success" if run["reward"] == 1 else "failure", traces)
         for failure in failures_of(stored):
-            text = frozenset(words(f"{failure.sign.line} {' '.join(failure.sign.call)}"))
-            yield Asked(run["user"], number, failure, text, words(run["task_text"]))
+            yield Asked(run["user"], number, failure, _text(failure), words(run["task_text"]))
+
+
+def _text(failure: RunFailure) -> frozenset[str]:
+    """Returns the words of a failure's error and call."""
+    return frozenset(words(f"{failure.sign.line} {' '.join(failure.sign.call)}"))
 
 
 def _status(step: Mapping[str, Any]) -> str:

@@ -13,6 +13,7 @@ from rich.console import Console
 from rich.table import Table
 
 from app import postgres
+from bench.advice_speed import advice
 from bench.console import console
 from bench.cost import cost
 from bench.fairness import fairness
@@ -66,7 +67,7 @@ BENCHMARKS: dict[str, Benchmark] = {
 }
 """Benchmarks that need nothing but an empty folder, all of them part of ``python -m bench all``."""
 
-WITH_DATA: dict[str, MeasureData] = {LESSONS: lessons, RECALL: recall, READY: ready}
+WITH_DATA: dict[str, MeasureData] = {LESSONS: lessons, RECALL: recall, READY: ready, ADVICE: advice}
 """Benchmarks that read a folder of data."""
 
 

@@ -1,0 +1,61 @@
+"""Time of advice at a failed call, against a retrieve in the same bank."""
+
+import os
+from datetime import UTC, datetime
+from pathlib import Path
+
+from app.postgres.pools import service_database
+from app.providers.wordllama import WordLlamaEmbedder
+from bench.advice import measure, measure_shell
+from bench.bank import WARM_UP, empty
+from bench.measure import Measurement, interleaved, p50
+from bench.ready import real_runs
+from retrieval.ranking.question import Question
+from retrieval.retrieve import Reader
+from retrieval.search.candidates import Search
+from writer.advice.ask import Adviser, FailedCall
+from writer.analysis.calls import calls_in
+from writer.author import Author
+from writer.privacy.keys import Keyring
+from writer.privacy.words import WordSeals
+from writer.queue.worker import Worker
+from writer.retain.retain import retain
+
+RUNS, ROUNDS = 200, 200
+
+
+async def advice(home: Path, data: Path | None) -> list[Measurement]:
+    """Measures which fixes are told and right, and the time of an answer."""
+    return [*measure(data), *measure_shell(), *await _speed(home, data)]
+
+
+async def _speed(home: Path, data: Path | None) -> list[Measurement]:
+    """Measures advice against a retrieve, both in the process, in one profile of real runs."""
+    runs = list(real_runs(data))[:RUNS]
+    if not runs:
+        return []
+    calls = calls_in([trace.model_dump() for run in runs for trace in run.tool_traces])
+    failed = [call for call in calls if call.failed]
+    user = Author("user", "user", datetime.now(UTC))
+    async with service_database(await empty(home, "bench_advice")) as database:
+        keyring, embedder = Keyring(os.urandom(32), seals_words=True), WordLlamaEmbedder()
+        worker = Worker(database, embedder, keyring)
+        for run in runs:
+            await retain(database, keyring, run, user)
+        while await worker.run_once():
+            pass
+        reader = Reader(database, embedder, seals=WordSeals(keyring))
+        adviser = Adviser(database, keyring)
+
+        async def retrieving(number: int) -> None:
+            query = Question(Search(runs[0].agent, runs[number % RUNS].task))
+            await reader.retrieve(user.user_sub, datetime.now(UTC), query)
+
+        async def advising(number: int) -> None:
+            run = runs[number % RUNS]
+            await adviser.advise(user, FailedCall(run.agent, failed[number % len(failed)], run.task))
+
+        await interleaved(WARM_UP, retrieving, advising)
+        retrieved, advised = await interleaved(ROUNDS, retrieving, advising)
+    detail = f"p50 {p50(advised):.2f} ms against {p50(retrieved):.2f} ms, {len(failed)} failed calls of {RUNS} runs"
+    return [Measurement("advice / retrieve, in the process", p50(advised) / p50(retrieved), "x", detail, aim=1.5)]
