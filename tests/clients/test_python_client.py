@@ -137,14 +137,14 @@ def learn_the_refund(service: Service, user: str) -> None:
 def test_a_failed_call_is_answered_with_what_put_such_a_failure_right(service: Service):
     learn_the_refund(service, "liv")
     with memory(service, "liv") as casebank:
+        answer = casebank.advice(AGENT, "refund_order", REFUND, RULE, task="give the money back")
+        assert [each["worked"] for each in answer["fixes"]] == [1]
+        assert casebank.advice(AGENT, "refund_order", REFUND, "refunded")["why_empty"] == "not_failed"
         with casebank.run(AGENT, "give the money back") as run:
             assert "store_credit" in (run.tool("refund_order", REFUND, RULE) or "")
             assert run.tool("refund_order", REFUND, RULE) is None, "told once in a run"
         with casebank.run(AGENT, "give the money back", advice_s=0) as run:
             assert run.tool("refund_order", REFUND, RULE) is None
-        answer = casebank.advice(AGENT, "refund_order", REFUND, RULE, task="give the money back")
-        assert [each["worked"] for each in answer["fixes"]] == [1]
-        assert casebank.advice(AGENT, "refund_order", REFUND, "refunded")["why_empty"] == "not_failed"
 
 
 async def test_an_asynchronous_run_asks_for_advice_where_it_is_awaited(service: Service):
