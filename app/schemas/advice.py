@@ -63,6 +63,7 @@ class AdvisedFixOut(BaseModel):
     """A fix: the calls and changes that put such a failure right in an earlier run."""
 
     what: str = Field(description="what was done, and how it differs from the failed call")
+    plan: list[str] = Field(description="first steps of the plan that the backend gave for that run")
     case_id: UUID = Field(description="the earlier run whose failure is most alike")
     confidence: float = Field(description="share of the votes of earlier failures, 0 to 1")
     worked: int = Field(description="number of earlier runs that failed like this and were put right so")

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 from uuid import UUID
 
-from retrieval.sections.quoting import unquoted
+from retrieval.sections.quoting import quoted_list, unquoted
 from retrieval.tokens import count_tokens
 
 TOKENS = 120
@@ -21,7 +21,7 @@ class ToldFix:
     """A fix that is worth telling.
 
     Attributes:
-        fix: its parts in words, as stored: instead, changes, first.
+        fix: its parts in words, as stored: instead, changes, first, and the plan that the backend gave for the run.
         fix_id: keyed hash of the fix as a whole.
         case_id: the run that it comes from, the one whose failure is most alike.
         confidence: 0 to 1.
@@ -50,6 +50,12 @@ class ToldFix:
         return first + ("; ".join(parts) or "the same call again")
 
     @property
+    def plan(self) -> Sequence[str]:
+        """Returns the plan that the backend gave for the run; empty without one."""
+        plan: Sequence[str] = self.fix.get("plan", ())  # older rows have none
+        return plan
+
+    @property
     def why(self) -> str:
         """Returns the evidence, in words."""
         told = f"; of {self.told} times that it was told, the failure stayed away in {self.helped}" if self.told else ""
@@ -74,8 +80,11 @@ def advice_text(tool: str, error: str, fixes: Sequence[ToldFix], stopped: int, b
     text = ""
     for number, each in enumerate(fixes):
         danger = " (takes something away or skips a check: ask first)" if each.fix["dangerous"] else ""
-        line = f"{unquoted(each.what)}{danger} ({each.worked} of {each.runs} runs)"
+        plan = f"; that run's plan: {quoted_list(each.plan)}" if each.plan else ""
+        line = f"{unquoted(each.what)}{danger} ({each.worked} of {each.runs} runs{plan})"
         longer = f"{text} Or: {line}." if number else f"{MARK}{about}. What put it right: {line}."
+        if plan and count_tokens(longer) > budget:
+            longer = longer.replace(plan, "")
         if count_tokens(longer) > budget:
             break
         text = longer

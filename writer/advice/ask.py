@@ -32,7 +32,7 @@ from writer.privacy.words import Words, WordSeals
 
 POLICY = "advice-1"
 """Version of the rule, in the log of decisions."""
-MOST_TOLD = 2
+MOST_TOLD = 4
 LIKE = 0.75
 """Least match of the error at which an earlier failure counts as the same kind."""
 
@@ -194,6 +194,7 @@ class _Found:
         """Returns the answer with the best fixes that this run was not told and did not try."""
         tried = {fix_number(self.words, change_terms(self.failed.call, call)) for call in self.failed.tried}
         told: dict[int, ToldFix] = {}
+        plans: list[Sequence[str]] = []
         why: Silence = "unsure"
         error = ""
         for row, confidence in self.sure:
@@ -204,7 +205,8 @@ class _Found:
                 why = "told_already" if row.told_here else "tried"
             elif opened["fix"]["dangerous"] and not row.proven:
                 why = "unproven"
-            elif len(told) < MOST_TOLD:
+            elif len(told) < MOST_TOLD and (not (plan := opened["fix"].get("plan")) or plan not in plans):
+                plans.append(plan)
                 error = error or opened["error"]
                 told[row.fix_id] = self._told(row, opened["fix"], confidence)
         text = advice_text(self.sign.tool, error, list(told.values()), 0, self.failed.token_budget)

@@ -7,7 +7,8 @@ Terms are short texts that become keyed hashes; values that differ in every run 
 
 import re
 from collections import Counter
-from dataclasses import dataclass, field
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
 
 from policy.channels import words
 from writer.analysis.argument_diff import concrete_differences, differences
@@ -41,6 +42,7 @@ MOST_TERMS = 64
 """Terms of each kind that are kept."""
 _CODE = re.compile(r"\b[1-5]\d\d\b|\b[A-Z]{1,12}[-_]?\d{2,6}\b|\b\d{2}[0-9A-Z]{3}\b")
 """Codes of errors: of HTTP, of libraries, of SQL."""
+_NAME = re.compile(r"[^\W\d][\w$]*")
 _INDEX = re.compile(r"\.\d+(?=\.|$)")
 """Place in a list, in the path of an argument."""
 
@@ -71,6 +73,7 @@ class Fix:
         instead: the other tool that did the same; empty if the tool itself worked later.
         changes: differences between the failed call and the one that worked, in words; empty: the same call worked.
         first: calls that came between and probably made it possible, in words.
+        plan: first steps of the plan that the backend gave for a run that went well; empty without one.
         dangerous: whether the call that worked destroys something or switches a check off.
     """
 
@@ -78,6 +81,7 @@ class Fix:
     instead: str = ""
     changes: list[str] = field(default_factory=list)
     first: list[str] = field(default_factory=list)
+    plan: list[str] = field(default_factory=list)
     dangerous: bool = False
 
 
@@ -106,19 +110,24 @@ def sign_of(call: Call) -> Sign:
     return Sign(tool, f"{tool}: {line.casefold()}", list(dict.fromkeys(error))[:MOST_TERMS], list(moves)[:MOST_TERMS])
 
 
-def failures_of(run: StoredRun) -> list[RunFailure]:
+def failures_of(run: StoredRun, given_plan: Sequence[str] = ()) -> list[RunFailure]:
     """Returns the failures of a run, at most MOST_FAILURES, those with a fix first; empty results are none.
 
     Failures of one sign are one, and their last fix counts: the run went on after the others.
+
+    Args:
+        run: the run.
+        given_plan: the plan that the backend gave for the run; empty without one.
     """
     failures = find(run.calls, (), succeeded=run.outcome == "success", task=run.task, concrete=True)
+    plan = [clean(step, PART_CHARS) for step in given_plan[:MOST_PARTS]] if run.outcome == "success" else []
     kept: dict[str, RunFailure] = {}
     for failure in (*failures.recovered, *failures.lost):
         asking = failures.calls[failure.failed[0]]  # advice is asked for when the first call has failed
         if asking.failure is None:
             continue
         sign, calls = sign_of(asking), len(failure.failed)
-        fix = None if failure.succeeded is None else _fix(failures, failure, asking)
+        fix = None if failure.succeeded is None else replace(_fix(failures, failure, asking), plan=plan)
         if sign.line in kept:
             earlier = kept[sign.line]
             sign, calls, fix = earlier.sign, earlier.calls + calls, fix or earlier.fix
@@ -204,7 +213,12 @@ def _words_of(call: Call) -> Counter[str]:
         return Counter()
     counts = Counter[str]()
     for token in tokens(statement, language):
-        counts[token.shown] += 1
+        counts[_form(token.text) if token.shown == "<identifier>" else token.shown] += 1
     return Counter(
         {f"{word} {number}" if number > 1 else word: 1 for word in counts for number in range(1, counts[word] + 1)}
     )
+
+
+def _form(name: str) -> str:
+    """Returns the form of a name in SQL: its quotes, its parts, and whether a part in quotes has capital letters."""
+    return _NAME.sub(lambda part: "<Name>" if '"' in name and part[0] != part[0].lower() else "<name>", name)

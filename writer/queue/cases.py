@@ -45,6 +45,7 @@ from writer.queue.lease import Lease
 from writer.queue.queue import Queue
 from writer.queue.sessions import facts_in_run
 from writer.replays.profile_replay import replay_if_due
+from writer.retain.plan import given_plan
 
 FINISHED = Counter("casebank_worker_cases_total", "Cases that left the queue, by how", ["how"])
 
@@ -276,5 +277,6 @@ def _analyse(work: Work, run: StoredRun, opened: Mapping[str, Any]) -> None:
         work.moves = work.seal.numbers(MOVES, moves_of(run))
     if run.tool_traces:
         work.tools, work.counts = tools_used(run), recount(run)
-        work.errors, work.failures = error_signatures(run), failures_of(run)
+        given = given_plan(opened["tool_traces"], run.calls, run.plan)
+        work.errors, work.failures = error_signatures(run), failures_of(run, given)
         work.corrected_plan = corrected_plan(work, run, opened["tool_traces"])

@@ -11,6 +11,8 @@ from writer.analysis.call_status import failed_by_status
 from writer.analysis.calls import Call
 from writer.analysis.state_changes import changes_state
 
+Traces = Sequence[Mapping[str, JsonValue]]
+
 STEP_CHARS = 500
 """Longest step of a plan that is made from a call."""
 VALUE_CHARS = 80
@@ -43,13 +45,22 @@ def plan_of(calls: Sequence[CallMade]) -> list[str]:
     return steps
 
 
-def plan_by_output(traces: Sequence[Mapping[str, JsonValue]], calls: Sequence[Call], plan: Sequence[str]) -> list[str]:
+def plan_by_output(traces: Traces, calls: Sequence[Call], plan: Sequence[str]) -> list[str]:
     """Returns the plan without the calls that failed by their output, if retain made it from the calls' statuses."""
-    made = [(trace, call) for trace, call in zip(traces, calls, strict=False) if call.tool and trace["input"]]
-    by_status = [_made(trace, failed=failed_by_status(trace["status"])) for trace, _ in made]
-    if not made or list(plan) != plan_of(by_status):
+    if given_plan(traces, calls, plan):
         return list(plan)
-    return plan_of([_made(trace, failed=call.failed) for trace, call in made])
+    return plan_of([_made(trace, failed=call.failed) for trace, call in _with_input(traces, calls)])
+
+
+def given_plan(traces: Traces, calls: Sequence[Call], plan: Sequence[str]) -> list[str]:
+    """Returns the plan that the backend gave for a run; empty if retain made it from the calls."""
+    by_status = [_made(trace, failed=failed_by_status(trace["status"])) for trace, _ in _with_input(traces, calls)]
+    return [] if list(plan) == plan_of(by_status) else list(plan)
+
+
+def _with_input(traces: Traces, calls: Sequence[Call]) -> list[tuple[Mapping[str, JsonValue], Call]]:
+    """Returns the calls that a plan is made of, each with its trace."""
+    return [(trace, call) for trace, call in zip(traces, calls, strict=False) if call.tool and trace["input"]]
 
 
 def _made(trace: Mapping[str, JsonValue], *, failed: bool) -> CallMade:

@@ -248,6 +248,11 @@ export interface components {
              */
             what: string;
             /**
+             * Plan
+             * @description first steps of the plan that the backend gave for that run
+             */
+            plan: string[];
+            /**
              * Case Id
              * Format: uuid
              * @description the earlier run whose failure is most alike

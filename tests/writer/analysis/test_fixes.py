@@ -33,6 +33,18 @@ def test_a_statement_with_another_verb_is_no_fix_of_one_that_failed():
     assert failure.calls == 2
 
 
+def test_quotes_another_spelling_and_a_schema_are_three_fixes_of_a_name():
+    missing, terms = 'ERROR: 42P01: relation "payments" does not exist', []
+    for table in ('"payments"', '"Payments"', "audit.payments"):
+        (failure,) = failures(
+            ("ALTER TABLE payments ADD COLUMN age integer;", missing),
+            (f"ALTER TABLE {table} ADD COLUMN age integer;", "ALTER TABLE"),
+        )
+        assert failure.fix is not None
+        terms.append(frozenset(failure.fix.terms))
+    assert len(set(terms)) == 3
+
+
 def test_a_statement_that_made_the_same_call_work_is_told_as_what_came_first():
     (failure,) = failures(
         ("INSERT INTO users (code) VALUES ('L46');", TAKEN),

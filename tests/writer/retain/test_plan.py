@@ -2,7 +2,8 @@
 
 from typing import Any
 
-from writer.retain.plan import MOST_STEPS, STEP_CHARS, CallMade, plan_of
+from writer.analysis.calls import calls_in
+from writer.retain.plan import MOST_STEPS, STEP_CHARS, CallMade, given_plan, plan_of
 
 
 def call(tool: str, *, failed: bool = False, **arguments: Any) -> Any:
@@ -34,3 +35,14 @@ def test_it_is_short_and_what_a_database_can_store_whatever_was_called():
     assert len(plan) == MOST_STEPS
     assert all(len(step) <= STEP_CHARS and "\x00" not in step for step in plan)
     assert "number=1180591620717411303424" in plan[0]
+
+
+def test_a_plan_counts_as_given_unless_it_was_made_from_the_calls():
+    traces = [
+        {"tool": "cancel_order", "input": {"id": 7}, "output": "no", "status": "error"},
+        {"tool": "refund_order", "input": {"id": 7}, "output": "done", "status": "ok"},
+    ]
+    calls = calls_in(traces)
+    assert given_plan(traces, calls, ["refund_order(id=7)"]) == []
+    assert given_plan(traces, calls, ["refund the order"]) == ["refund the order"]
+    assert given_plan([], [], ["refund the order"]) == ["refund the order"]
