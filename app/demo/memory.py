@@ -16,8 +16,8 @@ from retrieval.sections.context import memory_context
 TOKEN_BUDGET = 600
 """Maximum tokens of the memory text in the agent's prompt."""
 
-PRECISION = 0.4
-"""Share of told fixes that should be right: the operator would try something in any case."""
+PRECISION = 0.1
+"""Share of told fixes that should be right: the operator would try one repair of its list after the other."""
 
 _MEMORY_ERRORS = (httpx.HTTPError, TimeoutError, ValueError, KeyError, TypeError)
 
@@ -208,8 +208,17 @@ class HttpMemory:
 
     async def at_failure(self, task: str, statement: str, error: str, slate: RetrievedCases) -> str:
         """Returns the service's advice for a failed statement; empty after an error."""
-        body: dict[str, object] = {"agent": self.agent, "task": task, "tool": "sql", "input": statement}
-        body |= {"precision": PRECISION, "output": error, "status": "error", "retrieval_id": slate.retrieval_id}
+        body = {
+            "agent": self.agent,
+            "task": task,
+            "tool": "sql",
+            "input": statement,
+            "output": error,
+            "status": "error",
+            "retrieval_id": slate.retrieval_id,
+            "precision": PRECISION,
+            "token_budget": TOKEN_BUDGET,
+        }
         started = time.perf_counter()
         try:
             text = _AdviceAnswer.model_validate_json(await self._post("/v1/advice", body)).text

@@ -1,59 +1,97 @@
-"""Reads advice for the operator: the repair of its list whose SQL has most of the words that put a failure right."""
+"""Reads advice for the operator: the repair of its list that changes SQL as the fix did."""
 
+import json
 import re
 from collections import Counter
 
 from app.demo.operator.catalog import Catalog
-from app.demo.operator.repairs import REPAIRS, Repair, apply_chain
+from app.demo.operator.repairs import REPAIRS, Repair, apply_chain, named_in
 from app.demo.operator.script import Script
 
 LEAST = 0.35
 """Least F1 of words, 0 to 1, at which a repair counts as meant."""
 _FIX = re.compile(r"What put it right: (?P<fixes>.*)\.$", re.DOTALL)
-_WORD = re.compile(r"\w+|[\"'.(|:]")
+_PLAN = re.compile(r"; that run's plan: (?P<plan>\[.*\])\)")
+_PIECE = r"(?:table |column )?(?P<{}>`[^`]*`|\S+)"
+_CHANGE = re.compile(
+    f"{_PIECE.format('new')} in place of {_PIECE.format('old')}"
+    f"|{_PIECE.format('added')} added|{_PIECE.format('gone')} left out"
+)
+_FIRST = re.compile(r"sql `(?P<statement>[^`]*)`?")
+_NAME = re.compile(r"\w+")
+_WORD = re.compile(r"\w+|[\"'.(|:,]")
 _TYPES = frozenset(("bigint", "boolean", "date", "integer", "numeric", "text", "timestamptz"))
+_FUNCTIONS = frozenset(("ctid", "excluded", "kept", "late", "max", "min", "setval"))
 A_TYPE = "a type"
 """Stands for the name of a data type: which one is right, the column's name says."""
 OTHER_CASE = "other case"
-"""Stands for a word that is there in two spellings, as in Payments and payments."""
+"""Stands for a name in another spelling, as in Payments for payments."""
 
 
 def advised(text: str, chain: tuple[Repair, ...], script: Script, catalog: Catalog) -> list[tuple[Repair, ...]]:
-    """Returns the repairs, each behind this chain, whose SQL is likest to each fix of the text, the best fix first."""
+    """Returns a chain of repairs for each fix of the text, the best fix first.
+
+    These are the repairs that the plan of the fix's run names, or else, behind this chain or alone, the one whose
+    change of SQL is likest to the fix.
+    """
     match = _FIX.search(text)
     if match is None:
         return []
-    wanted = {repair: _difference(script, chain, repair, catalog) for repair in REPAIRS}
-    own = {word.casefold() for word in _WORD.findall(" ".join(script.statements)) if word.isidentifier()}
-    known = {word for words in wanted.values() if words for word in words}
+    behind = {repair: _made_by(script, chain, repair, catalog) for repair in REPAIRS}
+    alone = {repair: _made_by(script, (), repair, catalog) for repair in REPAIRS}
     found = []
     for fix in match["fixes"].split(" Or: "):
-        words = _spellings(_WORD.findall(fix))
-        told = Counter({word: count for word, count in words.items() if word in known and word not in own})
-        scores = {repair: _f1(told, words) for repair, words in wanted.items() if words}
-        best = max(scores, key=scores.__getitem__, default=None)
+        plan = _PLAN.search(fix)
+        named = tuple(repair for line in json.loads(plan["plan"]) if (repair := named_in(line))) if plan else ()
+        if named:
+            found.append(named)
+            continue
+        told = _told(fix)
+        scores = {
+            (*before, repair): _f1(told, words)
+            for before, wanted in (((), alone), (chain, behind))
+            for repair, words in wanted.items()
+            if words
+        }
+        best = max(scores, key=lambda each: (scores[each], len(each)), default=None)
         if best is not None and scores[best] >= LEAST:
-            found.append((*chain, best))
+            found.append(best)
     return found
 
 
-def _difference(script: Script, chain: tuple[Repair, ...], repair: Repair, catalog: Catalog) -> Counter[str] | None:
-    """Returns the words that a repair adds to the statements; None if it does not apply or was applied."""
+def _told(fix: str) -> Counter[str]:
+    """Returns the change of SQL that the fix tells."""
+    words: Counter[str] = Counter()
+    for statement in _FIRST.findall(fix):
+        words += _change("", statement)
+    for each in _CHANGE.finditer(_FIRST.sub("", fix)):
+        words += _change(each["old"] or each["gone"] or "", each["new"] or each["added"] or "")
+    return words
+
+
+def _made_by(script: Script, chain: tuple[Repair, ...], repair: Repair, catalog: Catalog) -> Counter[str] | None:
+    """Returns the change of SQL that a repair makes; None if it does not apply or was applied."""
     current = apply_chain(script, chain, catalog)
     longer = None if current is None or repair in chain else repair.edit(current, catalog)
     if current is None or longer is None:
         return None
-    before, after = (_WORD.findall(" ".join(each.statements)) for each in (current, longer))
-    added = _spellings([*before, *after]) - _spellings(before)
-    return added - _spellings(before)
+    return _change(" ".join(current.statements), " ".join(longer.statements))
 
 
-def _spellings(words: list[str]) -> Counter[str]:
-    """Returns the words in lower case with their counts, and OTHER_CASE if one is there in two spellings."""
-    counts = Counter(A_TYPE if word.casefold() in _TYPES else word.casefold() for word in words)
-    spelt = {word for word in words if word.isidentifier()}
-    counts[OTHER_CASE] = int(len({word.casefold() for word in spelt}) < len(spelt))
-    return +counts
+def _change(before: str, after: str) -> Counter[str]:
+    """Returns the counts of the words that came, and of those that went, which begin with "gone "."""
+    old, new = _sql(before), _sql(after)
+    names = set(_NAME.findall(before)), set(_NAME.findall(after))
+    folded = {name.casefold() for name in names[0]}
+    respelt = any(name.casefold() in folded for name in names[1] - names[0])
+    gone = {f"gone {word}": count for word, count in (old - new).items()}
+    return Counter({**(new - old), **gone, **({OTHER_CASE: 1} if respelt else {})})
+
+
+def _sql(text: str) -> Counter[str]:
+    """Returns the counts of the words that any table could have: key words, functions, types and signs."""
+    words = (A_TYPE if word in _TYPES else word for word in _WORD.findall(re.sub(r"<\w+>", "''", text)))
+    return Counter(word for word in words if not word[0].isalnum() or word.isupper() or word in {A_TYPE, *_FUNCTIONS})
 
 
 def _f1(told: Counter[str], words: Counter[str]) -> float:

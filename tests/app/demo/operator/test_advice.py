@@ -1,5 +1,7 @@
 """The operator understands advice by the words of its SQL, and asks for it when a statement has failed."""
 
+import json
+
 import pytest
 
 from app.demo.memory import RetrievedCases
@@ -8,6 +10,7 @@ from app.demo.operator.catalog import Catalog
 from app.demo.operator.conventions import CLOSED_BOOKS
 from app.demo.operator.families import FAMILY_BY_KEY
 from app.demo.operator.operator import Operator
+from app.demo.operator.repairs import REPAIRS
 from app.demo.operator.scratch import Scratch
 from app.demo.operator.script import naive
 from app.demo.operator.tasks import draw
@@ -53,6 +56,19 @@ async def test_the_repair_with_the_words_of_the_advice_is_tried(family: str, fix
     assert isinstance(catalog, Catalog)
     (chain,) = advised(f"{MARK}{fix} (2 of 2 runs).", (), naive(task.naive), catalog)
     assert [each.key for each in chain] == [repair]
+
+
+async def test_the_repairs_that_the_plan_of_the_fix_names_are_tried_as_they_stand(scratch: Scratch):
+    task = draw(FAMILY_BY_KEY["type_change"], 3, 2)
+    await scratch.reset(task)
+    catalog = await scratch.step(None)
+    assert isinstance(catalog, Catalog)
+    plan = json.dumps(
+        [f"apply repair: {repair.title}" for repair in REPAIRS if repair.key in ("using_cast", "drop_default")]
+    )
+    text = f"{MARK}input: `DROP DEFAULT` in place of `TYPE integer` (1 of 2 runs; that run's plan: {plan})."
+    (chain,) = advised(text, (), naive(task.naive), catalog)
+    assert [each.key for each in chain] == ["using_cast", "drop_default"]
 
 
 async def test_advice_without_a_repair_of_the_list_says_nothing(scratch: Scratch):
