@@ -25,7 +25,7 @@ CREATE TABLE profiles (
     learning boolean NOT NULL DEFAULT true,  -- whether a policy is trained
     explore real NOT NULL DEFAULT 0 CHECK (explore >= 0 AND explore <= 1),  -- share of slates with a drawn place
     canary real NOT NULL DEFAULT 0 CHECK (canary >= 0 AND canary <= 0.9),  -- share of a policy on trial
-    rewrite text NOT NULL DEFAULT 'off' CHECK (rewrite IN ('off', 'rules', 'llm')),  -- who turns a query into a search
+    rewrite text NOT NULL DEFAULT 'off' CHECK (rewrite IN ('off', 'llm')),  -- who turns a query into a search
     analyst text NOT NULL DEFAULT 'rules' CHECK (analyst IN ('rules', 'llm')),  -- who explains failures
     abstraction text NOT NULL DEFAULT 'hybrid' CHECK (abstraction IN ('off', 'concrete', 'abstract', 'hybrid')),
         -- off, or the level

@@ -184,7 +184,7 @@ SETTINGS: dict[str, list[Setting]] = {
         Setting(
             "rewrite",
             "Rewriting of queries",
-            "off: search with the original query. rules: rewrite it by rules. llm: rewrite it with a language model.",
+            "off: search with the original query. llm: rewrite it with a language model.",
             "choice",
             choices=get_args(Rewrite),
         ),

@@ -117,7 +117,11 @@ async def language_model(installation: Installation) -> Finding:
     """Judges whether the language model, if there is one, answers in the requested form."""
     settings = installation.settings
     if settings.llm == "off":
-        return Finding("language model", ok=None, detail="none configured: the rules rewrite, explain and abstract")
+        return Finding(
+            "language model",
+            ok=None,
+            detail="none configured: the rules explain and abstract",
+        )
     model = make_model(settings)
     advice = "check CASEBANK_LLM_…; until then the rules replace the model"
     try:

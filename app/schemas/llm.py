@@ -16,7 +16,7 @@ class RewriteIn(Strict):
         extra="forbid",
         json_schema_extra={
             "examples": [
-                {"agent": "db-operator", "query": "Hi, could you add an age column? Thanks!", "rewrite": "rules"}
+                {"agent": "db-operator", "query": "Hi, could you add an age column? Thanks!", "rewrite": "llm"}
             ]
         },
     )

@@ -13,7 +13,6 @@ from retrieval.database.database import Database
 from retrieval.database.fast_path import FastStatement
 from retrieval.database.parameters import AGENT_KEY, USER_SUB, entered
 from retrieval.ports import Rewriter, Rewritten
-from retrieval.rewriting.rules import RuleRewriter
 from retrieval.tables.kinds import Rewrite
 from retrieval.tables.profiles import profiles
 from retrieval.telemetry import stage
@@ -71,9 +70,7 @@ class Rewriting:
         if by == "off":
             return Rewritten(query)
         with stage("retrieve.rewrite"):
-            rewriter: Rewriter | None = RuleRewriter()
-            if by == "llm":
-                rewriter = self.llm(asker) if self.llm is not None else None
+            rewriter = self.llm(asker) if self.llm is not None else None
             rewritten = Rewritten(query, degraded=True) if rewriter is None else await rewriter.rewrite(query)
         REWRITES.labels("failed" if rewritten.degraded else rewritten.by).inc()
         return rewritten

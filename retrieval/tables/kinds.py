@@ -57,7 +57,7 @@ ReviewVerdict = Literal["good", "incomplete", "wrong"]
 QueryKind = Literal["find", "create", "change", "remove", "repair", "run", "question", "other"]
 """Kind of a task."""
 
-Rewrite = Literal["off", "rules", "llm"]
+Rewrite = Literal["off", "llm"]
 """Rewriter of queries."""
 AnalystChoice = Literal["rules", "llm"]
 """Analyst of the failures of a profile's runs."""

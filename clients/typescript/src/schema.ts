@@ -771,7 +771,7 @@ export interface components {
              * Rewrite
              * @description rewriter of the query; null: the one set in the profile
              */
-            rewrite?: ("off" | "rules" | "llm") | null;
+            rewrite?: ("off" | "llm") | null;
         };
         /**
          * RetrieveOut

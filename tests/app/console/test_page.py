@@ -211,12 +211,12 @@ async def test_settings_are_explained_changed_and_refused_with_their_name(alice:
     form = Page((await console.get("/console/user")).text).form("/console/user/settings")
     assert (await send(console, form)).status_code == 303  # as they are
     before = (await alice.http.get("/v1/profiles/operator")).json()
-    changed = {"k": "7", "ttl_days": "30", "explore": "0.1", "rewrite": "rules", "tool_kinds": "fetch: read"}
+    changed = {"k": "7", "ttl_days": "30", "explore": "0.1", "rewrite": "llm", "tool_kinds": "fetch: read"}
     changed |= {"facts_share": "0.3"}
     form.fields.pop("learning")  # its box is not ticked any more
     assert (await send(console, form, **changed)).status_code == 303
     after = (await alice.http.get("/v1/profiles/operator")).json()
-    wanted = {"k": 7, "ttl_days": 30, "explore": 0.1, "rewrite": "rules", "tool_kinds": {"fetch": "read"}}
+    wanted = {"k": 7, "ttl_days": 30, "explore": 0.1, "rewrite": "llm", "tool_kinds": {"fetch": "read"}}
     wanted |= {"shares": {**before["shares"], "facts": 0.3}}
     assert after == {**before, **wanted, "learning": False}
     wrong = await send(console, form, k="many")

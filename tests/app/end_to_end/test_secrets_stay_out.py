@@ -191,7 +191,7 @@ def _trace(status: str, tool: str = f"deploy {SECRET}") -> dict[str, Any]:
 
 async def _give_everywhere(user: User) -> None:
     """Calls every route that writes with the secret in every field that takes a text."""
-    retrieved = await user.retrieve(f"deploy with {SECRET}", filters={"tags": [SECRET]}, rewrite="rules")
+    retrieved = await user.retrieve(f"deploy with {SECRET}", filters={"tags": [SECRET]}, rewrite="llm")
     record = dict.fromkeys(
         (
             "procedure_name",

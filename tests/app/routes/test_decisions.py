@@ -83,14 +83,13 @@ async def test_a_decision_tells_what_was_asked_and_served_and_why_each_candidate
     [
         {"query": "rename a column of a table"},
         {"query": "rename a column of a table", "min_similarity": 0.3},
-        {"query": "rename a column of a table", "rewrite": "rules"},
         {"query": "rename a column of a table", "k": 1, "rrf_k": 3, "full_text_weight": 0},
         {"query": "bake a cake"},
         {"query": "\u200b"},
         {"query": "rename a column of a table", "memory": False},
         {"query": "rename a column", "agent": "somebody-else"},
     ],
-    ids=["hybrid", "threshold", "rewritten", "weighted", "unrelated", "keyword", "off", "empty"],
+    ids=["hybrid", "threshold", "weighted", "unrelated", "keyword", "off", "empty"],
 )
 @pytest.mark.parametrize("learned", [False, True], ids=["default", "learned"])
 async def test_computed_again_from_the_log_it_is_what_was_served(alice: User, asked: dict[str, Any], learned: bool):  # noqa: FBT001

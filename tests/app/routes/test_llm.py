@@ -17,7 +17,6 @@ from writer.rights.erase import erase
 
 ASKED = PROMPT_TOKENS + COMPLETION_TOKENS
 CHATTY = "Hi there! Could you please renew the certificate of the gateway? Thanks!"
-BY_RULE = "How to renew the certificate of the gateway?"
 BY_LLM = "Procedure for renewing a gateway certificate"
 PER_DAY = 5_000
 
@@ -76,15 +75,12 @@ async def test_a_query_is_searched_for_as_it_is_unless_somebody_says_otherwise(s
     assert server.asked == []
 
 
-@pytest.mark.parametrize(("rewrite", "searched"), [("rules", BY_RULE), ("llm", BY_LLM)])
-async def test_a_request_may_have_its_query_rewritten_and_the_log_has_both(
-    server: ChatServer, alice: User, rewrite: str, searched: str
-):
+async def test_a_request_may_have_its_query_rewritten_and_the_log_has_both(server: ChatServer, alice: User):
     await alice.retain("renew the certificate of the gateway")
     await alice.settle()
-    answer = await alice.retrieve(CHATTY, rewrite=rewrite)
-    assert (answer["rewritten"], answer["mode"], answer["degraded"]) == (searched, "hybrid", [])
-    assert await alice.queries() == [(CHATTY, searched)]
+    answer = await alice.retrieve(CHATTY, rewrite="llm")
+    assert (answer["rewritten"], answer["mode"], answer["degraded"]) == (BY_LLM, "hybrid", [])
+    assert await alice.queries() == [(CHATTY, BY_LLM)]
 
 
 async def test_what_is_searched_for_is_the_rewritten_query(server: ChatServer, alice: User):
@@ -96,7 +92,7 @@ async def test_what_is_searched_for_is_the_rewritten_query(server: ChatServer, a
 
 
 async def test_a_profile_may_want_every_query_rewritten_from_now_on_and_no_more(server: ChatServer, alice: User):
-    for wanted, searched in (("rules", BY_RULE), ("llm", BY_LLM), ("off", None), ("rules", BY_RULE)):
+    for wanted, searched in (("llm", BY_LLM), ("off", None), ("llm", BY_LLM)):
         await wish(alice, rewrite=wanted)
         assert (await alice.retrieve(CHATTY))["rewritten"] == searched
     assert (await alice.retrieve(CHATTY, rewrite="off"))["rewritten"] is None
@@ -109,14 +105,10 @@ async def test_a_profile_in_use_is_not_asked_for_its_wish_and_tells_it_with_each
     await alice.retrieve(CHATTY)
     async with alice.service.runtime.database.as_user(alice.name, datetime.now(UTC)) as connection:
         await connection.execute(
-            text("UPDATE profiles SET rewrite = 'rules' WHERE user_sub = :user"), {"user": alice.name}
+            text("UPDATE profiles SET rewrite = 'llm' WHERE user_sub = :user"), {"user": alice.name}
         )
     assert (await alice.retrieve(CHATTY))["rewritten"] is None  # what another process changed is not known yet
-    assert (await alice.retrieve(CHATTY))["rewritten"] == BY_RULE
-
-
-async def test_a_query_that_the_rules_leave_alone_was_not_rewritten(server: ChatServer, alice: User):
-    assert (await alice.retrieve("gateway certificate", rewrite="rules"))["rewritten"] is None
+    assert (await alice.retrieve(CHATTY))["rewritten"] == BY_LLM
 
 
 async def test_the_model_never_sees_a_secret_of_the_query(server: ChatServer, alice: User):
@@ -141,7 +133,7 @@ async def test_a_rewriter_that_fails_costs_the_rewriting_and_not_the_search(
 
 
 async def test_workflows_may_rewrite_without_searching(server: ChatServer, alice: User):
-    expected = {"rules": (BY_RULE, "rules"), "llm": (BY_LLM, "llm"), "off": (CHATTY, "off"), None: (CHATTY, "off")}
+    expected = {"llm": (BY_LLM, "llm"), "off": (CHATTY, "off"), None: (CHATTY, "off")}
     for rewrite, (query, by) in expected.items():
         answer = await alice.http.post("/v1/rewrite", json={"agent": AGENT, "query": CHATTY, "rewrite": rewrite})
         assert answer.json() == {"query": query, "rewritten_by": by, "degraded": []}

@@ -18,12 +18,12 @@ def test_a_choice_is_known_for_a_while_and_forgotten_on_request():
     clock = Clock()
     known = known_choices(timer=clock)
     rewriting = Rewriting(NOWHERE, _known=known)
-    rewriting.learn("ada", "agent", "rules")
-    assert known.get(("ada", "agent")) == "rules"
+    rewriting.learn("ada", "agent", "llm")
+    assert known.get(("ada", "agent")) == "llm"
     assert known.get(("bob", "agent")) is None
     clock.now = KNOWN_FOR_S
     assert known.get(("ada", "agent")) is None
-    rewriting.learn("ada", "agent", "llm")
+    rewriting.learn("ada", "agent", "off")
     rewriting.learn("ada", "agent", None)
     assert known.get(("ada", "agent")) is None
 
@@ -32,5 +32,5 @@ def test_only_the_latest_choices_are_remembered():
     known = known_choices(capacity=2, timer=Clock())
     rewriting = Rewriting(NOWHERE, _known=known)
     for user in ("ada", "bob", "ada", "eve"):
-        rewriting.learn(user, "agent", "rules")
-    assert [known.get((user, "agent")) for user in ("ada", "bob", "eve")] == ["rules", None, "rules"]
+        rewriting.learn(user, "agent", "llm")
+    assert [known.get((user, "agent")) for user in ("ada", "bob", "eve")] == ["llm", None, "llm"]

@@ -65,7 +65,7 @@ async def test_an_agent_whose_vectors_are_of_another_model_is_found_by_words_and
 async def test_the_settings_are_those_of_a_new_profile_whatever_the_agents_have(
     bank: Bank, reader: Reader, filled: str
 ):
-    await bank.set_profile(filled, k=1, explore=1.0, canary=0.9, rewrite="rules", full_text_weight=0.0)
+    await bank.set_profile(filled, k=1, explore=1.0, canary=0.9, rewrite="llm", full_text_weight=0.0)
     for _ in range(5):
         assert len(ids(await ask(reader, filled, agent=ALL_AGENTS))) == 4
     rows = await logged(bank, filled)
