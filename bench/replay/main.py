@@ -1,6 +1,7 @@
 """``python -m bench replay``: which order tells a plan that works first: on streams, in closed loops, on cells."""
 
 import asyncio
+import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -10,7 +11,7 @@ from numpy.typing import NDArray
 from rich.console import Console
 from rich.table import Table
 
-from bench.measure import Measurement
+from bench.measure import Measurement, p50
 from bench.replay import tau_cells
 from bench.replay.case_bank import CaseBank
 from bench.replay.houses import HouseWorld
@@ -18,8 +19,11 @@ from bench.replay.loops import Loop, Memory, NoMemory, WordsInCommon, World, pla
 from bench.replay.numbers import history, numbers
 from bench.replay.shops.world import SHOP_WORLDS
 from bench.replay.stream import REPORT_SEEDS, STREAMS
+from bench.replay.support import support
+from policy.history import History
 from policy.orders import ORDERS
 from policy.replay import CHOICE, Replay, replay
+from writer.replays.profile_replay import FRESH
 
 DRAWS = 1_000
 """Resamples of a bootstrap (Efron 1979)."""
@@ -27,6 +31,9 @@ NEAR_BEST, OVER_FUSED, BELOW_WORDS = 0.02, 0.07, 0.02
 """Aims of the choice: below the best order of each stream, over rank fusion on average, and below words in common."""
 BACK_AFTER, BACK = 15, 0.9
 """Runs after a change of rules within which the choice is back at this share of its rate before the change."""
+BANK, SMALL_BANK = 200, 40
+"""Runs of the banks whose replay is timed."""
+NIGHT_PROFILES, CORES, COST_ROUNDS = 10_000, 2, 20
 NAMES = [*ORDERS, CHOICE]
 SEEDS = REPORT_SEEDS[:3]
 LOOPS: Sequence[World] = (*SHOP_WORLDS, HouseWorld())
@@ -79,7 +86,32 @@ def measure(data: Path) -> list[Measurement]:
     Console().print(_loop_table(loops))
     cells = tau_cells.cells(data)
     Console().print(tau_cells.table(cells) if cells else f"tau-bench's cells are skipped: no runs in {data / 'tau'}")
-    return [*_aims(known), *_loop_aims(loops), *tau_cells.aims(cells)]
+    return [*_aims(known), *_loop_aims(loops), *tau_cells.aims(cells), *_cost()]
+
+
+def _cost() -> list[Measurement]:
+    """Measures the arithmetic of a replay, for each new case and for a night; reading and storing are not in it."""
+    runs = [run for seed in (0, 1) for run in support(seed).runs]
+    numbered = asyncio.run(numbers(runs))
+
+    def ms(count: int) -> float:
+        bank = history(runs[:count], numbered[:count])
+        return p50([_timed_ms(bank) for _ in range(COST_ROUNDS)])
+
+    night_s = ms(SMALL_BANK) * NIGHT_PROFILES / CORES / 1e3
+    a_case = ms(BANK) / (FRESH * BANK)
+    detail = f"a replay of {BANK} runs, for each of the {FRESH * BANK:.0f} cases that make it due"
+    night = f"{NIGHT_PROFILES:,} profiles of {SMALL_BANK} runs, {CORES} cores"
+    return [
+        Measurement("replay for a new case", a_case, "ms", detail, 5),
+        Measurement("replays of a night, arithmetic", night_s, "s", night, 300),
+    ]
+
+
+def _timed_ms(bank: History) -> float:
+    began = time.perf_counter()
+    replay(bank)
+    return (time.perf_counter() - began) * 1e3
 
 
 def _streamed(name: str, data: Path) -> Streamed:
