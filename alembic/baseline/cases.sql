@@ -49,8 +49,8 @@ CREATE TABLE cases (
     UNIQUE (user_sub, idempotency_key),
     FOREIGN KEY (user_sub, agent_key) REFERENCES profiles,
     FOREIGN KEY (user_sub, key_id) REFERENCES user_keys,
-    FOREIGN KEY (user_sub, retrieval_id) REFERENCES decisions ON DELETE SET NULL (retrieval_id),
-    FOREIGN KEY (user_sub, session_id) REFERENCES sessions ON DELETE SET NULL (session_id)
+    FOREIGN KEY (user_sub, retrieval_id) REFERENCES decisions,
+    FOREIGN KEY (user_sub, session_id) REFERENCES sessions
 );
 CREATE INDEX cases_bank_idx ON cases (user_sub, agent_key, status, created_at, id);
 CREATE INDEX cases_queue_idx ON cases (user_sub, available_at) WHERE status = 'pending';

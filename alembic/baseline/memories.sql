@@ -24,9 +24,9 @@ CREATE TABLE facts (  -- what users told of themselves, and when it held
     PRIMARY KEY (user_sub, id),
     FOREIGN KEY (user_sub, agent_key) REFERENCES profiles,
     FOREIGN KEY (user_sub, key_id) REFERENCES user_keys,
-    FOREIGN KEY (user_sub, session_id) REFERENCES sessions ON DELETE SET NULL (session_id),
-    FOREIGN KEY (user_sub, case_id) REFERENCES cases ON DELETE SET NULL (case_id),
-    FOREIGN KEY (user_sub, superseded_by) REFERENCES facts ON DELETE SET NULL (superseded_by),
+    FOREIGN KEY (user_sub, session_id) REFERENCES sessions,
+    FOREIGN KEY (user_sub, case_id) REFERENCES cases,
+    FOREIGN KEY (user_sub, superseded_by) REFERENCES facts,
     CONSTRAINT facts_valid_check CHECK (valid_to >= valid_from),
     CONSTRAINT facts_about_check CHECK ((about_from IS NULL) = (about_to IS NULL) AND about_from <= about_to)
 );

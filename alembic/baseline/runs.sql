@@ -15,7 +15,7 @@ CREATE TABLE runs (  -- runs whose steps are told while they are under way
     PRIMARY KEY (user_sub, id),
     FOREIGN KEY (user_sub, agent_key) REFERENCES profiles,
     FOREIGN KEY (user_sub, key_id) REFERENCES user_keys,
-    FOREIGN KEY (user_sub, case_id) REFERENCES cases ON DELETE SET NULL (case_id),
+    FOREIGN KEY (user_sub, case_id) REFERENCES cases,
     CONSTRAINT runs_ended_at_check CHECK ((status = 'under_way') = (ended_at IS NULL))
 );
 CREATE INDEX runs_status_idx ON runs (user_sub, agent_key, status, last_step_at);

@@ -123,11 +123,8 @@ cases = Table(
     ForeignKeyConstraint(
         ["user_sub", "retrieval_id"],
         ["decisions.user_sub", "decisions.id"],
-        ondelete="SET NULL (retrieval_id)",
     ),
-    ForeignKeyConstraint(
-        ["user_sub", "session_id"], ["sessions.user_sub", "sessions.id"], ondelete="SET NULL (session_id)"
-    ),
+    ForeignKeyConstraint(["user_sub", "session_id"], ["sessions.user_sub", "sessions.id"]),
     one_of("status", CaseStatus),
     one_of("kind", CaseKind),
     one_of("outcome", RunOutcome),

@@ -52,13 +52,9 @@ facts = Table(
     PrimaryKeyConstraint("user_sub", "id"),
     ForeignKeyConstraint(["user_sub", "agent_key"], ["profiles.user_sub", "profiles.agent_key"]),
     ForeignKeyConstraint(["user_sub", "key_id"], ["user_keys.user_sub", "user_keys.key_id"]),
-    ForeignKeyConstraint(
-        ["user_sub", "session_id"], ["sessions.user_sub", "sessions.id"], ondelete="SET NULL (session_id)"
-    ),
-    ForeignKeyConstraint(["user_sub", "case_id"], ["cases.user_sub", "cases.id"], ondelete="SET NULL (case_id)"),
-    ForeignKeyConstraint(
-        ["user_sub", "superseded_by"], ["facts.user_sub", "facts.id"], ondelete="SET NULL (superseded_by)"
-    ),
+    ForeignKeyConstraint(["user_sub", "session_id"], ["sessions.user_sub", "sessions.id"]),
+    ForeignKeyConstraint(["user_sub", "case_id"], ["cases.user_sub", "cases.id"]),
+    ForeignKeyConstraint(["user_sub", "superseded_by"], ["facts.user_sub", "facts.id"]),
     one_of("kind", FactKind),
     one_of("origin", FactOrigin),
     one_of("said_by", Speaker),

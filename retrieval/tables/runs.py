@@ -40,7 +40,7 @@ runs = Table(
     PrimaryKeyConstraint("user_sub", "id"),
     ForeignKeyConstraint(["user_sub", "agent_key"], ["profiles.user_sub", "profiles.agent_key"]),
     ForeignKeyConstraint(["user_sub", "key_id"], ["user_keys.user_sub", "user_keys.key_id"]),
-    ForeignKeyConstraint(["user_sub", "case_id"], ["cases.user_sub", "cases.id"], ondelete="SET NULL (case_id)"),
+    ForeignKeyConstraint(["user_sub", "case_id"], ["cases.user_sub", "cases.id"]),
     one_of("status", RunStatus),
     CheckConstraint("(status = 'under_way') = (ended_at IS NULL)", name="ended_at"),
     Index("runs_status_idx", "user_sub", "agent_key", "status", "last_step_at"),

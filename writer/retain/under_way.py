@@ -22,6 +22,7 @@ from retrieval.tables.runs import run_steps, runs
 from writer.audit import Change, note
 from writer.author import Author
 from writer.privacy.words import Words
+from writer.references import clear_references
 
 ENDED = Counter("casebank_runs_ended_total", "Runs whose steps were told under way, by how they ended", ["status"])
 for _status in ("retained", "aborted"):
@@ -85,6 +86,7 @@ async def take_back(connection: AsyncConnection, author: Author, run: UnderWay) 
     """Deletes the case that an aborted run became, because the run goes on; does nothing for other runs."""
     if run.status != "aborted" or run.case_id is None:
         return
+    await clear_references(cases, connection, author.user_sub, [run.case_id])
     await connection.execute(delete(cases).where(cases.c.user_sub == author.user_sub, cases.c.id == run.case_id))
     owner = author.user_sub, run.agent_key
     await note(connection, Change.of(owner, author.actor, "delete_case", run.case_id, why="its run goes on"))

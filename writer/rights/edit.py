@@ -23,6 +23,7 @@ from writer.privacy.contexts import forget_contexts
 from writer.privacy.keys import Keyring
 from writer.privacy.words import Words
 from writer.procedures.case_deletion import forget_sources, forget_words
+from writer.references import clear_references
 from writer.retain.prepare import search_text
 from writer.rights.remains import case_and_repeats, forget_advice, forget_texts
 
@@ -72,6 +73,7 @@ async def delete_case(connection: AsyncConnection, keyring: Keyring, author: Aut
     await forget_words(connection, author.user_sub, ids)
     await forget_sources(connection, author.user_sub, ids)
     mine = cases.c.user_sub == author.user_sub, cases.c.id.in_(ids)
+    await clear_references(cases, connection, author.user_sub, ids)
     await connection.execute(delete(cases).where(*mine))
     await forget_contexts(connection, author.user_sub, found[0]["agent_key"], since=min(ids))
     for row in found:
@@ -85,6 +87,7 @@ async def delete_decision(connection: AsyncConnection, author: Author, decision_
         NotFound: the user has no such decision.
     """
     mine = decisions.c.user_sub == author.user_sub, decisions.c.id == decision_id
+    await clear_references(decisions, connection, author.user_sub, [decision_id])
     agent_key = await connection.scalar(delete(decisions).where(*mine).returning(decisions.c.agent_key))
     if agent_key is None:
         raise NotFound("no such decision")

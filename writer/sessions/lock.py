@@ -18,6 +18,7 @@ from writer.author import Author
 from writer.facts.remove import delete_facts
 from writer.privacy.contexts import forget_contexts
 from writer.privacy.words import Words
+from writer.references import clear_references
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,6 +90,7 @@ async def delete_session(connection: AsyncConnection, author: Author, name: str)
     if session is None:
         raise NotFound("no such session")
     await delete_facts(connection, author, facts.c.session_id == session.id)
+    await clear_references(sessions, connection, author.user_sub, [session.id])
     await connection.execute(
         delete(sessions).where(sessions.c.user_sub == author.user_sub, sessions.c.id == session.id)
     )

@@ -24,6 +24,7 @@ from retrieval.tables.sessions import sessions
 from writer.audit import Change, note
 from writer.procedures.case_deletion import forget_sources, forget_words, keep_without_case
 from writer.profiles import Profile, each_profile, lock_profile
+from writer.references import clear_references
 from writer.upkeep.expiry import (
     BATCH,
     ended_runs,
@@ -76,7 +77,7 @@ class Pruned:
 
 
 Preparation = Callable[[AsyncConnection, str, Sequence[UUID]], Awaitable[None]]
-"""A step before a deletion, with the user and the ids of the cases that are about to go."""
+"""A step before a removal, with the user and the ids of the rows that are about to go."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,7 +89,7 @@ class _Sweep:
         act: builds the statement that removes the rows with these ids.
         why: the reason in the audit; None: the removal is not noted there.
         action: the name of the removal in the audit.
-        before: steps that come first in the same transaction, for the procedures learned from the cases.
+        before: steps that come first in the same transaction, for the rows that refer to these.
     """
 
     pick: Select[UUID]
@@ -137,17 +138,20 @@ async def prune(
         _Sweep(expired(*mine, now), mark, "ttl", before=(forget_words, forget_sources)),
         _Sweep(crowded_out(*mine), mark, "window"),
     )
-    delete_case, before = partial(delete_cases, user_sub), (keep_without_case, forget_sources)
+    clear = {table: partial(clear_references, table) for table in (cases, decisions, sessions, facts)}
+    delete_case, before = partial(delete_cases, user_sub), (keep_without_case, forget_sources, clear[cases])
     hard = _Sweep(long_pruned(*mine, now - kept), delete_case, "deleted", before=before)
     delete_version = partial(delete_procedures, user_sub)
     procedure_sweeps = (
         _Sweep(expired_procedures(*mine, now), delete_version, "ttl", "prune_procedure"),
         _Sweep(too_many_procedures(*mine, procedures_kept), delete_version, "window", "prune_procedure"),
     )
-    log = _Sweep(old_decisions(*mine, now - DECISIONS_KEPT), partial(delete_decisions, user_sub), None)
-    ended = _Sweep(ended_runs(*mine, now - kept), partial(delete_runs, user_sub), "ended", "prune_run")
-    silent = _Sweep(expired_sessions(*mine, now), partial(delete_sessions, user_sub), "ttl", "prune_session")
-    stale = _Sweep(expired_facts(*mine, now), partial(delete_facts, user_sub), "ttl", "prune_fact")
+    delete_decision, delete_run = partial(delete_decisions, user_sub), partial(delete_runs, user_sub)
+    delete_session, delete_fact = partial(delete_sessions, user_sub), partial(delete_facts, user_sub)
+    log = _Sweep(old_decisions(*mine, now - DECISIONS_KEPT), delete_decision, None, before=[clear[decisions]])
+    ended = _Sweep(ended_runs(*mine, now - kept), delete_run, "ended", "prune_run")
+    silent = _Sweep(expired_sessions(*mine, now), delete_session, "ttl", "prune_session", [clear[sessions]])
+    stale = _Sweep(expired_facts(*mine, now), delete_fact, "ttl", "prune_fact", [clear[facts]])
     return Pruned(
         soft=sum([await _sweep(database, profile, sweep) for sweep in soft]),
         hard=await _sweep(database, profile, hard),
