@@ -230,6 +230,13 @@ class FinishedRun(Strict):
     )
     prompt_snapshot: Payload = None
     procedure: LearnedProcedure | None = None
+    task_type: line(200) | None = Field(  # type: ignore[valid-type]
+        default=None,
+        description="kind of work of the procedures learned from the run; null: as its calls show",
+    )
+    trigger: line(240) | None = Field(  # type: ignore[valid-type]
+        default=None, description="one sentence that says when to use them; null: made from the task"
+    )
     run_id: UUID | None = Field(
         default=None,
         description="of a run whose steps were told while it was under way: it ends here, and they are its tool "

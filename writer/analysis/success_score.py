@@ -11,8 +11,8 @@ ERRORS, RESPONSE, TIME = 0.4, 0.4, 0.2
 IN_TIME_MS = 30_000.0
 MOST_MS = 1e12
 """Longest duration of a run in milliseconds; longer ones are cut to it."""
-OUTCOME = {"success": 1.0, "partial": 0.5}
-"""Factor of each outcome; other outcomes have the factor 0."""
+OUTCOME = {"success": 1.0, "partial": 0.5, "unknown": 1.0}
+"""Factor of each outcome; other outcomes have the factor 0. Without calls, so has "unknown"."""
 
 
 def success_score(run: StoredRun, reward: float | None, source: str | None) -> float:
@@ -22,9 +22,9 @@ def success_score(run: StoredRun, reward: float | None, source: str | None) -> f
     30 s)``. A response is a turn of the agent with content; without turns, a result of the last call. A run without
     turns and calls, or a last call whose output was not recorded, counts as having a response. Calls without a duration
     count as 0 ms, and a run without calls as free of errors. A run that failed scores 0, whatever its reward; a run
-    with the outcome "unknown" scores its trusted reward.
+    with the outcome "unknown" scores its trusted reward, or else what its calls show.
     """
-    outcome = OUTCOME.get(run.outcome, 0.0)
+    outcome = OUTCOME.get(run.outcome, 0.0) if run.outcome != "unknown" or run.calls else 0.0
     if reward is not None and is_trusted(source):
         return reward if outcome or run.outcome == "unknown" else 0.0
     calls = run.calls

@@ -1,8 +1,11 @@
-"""Search for the stored procedure that a new draft repeats: one with a similar trigger and nearly the same steps."""
+"""Search for the stored procedure that a new draft repeats: one with a similar trigger and nearly the same steps.
+
+With the very same steps, a trigger that is about something like it is enough: one way is one procedure.
+"""
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from uuid import UUID
 
 import numpy as np
@@ -20,6 +23,8 @@ from writer.procedures.rules.steps import EACH_VALUE, without_examples
 
 SAME_TRIGGER = 0.85
 """Least cosine similarity of the triggers of two procedures that count as one."""
+LIKE_TRIGGER = 0.5
+"""The same for procedures with the very same steps."""
 SAME_STEPS = 0.8
 """Least share of common words (Jaccard) of the steps of two procedures that count as one."""
 NEAREST = 8
@@ -32,7 +37,12 @@ _WORD = re.compile(r"[^\s,.;=`]+")
 
 @dataclass(frozen=True, slots=True)
 class _Known:
-    """A stored version that a new draft is compared with; `embedding` is None if the trigger had no vector."""
+    """A stored version that a new draft is compared with.
+
+    Attributes:
+        embedding: vector of the trigger; None: it had none.
+        similarity: cosine of the triggers, 1 for the same text; None: it was not computed.
+    """
 
     id: UUID
     version: int
@@ -41,6 +51,7 @@ class _Known:
     embedding_model: str | None
     embedding: Sequence[float] | None
     steps: Sequence[str]
+    similarity: float | None = None
 
 
 async def find_duplicate(
@@ -61,7 +72,12 @@ async def find_duplicate(
         every = await connection.execute(known_versions(source.user_sub, source.agent_key, draft))
         candidates = _nearest(draft, source.model, vector, [_Known(*row) for row in every])
     own = _shape(draft.record.learned_procedure_steps)
-    return next((each for each in candidates if alike(own, _shape(each.steps))), None)
+    return next((each for each in candidates if _repeats(own, each)), None)
+
+
+def _repeats(own: tuple[int, frozenset[str]], known: _Known) -> bool:
+    steps = _shape(known.steps)
+    return alike(own, steps) if (known.similarity or 0.0) >= SAME_TRIGGER else own == steps
 
 
 def known_versions(user_sub: str, agent_key: str, draft: Draft) -> Rows:
@@ -70,15 +86,16 @@ def known_versions(user_sub: str, agent_key: str, draft: Draft) -> Rows:
 
 
 def nearest_versions(user_sub: str, agent_key: str, draft: Draft, model: str, vector: UnitVector) -> Rows:
-    """Returns the statement for the NEAREST versions with a trigger similar to the draft's; needs pgvector."""
+    """Returns the statement for the NEAREST versions with a trigger like the draft's; needs pgvector."""
     own = cast(cast(literal(vector.tolist(), ARRAY(REAL)), ARRAY(REAL)), Vector(len(vector)))
     distance = cast(procedures.c.embedding, Vector()).op("<=>", return_type=Float())(own)
     as_long = func.cardinality(procedures.c.embedding) == len(vector)
     # computed only for vectors of the same model and length; others cannot be compared
-    similarity = case((procedures.c.embedding_model == model, case((as_long, 1 - distance))))
+    measured = case((procedures.c.embedding_model == model, case((as_long, 1 - distance))))
     same = func.lower(procedures.c.trigger) == draft.trigger.lower()
-    near = _comparable(user_sub, agent_key, draft).where(same | (similarity >= SAME_TRIGGER))
-    nearest_first = similarity.desc().nulls_last()
+    similarity = case((same, 1.0), else_=measured)
+    near = _comparable(user_sub, agent_key, draft).add_columns(similarity).where(similarity >= LIKE_TRIGGER)
+    nearest_first = similarity.desc()
     return near.order_by(_ACTIVE_FIRST, nearest_first, procedures.c.id, procedures.c.version).limit(NEAREST)
 
 
@@ -102,10 +119,10 @@ def _nearest(draft: Draft, model: str, vector: UnitVector | None, known: Sequenc
             return -1.0
         return float(np.dot(np.asarray(row.embedding, dtype=np.float32), vector))
 
-    measured = [(row, similarity(row)) for row in known]
     trigger = draft.trigger.lower()
-    near = [(row, value) for row, value in measured if value >= SAME_TRIGGER or row.trigger.lower() == trigger]
-    return [row for row, _ in sorted(near, key=lambda pair: (pair[0].status != "active", -pair[1]))[:NEAREST]]
+    measured = [replace(row, similarity=1.0 if row.trigger.lower() == trigger else similarity(row)) for row in known]
+    near = [row for row in measured if (row.similarity or 0.0) >= LIKE_TRIGGER]
+    return sorted(near, key=lambda row: (row.status != "active", -(row.similarity or 0.0)))[:NEAREST]
 
 
 def _shape(steps: Sequence[str]) -> tuple[int, frozenset[str]]:

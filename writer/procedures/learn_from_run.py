@@ -54,6 +54,7 @@ class RunToLearnFrom:
         supplied_record: a learned-procedure record that the backend wrote; None without one.
         used: the versions of procedures that the backend reported as used.
         tags: tags of the case; the first one is the domain.
+        task_type, trigger: as the backend gave them for the procedures of the run; None: they are made from the run.
     """
 
     run: StoredRun
@@ -62,6 +63,8 @@ class RunToLearnFrom:
     supplied_record: Mapping[str, object] | None = None
     used: Sequence[UsedVersion] = ()
     tags: Sequence[str] = ()
+    task_type: str | None = None
+    trigger: str | None = None
 
     @property
     def failed(self) -> bool:
@@ -163,6 +166,8 @@ async def learn_from_run(
     lessons.drafts = [
         replace(
             draft,
+            task_type=clean(finished.task_type or draft.task_type, 200),
+            trigger=clean(finished.trigger or draft.trigger, 240),
             domain=draft.domain or domain,
             query_kind=query_kind(run.task),
             success_score=finished.success_score,

@@ -236,7 +236,8 @@ class CaseHandler:
         run = StoredRun(work.text.task, case.outcome, opened["tool_traces"], opened["turns"], work.text.plan)
         await asyncio.to_thread(_analyse, work, run, opened)  # a long run would hold up the event loop
         brought = opened["procedure"]["data"] if opened["procedure"] is not None else None
-        ended = RunToLearnFrom(run, case.reward, case.reward_source, brought, work.used, case.tags)
+        given = {"task_type": opened.get("task_type"), "trigger": opened.get("trigger")}  # older cases have none
+        ended = RunToLearnFrom(run, case.reward, case.reward_source, brought, work.used, case.tags, **given)
         terms = Terms(None if case.abstraction == "off" else case.abstraction, case.least_success)
         if self.llm is None or not self._by_llm(work):
             work.taught = await learn_from_run(ended, terms, self.rules)

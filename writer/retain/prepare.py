@@ -119,7 +119,7 @@ def prepare(run: FinishedRun) -> PreparedRun:
     with stage("retain.redact"):
         raw = run.model_dump(mode="json")
         # without unused fields that later versions added: a repeat of an older request keeps its hash
-        for name in ("used_procedure_ids", "run_id", "session_id"):
+        for name in ("used_procedure_ids", "run_id", "session_id", "task_type", "trigger"):
             if raw[name] is None:
                 del raw[name]
         for turn in raw["turns"]:
@@ -178,6 +178,7 @@ def measure(redacted: RedactedRun) -> MeasuredRun:
         "search_text": search_text(clean["task"], clean["plan"], tools, clean["tags"]),
     }
     payload = {name: clean[name] for name in ("prompt_snapshot", "tool_traces", "turns", "procedure")}
+    payload |= {name: clean[name] for name in ("task_type", "trigger") if clean.get(name)}
     payload["origin"] = origin()  # for the worker's log and trace
     return MeasuredRun(columns, pack(payload))
 

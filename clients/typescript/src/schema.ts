@@ -184,12 +184,6 @@ export interface components {
              */
             run_id?: string | null;
             /**
-             * Precision
-             * @description share of told fixes that should be right, by the bank's own failures; lower: more is told
-             * @default 0.8
-             */
-            precision?: number;
-            /**
              * Retrieval Id
              * @description retrieval that the run began with
              */
@@ -199,6 +193,12 @@ export interface components {
              * @description calls that the run made since; their like is left out
              */
             tried?: components["schemas"]["TriedCall"][];
+            /**
+             * Precision
+             * @description share of told fixes that should be right, by the bank's own failures; lower: more is told
+             * @default 0.8
+             */
+            precision?: number;
             /**
              * Token Budget
              * @description maximum tokens of `text`
@@ -458,6 +458,16 @@ export interface components {
             used_procedure_ids?: string[] | null;
             prompt_snapshot?: components["schemas"]["JsonValue"];
             procedure?: components["schemas"]["LearnedProcedure"] | null;
+            /**
+             * Task Type
+             * @description kind of work of the procedures learned from the run; null: as its calls show
+             */
+            task_type?: string | null;
+            /**
+             * Trigger
+             * @description one sentence that says when to use them; null: made from the task
+             */
+            trigger?: string | null;
             /**
              * Run Id
              * @description of a run whose steps were told while it was under way: it ends here, and they are its tool traces. tool_traces that come with this count in their place; tool calls in turns do not

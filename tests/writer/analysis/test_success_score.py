@@ -49,6 +49,13 @@ def test_what_did_not_succeed_scores_half_or_nothing(outcome: str, expected: flo
     assert score(OK, outcome=outcome) == expected
 
 
+def test_where_no_outcome_was_said_the_calls_count():
+    assert score(OK, outcome="unknown") == 1
+    assert score(ERROR, OK, outcome="unknown") == pytest.approx(0.8)
+    assert score(OK, ERROR, outcome="unknown") < 0.7
+    assert score(outcome="unknown") == 0
+
+
 def test_a_reward_of_somebody_who_knows_counts_instead_but_makes_no_success_of_a_failure():
     assert score(ERROR, reward=0.9, source="user") == 0.9
     assert score(OK, reward=0.1, source="metric") == 0.1

@@ -32,6 +32,15 @@ async def test_procedures_that_differ_stay_apart(task: str, plan: list[str], ban
     assert [row.occurrences for row in await stored(bank, user)] == [1, 1]
 
 
+@pytest.mark.parametrize("pgvector", [True, False])
+async def test_one_way_of_tasks_that_are_like_each_other_is_one_procedure(pgvector: bool, bank: Bank, user: str):  # noqa: FBT001
+    for task in ("Restart the web server", "Restart the mail server of the office", "Restart the print server now"):
+        await finish(bank, user, task, worker={"pgvector": pgvector}, plan=PLAN)
+    assert (await the_one(bank, user)).occurrences == 3
+    await finish(bank, user, "Restart the database server", worker={"pgvector": pgvector}, plan=[*PLAN[:-1], "wait"])
+    assert [row.occurrences for row in await stored(bank, user)] == [3, 1]
+
+
 async def test_without_pgvector_the_same_ones_merge(bank: Bank, user: str):
     for task in (TASK, f"please {TASK}", TASK.lower(), "Translate the letter"):
         await finish(bank, user, task, worker={"pgvector": False}, plan=PLAN)

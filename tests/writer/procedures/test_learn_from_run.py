@@ -35,6 +35,24 @@ async def test_a_successful_run_is_a_script_with_its_attributes(bank: Bank, user
     assert len(await noted(bank, user, "add_procedure")) == 1
 
 
+async def test_three_calls_that_worked_are_a_procedure_though_no_outcome_was_said(bank: Bank, user: str):
+    await finish(bank, user, outcome="unknown", tool_traces=calls("look_up", "drain", "restart"))
+    assert (await the_one(bank, user)).success_score == 1
+    await finish(bank, user, "Stop the mail", outcome="unknown", tool_traces=calls("stop", failing="stop"))
+    assert [row.kind for row in await stored(bank, user)] == ["script", "failure_lesson"]
+
+
+async def test_the_kind_of_work_and_the_trigger_that_the_backend_gave_are_those_of_its_procedures(
+    bank: Bank, user: str
+):
+    given = {"task_type": "release", "trigger": "When a service has to be restarted without an outage"}
+    await finish(bank, user, tool_traces=calls("drain", "restart"), **given)
+    row = await the_one(bank, user)
+    assert (row.task_type, row.trigger) == tuple(given.values())
+    await finish(bank, user, "Write to Ann", plan=["draft the letter", "send it"], task_type="letter")
+    assert {each.task_type for each in await stored(bank, user)} == {"release", "letter"}
+
+
 @pytest.mark.parametrize(
     "run",
     [
