@@ -22,8 +22,6 @@ CREATE TABLE decisions (
         -- of the whole slate, over every arm and draw
     candidate_groups smallint[] NOT NULL,  -- candidates of one group say the same
     candidate_sources smallint[] NOT NULL,  -- one number for each source
-    query_model text,
-    query_vector real[],  -- in the space of query_model
     rewritten text,  -- what was searched for in place of the query; null: the query itself
     procedure_ids uuid[] NOT NULL DEFAULT '{}',  -- told with the slate
     procedure_versions integer[] NOT NULL DEFAULT '{}',  -- of those

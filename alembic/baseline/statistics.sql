@@ -10,7 +10,7 @@ BEGIN
     FOR name, names IN VALUES
         ('user_keys', '{wrapped_key}'),
         ('profiles', '{tool_kinds}'),
-        ('decisions', '{query, features, scores, query_vector, rewritten, words, query_group, told}'),
+        ('decisions', '{query, features, scores, rewritten, words, query_group, told}'),
         ('policies', '{weights, checksum, metrics, verdict}'),
         ('replays', '{tallies, fit}'),
         ('turns', '{payload}'),

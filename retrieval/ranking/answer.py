@@ -170,8 +170,6 @@ def entry_of(question: Question, ranked: Ranked, answered: Retrieved) -> LoggedD
         candidate_sources=pool.source.tolist(),
         features=features.packed(pool.features),
         scores=decision.scores.total.tolist(),
-        query_model=None if search.vector is None or not is_kept else search.model,
-        query_vector=search.vector if is_kept else None,
         procedure_ids=list(procedures),
         procedure_versions=list(procedures.values()),
         tokens=answered.context.tokens,

@@ -64,8 +64,6 @@ class LoggedDecision:
     candidate_sources: list[int]
     features: bytes
     scores: list[float]
-    query_model: str | None
-    query_vector: list[float] | None
     procedure_ids: list[UUID]
     procedure_versions: list[int]
     tokens: int

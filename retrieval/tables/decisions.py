@@ -49,8 +49,6 @@ decisions = Table(
     Column("candidate_sources", ARRAY(SmallInteger), nullable=False, comment="one number for each source"),
     Column("features", LargeBinary, nullable=False, comment="float16, candidates x features of feature_version"),
     Column("scores", ARRAY(REAL), nullable=False, comment="what the arm ordered the candidates by"),
-    Column("query_model", Text),
-    Column("query_vector", ARRAY(REAL), comment="in the space of query_model"),
     Column("rewritten", Text, comment="what was searched for in place of the query; null: the query itself"),
     Column("told", LargeBinary, comment="sealed: what memory_context said; null: it was not kept, or is forgotten"),
     Column("words", LargeBinary, comment="sealed: query, rewritten; null: they stand in their columns"),

@@ -264,8 +264,6 @@ def _entry(failed: FailedCall, sign: Sign, answer: Answer) -> LoggedDecision:
         candidate_sources=[],
         features=b"",
         scores=[],
-        query_model=None,
-        query_vector=None,
         procedure_ids=[],
         procedure_versions=[],
         tokens=count_tokens(answer.text),

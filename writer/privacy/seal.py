@@ -23,7 +23,7 @@ from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 
 from retrieval.errors import CasebankError
 
-COMPRESS_OVER_BYTES = 2048
+COMPRESS_OVER_BYTES = 256
 MAX_UNSEALED_BYTES = 32 << 20
 
 _VERSION = 1

@@ -13,8 +13,8 @@ from retrieval.tables.failures import advice
 from retrieval.tables.runs import run_steps, runs
 from writer.privacy.words import Words
 
-BLANK = {"query": "", "rewritten": None, "words": None, "query_vector": None, "query_model": None, "told": None}
-"""Columns of a decision without its texts, and without the vector that a text can be guessed from."""
+BLANK = {"query": "", "rewritten": None, "words": None, "told": None}
+"""Columns of a decision without its texts."""
 
 
 def case_and_repeats(user_sub: str, case_id: UUID) -> Select[*tuple[Any, ...]]:

@@ -59,7 +59,6 @@ COLUMNS = {
     "decisions.mode": FIXED,
     "decisions.policy_version": FIXED,
     "decisions.query": TEXT,
-    "decisions.query_model": FIXED,
     "decisions.reward_source": FIXED,
     "decisions.rewritten": RUN,
     "erasure_heads.chain": FIXED,

@@ -353,10 +353,7 @@ async def test_the_decision_is_logged_as_it_was_answered(alice: User):
     assert (decision.policy_version, decision.tokens) == (answer["policy_version"], answer["tokens"])
     assert decision.feature_version == features.VERSION
     assert (decision.arm, decision.k, decision.min_similarity, decision.slate_propensity) == ("default", 3, None, 1)
-    embedder = alice.service.runtime.embedder
-    (vector,) = await embedder.embed(["restart the server"])
-    assert decision.query_model == embedder.model
-    assert decision.query_vector == pytest.approx(vector.tolist())
+    assert not hasattr(decision, "query_vector"), "it can be computed again from the query"
     assert len(decision.candidate_ids) == len(decision.scores) == len(TASKS)
     assert decision.candidate_groups == list(range(len(TASKS)))  # each of them says something else
     assert decision.candidate_sources == [0] * len(TASKS)

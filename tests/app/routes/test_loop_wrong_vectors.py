@@ -16,7 +16,6 @@ SHORT = "array_fill(0.1::real, ARRAY[7])"
 @pytest.mark.parametrize(
     ("table", "column"),
     [
-        ("decisions", f"query_vector = {SHORT}"),
         ("procedures", f"embedding = {SHORT}"),
         ("case_embeddings", f"embedding = {SHORT}::vector"),
     ],

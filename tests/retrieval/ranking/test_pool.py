@@ -24,7 +24,8 @@ async def test_the_logged_features_are_those_of_the_rows_to_the_bit(bank: Bank, 
         await give_feedback(connection, user, "t", Feedback(0.75, "user", decision_id=first.retrieval_id))
     await ask(reader, user, "paint the upper wall")
     entry = (await logged(bank, user))[-1]
-    search = Search(AGENT, entry.query, entry.query_vector, entry.query_model)
+    (vector,) = await EMBEDDER.embed([entry.query])
+    search = Search(AGENT, entry.query, vector.tolist(), EMBEDDER.model)
     assert len(entry.candidate_ids) == len(WALLS) + 3
     async with bank.database.fast(user, datetime.now(UTC)) as connection:
         rows = await connection.all(*candidates(search))
