@@ -5,6 +5,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
+from policy.channels import words
 from retrieval.tables.kinds import AbstractionLevel
 from writer.analysis.calls import Call, StoredRun
 from writer.analysis.causes import cause_of, quoted
@@ -21,6 +22,7 @@ MOST_NOTES = 3
 MOST_FAILURES = 20
 MOST_LEFT_OUT = 3
 MARK = " In a run that failed: "
+NOT_ENOUGH = "all steps were done and no call failed, so check the result before the end."
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +38,7 @@ def revised(used: Draft, run: StoredRun, analysis: Analysis) -> Draft | None:
     """Returns the procedure with notes from a failed run, or None if the run adds no note.
 
     A failure without a fix becomes a warning, a failure with a fix a note of the call that worked. If no call failed,
-    the steps that the run omitted are marked.
+    the steps that the run omitted are marked; if it omitted none, the procedure itself did not do, and a note says so.
     """
     calls, steps = run.calls, list(used.record.learned_procedure_steps)
     level = used.level or "abstract"
@@ -47,18 +49,38 @@ def revised(used: Draft, run: StoredRun, analysis: Analysis) -> Draft | None:
         success = called(calls[failure.succeeded or 0], level)
         _annotate(steps, failure.tool, f"{_met(failure, calls, level)} at first; what worked was {success}.")
     if not analysis.lost and not analysis.recovered:
-        tools = {tool_name(call.tool) for call in calls if call.tool}
-        named = [match[1].rstrip(".") if (match := re.match(r"Call (\S+)", step)) else "" for step in steps]
-        left = [index for index, tool in enumerate(named) if tool and tool not in tools]
-        if tools.isdisjoint(named):
-            left = []  # the run did not follow these steps: it called no tool of them
-        for index in left[:MOST_LEFT_OUT]:
-            if MARK not in steps[index]:
-                steps[index] = clean(f"{steps[index]}{MARK}this step was left out.", STEP_CHARS)
+        _note_omissions(steps, run)
     if steps == used.record.learned_procedure_steps:
         return None
     record = used.record.model_copy(update={"learned_procedure_steps": steps})
     return replace(used, kind="revision", origin="rules", record=record)
+
+
+def _note_omissions(steps: list[str], run: StoredRun) -> None:
+    """Marks in place the steps that the run omitted, or notes that it followed all; nothing if it followed none."""
+    followed = [_followed(step.partition(MARK)[0], run) for step in steps if not step.startswith(MARK.strip())]
+    left = [index for index, did in enumerate(followed) if did is False]
+    if True not in followed:
+        return
+    for index in left[:MOST_LEFT_OUT]:
+        if MARK not in steps[index]:
+            steps[index] = clean(f"{steps[index]}{MARK}this step was left out.", STEP_CHARS)
+    note = f"{MARK.strip()} {NOT_ENOUGH}"
+    if not left and len(steps) < MOST_STEPS and note not in steps:
+        steps.append(note)
+
+
+def _followed(step: str, run: StoredRun) -> bool | None:
+    """Returns whether the run did the step: called its tool, or planned it in much the same words.
+
+    None: it cannot be told, for the step names no tool and the run has no plan.
+    """
+    if named := re.match(r"Call (\S+)", step):
+        return named[1].rstrip(".") in {tool_name(call.tool) for call in run.calls if call.tool}
+    if run.calls or not run.plan:
+        return None
+    wanted = set(words(without_examples(step)))
+    return any(2 * len(wanted & set(words(line))) >= len(wanted) for line in run.plan)
 
 
 def _met(failure: Failure, calls: Sequence[Call], level: AbstractionLevel) -> str:

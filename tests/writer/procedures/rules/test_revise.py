@@ -5,7 +5,7 @@ from typing import Any
 from writer.analysis.calls import StoredRun
 from writer.procedures.ports import Draft
 from writer.procedures.rules.analyst import explain
-from writer.procedures.rules.revise import MARK, MOST_NOTES, revised
+from writer.procedures.rules.revise import MARK, MOST_NOTES, NOT_ENOUGH, revised
 from writer.procedures.rules.script import script
 
 GOOD = [
@@ -69,7 +69,27 @@ def test_what_is_said_already_is_not_said_again():
 
 def test_a_run_that_says_nothing_about_the_procedure_revises_nothing():
     assert after() is None
-    assert after(*GOOD) is None
+    assert after({"tool": "mail", "input": {"to": "x@y.org"}, "output": "sent"}) is None
+
+
+def test_a_run_that_did_every_step_and_failed_says_once_that_the_result_is_to_be_checked():
+    new = after(*GOOD)
+    assert new is not None
+    assert new.record.learned_procedure_steps == [
+        *used().record.learned_procedure_steps,
+        MARK.strip() + " " + NOT_ENOUGH,
+    ]
+    assert after(*GOOD, procedure=new) is None
+
+
+def test_of_plans_without_calls_the_steps_that_were_left_out_are_marked():
+    plan = ["read the contract", "compare the prices", "write the offer"]
+    procedure = script(StoredRun("Make an offer", "success", plan=plan), "concrete")
+    run = StoredRun("Make another offer", "failure", plan=["read the contract twice", "write the offer at once"])
+    assert procedure is not None
+    new = revised(procedure, run, explain(run))
+    assert new is not None
+    assert [step.endswith("this step was left out.") for step in new.record.learned_procedure_steps] == [0, 1, 0]
 
 
 def test_notes_are_few_however_often_it_fails():
