@@ -1,7 +1,6 @@
 """The MCP server over HTTP: one response to each request, without sessions."""
 
 import asyncio
-import json
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
@@ -46,7 +45,6 @@ class McpOverHttp:
 
     async def answer(self, request: Request, body: bytes, asking: Asking) -> Response:
         """Returns the response to the message in the body."""
-        body = with_object_arguments(body)
         answer, waiting = _Answer(), [{"type": "http.request", "body": body, "more_body": False}]
 
         async def receive() -> Message:  # the body was read already: it is handed out once more
@@ -54,19 +52,6 @@ class McpOverHttp:
 
         await self.manager.handle_request({**request.scope, _ASKING: asking}, receive, answer.send)
         return Response(bytes(answer.body), answer.status, dict(answer.headers))
-
-
-def with_object_arguments(body: bytes) -> bytes:
-    """Returns the message with the arguments of a call as an object, where a client sends them as JSON in a text."""
-    try:
-        message = json.loads(body)
-        arguments = json.loads(message["params"]["arguments"])
-    except (ValueError, KeyError, TypeError, RecursionError):  # no JSON in a text: the protocol's server answers
-        return body
-    if not isinstance(arguments, dict):
-        return body
-    message["params"]["arguments"] = arguments
-    return json.dumps(message).encode()
 
 
 @asynccontextmanager

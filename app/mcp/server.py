@@ -1,11 +1,12 @@
 """The memory tools as a server of the Model Context Protocol, for any transport."""
 
 import json
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import replace
 from importlib.metadata import version
 from typing import Any, cast
 
-from mcp.server.context import ServerRequestContext
+from mcp.server.context import CallNext, HandlerResult, ServerRequestContext
 from mcp.server.lowlevel import Server
 from mcp.shared.exceptions import MCPError
 from mcp_types import (
@@ -20,7 +21,8 @@ from mcp_types import (
 from pydantic import BaseModel
 
 from app.edge.intake.faults import faults
-from app.edge.intake.reading import Taken
+from app.edge.intake.reading import Fault, Taken
+from app.mcp.arguments import with_json_read
 from app.memory_tools.asking import Asking
 from app.memory_tools.definitions import TOOLS, definitions
 from app.memory_tools.run import run_tool
@@ -60,27 +62,60 @@ def make_server(asking_of: AskingOf, check: Check) -> Server[Any]:
             taken = await check(asking.author.user_sub, TOOLS[params.name].arguments, arguments)
             if not taken.faults:
                 return _text_result(await run_tool(params.name, asking, cast("BaseModel", taken.value)))
-            wrong = ((each["field"].removeprefix("body").lstrip("."), each["message"]) for each in faults(taken.faults))
-            reasons = "; ".join(f"{field} {message}".strip() for field, message in wrong)
-            return _text_result(f"Invalid arguments: {reasons}", is_error=True)
+            return _text_result(f"Invalid arguments: {'; '.join(in_words(taken.faults))}", is_error=True)
         except CasebankError as error:  # the model can act on the message or pass it to its user
             return _text_result(f"Failed: {error}", is_error=True)
         except Exception as error:  # noqa: BLE001 - as in the service's own handler: no detail of the error leaves the process
             log.error("request.crash", error=type(error).__name__, exc_info=error)
             return _text_result("Failed: internal error of the memory service", is_error=True)
 
-    return Server(
+    server = Server[Any](
         "casebank",
         version=version("casebank"),
         title="casebank",
         instructions=INSTRUCTIONS,
-        get_tool_input_schema=lambda name: TOOLS[name].schema() if name in TOOLS else None,
+        get_tool_input_schema=_SCHEMAS.get,
         on_list_tools=list_tools,
         on_call_tool=call_tool,
     )
+    server.middleware.append(_read_arguments)
+    return server
+
+
+async def _read_arguments(ctx: Context, call_next: CallNext) -> HandlerResult:
+    """Reads arguments that are JSON in a text, before the protocol's library validates the call.
+
+    Raises:
+        MCPError: the arguments are no JSON object.
+    """
+    params = ctx.params
+    if ctx.method != "tools/call" or params is None or params.get("arguments") is None:
+        return await call_next(ctx)
+    arguments = with_json_read(params["arguments"], _SCHEMAS.get(str(params.get("name")), {}))
+    if not isinstance(arguments, dict):
+        raise MCPError(INVALID_PARAMS, "arguments must be a JSON object with the tool's arguments by name")
+    return await call_next(replace(ctx, params={**params, "arguments": arguments}))
+
+
+_IN_WORDS = {
+    "missing": "is missing",
+    "extra_forbidden": "is no argument of this tool",
+    "uuid_parsing": "must be an id from an earlier answer",
+}
+"""Messages for faults that pydantic describes in its own terms, by type."""
+
+
+def in_words(wrong: Sequence[Fault]) -> list[str]:
+    """Returns each fault as a phrase: the argument and what is wrong with it."""
+    phrases = []
+    for fault, shown in zip(wrong, faults(wrong), strict=False):
+        message = _IN_WORDS.get(fault["type"]) or shown["message"].replace("Input should be", "must be")
+        phrases.append(f"{shown['field'].removeprefix('body').lstrip('.')} {message}".strip())
+    return phrases
 
 
 _TOOLS = [Tool.model_validate(each) for each in definitions("mcp")]
+_SCHEMAS = {each["name"]: each["inputSchema"] for each in definitions("mcp")}
 _LIST_KEPT_MS = 3_600_000
 """Time in milliseconds for which a client may cache the list of tools, which changes only with a version."""
 

@@ -19,8 +19,8 @@ def framed(heading: str, lines: Sequence[str]) -> str:
 
 
 def answer(*parts: str) -> str:
-    """Returns the non-empty parts, one below the other."""
-    return "\n".join(part for part in parts if part)
+    """Returns the non-empty parts, one below the other; frames that follow each other become one frame."""
+    return "\n".join(part for part in parts if part).replace(f"{CLOSING}\n{OPENING}\n", "")
 
 
 def procedure_ids(context: MemoryContext, procedures: Sequence[Procedure]) -> str:

@@ -17,7 +17,7 @@ from writer.run import Strict, line
 Format = Literal["openai", "mcp"]
 RunEnd = Literal["success", "partial", "failure"]
 """Outcomes that a model may report for a run; an unknown outcome is left out."""
-Kept = FactKind | Literal["run", "feedback"]
+Kept = Literal[FactKind, "run", "feedback"]
 
 TopK = Annotated[int, Field(ge=1, le=20)]
 Words = line(2_000, blank=False)

@@ -185,6 +185,7 @@ class Fix(TypedDict):
     told: int
     helped: int
     dangerous: bool
+    plan: list[str]
     why: str
 
 
