@@ -113,7 +113,7 @@ _CAUSES = (
         "an invalid-value error",
         "a value did not have the type, form or range that the tool expects",
         r"validation|invalid|must be|should be|expected|type|format|range|not a valid|indices|ungültig|inválid"
-        r"|illegal|unsupported",
+        r"|illegal|(?:un|not )supported|not accepted",
     ),
     _cause(
         "a wrong-state error",
