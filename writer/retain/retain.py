@@ -8,13 +8,13 @@ from typing import Any
 from uuid import UUID
 
 import asyncpg
-from sqlalchemy import CTE, Boolean, bindparam, case, exists, func, or_, select
+from sqlalchemy import CTE, Boolean, bindparam, exists, func, or_, select
 from sqlalchemy.dialects.postgresql import insert
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from retrieval.database.database import Database
 from retrieval.database.fast_path import FastConnection, FastStatement
-from retrieval.database.parameters import AGENT_KEY, USER_SUB, entered, may_enter
+from retrieval.database.parameters import AGENT_KEY, USER_SUB, may_enter
 from retrieval.errors import CasebankError
 from retrieval.tables.cases import cases
 from retrieval.tables.profiles import profiles
@@ -265,13 +265,11 @@ def insert_case() -> FastStatement[UUID]:
     parameters are the INSERTED columns, ``created_at`` (None: now) and ``authorised_at``. It writes no entry in the
     audit: the worker does, in the transaction in which the case joins the bank.
     """
-    enter = entered()
     created_at = func.coalesce(bindparam("created_at", type_=cases.c.created_at.type), func.now())
     given = (bindparam(name, type_=cases.c[name].type) for name in INSERTED)
-    user_sub = case((enter.c.entered, USER_SUB))  # else Postgres reads the profile before it has entered as the user
-    off = exists().where(profiles.c.user_sub == user_sub, profiles.c.agent_key == AGENT_KEY, ~profiles.c.writing)
+    off = exists().where(profiles.c.user_sub == USER_SUB, profiles.c.agent_key == AGENT_KEY, ~profiles.c.writing)
     may_write = or_(bindparam("even_off", type_=Boolean), ~off)
-    values = select(*given, created_at).where(enter.c.entered, may_write)
+    values = select(*given, created_at).where(may_enter(), may_write)  # in this order, see may_enter
     inserted: CTE = (
         insert(cases)
         .from_select([*INSERTED, "created_at"], values)
