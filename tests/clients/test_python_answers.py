@@ -32,6 +32,13 @@ SAME = {
     "Turn": "TurnOut",
     "SummaryItem": "SummaryItemOut",
     "Session": "WholeSessionOut",
+    "Fact": "FactOut",
+    "Facts": "FactsOut",
+    "Knowledge": "KnowledgeOut",
+    "KnowledgePage": "KnowledgePageOut",
+    "Case": "CaseOut",
+    "WholeCase": "WholeCaseOut",
+    "Cases": "CasesOut",
 }
 PLAIN = {str: "string", int: "integer", bool: "boolean", float: "number", types.NoneType: "null", Any: "anything"}
 

@@ -16,6 +16,7 @@ from typing import Any
 
 import pytest
 from casebank_client import AsyncCasebank, AsyncRun, Casebank, CasebankRefused, CasebankUnreachable, DiskBuffer, Run
+from casebank_client.bodies import PAGE
 from casebank_client.failed import may_have_failed
 from casebank_client.outbox import Outbox
 from casebank_client.wire import NO_WAIT, Patience, Request
@@ -405,6 +406,58 @@ async def test_a_session_is_begun_read_and_deleted_by_either_client(service: Ser
         with pytest.raises(CasebankRefused) as unknown:
             casebank.read_session("a chat")
         assert unknown.value.status == 404
+
+
+def test_what_was_added_is_found_listed_and_deleted(service: Service):
+    with memory(service, "mia") as casebank:
+        lisbon = casebank.add("I live in Lisbon and I am vegetarian")
+        again = casebank.add("I live in Lisbon and I am vegetarian")
+        casebank.add("save 500 EUR a month", kind="goal", value="500", unit="EUR")
+        casebank.add("Tests run with make check", agent=AGENT)
+        assert (again["fact_id"], again["told"]) == (lisbon["fact_id"], 2)
+        found = casebank.search("which food may I eat as a vegetarian?")
+        assert found[0]["source"]["fact_id"] == lisbon["fact_id"]
+        assert [(each["kind"], each["text"]) for each in casebank.get_all()] == [
+            ("goal", "save 500 EUR a month"),
+            ("fact", "I live in Lisbon and I am vegetarian"),
+        ]
+        casebank.delete(lisbon["fact_id"])
+        assert [each["kind"] for each in casebank.get_all()] == ["goal"]
+        assert [each["text"] for each in casebank.get_all(agent=AGENT)] == ["Tests run with make check"]
+        with pytest.raises(CasebankRefused, match="404"):
+            casebank.delete(lisbon["fact_id"])
+
+
+async def test_everything_that_was_added_is_listed_beyond_one_page(service: Service):
+    async with AsyncCasebank(service.url, token(service, "max")) as casebank:
+        added = [(await casebank.add(f"Rule {number} is kept"))["fact_id"] for number in range(PAGE + 5)]
+        assert [each["fact_id"] for each in await casebank.get_all()] == added[::-1]
+    with memory(service, "max") as casebank:
+        assert len(casebank.get_all()) == PAGE + 5
+
+
+async def test_facts_knowledge_and_cases_are_read_and_deleted_by_either_client(service: Service):
+    with memory(service, "noa") as casebank:
+        entry = casebank.add_knowledge(AGENT, "banking", "Savings earn 2.1 percent.", title="Overnight rate")
+        casebank.add("I bank in Porto", agent=AGENT)
+        casebank.add_turns(AGENT, "monday", [{"role": "user", "content": "Which savings rate do I get?"}])
+        recalled = casebank.recall(AGENT, "savings rate", kinds=["knowledge"])
+        assert [each["source"]["knowledge_id"] for each in recalled["memories"]] == [entry["knowledge_id"]]
+        assert {each["kind"] for each in casebank.recall(AGENT, "savings rate")["memories"]} >= {"turn", "knowledge"}
+        assert casebank.facts(agent=AGENT, kind="goal")["why_empty"]
+        receipt = casebank.retain(AGENT, "read the rate", "success", plan=["look"])
+    cases(service, "noa")
+    async with AsyncCasebank(service.url, token(service, "noa")) as later:
+        assert [each["text"] for each in (await later.facts(agent=AGENT, history=True))["facts"]] == ["I bank in Porto"]
+        assert (await later.knowledge(agent=AGENT, category="banking"))["knowledge"] == [entry]
+        assert (await later.search("where do I bank?", agent=AGENT))[0]["text"] == "I bank in Porto"
+        (kept,) = (await later.cases(agent=AGENT))["cases"]
+        assert kept["case_id"] == receipt["case_id"]
+        assert (await later.case(receipt["case_id"]))["plan"] == ["look"]
+        await later.delete_case(receipt["case_id"])
+        await later.delete_knowledge(entry["knowledge_id"])
+        await later.delete((await later.get_all(agent=AGENT))[0]["fact_id"])
+        assert not (await later.cases())["cases"] + (await later.knowledge())["knowledge"] + (await later.get_all())
 
 
 def test_an_agent_acts_without_memory_where_something_else_answers():

@@ -5,6 +5,10 @@ from typing import Any, Literal, NotRequired, TypedDict
 CaseKind = Literal["task", "subtask", "tool"]
 ProcedureKind = Literal["script", "failure_lesson", "revision"]
 RewardSource = Literal["heuristic", "user", "judge", "metric"]
+MemoryKind = Literal["turn", "fact", "knowledge"]
+FactKind = Literal["goal", "preference", "event", "fact"]
+FactOrigin = Literal["turn", "run", "hand"]
+Speaker = Literal["user", "assistant", "tool"]
 Outcome = Literal["success", "failure", "partial", "aborted", "unknown"]
 
 
@@ -98,7 +102,7 @@ class Source(TypedDict, total=False):
 class MemoryFound(TypedDict):
     """A turn, a fact or an entry of knowledge, as it was said."""
 
-    kind: Literal["turn", "fact", "knowledge"]
+    kind: MemoryKind
     text: str
     rank: int
     relevance: float
@@ -247,3 +251,104 @@ class Session(TypedDict):
     summary_by: str
     left_out: int
     tokens: int
+
+
+class Fact(TypedDict):
+    """A fact about the user, with its source and the time it held."""
+
+    fact_id: str
+    agent: str
+    kind: FactKind
+    category: str
+    text: str
+    subject: str
+    attribute: str
+    value: str
+    unit: str
+    about_from: str | None
+    about_to: str | None
+    origin: FactOrigin
+    said_by: Speaker
+    session_id: str | None
+    turn_number: int | None
+    case_id: str | None
+    told: int
+    last_told_at: str
+    valid_from: str
+    valid_to: str | None
+    superseded_by: str | None
+    created_at: str
+
+
+class Facts(TypedDict):
+    """One page of facts, the newest first."""
+
+    facts: list[Fact]
+    next_cursor: str | None
+    why_empty: str | None
+
+
+class Knowledge(TypedDict):
+    """An entry of domain knowledge."""
+
+    knowledge_id: str
+    agent: str
+    category: str
+    type: str
+    title: str
+    text: str
+    created_at: str
+    updated_at: str
+
+
+class KnowledgePage(TypedDict):
+    """One page of knowledge, the newest first."""
+
+    knowledge: list[Knowledge]
+    next_cursor: str | None
+
+
+class Case(TypedDict):
+    """A case without its sealed payload."""
+
+    case_id: str
+    agent: str
+    kind: CaseKind
+    parent_case_id: str | None
+    status: str
+    task: str
+    plan: list[str]
+    tools: list[str]
+    tags: list[str]
+    outcome: str
+    reward: float | None
+    reward_source: str | None
+    step_count: int
+    error_count: int
+    occurrences: int
+    merged_into: str | None
+    retrieval_id: str | None
+    session_id: str | None
+    reference_case_ids: list[str]
+    used_procedure_ids: list[str] | None
+    reuse_count: float
+    reuse_reward: float
+    attempts: int
+    last_error: str | None
+    created_at: str
+
+
+class WholeCase(Case):
+    """A case with its sealed content: prompt, tool calls, turns and learned procedure."""
+
+    prompt_snapshot: Any
+    tool_traces: list[dict[str, Any]]
+    turns: list[dict[str, Any]]
+    procedure: dict[str, Any] | None
+
+
+class Cases(TypedDict):
+    """One page of cases, the newest first."""
+
+    cases: list[Case]
+    next_cursor: str | None

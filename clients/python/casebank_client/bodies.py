@@ -1,13 +1,16 @@
 """Builds the bodies of requests from the arguments of the client's methods."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
-from urllib.parse import quote
+from urllib.parse import quote, urlencode
 
 from uuid_utils import uuid7
 
 from casebank_client.answers import Outcome, RewardSource
 from casebank_client.wire import Request, without_none
+
+PAGE = 200
+"""Most rows of one page of the service."""
 
 
 def retrieve(agent: str, query: str, options: Mapping[str, Any], *, recall: bool = False) -> Request:
@@ -72,6 +75,39 @@ def read_session(session_id: str, token_budget: int) -> Request:
 def delete_session(session_id: str) -> Request:
     """Returns the request that deletes a session."""
     return Request("DELETE", _session(session_id), None)
+
+
+def add_fact(agent: str, kind: str, text: str, more: Mapping[str, Any]) -> Request:
+    """Returns the request that keeps a fact; sent again, the fact is the same, told once more."""
+    return Request("POST", "/v1/facts", without_none({"agent": agent, "kind": kind, "text": text, **more}))
+
+
+def add_knowledge(agent: str, category: str, text: str, more: Mapping[str, Any]) -> Request:
+    """Returns the request that keeps an entry of knowledge; sent again, it is the same entry."""
+    entry = {"agent": agent, "category": category, "text": text, **more}
+    return Request("POST", "/v1/knowledge", without_none(entry))
+
+
+def recall(agent: str, query: str, kinds: Iterable[str] | None, options: Mapping[str, Any]) -> Request:
+    """Returns the request that searches turns, facts and knowledge; ``options`` are further fields of the body."""
+    chosen = None if kinds is None else list(kinds)
+    return Request("POST", "/v1/recall", without_none({"agent": agent, "query": query, "kinds": chosen, **options}))
+
+
+def page(rows: str, filters: Mapping[str, Any]) -> Request:
+    """Returns the request for a page of facts, knowledge or cases."""
+    said = {name: str(value).lower() if isinstance(value, bool) else value for name, value in filters.items()}
+    return Request("GET", f"/v1/{rows}?{urlencode(without_none(said))}", None)
+
+
+def one(rows: str, row_id: str) -> Request:
+    """Returns the request for one row of facts, knowledge or cases."""
+    return Request("GET", f"/v1/{rows}/{quote(row_id, safe='')}", None)
+
+
+def delete(rows: str, row_id: str) -> Request:
+    """Returns the request that deletes one row of facts, knowledge or cases."""
+    return Request("DELETE", f"/v1/{rows}/{quote(row_id, safe='')}", None)
 
 
 def _session(session_id: str) -> str:

@@ -13,6 +13,7 @@ import httpx
 from casebank_client import bodies, wire
 from casebank_client.answers import Advice, Feedback, Outcome, Receipt, Retrieved, RewardSource, Session, TurnsAdded
 from casebank_client.failed import ADVICE_S
+from casebank_client.memories import AsyncMemories, Memories
 from casebank_client.outbox import DiskBuffer, Outbox
 from casebank_client.run import AsyncRun, Run
 from casebank_client.wire import Patience, Request
@@ -82,7 +83,7 @@ class _Client:
         self.outbox.start()
 
 
-class Casebank(_Client):
+class Casebank(_Client, Memories):
     """Memory for a synchronous backend; close it, or use it in a ``with`` block.
 
     Every call raises ``CasebankUnreachable`` where casebank does not answer within the patience, and
@@ -199,7 +200,7 @@ class Casebank(_Client):
         self.close()
 
 
-class AsyncCasebank(_Client):
+class AsyncCasebank(_Client, AsyncMemories):
     """Memory for a backend on asyncio, as ``Casebank``; a thread of its own retains runs in the background."""
 
     @cached_property
@@ -256,6 +257,10 @@ class AsyncCasebank(_Client):
     async def delete_session(self, session_id: str) -> None:
         """See ``Casebank.delete_session``."""
         await self._send(bodies.delete_session(session_id))
+
+    async def ask(self, request: Request) -> Any:
+        """See ``Casebank.ask``."""
+        return await self._send(request)
 
     def run(
         self,
