@@ -267,8 +267,8 @@ def make_model(settings: Settings, budget_s: float | None = None) -> "OpenAIMode
 
 
 def make_verifier(settings: Settings) -> TokenVerifier:
-    """Returns the verifier of tokens: RS256 with a JWKS URL, else HS256 with the secret."""
+    """Returns the verifier of tokens: RS256 and ES256 with a JWKS URL, else HS256 with the secret."""
     if settings.jwks_url is not None:
-        return TokenVerifier.rs256(settings.jwks_url, settings.jwt_issuer, settings.jwt_audience)
+        return TokenVerifier.published(settings.jwks_url, settings.jwt_issuer, settings.jwt_audience)
     older = settings.older_signing_secrets
     return TokenVerifier.hs256(settings.signing_secret, settings.jwt_issuer, settings.jwt_audience, older=older)

@@ -110,5 +110,5 @@ AS $$
     ORDER BY b.rrf DESC, b.id DESC
 $$;
 COMMENT ON FUNCTION hybrid_search_context_eng_memories IS
-    'the memories of the user whom casebank_enter named; content and plan are null where words are sealed';
+    'the memories of the user whom casebank_enter named. content is null where words are sealed (CASEBANK_SEAL=all): the service has the key, Postgres has none. GET /v1/cases/{id} opens them';
 GRANT EXECUTE ON FUNCTION hybrid_search_context_eng_memories TO casebank_service;

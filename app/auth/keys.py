@@ -37,7 +37,7 @@ class SharedSecret:
 
     secret: str = field(repr=False)
     older: tuple[OldSecret, ...] = ()
-    algorithm: ClassVar[str] = "HS256"
+    algorithms: ClassVar[Sequence[str]] = ("HS256",)
 
     def __post_init__(self) -> None:
         if any(
@@ -63,7 +63,7 @@ def key_id(secret: str) -> str:
 
 @dataclass(slots=True)
 class PublishedKeys:
-    """RS256 keys that an issuer publishes as a JWKS, fetched when a token needs them.
+    """RS256 and ES256 keys that an issuer publishes as a JWKS, fetched when a token needs them.
 
     A key serves for `lifespan_s` after it was fetched and, while the issuer does not answer, for
     `outage_s`. A fetch starts at most every `refetch_after_s`, however many unknown keys are requested.
@@ -77,7 +77,8 @@ class PublishedKeys:
     outage_s: float = 3600
     refetch_after_s: float = 10
     clock: Callable[[], float] = time.monotonic
-    algorithm: ClassVar[str] = "RS256"
+    algorithms: ClassVar[Sequence[str]] = ("RS256", "ES256")
+    """Algorithms of tokens; a published key is used with its own one alone."""
     _client: jwt.PyJWKClient = field(init=False, repr=False)
     _keys: Mapping[str, jwt.PyJWK] = field(init=False, repr=False, default_factory=dict)
     _fetched_at: float = field(init=False, default=-math.inf)

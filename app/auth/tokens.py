@@ -82,7 +82,7 @@ class Bearer:
 
 @dataclass(frozen=True, slots=True)
 class TokenVerifier:
-    """Turns the headers of a request into an Identity; the source of the keys decides the one algorithm."""
+    """Turns the headers of a request into an Identity; the source of the keys decides the algorithms."""
 
     keys: SharedSecret | PublishedKeys
     issuer: str
@@ -102,7 +102,7 @@ class TokenVerifier:
         return cls(SharedSecret(secret, older), issuer, audience, leeway_s)
 
     @classmethod
-    def rs256(cls, jwks_url: str, issuer: str, audience: str, *, leeway_s: float = LEEWAY_S) -> Self:
+    def published(cls, jwks_url: str, issuer: str, audience: str, *, leeway_s: float = LEEWAY_S) -> Self:
         """Returns a verifier of tokens signed with the keys published at `jwks_url`, which are fetched later.
 
         Raises:
@@ -179,7 +179,7 @@ class TokenVerifier:
         claims: dict[str, object] = jwt.decode(
             token,
             key,
-            algorithms=[self.keys.algorithm],
+            algorithms=self.keys.algorithms,
             options={"require": REQUIRED_CLAIMS, "enforce_minimum_key_length": True},
             issuer=self.issuer,
             audience=self.audience,
@@ -202,7 +202,7 @@ def issue_token(  # noqa: PLR0913 - each is a claim
     if scope:
         claims["scope"] = scope
     signer = SharedSecret(secret).secret
-    return jwt.encode(claims, signer, algorithm=SharedSecret.algorithm, headers={"kid": key_id(signer)})
+    return jwt.encode(claims, signer, algorithm=SharedSecret.algorithms[0], headers={"kid": key_id(signer)})
 
 
 def is_user(name: object) -> TypeGuard[str]:

@@ -87,7 +87,7 @@ def tokens(settings: Settings) -> Finding:
         keys = [key for key in client.get_signing_keys() if key.key_id]
     except Exception as error:  # noqa: BLE001 - whatever the far end sent is the finding
         return Finding("tokens", ok=False, detail=f"no keys at {settings.jwks_url}: {said(error)}", advice=advice)
-    return Finding("tokens", bool(keys), f"RS256, {len(keys)} keys at {settings.jwks_url}", advice)
+    return Finding("tokens", bool(keys), f"RS256 and ES256, {len(keys)} keys at {settings.jwks_url}", advice)
 
 
 def open_files(settings: Settings) -> Finding:

@@ -45,7 +45,7 @@ class Settings(BaseSettings):
     """``auto``: pgvector where the database has it; ``off``: migrations without it; the service compares vectors."""
 
     jwks_url: texts.HttpAddress | None = None
-    """Unset: HS256 tokens; otherwise RS256 tokens with the keys at this address, and the secrets are unused."""
+    """Unset: HS256 tokens; otherwise RS256 and ES256 tokens with the keys at this address; the secrets are unused."""
     jwt_secret: SecretStr | None = None
     """Unset: the HS256 secret in ``home``; otherwise a secret of at least 32 bytes."""
     jwt_secrets_old: SecretStr = SecretStr("")

@@ -13,6 +13,8 @@ from typing import Any
 import jwt
 import pytest
 from cryptography.hazmat.primitives import hashes, hmac
+from cryptography.hazmat.primitives.asymmetric.ec import SECP256R1
+from cryptography.hazmat.primitives.asymmetric.ec import generate_private_key as generate_ec_key
 from cryptography.hazmat.primitives.asymmetric.rsa import RSAPrivateKey, generate_private_key
 from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 
@@ -250,12 +252,12 @@ async def test_an_answer_that_trickles_in_is_given_up_on(issuer: Issuer):
 
 async def test_an_issuer_that_is_not_there_has_no_keys():
     with pytest.raises(KeysUnavailable):
-        await TokenVerifier.rs256("http://127.0.0.1:1/jwks.json", ISSUER, AUDIENCE).identify(signed("one"), None)
+        await TokenVerifier.published("http://127.0.0.1:1/jwks.json", ISSUER, AUDIENCE).identify(signed("one"), None)
 
 
 def test_keys_come_from_the_web_only():
     with pytest.raises(jwt.PyJWKClientError):
-        TokenVerifier.rs256("file:///etc/keys.json", ISSUER, AUDIENCE)
+        TokenVerifier.published("file:///etc/keys.json", ISSUER, AUDIENCE)
 
 
 async def test_a_token_without_a_key_id_is_refused_unfetched(published: TokenVerifier, issuer: Issuer):
@@ -277,6 +279,19 @@ async def test_a_published_shared_secret_verifies_nothing(published: TokenVerifi
     issuer.keys.append({"kty": "oct", "kid": "oct", "k": segment(SECRET.encode())})
     with pytest.raises(NotAuthenticated):
         await published.identify(bearer(kid="oct"), None)
+
+
+async def test_a_token_of_a_supabase_project_is_good_with_its_published_key_and_no_other(
+    published: TokenVerifier, issuer: Issuer
+):
+    key, other = generate_ec_key(SECP256R1()), generate_ec_key(SECP256R1())
+    algorithm = jwt.algorithms.ECAlgorithm(jwt.algorithms.ECAlgorithm.SHA256)
+    issuer.keys.append(algorithm.to_jwk(key.public_key(), as_dict=True) | {"kid": "ec", "use": "sig", "alg": "ES256"})
+    token = bearer(key=key, alg="ES256", kid="ec", role="authenticated", session_id="s", is_anonymous=False)
+    assert (await published.identify(token, None)).user_sub == "alice"
+    for wrong in (bearer(key=other, alg="ES256", kid="ec"), bearer(key=rsa("one"), alg="RS256", kid="ec")):
+        with pytest.raises(NotAuthenticated):
+            await published.identify(wrong, None)
 
 
 @pytest.mark.filterwarnings("ignore::jwt.InsecureKeyLengthWarning")
