@@ -152,10 +152,16 @@ class ScriptData(Strict):
 
 
 class LearnedProcedure(Strict):
-    """A learned-procedure record in its wrapping."""
+    """Result of the backend's own analysis: a learned-procedure record, or that no call failed and was put right."""
 
-    status: Literal["procedure_learned"] = "procedure_learned"
-    data: ProcedureData
+    status: Literal["procedure_learned", "no_failure_detected"] = "procedure_learned"
+    data: ProcedureData | None = Field(default=None, description="null with `no_failure_detected`, and only then")
+
+    @model_validator(mode="after")
+    def _has_a_record_if_learned(self) -> Self:
+        if (self.data is None) != (self.status == "no_failure_detected"):
+            raise ValueError("data is the record of a procedure_learned, and null with no_failure_detected")
+        return self
 
 
 class FinishedRun(Strict):

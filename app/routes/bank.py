@@ -1,7 +1,7 @@
 """Routes for the owner of a bank: cases, profiles and the audit."""
 
 from collections.abc import Sequence
-from typing import Annotated, Literal
+from typing import Annotated, Literal, cast
 from uuid import UUID
 
 from fastapi import APIRouter, Path, Query
@@ -75,10 +75,11 @@ async def get_case(case_id: UUID, parts: Parts, caller: Caller) -> WholeCaseOut:
     if row is None or key is None:
         raise NotFound("no such case")
     sealed: dict[str, object] = unseal(row["payload"], key.key, user_sub=caller.user_sub, case_id=case_id)
-    procedure: object = sealed.pop("procedure")
+    procedure = cast("dict[str, object] | None", sealed.pop("procedure"))
+    is_clean = row["status"] in {"ready", "merged", "pruned"} and not row["error_count"]  # analysed, and no call failed
     if learned is not None:
         procedure = wrapped(learned.kind, learned.record)
-    elif row["status"] in {"ready", "merged", "pruned"} and not row["error_count"]:  # analysed, without a failed call
+    elif is_clean or (procedure is not None and procedure["data"] is None):
         procedure = dict(NO_FAILURE)
     return WholeCaseOut.model_validate({**_shown(row, _words(caller, key)), **sealed, "procedure": procedure})
 

@@ -52,6 +52,7 @@ class RunToLearnFrom:
 
     Attributes:
         supplied_record: a learned-procedure record that the backend wrote; None without one.
+        no_failure: True if the backend found no failure: no lesson is made of the run's calls.
         used: the versions of procedures that the backend reported as used.
         tags: tags of the case; the first one is the domain.
         task_type, trigger: as the backend gave them for the procedures of the run; None: they are made from the run.
@@ -61,6 +62,7 @@ class RunToLearnFrom:
     reward: float | None = None
     reward_source: str | None = None
     supplied_record: Mapping[str, object] | None = None
+    no_failure: bool = False
     used: Sequence[UsedVersion] = ()
     tags: Sequence[str] = ()
     task_type: str | None = None
@@ -129,7 +131,8 @@ async def learn_from_run(
 ) -> Lessons:
     """Returns the lessons of a run; a learner that fails costs only its own answer.
 
-    A run with a supplied record brings its own lesson and is not abstracted. An aborted run has no lessons.
+    A run with a supplied record brings its own lesson and is not abstracted. A run without a failure, by the word of
+    its backend, has no lesson of one. An aborted run has no lessons.
 
     Args:
         finished: the run.
@@ -146,7 +149,7 @@ async def learn_from_run(
         return lessons
     revising = finished.failed and bool(finished.used)
     analysis = Analysis()
-    if finished.supplied_record is None or revising:
+    if revising or (finished.supplied_record is None and not finished.no_failure):
         analysis = await attempts.ask("analyse", partial(learners.analyst.analyse, run, terms.level)) or analysis
     if finished.supplied_record is not None:
         supplied = ProcedureData.model_construct(None, **finished.supplied_record)
@@ -155,7 +158,8 @@ async def learn_from_run(
         )
         lessons.drafts.append(Draft("script", "run", supplied, when))
     else:
-        lessons.drafts += _lesson(run, analysis)
+        if not finished.no_failure:
+            lessons.drafts += _lesson(run, analysis)
         if terms.level is not None and finished.success_score >= terms.least_success:
             draft = await attempts.ask("abstract", partial(learners.abstractor.abstract, run, terms.level))
             lessons.drafts += [draft] if draft is not None else []

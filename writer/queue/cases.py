@@ -235,9 +235,12 @@ class CaseHandler:
         work.opened = {}
         run = StoredRun(work.text.task, case.outcome, opened["tool_traces"], opened["turns"], work.text.plan)
         await asyncio.to_thread(_analyse, work, run, opened)  # a long run would hold up the event loop
-        brought = opened["procedure"]["data"] if opened["procedure"] is not None else None
-        given = {"task_type": opened.get("task_type"), "trigger": opened.get("trigger")}  # older cases have none
-        ended = RunToLearnFrom(run, case.reward, case.reward_source, brought, work.used, case.tags, **given)
+        brought = opened["procedure"] or {"data": None}
+        given: dict[str, Any] = {name: opened.get(name) for name in ("task_type", "trigger")}  # older cases have none
+        given["no_failure"] = opened["procedure"] is not None and brought["data"] is None
+        ended = RunToLearnFrom(
+            run, case.reward, case.reward_source, brought["data"], used=work.used, tags=case.tags, **given
+        )
         terms = Terms(None if case.abstraction == "off" else case.abstraction, case.least_success)
         if self.llm is None or not self._by_llm(work):
             work.taught = await learn_from_run(ended, terms, self.rules)

@@ -496,16 +496,17 @@ export interface components {
         JsonValue: unknown;
         /**
          * LearnedProcedure
-         * @description A learned-procedure record in its wrapping.
+         * @description Result of the backend's own analysis: a learned-procedure record, or that no call failed and was put right.
          */
         LearnedProcedure: {
             /**
              * Status
              * @default procedure_learned
-             * @constant
+             * @enum {string}
              */
-            status?: "procedure_learned";
-            data: components["schemas"]["ProcedureData"];
+            status?: "procedure_learned" | "no_failure_detected";
+            /** @description null with `no_failure_detected`, and only then */
+            data?: components["schemas"]["ProcedureData"] | null;
         };
         /**
          * OtherOut

@@ -172,6 +172,27 @@ async def test_a_learned_procedure_is_stored_apart_and_comes_back_with_its_case(
     assert (await alice.case(plain))["procedure"] == {"status": "no_failure_detected"}
 
 
+async def test_a_run_whose_backend_found_no_failure_is_kept_as_such_and_no_lesson_is_made_of_it(alice: User):
+    calls = [
+        {"tool": "sql", "input": {"statement": "ALTER TABLE t ADD COLUMN c;"}, "output": "ERROR", "status": "error"},
+        {"tool": "sql", "input": {"statement": "ALTER TABLE t ADD COLUMN c text;"}, "output": "ALTER TABLE"},
+    ]
+    found = {"status": "no_failure_detected"}
+    case_id = await alice.retain("add a column", tool_traces=calls, procedure=found)
+    assert (await alice.case(case_id))["procedure"] == found
+    await alice.settle()
+    assert (await alice.case(case_id))["procedure"] == found
+    assert await alice.rows("SELECT 1 FROM procedures WHERE user_sub = :user_sub AND level IS NULL") == []
+
+
+@pytest.mark.parametrize(
+    "procedure", [{"status": "procedure_learned"}, {"status": "no_failure_detected", "data": LESSON}, {}]
+)
+async def test_a_learned_procedure_has_a_record_and_no_failure_has_none(alice: User, procedure: dict[str, Any]):
+    body = {"agent": AGENT, "task": "add a column", "procedure": procedure}
+    assert (await alice.http.post("/v1/retain", json=body)).status_code == 422
+
+
 async def test_secrets_within_a_plan_are_taken_out_of_what_is_read_and_told(alice: User):
     plan = ["mysql -psecret123 -u root shop", "look for the SSN 078-05-1120"]
     case_id = await alice.retain("water the garden", plan=plan)
