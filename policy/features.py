@@ -79,7 +79,7 @@ class Candidates:
     failed: NDArray[np.bool_]
 
     def history(self) -> History:
-        """Returns the candidates as a bank of their own, oldest first, for a bank that was never replayed."""
+        """Returns the candidates as a history, oldest first; it stands for the bank's own until that was replayed."""
         old = np.argsort(self.times, kind="stable")
         count = len(old)
         return History(

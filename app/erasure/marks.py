@@ -23,7 +23,7 @@ SAMPLES = 200
 
 @dataclass(frozen=True, slots=True)
 class Marks:
-    """Texts to search for; none is part of another user's row at the time of the search."""
+    """Texts of an erased user, to search tables and logs for leftovers; no row of another user contains one of them."""
 
     name: str
     texts: Sequence[str] = ()

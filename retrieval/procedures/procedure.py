@@ -59,7 +59,7 @@ class Procedure:
 
     @property
     def steps(self) -> list[str]:
-        """Steps, in order."""
+        """Steps of the procedure, in the order in which an agent does them."""
         return self.record["learned_procedure_steps"]
 
     @property

@@ -39,11 +39,11 @@ class Logged(Protocol):
 
     @property
     def candidate_groups(self) -> Sequence[int]:
-        """Candidates of one group say the same."""
+        """Number of each candidate's group; candidates with one plan have one number."""
 
     @property
     def candidate_sources(self) -> Sequence[int]:
-        """One number for each source."""
+        """Number of each candidate's source: who retained the run."""
 
     @property
     def features(self) -> bytes:

@@ -201,7 +201,7 @@ def delete_procedures(user_sub: str, procedure_ids: Sequence[UUID]) -> Delete:
 
 
 def delete_decisions(user_sub: str, decision_ids: Sequence[UUID]) -> Delete:
-    """Returns a statement that deletes the logged decisions; their slots and rewards go with them."""
+    """Returns a statement that deletes these decisions of a user; their slates' rows and rewards go with them."""
     return delete(decisions).where(decisions.c.user_sub == user_sub, decisions.c.id.in_(decision_ids))
 
 

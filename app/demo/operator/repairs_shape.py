@@ -28,7 +28,7 @@ def quote_identifiers(script: Script, _: Catalog) -> Script | None:
 
 
 def catalog_case(script: Script, catalog: Catalog) -> Script | None:
-    """Spells and quotes mixed-case names as in the catalog."""
+    """Spells and quotes the statement's mixed-case names as the database's catalog does."""
     mixed = {
         name.lower(): name for name in (*catalog.tables, *(c.name for c in catalog.columns)) if name != name.lower()
     }

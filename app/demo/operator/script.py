@@ -30,7 +30,7 @@ class Script:
         return None if main == self.main else replace(self, main=main)
 
     def first(self, *statements: str) -> "Script | None":
-        """Returns the script with these statements before the main one; None without statements."""
+        """Returns the script with these SQL statements before its main statement; None without any."""
         return replace(self, before=self.before + statements) if statements else None
 
 
