@@ -11,7 +11,7 @@ from writer.run import AgentKey, Strict
 
 
 class LookOut(BaseModel):
-    """One interim comparison of two policies during a trial: the difference of their rewards, and whether it sufficed."""
+    """One interim comparison of two policies in a trial: the difference of their rewards, and whether it sufficed."""
 
     difference: str = Field(
         description="compared policies: `candidate - default`, `candidate - serving` or `default - serving`"
