@@ -26,14 +26,17 @@ from bench.main import (
     READY,
     RECALL,
     REPLAY,
+    SCALE,
     as_table,
     fails,
     names_of_all,
     run_benchmarks,
     run_faults,
+    run_scale,
 )
 from bench.measure import Measurement
 from bench.replay.main import measure as measure_replay
+from bench.scale import PER_USER, SMALL, USERS
 
 DATA = Path(__file__).parents[1] / ".." / "shared" / "data"
 """Folder of data beside the repository."""
@@ -159,6 +162,18 @@ def replay(
     On streams of runs, in closed loops, and on cells of tau-bench. What lacks its data or package is skipped.
     """
     _show(REPLAY, measure_replay(data), json_file)
+
+
+@program.command(SCALE)
+def scale(
+    json_file: JsonFile = None,
+    users: Annotated[int, typer.Option(min=SMALL, help=f"users of the large bank, {PER_USER} cases each")] = USERS,
+) -> None:
+    """A million cases beside 10,000, two replicas beside one (minutes).
+
+    Needs 10 GB of disk for a while.
+    """
+    _show(SCALE, run(run_scale(users)), json_file)
 
 
 @program.command(GATE)

@@ -30,11 +30,12 @@ from bench.process import process
 from bench.read import growth, http, retrieve
 from bench.ready import ready
 from bench.recall import recall
+from bench.scale import scale
 from bench.secrets.main import secrets
 from bench.write import retain
 
 COST, FAULTS, IMPACT, RECALL, LESSONS = "cost", "faults", "impact", "recall", "lessons"
-ADVICE, READY, REPLAY, GATE = "advice", "ready", "replay", "gate"
+ADVICE, READY, REPLAY, GATE, SCALE = "advice", "ready", "replay", "gate", "scale"
 
 Measure = Callable[[Path], Awaitable[list[Measurement]]]
 """Measures on a bank of its own in an empty folder."""
@@ -97,6 +98,15 @@ async def run_benchmarks(names: Sequence[str], data: Path | None = None) -> list
             finally:
                 postgres.release(home)
     return measured
+
+
+async def run_scale(users: int) -> list[Measurement]:
+    """Runs the benchmark of a large bank of that many users in a folder that is then deleted."""
+    with tempfile.TemporaryDirectory(prefix="casebank-bench-", ignore_cleanup_errors=True) as folder:
+        try:
+            return await scale(Path(folder), users)
+        finally:
+            postgres.release(Path(folder))
 
 
 async def run_faults(kills: int, seed: int, only: Collection[str]) -> list[Measurement]:
