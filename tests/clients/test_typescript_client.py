@@ -95,7 +95,7 @@ def test_every_run_of_the_client_ends_in_a_case_that_is_joined_to_its_retrieval(
     assert re.search(r"(skipped|cancelled|todo|fail) [1-9]", done.stdout) is None, done.stdout
     with service.client("ann") as client:
         until(lambda: not bank(client, "pending"))
-        cases = {case["task"]: case for case in bank(client)}
+        cases = {case["task"]: case for case in bank(client) if case["agent"] == "db-operator"}
     ended = {task: case["outcome"] for task, case in cases.items()}
     assert ended == {"rename a column": "success", "drop a column": "failure", "add a column": "success"}
     assert all(cases[task]["retrieval_id"] for task in ("rename a column", "drop a column"))

@@ -22,6 +22,17 @@ PATHS = (
     "/v1/feedback",
     "/v1/sessions/{session_id}",
     "/v1/sessions/{session_id}/turns",
+    "/v1/recall",
+    "/v1/facts",
+    "/v1/facts/{fact_id}",
+    "/v1/knowledge",
+    "/v1/knowledge/{knowledge_id}",
+    "/v1/cases",
+    "/v1/cases/{case_id}",
+    "/v1/runs/{run_id}/steps",
+    "/v1/runs/{run_id}/findings",
+    "/v1/runs/{run_id}/known",
+    "/v1/runs/{run_id}/summary",
 )
 ANY_JSON = {"description": "any JSON"}
 """``unknown`` in TypeScript, for whatever serialises is sent; it has no recursive type at that place (TS2502)."""

@@ -3,8 +3,9 @@
 import { randomUUID } from "node:crypto";
 import { setTimeout as sleep } from "node:timers/promises";
 
-import createClient from "openapi-fetch";
+import createClient, { type Client } from "openapi-fetch";
 
+import { Memories } from "./memories.js";
 import { type FailedCall, type FinishedRun, type Outcome, type RetainMore, type Retrieved, Run, outcomeOf } from "./run.js";
 import type { components, paths } from "./schema.js";
 import { type Answer, PATIENCE, type Patience, ask } from "./wire.js";
@@ -51,8 +52,8 @@ export interface Settings {
  * Every call throws `CasebankUnreachable` where casebank does not answer within the patience, and `CasebankRefused`
  * where it will not do what was asked. A `run` throws neither.
  */
-export class Casebank {
-  readonly #http;
+export class Casebank extends Memories {
+  readonly #http: Client<paths>;
   readonly #patience: Patience;
   readonly #onError: NonNullable<Settings["onError"]>;
   readonly #closed = new AbortController();
@@ -64,6 +65,7 @@ export class Casebank {
    * @param token of the user, or of a service that acts for users.
    */
   constructor(baseUrl: string, token: string, settings: Settings = {}) {
+    super();
     const { user, session } = settings;
     // what can be no token is not sent: an error about the header would have it in its words
     const headers: Record<string, string> = { Authorization: TOKEN.test(token.trim()) ? `Bearer ${token.trim()}` : "Bearer" };
@@ -77,7 +79,7 @@ export class Casebank {
   /** Returns what may help with the query; `more` are further fields of `POST /v1/retrieve`. */
   retrieve(agent: string, query: string, more: RetrieveMore = {}): Promise<Retrieved> {
     const body = { ...more, agent, query };
-    return this.#ask((signal) => this.#http.POST("/v1/retrieve", { body, signal }));
+    return this.asked((http, signal) => http.POST("/v1/retrieve", { body, signal }));
   }
 
   /**
@@ -107,26 +109,26 @@ export class Casebank {
 
   /** Rewards a run, by its `case_id` or by its `retrieval_id`, and returns what that reached. */
   feedback(given: FeedbackGiven): Promise<Feedback> {
-    return this.#ask((signal) => this.#http.POST("/v1/feedback", { body: given, signal }));
+    return this.asked((http, signal) => http.POST("/v1/feedback", { body: given, signal }));
   }
 
   /** Adds messages of chat completions to a session, once; the first ones begin it. */
   addTurns(agent: string, sessionId: string, turns: Turn[]): Promise<TurnsAdded> {
     const params = { path: { session_id: sessionId }, header: { "idempotency-key": randomUUID() } };
     const body = { agent, turns };
-    return this.#ask((signal) => this.#http.POST("/v1/sessions/{session_id}/turns", { params, body, signal }));
+    return this.asked((http, signal) => http.POST("/v1/sessions/{session_id}/turns", { params, body, signal }));
   }
 
   /** Returns a session's newest turns that fit the budget, and by rule what was said before them. */
   readSession(sessionId: string, tokenBudget = 2_000): Promise<Session> {
     const params = { path: { session_id: sessionId }, query: { token_budget: tokenBudget } };
-    return this.#ask((signal) => this.#http.GET("/v1/sessions/{session_id}", { params, signal }));
+    return this.asked((http, signal) => http.GET("/v1/sessions/{session_id}", { params, signal }));
   }
 
   /** Deletes a session for good. */
   async deleteSession(sessionId: string): Promise<void> {
     const params = { path: { session_id: sessionId } };
-    await this.#ask((signal) => this.#http.DELETE("/v1/sessions/{session_id}", { params, signal }));
+    await this.asked((http, signal) => http.DELETE("/v1/sessions/{session_id}", { params, signal }));
   }
 
   /**
@@ -201,11 +203,11 @@ export class Casebank {
 
   #retain(body: FinishedRun, idempotencyKey: string): Promise<Receipt> {
     const params = { header: { "idempotency-key": idempotencyKey } };
-    return this.#ask((signal) => this.#http.POST("/v1/retain", { params, body, signal }));
+    return this.asked((http, signal) => http.POST("/v1/retain", { params, body, signal }));
   }
 
-  #ask<T>(send: (signal: AbortSignal) => Promise<Answer<T>>): Promise<T> {
-    return ask(this.#patience, this.#closed.signal, send);
+  protected override asked<T>(send: (http: Client<paths>, signal: AbortSignal) => Promise<Answer<T>>): Promise<T> {
+    return ask(this.#patience, this.#closed.signal, (signal) => send(this.#http, signal));
   }
 
   #report(error: unknown, what: What, run?: FinishedRun): void {

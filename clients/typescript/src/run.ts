@@ -104,7 +104,8 @@ export function outcomeOf(error: unknown): Outcome {
   return error instanceof Error && error.name === "AbortError" ? "aborted" : "failure";
 }
 
-function asJson(value: unknown): unknown {
+/** Returns the value as JSON, with the text of what JSON cannot say. */
+export function asJson(value: unknown): unknown {
   try {
     return value === undefined ? null : JSON.parse(JSON.stringify(value, asText));
   } catch {

@@ -141,6 +141,270 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/v1/recall": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Recall
+         * @description Searches turns, facts and knowledge by keywords and meaning; each result has its source.
+         */
+        post: operations["recall"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/facts": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List Facts
+         * @description Returns a page of the facts that hold now or held at a time, the newest first.
+         */
+        get: operations["list_facts"];
+        put?: never;
+        /**
+         * Tell Fact
+         * @description Stores a fact; a repeated fact is counted, and a newer value ends the older one.
+         */
+        post: operations["tell_fact"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/facts/{fact_id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Get Fact
+         * @description Returns one fact, whether it holds or not.
+         */
+        get: operations["get_fact"];
+        put?: never;
+        post?: never;
+        /**
+         * Remove Fact
+         * @description Deletes a fact permanently; the fact that it had replaced holds again.
+         */
+        delete: operations["remove_fact"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/knowledge": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List Knowledge
+         * @description Returns a page of entries, the newest first.
+         */
+        get: operations["list_knowledge"];
+        put?: never;
+        /**
+         * Add Knowledge
+         * @description Stores an entry; an entry with the same category, type and title is updated.
+         */
+        post: operations["add_knowledge"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/knowledge/{knowledge_id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Get Knowledge
+         * @description Returns one entry.
+         */
+        get: operations["get_knowledge"];
+        /**
+         * Change Knowledge
+         * @description Replaces an entry, but not its agent.
+         */
+        put: operations["change_knowledge"];
+        post?: never;
+        /**
+         * Remove Knowledge
+         * @description Deletes an entry permanently.
+         */
+        delete: operations["remove_knowledge"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/cases": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List Cases
+         * @description Returns a page of cases, the newest first.
+         */
+        get: operations["list_cases"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/cases/{case_id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Get Case
+         * @description Returns one case with its tool traces, turns, prompt snapshot and learned procedure.
+         */
+        get: operations["get_case"];
+        put?: never;
+        post?: never;
+        /**
+         * Remove Case
+         * @description Deletes a case permanently, with the repeats that were merged into it.
+         *
+         *     Its text is blanked as well in the log of decisions (the queries it began with or that are the same) and in its run.
+         *     Turns of its session stay until the session is deleted.
+         */
+        delete: operations["remove_case"];
+        options?: never;
+        head?: never;
+        /**
+         * Patch Case
+         * @description Replaces the tags of a case.
+         */
+        patch: operations["patch_case"];
+        trace?: never;
+    };
+    "/v1/runs/{run_id}/steps": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Tell Steps
+         * @description Adds steps to a run and answers once they are on disk; the first call for an id starts the run.
+         *
+         *     A repeated step with the same number is stored once; another step with that number gets a 409. A retain with
+         *     `run_id` ends the run. A run without new steps is ended as `aborted`: it teaches nothing and credits no case. A
+         *     further step or a retain revokes that.
+         */
+        post: operations["tell_steps"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/runs/{run_id}/findings": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Add Findings
+         * @description Adds findings that the backend words itself; the first call for an id starts the run.
+         *
+         *     They count for `known` and for the summary as those of a step do. A repeated finding replaces the earlier one there.
+         */
+        post: operations["add_findings"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/runs/{run_id}/known": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Known
+         * @description Returns the finding of an earlier step that makes this tool call unnecessary, if there is one.
+         *
+         *     A finding no longer counts once a later step changed its file, or may have changed it. With an equal `hash` it
+         *     always counts, and with another hash never. Before the first step the agent's earlier runs are asked.
+         */
+        post: operations["known"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/runs/{run_id}/summary": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Get Summary
+         * @description Returns the findings of the run that may still hold, as text for the system prompt.
+         */
+        get: operations["get_summary"];
+        put?: never;
+        post?: never;
+        /**
+         * Clear Summary
+         * @description Deletes the findings of the run, but not its steps.
+         */
+        delete: operations["clear_summary"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
 }
 export type webhooks = Record<string, never>;
 export interface components {
@@ -292,6 +556,325 @@ export interface components {
             why: string;
         };
         /**
+         * AppendedOut
+         * @description The acknowledgement: the steps are on disk.
+         */
+        AppendedOut: {
+            /**
+             * Run Id
+             * Format: uuid
+             */
+            run_id: string;
+            /**
+             * Status
+             * @enum {string}
+             */
+            status: "under_way" | "retained" | "aborted";
+            /**
+             * Step Count
+             * @description number of steps of the run, including those of this call
+             */
+            step_count: number;
+            /** Redactions */
+            redactions: components["schemas"]["RedactionOut"][];
+            /** @description advice for the last of these steps that failed; null: none failed */
+            advice?: components["schemas"]["AdviceOut"] | null;
+        };
+        /**
+         * CaseOut
+         * @description A case without its sealed payload.
+         */
+        CaseOut: {
+            /**
+             * Case Id
+             * Format: uuid
+             */
+            case_id: string;
+            /** Agent */
+            agent: string;
+            /**
+             * Kind
+             * @enum {string}
+             */
+            kind: "task" | "subtask" | "tool";
+            /**
+             * Parent Case Id
+             * @description run that a subtask or tool case belongs to; null: the case is a run of its own
+             */
+            parent_case_id: string | null;
+            /** Status */
+            status: string;
+            /** Task */
+            task: string;
+            /** Plan */
+            plan: string[];
+            /** Tools */
+            tools: string[];
+            /** Tags */
+            tags: string[];
+            /** Outcome */
+            outcome: string;
+            /** Reward */
+            reward: number | null;
+            /** Reward Source */
+            reward_source: string | null;
+            /** Step Count */
+            step_count: number;
+            /** Error Count */
+            error_count: number;
+            /** Occurrences */
+            occurrences: number;
+            /** Merged Into */
+            merged_into: string | null;
+            /** Retrieval Id */
+            retrieval_id: string | null;
+            /**
+             * Session Id
+             * @description session of the run; null: no session, or a deleted one
+             */
+            session_id: string | null;
+            /**
+             * Reference Case Ids
+             * @description cases the run used; all cases of its slate where the run did not report which
+             */
+            reference_case_ids: string[];
+            /**
+             * Used Procedure Ids
+             * @description procedures the run used; null: not reported
+             */
+            used_procedure_ids: string[] | null;
+            /** Reuse Count */
+            reuse_count: number;
+            /** Reuse Reward */
+            reuse_reward: number;
+            /** Attempts */
+            attempts: number;
+            /** Last Error */
+            last_error: string | null;
+            /**
+             * Created At
+             * Format: date-time
+             */
+            created_at: string;
+        };
+        /**
+         * CasePatch
+         * @description Fields of a case that a user may change.
+         * @example {
+         *       "tags": [
+         *         "ddl",
+         *         "checked"
+         *       ]
+         *     }
+         */
+        CasePatch: {
+            /** Tags */
+            tags: string[];
+        };
+        /**
+         * CasesOut
+         * @description One page of cases, the newest first.
+         */
+        CasesOut: {
+            /** Cases */
+            cases: components["schemas"]["CaseOut"][];
+            /** Next Cursor */
+            next_cursor: string | null;
+        };
+        /**
+         * FactOut
+         * @description A fact about the user, with its source and the time it held.
+         */
+        FactOut: {
+            /**
+             * Fact Id
+             * Format: uuid
+             */
+            fact_id: string;
+            /** Agent */
+            agent: string;
+            /**
+             * Kind
+             * @enum {string}
+             */
+            kind: "goal" | "preference" | "event" | "fact";
+            /**
+             * Category
+             * @description subject of the fact, in a word of the caller or by the words of the text
+             */
+            category: string;
+            /**
+             * Text
+             * @description the fact in the words of its source
+             */
+            text: string;
+            /**
+             * Subject
+             * @description person or thing the fact is about; `user`: the user
+             */
+            subject: string;
+            /**
+             * Attribute
+             * @description attribute of the subject; for a goal, its metric; empty: not recognised
+             */
+            attribute: string;
+            /** Value */
+            value: string;
+            /** Unit */
+            unit: string;
+            /**
+             * About From
+             * @description first day the fact refers to; null: no date given
+             */
+            about_from: string | null;
+            /** About To */
+            about_to: string | null;
+            /**
+             * Origin
+             * @enum {string}
+             */
+            origin: "turn" | "run" | "hand";
+            /**
+             * Said By
+             * @description speaker of the fact; only `user` counts as the user's own statement
+             * @enum {string}
+             */
+            said_by: "user" | "assistant" | "tool";
+            /**
+             * Session Id
+             * @description session in which it was first stated; null: no session, or a deleted one
+             */
+            session_id: string | null;
+            /** Turn Number */
+            turn_number: number | null;
+            /**
+             * Case Id
+             * @description run whose turns first stated it
+             */
+            case_id: string | null;
+            /**
+             * Told
+             * @description number of times it was stated
+             */
+            told: number;
+            /**
+             * Last Told At
+             * Format: date-time
+             */
+            last_told_at: string;
+            /**
+             * Valid From
+             * Format: date-time
+             */
+            valid_from: string;
+            /**
+             * Valid To
+             * @description time at which it stopped holding; null: it still holds
+             */
+            valid_to: string | null;
+            /**
+             * Superseded By
+             * @description newer fact that replaced it
+             */
+            superseded_by: string | null;
+            /**
+             * Created At
+             * Format: date-time
+             */
+            created_at: string;
+        };
+        /**
+         * FactWritten
+         * @description A fact about the user, written by hand.
+         * @example {
+         *       "agent": "coach",
+         *       "attribute": "save",
+         *       "category": "money",
+         *       "kind": "goal",
+         *       "text": "I want to save 500 EUR a month",
+         *       "unit": "EUR",
+         *       "value": "500"
+         *     }
+         */
+        FactWritten: {
+            /** Agent */
+            agent: string;
+            /**
+             * Kind
+             * @enum {string}
+             */
+            kind: "goal" | "preference" | "event" | "fact";
+            /**
+             * Text
+             * @description the fact in words
+             */
+            text: string;
+            /**
+             * Subject
+             * @description the person or thing that the fact is about
+             * @default user
+             */
+            subject?: string;
+            /**
+             * Attribute
+             * @description the attribute of the subject; the metric of a goal
+             */
+            attribute?: string | null;
+            /**
+             * Value
+             * @description the value of the attribute; one value of a kind, subject and attribute holds at a time, and a newer one closes the older
+             */
+            value?: string | null;
+            /** Unit */
+            unit?: string | null;
+            /**
+             * Category
+             * @description the category, in any word; if unset, by the words of the text
+             */
+            category?: string | null;
+            /**
+             * About From
+             * @description first day of the event
+             */
+            about_from?: string | null;
+            /**
+             * About To
+             * @description last day of the event; if unset, the first
+             */
+            about_to?: string | null;
+            /**
+             * Said By
+             * @default user
+             * @enum {string}
+             */
+            said_by?: "user" | "assistant" | "tool";
+            /**
+             * Valid From
+             * @description time since which the fact holds; if unset, now
+             */
+            valid_from?: string | null;
+            /**
+             * Valid To
+             * @description time until which the fact holds; if unset, open
+             */
+            valid_to?: string | null;
+        };
+        /**
+         * FactsOut
+         * @description One page of facts, the newest first.
+         */
+        FactsOut: {
+            /** Facts */
+            facts: components["schemas"]["FactOut"][];
+            /** Next Cursor */
+            next_cursor: string | null;
+            /**
+             * Why Empty
+             * @description reason why the page has no facts; null: it has some
+             */
+            why_empty: string | null;
+        };
+        /**
          * FeedbackIn
          * @description A reward for one pass of the loop: name its retrieval, the case of its run, or both.
          * @example {
@@ -365,6 +948,121 @@ export interface components {
              * @description the run must have one of these outcomes; aborted runs are returned only if listed here
              */
             outcomes?: ("success" | "failure" | "partial" | "aborted" | "unknown")[];
+        };
+        /**
+         * FindingOut
+         * @description One finding of a step.
+         */
+        FindingOut: {
+            /**
+             * Run Id
+             * Format: uuid
+             */
+            run_id: string;
+            /** Step */
+            step: number;
+            /**
+             * Case Id
+             * @description case of the run, whose tool traces hold the content; null: no case yet
+             */
+            case_id: string | null;
+            /**
+             * Kind
+             * @enum {string}
+             */
+            kind: "read" | "search" | "answer" | "write" | "other";
+            /** Success */
+            success: boolean;
+            /** Tool */
+            tool: string;
+            /** Query */
+            query: string;
+            /** Fact */
+            fact: string;
+            /** Path */
+            path?: string | null;
+            /**
+             * Lines
+             * @description first and last line; null as last: to the end of the file
+             */
+            lines?: (number | null)[] | null;
+            /** Line Count */
+            line_count?: number | null;
+            /**
+             * Hash
+             * @description sha256 (hex) of the text that was read, without the tool's line numbers
+             */
+            hash?: string | null;
+            /**
+             * Names
+             * @description names that the file exports
+             * @default []
+             */
+            names?: string[];
+            /**
+             * Interfaces
+             * @default []
+             */
+            interfaces?: string[];
+            /**
+             * Classes
+             * @default []
+             */
+            classes?: string[];
+            /**
+             * Count
+             * @description number of search results
+             */
+            count?: number | null;
+            /**
+             * Samples
+             * @description some paths of the search results
+             * @default []
+             */
+            samples?: string[];
+            /**
+             * Redacted
+             * @description true: secrets were removed from the stored answer
+             * @default false
+             */
+            redacted?: boolean;
+            /**
+             * By Hand
+             * @description true: written by the backend; `fact` is all that is stored
+             * @default false
+             */
+            by_hand?: boolean;
+            /**
+             * Created At
+             * Format: date-time
+             */
+            created_at: string;
+        };
+        /**
+         * FindingsWritten
+         * @description New findings of a run. The first call for an id begins the run.
+         * @example {
+         *       "agent": "db-operator",
+         *       "findings": [
+         *         {
+         *           "fact": "id, name and email",
+         *           "query": "columns of users",
+         *           "tool": "sql"
+         *         }
+         *       ],
+         *       "task": "Add a last_name column to the users table"
+         *     }
+         */
+        FindingsWritten: {
+            /** Agent */
+            agent: string;
+            /**
+             * Task
+             * @description of the whole run; the call that begins it counts
+             */
+            task: string;
+            /** Findings */
+            findings: components["schemas"]["WrittenFinding"][];
         };
         /**
          * FinishedRun
@@ -494,6 +1192,150 @@ export interface components {
         };
         /** @description any JSON */
         JsonValue: unknown;
+        /**
+         * KnowledgeOut
+         * @description An entry of domain knowledge.
+         */
+        KnowledgeOut: {
+            /**
+             * Knowledge Id
+             * Format: uuid
+             */
+            knowledge_id: string;
+            /** Agent */
+            agent: string;
+            /** Category */
+            category: string;
+            /** Type */
+            type: string;
+            /**
+             * Title
+             * @description title of the entry; empty: no title
+             */
+            title: string;
+            /** Text */
+            text: string;
+            /**
+             * Created At
+             * Format: date-time
+             */
+            created_at: string;
+            /**
+             * Updated At
+             * Format: date-time
+             */
+            updated_at: string;
+        };
+        /**
+         * KnowledgePageOut
+         * @description One page of knowledge, the newest first.
+         */
+        KnowledgePageOut: {
+            /** Knowledge */
+            knowledge: components["schemas"]["KnowledgeOut"][];
+            /** Next Cursor */
+            next_cursor: string | null;
+        };
+        /**
+         * KnowledgeWritten
+         * @description An entry of knowledge, written by hand.
+         * @example {
+         *       "agent": "coach",
+         *       "category": "banking",
+         *       "text": "Savings earn 2.1 percent.",
+         *       "title": "Overnight rate",
+         *       "type": "rule"
+         *     }
+         */
+        KnowledgeWritten: {
+            /** Agent */
+            agent: string;
+            /**
+             * Category
+             * @description the topic of the entry
+             */
+            category: string;
+            /**
+             * Type
+             * @description the kind of entry: a rule, a term, …
+             * @default fact
+             */
+            type?: string;
+            /**
+             * Title
+             * @description the title; an entry of the same category, type and title is updated, and without a title, one of the same text
+             */
+            title?: string | null;
+            /** Text */
+            text: string;
+        };
+        /**
+         * KnownIn
+         * @description A call that the agent is about to make.
+         * @example {
+         *       "query": "app/main.py",
+         *       "tool": "read_file"
+         *     }
+         */
+        KnownIn: {
+            /** Tool */
+            tool: string;
+            /** @description path, pattern, question or command line of the call; or, more exact, the whole input of the tool */
+            query: components["schemas"]["JsonValue"];
+            /**
+             * Hash
+             * @description sha256 (hex) of the UTF-8 text of the file, or of the requested lines, as they are now. An earlier reading counts only if its hash is the same, and then even if a later step may have changed the file
+             */
+            hash?: string | null;
+            /**
+             * Across Runs
+             * @description true: also look in earlier runs of the agent: for a file by its `hash`, for an answer by its question; results of a search may be out of date. Before the first step of the run they are always looked in
+             * @default false
+             */
+            across_runs?: boolean;
+            /**
+             * Agent
+             * @description agent of the run, for a question before its first step; null: the user's only agent
+             */
+            agent?: string | null;
+            /**
+             * Content Chars
+             * @description maximum length of `content` in characters; 0: no content
+             * @default 20000
+             */
+            content_chars?: number;
+        };
+        /**
+         * KnownOut
+         * @description The answer to a lookup: the finding of an earlier equal call, if there is one.
+         */
+        KnownOut: {
+            /** Known */
+            known: boolean;
+            /**
+             * Why
+             * @enum {string}
+             */
+            why: "known" | "unknown" | "similar" | "failed" | "changed" | "in_doubt" | "another_hash" | "redacted" | "earlier";
+            /**
+             * Similarity
+             * @description similarity of the two queries, 0 to 1
+             */
+            similarity: number;
+            /**
+             * Age Steps
+             * @description number of steps since the finding; null: not found, or found in an earlier run
+             */
+            age_steps: number | null;
+            finding: components["schemas"]["FindingOut"] | null;
+            /**
+             * Content
+             * @description answer of the earlier call; null: not known, not requested, or stored in the case of its run
+             */
+            content: string | null;
+            /** Content Cut */
+            content_cut: boolean;
+        };
         /**
          * LearnedProcedure
          * @description Result of the backend's own analysis: a learned-procedure record, or that no call failed and was put right.
@@ -950,6 +1792,65 @@ export interface components {
             shared?: boolean | null;
         };
         /**
+         * Step
+         * @description A tool trace with its place in the run.
+         */
+        Step: {
+            /** Tool */
+            tool: string;
+            input?: components["schemas"]["JsonValue"];
+            output?: components["schemas"]["JsonValue"];
+            /**
+             * Status
+             * @default ok
+             * @enum {string}
+             */
+            status?: "ok" | "error";
+            /** Duration Ms */
+            duration_ms?: number | null;
+            /**
+             * Number
+             * @description 1-based place in the run; the same number again is the same step
+             */
+            number: number;
+        };
+        /**
+         * StepsTaken
+         * @description New steps of a run. The first call for an id begins the run.
+         * @example {
+         *       "agent": "db-operator",
+         *       "retrieval_id": "01990a51-5f10-7c22-8d41-9c1e2a3b4c5d",
+         *       "steps": [
+         *         {
+         *           "input": {
+         *             "statement": "ALTER TABLE users ADD COLUMN last_name;"
+         *           },
+         *           "number": 1,
+         *           "output": "syntax error at or near \";\"",
+         *           "status": "error",
+         *           "tool": "sql"
+         *         }
+         *       ],
+         *       "task": "Add a last_name column to the users table"
+         *     }
+         */
+        StepsTaken: {
+            /** Agent */
+            agent: string;
+            /**
+             * Task
+             * @description of the whole run; the call that begins it counts
+             */
+            task: string;
+            /**
+             * Retrieval Id
+             * @description the retrieval that the run began with; the call that begins it counts
+             */
+            retrieval_id?: string | null;
+            /** Steps */
+            steps: components["schemas"]["Step"][];
+        };
+        /**
          * SummaryItemOut
          * @description A summary line about a turn that is not shown: a quotation, or a language model's words.
          */
@@ -971,6 +1872,36 @@ export interface components {
              * @enum {string}
              */
             by: "rules" | "llm";
+        };
+        /**
+         * SummaryOut
+         * @description The findings of a run, as text for the system prompt.
+         */
+        SummaryOut: {
+            /**
+             * Run Id
+             * Format: uuid
+             */
+            run_id: string;
+            /**
+             * Text
+             * @description text for the prompt; empty: no finding still holds, or none fits the budget
+             */
+            text: string;
+            /** Tokens */
+            tokens: number;
+            /**
+             * Findings
+             * @description number of findings in the text
+             */
+            findings: number;
+            /**
+             * Left Out
+             * @description number of files, searches and other findings that did not fit the budget
+             */
+            left_out: {
+                [key: string]: number;
+            };
         };
         /**
          * ThresholdOut
@@ -1241,6 +2172,99 @@ export interface components {
             turns: components["schemas"]["TurnTold"][];
         };
         /**
+         * WholeCaseOut
+         * @description A case with its sealed content: prompt, tool calls, turns and learned procedure.
+         */
+        WholeCaseOut: {
+            /**
+             * Case Id
+             * Format: uuid
+             */
+            case_id: string;
+            /** Agent */
+            agent: string;
+            /**
+             * Kind
+             * @enum {string}
+             */
+            kind: "task" | "subtask" | "tool";
+            /**
+             * Parent Case Id
+             * @description run that a subtask or tool case belongs to; null: the case is a run of its own
+             */
+            parent_case_id: string | null;
+            /** Status */
+            status: string;
+            /** Task */
+            task: string;
+            /** Plan */
+            plan: string[];
+            /** Tools */
+            tools: string[];
+            /** Tags */
+            tags: string[];
+            /** Outcome */
+            outcome: string;
+            /** Reward */
+            reward: number | null;
+            /** Reward Source */
+            reward_source: string | null;
+            /** Step Count */
+            step_count: number;
+            /** Error Count */
+            error_count: number;
+            /** Occurrences */
+            occurrences: number;
+            /** Merged Into */
+            merged_into: string | null;
+            /** Retrieval Id */
+            retrieval_id: string | null;
+            /**
+             * Session Id
+             * @description session of the run; null: no session, or a deleted one
+             */
+            session_id: string | null;
+            /**
+             * Reference Case Ids
+             * @description cases the run used; all cases of its slate where the run did not report which
+             */
+            reference_case_ids: string[];
+            /**
+             * Used Procedure Ids
+             * @description procedures the run used; null: not reported
+             */
+            used_procedure_ids: string[] | null;
+            /** Reuse Count */
+            reuse_count: number;
+            /** Reuse Reward */
+            reuse_reward: number;
+            /** Attempts */
+            attempts: number;
+            /** Last Error */
+            last_error: string | null;
+            /**
+             * Created At
+             * Format: date-time
+             */
+            created_at: string;
+            prompt_snapshot: components["schemas"]["JsonValue"];
+            /** Tool Traces */
+            tool_traces: {
+                [key: string]: components["schemas"]["JsonValue"];
+            }[];
+            /** Turns */
+            turns: {
+                [key: string]: components["schemas"]["JsonValue"];
+            }[];
+            /**
+             * Procedure
+             * @description `status`: `procedure_learned` or `failure_lesson` with the record as `data`, or `no_failure_detected`; null: not analysed yet, or the procedure was deleted
+             */
+            procedure: {
+                [key: string]: components["schemas"]["JsonValue"];
+            } | null;
+        };
+        /**
          * WholeSessionOut
          * @description A session as far as it fits the token budget.
          */
@@ -1287,6 +2311,101 @@ export interface components {
              * @description estimated tokens of turns and summary together
              */
             tokens: number;
+        };
+        /**
+         * WrittenFinding
+         * @description One finding, in the words of the backend.
+         */
+        WrittenFinding: {
+            /** Tool */
+            tool: string;
+            /**
+             * Query
+             * @description path, pattern or question of the call, as `known` asks for it later
+             */
+            query: string;
+            /**
+             * Fact
+             * @description what was found out, in words
+             */
+            fact: string;
+            /**
+             * Step
+             * @description null: the last step of the run, or 1
+             */
+            step?: number | null;
+            /**
+             * Success
+             * @default true
+             */
+            success?: boolean;
+            /**
+             * Path
+             * @description file that the finding is about; null: `query`, if the tool reads files
+             */
+            path?: string | null;
+        };
+        /**
+         * WrittenOut
+         * @description The acknowledgement: the findings are on disk.
+         */
+        WrittenOut: {
+            /**
+             * Run Id
+             * Format: uuid
+             */
+            run_id: string;
+            /**
+             * Findings
+             * @description number of findings that were added
+             */
+            findings: number;
+            /** Redactions */
+            redactions: components["schemas"]["RedactionOut"][];
+        };
+        /**
+         * RecallIn
+         * @description A search over turns, facts and knowledge.
+         * @example {
+         *       "agent": "coach",
+         *       "query": "How much does the user want to save?"
+         *     }
+         */
+        app__schemas__recall__RecallIn: {
+            /** Agent */
+            agent: string;
+            /** Query */
+            query: string;
+            /**
+             * Top K
+             * @default 10
+             */
+            top_k?: number;
+            /**
+             * Kinds
+             * @default [
+             *       "turn",
+             *       "fact",
+             *       "knowledge"
+             *     ]
+             */
+            kinds?: ("turn" | "fact" | "knowledge")[];
+            /**
+             * Session Id
+             * @description session to search for turns; null: all sessions of the agent
+             */
+            session_id?: string | null;
+            /**
+             * As Of
+             * @description time of the search: turns until then, and facts that held then; null: now
+             */
+            as_of?: string | null;
+            /**
+             * Token Budget
+             * @description maximum tokens of all texts together
+             * @default 2000
+             */
+            token_budget?: number;
         };
     };
     responses: never;
@@ -2185,6 +3304,2346 @@ export interface operations {
                 };
             };
             /** @description busy, database-unavailable, signing-keys-unavailable */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description A problem document (RFC 9457) */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    recall: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description any name for a conversation or a run of an agent; it has limits of its own beside the user's */
+                "X-Casebank-Session"?: string | null;
+                /** @description user to act for; needs scope casebank:act-as */
+                "X-Casebank-User"?: string | null;
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["app__schemas__recall__RecallIn"];
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RecallOut"];
+                };
+            };
+            /** @description body-incomplete, user-not-named */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description not-authenticated */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description not-allowed */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description user-erased */
+            410: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The body has more bytes than the service takes, or holds more than at most 200,000 values, 100,000 fields and 250 levels, or takes too long to check and redact; a problem document says which */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description body-not-json */
+            415: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Unprocessable Entity */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description A limit of the user, agent or session is used up for now; a problem document (RFC 9457) */
+            429: {
+                headers: {
+                    /** @description seconds */
+                    "Retry-After"?: number;
+                    /** @description rest of each limit, and seconds until there is more */
+                    RateLimit?: string;
+                    /** @description each limit: requests at once, and window in seconds */
+                    "RateLimit-Policy"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description busy, database-unavailable, signing-keys-unavailable */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description A problem document (RFC 9457) */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    list_facts: {
+        parameters: {
+            query?: {
+                agent?: string | null;
+                kind?: ("goal" | "preference" | "event" | "fact") | null;
+                category?: string | null;
+                /** @description return facts that held at this time; null: now */
+                as_of?: string | null;
+                /** @description true: also return facts that no longer hold */
+                history?: boolean;
+                limit?: number;
+                /** @description next_cursor of the previous page */
+                cursor?: string | null;
+            };
+            header?: {
+                /** @description any name for a conversation or a run of an agent; it has limits of its own beside the user's */
+                "X-Casebank-Session"?: string | null;
+                /** @description user to act for; needs scope casebank:act-as */
+                "X-Casebank-User"?: string | null;
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["FactsOut"];
+                };
+            };
+            /** @description user-not-named */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description not-authenticated */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description not-allowed */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description user-erased */
+            410: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description invalid-request */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description A limit of the user, agent or session is used up for now; a problem document (RFC 9457) */
+            429: {
+                headers: {
+                    /** @description seconds */
+                    "Retry-After"?: number;
+                    /** @description rest of each limit, and seconds until there is more */
+                    RateLimit?: string;
+                    /** @description each limit: requests at once, and window in seconds */
+                    "RateLimit-Policy"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description database-unavailable, signing-keys-unavailable */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description A problem document (RFC 9457) */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    tell_fact: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description any name for a conversation or a run of an agent; it has limits of its own beside the user's */
+                "X-Casebank-Session"?: string | null;
+                /** @description user to act for; needs scope casebank:act-as */
+                "X-Casebank-User"?: string | null;
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["FactWritten"];
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            201: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["FactOut"];
+                };
+            };
+            /** @description body-incomplete, user-not-named */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description not-authenticated */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description not-allowed */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Conflict */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description user-erased */
+            410: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The body has more bytes than the service takes, or holds more than at most 200,000 values, 100,000 fields and 250 levels, or takes too long to check and redact; a problem document says which */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description body-not-json */
+            415: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Unprocessable Entity */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description A limit of the user, agent or session is used up for now; a problem document (RFC 9457) */
+            429: {
+                headers: {
+                    /** @description seconds */
+                    "Retry-After"?: number;
+                    /** @description rest of each limit, and seconds until there is more */
+                    RateLimit?: string;
+                    /** @description each limit: requests at once, and window in seconds */
+                    "RateLimit-Policy"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description busy, database-unavailable, signing-keys-unavailable */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description A problem document (RFC 9457) */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    get_fact: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description any name for a conversation or a run of an agent; it has limits of its own beside the user's */
+                "X-Casebank-Session"?: string | null;
+                /** @description user to act for; needs scope casebank:act-as */
+                "X-Casebank-User"?: string | null;
+            };
+            path: {
+                fact_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["FactOut"];
+                };
+            };
+            /** @description user-not-named */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description not-authenticated */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description not-allowed */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description not-found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description user-erased */
+            410: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description invalid-request */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description A limit of the user, agent or session is used up for now; a problem document (RFC 9457) */
+            429: {
+                headers: {
+                    /** @description seconds */
+                    "Retry-After"?: number;
+                    /** @description rest of each limit, and seconds until there is more */
+                    RateLimit?: string;
+                    /** @description each limit: requests at once, and window in seconds */
+                    "RateLimit-Policy"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description database-unavailable, signing-keys-unavailable */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description A problem document (RFC 9457) */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    remove_fact: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description any name for a conversation or a run of an agent; it has limits of its own beside the user's */
+                "X-Casebank-Session"?: string | null;
+                /** @description user to act for; needs scope casebank:act-as */
+                "X-Casebank-User"?: string | null;
+            };
+            path: {
+                fact_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description user-not-named */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description not-authenticated */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description not-allowed */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description not-found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description user-erased */
+            410: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description invalid-request */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description A limit of the user, agent or session is used up for now; a problem document (RFC 9457) */
+            429: {
+                headers: {
+                    /** @description seconds */
+                    "Retry-After"?: number;
+                    /** @description rest of each limit, and seconds until there is more */
+                    RateLimit?: string;
+                    /** @description each limit: requests at once, and window in seconds */
+                    "RateLimit-Policy"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description database-unavailable, signing-keys-unavailable */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description A problem document (RFC 9457) */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    list_knowledge: {
+        parameters: {
+            query?: {
+                agent?: string | null;
+                category?: string | null;
+                type?: string | null;
+                /** @description return the entry with this title; needs category and type */
+                title?: string | null;
+                limit?: number;
+                /** @description next_cursor of the previous page */
+                cursor?: string | null;
+            };
+            header?: {
+                /** @description any name for a conversation or a run of an agent; it has limits of its own beside the user's */
+                "X-Casebank-Session"?: string | null;
+                /** @description user to act for; needs scope casebank:act-as */
+                "X-Casebank-User"?: string | null;
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["KnowledgePageOut"];
+                };
+            };
+            /** @description user-not-named */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description not-authenticated */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description not-allowed */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description user-erased */
+            410: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description invalid-request */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description A limit of the user, agent or session is used up for now; a problem document (RFC 9457) */
+            429: {
+                headers: {
+                    /** @description seconds */
+                    "Retry-After"?: number;
+                    /** @description rest of each limit, and seconds until there is more */
+                    RateLimit?: string;
+                    /** @description each limit: requests at once, and window in seconds */
+                    "RateLimit-Policy"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description database-unavailable, signing-keys-unavailable */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description A problem document (RFC 9457) */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    add_knowledge: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description any name for a conversation or a run of an agent; it has limits of its own beside the user's */
+                "X-Casebank-Session"?: string | null;
+                /** @description user to act for; needs scope casebank:act-as */
+                "X-Casebank-User"?: string | null;
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["KnowledgeWritten"];
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            201: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["KnowledgeOut"];
+                };
+            };
+            /** @description body-incomplete, user-not-named */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description not-authenticated */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description not-allowed */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description user-erased */
+            410: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The body has more bytes than the service takes, or holds more than at most 200,000 values, 100,000 fields and 250 levels, or takes too long to check and redact; a problem document says which */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description body-not-json */
+            415: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Unprocessable Entity */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description A limit of the user, agent or session is used up for now; a problem document (RFC 9457) */
+            429: {
+                headers: {
+                    /** @description seconds */
+                    "Retry-After"?: number;
+                    /** @description rest of each limit, and seconds until there is more */
+                    RateLimit?: string;
+                    /** @description each limit: requests at once, and window in seconds */
+                    "RateLimit-Policy"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description busy, database-unavailable, signing-keys-unavailable */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description A problem document (RFC 9457) */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    get_knowledge: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description any name for a conversation or a run of an agent; it has limits of its own beside the user's */
+                "X-Casebank-Session"?: string | null;
+                /** @description user to act for; needs scope casebank:act-as */
+                "X-Casebank-User"?: string | null;
+            };
+            path: {
+                knowledge_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["KnowledgeOut"];
+                };
+            };
+            /** @description user-not-named */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description not-authenticated */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description not-allowed */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description not-found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description user-erased */
+            410: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description invalid-request */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description A limit of the user, agent or session is used up for now; a problem document (RFC 9457) */
+            429: {
+                headers: {
+                    /** @description seconds */
+                    "Retry-After"?: number;
+                    /** @description rest of each limit, and seconds until there is more */
+                    RateLimit?: string;
+                    /** @description each limit: requests at once, and window in seconds */
+                    "RateLimit-Policy"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description database-unavailable, signing-keys-unavailable */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description A problem document (RFC 9457) */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    change_knowledge: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description any name for a conversation or a run of an agent; it has limits of its own beside the user's */
+                "X-Casebank-Session"?: string | null;
+                /** @description user to act for; needs scope casebank:act-as */
+                "X-Casebank-User"?: string | null;
+            };
+            path: {
+                knowledge_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["KnowledgeWritten"];
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["KnowledgeOut"];
+                };
+            };
+            /** @description body-incomplete, user-not-named */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description not-authenticated */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description not-allowed */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description not-found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Conflict */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description user-erased */
+            410: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The body has more bytes than the service takes, or holds more than at most 200,000 values, 100,000 fields and 250 levels, or takes too long to check and redact; a problem document says which */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description body-not-json */
+            415: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Unprocessable Entity */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description A limit of the user, agent or session is used up for now; a problem document (RFC 9457) */
+            429: {
+                headers: {
+                    /** @description seconds */
+                    "Retry-After"?: number;
+                    /** @description rest of each limit, and seconds until there is more */
+                    RateLimit?: string;
+                    /** @description each limit: requests at once, and window in seconds */
+                    "RateLimit-Policy"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description busy, database-unavailable, signing-keys-unavailable */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description A problem document (RFC 9457) */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    remove_knowledge: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description any name for a conversation or a run of an agent; it has limits of its own beside the user's */
+                "X-Casebank-Session"?: string | null;
+                /** @description user to act for; needs scope casebank:act-as */
+                "X-Casebank-User"?: string | null;
+            };
+            path: {
+                knowledge_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description user-not-named */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description not-authenticated */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description not-allowed */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description not-found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description user-erased */
+            410: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description invalid-request */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description A limit of the user, agent or session is used up for now; a problem document (RFC 9457) */
+            429: {
+                headers: {
+                    /** @description seconds */
+                    "Retry-After"?: number;
+                    /** @description rest of each limit, and seconds until there is more */
+                    RateLimit?: string;
+                    /** @description each limit: requests at once, and window in seconds */
+                    "RateLimit-Policy"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description database-unavailable, signing-keys-unavailable */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description A problem document (RFC 9457) */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    list_cases: {
+        parameters: {
+            query?: {
+                agent?: string | null;
+                status?: ("pending" | "ready" | "merged" | "pruned" | "dead") | "any";
+                /** @description return only subtasks and tool cases of this run */
+                parent?: string | null;
+                limit?: number;
+                /** @description next_cursor of the previous page */
+                cursor?: string | null;
+            };
+            header?: {
+                /** @description any name for a conversation or a run of an agent; it has limits of its own beside the user's */
+                "X-Casebank-Session"?: string | null;
+                /** @description user to act for; needs scope casebank:act-as */
+                "X-Casebank-User"?: string | null;
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["CasesOut"];
+                };
+            };
+            /** @description user-not-named */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description not-authenticated */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description not-allowed */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description user-erased */
+            410: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description invalid-request */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description A limit of the user, agent or session is used up for now; a problem document (RFC 9457) */
+            429: {
+                headers: {
+                    /** @description seconds */
+                    "Retry-After"?: number;
+                    /** @description rest of each limit, and seconds until there is more */
+                    RateLimit?: string;
+                    /** @description each limit: requests at once, and window in seconds */
+                    "RateLimit-Policy"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description database-unavailable, signing-keys-unavailable */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description A problem document (RFC 9457) */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    get_case: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description any name for a conversation or a run of an agent; it has limits of its own beside the user's */
+                "X-Casebank-Session"?: string | null;
+                /** @description user to act for; needs scope casebank:act-as */
+                "X-Casebank-User"?: string | null;
+            };
+            path: {
+                case_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["WholeCaseOut"];
+                };
+            };
+            /** @description user-not-named */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description not-authenticated */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description not-allowed */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description not-found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description user-erased */
+            410: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description invalid-request */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description A limit of the user, agent or session is used up for now; a problem document (RFC 9457) */
+            429: {
+                headers: {
+                    /** @description seconds */
+                    "Retry-After"?: number;
+                    /** @description rest of each limit, and seconds until there is more */
+                    RateLimit?: string;
+                    /** @description each limit: requests at once, and window in seconds */
+                    "RateLimit-Policy"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description database-unavailable, signing-keys-unavailable */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description A problem document (RFC 9457) */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    remove_case: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description any name for a conversation or a run of an agent; it has limits of its own beside the user's */
+                "X-Casebank-Session"?: string | null;
+                /** @description user to act for; needs scope casebank:act-as */
+                "X-Casebank-User"?: string | null;
+            };
+            path: {
+                case_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description user-not-named */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description not-authenticated */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description not-allowed */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description not-found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description user-erased */
+            410: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description invalid-request */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description A limit of the user, agent or session is used up for now; a problem document (RFC 9457) */
+            429: {
+                headers: {
+                    /** @description seconds */
+                    "Retry-After"?: number;
+                    /** @description rest of each limit, and seconds until there is more */
+                    RateLimit?: string;
+                    /** @description each limit: requests at once, and window in seconds */
+                    "RateLimit-Policy"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description database-unavailable, signing-keys-unavailable */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description A problem document (RFC 9457) */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    patch_case: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description any name for a conversation or a run of an agent; it has limits of its own beside the user's */
+                "X-Casebank-Session"?: string | null;
+                /** @description user to act for; needs scope casebank:act-as */
+                "X-Casebank-User"?: string | null;
+            };
+            path: {
+                case_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["CasePatch"];
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["CaseOut"];
+                };
+            };
+            /** @description body-incomplete, user-not-named */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description not-authenticated */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description not-allowed */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description not-found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description user-erased */
+            410: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The body has more bytes than the service takes, or holds more than at most 200,000 values, 100,000 fields and 250 levels, or takes too long to check and redact; a problem document says which */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description body-not-json */
+            415: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description invalid-request */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description A limit of the user, agent or session is used up for now; a problem document (RFC 9457) */
+            429: {
+                headers: {
+                    /** @description seconds */
+                    "Retry-After"?: number;
+                    /** @description rest of each limit, and seconds until there is more */
+                    RateLimit?: string;
+                    /** @description each limit: requests at once, and window in seconds */
+                    "RateLimit-Policy"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description busy, database-unavailable, signing-keys-unavailable */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description A problem document (RFC 9457) */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    tell_steps: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description any name for a conversation or a run of an agent; it has limits of its own beside the user's */
+                "X-Casebank-Session"?: string | null;
+                /** @description user to act for; needs scope casebank:act-as */
+                "X-Casebank-User"?: string | null;
+            };
+            path: {
+                /** @description id chosen by the backend, unique for the user; UUIDs of version 7 keep lists in order */
+                run_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["StepsTaken"];
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["AppendedOut"];
+                };
+            };
+            /** @description body-incomplete, user-not-named */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description not-authenticated */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description not-allowed */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description not-found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Conflict */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description user-erased */
+            410: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The body has more bytes than the service takes, or holds more than at most 200,000 values, 100,000 fields and 250 levels, or takes too long to check and redact; a problem document says which */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description body-not-json */
+            415: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Unprocessable Entity */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description A limit of the user, agent or session is used up for now; a problem document (RFC 9457) */
+            429: {
+                headers: {
+                    /** @description seconds */
+                    "Retry-After"?: number;
+                    /** @description rest of each limit, and seconds until there is more */
+                    RateLimit?: string;
+                    /** @description each limit: requests at once, and window in seconds */
+                    "RateLimit-Policy"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description busy, database-unavailable, signing-keys-unavailable */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description A problem document (RFC 9457) */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    add_findings: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description any name for a conversation or a run of an agent; it has limits of its own beside the user's */
+                "X-Casebank-Session"?: string | null;
+                /** @description user to act for; needs scope casebank:act-as */
+                "X-Casebank-User"?: string | null;
+            };
+            path: {
+                /** @description id chosen by the backend, unique for the user; UUIDs of version 7 keep lists in order */
+                run_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["FindingsWritten"];
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            201: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["WrittenOut"];
+                };
+            };
+            /** @description body-incomplete, user-not-named */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description not-authenticated */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description not-allowed */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description not-found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Conflict */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description user-erased */
+            410: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The body has more bytes than the service takes, or holds more than at most 200,000 values, 100,000 fields and 250 levels, or takes too long to check and redact; a problem document says which */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description body-not-json */
+            415: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Unprocessable Entity */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description A limit of the user, agent or session is used up for now; a problem document (RFC 9457) */
+            429: {
+                headers: {
+                    /** @description seconds */
+                    "Retry-After"?: number;
+                    /** @description rest of each limit, and seconds until there is more */
+                    RateLimit?: string;
+                    /** @description each limit: requests at once, and window in seconds */
+                    "RateLimit-Policy"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description busy, database-unavailable, signing-keys-unavailable */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description A problem document (RFC 9457) */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    known: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description any name for a conversation or a run of an agent; it has limits of its own beside the user's */
+                "X-Casebank-Session"?: string | null;
+                /** @description user to act for; needs scope casebank:act-as */
+                "X-Casebank-User"?: string | null;
+            };
+            path: {
+                /** @description id chosen by the backend, unique for the user; UUIDs of version 7 keep lists in order */
+                run_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["KnownIn"];
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["KnownOut"];
+                };
+            };
+            /** @description body-incomplete, user-not-named */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description not-authenticated */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description not-allowed */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description not-found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description user-erased */
+            410: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The body has more bytes than the service takes, or holds more than at most 200,000 values, 100,000 fields and 250 levels, or takes too long to check and redact; a problem document says which */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description body-not-json */
+            415: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description invalid-request */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description A limit of the user, agent or session is used up for now; a problem document (RFC 9457) */
+            429: {
+                headers: {
+                    /** @description seconds */
+                    "Retry-After"?: number;
+                    /** @description rest of each limit, and seconds until there is more */
+                    RateLimit?: string;
+                    /** @description each limit: requests at once, and window in seconds */
+                    "RateLimit-Policy"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description busy, database-unavailable, signing-keys-unavailable */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description A problem document (RFC 9457) */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    get_summary: {
+        parameters: {
+            query?: {
+                /** @description maximum tokens of the text */
+                token_budget?: number;
+            };
+            header?: {
+                /** @description any name for a conversation or a run of an agent; it has limits of its own beside the user's */
+                "X-Casebank-Session"?: string | null;
+                /** @description user to act for; needs scope casebank:act-as */
+                "X-Casebank-User"?: string | null;
+            };
+            path: {
+                /** @description id chosen by the backend, unique for the user; UUIDs of version 7 keep lists in order */
+                run_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["SummaryOut"];
+                };
+            };
+            /** @description user-not-named */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description not-authenticated */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description not-allowed */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description not-found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description user-erased */
+            410: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description invalid-request */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description A limit of the user, agent or session is used up for now; a problem document (RFC 9457) */
+            429: {
+                headers: {
+                    /** @description seconds */
+                    "Retry-After"?: number;
+                    /** @description rest of each limit, and seconds until there is more */
+                    RateLimit?: string;
+                    /** @description each limit: requests at once, and window in seconds */
+                    "RateLimit-Policy"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description database-unavailable, signing-keys-unavailable */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description A problem document (RFC 9457) */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    clear_summary: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description any name for a conversation or a run of an agent; it has limits of its own beside the user's */
+                "X-Casebank-Session"?: string | null;
+                /** @description user to act for; needs scope casebank:act-as */
+                "X-Casebank-User"?: string | null;
+            };
+            path: {
+                /** @description id chosen by the backend, unique for the user; UUIDs of version 7 keep lists in order */
+                run_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description user-not-named */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description not-authenticated */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description not-allowed */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description not-found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description user-erased */
+            410: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description invalid-request */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description A limit of the user, agent or session is used up for now; a problem document (RFC 9457) */
+            429: {
+                headers: {
+                    /** @description seconds */
+                    "Retry-After"?: number;
+                    /** @description rest of each limit, and seconds until there is more */
+                    RateLimit?: string;
+                    /** @description each limit: requests at once, and window in seconds */
+                    "RateLimit-Policy"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description database-unavailable, signing-keys-unavailable */
             503: {
                 headers: {
                     [name: string]: unknown;

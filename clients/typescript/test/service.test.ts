@@ -3,12 +3,14 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { Casebank } from "../src/index.js";
+import { Casebank, CasebankRefused, ExecutionMemory } from "../src/index.js";
 
 const { CASEBANK_URL: url = "", CASEBANK_TOKEN: token = "" } = process.env;
 const AGENT = "db-operator";
 
-test("every call does what it says against a service", { skip: url === "" && "CASEBANK_URL names none" }, async () => {
+const skip = url === "" && "CASEBANK_URL names none";
+
+test("every call does what it says against a service", { skip }, async () => {
   const reports: Error[] = [];
   const casebank = new Casebank(url, token, { onError: (error) => reports.push(error) });
   await casebank.run(AGENT, "rename a column", (run) => {
@@ -32,4 +34,89 @@ test("every call does what it says against a service", { skip: url === "" && "CA
   await casebank.deleteSession("chat-1");
   await casebank.close();
   assert.deepEqual(reports, []);
+});
+
+test("what was added is found, listed and deleted", { skip }, async () => {
+  const casebank = new Casebank(url, token);
+  const lisbon = await casebank.add("I live in Lisbon and I am vegetarian");
+  assert.deepEqual([(await casebank.add(lisbon.text)).fact_id, (await casebank.getAll())[0]?.told], [lisbon.fact_id, 2]);
+  await casebank.add("save 500 EUR a month", { kind: "goal", value: "500", unit: "EUR" });
+  await casebank.add("Tests run with make check", { agent: AGENT });
+  const [found] = await casebank.search("which food may I eat as a vegetarian?", { limit: 1 });
+  assert.equal(found?.source.fact_id, lisbon.fact_id);
+  assert.deepEqual((await casebank.getAll()).map(({ kind }) => kind), ["goal", "fact"]);
+  await casebank.delete(lisbon.fact_id);
+  assert.deepEqual((await casebank.getAll()).map(({ kind }) => kind), ["goal"]);
+  assert.deepEqual((await casebank.getAll({ agent: AGENT })).map(({ text }) => text), ["Tests run with make check"]);
+  const gone = await casebank.delete(lisbon.fact_id).catch((error: unknown) => error);
+  assert.equal(gone instanceof CasebankRefused && gone.status, 404);
+});
+
+test("everything that was added is listed beyond one page", { skip }, async () => {
+  const casebank = new Casebank(url, token);
+  const added: string[] = [];
+  for (let number = 0; number < 205; number++) added.push((await casebank.add(`Rule ${number} is kept`, { agent: "rules" })).fact_id);
+  assert.deepEqual((await casebank.getAll({ agent: "rules" })).map(({ fact_id }) => fact_id), added.reverse());
+});
+
+test("facts, knowledge and cases are read and deleted", { skip }, async () => {
+  const casebank = new Casebank(url, token);
+  const agent = "banker";
+  const entry = await casebank.addKnowledge({ agent, category: "banking", text: "Savings earn 2.1 percent." });
+  const { memories } = await casebank.recall(agent, "savings percent", { kinds: ["knowledge"] });
+  assert.deepEqual(memories.map(({ source }) => source.knowledge_id), [entry.knowledge_id]);
+  assert.deepEqual((await casebank.knowledge({ agent, category: "banking" })).knowledge, [entry]);
+  assert.ok((await casebank.facts({ agent, kind: "goal" })).why_empty);
+  const { case_id } = await casebank.retain(agent, "read the rate", "success", { plan: ["look"] });
+  assert.deepEqual((await casebank.cases({ agent, status: "any" })).cases.map((each) => each.case_id), [case_id]);
+  assert.deepEqual((await casebank.case(case_id)).plan, ["look"]);
+  await casebank.deleteCase(case_id);
+  await casebank.deleteKnowledge(entry.knowledge_id);
+  assert.deepEqual((await casebank.cases({ agent, status: "any" })).cases, []);
+  assert.deepEqual((await casebank.knowledge({ agent })).knowledge, []);
+});
+
+test("an executor is spared what its run, or an earlier one, found out", { skip }, async () => {
+  const casebank = new Casebank(url, token);
+  const agent = "executor";
+  const memory = new ExecutionMemory(casebank, agent, "Add a store for Postgres");
+  await memory.clear();
+  assert.deepEqual([await memory.getSummary(), (await memory.isKnown("fs:read", "src/store.ts")).known], ["", false]);
+  const store = "export interface VectorStore {}\nexport class MemoryStore implements VectorStore {}\n";
+  const answers: [string, Record<string, string>, unknown][] = [
+    ["fs:search", { query: "VectorStore interface" }, "src/store.ts:1:export interface VectorStore {}"],
+    ["fs:read", { path: "src/store.ts" }, store],
+    ["mind:rag-query", { query: "Which store is the default?" }, { answer: "MemoryStore is the default." }],
+    ["fs:search", { query: "interface VectorStore" }, ""],
+    ["fs:list", { path: "src/" }, "index.ts\nstore.ts\n"],
+    ["fs:read", { path: "src/store.ts" }, ""],
+    ["mind:rag-query", { query: "Please tell me which store is the default" }, ""],
+  ];
+  const spared: string[] = [];
+  for (const [tool, input, output] of answers) {
+    if ((await memory.isKnown(tool, input)).known) spared.push(tool);
+    else await memory.extractFindings(tool, input, output);
+  }
+  assert.deepEqual(spared, ["fs:search", "fs:read", "mind:rag-query"]);
+  assert.equal((await memory.isKnown("fs:read", "src/store.ts")).content, store);
+  await memory.addFinding({ tool: "review", query: "naming", fact: "Stores are called by their place." });
+  const summary = await memory.getSummary();
+  assert.match(summary, /^# Execution Memory\n[^]*- src\/store\.ts: File contains: .*VectorStore[^]*fs:list[^]*called by their place/);
+
+  const { case_id } = await casebank.retain(agent, memory.task, "success", { run_id: memory.runId });
+  const traces = (await casebank.case(case_id)).tool_traces;
+  assert.deepEqual(traces.map(({ tool }) => tool), ["fs:search", "fs:read", "mind:rag-query", "fs:list"]);
+  const later = new ExecutionMemory(casebank, agent, "Add a store for Redis");
+  assert.equal((await later.isKnown("mind:rag-query", "Which store is the default?")).known, true);
+  await memory.clear();
+  assert.equal(await memory.getSummary(), "");
+});
+
+test("a step that failed is told with its status, and an ended run takes no further one", { skip }, async () => {
+  const casebank = new Casebank(url, token);
+  const memory = new ExecutionMemory(casebank, "executor", "Deploy the store");
+  assert.equal(await memory.extractFindings("bash", { command: "make deploy", when: 12n }, "no rule", "error"), undefined);
+  const { case_id } = await casebank.retain("executor", memory.task, "failure", { run_id: memory.runId });
+  assert.deepEqual((await casebank.case(case_id)).tool_traces[0]?.["input"], { command: "make deploy", when: "12" });
+  await assert.rejects(memory.extractFindings("bash", { command: "ls" }, ""), /409/);
 });
