@@ -164,6 +164,13 @@ class LearnedProcedure(Strict):
         return self
 
 
+class PlanStep(Strict):
+    """A step of a plan, with the cases that it was taken from."""
+
+    step: line(2_000)  # type: ignore[valid-type]
+    reference_case_ids: list[UUID] = Field(default_factory=list, max_length=50)
+
+
 class FinishedRun(Strict):
     """One finished run: what was asked, what was done, and how it went."""
 
@@ -203,7 +210,10 @@ class FinishedRun(Strict):
     agent: AgentKey
     task: TaskText  # type: ignore[valid-type]
     outcome: RunOutcome = "unknown"
-    plan: list[line(2_000)] = Field(default_factory=list, max_length=200)  # type: ignore[valid-type]
+    plan: list[line(2_000) | PlanStep] = Field(default_factory=list, max_length=200)  # type: ignore[valid-type]
+    files: list[line(1_000)] = Field(  # type: ignore[valid-type]
+        default_factory=list, max_length=200, description="paths or addresses of files that belong to the run"
+    )
     tool_traces: list[ToolTrace] = Field(default_factory=list, max_length=10_000)
     turns: Conversation = Field(default_factory=list)
     reward: Reward | None = None
@@ -226,7 +236,8 @@ class FinishedRun(Strict):
         default=None,
         max_length=50,
         description="which cases of the retrieval's slate the agent used; [] is none of them: nobody is credited; null "
-        "or left out is that it cannot say: the slate shares the credit, by how far the run did what each case did. A "
+        "or left out is those that the plan's steps name or, where no step names one, that it cannot say: the slate "
+        "shares the credit, by how far the run did what each case did. A "
         "case that the user does not have is refused",
     )
     used_procedure_ids: list[UUID] | None = Field(
@@ -259,6 +270,16 @@ class FinishedRun(Strict):
     def _subtasks_have_parents(self) -> Self:
         if self.kind == "subtask" and self.parent_case_id is None:
             raise ValueError("a subtask names its run in parent_case_id")
+        return self
+
+    @model_validator(mode="after")
+    def _steps_name_used_cases(self) -> Self:
+        """Fills ``used_case_ids`` from the steps of the plan, if the run does not say which cases it used."""
+        named = dict.fromkeys(
+            each for step in self.plan if isinstance(step, PlanStep) for each in step.reference_case_ids
+        )
+        if named and self.used_case_ids is None:
+            self.used_case_ids = list(named)
         return self
 
     @model_validator(mode="after")

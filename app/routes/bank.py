@@ -81,7 +81,8 @@ async def get_case(case_id: UUID, parts: Parts, caller: Caller) -> WholeCaseOut:
         procedure = wrapped(learned.kind, learned.record)
     elif is_clean or (procedure is not None and procedure["data"] is None):
         procedure = dict(NO_FAILURE)
-    return WholeCaseOut.model_validate({**_shown(row, _words(caller, key)), **sealed, "procedure": procedure})
+    named: dict[str, object] = {"files": [], "plan_references": []}  # sealed where the run named some
+    return WholeCaseOut.model_validate({**_shown(row, _words(caller, key)), **named, **sealed, "procedure": procedure})
 
 
 @router.patch("/cases/{case_id}")

@@ -50,6 +50,10 @@ class WholeCaseOut(CaseOut):
     prompt_snapshot: JsonValue
     tool_traces: list[dict[str, JsonValue]]
     turns: list[dict[str, JsonValue]]
+    files: list[str] = Field(description="files that the run named")
+    plan_references: list[list[UUID]] = Field(
+        description="cases that each step of the plan was taken from, by the run's own word; empty: no step names one"
+    )
     procedure: dict[str, JsonValue] | None = Field(
         description="`status`: `procedure_learned` or `failure_lesson` with the record as `data`, or "
         "`no_failure_detected`; null: not analysed yet, or the procedure was deleted"

@@ -122,6 +122,8 @@ def prepare(run: FinishedRun) -> PreparedRun:
         for name in ("used_procedure_ids", "run_id", "session_id", "task_type", "trigger"):
             if raw[name] is None:
                 del raw[name]
+        if not raw["files"]:
+            del raw["files"]
         for turn in raw["turns"]:
             for name in ("name", "tool_calls", "tool_call_id", "refusal", "is_error"):
                 if turn[name] is None:
@@ -129,6 +131,9 @@ def prepare(run: FinishedRun) -> PreparedRun:
         # not orjson: it writes no integer over 64 bits, which a tool's output may well have
         request_hash = hashlib.sha256(json.dumps(raw, sort_keys=True).encode()).digest()
         clean, redactions = redact(raw)
+        steps = [step if isinstance(step, dict) else {"step": step} for step in clean["plan"]]
+        clean["plan"] = [step["step"] for step in steps]
+        clean["plan_references"] = [step.get("reference_case_ids", []) for step in steps]
         redacted = RedactedRun(run, clean)
         return PreparedRun(
             case_id=uuids.uuid7(),
@@ -178,7 +183,9 @@ def measure(redacted: RedactedRun) -> MeasuredRun:
         "search_text": search_text(clean["task"], clean["plan"], tools, clean["tags"]),
     }
     payload = {name: clean[name] for name in ("prompt_snapshot", "tool_traces", "turns", "procedure")}
-    payload |= {name: clean[name] for name in ("task_type", "trigger") if clean.get(name)}
+    payload |= {name: clean[name] for name in ("task_type", "trigger", "files") if clean.get(name)}
+    if any(clean["plan_references"]):
+        payload["plan_references"] = clean["plan_references"]
     payload["origin"] = origin()  # for the worker's log and trace
     return MeasuredRun(columns, pack(payload))
 

@@ -344,6 +344,8 @@ class WholeCase(Case):
     prompt_snapshot: Any
     tool_traces: list[dict[str, Any]]
     turns: list[dict[str, Any]]
+    files: list[str]
+    plan_references: list[list[str]]
     procedure: dict[str, Any] | None
 
 

@@ -1114,7 +1114,12 @@ export interface components {
              */
             outcome?: "success" | "failure" | "partial" | "aborted" | "unknown";
             /** Plan */
-            plan?: string[];
+            plan?: (string | components["schemas"]["PlanStep"])[];
+            /**
+             * Files
+             * @description paths or addresses of files that belong to the run
+             */
+            files?: string[];
             /** Tool Traces */
             tool_traces?: components["schemas"]["ToolTrace"][];
             /** Turns */
@@ -1146,7 +1151,7 @@ export interface components {
             retrieval_id?: string | null;
             /**
              * Used Case Ids
-             * @description which cases of the retrieval's slate the agent used; [] is none of them: nobody is credited; null or left out is that it cannot say: the slate shares the credit, by how far the run did what each case did. A case that the user does not have is refused
+             * @description which cases of the retrieval's slate the agent used; [] is none of them: nobody is credited; null or left out is those that the plan's steps name or, where no step names one, that it cannot say: the slate shares the credit, by how far the run did what each case did. A case that the user does not have is refused
              */
             used_case_ids?: string[] | null;
             /**
@@ -1349,6 +1354,16 @@ export interface components {
             status?: "procedure_learned" | "no_failure_detected";
             /** @description null with `no_failure_detected`, and only then */
             data?: components["schemas"]["ProcedureData"] | null;
+        };
+        /**
+         * PlanStep
+         * @description A step of a plan, with the cases that it was taken from.
+         */
+        PlanStep: {
+            /** Step */
+            step: string;
+            /** Reference Case Ids */
+            reference_case_ids?: string[];
         };
         /**
          * OtherOut

@@ -207,7 +207,8 @@ async def _give_everywhere(user: User) -> None:
         case = await user.retain(
             f"deploy {number} with {SECRET}",
             key=f"run-{number}-{SECRET}",
-            plan=[f"first {SECRET}", "then look"],
+            plan=[f"first {SECRET}", {"step": f"then look at {SECRET}"}],
+            files=[f"notes/{SECRET}.md"],
             tags=[SECRET],
             tool_traces=[_trace("error"), _trace("ok"), _trace("ok", "look")],
             turns=[{"role": f"user {SECRET}", "content": [{"text": SECRET}]}],

@@ -172,6 +172,25 @@ async def test_a_learned_procedure_is_stored_apart_and_comes_back_with_its_case(
     assert (await alice.case(plain))["procedure"] == {"status": "no_failure_detected"}
 
 
+async def test_each_step_of_a_plan_may_name_its_cases_and_a_run_its_files(alice: User):
+    first, second = [await alice.retain(f"water plant {number}", plan=[f"can {number}"]) for number in range(2)]
+    plan = [{"step": "fill the can", "reference_case_ids": [first, second]}, "go there", {"step": "pour"}]
+    files = ["notes/plants.md", "watering.py"]
+    case_id = await alice.retain("water the garden", plan=plan, files=files)
+    case = await alice.case(case_id)
+    assert case["plan"] == ["fill the can", "go there", "pour"]
+    assert case["plan_references"] == [[first, second], [], []]
+    assert (case["files"], case["reference_case_ids"]) == (files, [first, second])
+    plain = await alice.case(first)
+    assert (plain["files"], plain["plan_references"]) == ([], [])
+
+
+async def test_a_step_cannot_name_a_case_that_the_user_does_not_have(alice: User, bob: User):
+    theirs = await bob.retain("water the garden")
+    body = {"agent": AGENT, "task": "water it", "plan": [{"step": "pour", "reference_case_ids": [theirs]}]}
+    assert (await alice.http.post("/v1/retain", json=body)).status_code == 422
+
+
 async def test_a_run_whose_backend_found_no_failure_is_kept_as_such_and_no_lesson_is_made_of_it(alice: User):
     calls = [
         {"tool": "sql", "input": {"statement": "ALTER TABLE t ADD COLUMN c;"}, "output": "ERROR", "status": "error"},
