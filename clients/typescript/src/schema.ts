@@ -2272,6 +2272,16 @@ export interface components {
                 [key: string]: components["schemas"]["JsonValue"];
             }[];
             /**
+             * Files
+             * @description files that the run named
+             */
+            files: string[];
+            /**
+             * Plan References
+             * @description cases that each step of the plan was taken from, by the run's own word; empty: no step names one
+             */
+            plan_references: string[][];
+            /**
              * Procedure
              * @description `status`: `procedure_learned` or `failure_lesson` with the record as `data`, or `no_failure_detected`; null: not analysed yet, or the procedure was deleted
              */
