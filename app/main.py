@@ -9,7 +9,6 @@ from fastapi import Depends, FastAPI
 from fastapi_offline import FastAPIOffline
 
 from app import __version__
-from app.auth.tokens import TokenVerifier
 from app.console import routes as console
 from app.console.page import Doors
 from app.console.render import compile_templates
@@ -63,11 +62,12 @@ def create_app(settings: Settings) -> FastAPI:
         trainings = Trainings(settings)
         async with (
             running(settings) as runtime,
-            beside(_endless(app, runtime, trainings)),
+            beside(_endless(runtime, trainings)),
             mcp_when_asked(intake) as app.state.mcp,
         ):
             with suppress(SchemaOutdated):  # requests are refused until it is migrated
                 await app.state.verifier.revocations.refresh(runtime.database)
+            app.state.verifier.revocations.rest = runtime.rest
             app.state.runtime = runtime
             app.state.trainings = trainings
             compiled = asyncio.create_task(asyncio.to_thread(compile_templates))  # before the first page is requested
@@ -109,11 +109,12 @@ def create_app(settings: Settings) -> FastAPI:
     return app
 
 
-def _endless(app: FastAPI, runtime: Runtime, trainings: Trainings) -> list[Callable[[], Awaitable[None]]]:
+def _endless(runtime: Runtime, trainings: Trainings) -> list[Callable[[], Awaitable[None]]]:
     """Returns the endless functions beside the requests: the jobs and, unless it has its own process, the worker."""
-    verifier: TokenVerifier = app.state.verifier
-    endless: list[Callable[[], Awaitable[None]]] = [job.run for job in jobs_of(runtime, trainings)]
-    endless.append(lambda: verifier.revocations.keep_fresh(runtime.database))
+    endless: list[Callable[[], Awaitable[None]]] = [runtime.rest.keep]
+    endless += [job.run for job in jobs_of(runtime, trainings)]
     if runtime.settings.worker_in_service:
-        endless += [runtime.worker.run, sign_of_life(runtime).run]
+        endless += [runtime.worker.run, runtime.worker.wakes.listen, sign_of_life(runtime).run]
+    else:
+        endless.append(runtime.worker.wakes.pass_on)
     return endless

@@ -21,6 +21,7 @@ from app.postgres.pools import service_database
 from app.providers.wordllama import WordLlamaEmbedder
 from app.settings import Settings
 from retrieval.database.database import Database
+from retrieval.database.rest import Rest
 from retrieval.errors import CasebankError, SchemaOutdated
 from retrieval.ports import Embedder
 from retrieval.ranking.policies import Policies
@@ -40,13 +41,14 @@ from writer.procedures.llm.token_budget import Account
 from writer.profiles import Profile
 from writer.queue.queue import Pace
 from writer.queue.summarist import Summarist
+from writer.queue.wake import LONGEST_S
 from writer.queue.worker import Worker
 
 if TYPE_CHECKING:
     from app.providers.llm import OpenAIModel
 
 ASK_AGAIN_S = 2.0
-"""Seconds between two looks at a database that waits for its migration."""
+"""Seconds between the first two looks at a database that waits for its migration; then it is longer by and by."""
 
 _VECTOR_COLUMN = text(
     "SELECT format_type(atttypid, atttypmod) FROM pg_attribute"
@@ -60,6 +62,7 @@ class Runtime:
 
     settings: Settings
     database: Database
+    rest: Rest
     embedder: Embedder
     keyring: Keyring
     rewriting: Rewriting
@@ -111,7 +114,12 @@ async def _parts(settings: Settings, url: str) -> AsyncIterator[Runtime]:
         embedder = make_embedder(settings)
         stack.push_async_callback(embedder.aclose)
         database = await stack.enter_async_context(
-            service_database(url, pool_size=settings.pool_size, timeout_s=settings.timeouts_s.database)
+            service_database(
+                url,
+                pool_size=settings.pool_size,
+                timeout_s=settings.timeouts_s.database,
+                idle_s=settings.idle_s,
+            )
         )
         keyring = Keyring(settings.master_key_bytes, settings.old_master_keys, seals_words=settings.seal == "all")
         with suppress(SchemaOutdated):  # requests are refused until it is migrated, and then it is asked again
@@ -132,6 +140,7 @@ async def _parts(settings: Settings, url: str) -> AsyncIterator[Runtime]:
             rewriting = Rewriting(database, rewriter)
             teachers = LlmLearners(patient, account, rule_learners())
             summarist = Summarist(database, keyring, patient, account)
+        rest = Rest(database, settings.idle_s)
         pgvector = later.key is not None and await has_pgvector(database)
         pace = Pace(
             poll_s=settings.worker_pace.poll_s,
@@ -142,6 +151,7 @@ async def _parts(settings: Settings, url: str) -> AsyncIterator[Runtime]:
         runtime = Runtime(
             settings=settings,
             database=database,
+            rest=rest,
             embedder=embedder,
             keyring=keyring,
             rewriting=rewriting,
@@ -155,7 +165,7 @@ async def _parts(settings: Settings, url: str) -> AsyncIterator[Runtime]:
                 policies=Policies(),
             ),
             adviser=Adviser(database, keyring),
-            worker=Worker(database, embedder, keyring, pgvector, pace, llm=teachers, summarist=summarist),
+            worker=Worker(database, embedder, keyring, pgvector, pace, llm=teachers, summarist=summarist, rest=rest),
             admission=make_admission(settings, database),
         )
         if later.key is None:
@@ -192,8 +202,11 @@ async def _signed_at_last(database: Database, held: MasterKeys) -> tuple[Databas
 
 async def _ask_again(runtime: Runtime, later: LaterKey) -> None:
     """Waits for the migration, and then sets what a start before it could not read: pgvector and the audit's key."""
+    wait_s = ASK_AGAIN_S
     while later.key is None:
-        await asyncio.sleep(ASK_AGAIN_S)
+        await asyncio.sleep(wait_s)
+        await runtime.rest.awake.wait()
+        wait_s = min(LONGEST_S, 1.1 * wait_s)
         with suppress(CasebankError):
             key = await _audit_key(runtime.database, runtime.keyring.masters)
             runtime.reader.pgvector = runtime.worker.cases.pgvector = await has_pgvector(runtime.database)

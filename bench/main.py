@@ -21,6 +21,7 @@ from bench.faults.main import faults
 from bench.faults.victims import VICTIMS
 from bench.findings.main import findings
 from bench.floods import flood
+from bench.idle import idle
 from bench.impact import impact
 from bench.lessons import lessons
 from bench.mcp import mcp
@@ -56,6 +57,7 @@ BENCHMARKS: dict[str, Benchmark] = {
     "http": Benchmark("A retrieve over HTTP with 16 clients at once, p95 against p50.", http),
     "retain": Benchmark("A retain against a bare INSERT: time, and number a second.", retain),
     "growth": Benchmark("A retrieve in 400,000 cases against one in 10,000.", growth),
+    "idle": Benchmark("A service that nobody calls: statements, processor; and its start.", idle),
     "process": Benchmark("Memory of a serving process.", process),
     "secrets": Benchmark("Redaction: secrets found, harmless texts left alone, time.", secrets),
     "flood": Benchmark("Hostile bodies and stalled clients: harm to another user.", flood),

@@ -109,8 +109,10 @@ class User:
 
     async def settle(self) -> None:
         """Waits until none of the user's cases waits for the worker, which must be before the test gives up."""
+        self.service.runtime.worker.wake()  # for what the test queued by itself
         async with asyncio.timeout(SETTLES_WITHIN_S):
-            while await self.cases(status="pending", limit=1):  # noqa: ASYNC110 - the worker tells nobody
+            waiting = "SELECT 1 FROM cases WHERE user_sub = :user_sub AND status = 'pending' LIMIT 1"
+            while await self.rows(waiting):  # noqa: ASYNC110 - the worker tells nobody
                 await asyncio.sleep(0.01)
 
     async def queries(self) -> list[tuple[str, str | None]]:
@@ -138,7 +140,7 @@ async def with_model(home: Path, database_url: str, model_url: str, **more: Any)
         database_url=database_url,
         jwt_secret="a secret of at least thirty-two bytes",
         master_key="5" * 64,
-        worker_pace={"poll_s": 0.1, "backoff_s": 0.01},
+        worker_pace={"poll_s": 60, "backoff_s": 0.01},
         explore=False,
         llm="openai",
         llm_base_url=model_url,
@@ -158,7 +160,7 @@ async def service(database_url: str, tmp_path_factory: pytest.TempPathFactory) -
         database_url=database_url,
         jwt_secret=os.urandom(32).hex(),
         master_key=os.urandom(32).hex(),
-        worker_pace={"poll_s": 0.1, "backoff_s": 0.01},
+        worker_pace={"poll_s": 60, "backoff_s": 0.01},
         timeouts_s={"turn": 60},  # a busy machine is not what is tested
         explore=False,  # a test asks for what it wants to see; tests of exploration ask for that
     )

@@ -1,11 +1,13 @@
 """Revoked tokens, and services that began again for an erased user, as this process knows them.
 
-The database is read every REFRESH_S, by one statement for all requests, and not at each request: a revoked token stops
-within two seconds on every replica. Every token is refused while the last answer is older than MAX_AGE_S.
+The database is read when a token is checked and the last answer is older than REFRESH_S, once for all requests: a
+revoked token stops within two seconds on every replica, and while nobody calls nothing is read. Every token is refused
+while the last answer is older than MAX_AGE_S.
 """
 
 import asyncio
 import hashlib
+import math
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -15,13 +17,15 @@ from sqlalchemy import func, or_, select, text
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from retrieval.database.database import Database
+from retrieval.database.rest import Rest
 from retrieval.database.rows import Rows
 from retrieval.errors import CasebankError, DatabaseUnavailable
 from retrieval.tables.erasures import readmissions
 from retrieval.tables.keys import token_revocations
 from retrieval.telemetry import log
 
-REFRESH_S = 1.0
+REFRESH_S, STALE_S = 1.0, 1.5
+"""Age of the last answer, in seconds, from which the database is read again beside the request, and before it."""
 MAX_AGE_S = 60.0
 _OVERLAP = timedelta(minutes=5)
 """Span that is always read again: a row with a lower number may commit after one with a higher."""
@@ -34,14 +38,20 @@ def sha256(text: str) -> bytes:
 
 @dataclass(slots=True)
 class Revocations:
-    """Revocations known to this process; empty until the first refresh."""
+    """Revocations known to this process; empty until the first refresh.
 
+    Attributes:
+        rest: the rest of the process, with the database to read; None: nothing is read by itself.
+    """
+
+    rest: Rest | None = None
     clock: Callable[[], float] = time.monotonic
     _tokens: set[bytes] = field(default_factory=set)
     _subjects: dict[bytes, datetime] = field(default_factory=dict)
     _readmitted: dict[tuple[bytes, bytes], datetime] = field(default_factory=dict)
     _last: tuple[int, int] = (0, 0)
     _refreshed_at: float | None = None
+    _refreshing: asyncio.Task[None] | None = None
 
     def revoked(self, subject: str, jti: str | None, issued_at: datetime) -> bool:
         """Returns whether a token is revoked; ``issued_at`` is its earliest time of issue.
@@ -89,14 +99,29 @@ class Revocations:
         self._last = revoked, admitted
         self._refreshed_at = self.clock()
 
-    async def keep_fresh(self, database: Database) -> None:
-        """Refreshes again and again, until cancelled."""
-        while True:
-            await asyncio.sleep(REFRESH_S)
-            try:
-                await self.refresh(database)
-            except CasebankError as error:
-                log.warning("revocations.not_refreshed", error=type(error).__name__)
+    async def fresh(self) -> None:
+        """Notes a request, and refreshes what is older than REFRESH_S; the known ones stay if that fails.
+
+        Raises:
+            DatabaseUnavailable: see Rest.wake.
+        """
+        if self.rest is None:
+            return
+        await self.rest.wake()
+        age_s = math.inf if self._refreshed_at is None else self.clock() - self._refreshed_at
+        if age_s > REFRESH_S:
+            if self._refreshing is None:
+                self._refreshing = asyncio.create_task(self._refresh(self.rest.database))
+            if age_s > STALE_S:
+                await asyncio.shield(self._refreshing)
+
+    async def _refresh(self, database: Database) -> None:
+        try:
+            await self.refresh(database)
+        except CasebankError as error:
+            log.warning("revocations.not_refreshed", error=type(error).__name__)
+        finally:
+            self._refreshing = None
 
     def _note_admitted(self, user: bytes, actor: bytes, at: datetime) -> None:
         key = bytes(user), bytes(actor)

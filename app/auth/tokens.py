@@ -141,6 +141,7 @@ class TokenVerifier:
 
         Raises:
             NotAuthenticated, KeysUnavailable: see app.auth.errors.
+            DatabaseUnavailable: it does not answer, so revocations cannot be checked.
         """
         claims = await self._verified(_token_in(authorization))
         subject, jti = claims["sub"], claims.get("jti")
@@ -159,6 +160,7 @@ class TokenVerifier:
             is_service=ACT_AS in scopes,
             is_operator=OPERATOR in scopes,
         )
+        await self.revocations.fresh()
         if self.revocations.revoked(subject, jti, bearer.authorised_at):
             raise NotAuthenticated("the token was revoked")
         return bearer

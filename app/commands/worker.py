@@ -26,7 +26,10 @@ def worker(
     """Run a worker alone, beside a service or in place of the service's own."""
 
     async def work() -> None:
-        async with running(settings) as runtime, beside([job.run for job in worker_jobs(runtime)]):
+        async with (
+            running(settings) as runtime,
+            beside([runtime.worker.wakes.listen, *(job.run for job in worker_jobs(runtime))]),
+        ):
             log.info("worker.database", database=database_of(settings))
             await until_told_to_stop(runtime.worker.run())
 

@@ -140,8 +140,11 @@ async def visit_of(request: Request) -> Visit | None:
         DatabaseUnavailable: revocations cannot be checked.
     """
     visit = doors(request).seal.open(Visit, request.cookies.get(COOKIE))
+    if visit is None:
+        return None
     verifier: TokenVerifier = request.app.state.verifier
-    return None if visit is None or is_over(visit, verifier.revocations) else visit
+    await verifier.revocations.fresh()
+    return None if is_over(visit, verifier.revocations) else visit
 
 
 async def visitor(

@@ -41,16 +41,17 @@ async def queue(installation: Installation) -> Finding:
 
 
 async def worker(installation: Installation) -> Finding:
-    """Judges the workers' sign of life; without one the check applies only if a case waits."""
+    """Judges the workers' sign of life, if a case waits: a worker without work gives none."""
     advice = "casebank serve, or casebank worker"
     async with installation.database.as_worker() as connection:
         known = {job.name: job for job in await all_records(connection)}
         pending = [row.oldest for row in await connection.execute(depth()) if row.status == "pending"]
         now = (await connection.execute(select(func.now()))).scalar_one()
+    waited = any(now - oldest > SILENCE for oldest in pending)
     if (sign := known.get(WORKER)) is None:
-        waited = any(now - oldest > SILENCE for oldest in pending)
         return Finding("worker", False if waited else None, "none has run here yet", advice)
-    return Finding("worker", sign.last_error is None and sign.age <= SILENCE, _how_it_went(sign), advice)
+    ok = sign.last_error is None and (sign.age <= SILENCE or not waited)
+    return Finding("worker", ok, _how_it_went(sign), advice)
 
 
 async def jobs(installation: Installation) -> Finding:

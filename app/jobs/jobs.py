@@ -1,14 +1,16 @@
 """Jobs: periodic work of a service beside its requests, which goes on after failures."""
 
 import asyncio
+import math
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
-from contextlib import asynccontextmanager
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, nullcontext
 from dataclasses import dataclass
 
 from prometheus_client import Counter, Gauge
 
 from app.jobs.records import JobRecord, JobRecords
+from retrieval.database.rest import Rest
 from retrieval.telemetry import log
 
 FAILURES = Counter("casebank_job_failures_total", "Runs of a background job that ended with an error", ["job"])
@@ -16,7 +18,7 @@ LAST_SUCCESS = Gauge(
     "casebank_job_last_success_timestamp_seconds", "Unix time at which a background job last succeeded", ["job"]
 )
 
-
+DAY_S = 86_400.0
 RARE_S = 60.0
 """Least period in seconds of a job that logs each success; other jobs log the first after a failure."""
 
@@ -44,6 +46,8 @@ class Job:
         records: records of the job's runs in the database; None: the job concerns this process alone.
         backoff: waits after failures, each at most a period.
         failures: failures in a row, in this process.
+        rest: rest of the process, whose uses make the work necessary; None: the work needs no database.
+        settles_s: seconds after the last use in which there may come to be more work.
     """
 
     name: str
@@ -52,6 +56,10 @@ class Job:
     records: JobRecords | None = None
     backoff: Backoff = Backoff()
     failures: int = 0
+    rest: Rest | None = None
+    settles_s: float = 0.0
+    _began_at: float = -math.inf
+    """Time of the last run's begin in this process, by the event loop's clock."""
 
     async def run(self) -> None:
         """Does the work whenever it is due, until cancelled; logs and counts a failure, and tries again later.
@@ -62,12 +70,14 @@ class Job:
         FAILURES.labels(self.name)  # so that the metric is there before the first failure
         while True:
             try:
-                await asyncio.sleep(await self._wait_s())
-                if self.records is not None:
-                    await self.records.started(self.name)
-                await self.work()
-                if self.records is not None:
-                    await self.records.succeeded(self.name)
+                await self._until_due()
+                async with self._at_work():
+                    if self.records is not None:
+                        await self.records.started(self.name)
+                    self._began_at = asyncio.get_running_loop().time()
+                    await self.work()
+                    if self.records is not None:
+                        await self.records.succeeded(self.name)
                 LAST_SUCCESS.labels(self.name).set(time.time())
                 if self.failures or self.every_s >= RARE_S:
                     log.info("job.succeeded", job=self.name, after_failures=self.failures)
@@ -76,6 +86,34 @@ class Job:
                 if _is_cancelled():  # also where the work turned the cancellation into an error of its own
                     raise
                 await self._failed(type(error).__name__)
+
+    def _at_work(self) -> AbstractAsyncContextManager[None]:
+        """Returns the block in which the process does not begin to rest."""
+        return nullcontext() if self.rest is None else self.rest.work()
+
+    async def _until_due(self) -> None:
+        """Waits until the work is due: a period after its last run, unless nothing can have changed since.
+
+        Without a use of the process since the last run, it is due once a day. In a rest, where it would wake the
+        database, it waits until its work has settled; after one, until the process has.
+        """
+        rest = self.rest
+        async with self._at_work():
+            wait_s = await self._wait_s()
+        if rest is None or self.failures:
+            await asyncio.sleep(wait_s)
+            return
+        period_ends_at = asyncio.get_running_loop().time() + wait_s
+
+        def due_at() -> float:
+            settled_at = rest.used_at + self.settles_s
+            if settled_at <= self._began_at:
+                return self._began_at + max(self.every_s, DAY_S)
+            if rest.at_rest:
+                return max(period_ends_at, settled_at)
+            return max(period_ends_at, rest.woke_at + min(self.every_s, self.backoff.first_s))
+
+        await rest.until(due_at)
 
     async def _wait_s(self) -> float:
         """Returns the seconds until the next run.
@@ -96,7 +134,8 @@ class Job:
         log.error("job.failed", job=self.name, error=error, in_a_row=self.failures)  # not its message: that may quote
         if self.records is not None:
             try:
-                await self.records.failed(self.name, error)
+                async with self._at_work():
+                    await self.records.failed(self.name, error)
             except Exception as unrecorded:
                 if _is_cancelled():
                     raise

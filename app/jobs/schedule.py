@@ -6,13 +6,12 @@ from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
 
 from app import postgres
-from app.jobs.jobs import Job
+from app.jobs.jobs import DAY_S, Job
 from app.jobs.metrics import refresh
 from app.jobs.records import JobRecord, JobRecords
 from app.runtime import Runtime
 from app.settings import Settings
 from app.training.processes import Trainings
-from retrieval.errors import DatabaseUnavailable
 from retrieval.telemetry import log
 from writer.audit.sealing import seal_all
 from writer.upkeep.hnsw import index_all
@@ -46,35 +45,43 @@ def periods(settings: Settings) -> Mapping[str, timedelta]:
 
 
 def is_well(record: JobRecord, every: timedelta) -> bool:
-    """Returns whether the last run of a job with this period succeeded, and less than two periods ago."""
-    return record.last_error is None and record.age <= 2 * every + GRACE
+    """Returns whether the last run of a job with this period succeeded, and less than two periods ago.
+
+    A job that nothing made necessary, for the process was not used, has a day more.
+    """
+    return record.last_error is None and record.age <= max(2 * every, every + timedelta(seconds=DAY_S)) + GRACE
 
 
 def jobs_of(runtime: Runtime, trainings: Trainings) -> list[Job]:
     """Returns the jobs of a service."""
     work = {UPKEEP: lambda: upkeep(runtime), TRAINING: trainings.train_all}
     records = JobRecords(runtime.database)
-    jobs = [Job(name, every.total_seconds(), work[name], records) for name, every in periods(runtime.settings).items()]
-    jobs.append(Job(AUDIT, SEAL_EVERY_S, lambda: seal_audit(runtime)))
+    settles_s, rest = {UPKEEP: runtime.settings.run_silent_s}, runtime.rest
+    jobs = [
+        Job(name, every.total_seconds(), work[name], records, rest=rest, settles_s=settles_s.get(name, 0.0))
+        for name, every in periods(runtime.settings).items()
+    ]
+    jobs.append(Job(AUDIT, SEAL_EVERY_S, lambda: seal_audit(runtime), rest=rest))
     if runtime.settings.limits.bounds_queue:
-        jobs.append(Job(QUEUE, LOOK_EVERY_S, runtime.admission.backlog.look))
+        jobs.append(Job(QUEUE, LOOK_EVERY_S, runtime.admission.backlog.look, rest=rest))
     return jobs + _postgres_job(runtime)
 
 
 def sign_of_life(runtime: Runtime) -> Job:
-    """Returns the job that records the worker's sign of life; it fails while the worker is stuck."""
+    """Returns the job that records the worker's sign of life while there is work; it fails while it is stuck."""
 
     async def look() -> None:
         looked_at = runtime.worker.looked_at
         if looked_at is None or time.monotonic() - looked_at > STUCK_AFTER_S:
             raise WorkerStuck
 
-    return Job(WORKER, SIGN_EVERY_S, look, JobRecords(runtime.database))
+    return Job(WORKER, SIGN_EVERY_S, look, JobRecords(runtime.database), rest=runtime.rest)
 
 
 def worker_jobs(runtime: Runtime) -> list[Job]:
     """Returns the jobs of a process that is a worker alone: its sign of life, and its metrics."""
-    jobs = [sign_of_life(runtime), Job(NUMBERS, SIGN_EVERY_S, lambda: refresh(runtime.database))]
+    numbers = Job(NUMBERS, SIGN_EVERY_S, lambda: refresh(runtime.database), rest=runtime.rest)
+    jobs = [sign_of_life(runtime), numbers]
     return jobs + _postgres_job(runtime)
 
 
@@ -118,12 +125,8 @@ async def keep_postgres(runtime: Runtime) -> None:
     Raises:
         EmbeddedPostgresFailed: Postgres does not start.
     """
-    try:
-        async with runtime.database.as_worker():  # it answers: far cheaper to ask than a start that finds it up
-            return
-    except DatabaseUnavailable:
-        if not await asyncio.to_thread(postgres.is_dead, runtime.settings.home):
-            return
+    if not await asyncio.to_thread(postgres.is_dead, runtime.settings.home):
+        return
     try:
         await asyncio.to_thread(postgres.start, runtime.settings.home)
     except postgres.EmbeddedPostgresFailed as error:

@@ -55,6 +55,7 @@ async def remember(asking: Asking, given: RememberIn) -> str:
         said_by="assistant",
     )
     fact_id = await write_fact(asking.parts.database, asking.parts.keyring, written, asking.author)
+    asking.parts.worker.wake()
     return f"Stored as {given.kind} {fact_id}, marked as said by the assistant."
 
 

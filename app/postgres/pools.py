@@ -28,6 +28,8 @@ SSL_WORDS = {"true": "require", "1": "require", "false": "disable", "0": "disabl
 POOLED = "pgbouncer"
 """URL parameter, as cloud providers spell it, for a pooler that may give each transaction another session."""
 _AS_SERVICE = f"SET LOCAL ROLE {SERVICE_ROLE}"
+USUAL_IDLE_S = 300.0
+"""Seconds after which an unused connection for fast statements is closed, in a process that never rests."""
 ANY_LENGTH = {"max_cacheable_statement_size": 0}
 """Option of asyncpg: without it, a statement of more than 15 kB is parsed and planned each time."""
 _NAMELESS: dict[str, object] = {
@@ -39,11 +41,15 @@ _NAMELESS: dict[str, object] = {
 
 
 @asynccontextmanager
-async def service_database(url: str, *, pool_size: int = 10, timeout_s: float = 10.0) -> AsyncIterator[Database]:
+async def service_database(
+    url: str, *, pool_size: int = 10, timeout_s: float = 10.0, idle_s: float = 0.0
+) -> AsyncIterator[Database]:
     """Yields the database with the rights of the service's role, whatever login the URL names.
 
     Up to ``pool_size`` connections for transactions, and another ``pool_size`` for fast statements, are opened when
-    they are needed; ``timeout_s`` limits each wait: for a connection, and for the answer to a statement.
+    they are needed, beside one that listens for work. ``timeout_s`` limits each wait: for a connection, and for the
+    answer to a statement. A connection for fast statements is closed when it was not used for ``idle_s``; 0: for
+    USUAL_IDLE_S.
     """
     pooled = is_pooled(url)
     session = {"application_name": "casebank"} | ({} if pooled else {"role": SERVICE_ROLE, "jit": "off"})
@@ -61,7 +67,16 @@ async def service_database(url: str, *, pool_size: int = 10, timeout_s: float = 
         # the next transaction may get another session, so each takes the role when it begins
         event.listen(engine.sync_engine, "begin", lambda connection: connection.exec_driver_sql(_AS_SERVICE))
         options["statement_cache_size"] = 0
-    pool = asyncpg.create_pool(dsn(url), min_size=0, max_size=pool_size, reset=_as_it_is, **options, **ANY_LENGTH)
+    most = pool_size + (not pooled)  # one listens, which a pooler in transaction mode does not allow
+    pool = asyncpg.create_pool(
+        dsn(url),
+        min_size=0,
+        max_size=most,
+        max_inactive_connection_lifetime=idle_s or USUAL_IDLE_S,
+        reset=_as_it_is,
+        **options,
+        **ANY_LENGTH,
+    )
     try:
         async with pool:
             yield Database(engine, pool, fast_begins_with=_AS_SERVICE if pooled else None)

@@ -28,7 +28,9 @@ router = APIRouter(prefix="/v1/facts", tags=["facts"], responses=DOCUMENTED, rou
 async def tell_fact(written: FactWritten, parts: Parts, caller: Caller) -> FactOut:
     """Stores a fact; a repeated fact is counted, and a newer value ends the older one."""
     await parts.admission.of_agent(caller, "writes", written.agent)
-    return await get_fact(await write_fact(parts.database, parts.keyring, written, caller), parts, caller)
+    fact_id = await write_fact(parts.database, parts.keyring, written, caller)
+    parts.worker.wake()
+    return await get_fact(fact_id, parts, caller)
 
 
 @router.get("")

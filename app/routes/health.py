@@ -35,9 +35,12 @@ async def readyz(request: Request, parts: Parts) -> JSONResponse:
     """Returns 200 if the service is ready; the operator also gets the queue, its bounds and the state of the jobs.
 
     It is not ready without a database, with a master key other than the database's, or before the issuer of its tokens
-    has answered once. A late or failed job does not make it unready; ``late`` names it, and a worker that is silent.
+    has answered once. While the process rests, no database is asked. A late or failed job does not make it unready;
+    ``late`` names it, and a worker that is silent although a case waits.
     """
     verifier: TokenVerifier = request.app.state.verifier
+    if parts.rest.at_rest:
+        return JSONResponse({"status": "ok", "at_rest": True})
     try:
         seen = await state(parts.database)
         async with parts.database.as_worker() as connection:
@@ -68,19 +71,20 @@ async def readyz(request: Request, parts: Parts) -> JSONResponse:
 async def metrics(parts: Parts, _operator: Operator) -> Response:
     """Returns all metrics in the Prometheus text format, for the operator.
 
-    Without a database, metrics that need one keep their last values.
+    Without a database, and while the process rests, metrics that need one keep their last values.
     """
     with suppress(DatabaseUnavailable):
-        await refresh(parts.database)
+        if not parts.rest.at_rest:
+            await refresh(parts.database)
     return Response(generate_latest(), media_type=CONTENT_TYPE_LATEST)
 
 
 def _has_worker(seen: State) -> bool:
-    """Returns whether a worker gave a sign of life lately; where none has run yet, whether no case waits for one."""
+    """Returns whether no case waits, or a worker gave a sign of life lately; one without work gives none."""
     sign = next((job for job in seen.jobs if job.name == WORKER), None)
-    if sign is None:
-        return seen.oldest <= SILENCE
-    return sign.last_error is None and sign.age <= SILENCE
+    if sign is not None and sign.last_error is not None:
+        return False
+    return seen.oldest <= SILENCE or (sign is not None and sign.age <= SILENCE)
 
 
 def _unavailable(why: str) -> JSONResponse:

@@ -28,6 +28,7 @@ async def add_knowledge(written: KnowledgeWritten, parts: Parts, caller: Caller)
     """Stores an entry; an entry with the same category, type and title is updated."""
     await parts.admission.of_agent(caller, "writes", written.agent)
     (entry_id,) = await write_knowledge(parts.database, parts.keyring, written.agent, [written], caller)
+    parts.worker.wake()
     return await get_knowledge(entry_id, parts, caller)
 
 
@@ -76,6 +77,7 @@ async def change_knowledge(knowledge_id: UUID, written: KnowledgeWritten, parts:
     """Replaces an entry, but not its agent."""
     await parts.admission.of_agent(caller, "writes", written.agent)
     await edit_knowledge(parts.database, parts.keyring, knowledge_id, written, caller)
+    parts.worker.wake()
     return await get_knowledge(knowledge_id, parts, caller)
 
 

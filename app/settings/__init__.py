@@ -41,6 +41,9 @@ class Settings(BaseSettings):
     """Unset: the embedded Postgres; otherwise the URL of a PostgreSQL 15 or newer."""
     pool_size: int = Field(default=10, ge=1)
     """10 connections to the database for transactions, and another 10 for single statements."""
+    idle_s: float = Field(default=300.0, ge=0)
+    """300 seconds without a request or work after which a service closes its connections and lets the database be
+    until the next request; 0: never."""
     pgvector: Literal["auto", "off"] = "auto"
     """``auto``: pgvector where the database has it; ``off``: migrations without it; the service compares vectors."""
 

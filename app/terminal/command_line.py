@@ -48,6 +48,8 @@ async def parts(*, only_reads: bool = False) -> AsyncIterator[Runtime]:
         if not only_reads:
             tell_database(settings)
         yield runtime
+        if not only_reads:
+            await runtime.worker.wakes.notify()  # there may be work now
 
 
 def warn_of_unknown_variables() -> None:

@@ -49,6 +49,10 @@ class Database:
     fast_begins_with: str | None = None
     outage: Outage = field(default_factory=lambda: Outage("database"))
 
+    async def close_idle(self) -> None:
+        """Closes the connections that no transaction uses; those for fast statements close by themselves."""
+        await self.engine.dispose()
+
     @asynccontextmanager
     async def as_user(
         self,

@@ -25,6 +25,7 @@ class Pace:
 
     Attributes:
         batch: most cases, and most sessions, that are taken at a time.
+        poll_s: wait after a look that finds nothing; doubles with each further one, up to LONGEST_S.
         backoff_s: delay after the first failure; doubles with each further one, half of it by chance.
         backoff_max_s: longest delay.
     """
@@ -55,6 +56,11 @@ class Queue:
     """User served last; the next batch goes to the users after that one."""
     _abandoned: list[Lease] = field(default_factory=list, init=False)
     """Leases that a broken connection left behind; they need not wait for their end."""
+
+    @property
+    def broke_off(self) -> bool:
+        """Returns whether rows wait to be handed back because the database went away."""
+        return bool(self._abandoned)
 
     async def serve(self, batch: int, handle: Callable[[Sequence[Lease]], Awaitable[None]]) -> int:
         """Leases up to ``batch`` rows and has them handled; returns their number, whatever became of them.

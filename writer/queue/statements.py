@@ -12,6 +12,7 @@ from uuid import UUID
 
 from sqlalchemy import (
     ColumnElement,
+    Double,
     Integer,
     Interval,
     ScalarSelect,
@@ -24,6 +25,7 @@ from sqlalchemy import (
     bindparam,
     case,
     cast,
+    extract,
     func,
     literal,
     literal_column,
@@ -112,6 +114,21 @@ def _due(queue: Table) -> tuple[ColumnElement[bool], ...]:
 def _next_user(queue: Table, after: ColumnElement[str]) -> ScalarSelect[str]:
     """Returns the subquery for the first user by name, after the user ``after``, with a due row; NULL for the last."""
     return select(func.min(queue.c.user_sub)).where(*_due(queue), queue.c.user_sub > after).scalar_subquery()
+
+
+@cache
+def due_in(*queues: Table) -> Select[*tuple[float | None, ...]]:
+    """Returns the statement for the seconds until each queue has a due row, in one row with a column for each queue.
+
+    0: a row is due; null: the queue is empty.
+    """
+    waits = []
+    for queue in queues:
+        pending = queue.c.status == literal_column("'pending'")
+        first = select(func.min(queue.c.available_at)).where(pending).scalar_subquery()
+        left_s = cast(extract("epoch", first - func.now()), Double)
+        waits.append(case((select(queue.c.id).where(*_due(queue)).exists(), 0.0), else_=left_s).label(queue.name))
+    return select(*waits)
 
 
 @cache

@@ -1,13 +1,12 @@
 """The worker: a loop that takes cases, sessions and memories off their queues and passes them to their handlers."""
 
-import asyncio
 import random
 import time
 from collections.abc import Callable
-from contextlib import suppress
 from dataclasses import dataclass, field
 
 from retrieval.database.database import Database
+from retrieval.database.rest import Rest
 from retrieval.errors import DatabaseUnavailable
 from retrieval.ports import Embedder
 from retrieval.tables.cases import cases
@@ -22,10 +21,14 @@ from writer.queue.cases import CaseHandler
 from writer.queue.memories import MemoryHandler
 from writer.queue.queue import Pace, Queue
 from writer.queue.sessions import SessionHandler
+from writer.queue.statements import due_in
 from writer.queue.summarist import Summarist
+from writer.queue.wake import LONGEST_S, Wake
 
 MEMORIES = 256
 """Most memories that are embedded at a time."""
+OUTAGE_S = 2.0
+"""Longest pause in seconds between two looks while the database does not answer."""
 
 
 @dataclass(slots=True)
@@ -35,7 +38,9 @@ class Worker:
     Attributes:
         llm: builds the learners of a profile that wants a language model's; None: the service has no model.
         summarist: summarises sessions by a language model; None: the service has none.
+        rest: the rest of the process; None: it never rests.
         looked_at: the time of the last look at the queues, by the monotonic clock; None: the worker never ran.
+        due_in_s: seconds from the last look until a row is due, 0 if one was; None: the queues were empty.
     """
 
     database: Database
@@ -47,15 +52,18 @@ class Worker:
     rules: Learners = field(default_factory=rule_learners)
     llm: Callable[[Profile], Learners] | None = None
     summarist: Summarist | None = None
+    rest: Rest | None = None
     looked_at: float | None = None
+    due_in_s: float | None = None
+    wakes: Wake = field(init=False)
     cases: CaseHandler = field(init=False)
     sessions: SessionHandler = field(init=False)
     memories: MemoryHandler = field(init=False)
-    _wake: asyncio.Event = field(default_factory=asyncio.Event)
 
     def __post_init__(self) -> None:
         """Builds a handler for each queue."""
         database, pace, rng = self.database, self.pace, self.rng
+        self.wakes = Wake(database, self.rest or Rest(database))
         self.cases = CaseHandler(
             Queue(database, cases, pace, rng, "work.failed"),
             self.embedder,
@@ -73,38 +81,54 @@ class Worker:
 
     def wake(self) -> None:
         """Makes the worker look at the queues now; for a retain in the same process."""
-        self._wake.set()
+        self.wakes.called.set()
 
     async def run(self) -> None:
         """Works until cancelled; an outage of the database or the embedder only slows it down."""
         log.info("worker.started")
+        pause_s = self.pace.poll_s
         try:
             while True:
                 self.looked_at = time.monotonic()
+                worked, longest_s = 0, OUTAGE_S
                 try:
-                    worked = await self.run_once()
+                    async with self.wakes.rest.work():
+                        worked = await self.run_once()
+                    longest_s = LONGEST_S
                 except DatabaseUnavailable:
-                    worked = 0
+                    self.due_in_s = None
                 except Exception as error:  # noqa: BLE001 - whatever it was, the queue must keep moving
                     log.error("worker.crash", error=type(error).__name__)
-                    worked = 0
-                if not worked:
-                    with suppress(TimeoutError):
-                        # wait_for forgets a cancellation that meets a wake
-                        async with asyncio.timeout(self.pace.poll_s):
-                            await self._wake.wait()
-                    self._wake.clear()
+                if worked or self.due_in_s is not None:
+                    self.wakes.rest.use()
+                if worked >= self.pace.batch:  # more may wait, and others may help
+                    await self.wakes.notify()
+                if worked or await self.wakes.wait(min(pause_s, self.due_in_s or pause_s)):
+                    pause_s = self.pace.poll_s
+                else:
+                    pause_s = max(self.pace.poll_s, min(longest_s, 2 * pause_s))
         finally:
             log.info("worker.ended")
 
     async def run_once(self) -> int:
-        """Handles one batch of cases, sessions and memories; returns the number of rows taken, failed ones included.
+        """Handles one batch of each queue that has due rows; returns the number of rows taken, failed ones included.
+
+        One statement asks all queues. Sets ``due_in_s``.
 
         Raises:
             DatabaseUnavailable: leased rows come back when this worker claims again, or their lease ends.
         """
-        done = await self.cases.queue.serve(self.pace.batch, self.cases.handle)
-        done += await self.sessions.queue.serve(self.pace.batch, self.sessions.handle)
-        done += await self.memories.queue.serve(MEMORIES, self.memories.handle)
+        queues = (
+            (self.cases.queue, self.pace.batch, self.cases.handle),
+            (self.sessions.queue, self.pace.batch, self.sessions.handle),
+            (self.memories.queue, MEMORIES, self.memories.handle),
+        )
+        async with self.database.as_worker() as connection:
+            waits_s = (await connection.execute(due_in(*(queue.table for queue, _, _ in queues)))).one()
+        self.due_in_s = min((wait_s for wait_s in waits_s if wait_s is not None), default=None)
+        done = 0
+        for (queue, most, handle), wait_s in zip(queues, waits_s, strict=True):
+            if queue.broke_off or wait_s == 0:
+                done += await queue.serve(most, handle)
         await self.cases.replay(idle=not done)  # what no case needs in order to be found comes last
         return done

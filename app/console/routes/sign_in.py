@@ -80,6 +80,7 @@ async def follow_link(request: Request) -> Response:
     link = doors(request).seal.open(Link, fields.get("code"))
     is_unused = False
     if link is not None:
+        await runtime(request).rest.wake()
         async with runtime(request).database.as_worker() as connection:
             is_unused = await use_up(connection, link.id, link.ends_at, "a link to the console was used")
     if link is None or not is_unused:

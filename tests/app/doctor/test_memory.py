@@ -97,11 +97,14 @@ async def test_where_no_worker_works_the_doctor_says_so(url: str, tmp_path: Path
     assert (finding.ok, finding.detail) == (False, "none has run here yet")
 
 
-async def test_a_worker_is_well_while_it_gives_signs_of_life(url: str, tmp_path: Path):
+async def test_a_worker_is_well_while_no_case_waits_or_it_gives_signs_of_life(url: str, tmp_path: Path):
     async with service_database(url) as database:
         await JobRecords(database).succeeded(WORKER)
     assert (await look(url, tmp_path))["worker"].ok
     await as_owner(url, "UPDATE jobs SET last_succeeded = now() - interval '2 minutes'")
+    assert (await look(url, tmp_path))["worker"].ok
+    await retain_one(url)
+    await as_owner(url, "UPDATE cases SET available_at = now() - interval '2 minutes'")
     finding = (await look(url, tmp_path))["worker"]
     assert finding.ok is False
     assert re.search(r"worker succeeded 12\d s ago", finding.detail)

@@ -58,18 +58,27 @@ async def test_a_job_that_failed_or_is_late_is_named_and_takes_nothing_from_thos
 
 
 @pytest.mark.parametrize(("silent_s", "late"), [(30, []), (90, [WORKER]), (429, [WORKER])])
-async def test_a_worker_that_gives_no_sign_of_life_is_named(
-    service: Service, anybody: httpx.AsyncClient, silent_s: int, late: list[str]
+async def test_a_worker_that_gives_no_sign_of_life_although_a_case_waits_is_named(
+    service: Service, anybody: httpx.AsyncClient, alice: User, silent_s: int, late: list[str]
 ):
+    case_id = await alice.retain("feed the cat")
+    await alice.settle()
     records = JobRecords(service.runtime.database)
     for job in (UPKEEP, TRAINING, WORKER):
         await records.succeeded(job)
     async with service.runtime.database.as_worker() as connection:
         then = func.now() - timedelta(seconds=silent_s)
         await connection.execute(change(WORKER).values(last_succeeded=then))
+    assert (await anybody.get("/readyz")).json()["late"] == []  # a worker without work gives no sign
+    await alice.rows(
+        "UPDATE cases SET status = 'pending', attempts = 1, created_at = now() - interval '1 hour',"
+        " available_at = now() + interval '1 hour' WHERE user_sub = :user_sub AND id = :id RETURNING id",
+        id=case_id,
+    )
     answer = await anybody.get("/readyz")
     assert (answer.status_code, answer.json()["late"]) == (200, late)
     await records.succeeded(WORKER)
+    await alice.http.delete(f"/v1/cases/{case_id}")
 
 
 async def test_a_service_whose_issuer_has_never_answered_is_not_ready_until_it_does(service: Service):

@@ -175,6 +175,7 @@ async def test_a_vector_of_another_model_is_made_anew(alice: User, service: Serv
     mine = update(memories).where(memories.c.user_sub == alice.name)
     async with service.runtime.database.as_user(alice.name, datetime.now(UTC)) as connection:
         await connection.execute(mine.values(model="another", status="pending"))
+    service.runtime.worker.wake()
     await embedded(alice)
     (row,) = await alice.rows("SELECT model FROM memories WHERE user_sub = :user_sub")
     assert row.model == service.runtime.embedder.model

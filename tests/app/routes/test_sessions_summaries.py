@@ -57,7 +57,8 @@ async def read(user: User) -> None:
             await asyncio.sleep(0.01)
         worker = user.service.runtime.worker
         round_ = worker.looked_at
-        while worker.looked_at == round_:  # noqa: ASYNC110 - the worker tells nobody
+        while worker.looked_at == round_:
+            worker.wake()
             await asyncio.sleep(0.01)
 
 

@@ -110,7 +110,7 @@ class Awaited(asyncio.Event):
 
 async def test_a_worker_that_is_woken_as_it_is_stopped_stops(server: OpenAIServer, worker_on: MakeWorker):
     worker = worker_on(server, replace(PACE, poll_s=60))
-    worker._wake = wake = Awaited()  # noqa: SLF001 - a worker with nothing to do waits for it
+    worker.wakes.called = wake = Awaited()  # a worker with nothing to do waits for it
     working = asyncio.create_task(worker.run())
     async with asyncio.timeout(60):
         await wake.awaited.wait()

@@ -1,0 +1,104 @@
+"""A service that nobody calls: its statements and its processor time a minute, and the time of its start."""
+
+import asyncio
+import re
+import time
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+import asyncpg
+import httpx
+import psutil
+
+from app import postgres
+from app.processes.own_service import OwnService, own_service
+from app.settings import Settings
+from bench.fill import AGENT
+from bench.measure import Measurement, p50
+
+WATCHED_S = 60.0
+STARTS = 3
+IDLE_S = 5.0
+"""The setting of the service that is to come to rest; the default would only take longer."""
+_STATEMENT = re.compile(rb"LOG:  (?:statement|execute [^:]*): ")
+
+
+@dataclass(frozen=True, slots=True)
+class Watched:
+    """A span of idle time: statements a minute, and shares of a core in percent, of the service and of its Postgres."""
+
+    statements: float
+    service: float
+    database: float
+
+
+async def idle(home: Path) -> list[Measurement]:
+    """Measures starts on an existing home, and idle minutes, before a rest and in it."""
+    settings = Settings(home=home)
+    async with own_service(settings) as first:
+        await _retain(first)
+    starts = []
+    for _ in range(STARTS):
+        began = time.perf_counter()
+        async with own_service(settings):
+            starts.append(time.perf_counter() - began)
+    async with _logged(settings) as awake:
+        before = await _watched(home, awake)
+    async with _logged(settings.model_copy(update={"idle_s": IDLE_S})) as resting:
+        await asyncio.sleep(3 * IDLE_S)
+        after = await _watched(home, resting)
+    detail = f"Postgres beside it {before.database:.2f} %, {before.statements:g} statements a minute"
+    return [
+        Measurement("start on an existing home", p50(starts), "s", f"p50 of {STARTS}, Postgres's included", aim=3.0),
+        Measurement("idle service, before it rests", before.service, "% of a core", detail, aim=0.5),
+        Measurement("at rest", after.service, "% of a core", f"Postgres beside it {after.database:.2f} %", aim=0.5),
+        Measurement("statements at rest", after.statements, "a minute", f"in {WATCHED_S:.0f} s", aim=0.0),
+    ]
+
+
+@asynccontextmanager
+async def _logged(settings: Settings) -> AsyncIterator[OwnService]:
+    """Yields a service that was used once, whose Postgres logs every statement."""
+    url = postgres.start(settings.home).url().replace("+asyncpg", "")
+    owner = await asyncpg.connect(url)
+    await owner.execute("ALTER SYSTEM SET log_statement = 'all'")
+    await owner.execute("SELECT pg_reload_conf()")
+    await owner.close()
+    async with own_service(settings) as service:
+        await _retain(service)
+        await asyncio.sleep(IDLE_S)
+        yield service
+
+
+async def _retain(service: OwnService) -> None:
+    async with httpx.AsyncClient(base_url=service.base_url, headers=service.headers("user-1"), timeout=60) as client:
+        run = {"agent": AGENT, "task": "water the garden", "outcome": "success"}
+        (await client.post("/v1/retain", json=run)).raise_for_status()
+        (await client.post("/v1/retrieve", json={"agent": AGENT, "query": "the garden"})).raise_for_status()
+
+
+async def _watched(home: Path, service: OwnService) -> Watched:
+    statements, own, database = _statements(home), _processor_s(service.pid), _processor_s(_server(home))
+    await asyncio.sleep(WATCHED_S)
+    return Watched(
+        (_statements(home) - statements) * 60 / WATCHED_S,
+        (_processor_s(service.pid) - own) * 100 / WATCHED_S,
+        (_processor_s(_server(home)) - database) * 100 / WATCHED_S,
+    )
+
+
+def _server(home: Path) -> int:
+    return int((home / "postgres" / "postmaster.pid").read_text().split()[0])
+
+
+def _processor_s(pid: int) -> float:
+    """Returns the processor seconds of a process and its children, ended ones included."""
+    process = psutil.Process(pid)
+    times = [process.cpu_times(), *(child.cpu_times() for child in process.children(recursive=True))]
+    return float(sum(each.user + each.system for each in times))
+
+
+def _statements(home: Path) -> int:
+    return len(_STATEMENT.findall((home / "postgres.log").read_bytes()))

@@ -1,0 +1,144 @@
+"""The rest of a process that nobody needs: it closes its connections, so that a database that scales to zero sleeps."""
+
+import asyncio
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager, suppress
+from dataclasses import dataclass, field
+
+from retrieval.database.database import Database
+from retrieval.errors import DatabaseUnavailable, SchemaOutdated
+from retrieval.telemetry import log, stage
+
+COLD_S = 30.0
+"""Longest time in seconds that the first request after a rest waits for the database."""
+FIRST_PAUSE_S, LAST_PAUSE_S = 0.1, 1.0
+"""Shortest and longest pause in seconds between two tries to reach a database that starts."""
+BUSY_S = 1.0
+"""Seconds until a process that was to rest, but is at work, tries again; and between two notices of uses."""
+
+
+def now() -> float:
+    """Returns the time in seconds by the clock of the running event loop."""
+    return asyncio.get_running_loop().time()
+
+
+@dataclass(slots=True)
+class Rest:
+    """State of a process: awake, or at rest, when no connection is open and no statement is sent.
+
+    Attributes:
+        idle_s: seconds without a request or work after which the process rests; 0: it never does.
+        used_at: time of the last request or work.
+        woke_at: time at which the last rest ended; 0: there was none.
+        awake: set while the process is awake.
+        on_change: functions that are called when a rest begins or ends.
+    """
+
+    database: Database
+    idle_s: float = 0.0
+    used_at: float = field(default_factory=now)
+    woke_at: float = 0.0
+    awake: asyncio.Event = field(default_factory=asyncio.Event)
+    on_change: list[Callable[[], None]] = field(default_factory=list)
+    _changed: asyncio.Event = field(default_factory=asyncio.Event)
+    _waking: asyncio.Task[None] | None = None
+    _at_work: int = 0
+    _closing: asyncio.Lock = field(default_factory=asyncio.Lock)
+    """Held while connections are closed: one that is opened meanwhile would be forgotten and stay open."""
+
+    def __post_init__(self) -> None:
+        """Begins awake."""
+        self.awake.set()
+
+    @property
+    def at_rest(self) -> bool:
+        """Returns whether the process rests."""
+        return not self.awake.is_set()
+
+    def use(self) -> None:
+        """Notes a request or work."""
+        before, self.used_at = self.used_at, now()
+        if self.used_at - before >= BUSY_S:
+            self._changed.set()
+
+    async def wake(self) -> None:
+        """Notes a request; after a rest, waits until the database answers, COLD_S at most.
+
+        Raises:
+            DatabaseUnavailable: it did not answer in time; the next request waits again.
+        """
+        self.use()
+        if self.at_rest:
+            with stage("cold"):
+                if self._waking is None:
+                    self._waking = asyncio.create_task(self._wake())
+                await asyncio.shield(self._waking)
+
+    async def _wake(self) -> None:
+        pause_s = FIRST_PAUSE_S
+        try:
+            async with asyncio.timeout(COLD_S), self._closing:
+                while not await self._answers():
+                    await asyncio.sleep(pause_s)
+                    pause_s = min(LAST_PAUSE_S, 2 * pause_s)
+        except TimeoutError:
+            raise DatabaseUnavailable(f"the database did not wake within {COLD_S:.0f} s") from None
+        finally:
+            self._waking = None
+        self.awake.set()
+        self.used_at = self.woke_at = now()
+        log.info("rest.ended")
+        self._tell()
+
+    async def _answers(self) -> bool:
+        try:
+            async with self.database.as_worker():
+                return True
+        except SchemaOutdated:
+            return True
+        except DatabaseUnavailable:
+            return False
+
+    def _tell(self) -> None:
+        self._changed.set()
+        for each in self.on_change:
+            each()
+
+    async def keep(self) -> None:
+        """Begins a rest whenever the process was not used for ``idle_s``, until cancelled."""
+        while self.idle_s:
+            left_s = self.used_at + self.idle_s - now()
+            if self.at_rest:
+                await self.awake.wait()
+            elif left_s > 0 or self._at_work:
+                await asyncio.sleep(max(left_s, BUSY_S if self._at_work else 0))
+            else:
+                self.awake.clear()
+                log.info("rest.began")
+                self._tell()
+                await self._close()
+
+    @asynccontextmanager
+    async def work(self) -> AsyncIterator[None]:
+        """Lets no rest begin in the block; closes the connections after it if the process is at rest."""
+        async with self._closing:
+            self._at_work += 1
+        try:
+            yield
+        finally:
+            self._at_work -= 1
+            await self._close()
+
+    async def _close(self) -> None:
+        """Closes the connections if the process is at rest and nothing is at work."""
+        async with self._closing:
+            if self.at_rest and not self._at_work:
+                await self.database.close_idle()
+
+    async def until(self, due_at: Callable[[], float]) -> None:
+        """Waits for a time; it is asked for again when a rest begins or ends, and when the process is used again."""
+        while (left_s := due_at() - now()) > 0:
+            self._changed.clear()
+            with suppress(TimeoutError):
+                async with asyncio.timeout(left_s):
+                    await self._changed.wait()

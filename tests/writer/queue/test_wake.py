@@ -1,0 +1,151 @@
+"""A worker is woken when there is work, and finds it by itself where no notice reaches it."""
+
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from dataclasses import replace
+
+import asyncpg
+from sqlalchemy import event
+
+from app.postgres.pools import service_database
+from retrieval.database.rest import Rest
+from tests.fakes.openai_server import Fault, OpenAIServer
+from tests.writer.conftest import PACE, Bank, MakeWorker, keep, states
+from writer.queue.wake import Wake
+from writer.queue.worker import Worker
+
+SELDOM = replace(PACE, poll_s=3600, backoff_s=0.05)
+"""A worker with this pace finds nothing in time by its own looks."""
+
+
+@asynccontextmanager
+async def at_work(*endless: Callable[[], Awaitable[None]]) -> AsyncIterator[None]:
+    tasks = [asyncio.ensure_future(each()) for each in endless]
+    try:
+        yield
+    finally:
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+
+
+async def until(condition: Callable[[], Awaitable[bool]]) -> None:
+    async with asyncio.timeout(60):
+        while not await condition():  # noqa: ASYNC110 - the database tells nobody
+            await asyncio.sleep(0.01)
+
+
+async def idle(worker: Worker) -> None:
+    """Waits until the worker has looked and found nothing."""
+
+    async def looked() -> bool:
+        return worker.looked_at is not None and worker.wakes.called.is_set() is False
+
+    await until(looked)
+
+
+async def ready(bank: Bank, user: str) -> None:
+    async def done() -> bool:
+        return [row.status for row in await states(bank, user)] == ["ready"]
+
+    await until(done)
+
+
+async def test_one_statement_asks_all_queues(bank: Bank, server: OpenAIServer, worker_on: MakeWorker):
+    statements: list[str] = []
+    engine = bank.database.engine.sync_engine
+    event.listen(engine, "before_cursor_execute", lambda _c, _u, statement, *_: statements.append(statement))
+    assert await worker_on(server).run_once() == 0
+    assert [statement.split()[0] for statement in statements] == ["SET", "SELECT"]
+
+
+async def test_a_call_wakes_the_worker_of_the_same_process(
+    bank: Bank, server: OpenAIServer, worker_on: MakeWorker, user: str
+):
+    worker = worker_on(server, SELDOM)
+    async with at_work(worker.run):
+        await idle(worker)
+        await keep(bank, user)
+        worker.wake()
+        await ready(bank, user)
+
+
+async def test_a_worker_sleeps_no_longer_than_until_the_next_row_is_due(
+    bank: Bank, server: OpenAIServer, worker_on: MakeWorker, user: str
+):
+    server.script(Fault.STATUS_500, Fault.STATUS_500, None)
+    worker = worker_on(server, SELDOM)
+    await keep(bank, user)
+    async with at_work(worker.run):
+        await ready(bank, user)
+
+
+async def test_a_notice_wakes_the_worker_of_another_process(
+    bank: Bank, server: OpenAIServer, worker_on: MakeWorker, user: str, database_url: str
+):
+    worker = worker_on(server, SELDOM)
+    async with service_database(database_url) as elsewhere, at_work(worker.run, worker.wakes.listen):
+        await idle(worker)
+        await keep(bank, user)
+        await Wake(elsewhere, Rest(elsewhere)).notify()
+        await ready(bank, user)
+
+
+async def test_a_process_without_a_worker_of_its_own_passes_calls_on(
+    bank: Bank, server: OpenAIServer, worker_on: MakeWorker, user: str, database_url: str
+):
+    worker = worker_on(server, SELDOM)
+    async with service_database(database_url) as elsewhere:
+        there = Wake(elsewhere, Rest(elsewhere))
+        async with at_work(worker.run, worker.wakes.listen, there.pass_on):
+            await idle(worker)
+            await keep(bank, user)
+            there.called.set()
+            await ready(bank, user)
+
+
+async def test_a_lost_notice_costs_a_look_and_no_case(
+    bank: Bank, server: OpenAIServer, worker_on: MakeWorker, user: str
+):
+    worker = worker_on(server, replace(PACE, poll_s=0.05))
+    async with at_work(worker.run):
+        await idle(worker)
+        await keep(bank, user)
+        await ready(bank, user)
+
+
+async def test_a_listener_whose_database_is_replaced_listens_again_and_misses_nothing(
+    bank: Bank, server: OpenAIServer, worker_on: MakeWorker, user: str, owner: asyncpg.Connection
+):
+    worker = worker_on(server, SELDOM)
+    listening = "FROM pg_stat_activity WHERE datname = current_database() AND query LIKE 'LISTEN%'"
+
+    async def listens() -> bool:
+        return await owner.fetchval(f"SELECT count(*) {listening}") == 1
+
+    async with at_work(worker.run, worker.wakes.listen):
+        await until(listens)
+        await idle(worker)
+        await owner.execute(f"SELECT pg_terminate_backend(pid) {listening}")
+        await keep(bank, user)  # and nobody is told
+        await ready(bank, user)
+        await until(listens)
+
+
+async def test_a_worker_whose_batch_is_full_calls_others(
+    bank: Bank, server: OpenAIServer, worker_on: MakeWorker, user: str, database_url: str
+):
+    worker = worker_on(server, replace(SELDOM, batch=2))
+    await asyncio.gather(*(keep(bank, user, f"task {number}") for number in range(2)))
+    async with service_database(database_url) as elsewhere:
+        there = Wake(elsewhere, Rest(elsewhere))
+
+        async def called() -> bool:
+            return there.called.is_set()
+
+        async with at_work(there.listen):
+            await until(called)  # it listens
+            there.called.clear()
+            async with at_work(worker.run):
+                await until(called)

@@ -1,0 +1,95 @@
+"""Wakes workers when there is work: this process's by an event, those of other processes by NOTIFY.
+
+A notice that is lost costs time and no work: a worker looks at the queues by itself after LONGEST_S at most.
+"""
+
+import asyncio
+from contextlib import suppress
+from dataclasses import dataclass, field
+
+import asyncpg
+from sqlalchemy import text
+
+from retrieval.database.database import Database
+from retrieval.database.rest import Rest
+from retrieval.errors import CasebankError
+from retrieval.telemetry import log
+
+CHANNEL = "casebank_work"
+LONGEST_S = 60.0
+"""Longest time in seconds between two looks of a waking worker at the queues."""
+APART_S = 0.1
+"""Least time in seconds between two notices of one process: Postgres lets one transaction notify at a time."""
+LISTEN_AGAIN_S = 1.0
+"""Seconds until a process whose listening connection broke opens another."""
+
+_NOTIFY = text(f"NOTIFY {CHANNEL}")
+
+
+@dataclass(slots=True)
+class Wake:
+    """The call for a worker, in this process and between processes.
+
+    Attributes:
+        called: set while a call has not been followed yet.
+        listens: True while a connection hears other processes.
+    """
+
+    database: Database
+    rest: Rest
+    called: asyncio.Event = field(default_factory=asyncio.Event)
+    listens: bool = False
+
+    async def wait(self, longest_s: float) -> bool:
+        """Waits for a call, ``longest_s`` seconds at most but through all of a rest; returns whether one came."""
+        with suppress(TimeoutError):
+            async with asyncio.timeout(longest_s):  # wait_for forgets a cancellation that meets a call
+                await self.called.wait()
+        if self.rest.at_rest:
+            await self.rest.awake.wait()
+            self.called.set()
+        called = self.called.is_set()
+        self.called.clear()
+        return called
+
+    async def notify(self) -> None:
+        """Calls the workers of other processes; they look at the queues later if the database does not answer."""
+        try:
+            async with self.database.as_worker() as connection:
+                await connection.execute(_NOTIFY)
+        except CasebankError as error:
+            log.debug("worker.not_notified", error=type(error).__name__)
+
+    async def pass_on(self) -> None:
+        """Passes each call on to other processes, until cancelled; for a process whose own worker does not run."""
+        while True:
+            await self.called.wait()
+            self.called.clear()
+            await self.notify()
+            await asyncio.sleep(APART_S)
+
+    async def listen(self) -> None:
+        """Keeps a connection that hears the calls of other processes, but for times of rest, until cancelled.
+
+        Where a pooler may give each transaction another session, nothing is heard. Each new connection counts as a
+        call, for one may have been missed before.
+        """
+        ended = asyncio.Event()
+        self.rest.on_change.append(ended.set)
+        while self.database.fast_begins_with is None:
+            await self.rest.awake.wait()
+            ended.clear()
+            try:
+                async with self.database.pool.acquire() as connection:
+                    connection.add_termination_listener(lambda _connection: ended.set())
+                    try:
+                        await connection.add_listener(CHANNEL, lambda *_notice: self.called.set())
+                        self.listens = True
+                        self.called.set()
+                        await ended.wait()
+                    finally:
+                        self.listens = False
+                        connection.terminate()  # the pool would take it for a usable one
+            except (OSError, TimeoutError, asyncpg.PostgresError, asyncpg.InterfaceError) as error:
+                log.debug("worker.not_listening", error=type(error).__name__)
+            await asyncio.sleep(LISTEN_AGAIN_S)
