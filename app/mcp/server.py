@@ -1,6 +1,7 @@
 """The memory tools as a server of the Model Context Protocol, for any transport."""
 
 import json
+import re
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import replace
 from importlib.metadata import version
@@ -101,15 +102,19 @@ _IN_WORDS = {
     "missing": "is missing",
     "extra_forbidden": "is no argument of this tool",
     "uuid_parsing": "must be an id from an earlier answer",
+    "int_parsing": "must be a valid integer",
+    "int_from_float": "must be a valid integer",
+    "string_unicode": "must be valid Unicode",
 }
 """Messages for faults that pydantic describes in its own terms, by type."""
+_PYDANTICS = re.compile(r"^(Input|String|List|Dictionary) should")
 
 
 def in_words(wrong: Sequence[Fault]) -> list[str]:
     """Returns each fault as a phrase: the argument and what is wrong with it."""
     phrases = []
     for fault, shown in zip(wrong, faults(wrong), strict=False):
-        message = _IN_WORDS.get(fault["type"]) or shown["message"].replace("Input should be", "must be")
+        message = _IN_WORDS.get(fault["type"]) or _PYDANTICS.sub("must", shown["message"])
         phrases.append(f"{shown['field'].removeprefix('body').lstrip('.')} {message}".strip())
     return phrases
 
