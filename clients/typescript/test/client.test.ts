@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { Casebank, CasebankRefused, CasebankUnreachable, type Settings } from "../src/index.js";
+import { Casebank, CasebankRefused, CasebankUnreachable, ExecutionMemory, type Settings } from "../src/index.js";
 import { type Fake, fake, json, works } from "./fake.js";
 
 const AGENT = "db-operator";
@@ -230,4 +230,15 @@ test("closing gives up what is not sent in time, and says so", async () => {
   for (const each of ["one", "two"]) await casebank.run(AGENT, each, () => undefined);
   await casebank.close(20);
   assert.equal(reports.length, 2);
+});
+
+test("a step that is sent again has the same number, and the next one the next", async () => {
+  await using server = await fake((_asked, number, response) => json(response, number === 1 ? 503 : 200, {}));
+  const execution = new ExecutionMemory(memory(server), AGENT, TASK);
+  await execution.extractFindings("fs:read", { path: "a.ts" }, 12n);
+  await execution.extractFindings("fs:read", { path: "b.ts" }, "no such file", "error");
+  const steps = server.asked.map(({ body }) => (body["steps"] as object[])[0]);
+  const first = { number: 1, tool: "fs:read", input: { path: "a.ts" }, output: "12" };
+  assert.deepEqual(steps, [first, first, { ...first, number: 2, input: { path: "b.ts" }, output: "no such file", status: "error" }]);
+  assert.ok(server.asked.every(({ path }) => path === `/v1/runs/${execution.runId}/steps`));
 });
