@@ -55,8 +55,6 @@ def make_server(asking_of: AskingOf, check: Check) -> Server[Any]:
         return ListToolsResult(tools=_TOOLS, ttl_ms=_LIST_KEPT_MS, cache_scope="public")
 
     async def call_tool(context: Context, params: CallToolRequestParams) -> CallToolResult:
-        if params.name not in TOOLS:
-            raise MCPError(INVALID_PARAMS, f"unknown tool; the tools are {', '.join(TOOLS)}")
         try:
             asking = asking_of(context)
             arguments = json.dumps(params.arguments or {}).encode()
@@ -87,12 +85,16 @@ async def _read_arguments(ctx: Context, call_next: CallNext) -> HandlerResult:
     """Reads arguments that are JSON in a text, before the protocol's library validates the call.
 
     Raises:
-        MCPError: the arguments are no JSON object.
+        MCPError: the service has no such tool, or the arguments are no JSON object.
     """
-    params = ctx.params
-    if ctx.method != "tools/call" or params is None or params.get("arguments") is None:
+    if ctx.method != "tools/call":
         return await call_next(ctx)
-    arguments = with_json_read(params["arguments"], _SCHEMAS.get(str(params.get("name")), {}))
+    params = ctx.params or {}
+    if (schema := _SCHEMAS.get(str(params.get("name")))) is None:
+        raise MCPError(INVALID_PARAMS, f"unknown tool; the tools are {', '.join(TOOLS)}")
+    if params.get("arguments") is None:
+        return await call_next(ctx)
+    arguments = with_json_read(params["arguments"], schema)
     if not isinstance(arguments, dict):
         raise MCPError(INVALID_PARAMS, "arguments must be a JSON object with the tool's arguments by name")
     return await call_next(replace(ctx, params={**params, "arguments": arguments}))

@@ -155,8 +155,11 @@ async def test_what_a_model_did_wrong_is_an_error_text_that_it_can_act_on(
     assert not re.search(r"pydantic|Traceback|should|unable|fraction|urn:uuid|the last one", text)
 
 
-async def test_a_tool_that_there_is_not_is_an_error_of_the_protocol_that_names_those_there_are(alice: User):
-    error = (await send(alice.http, "tools/call", name="drop_table", arguments={})).json()["error"]
+@pytest.mark.parametrize("name", ["drop_table", 5, None, ["recall"]])
+async def test_a_tool_that_there_is_not_is_an_error_of_the_protocol_that_names_those_there_are(
+    name: object, alice: User
+):
+    error = (await send(alice.http, "tools/call", name=name, arguments={})).json()["error"]
     assert error["code"] == -32602
     assert all(name in error["message"] for name in TOOLS)
     assert "drop_table" not in error["message"]
