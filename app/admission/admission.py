@@ -30,7 +30,7 @@ READING_POSTS = frozenset(
         "/v1/rewrite",
     }
 )
-RETAIN = "/v1/retain"
+RETAINS = frozenset({"/v1/retain", "/rest/v1/context_eng_memories"})
 BEGIN_AGAIN = "/v1/users/begin-again"
 
 Quotas = Mapping[tuple[Scope, Kind], Quota]

@@ -10,7 +10,7 @@ from fastapi.exceptions import RequestValidationError
 from fastapi.routing import APIRoute
 from fastapi.security import HTTPBearer
 
-from app.admission.admission import BEGIN_AGAIN, RETAIN, Wanted, kind_of
+from app.admission.admission import BEGIN_AGAIN, RETAINS, Wanted, kind_of
 from app.admission.quotas import Standing, fields
 from app.auth.tokens import Identity, TokenVerifier
 from app.edge.requests import of_user
@@ -133,7 +133,7 @@ async def let_in(request: Request, caller: Author) -> AsyncIterator[Sequence[Sta
     method, path = request.method, request.url.path
     agent = request.path_params.get("agent") or request.query_params.get("agent")
     wanted = Wanted(
-        kind_of(method, path), path == RETAIN, request.headers.get(SESSION) or None, agent, path == BEGIN_AGAIN
+        kind_of(method, path), path in RETAINS, request.headers.get(SESSION) or None, agent, path == BEGIN_AGAIN
     )
     async with runtime(request).admission.admitted(caller, wanted) as standings:
         request.scope[_STANDINGS] = standings

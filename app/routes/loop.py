@@ -10,6 +10,7 @@ from app.edge.intake.reading import MadeFrom
 from app.edge.intake.route import BodyRoute
 from app.edge.problems import DOCUMENTED, raises
 from app.routes.recall import recalled_out
+from app.schemas.hosted import MemoryIn, prepared
 from app.schemas.loop import (
     FeedbackIn,
     FeedbackOut,
@@ -151,6 +152,24 @@ async def hybrid_search(body: HybridSearchIn, parts: Parts, caller: Caller, resp
         )
         for choice in slate.choices
     ]
+
+
+@router.post(
+    "/rest/v1/context_eng_memories",
+    status_code=201,
+    responses=raises(IdempotencyConflict, MemoryOff, SecretInName, PayloadTooLarge, QueueFull),
+)
+async def insert_memory(
+    run: Annotated[PreparedRun, MadeFrom(MemoryIn, prepared)],
+    parts: Parts,
+    caller: Caller,
+    idempotency_key: IdempotencyKey = None,
+) -> RetainOut:
+    """Stores a memory that a flow made by itself, with the path and body of existing hosted flows.
+
+    Its learned-procedure record becomes a procedure. Secrets are removed and the text is sealed, as with a retain.
+    """
+    return await retain(run, parts, caller, idempotency_key)
 
 
 def question_of(asked: RetrieveIn) -> Question:

@@ -78,7 +78,8 @@ async def test_a_bad_run_is_refused_and_stores_nothing(name: str, alice: User):
 
 @pytest.mark.parametrize("name", BAD_BYTES)
 async def test_what_is_not_json_is_refused(name: str, alice: User):
-    for path in ("/v1/retain", "/v1/retrieve", "/v1/feedback", "/functions/v1/hybrid-search-context-eng"):
+    hosted = "/functions/v1/hybrid-search-context-eng", "/rest/v1/context_eng_memories"
+    for path in ("/v1/retain", "/v1/retrieve", "/v1/feedback", *hosted):
         answer = await send(alice, path, BAD_BYTES[name])
         assert answer.status_code in {413, 422}, path
         is_problem(answer)

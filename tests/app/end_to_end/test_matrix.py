@@ -95,6 +95,12 @@ def message(_: Things) -> dict[str, Any]:
 CLOSED = [
     Endpoint("POST", "/v1/retain", 202, run),
     Endpoint("POST", "/v1/retain", 202, lambda it: run(it, retrieval_id=it.retrieval_id)),
+    Endpoint(
+        "POST",
+        "/rest/v1/context_eng_memories",
+        201,
+        lambda it: {"agent": it.agent, "content": MARK, "metadata": {"status": "no_failure_detected"}},
+    ),
     Endpoint("POST", "/v1/retrieve", 200, lambda it: {"agent": it.agent, "query": MARK}),
     Endpoint("POST", "/v1/advice", 200, failed),
     Endpoint("POST", "/v1/feedback", 200, lambda it: {"case_id": it.case_id, "thumb": "up"}, names="case"),

@@ -216,6 +216,9 @@ async def _give_everywhere(user: User) -> None:
             procedure=procedure,
             retrieval_id=retrieved["retrieval_id"],
         )
+    memory = {"agent": AGENT, "content": f"a memory of {SECRET}", "metadata": {"data": learned}, "embedding": [SECRET]}
+    answer = await user.http.post("/rest/v1/context_eng_memories", json=memory)
+    assert answer.status_code == 201, answer.text
     answer = await user.http.put(f"/v1/profiles/{AGENT}", json={"tool_kinds": {f"read {SECRET}": "read"}})
     assert answer.status_code == 200, answer.text
     run_id = uuid4()

@@ -7,6 +7,7 @@ from uuid import uuid4
 import pytest
 
 from tests.app.routes.conftest import STEPS, fill, reuse
+from tests.lessons import LEARNED, RECORD
 from tests.service import AGENT, User
 from writer.run import LearnedProcedure
 
@@ -166,3 +167,27 @@ async def test_no_agents_policy_is_trained_on_a_search_of_all(alice: User):
 @pytest.mark.parametrize("agent", ["", " " * 201, str(uuid4()) * 6])
 async def test_an_agent_that_can_be_none_is_refused(alice: User, agent: str):
     assert (await alice.http.post(PATH, json={"query": "water", "agent": agent})).status_code == 422
+
+
+# A flow's own memories
+
+
+async def test_a_memory_that_a_flow_inserts_becomes_a_procedure_of_its_user(alice: User, bob: User):
+    memory = {"content": RECORD["semantic_description"], "metadata": LEARNED, "embedding": [0.1, 0.2]}
+    kept = await alice.http.post("/rest/v1/context_eng_memories", json=memory)
+    assert kept.status_code == 201, kept.text
+    await alice.settle()
+    ((found_memory,), _) = await search(alice, RECORD["semantic_description"])
+    assert (found_memory["id"], found_memory["content"]) == (kept.json()["case_id"], memory["content"])
+    assert found_memory["metadata"] == LEARNED
+    records = await alice.rows("SELECT record FROM procedures WHERE user_sub = :user_sub")
+    assert [row.record for row in records] == [RECORD]
+    assert (await search(bob, memory["content"]))[0] == []
+
+
+async def test_a_memory_without_a_failure_is_kept_as_such(alice: User):
+    memory = {"content": "add a column", "metadata": {"status": "no_failure_detected"}, "agent": AGENT}
+    case_id = (await alice.http.post("/rest/v1/context_eng_memories", json=memory)).json()["case_id"]
+    await alice.settle()
+    assert (await alice.case(case_id))["procedure"] == {"status": "no_failure_detected"}
+    assert await alice.rows("SELECT 1 FROM procedures WHERE user_sub = :user_sub") == []
