@@ -62,11 +62,12 @@ async def test_the_goal_nearest_in_meaning_comes_first_where_no_word_is_shared(a
     assert [each for each in ("marathon", "save", "read more") if each in told.split("[goal ")[1]] == ["marathon"]
 
 
-async def test_a_goal_is_remembered_with_its_value_unit_and_category(alice: User):
+@pytest.mark.parametrize("value", ["155", 155])
+async def test_a_goal_is_remembered_with_its_value_unit_and_category(alice: User, value: str | int):
     goal = {
         "kind": "goal",
         "text": "The user wants to weigh 155 lbs",
-        "value": "155",
+        "value": value,
         "unit": "lbs",
         "category": "fitness",
     }
