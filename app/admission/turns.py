@@ -6,8 +6,9 @@ One event loop serves everybody, so a request is slowed down by all others under
    most.
 2. A free place goes to the users in turn, not to whoever has the most waiting.
 3. A user who **crowds** (several requests here at once, and more than a share of the processor's time used lately) is
-   held to that share as long as somebody is here who does not crowd: with a request under way, or one that ended just
-   now. Among themselves, those who crowd are equals; whoever leaves in debt holds up nobody.
+   held to that share as long as somebody is here who does not crowd: with a request under way or in line, or, for a
+   user who only ever asks one thing at a time, one that ended just now. Among themselves, those who crowd are equals;
+   whoever leaves in debt holds up nobody.
 """
 
 import asyncio
@@ -20,7 +21,7 @@ from dataclasses import dataclass, field
 from app.admission.errors import TooManyAtOnce
 
 HERE_S = 0.5
-"""Seconds after a request during which its user counts as here: the next one of a client may be on its way."""
+"""Seconds after a request during which its user counts as here: the next one of a single client may be on its way."""
 KEPT_S = 5.0
 """Seconds after a request after which its user's seat is forgotten; by then the longest debt is paid off."""
 ALLOWANCE_S = 0.03
@@ -62,6 +63,7 @@ class Seat:
         used_at: time of ``used_s``.
         usual_s: cost of the last request in processor seconds, charged to the next one in advance.
         several: True from several requests at once until the debt is paid off.
+        many: True after several requests at once, for as long as the seat is kept.
     """
 
     running: int = 0
@@ -72,6 +74,11 @@ class Seat:
     used_at: float = 0.0
     usual_s: float = 0.0
     several: bool = False
+    many: bool = False
+
+    def is_here(self, since: float) -> bool:
+        """Returns whether a request is under way or in line, or ended since then where they come one at a time."""
+        return bool(self.running or self.line) or (not self.many and self.seen_at >= since)
 
 
 @dataclass(frozen=True, slots=True)
@@ -211,14 +218,15 @@ class Turns:
             return True
         since = self.clock() - HERE_S  # a user who crowds may start while no other user is here who does not
         return not any(
-            each is not seat and each.seen_at >= since and not self._crowds(each)
+            each is not seat and each.is_here(since) and not self._crowds(each)
             for each in reversed(self._seats.values())
         )
 
     def _crowds(self, seat: Seat, wanted: int = 0) -> bool:
         """Returns whether the user has several requests at once and is in debt, or had and still is."""
         in_debt = self._used_s(seat) > ALLOWANCE_S
-        seat.several = (in_debt and seat.several) or seat.running + len(seat.line) + wanted > 1
+        at_once = seat.running + len(seat.line) + wanted > 1
+        seat.several, seat.many = at_once or (in_debt and seat.several), at_once or seat.many
         return in_debt and seat.several
 
     def _begin(self, seat: Seat) -> None:

@@ -195,6 +195,28 @@ async def test_who_leaves_in_debt_holds_up_nobody(process: MakeProcess):
     assert here.running() == ["second"] * 4
 
 
+async def test_who_came_with_several_requests_holds_nobody_up_once_they_have_ended(process: MakeProcess):
+    here = process()
+    await here.ask(*["first"] * 4)
+    for _ in range(4):
+        await here.end("first", seconds=0.001)
+    await here.ask(*["second"] * 8)
+    for _ in range(4):
+        await here.end("second", seconds=1)
+    assert here.running() == ["second"] * 4
+
+
+async def test_who_has_several_requests_under_way_is_not_crowded_out(process: MakeProcess):
+    here = process()
+    await here.ask("first", "first", *["second"] * 8)
+    for _ in range(4):
+        await here.end("second", seconds=1)
+    assert here.running() == ["first"] * 2
+    await here.end("first")
+    await here.end("first")
+    assert here.running() == ["second"] * 4
+
+
 async def test_floods_among_themselves_are_equals(process: MakeProcess):
     here = process()
     await here.ask(*["a"] * 8, *["b"] * 8)
