@@ -21,11 +21,13 @@ from bench.main import (
     COST,
     FAULTS,
     GATE,
+    HTTP,
     IMPACT,
     LESSONS,
     READY,
     RECALL,
     REPLAY,
+    RETRIEVE,
     SCALE,
     as_table,
     fails,
@@ -55,7 +57,7 @@ def bench() -> None:
 @program.command("all")
 def every(
     json_file: JsonFile = None,
-    data: Annotated[Path, typer.Option(envvar="CASEBANK_DATA", help="folder with tau, for lessons")] = DATA,
+    data: Annotated[Path, typer.Option(envvar="CASEBANK_DATA", help="folder with tau")] = DATA,
 ) -> None:
     """Every benchmark down to lessons, one after the other."""
     _show("all", run(run_benchmarks(names_of_all(), data)), json_file)
@@ -89,31 +91,24 @@ def cost_of_a_case(
     _show(COST, measured, json_file, tolerance)
 
 
-@program.command(ADVICE)
-def advice(
-    json_file: JsonFile = None,
-    data: Annotated[Path, typer.Option(envvar="CASEBANK_DATA", help="folder with tau")] = DATA,
-) -> None:
-    """Advice at failed calls of real agents: fixes told, and time."""
-    _show(ADVICE, run(run_benchmarks([ADVICE], data)), json_file)
+def _command_with_data(name: str) -> Callable[[Path | None, Path], None]:
+    def command(
+        json_file: JsonFile = None,
+        data: Annotated[Path, typer.Option(envvar="CASEBANK_DATA", help="folder with tau")] = DATA,
+    ) -> None:
+        _show(name, run(run_benchmarks([name], data)), json_file)
+
+    return command
 
 
-@program.command(LESSONS)
-def lessons(
-    json_file: JsonFile = None,
-    data: Annotated[Path, typer.Option(envvar="CASEBANK_DATA", help="folder with tau")] = DATA,
-) -> None:
-    """The failure analyst on real runs, and the experiment (minutes)."""
-    _show(LESSONS, run(run_benchmarks([LESSONS], data)), json_file)
-
-
-@program.command(READY)
-def ready(
-    json_file: JsonFile = None,
-    data: Annotated[Path, typer.Option(envvar="CASEBANK_DATA", help="folder with tau")] = DATA,
-) -> None:
-    """A worker that makes real runs findable: cases a second, and cost."""
-    _show(READY, run(run_benchmarks([READY], data)), json_file)
+for _name, _help in {
+    RETRIEVE: "A retrieve in the process against its bare statement.",
+    HTTP: "A retrieve over HTTP with 16 clients at once: speed and cost.",
+    ADVICE: "Advice at failed calls of real agents: fixes told, and time.",
+    LESSONS: "The failure analyst on real runs, and the experiment (minutes).",
+    READY: "A worker that makes real runs findable: cases a second, and cost.",
+}.items():
+    program.command(_name, help=_help)(_command_with_data(_name))
 
 
 @program.command(RECALL)

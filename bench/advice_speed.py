@@ -9,7 +9,7 @@ from app.providers.wordllama import WordLlamaEmbedder
 from bench.advice import measure, measure_shell
 from bench.bank import WARM_UP, empty
 from bench.measure import Measurement, interleaved, p50
-from bench.ready import real_runs
+from bench.real import real_runs
 from retrieval.ranking.question import Question
 from retrieval.retrieve import Reader
 from retrieval.search.candidates import Search

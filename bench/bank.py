@@ -1,13 +1,15 @@
 """A bank for one benchmark: an embedded Postgres, a filled database, and two ways to read it."""
 
 import os
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
+from itertools import cycle, islice
 from pathlib import Path
 
 import asyncpg
+import psutil
 from pydantic import SecretStr
 
 from app import postgres
@@ -19,7 +21,7 @@ from app.postgres.pools import ANY_LENGTH, service_database
 from app.providers.wordllama import WordLlamaEmbedder
 from app.runtime import make_admission
 from app.settings import Settings
-from bench.fill import CASES_PER_USER, fill
+from bench.fill import AGENT, CASES_PER_USER, fill, tasks
 from retrieval.database.database import Database
 from retrieval.retrieve import Reader
 from writer.privacy.keys import Keyring
@@ -44,6 +46,19 @@ class Bank:
     """Admission with blocks of tokens as by default; it never refuses."""
     settings: Settings
     """Settings of a service on the bank."""
+    home: Path
+    """Folder of the database's server."""
+    agent: str = AGENT
+    queries: Sequence[str] = ()
+    """Queries of runs that are not in the bank; empty: synthetic ones fit."""
+
+    def asked(self, seed: int, count: int) -> list[str]:
+        """Returns so many queries, of the bank's own or by the seed."""
+        return list(islice(cycle(self.queries), count)) if self.queries else list(tasks(seed, count))
+
+    def user(self, number: int) -> str:
+        """Returns one of the bank's users, each number in turn."""
+        return f"user-{number % self.users + 1}"
 
 
 @asynccontextmanager
@@ -62,7 +77,7 @@ async def filled(
                 await bare.execute("VACUUM ANALYZE")
             reader = Reader(database, WordLlamaEmbedder(), explore=True, seals=WordSeals(keyring))
             settings = settings_of(home, url, keyring.master)
-            yield Bank(url, reader, bare, users, datetime.now(UTC), endless(database), settings)
+            yield Bank(url, reader, bare, users, datetime.now(UTC), endless(database), settings, home)
     finally:
         await bare.close()
 
@@ -89,3 +104,21 @@ async def empty(home: Path, name: str) -> str:
     url = server.url(name)
     await migrate(url)
     return url
+
+
+class DatabaseServer:
+    """The embedded server's processes."""
+
+    def __init__(self, home: Path) -> None:
+        (found,) = home.rglob("postmaster.pid")
+        self._postmaster = psutil.Process(int(found.read_text().split()[0]))
+
+    def seconds(self) -> float:
+        """Returns the processor time of the server and of all its connections so far."""
+        ended = self._postmaster.cpu_times()
+        total: float = ended.children_user + ended.children_system
+        for child in self._postmaster.children():
+            with suppress(psutil.NoSuchProcess):
+                times = child.cpu_times()
+                total += times.user + times.system
+        return total

@@ -37,6 +37,7 @@ from bench.write import retain
 
 COST, FAULTS, IMPACT, RECALL, LESSONS = "cost", "faults", "impact", "recall", "lessons"
 ADVICE, READY, REPLAY, GATE, SCALE = "advice", "ready", "replay", "gate", "scale"
+RETRIEVE, HTTP = "retrieve", "http"
 
 Measure = Callable[[Path], Awaitable[list[Measurement]]]
 """Measures on a bank of its own in an empty folder."""
@@ -53,8 +54,6 @@ class Benchmark:
 
 
 BENCHMARKS: dict[str, Benchmark] = {
-    "retrieve": Benchmark("A retrieve in the process against its bare statement.", retrieve),
-    "http": Benchmark("A retrieve over HTTP with 16 clients at once, p95 against p50.", http),
     "retain": Benchmark("A retain against a bare INSERT: time, and number a second.", retain),
     "growth": Benchmark("A retrieve in 400,000 cases against one in 10,000.", growth),
     "idle": Benchmark("A service that nobody calls: statements, processor; and its start.", idle),
@@ -70,13 +69,20 @@ BENCHMARKS: dict[str, Benchmark] = {
 }
 """Benchmarks that need nothing but an empty folder, all of them part of ``python -m bench all``."""
 
-WITH_DATA: dict[str, MeasureData] = {LESSONS: lessons, RECALL: recall, READY: ready, ADVICE: advice}
+WITH_DATA: dict[str, MeasureData] = {
+    RETRIEVE: retrieve,
+    HTTP: http,
+    LESSONS: lessons,
+    RECALL: recall,
+    READY: ready,
+    ADVICE: advice,
+}
 """Benchmarks that read a folder of data."""
 
 
 def names_of_all() -> list[str]:
     """Returns the names of the benchmarks of ``python -m bench all``."""
-    return [*BENCHMARKS, LESSONS]
+    return [RETRIEVE, HTTP, *BENCHMARKS, LESSONS]
 
 
 async def run_benchmarks(names: Sequence[str], data: Path | None = None) -> list[Measurement]:

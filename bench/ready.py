@@ -8,27 +8,22 @@ import os
 import re
 import time
 from collections import Counter
-from collections.abc import Iterator
-from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
 
-import orjson
-import psutil
 from sqlalchemy import event
 
 from app.postgres.pools import service_database
 from app.providers.wordllama import WordLlamaEmbedder
-from bench.advice import DOMAINS
-from bench.bank import empty
+from bench.bank import DatabaseServer, empty
 from bench.measure import Measurement, p50
+from bench.real import real_runs, skipped
 from retrieval.database.database import Database
 from writer.author import Author
 from writer.privacy.keys import Keyring
 from writer.queue.worker import Worker
 from writer.retain.retain import retain
-from writer.run import FinishedRun, ToolTrace, Turn
+from writer.run import FinishedRun
 
 RUNS, USERS = 600, 20
 ALONE = 20
@@ -40,8 +35,7 @@ async def ready(home: Path, data: Path | None) -> list[Measurement]:
     """Measures how fast a worker makes the retained runs of real agents ready, and the cost of each."""
     runs = list(real_runs(data))
     if not runs:
-        why = "its data is not on this machine; --data or CASEBANK_DATA names it"
-        return [Measurement("ready: SKIPPED", float("nan"), "", why)]
+        return [skipped("ready")]
     url = await empty(home, "bench_ready")
     async with service_database(url) as database:
         worker = Worker(database, WordLlamaEmbedder(), Keyring(os.urandom(32), seals_words=True))
@@ -49,7 +43,7 @@ async def ready(home: Path, data: Path | None) -> list[Measurement]:
         await _drain(worker)  # makes profiles and keys, and loads the embedder
         await _keep(worker, runs[USERS : USERS + RUNS])
         statements = _Statements(database)
-        server = _Server(home)
+        server = DatabaseServer(home)
         began, own, theirs = time.perf_counter(), time.process_time(), server.seconds()
         await _drain(worker)
         seconds = time.perf_counter() - began
@@ -66,30 +60,6 @@ async def ready(home: Path, data: Path | None) -> list[Measurement]:
         Measurement("statements of the worker a case", sent.total() / count, "", most, aim=6),
         Measurement("write to findable, idle before", p50(alone), "ms", f"p50 of {len(alone)}", aim=50),
     ]
-
-
-def real_runs(data: Path | None) -> Iterator[FinishedRun]:
-    """Yields the recorded runs of tau's agents, with their calls and turns; none without the data."""
-    files = [(data or Path()) / "tau" / domain / "runs.jsonl" for domain in DOMAINS]
-    for file in files:
-        for line in file.read_bytes().splitlines() if file.is_file() else ():
-            row: dict[str, Any] = orjson.loads(line)
-            traces = [
-                ToolTrace(
-                    tool=step["tool"],
-                    input=step["input"],
-                    output=step["output"],
-                    status="error" if step["error"] else "ok",
-                )
-                for step in row["steps"]
-            ]
-            yield FinishedRun(
-                agent="clerk",
-                task=row["task_text"][:20_000] or "nothing was said",
-                tool_traces=traces,
-                turns=[Turn(role="user", content=text) for text in row["user_turns"]],
-                outcome="success" if row["reward"] == 1 else "failure",
-            )
 
 
 async def _keep(worker: Worker, runs: list[FinishedRun]) -> None:
@@ -110,24 +80,6 @@ async def _alone(worker: Worker, run: FinishedRun) -> float:
     await _keep(worker, [run])
     await worker.run_once()
     return (time.perf_counter() - began) * 1e3
-
-
-class _Server:
-    """The embedded server's processes."""
-
-    def __init__(self, home: Path) -> None:
-        (found,) = home.rglob("postmaster.pid")
-        self._postmaster = psutil.Process(int(found.read_text().split()[0]))
-
-    def seconds(self) -> float:
-        """Returns the processor time of the server and of all its connections so far."""
-        ended = self._postmaster.cpu_times()
-        total: float = ended.children_user + ended.children_system
-        for child in self._postmaster.children():
-            with suppress(psutil.NoSuchProcess):
-                times = child.cpu_times()
-                total += times.user + times.system
-        return total
 
 
 class _Statements:

@@ -32,19 +32,20 @@ class StageTimes:
         seconds = {stage: total - before.seconds.get(stage, 0) for stage, total in self.seconds.items()}
         return type(self)(counts, seconds)
 
-    def of(self, whole: str, parts: Mapping[str, str]) -> Iterator[Measurement]:
+    def of(self, whole: str, parts: Mapping[str, str], title: str = "") -> Iterator[Measurement]:
         """Yields the mean time of each part of a whole stage, and of the rest.
 
         Args:
             whole: the stage.
             parts: labels of the stages within it, in their order.
+            title: name of the whole in the measurements; empty: its own.
         """
         left = self.seconds[whole]
         for stage, name in parts.items():
             left -= self.seconds[stage]
-            yield self._part(whole, name, self.seconds[stage])
-        yield self._part(whole, "the rest", left)
+            yield self._part(whole, name, self.seconds[stage], title)
+        yield self._part(whole, "the rest", left, title)
 
-    def _part(self, whole: str, name: str, seconds: float) -> Measurement:
+    def _part(self, whole: str, name: str, seconds: float, title: str) -> Measurement:
         share = f"{seconds / self.seconds[whole]:.0%} of it, mean of {self.counts[whole]:.0f}"
-        return Measurement(f"{whole}: {name}", seconds / self.counts[whole] * 1000, "ms", share)
+        return Measurement(f"{title or whole}: {name}", seconds / self.counts[whole] * 1000, "ms", share)

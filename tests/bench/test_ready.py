@@ -4,7 +4,8 @@ import json
 import math
 from pathlib import Path
 
-from bench.ready import ready, real_runs
+from bench.ready import ready
+from bench.real import real_runs
 
 
 def test_a_recorded_run_keeps_its_calls_turns_and_end(tmp_path: Path):
