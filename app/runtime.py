@@ -24,7 +24,6 @@ from retrieval.database.database import Database
 from retrieval.database.rest import Rest
 from retrieval.errors import CasebankError, SchemaOutdated
 from retrieval.ports import Embedder
-from retrieval.ranking.policies import Policies
 from retrieval.retrieve import Reader
 from retrieval.rewriting.choice import Asker, Rewriting
 from retrieval.rewriting.llm import LlmRewriter
@@ -115,10 +114,7 @@ async def _parts(settings: Settings, url: str) -> AsyncIterator[Runtime]:
         stack.push_async_callback(embedder.aclose)
         database = await stack.enter_async_context(
             service_database(
-                url,
-                pool_size=settings.pool_size,
-                timeout_s=settings.timeouts_s.database,
-                idle_s=settings.idle_s,
+                url, pool_size=settings.pool_size, timeout_s=settings.timeouts_s.database, idle_s=settings.idle_s
             )
         )
         keyring = Keyring(settings.master_key_bytes, settings.old_master_keys, seals_words=settings.seal == "all")
@@ -155,15 +151,7 @@ async def _parts(settings: Settings, url: str) -> AsyncIterator[Runtime]:
             embedder=embedder,
             keyring=keyring,
             rewriting=rewriting,
-            reader=Reader(
-                database,
-                embedder,
-                pgvector,
-                settings.explore,
-                rewriting,
-                WordSeals(keyring),
-                policies=Policies(),
-            ),
+            reader=Reader(database, embedder, pgvector, settings.explore, rewriting, WordSeals(keyring)),
             adviser=Adviser(database, keyring),
             worker=Worker(database, embedder, keyring, pgvector, pace, llm=teachers, summarist=summarist, rest=rest),
             admission=make_admission(settings, database),
