@@ -10,7 +10,7 @@ from typing import Any, Literal
 
 from pydantic import BaseModel
 
-from app.schemas.memory_tools import ForgetIn, Format, GoalsIn, RecallIn, RememberIn, SuggestionsIn
+from app.schemas.memory_tools import ForgetIn, Format, GoalsIn, RememberIn, SuggestionsIn, TaskIn
 
 MAX_TOOLS, MAX_CHARS = 5, 2_000
 """Limits on the number of tools, and on the characters of all definitions as compact JSON in either format."""
@@ -56,7 +56,7 @@ TOOLS: Mapping[str, Definition] = {
             "recall",
             "Call before you act: earlier runs of similar tasks, procedures, facts about the user, and a receipt for"
             " remember.",
-            RecallIn,
+            TaskIn,
         ),
         Definition(
             "remember",

@@ -5,7 +5,7 @@ from typing import get_args
 from app.memory_tools.asking import Asking
 from app.memory_tools.known import facts_for
 from app.memory_tools.texts import FACTS, FOUND, GOALS, answer, framed, procedure_ids
-from app.schemas.memory_tools import GoalsIn, RecallIn
+from app.schemas.memory_tools import GoalsIn, TaskIn
 from retrieval.ranking.question import Question
 from retrieval.recall.memory import RecallQuestion
 from retrieval.recall.quotes import line_of
@@ -27,7 +27,7 @@ async def my_goals(asking: Asking, arguments: GoalsIn) -> str:
     return framed(GOALS, [goal.line() for goal in found]) or "The user has not stated a goal yet."
 
 
-async def recall(asking: Asking, arguments: RecallIn) -> str:
+async def recall(asking: Asking, arguments: TaskIn) -> str:
     """Returns cases, procedures, facts, turns and knowledge for the query; the receipt is the retrieval id."""
     author = asking.author
     question = Question(Search(asking.agent, arguments.query), arguments.top_k, BUDGET, facts=False)

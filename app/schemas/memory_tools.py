@@ -67,7 +67,7 @@ class SuggestionsIn(Strict):
         return self
 
 
-class RecallIn(Strict):
+class TaskIn(Strict):
     """The task or question to search for."""
 
     model_config = _examples({"query": "Add an age column to the profiles table", "top_k": 4})

@@ -1411,6 +1411,50 @@ export interface components {
             example_scenario_abstract: string;
         };
         /**
+         * RecallIn
+         * @description A search over turns, facts and knowledge.
+         * @example {
+         *       "agent": "coach",
+         *       "query": "How much does the user want to save?"
+         *     }
+         */
+        RecallIn: {
+            /** Agent */
+            agent: string;
+            /** Query */
+            query: string;
+            /**
+             * Top K
+             * @default 10
+             */
+            top_k?: number;
+            /**
+             * Kinds
+             * @default [
+             *       "turn",
+             *       "fact",
+             *       "knowledge"
+             *     ]
+             */
+            kinds?: ("turn" | "fact" | "knowledge")[];
+            /**
+             * Session Id
+             * @description session to search for turns; null: all sessions of the agent
+             */
+            session_id?: string | null;
+            /**
+             * As Of
+             * @description time of the search: turns until then, and facts that held then; null: now
+             */
+            as_of?: string | null;
+            /**
+             * Token Budget
+             * @description maximum tokens of all texts together
+             * @default 2000
+             */
+            token_budget?: number;
+        };
+        /**
          * RecallOut
          * @description Matching memories, the best first.
          */
@@ -2326,50 +2370,6 @@ export interface components {
             /** Redactions */
             redactions: components["schemas"]["RedactionOut"][];
         };
-        /**
-         * RecallIn
-         * @description A search over turns, facts and knowledge.
-         * @example {
-         *       "agent": "coach",
-         *       "query": "How much does the user want to save?"
-         *     }
-         */
-        app__schemas__recall__RecallIn: {
-            /** Agent */
-            agent: string;
-            /** Query */
-            query: string;
-            /**
-             * Top K
-             * @default 10
-             */
-            top_k?: number;
-            /**
-             * Kinds
-             * @default [
-             *       "turn",
-             *       "fact",
-             *       "knowledge"
-             *     ]
-             */
-            kinds?: ("turn" | "fact" | "knowledge")[];
-            /**
-             * Session Id
-             * @description session to search for turns; null: all sessions of the agent
-             */
-            session_id?: string | null;
-            /**
-             * As Of
-             * @description time of the search: turns until then, and facts that held then; null: now
-             */
-            as_of?: string | null;
-            /**
-             * Token Budget
-             * @description maximum tokens of all texts together
-             * @default 2000
-             */
-            token_budget?: number;
-        };
     };
     responses: never;
     parameters: never;
@@ -2601,7 +2601,7 @@ export interface operations {
         };
         requestBody: {
             content: {
-                "application/json": components["schemas"]["app__schemas__recall__RecallIn"];
+                "application/json": components["schemas"]["RecallIn"];
             };
         };
         responses: {
