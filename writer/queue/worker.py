@@ -27,6 +27,8 @@ from writer.queue.wake import LONGEST_S, Wake
 
 MEMORIES = 256
 """Most memories that are embedded at a time."""
+HELP_S = 1.0
+"""Least time in seconds between two calls of a busy worker for the help of others."""
 OUTAGE_S = 2.0
 """Longest pause in seconds between two looks while the database does not answer."""
 
@@ -86,11 +88,11 @@ class Worker:
     async def run(self) -> None:
         """Works until cancelled; an outage of the database or the embedder only slows it down."""
         log.info("worker.started")
-        pause_s = self.pace.poll_s
+        pause_s, worked, called_at = self.pace.poll_s, 0, -HELP_S
         try:
             while True:
                 self.looked_at = time.monotonic()
-                worked, longest_s = 0, OUTAGE_S
+                worked_before, worked, longest_s = worked, 0, OUTAGE_S
                 try:
                     async with self.wakes.rest.work():
                         worked = await self.run_once()
@@ -101,7 +103,9 @@ class Worker:
                     log.error("worker.crash", error=type(error).__name__)
                 if worked or self.due_in_s is not None:
                     self.wakes.rest.use()
-                if worked >= self.pace.batch:  # more may wait, and others may help
+                is_busy = worked >= self.pace.batch or (worked and worked_before)  # more may wait
+                if is_busy and self.looked_at - called_at >= HELP_S:
+                    called_at = self.looked_at
                     await self.wakes.notify()
                 if worked or await self.wakes.wait(min(pause_s, self.due_in_s or pause_s)):
                     pause_s = self.pace.poll_s

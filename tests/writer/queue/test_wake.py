@@ -149,3 +149,24 @@ async def test_a_worker_whose_batch_is_full_calls_others(
             there.called.clear()
             async with at_work(worker.run):
                 await until(called)
+
+
+async def test_a_worker_that_finds_work_look_after_look_calls_others(
+    bank: Bank, server: OpenAIServer, worker_on: MakeWorker, user: str, database_url: str
+):
+    worker = worker_on(server, replace(SELDOM, batch=64))
+    async with service_database(database_url) as elsewhere:
+        there = Wake(elsewhere, Rest(elsewhere))
+
+        async def called() -> bool:
+            return there.called.is_set()
+
+        async with at_work(there.listen):
+            await until(called)  # it listens
+            there.called.clear()
+            async with at_work(worker.run):
+                number = 0
+                while not await called():
+                    number += 1
+                    await keep(bank, user, f"task {number}")
+                    worker.wake()
