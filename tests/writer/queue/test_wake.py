@@ -154,7 +154,7 @@ async def test_a_worker_whose_batch_is_full_calls_others(
 async def test_a_worker_that_finds_work_look_after_look_calls_others(
     bank: Bank, server: OpenAIServer, worker_on: MakeWorker, user: str, database_url: str
 ):
-    worker = worker_on(server, replace(SELDOM, batch=64))
+    worker = worker_on(server, replace(SELDOM, batch=10_000))
     async with service_database(database_url) as elsewhere:
         there = Wake(elsewhere, Rest(elsewhere))
 
