@@ -151,6 +151,12 @@ class ScriptData(Strict):
     example_scenario_abstract: line(5_000)  # type: ignore[valid-type]
 
 
+class PlannedScript(ScriptData):
+    """The script of a successful run that brought a plan beside its calls: the steps are the calls."""
+
+    plan: list[line(2_000)] = Field(default_factory=list, max_length=100)  # type: ignore[valid-type]
+
+
 class LearnedProcedure(Strict):
     """Result of the backend's own analysis: a learned-procedure record, or that no call failed and was put right."""
 

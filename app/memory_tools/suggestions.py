@@ -34,7 +34,7 @@ async def suggestions(asking: Asking, given: SuggestionsIn) -> str:
             return framed(ADVICE, [text])
     question = ProcedureQuestion(asking.agent, given.query, limit=given.top_k)
     found = (await parts.reader.procedures(author.user_sub, author.authorised_at, question)).procedures
-    context = memory_context(BUDGET, ProceduresSection([each.guidance for each in found]))
+    context = memory_context(BUDGET, ProceduresSection([each.guidance() for each in found]))
     named = " ".join([given.query, *(step for each in found for step in each.steps)])
     async with parts.database.as_user(author.user_sub, author.authorised_at) as connection:
         lines = await _tools(connection, asking, named, given.top_k)

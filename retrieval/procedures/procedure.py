@@ -1,6 +1,6 @@
 """Procedures that may guide a task, and the choice of those shown together."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from typing import NotRequired, TypedDict
 from uuid import UUID
@@ -18,6 +18,7 @@ class ProcedureRecord(TypedDict):
     semantic_description: str
     learned_procedure_steps: list[str]
     identified_root_cause: NotRequired[str]
+    plan: NotRequired[list[str]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,9 +89,14 @@ class Procedure:
         return self.record["procedure_name"]
 
     @property
-    def guidance(self) -> Guidance:
-        """Fields that a context quotes."""
-        return Guidance(self.trigger, self.steps, self.cause, self.kind, reported=self.reported)
+    def plan(self) -> list[str]:
+        """Plan that the backend gave beside the calls that are the steps; empty without one."""
+        return self.record.get("plan", [])
+
+    def guidance(self, shown: Collection[UUID] = ()) -> Guidance:
+        """Returns the fields that a context quotes; without the plan if one of its runs is a ``shown`` case."""
+        plan = self.plan if self.sources.isdisjoint(shown) else []
+        return Guidance(self.trigger, self.steps, self.cause, self.kind, reported=self.reported, plan=plan)
 
     @property
     def why(self) -> str:

@@ -108,7 +108,7 @@ def compose(
     context = memory_context(
         question.token_budget,
         *result.quotes,
-        ProceduresSection([each.guidance for each in ranked.procedures], share),
+        ProceduresSection([each.guidance(ranked.case_ids) for each in ranked.procedures], share),
         CasesSection([_remembered(row) for row in ranked.cases]),
         OthersSection([_remembered(row) for row in ranked.others]),
         ToolsSection(tools),

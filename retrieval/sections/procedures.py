@@ -25,6 +25,8 @@ class Guidance:
     """Kind of the procedure; a failure lesson lists steps to avoid."""
     reported: bool = False
     """True for a procedure that a backend sent with its run, unchecked against the run's calls."""
+    plan: Sequence[str] = ()
+    """Plan of the run, where the steps are its calls; empty where it had none, or where a shown case has it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,6 +55,7 @@ class ProceduresSection:
             alternative = f" (another way than P{better})" if better != number else ""
             lines = [f"[P{number}] When: {quoted(each.trigger)}{alternative}"]
             lines += [f"    Why: {quoted(each.cause)}"] if each.cause else []
+            lines += [f"    Plan: {quoted_list(each.plan)}"] if each.plan else []
             lines += [f"    {'Avoid (it was never put right)' if warns else 'Steps'}: {quoted_list(each.steps)}"]
             every.append(Block("\n".join(lines), REPORTED if each.reported else GUIDANCE))
         share = int(draft.token_budget * self.share)

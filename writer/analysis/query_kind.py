@@ -1,6 +1,7 @@
-"""Kind of a task (find, create, change, …) by its first known verb, in English and German."""
+"""Kind of a task (find, create, change, …) by its first known verb, in English and German; and the verb itself."""
 
 import re
+from collections.abc import Sequence
 from itertools import islice
 
 from retrieval.tables.kinds import QueryKind
@@ -35,7 +36,17 @@ def query_kind(task: str) -> QueryKind:
 
     Without a known verb it is "question" if the task has a question mark, else "other".
     """
-    words = list(islice((match[0].casefold() for match in _WORD.finditer(task[:TASK_CHARS])), MOST_WORDS))
+    words = _words(task)
     if words and words[0] in _ASKS:
         return "question"
     return next((_KINDS[word] for word in words if word in _KINDS), "question" if "?" in task[:TASK_CHARS] else "other")
+
+
+def verb_of(task: str, plan: Sequence[str]) -> str:
+    """Returns the first known verb of a task, or else of the last step of its plan that has one, or else the kind."""
+    known = (word for text in (task, *reversed(plan)) for word in _words(text) if word in _KINDS)
+    return next(known, query_kind(task))
+
+
+def _words(text: str) -> list[str]:
+    return list(islice((match[0].casefold() for match in _WORD.finditer(text[:TASK_CHARS])), MOST_WORDS))

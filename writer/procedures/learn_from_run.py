@@ -11,15 +11,15 @@ from retrieval.tables.kinds import AbstractionLevel, has_failed
 from retrieval.telemetry import log
 from writer.analysis.calls import StoredRun
 from writer.analysis.placeholders import clean
-from writer.analysis.query_kind import query_kind
+from writer.analysis.query_kind import query_kind, verb_of
 from writer.analysis.success_score import duration_ms, success_score
 from writer.errors import LeaseLost
 from writer.procedures.ports import Analysis, Draft, Learners
 from writer.procedures.rules.analyst import RuleAnalyst
 from writer.procedures.rules.revise import RuleReviser
-from writer.procedures.rules.script import RuleAbstractor, trigger
+from writer.procedures.rules.script import RuleAbstractor, planned, trigger
 from writer.procedures.rules.steps import task_type
-from writer.run import ProcedureData
+from writer.run import PlannedScript, ProcedureData
 
 T = TypeVar("T")
 
@@ -55,6 +55,7 @@ class RunToLearnFrom:
         no_failure: True if the backend found no failure: no lesson is made of the run's calls.
         used: the versions of procedures that the backend reported as used.
         tags: tags of the case; the first one is the domain.
+        plan: the plan that the backend gave beside the run's calls; empty without one.
         task_type, trigger: as the backend gave them for the procedures of the run; None: they are made from the run.
     """
 
@@ -65,6 +66,7 @@ class RunToLearnFrom:
     no_failure: bool = False
     used: Sequence[UsedVersion] = ()
     tags: Sequence[str] = ()
+    plan: Sequence[str] = ()
     task_type: str | None = None
     trigger: str | None = None
 
@@ -162,7 +164,7 @@ async def learn_from_run(
             lessons.drafts += _lesson(run, analysis)
         if terms.level is not None and finished.success_score >= terms.least_success:
             draft = await attempts.ask("abstract", partial(learners.abstractor.abstract, run, terms.level))
-            lessons.drafts += [draft] if draft is not None else []
+            lessons.drafts += [_with_plan(draft, finished.plan, terms.level)] if draft is not None else []
     for used in finished.used if revising else ():
         revision = await attempts.ask("revise", partial(learners.reviser.revise, used.draft, run, analysis))
         lessons.revisions += [(used, revision)] if revision is not None else []
@@ -170,7 +172,7 @@ async def learn_from_run(
     lessons.drafts = [
         replace(
             draft,
-            task_type=clean(finished.task_type or draft.task_type, 200),
+            task_type=clean(finished.task_type or draft.task_type or verb_of(run.task, run.plan), 200),
             trigger=clean(finished.trigger or draft.trigger, 240),
             domain=draft.domain or domain,
             query_kind=query_kind(run.task),
@@ -180,6 +182,12 @@ async def learn_from_run(
         for draft in lessons.drafts
     ]
     return lessons
+
+
+def _with_plan(draft: Draft, plan: Sequence[str], level: AbstractionLevel) -> Draft:
+    """Returns a script with the plan in its record; unchanged for an empty one."""
+    steps = planned(plan, level)
+    return replace(draft, record=PlannedScript(**draft.record.model_dump(), plan=steps)) if steps else draft
 
 
 def _lesson(run: StoredRun, analysis: Analysis) -> list[Draft]:

@@ -21,7 +21,7 @@ from writer.audit import Change, note
 from writer.procedures.duplicates import find_duplicate
 from writer.procedures.learn_from_run import UsedVersion
 from writer.procedures.ports import Draft, Source
-from writer.run import ProcedureData, ScriptData
+from writer.run import PlannedScript, ProcedureData, ScriptData
 
 LEARNED = Counter("casebank_procedures_learned_total", "New procedures and revisions, repeats left out", ["kind"])
 
@@ -98,7 +98,8 @@ async def revisable(
     """Returns the active versions of these procedures that a failed run may revise, in the order of their ids."""
     versions = []
     for row in await connection.execute(used_versions(user_sub, agent_key, procedure_ids)):
-        model = ProcedureData if "initial_failure_summary" in row.record else ScriptData
+        script = PlannedScript if "plan" in row.record else ScriptData
+        model = ProcedureData if "initial_failure_summary" in row.record else script
         record = model.model_construct(**row.record)
         draft = Draft(row.kind, row.origin, record, row.trigger, row.task_type, row.domain, row.level)
         draft = replace(draft, **{name: getattr(row, name) for name in MEASURES})

@@ -234,12 +234,12 @@ class CaseHandler:
         held, case, opened = work.held, work.case, work.opened
         work.opened = {}
         run = StoredRun(work.text.task, case.outcome, opened["tool_traces"], opened["turns"], work.text.plan)
-        await asyncio.to_thread(_analyse, work, run, opened)  # a long run would hold up the event loop
+        plan = await asyncio.to_thread(_analyse, work, run, opened)  # a long run would hold up the event loop
         brought = opened["procedure"] or {"data": None}
         given: dict[str, Any] = {name: opened.get(name) for name in ("task_type", "trigger")}  # older cases have none
         given["no_failure"] = opened["procedure"] is not None and brought["data"] is None
         ended = RunToLearnFrom(
-            run, case.reward, case.reward_source, brought["data"], used=work.used, tags=case.tags, **given
+            run, case.reward, case.reward_source, brought["data"], used=work.used, tags=case.tags, plan=plan, **given
         )
         terms = Terms(None if case.abstraction == "off" else case.abstraction, case.least_success)
         if self.llm is None or not self._by_llm(work):
@@ -272,15 +272,20 @@ def _count(work: Work, how: str) -> None:
     log.info("work.ended", how=how, case_id=str(work.held.row_id))
 
 
-def _analyse(work: Work, run: StoredRun, opened: Mapping[str, Any]) -> None:
-    """Stores in the work the facts, numbers, tool use and failures of its run; works in one thread, for each costs."""
+def _analyse(work: Work, run: StoredRun, opened: Mapping[str, Any]) -> list[str]:
+    """Stores in the work the facts, numbers, tool use and failures of its run, and returns the plan given beside calls.
+
+    Works in one thread, for each costs.
+    """
     if work.case.session_id is None:
         work.facts = facts_in_run(opened["turns"], work.case.created_at)
     if work.seal is not None:
         work.terms = work.seal.numbers(TERMS, words(work.text.task))
         work.moves = work.seal.numbers(MOVES, moves_of(run))
-    if run.tool_traces:
-        work.tools, work.counts = tools_used(run), recount(run)
-        given = given_plan(opened["tool_traces"], run.calls, run.plan)
-        work.errors, work.failures = error_signatures(run), failures_of(run, given)
-        work.corrected_plan = corrected_plan(work, run, opened["tool_traces"])
+    if not run.tool_traces:
+        return []
+    work.tools, work.counts = tools_used(run), recount(run)
+    given = given_plan(opened["tool_traces"], run.calls, run.plan)
+    work.errors, work.failures = error_signatures(run), failures_of(run, given)
+    work.corrected_plan = corrected_plan(work, run, opened["tool_traces"])
+    return given

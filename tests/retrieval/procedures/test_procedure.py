@@ -70,3 +70,11 @@ def test_unproven_ones_wait_in_quarantine_and_beside_one_that_a_proven_run_taugh
     assert similarities([*flood, pinned, proven]) == [0.7, 0.6]
     assert compose_procedures(flood, 10, warnings=1, quarantine=True) == []
     assert similarities([*flood, pinned], 2) == [0.9, 0.899]
+
+
+def test_a_plan_is_told_unless_a_shown_case_tells_it():
+    planned = procedure(0.9, 1)
+    planned.record["plan"] = ["ask", "act"]
+    assert planned.guidance().plan == ["ask", "act"]
+    assert planned.guidance([UUID(int=2)]).plan == ["ask", "act"]
+    assert planned.guidance([UUID(int=1)]).plan == []

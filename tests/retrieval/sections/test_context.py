@@ -174,3 +174,8 @@ def test_the_placeholders_of_learned_steps_stay_readable(value: object):
     shown = kind_of(value)
     found = memory_context(BUDGET, ProceduresSection([Guidance("t", [form({"key": value}), shown])])).text
     assert f'"{shown}"' in found
+
+
+def test_the_plan_of_a_run_stands_above_the_calls_that_are_the_steps():
+    text = memory_context(BUDGET, ProceduresSection([Guidance("t", ["Call a"], plan=["ask", "act"])])).text
+    assert text.index('Plan: ["ask", "act"]') < text.index('Steps: ["Call a"]')

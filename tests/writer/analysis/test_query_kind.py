@@ -2,7 +2,7 @@
 
 import pytest
 
-from writer.analysis.query_kind import query_kind
+from writer.analysis.query_kind import query_kind, verb_of
 
 
 @pytest.mark.parametrize(
@@ -24,3 +24,9 @@ from writer.analysis.query_kind import query_kind
 )
 def test_a_task_asks_for_what_its_first_verb_says(task: str, kind: str):
     assert query_kind(task) == kind
+
+
+def test_the_verb_of_a_task_without_one_is_that_of_the_last_step_that_has_one():
+    assert verb_of("Please cancel my order and send it back", ["open it"]) == "cancel"
+    assert verb_of("The summer party", ["find dates", "book a place", "hurray"]) == "book"
+    assert verb_of("Tea?", []) == "question"

@@ -12,6 +12,7 @@ from tests.writer.procedure_bank import (
     PLAN,
     TASK,
     calls,
+    failing_run,
     finish,
     noted,
     stored,
@@ -51,6 +52,23 @@ async def test_the_kind_of_work_and_the_trigger_that_the_backend_gave_are_those_
     assert (row.task_type, row.trigger) == tuple(given.values())
     await finish(bank, user, "Write to Ann", plan=["draft the letter", "send it"], task_type="letter")
     assert {each.task_type for each in await stored(bank, user)} == {"release", "letter"}
+
+
+async def test_a_plan_that_was_given_is_kept_beside_the_calls_and_one_made_of_them_is_not(bank: Bank, user: str):
+    await finish(bank, user, plan=PLAN, tool_traces=calls("drain", "restart"))
+    await finish(bank, user, "Stop the mail server", tool_traces=calls("stop_mail"))
+    given, made = await stored(bank, user)
+    assert given.record["plan"] == PLAN
+    assert [step.split()[1] for step in given.record["learned_procedure_steps"]] == ["drain", "restart"]
+    assert "plan" not in made.record
+    await failing_run(bank, user, given.id)
+    assert [row.record["plan"] for row in await stored(bank, user) if row.id == given.id] == [PLAN, PLAN]
+
+
+async def test_a_run_of_a_plan_alone_has_a_kind_of_work_by_its_verb(bank: Bank, user: str):
+    await finish(bank, user, "Compare three offers", plan=["ask for them", "write the table"])
+    await finish(bank, user, "The summer party", plan=["ask for dates", "book a place", "hurray"])
+    assert [row.task_type for row in await stored(bank, user)] == ["compare", "book"]
 
 
 @pytest.mark.parametrize(

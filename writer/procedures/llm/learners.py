@@ -139,7 +139,8 @@ class LlmReviser:
             return await self.by_rule.revise(used, run, analysis)
         if answer.data is None:
             return None
-        return replace(used, kind="revision", origin="llm", record=answer.data, trigger=answer.trigger)
+        record = used.record.model_copy(update=answer.data.model_dump())  # a plan stays
+        return replace(used, kind="revision", origin="llm", record=record, trigger=answer.trigger)
 
 
 @dataclass(frozen=True, slots=True)

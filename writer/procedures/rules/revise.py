@@ -13,6 +13,7 @@ from writer.analysis.failures import Failure
 from writer.analysis.placeholders import clean
 from writer.analysis.remedy import tool_name
 from writer.procedures.ports import Analysis, Draft
+from writer.procedures.rules.script import planned
 from writer.procedures.rules.steps import called, without_examples
 
 STEP_CHARS = 2_000
@@ -21,6 +22,8 @@ MOST_NOTES = 3
 """Maximum notes on one step, so that they do not bury it."""
 MOST_FAILURES = 20
 MOST_LEFT_OUT = 3
+PLAN_CHARS = 400
+"""Longest quotation of the plan of a failed run."""
 MARK = " In a run that failed: "
 NOT_ENOUGH = "all steps were done and no call failed, so check the result before the end."
 
@@ -38,7 +41,8 @@ def revised(used: Draft, run: StoredRun, analysis: Analysis) -> Draft | None:
     """Returns the procedure with notes from a failed run, or None if the run adds no note.
 
     A failure without a fix becomes a warning, a failure with a fix a note of the call that worked. If no call failed,
-    the steps that the run omitted are marked; if it omitted none, the procedure itself did not do, and a note says so.
+    the steps that the run omitted are marked; if it omitted none, the procedure itself did not do, and a note says so;
+    if it planned none of them, a note says what it planned.
     """
     calls, steps = run.calls, list(used.record.learned_procedure_steps)
     level = used.level or "abstract"
@@ -49,25 +53,30 @@ def revised(used: Draft, run: StoredRun, analysis: Analysis) -> Draft | None:
         success = called(calls[failure.succeeded or 0], level)
         _annotate(steps, failure.tool, f"{_met(failure, calls, level)} at first; what worked was {success}.")
     if not analysis.lost and not analysis.recovered:
-        _note_omissions(steps, run)
+        _note_omissions(steps, run, "concrete" if level == "concrete" else "abstract")
     if steps == used.record.learned_procedure_steps:
         return None
     record = used.record.model_copy(update={"learned_procedure_steps": steps})
     return replace(used, kind="revision", origin="rules", record=record)
 
 
-def _note_omissions(steps: list[str], run: StoredRun) -> None:
-    """Marks in place the steps that the run omitted, or notes that it followed all; nothing if it followed none."""
+def _note_omissions(steps: list[str], run: StoredRun, level: AbstractionLevel) -> None:
+    """Marks in place the steps that the run omitted, or notes that it followed all; nothing if it followed none.
+
+    A run without calls that followed none had another plan, and a note says which.
+    """
     followed = [_followed(step.partition(MARK)[0], run) for step in steps if not step.startswith(MARK.strip())]
-    left = [index for index, did in enumerate(followed) if did is False]
+    left, note = [index for index, did in enumerate(followed) if did is False], NOT_ENOUGH
     if True not in followed:
-        return
+        other = [] if run.calls or False not in followed else planned(run.plan, level)
+        if not other:
+            return
+        left, note = [], clean(f"another plan did not do: {'; '.join(other)}", PLAN_CHARS)
     for index in left[:MOST_LEFT_OUT]:
         if MARK not in steps[index]:
             steps[index] = clean(f"{steps[index]}{MARK}this step was left out.", STEP_CHARS)
-    note = f"{MARK.strip()} {NOT_ENOUGH}"
-    if not left and len(steps) < MOST_STEPS and note not in steps:
-        steps.append(note)
+    if not left:
+        _append(steps, note)
 
 
 def _followed(step: str, run: StoredRun) -> bool | None:
@@ -97,7 +106,14 @@ def _annotate(steps: list[str], tool: str, note: str) -> None:
     name = re.compile(rf"(?<![\w.]){re.escape(tool_name(tool))}(?!\w)")
     place = next((index for index, step in enumerate(steps) if name.search(step.partition(MARK)[0])), None)
     if place is None:
-        if len(steps) < MOST_STEPS and sum(step.startswith(MARK.strip()) for step in steps) < MOST_NOTES:
-            steps.append(clean(f"{MARK.strip()} {note}", STEP_CHARS))
+        _append(steps, note)
     elif steps[place].count(MARK) < MOST_NOTES:
         steps[place] = clean(steps[place] + MARK + note, STEP_CHARS)
+
+
+def _append(steps: list[str], note: str) -> None:
+    """Adds the note in place as a step of its own, unless it is there or there are enough."""
+    step = clean(f"{MARK.strip()} {note}", STEP_CHARS)
+    notes = [each for each in steps if each.startswith(MARK.strip())]
+    if step not in notes and len(notes) < MOST_NOTES and len(steps) < MOST_STEPS:
+        steps.append(step)

@@ -92,6 +92,20 @@ def test_of_plans_without_calls_the_steps_that_were_left_out_are_marked():
     assert [step.endswith("this step was left out.") for step in new.record.learned_procedure_steps] == [0, 1, 0]
 
 
+def test_a_failed_run_with_another_plan_says_which_plan_did_not_do():
+    procedure = script(StoredRun("Make an offer", "success", plan=["read the contract", "write the offer"]), "hybrid")
+    run = StoredRun("Make another offer", "failure", plan=["guess a sum of 900 euros", "ring them up"])
+    assert procedure is not None
+    new = revised(procedure, run, explain(run))
+    assert new is not None
+    assert new.record.learned_procedure_steps == [
+        "read the contract",
+        "write the offer",
+        MARK.strip() + " another plan did not do: guess a sum of <number> euros; ring them up",
+    ]
+    assert revised(new, run, explain(run)) is None
+
+
 def test_notes_are_few_however_often_it_fails():
     draft = used()
     for message in ("not found", "timeout", "forbidden", "already exists", "missing argument", "syntax error"):
