@@ -13,6 +13,7 @@ import httpx
 import psutil
 
 from app import postgres
+from app.jobs.schedule import SEAL_EVERY_S
 from app.processes.own_service import OwnService, own_service
 from app.settings import Settings
 from bench.fill import AGENT
@@ -47,7 +48,7 @@ async def idle(home: Path) -> list[Measurement]:
     async with _logged(settings) as awake:
         before = await _watched(home, awake)
     async with _logged(settings.model_copy(update={"idle_s": IDLE_S})) as resting:
-        await asyncio.sleep(3 * IDLE_S)
+        await asyncio.sleep(SEAL_EVERY_S + 2 * IDLE_S)  # by default the seal of the audit comes long before a rest
         after = await _watched(home, resting)
     detail = f"Postgres beside it {before.database:.2f} %, {before.statements:g} statements a minute"
     return [
