@@ -52,7 +52,8 @@ client-types: setup ## make the TypeScript client's types again, after a change 
 .venv-frameworks/all: clients/python/pyproject.toml constraints-frameworks.txt | .venv/all
 	$(PYTHON) -m venv .venv-frameworks
 	.venv-frameworks/bin/pip install --quiet --disable-pip-version-check -c constraints-frameworks.txt \
-		-e 'clients/python[openai-agents,langchain,langgraph,pydantic-ai,claude-agent-sdk]' pytest pytest-asyncio pytest-timeout
+		-e 'clients/python[openai-agents,langchain,langgraph,pydantic-ai,claude-agent-sdk]' pytest pytest-asyncio pytest-timeout \
+		langgraph-checkpoint-conformance
 	.venv-frameworks/bin/python -c 'import sysconfig; print("import site; site.addsitedir(%r)" % sysconfig.get_path("purelib").replace(".venv-frameworks", ".venv"))' > .venv-frameworks/service
 	mv .venv-frameworks/service "$$(.venv-frameworks/bin/python -c 'import sysconfig; print(sysconfig.get_path("purelib"))')/casebank_service.pth"
 	touch $@

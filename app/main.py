@@ -24,6 +24,7 @@ from app.routes import (
     advice,
     bank,
     begin_again,
+    checkpoints,
     decisions,
     facts,
     findings,
@@ -98,7 +99,7 @@ def create_app(settings: Settings) -> FastAPI:
     problems.install(app)
     openapi.install(app)
     include(app, about.router)
-    memories = (runs, findings, sessions, facts, knowledge, recall, procedures)
+    memories = (runs, findings, sessions, facts, knowledge, checkpoints, recall, procedures)
     settings_of_agents = (llm, statistics, bank)  # in this order: the last takes any path below an agent
     others = (begin_again, policy, tools, memory_tools, mcp)
     for routes in (loop, advice, decisions, impact, *memories, *settings_of_agents, *others):

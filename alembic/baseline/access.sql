@@ -22,7 +22,7 @@ DECLARE
     name text;
 BEGIN
     FOREACH name IN ARRAY string_to_array(
-        'advice audit audit_heads audit_links case_embeddings case_tools cases decision_slots decisions '
+        'advice audit audit_heads audit_links case_embeddings case_tools cases checkpoints decision_slots decisions '
         'erasure_heads erasure_links erasures facts failures findings installation_keys jobs knowledge llm_usage master_keys '
         'memories policies procedure_reviews procedures profiles rate_limits readmissions replays rewards run_steps runs '
         'session_summaries sessions shared_knowledge shared_memories token_revocations turns user_keys',
@@ -39,7 +39,7 @@ DECLARE
     name text;
 BEGIN
     FOREACH name IN ARRAY string_to_array(
-        'advice audit case_embeddings case_tools cases decision_slots decisions facts failures findings knowledge '
+        'advice audit case_embeddings case_tools cases checkpoints decision_slots decisions facts failures findings knowledge '
         'llm_usage memories policies procedure_reviews procedures profiles rate_limits replays rewards run_steps runs '
         'session_summaries sessions turns user_keys',
         ' '
@@ -53,7 +53,8 @@ BEGIN
     END LOOP;
 END $$;
 GRANT SELECT, INSERT, UPDATE, DELETE ON
-    advice, case_embeddings, case_tools, cases, decision_slots, decisions, facts, failures, findings, knowledge,
+    advice, case_embeddings, case_tools, cases, checkpoints, decision_slots, decisions, facts, failures, findings,
+    knowledge,
     llm_usage, memories, policies, procedure_reviews, procedures, profiles, rate_limits, replays, rewards,
     run_steps, runs,
     sessions, turns, user_keys

@@ -29,6 +29,7 @@ BEGIN
         ('findings', '{payload}'),
         ('facts', '{words}'),
         ('knowledge', '{words}'),
+        ('checkpoints', '{thread, namespace, task, words}'),
         ('memories', '{search_text, search_vector, embedding}'),
         ('shared_memories', '{search_text, search_vector, embedding}'),
         ('audit', '{actor, payload, mac}'),
@@ -55,7 +56,8 @@ BEGIN
         audit, case_embeddings, case_tools, cases, decision_slots, decisions, erasures, llm_usage, policies,
         procedures, profiles, rate_limits, rewards, user_keys, audit_links, audit_heads, procedure_reviews,
         runs, run_steps, findings, sessions, turns, facts, memories, knowledge, shared_knowledge,
-        shared_memories, session_summaries, replays, failures, advice;
+        shared_memories, session_summaries, replays, failures, advice,
+        checkpoints;
 END $$;
 REVOKE ALL ON FUNCTION casebank_gather_statistics() FROM PUBLIC;
 GRANT EXECUTE ON FUNCTION casebank_gather_statistics() TO casebank_service;

@@ -39,6 +39,7 @@ FILES = (
     "cases",
     "runs",
     "memories",
+    "checkpoints",
     "audit",
     "service",
     "search",

@@ -9,6 +9,7 @@ which hold nothing of any user but digests: ``jobs``, ``master_keys``, ``install
 
 from retrieval.tables.audit import audit, audit_heads, audit_links
 from retrieval.tables.cases import case_embeddings, case_tools, cases
+from retrieval.tables.checkpoints import checkpoints
 from retrieval.tables.columns import metadata
 from retrieval.tables.decisions import decision_slots, decisions, rewards
 from retrieval.tables.facts import facts
@@ -40,6 +41,7 @@ USER_TABLES = (
     run_steps,
     runs,
     memories,
+    checkpoints,
     knowledge,
     facts,
     cases,

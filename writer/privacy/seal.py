@@ -50,6 +50,7 @@ RUN_WORDS, RUN_STEP = b"words of run", b"step of run"
 FINDING, TURN, FACT = b"finding of run", b"turn of session", b"words of fact"
 SESSION_SUMMARY = b"summary of session"
 KNOWLEDGE = b"words of knowledge"
+CHECKPOINT = b"words of checkpoint"
 FAILURE = b"failure of run"
 """Labels of the sealed parts of rows; bytes sealed with one label do not open with another."""
 

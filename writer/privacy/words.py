@@ -20,6 +20,7 @@ from retrieval.text import as_repeated, folded
 from writer.privacy.keys import Keyring, UserKey
 from writer.privacy.seal import (
     CASE_WORDS,
+    CHECKPOINT,
     DECISION_WORDS,
     FACT,
     FAILURE,
@@ -262,6 +263,23 @@ class Words:
         """Returns the keyed hash of an entry's parts; letter case and white space do not count."""
         # JSON keeps the boundaries of the parts
         return self._keyed(b"knowledge", json.dumps([folded(part) for part in parts]))
+
+    def seal_checkpoint(self, part_id: UUID, texts: Mapping[str, str]) -> bytes:
+        """Returns the texts of a part of a checkpoint, always encrypted."""
+        return seal(dict(texts), self.key.key, user_sub=self.user_sub, case_id=part_id, of=CHECKPOINT)
+
+    def open_checkpoint(self, part_id: UUID, words: bytes) -> dict[str, str]:
+        """Returns the decrypted texts of a part of a checkpoint: thread_id, namespace, task_id, value.
+
+        Raises:
+            SealBroken: the texts belong to another part, user or key, or were changed.
+        """
+        texts: dict[str, str] = unseal(words, self.key.key, user_sub=self.user_sub, case_id=part_id, of=CHECKPOINT)
+        return texts
+
+    def hash_of_checkpoint(self, purpose: str, *names: str) -> bytes:
+        """Returns the keyed hash of names by which a checkpoint is found again; letter case and white space count."""
+        return hmac.digest(self.key.key, b"checkpoint" + json.dumps([purpose, *names]).encode(), "sha256")
 
     def hash_of_call(self, request_hash: bytes) -> bytes:
         """Returns the keyed hash of a request, by which a repeat under the same idempotency key is recognised."""

@@ -11,6 +11,7 @@ from sqlalchemy import ARRAY, REAL, RowMapping, Table, cast, func, literal, sele
 from retrieval.database.database import Database
 from retrieval.database.rows import Rows
 from retrieval.tables.cases import case_embeddings, cases
+from retrieval.tables.checkpoints import checkpoints
 from retrieval.tables.decisions import decisions
 from retrieval.tables.facts import facts
 from retrieval.tables.failures import failures
@@ -54,6 +55,9 @@ _LEFT_OUT = {
     "facts.said",
     "facts.slot",
     "knowledge.said",
+    "checkpoints.namespace",
+    "checkpoints.task",
+    "checkpoints.thread",
     "sessions.lease_token",
     "memories.search_text",
     "memories.search_vector",
@@ -81,7 +85,7 @@ async def export(database: Database, keyring: Keyring, user_sub: str) -> AsyncIt
         key = await keyring.find(connection, user_sub)
     for table in reversed(USER_TABLES):
         opener = None if key is None else _OPENERS.get(table)
-        size = PAGE_OF_CASES if table in {cases, run_steps, turns} else PAGE
+        size = PAGE_OF_CASES if table in {cases, checkpoints, run_steps, turns} else PAGE
         after: RowMapping | None = None
         while True:
             async with database.as_user(user_sub, began_at) as connection:
@@ -128,6 +132,7 @@ _OPENERS: Mapping[Table, Callable[[Words, RowMapping], dict[str, object]]] = {
     },
     facts: lambda words, row: {**_without_words(row), **words.open_fact(row["id"], row["words"])},
     knowledge: lambda words, row: {**_without_words(row), **words.open_knowledge(row["id"], row["words"])},
+    checkpoints: lambda words, row: {**_without_words(row), **words.open_checkpoint(row["id"], row["words"])},
 }
 """Functions that decrypt a row, for the tables with encrypted columns."""
 

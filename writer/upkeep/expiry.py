@@ -6,6 +6,7 @@ from uuid import UUID
 from sqlalchemy import Select, and_, func, literal, select
 
 from retrieval.tables.cases import cases
+from retrieval.tables.checkpoints import checkpoints
 from retrieval.tables.decisions import decisions
 from retrieval.tables.facts import facts
 from retrieval.tables.procedures import procedures
@@ -74,6 +75,22 @@ def expired_sessions(user_sub: str, agent_key: str, now: datetime) -> Select[UUI
         .order_by(sessions.c.last_turn_at, sessions.c.id)
         .limit(BATCH)
     )
+
+
+def expired_checkpoints(user_sub: str, agent_key: str, now: datetime) -> Select[UUID]:
+    """Returns a statement that selects BATCH rows of threads without a new one for ``session_ttl_days``."""
+    profile = and_(profiles.c.user_sub == checkpoints.c.user_sub, profiles.c.agent_key == checkpoints.c.agent_key)
+    mine = checkpoints.c.user_sub == user_sub, checkpoints.c.agent_key == agent_key
+    newest = func.max(checkpoints.c.created_at)
+    silent = (
+        select(checkpoints.c.thread)
+        .join(profiles, profile)
+        .where(*mine)
+        .group_by(checkpoints.c.thread, profiles.c.session_ttl_days)
+        .having(literal(now) - newest > func.make_interval(0, 0, 0, profiles.c.session_ttl_days))
+    )
+    parts = select(checkpoints.c.id).where(*mine, checkpoints.c.thread.in_(silent))
+    return parts.order_by(checkpoints.c.id).limit(BATCH)
 
 
 def expired_facts(user_sub: str, agent_key: str, now: datetime) -> Select[UUID]:

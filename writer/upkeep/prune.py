@@ -16,6 +16,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 from retrieval.database.database import Database
 from retrieval.errors import UserErased
 from retrieval.tables.cases import cases
+from retrieval.tables.checkpoints import checkpoints
 from retrieval.tables.decisions import decisions
 from retrieval.tables.facts import facts
 from retrieval.tables.procedures import procedures
@@ -29,6 +30,7 @@ from writer.upkeep.expiry import (
     BATCH,
     ended_runs,
     expired,
+    expired_checkpoints,
     expired_facts,
     expired_procedures,
     expired_sessions,
@@ -53,7 +55,7 @@ class Pruned:
     Attributes:
         soft: cases taken out of searches, which can still be brought back.
         hard: cases deleted, a month after they were taken out.
-        decisions, procedures, runs, sessions, facts: deleted rows of these tables.
+        decisions, procedures, runs, sessions, facts, checkpoints: deleted rows of these tables.
     """
 
     soft: int = 0
@@ -63,6 +65,7 @@ class Pruned:
     runs: int = 0
     sessions: int = 0
     facts: int = 0
+    checkpoints: int = 0
 
     def __add__(self, other: "Pruned") -> "Pruned":
         return Pruned(
@@ -73,6 +76,7 @@ class Pruned:
             self.runs + other.runs,
             self.sessions + other.sessions,
             self.facts + other.facts,
+            self.checkpoints + other.checkpoints,
         )
 
 
@@ -152,6 +156,7 @@ async def prune(
     ended = _Sweep(ended_runs(*mine, now - kept), delete_run, "ended", "prune_run")
     silent = _Sweep(expired_sessions(*mine, now), delete_session, "ttl", "prune_session", [clear[sessions]])
     stale = _Sweep(expired_facts(*mine, now), delete_fact, "ttl", "prune_fact", [clear[facts]])
+    threads = _Sweep(expired_checkpoints(*mine, now), partial(_delete_checkpoints, user_sub), "ttl", "prune_checkpoint")
     return Pruned(
         soft=sum([await _sweep(database, profile, sweep) for sweep in soft]),
         hard=await _sweep(database, profile, hard),
@@ -160,6 +165,7 @@ async def prune(
         runs=await _sweep(database, profile, ended),
         sessions=await _sweep(database, profile, silent),
         facts=await _sweep(database, profile, stale),
+        checkpoints=await _sweep(database, profile, threads),
     )
 
 
@@ -213,6 +219,10 @@ def delete_runs(user_sub: str, run_ids: Sequence[UUID]) -> Delete:
 def delete_sessions(user_sub: str, session_ids: Sequence[UUID]) -> Delete:
     """Returns a statement that deletes the sessions; their turns go with them."""
     return delete(sessions).where(sessions.c.user_sub == user_sub, sessions.c.id.in_(session_ids))
+
+
+def _delete_checkpoints(user_sub: str, part_ids: Sequence[UUID]) -> Delete:
+    return delete(checkpoints).where(checkpoints.c.user_sub == user_sub, checkpoints.c.id.in_(part_ids))
 
 
 def delete_facts(user_sub: str, fact_ids: Sequence[UUID]) -> Delete:

@@ -31,7 +31,7 @@ PYTHON, TYPESCRIPT = "tests/clients/test_python_client.py", "tests/clients/test_
 
 RUN_BY: dict[str, tuple[str | None, ...]] = {
     "README.md": (None, None, None, PAGE_TESTS),
-    "clients/python/README.md": (None, PYTHON, *(FRAMEWORKS,) * 5),
+    "clients/python/README.md": (None, PYTHON, *(FRAMEWORKS,) * 6),
     "clients/typescript/README.md": (None, TYPESCRIPT),
     "docs/advice.md": ("tests/app/routes/test_advice.py",),
     "docs/backup.md": (BACKUP, BACKUP, *(OWN_DATABASE,) * 6),

@@ -83,6 +83,10 @@ def entry(things: Things) -> dict[str, Any]:
     return {"agent": things.agent, "category": "music", "text": "a piano has 88 keys"}
 
 
+def checkpoint(things: Things) -> dict[str, Any]:
+    return {"agent": things.agent, "thread_id": "a", "checkpoint_id": str(uuid4()), "parts": [{"value": MARK}]}
+
+
 def tool(name: str, body: Body, names: str = "nothing") -> Endpoint:
     return Endpoint("POST", f"/v1/memory-tools/{name}", 200, body, "?agent={agent}", names)
 
@@ -138,6 +142,9 @@ CLOSED = [
     Endpoint("GET", "/v1/knowledge/{knowledge_id}", 200, names="knowledge"),
     Endpoint("PUT", "/v1/knowledge/{knowledge_id}", 200, entry, names="knowledge"),
     Endpoint("DELETE", "/v1/knowledge/{knowledge_id}", 204, names="knowledge"),
+    Endpoint("PUT", "/v1/checkpoints", 204, checkpoint),
+    Endpoint("GET", "/v1/checkpoints", 200, query="?agent={agent}"),
+    Endpoint("DELETE", "/v1/checkpoints", 204, query="?agent={agent}&thread_id=a"),
     Endpoint("POST", "/v1/recall", 200, lambda it: {"agent": it.agent, "query": MARK}),
     Endpoint("POST", "/functions/v1/hybrid-search-context-eng", 200, lambda _: {"query": MARK}),  # of all agents
     Endpoint("GET", "/v1/cases", 200),

@@ -120,6 +120,8 @@ COLUMNS = {
     "knowledge.category": NAME,
     "knowledge.entry_type": NAME,
     "knowledge.user_sub": NAME,
+    "checkpoints.agent_key": NAME,
+    "checkpoints.user_sub": NAME,
     "memories.agent_key": NAME,
     "memories.kind": FIXED,
     "memories.last_error": "an error's type, never its message",

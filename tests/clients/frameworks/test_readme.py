@@ -43,6 +43,16 @@ def langgraph(_: Path) -> dict[str, Any]:
     return {}
 
 
+def langgraph_checkpoints(_: Path) -> dict[str, Any]:
+    pytest.importorskip("langgraph", reason="langgraph is not installed: `make test-frameworks`")
+    from langgraph.graph import START, MessagesState, StateGraph  # noqa: PLC0415 - may be missing
+
+    builder = StateGraph(MessagesState)
+    builder.add_node("answer", lambda _: {"messages": [("assistant", "done")]})
+    builder.add_edge(START, "answer")
+    return {"builder": builder}
+
+
 def pydantic_ai(_: Path) -> dict[str, Any]:
     pytest.importorskip("pydantic_ai", reason="pydantic-ai-slim is not installed: `make test-frameworks`")
     from pydantic_ai import Agent  # noqa: PLC0415 - may be missing
@@ -65,6 +75,7 @@ NAMES = {
     "OpenAI Agents SDK": openai_agents,
     "LangChain": langchain,
     "LangGraph": langgraph,
+    "LangGraph's checkpointer": langgraph_checkpoints,
     "Pydantic AI": pydantic_ai,
     "Claude Agent SDK": claude_agent_sdk,
 }
@@ -85,6 +96,10 @@ async def test_five_lines_are_enough(name: str, snippet: str, banked: Banked, tm
         await done
     if name == "LangGraph":
         assert [item.value for item in names["found"]] == [{"system": "metric"}]
+        return
+    if name == "LangGraph's checkpointer":
+        config = {"configurable": {"thread_id": "chat 7"}}
+        assert names["graph"].get_state(config).values["messages"] == names["told"]["messages"]
         return
     (case,) = banked.cases()
     assert (case["outcome"], case["retrieval_id"] is not None) == ("success", True)

@@ -25,6 +25,7 @@ from retrieval.ranking.question import Question
 from retrieval.retrieve import Reader
 from retrieval.search.candidates import Search
 from retrieval.tables.cases import case_tools
+from retrieval.tables.checkpoints import checkpoints
 from retrieval.tables.erasures import erasure_heads, erasure_links, readmissions
 from retrieval.tables.facts import facts
 from retrieval.tables.failures import advice, failures
@@ -157,6 +158,10 @@ async def _fill(database: Database) -> None:
             more |= {sessions: session, turns: turn, facts: known, memories: told}
             summary = {"user_sub": user, "session_id": kept.case_id, "last_turn": 1, "payload": b"s"}
             more |= {session_summaries: summary}
+            named = dict.fromkeys(("thread", "namespace", "task"), b"") | {"checkpoint_id": kept.case_id, "place": 0}
+            more[checkpoints] = named | {
+                name: known[name] for name in ("user_sub", "id", "agent_key", "key_id", "words")
+            }
             for table, row in {**others(user, kept.case_id), **more}.items():
                 await connection.execute(upsert(table).values(row).on_conflict_do_nothing())
     assert (await erase(database, GONE)).clean

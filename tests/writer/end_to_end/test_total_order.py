@@ -34,6 +34,7 @@ KEYS: Mapping[str, set[str]] = {
     "in_use": {"master_keys.fingerprint"},
     "expired_procedures": {"procedures.id"},
     "expired_facts": {"facts.id"},
+    "expired_checkpoints": {"checkpoints.id"},
     "expired_sessions": {"sessions.id"},
     "learned_from": {"procedures.id"},
     "last_erasure": ONE_ROW,

@@ -21,6 +21,7 @@ from app.providers.wordllama import WordLlamaEmbedder
 from retrieval.errors import UserErased
 from retrieval.tables.audit import audit
 from retrieval.tables.cases import case_embeddings, case_tools, cases
+from retrieval.tables.checkpoints import checkpoints
 from retrieval.tables.decisions import decision_slots, decisions, rewards
 from retrieval.tables.facts import facts
 from retrieval.tables.failures import advice, failures
@@ -122,6 +123,7 @@ async def fill(bank: Bank, user: str) -> None:
         await remember_facts(connection, user, [(AGENT, run_id, "a fact")])
         domain = {"id": run_id, "key_id": key_id, "category": "c", "entry_type": "t", "words": b"sealed", "said": b"s"}
         await connection.execute(insert(knowledge).values({**mine, **domain}))
+        await keep_checkpoint(connection, {**mine, "id": run_id, "key_id": key_id})
         taken = {"user_sub": user, "bucket": b"b", "granted": 1, "full_at": datetime.now(UTC)}
         await connection.execute(insert(rate_limits).values(taken))
         await connection.execute(insert(policies).values({**mine, "version": 1, **asdict(stored())}))
@@ -129,6 +131,12 @@ async def fill(bank: Bank, user: str) -> None:
         await fail(connection, mine, case_id, decision_id)
         await connection.execute(insert(replays).values({**mine, **told}))
         await connection.execute(insert(audit).values({**mine, "id": uuids.uuid7(), **entry}))
+
+
+async def keep_checkpoint(connection: AsyncConnection, mine: dict[str, Any]) -> None:
+    """Puts the state of a graph into its table."""
+    named = {"thread": b"t", "namespace": b"n", "task": b"", "checkpoint_id": mine["id"], "place": 0}
+    await connection.execute(insert(checkpoints).values({**mine, **named, "words": b"sealed"}))
 
 
 async def fail(connection: AsyncConnection, mine: dict[str, Any], case_id: UUID, decision_id: UUID) -> None:

@@ -1,0 +1,90 @@
+"""Routes for checkpoints: states of a backend's graphs, by thread, kept as they are given."""
+
+from collections import defaultdict
+from typing import Annotated
+from uuid import UUID
+
+from fastapi import APIRouter, Query
+from fastapi.exceptions import RequestValidationError
+
+from app.edge.dependencies import Caller, Parts
+from app.edge.intake.route import BodyRoute
+from app.edge.problems import DOCUMENTED, raises
+from app.schemas.checkpoints import CheckpointOut, CheckpointPartOut, CheckpointsOut
+from retrieval.database.rows import AnyRow
+from retrieval.pages.checkpoints import CheckpointPage, page_of_checkpoints, pending_writes
+from writer.checkpoints import CheckpointWritten, Namespace, ThreadId, delete_thread, hashes, write_checkpoint
+from writer.errors import MemoryOff, SecretInName
+from writer.privacy.seal import PayloadTooLarge
+from writer.privacy.words import Words
+from writer.run import AgentKey
+
+router = APIRouter(prefix="/v1/checkpoints", tags=["checkpoints"], responses=DOCUMENTED, route_class=BodyRoute)
+
+
+@router.put("", status_code=204, responses=raises(MemoryOff, SecretInName, PayloadTooLarge))
+async def put_checkpoint(written: CheckpointWritten, parts: Parts, caller: Caller) -> None:
+    """Stores a checkpoint's state, or writes that are pending on it, and answers once they are on disk.
+
+    Values are encrypted with the user's key; they are not redacted, searched, embedded or shown in a context.
+    """
+    await parts.admission.of_agent(caller, "writes", written.agent)
+    await write_checkpoint(parts.database, parts.keyring, written, caller)
+
+
+@router.get("")
+async def list_checkpoints(  # noqa: PLR0913, PLR0917 - each is a query parameter
+    parts: Parts,
+    caller: Caller,
+    agent: Annotated[AgentKey, Query()],
+    thread_id: Annotated[ThreadId | None, Query()] = None,
+    namespace: Annotated[Namespace | None, Query(description="empty: the graph itself; left out: any")] = None,
+    checkpoint_id: Annotated[UUID | None, Query()] = None,
+    before: Annotated[UUID | None, Query(description="only checkpoints with a smaller id")] = None,
+    limit: Annotated[int, Query(ge=1, le=20)] = 10,
+    cursor: Annotated[str | None, Query(max_length=80, description="next_cursor of the previous page")] = None,
+) -> CheckpointsOut:
+    """Returns a page of checkpoints, the one with the largest id first, each with the writes pending on it."""
+    after = None if cursor is None else _place_of(cursor)
+    async with parts.database.as_user(caller.user_sub, caller.authorised_at) as connection:
+        key = await parts.keyring.find(connection, caller.user_sub)
+        if key is None:
+            return CheckpointsOut(checkpoints=[], next_cursor=None)
+        words = Words(caller.user_sub, key)
+        page = CheckpointPage(agent, limit, hashes(words, thread_id, namespace), checkpoint_id, before, after)
+        states = (await connection.execute(page_of_checkpoints(caller.user_sub, page))).all()
+        of_these = pending_writes(caller.user_sub, agent, states)
+        writes = (await connection.execute(of_these)).all() if states else []
+    pending: dict[tuple[bytes, bytes, UUID], list[AnyRow]] = defaultdict(list)
+    for write in writes:
+        pending[write.thread, write.namespace, write.checkpoint_id].append(write)
+    shown = [_shown(words, state, pending[state.thread, state.namespace, state.checkpoint_id]) for state in states]
+    more = f"{states[-1].checkpoint_id}.{states[-1].id}" if len(states) == limit else None
+    return CheckpointsOut(checkpoints=shown, next_cursor=more)
+
+
+@router.delete("", status_code=204)
+async def remove_thread(
+    parts: Parts,
+    caller: Caller,
+    agent: Annotated[AgentKey, Query()],
+    thread_id: Annotated[ThreadId, Query()],
+) -> None:
+    """Deletes all checkpoints of a thread permanently; a thread that is not there is no error."""
+    await delete_thread(parts.database, parts.keyring, agent, thread_id, caller)
+
+
+def _shown(words: Words, state: AnyRow, writes: list[AnyRow]) -> CheckpointOut:
+    opened = [(row.place, words.open_checkpoint(row.id, row.words)) for row in (state, *writes)]
+    kept = [CheckpointPartOut(task_id=texts["task_id"], place=place, value=texts["value"]) for place, texts in opened]
+    names = {name: opened[0][1][name] for name in ("thread_id", "namespace")}
+    return CheckpointOut(**names, checkpoint_id=state.checkpoint_id, created_at=state.created_at, parts=kept)
+
+
+def _place_of(cursor: str) -> tuple[UUID, UUID]:
+    try:
+        checkpoint_id, row_id = map(UUID, cursor.split("."))
+    except ValueError:
+        problem = {"loc": ("query", "cursor"), "msg": "no next_cursor of this list", "type": "value_error"}
+        raise RequestValidationError([problem]) from None
+    return checkpoint_id, row_id

@@ -1,0 +1,31 @@
+"""Responses about checkpoints: states of a backend's graphs, by thread."""
+
+from datetime import datetime
+from uuid import UUID
+
+from pydantic import BaseModel, Field
+
+
+class CheckpointPartOut(BaseModel):
+    """The state of a checkpoint, or a write that is pending on it."""
+
+    task_id: str = Field(description="the task of a pending write; empty: the state itself")
+    place: int
+    value: str = Field(description="as it was given")
+
+
+class CheckpointOut(BaseModel):
+    """A checkpoint: its state first, then the writes pending on it."""
+
+    thread_id: str
+    namespace: str
+    checkpoint_id: UUID
+    created_at: datetime
+    parts: list[CheckpointPartOut]
+
+
+class CheckpointsOut(BaseModel):
+    """One page of checkpoints, by falling id."""
+
+    checkpoints: list[CheckpointOut]
+    next_cursor: str | None

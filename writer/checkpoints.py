@@ -1,0 +1,117 @@
+"""Checkpoints of a backend's graphs, kept as they were given: encrypted, and neither redacted, read nor searched."""
+
+from typing import Annotated
+from uuid import UUID
+
+import uuid_utils.compat as uuids
+from pydantic import AfterValidator, ConfigDict, Field
+from sqlalchemy import delete, func
+from sqlalchemy.dialects.postgresql import insert as upsert
+
+from retrieval.database.database import Database
+from retrieval.tables.checkpoints import checkpoints
+from retrieval.tables.profiles import profiles
+from writer.audit import Change, note
+from writer.author import Author
+from writer.privacy.keys import Keyring
+from writer.privacy.names import nameable
+from writer.privacy.words import Words
+from writer.profiles import check_writing
+from writer.run import AgentKey, Strict, line, storable
+
+ThreadId = line(500)
+Namespace = Annotated[str, Field(max_length=2_000), AfterValidator(storable)]
+_PART = ("user_sub", "agent_key", "thread", "namespace", "checkpoint_id", "task", "place")
+"""The columns that tell the parts of a user's checkpoints apart."""
+
+
+class CheckpointPart(Strict):
+    """The state of a checkpoint, or a write that is pending on it."""
+
+    task_id: Annotated[str, Field(max_length=200), AfterValidator(storable)] = Field(
+        default="", description="the task of a pending write; empty: the state itself"
+    )
+    place: int = Field(default=0, ge=-1_000, le=1_000_000, description="of a write among those of its task")
+    value: str = Field(description="the backend's own text, in Base64 say; it is stored as it is")
+    first_wins: bool = Field(default=False, description="keep the part that is there; false: replace it")
+
+
+class CheckpointWritten(Strict):
+    """Parts of one checkpoint, written in one transaction."""
+
+    model_config = ConfigDict(
+        extra="forbid",
+        json_schema_extra={
+            "examples": [
+                {
+                    "agent": "coach",
+                    "thread_id": "chat 7",
+                    "checkpoint_id": "1f0c9a52-8d1e-6f10-8000-2f6a1c0d9b3e",
+                    "parts": [{"value": "gqFhAaFiAg=="}],
+                }
+            ]
+        },
+    )
+
+    agent: AgentKey
+    thread_id: ThreadId = Field(description="the thread, for which no two users share a name")  # type: ignore[valid-type]
+    namespace: Namespace = Field(default="", description="part of the graph; empty: the graph itself")
+    checkpoint_id: UUID = Field(description="chosen by the backend so that a later one is larger (UUIDv6 or v7)")
+    parts: list[CheckpointPart] = Field(min_length=1, max_length=1_000)
+
+
+async def write_checkpoint(database: Database, keyring: Keyring, written: CheckpointWritten, author: Author) -> None:
+    """Stores parts of a checkpoint in one transaction; a part that is there is replaced, or kept with ``first_wins``.
+
+    Raises:
+        SecretInName: the agent's name looks like a secret.
+        MemoryOff: memory is not written for this agent.
+        UserErased: the user was erased after the author was authorised.
+        DatabaseUnavailable: the parts may or may not be stored; a repetition does no harm.
+    """
+    agent_key = nameable(written.agent)
+    async with database.as_user(author.user_sub, author.authorised_at) as connection:
+        words = Words(author.user_sub, await keyring.find_or_make(connection, author.user_sub))
+        profile = {"user_sub": author.user_sub, "agent_key": agent_key}
+        await connection.execute(upsert(profiles).values(profile).on_conflict_do_nothing())
+        await check_writing(connection, author.user_sub, agent_key)
+        for part in sorted(written.parts, key=lambda part: (part.task_id, part.place)):  # two writers lock in one order
+            part_id = uuids.uuid7()
+            texts = {"thread_id": written.thread_id, "namespace": written.namespace}
+            texts |= {"task_id": part.task_id, "value": part.value}
+            row = {
+                **profile,
+                "id": part_id,
+                "key_id": words.key_id,
+                **hashes(words, written.thread_id, written.namespace),
+                "checkpoint_id": written.checkpoint_id,
+                "task": words.hash_of_checkpoint("task", part.task_id) if part.task_id else b"",
+                "place": part.place,
+                "words": words.seal_checkpoint(part_id, texts),
+            }
+            statement = upsert(checkpoints).values(row)
+            if part.first_wins:
+                statement = statement.on_conflict_do_nothing(index_elements=_PART)
+            else:  # the id, too: the words are sealed for it
+                new = {name: row[name] for name in ("id", "key_id", "words")} | {"created_at": func.now()}
+                statement = statement.on_conflict_do_update(index_elements=_PART, set_=new)
+            await connection.execute(statement)
+
+
+async def delete_thread(database: Database, keyring: Keyring, agent_key: str, thread_id: str, author: Author) -> None:
+    """Deletes all checkpoints of a thread for good; a thread that is not there has none."""
+    async with database.as_user(author.user_sub, author.authorised_at) as connection:
+        key = await keyring.find(connection, author.user_sub)
+        if key is None:
+            return
+        mine = checkpoints.c.user_sub == author.user_sub, checkpoints.c.agent_key == agent_key
+        thread = hashes(Words(author.user_sub, key), thread_id, None)["thread"]
+        gone = (await connection.execute(delete(checkpoints).where(*mine, checkpoints.c.thread == thread))).rowcount
+        if gone:
+            await note(connection, Change.of((author.user_sub, agent_key), author.actor, "delete_thread", parts=gone))
+
+
+def hashes(words: Words, thread_id: str | None, namespace: str | None) -> dict[str, bytes]:
+    """Returns the keyed hashes of a thread and of a namespace in it, for those that are given, by column."""
+    names = {"thread": thread_id, "namespace": namespace}
+    return {column: words.hash_of_checkpoint(column, name) for column, name in names.items() if name is not None}
