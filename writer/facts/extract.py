@@ -62,6 +62,7 @@ class FactDraft:
         value: the value, without its unit.
         unit: the unit of the value; empty without one.
         about: the days of an event; None without a date.
+        category: the part of life that it belongs to; empty: still to be read off the sentence.
         single: whether only one value holds at a time, so that a newer value closes this one.
         ends: whether the fact holds no longer; without a value, whatever the value was.
     """
@@ -72,7 +73,7 @@ class FactDraft:
     attribute: str = ""
     value: str = ""
     unit: str = ""
-    category: str = "other"
+    category: str = ""
     about: Days | None = None
     single: bool = False
     ends: bool = False
@@ -148,7 +149,7 @@ def _of_statement(statement: Statement, day: date) -> Iterator[FactDraft]:
     if (fact := next(stated, None)) is not None:
         yield _finished(fact, text)
     if LOST_JOB.search(plain):
-        yield FactDraft("fact", text, "user", "employer", single=True, ends=True)
+        yield FactDraft("fact", text, "user", "employer", category="work", single=True, ends=True)
     for positive in positives(plain, denied=statement.denied):
         ended = next(_drafts(positive, day), None)
         if ended is not None and ended.kind != "event":
@@ -156,22 +157,28 @@ def _of_statement(statement: Statement, day: date) -> Iterator[FactDraft]:
 
 
 def _finished(draft: FactDraft, text: str) -> FactDraft:
-    return replace(draft, text=text, value=draft.value.replace(DOT, "."), attribute=draft.attribute.replace(DOT, "."))
+    category = draft.category or category_of(draft.text)
+    return replace(
+        draft,
+        text=text,
+        category=category,
+        value=draft.value.replace(DOT, "."),
+        attribute=draft.attribute.replace(DOT, "."),
+    )
 
 
 def _denied(plain: str) -> Iterator[FactDraft]:
     """Yields what a negated sentence says of the user: a goal to avoid something, or an aversion."""
-    category = category_of(plain)
     goal = GOAL.search(plain)
     if goal and not is_denied(plain[: goal.start("what")]):
-        yield from _goal(plain, category)
+        yield from _goal(plain)
     if FORMER.search(plain):
         return
     if (match := DISLIKES.search(plain)) and _stands_alone(_clean(match["value"])):
-        yield FactDraft("preference", plain, "user", "dislikes", _clean(match["value"]), "", category)
+        yield FactDraft("preference", plain, "user", "dislikes", _clean(match["value"]))
     if match := DOES_NOT.search(plain):
         how = f"does not {match['how'].lower()}"
-        yield FactDraft("fact", plain, "user", how, _clean(match["value"]), "", category)
+        yield FactDraft("fact", plain, "user", how, _clean(match["value"]))
 
 
 def category_of(sentence: str) -> str:
@@ -181,18 +188,17 @@ def category_of(sentence: str) -> str:
 
 def _drafts(sentence: str, day: date) -> Iterator[FactDraft]:
     """Yields the facts in a sentence, the most certain form first."""
-    category = category_of(sentence)
     if match := MEASURE.search(sentence):
-        yield from _measure(sentence, (match["what"] or "weight").lower(), match["value"], category)
+        yield from _measure(sentence, (match["what"] or "weight").lower(), match["value"])
     for rule in ABOUT_ME:
         if match := rule.form.search(sentence):
             value = _clean(match["value"])
-            yield FactDraft("fact", sentence, "user", rule.attribute, value, "", category, single=rule.single)
+            yield FactDraft("fact", sentence, "user", rule.attribute, value, single=rule.single)
     if match := KIN_NAMED.search(sentence):
         who = match["who"].lower()
         yield FactDraft("fact", sentence, f"user's {who}", "name", match["value"], "", "people", single=who in ONE_OF)
-    yield from _activity(sentence, category)
-    yield from _preference(sentence, category)
+    yield from _activity(sentence)
+    yield from _preference(sentence)
     days = days_of(sentence, day)
     form = LATELY if days is None else AHEAD if days.first > day else EVENT
     matches = (form.search(clause) for clause in (sentence, *CLAUSE.split(sentence)[1:]))
@@ -201,29 +207,29 @@ def _drafts(sentence: str, day: date) -> Iterator[FactDraft]:
         value, unit = _clean(event["what"]), ""
         if (amount := AMOUNT.fullmatch(without_time(value))) and amount["unit"]:
             value, unit = amount_of(amount)
-        yield FactDraft("event", sentence, "user", event["verb"].lower(), value, unit, category, days)
-    yield from _goal(sentence, category)
+        yield FactDraft("event", sentence, "user", event["verb"].lower(), value, unit, about=days)
+    yield from _goal(sentence)
 
 
-def _activity(sentence: str, category: str) -> Iterator[FactDraft]:
+def _activity(sentence: str) -> Iterator[FactDraft]:
     if match := ONGOING.search(sentence):
         value = _clean(match["value"] or match["long"] or "")
         if _stands_alone(value):
             verb = (match["verb"] or match["now"]).lower()
-            yield FactDraft("fact", sentence, "user", f"has been {verb}", value, "", category)
+            yield FactDraft("fact", sentence, "user", f"has been {verb}", value)
     if (match := HABIT.search(sentence)) and _stands_alone(match["value"]):
-        yield FactDraft("fact", sentence, "user", match["often"].lower(), _clean(match["value"]), "", category)
+        yield FactDraft("fact", sentence, "user", match["often"].lower(), _clean(match["value"]))
     if match := HAS.search(sentence):
-        yield FactDraft("fact", sentence, "user", "has", _clean(match["value"]), "", category)
+        yield FactDraft("fact", sentence, "user", "has", _clean(match["value"]))
     if match := BEEN.search(sentence):
         yield FactDraft("fact", sentence, "user", "has been to", _clean(match["value"]), "", "travel")
     if match := DOES.search(sentence):
         value = _clean(match["value"])
         if _stands_alone(value.removeprefix("the ") if match["now"] == "play" else value):
-            yield FactDraft("fact", sentence, "user", (match["now"] or match["ing"]).lower(), value, "", category)
+            yield FactDraft("fact", sentence, "user", (match["now"] or match["ing"]).lower(), value)
 
 
-def _preference(sentence: str, category: str) -> Iterator[FactDraft]:
+def _preference(sentence: str) -> Iterator[FactDraft]:
     tastes: list[tuple[str, str, str, bool]] = []  # subject, attribute, value, single
     if match := FAVOURITE.search(sentence):
         tastes.append(("user", f"favourite {match['what'].lower().replace('color', 'colour')}", match["value"], True))
@@ -239,15 +245,15 @@ def _preference(sentence: str, category: str) -> Iterator[FactDraft]:
         tastes.append(("user", "is fond of", match["value"], False))
     for subject, attribute, value, single in tastes:
         if _stands_alone(_clean(value)):
-            yield FactDraft("preference", sentence, subject, attribute, _clean(value), "", category, single=single)
+            yield FactDraft("preference", sentence, subject, attribute, _clean(value), single=single)
 
 
-def _measure(sentence: str, what: str, value: str, category: str) -> Iterator[FactDraft]:
+def _measure(sentence: str, what: str, value: str) -> Iterator[FactDraft]:
     if amount := AMOUNT.search(value):
-        yield FactDraft("fact", sentence, "user", what, *amount_of(amount), category, single=True)
+        yield FactDraft("fact", sentence, "user", what, *amount_of(amount), single=True)
 
 
-def _goal(sentence: str, category: str) -> Iterator[FactDraft]:
+def _goal(sentence: str) -> Iterator[FactDraft]:
     match = GOAL.search(sentence)
     if not match or (not match["named"] and NO_GOAL.search(match["what"])):
         return
@@ -256,11 +262,11 @@ def _goal(sentence: str, category: str) -> Iterator[FactDraft]:
     what = _clean(match["what"])
     amount = AMOUNT.search(what)
     if amount is None:
-        yield FactDraft("goal", sentence, "user", words_of_metric(what), what, "", category)
+        yield FactDraft("goal", sentence, "user", words_of_metric(what), what)
         return
     value, unit = amount_of(amount)
     metric = metric_of(what, match["of"] or match["about"] or "", unit)
-    yield FactDraft("goal", sentence, "user", metric, value, unit, category, single=True)
+    yield FactDraft("goal", sentence, "user", metric, value, unit, single=True)
 
 
 def _stands_alone(value: str) -> bool:

@@ -32,6 +32,7 @@ class Language:
     """The rules of a language.
 
     Attributes:
+        opens: words of which every clause that a rule matches has one.
         rules: those for clauses that state.
         aversions: those for clauses with a negation.
         unstated: words of clauses that state nothing.
@@ -41,6 +42,7 @@ class Language:
         article: article before a value.
     """
 
+    opens: re.Pattern[str]
     rules: tuple[Rule, ...]
     aversions: tuple[Rule, ...]
     unstated: re.Pattern[str]
@@ -74,6 +76,7 @@ def _any(words: str) -> re.Pattern[str]:
 
 LANGUAGES = (
     Language(
+        _any("ich|meine?|nenn|wohne|lebe|arbeite|hasse"),
         _rules(
             ("fact", "name", r"(?i:ich hei(?:ß|ss)e|mein name ist|nenn mich) NAME", True),
             (
@@ -130,6 +133,10 @@ LANGUAGES = (
         re.compile(r"^(?:den|die|das|der|dem|einen?|eine) ", re.IGNORECASE),
     ),
     Language(
+        _any(
+            "me (?:llamo|mudé|he|gustan?|encantan?)|mudarme|llámame|mi|yo|soy|vivo|resido|trabajo|tengo|amo|adoro|odio|detesto"
+            "|prefiero|quiero"
+        ),
         _rules(
             ("fact", "name", r"(?i:me llamo|mi nombre es|yo soy|llámame) NAME", True),
             (
@@ -172,6 +179,7 @@ LANGUAGES = (
         re.compile(r"^(?:el|la|los|las|un|una) ", re.IGNORECASE),
     ),
     Language(
+        _any("je|j'\\w+|appelle-moi|appelez-moi|mon|ma"),
         _rules(
             ("fact", "name", r"(?i:je m'appelle|mon (?:nom|prénom) est|appelle-moi|appelez-moi) NAME", True),
             (
@@ -245,7 +253,7 @@ def readings(sentence: str) -> Iterator[Reading]:
     if "?" in plain:
         return
     for language in LANGUAGES:
-        if language.unstated.search(plain):
+        if not language.opens.search(plain) or language.unstated.search(plain):
             continue
         for clause in (plain, *_CLAUSE.split(plain)):
             if language.no_longer.search(clause):
