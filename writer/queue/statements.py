@@ -41,6 +41,8 @@ from writer.queue.lease import Lease, is_held
 
 MOST_DOUBLINGS = 20
 """Most doublings of a delay: an outage may fail a thousand attempts, and 2 to that power is no float."""
+TURNS = 4
+"""Users at least whose turns fill a batch, if so many have rows."""
 WORKERS_APART = 4
 """Factor of rows examined to rows leased, so that workers claiming at the same moment each find unlocked rows."""
 
@@ -50,13 +52,14 @@ def claim(
 ) -> tuple[Update, dict[str, object]]:
     """Returns a statement that leases up to ``batch`` waiting rows to a worker, and its parameters.
 
-    The rows' users take turns, by name, beginning after ``after``: first the longest waiting row of each, then each
-    one's second, and so on. No user thus waits behind all the rows of another.
+    The rows' users take turns, by name, beginning after ``after``. A turn is the longest waiting rows of a user, up to a
+    quarter of the batch: rows of one user are finished together, and no user waits behind all the rows of another.
     """
     parameters = {
         "token": lease_token,
         "lease": lease,
         "batch": batch,
+        "of_a_turn": max(1, batch // TURNS),
         "looked_at": WORKERS_APART * batch,
         "after": after,
     }
@@ -68,13 +71,14 @@ def _claim(queue: Table) -> Update:
     token = bindparam("token", type_=Uuid)
     batch = bindparam("batch", type_=Integer)
     looked_at = bindparam("looked_at", type_=Integer)
+    of_a_turn = bindparam("of_a_turn", type_=Integer)
     after = bindparam("after", type_=Text)
     turns = select(_next_user(queue, after).label("user_sub"), literal(1).label("turn")).cte("turns", recursive=True)
     following = select(_next_user(queue, turns.c.user_sub), turns.c.turn + 1)
     turns = turns.union_all(following.where(turns.c.user_sub.is_not(None), turns.c.turn < batch))
     longest = [queue.c.available_at, queue.c.id]
     theirs = (
-        select(queue.c.id, func.row_number().over(order_by=longest).label("round"))
+        select(queue.c.id, ((func.row_number().over(order_by=longest) - 1) // of_a_turn).label("round"))
         .where(*_due(queue), queue.c.user_sub == turns.c.user_sub, queue.c.lease_token.is_distinct_from(token))
         .order_by(*longest)
         .limit(looked_at)
