@@ -48,6 +48,8 @@ from writer.facts.sentences import DOT, Sentence, Statement, is_denied, statemen
 from writer.facts.times import Days, days_of, without_time
 
 _AVERSIONS = ("hates", "dislikes")
+_OF_ONESELF = re.compile(r"\b(?:i|my|we|our|me|here)\b")
+"""Words, in small letters, of which every statement that a rule matches has one: "here" is in "Fiona here"."""
 _ARTICLE = re.compile(r"^(?:the|an?|my) ", re.IGNORECASE)
 
 
@@ -145,6 +147,8 @@ def _name(draft: FactDraft) -> tuple[str, str, str, bool]:
 def _of_statement(statement: Statement, day: date) -> Iterator[FactDraft]:
     """Yields the fact that a statement makes, and those that it ends."""
     text, plain = statement.text, statement.plain
+    if not _OF_ONESELF.search(plain.lower()):
+        return
     stated = _denied(plain) if statement.denied else _drafts(plain, day)
     if (fact := next(stated, None)) is not None:
         yield _finished(fact, text)

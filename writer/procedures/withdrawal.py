@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from uuid import UUID
 
-from sqlalchemy import Text, Uuid, cast, exists, or_, select, update
+from sqlalchemy import Integer, Text, Uuid, cast, column, exists, func, or_, select, update
 from sqlalchemy.dialects.postgresql import ARRAY
 from sqlalchemy.ext.asyncio import AsyncConnection
 
@@ -46,23 +46,30 @@ async def withdraw_learned(
     return list(dict.fromkeys(withdrawn))
 
 
-async def retire_lessons(connection: AsyncConnection, words: Words, agent_key: str, run: Sequence[RunFailure]) -> None:
-    """Retires the failure lessons about the failures of this run that it, or an earlier run, put right.
+async def retire_lessons(connection: AsyncConnection, words: Words, agent_key: str, met: Sequence[RunFailure]) -> None:
+    """Retires the failure lessons about failures that runs met now and that these runs, or earlier ones, put right.
 
     A lesson is about a failure if the run that taught it met the same error of the same tool without a fix. A retired
     lesson stays retired when a later run would teach it again; a pinned one stays.
     """
-    if not run:
+    if not met:
         return
     lost, fixed = failures.alias("lost"), failures.alias("fixed")
-    signs = words.numbers(SIGN, [failure.sign.line for failure in run])
-    cues = cast([f"tool {failure.sign.tool}" for failure in run], ARRAY(Text))
-    of_user = lost.c.user_sub == words.user_sub, fixed.c.user_sub == words.user_sub
+    signs = words.numbers(SIGN, [failure.sign.line for failure in met])
+    tools = [f"tool {failure.sign.tool}" for failure in met]
+    now = (
+        func.unnest(cast(signs, ARRAY(Integer)), cast(tools, ARRAY(Text)))
+        .table_valued(column("sign", Integer), column("tool", Text))
+        .render_derived("now")
+    )
+    is_about = procedures.c.record["critical_contextual_cues"].has_key(now.c.tool)
     put_right = exists().where(
-        *of_user,
+        lost.c.user_sub == words.user_sub,
+        fixed.c.user_sub == words.user_sub,
         lost.c.case_id == procedures.c.case_id,
         lost.c.fix_id.is_(None),
-        lost.c.sign.in_(signs),
+        lost.c.sign == now.c.sign,
+        or_(procedures.c.origin != "rules", is_about),
         fixed.c.agent_key == agent_key,
         fixed.c.sign == lost.c.sign,
         fixed.c.fix_id.is_not(None),
@@ -75,7 +82,6 @@ async def retire_lessons(connection: AsyncConnection, words: Words, agent_key: s
             procedures.c.kind == "failure_lesson",
             procedures.c.status == "active",
             ~procedures.c.pinned,
-            or_(procedures.c.origin != "rules", procedures.c.record["critical_contextual_cues"].has_any(cues)),
             put_right,
         )
         .values(status="retired")

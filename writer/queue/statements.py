@@ -52,7 +52,7 @@ def claim(
 ) -> tuple[Update, dict[str, object]]:
     """Returns a statement that leases up to ``batch`` waiting rows to a worker, and its parameters.
 
-    The rows' users take turns, by name, beginning after ``after``. A turn is the longest waiting rows of a user, up to a
+    The rows' users take turns, by name, beginning after ``after``. A turn is a user's longest waiting rows, up to a
     quarter of the batch: rows of one user are finished together, and no user waits behind all the rows of another.
     """
     parameters = {
