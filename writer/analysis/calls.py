@@ -50,13 +50,18 @@ class Call:
 
 @dataclass(frozen=True)
 class StoredRun:
-    """A finished run as it is stored: redacted, with traces and turns in the shape in which the backend sent them."""
+    """A finished run as it is stored: redacted, with traces and turns in the shape in which the backend sent them.
+
+    Attributes:
+        is_short: whether a computation on the run takes milliseconds and may hold up the event loop.
+    """
 
     task: str
     outcome: str
     tool_traces: Sequence[object] = ()
     turns: Sequence[object] = ()
     plan: Sequence[str] = ()
+    is_short: bool = False
 
     @cached_property
     def calls(self) -> Sequence[Call]:

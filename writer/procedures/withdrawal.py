@@ -1,11 +1,13 @@
 """Withdrawal of procedures: those of runs that turn out to have failed, and warnings of what was put right."""
 
 from collections.abc import Sequence
+from functools import cache
 from uuid import UUID
 
-from sqlalchemy import Integer, Text, Uuid, cast, column, exists, func, or_, select, update
+from sqlalchemy import Integer, Text, Uuid, bindparam, cast, column, exists, func, or_, select, update
 from sqlalchemy.dialects.postgresql import ARRAY
 from sqlalchemy.ext.asyncio import AsyncConnection
+from sqlalchemy.sql.dml import ReturningUpdate
 
 from retrieval.database.rows import Rows
 from retrieval.sealed import SIGN
@@ -54,42 +56,47 @@ async def retire_lessons(connection: AsyncConnection, words: Words, agent_key: s
     """
     if not met:
         return
+    parameters = {
+        "owner": words.user_sub,
+        "agent": agent_key,
+        "signs": words.numbers(SIGN, [failure.sign.line for failure in met]),
+        "tools": [f"tool {failure.sign.tool}" for failure in met],
+    }
+    for row in await connection.execute(_retirement(), parameters):
+        owner = words.user_sub, agent_key
+        await note(connection, Change.of(owner, "worker", "retire_procedure", row.id, version=row.version))
+
+
+@cache
+def _retirement() -> ReturningUpdate[tuple[UUID, int]]:
+    owner, agent_key = bindparam("owner", type_=Text), bindparam("agent", type_=Text)
     lost, fixed = failures.alias("lost"), failures.alias("fixed")
-    signs = words.numbers(SIGN, [failure.sign.line for failure in met])
-    tools = [f"tool {failure.sign.tool}" for failure in met]
-    now = (
-        func.unnest(cast(signs, ARRAY(Integer)), cast(tools, ARRAY(Text)))
+    met = (
+        func.unnest(bindparam("signs", type_=ARRAY(Integer)), bindparam("tools", type_=ARRAY(Text)))
         .table_valued(column("sign", Integer), column("tool", Text))
-        .render_derived("now")
+        .render_derived("met")
     )
-    is_about = procedures.c.record["critical_contextual_cues"].has_key(now.c.tool)
+    is_about = procedures.c.record["critical_contextual_cues"].has_key(met.c.tool)
     put_right = exists().where(
-        lost.c.user_sub == words.user_sub,
-        fixed.c.user_sub == words.user_sub,
+        lost.c.user_sub == owner,
+        fixed.c.user_sub == owner,
         lost.c.case_id == procedures.c.case_id,
         lost.c.fix_id.is_(None),
-        lost.c.sign == now.c.sign,
+        lost.c.sign == met.c.sign,
         or_(procedures.c.origin != "rules", is_about),
         fixed.c.agent_key == agent_key,
         fixed.c.sign == lost.c.sign,
         fixed.c.fix_id.is_not(None),
     )
-    retirement = (
-        update(procedures)
-        .where(
-            procedures.c.user_sub == words.user_sub,
-            procedures.c.agent_key == agent_key,
-            procedures.c.kind == "failure_lesson",
-            procedures.c.status == "active",
-            ~procedures.c.pinned,
-            put_right,
-        )
-        .values(status="retired")
-        .returning(procedures.c.id, procedures.c.version)
+    lessons = (
+        procedures.c.user_sub == owner,
+        procedures.c.agent_key == agent_key,
+        procedures.c.kind == "failure_lesson",
+        procedures.c.status == "active",
+        ~procedures.c.pinned,
     )
-    for row in await connection.execute(retirement):
-        owner = words.user_sub, agent_key
-        await note(connection, Change.of(owner, "worker", "retire_procedure", row.id, version=row.version))
+    retired = update(procedures).where(*lessons, put_right).values(status="retired")
+    return retired.returning(procedures.c.id, procedures.c.version)
 
 
 async def failed_runs(connection: AsyncConnection, user_sub: str, case_ids: Sequence[UUID]) -> set[UUID]:

@@ -29,6 +29,7 @@ from writer.analysis.error_signatures import error_signatures
 from writer.analysis.fixes import failures_of
 from writer.analysis.moves import moves_of
 from writer.analysis.recount import recount
+from writer.analysis.thread import computed
 from writer.analysis.tool_use import tools_used
 from writer.errors import LeaseLost
 from writer.privacy.keys import Keyring
@@ -51,6 +52,8 @@ FINISHED = Counter("casebank_worker_cases_total", "Cases that left the queue, by
 
 MOST_BY_LLM = 16
 """Cases of a batch that a language model teaches; the others' leases would end before their turn."""
+SHORT = 16_384
+"""Most bytes of a run's sealed payload that are analysed on the event loop: a few milliseconds' work."""
 REPLAY_S = 5.0
 """Seconds after which a profile is replayed although further cases wait."""
 
@@ -233,8 +236,11 @@ class CaseHandler:
         """Learns facts, procedures and tool use from the run, by the rules or the language model its profile chose."""
         held, case, opened = work.held, work.case, work.opened
         work.opened = {}
-        run = StoredRun(work.text.task, case.outcome, opened["tool_traces"], opened["turns"], work.text.plan)
-        plan = await asyncio.to_thread(_analyse, work, run, opened)  # a long run would hold up the event loop
+        short = len(case.payload) <= SHORT
+        if short:
+            await asyncio.sleep(0)  # lets others have the event loop between two runs
+        run = StoredRun(work.text.task, case.outcome, opened["tool_traces"], opened["turns"], work.text.plan, short)
+        plan = await computed(run, _analyse, work, run, opened)
         brought = opened["procedure"] or {"data": None}
         given: dict[str, Any] = {name: opened.get(name) for name in ("task_type", "trigger")}  # older cases have none
         given["no_failure"] = opened["procedure"] is not None and brought["data"] is None

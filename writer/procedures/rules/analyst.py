@@ -1,12 +1,12 @@
 """The rule-based analyst, which finds the failures of a run and writes the lesson of the most instructive one."""
 
-import asyncio
 from dataclasses import dataclass
 
 from retrieval.tables.kinds import AbstractionLevel
 from writer.analysis.calls import StoredRun
 from writer.analysis.failures import Failure, FixKind, find
 from writer.analysis.state_changes import changes_state
+from writer.analysis.thread import computed
 from writer.procedures.ports import Analysis
 from writer.procedures.rules.fix_text import failure_lesson, learned_fix
 
@@ -16,8 +16,8 @@ class RuleAnalyst:
     """Analyst by fixed rules over a run's calls and turns; pure, deterministic, linear in their number."""
 
     async def analyse(self, run: StoredRun, level: AbstractionLevel | None = None) -> Analysis:
-        """Returns the analysis of a run, computed in a thread beside the event loop; see `explain`."""
-        return await asyncio.to_thread(explain, run, level)
+        """Returns the analysis of a run; see `explain` and `computed`."""
+        return await computed(run, explain, run, level)
 
 
 def explain(run: StoredRun, level: AbstractionLevel | None = None) -> Analysis:

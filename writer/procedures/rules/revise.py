@@ -1,6 +1,5 @@
 """The rule-based reviser, which adds notes to the steps of a procedure: calls that failed, and calls that worked."""
 
-import asyncio
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -12,6 +11,7 @@ from writer.analysis.causes import cause_of, quoted
 from writer.analysis.failures import Failure
 from writer.analysis.placeholders import clean
 from writer.analysis.remedy import tool_name
+from writer.analysis.thread import computed
 from writer.procedures.ports import Analysis, Draft
 from writer.procedures.rules.script import planned
 from writer.procedures.rules.steps import called, without_examples
@@ -33,8 +33,8 @@ class RuleReviser:
     """Reviser by fixed rules, for a procedure and a failed run that used it; pure, deterministic, linear in calls."""
 
     async def revise(self, used: Draft, run: StoredRun, analysis: Analysis) -> Draft | None:
-        """Returns the procedure with notes on its failing steps, computed in a thread; see `revised`."""
-        return await asyncio.to_thread(revised, used, run, analysis)
+        """Returns the procedure with notes on its failing steps; see `revised` and `computed`."""
+        return await computed(run, revised, used, run, analysis)
 
 
 def revised(used: Draft, run: StoredRun, analysis: Analysis) -> Draft | None:

@@ -1,6 +1,5 @@
 """The rule-based abstractor, which turns a successful run into a script of its calls, or else of its plan."""
 
-import asyncio
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import islice
@@ -11,6 +10,7 @@ from writer.analysis.failures import find
 from writer.analysis.placeholders import abstract, clean, values_of
 from writer.analysis.remedy import tool_name
 from writer.analysis.statements import is_statement
+from writer.analysis.thread import computed
 from writer.procedures.ports import Draft
 from writer.procedures.rules.steps import steps_of, task_type, worth_repeating
 from writer.run import ScriptData
@@ -26,8 +26,8 @@ class RuleAbstractor:
     """Abstractor by fixed rules over a run's calls, or else its plan; pure, deterministic, linear in their number."""
 
     async def abstract(self, run: StoredRun, level: AbstractionLevel) -> Draft | None:
-        """Returns the script of the run, computed in a thread; None for a run without steps; see `script`."""
-        return await asyncio.to_thread(script, run, level)
+        """Returns the script of the run, or None for a run without steps; see `script` and `computed`."""
+        return await computed(run, script, run, level)
 
 
 def script(run: StoredRun, level: AbstractionLevel) -> Draft | None:
