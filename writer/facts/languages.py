@@ -226,6 +226,8 @@ LANGUAGES = (
 )
 
 
+OPENS = re.compile("|".join(language.opens.pattern for language in LANGUAGES), re.IGNORECASE)
+"""Words of which every sentence with a fact in one of the languages has one."""
 PERIOD = re.compile(
     r"\b(?:im|pro|am|al|por|cada|par|chaque) (?:tag|woche|monat|jahr|día|semana|mes|año|jour|semaine|mois|an)\b",
     re.IGNORECASE,

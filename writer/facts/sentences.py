@@ -8,6 +8,7 @@ import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
+from writer.facts.languages import OPENS
 from writer.facts.own_words import LONGEST, own_words
 
 DOT = "\u2024"
@@ -87,7 +88,10 @@ _PLAIN: tuple[tuple[re.Pattern[str], str | Callable[[re.Match[str]], str]], ...]
 )
 """Replacements that make a clause plain, in their order."""
 
-
+_OF_ONESELF = re.compile(
+    rf"\b(?:i|im|ive|my|we|our|me|here|{_VERBS}|{_PARTICIPLES}|budget|goal|target|aim|diet|time ?zone|allerg\w+|fav\w*)\b"
+)
+"""Words, in small letters, of which every sentence that a rule reads has one: "here" is in "Fiona here"."""
 _WISH = re.compile(r"\bI'd (?:like|love) to (?=weigh\b|lose \d)", re.IGNORECASE)
 
 
@@ -129,6 +133,8 @@ def statements(text: str) -> Iterator[Sentence]:
         if not sentence or len(sentence) > LONGEST or "…" in sentence:
             continue
         small = sentence.lower()
+        if not _OF_ONESELF.search(small) and not OPENS.search(small):
+            continue
         if _HYPOTHETICAL.search(small) or _IRONY.search(small) or _REPORTED.search(small):
             continue
         clauses = [_statement(clause) for clause in _clauses(sentence) if _is_stated(clause)]
