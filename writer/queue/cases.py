@@ -54,6 +54,8 @@ MOST_BY_LLM = 16
 """Cases of a batch that a language model teaches; the others' leases would end before their turn."""
 SHORT = 16_384
 """Most bytes of a run's sealed payload that are analysed on the event loop: a few milliseconds' work."""
+AT_ONCE = 2
+"""Users whose cases are stored at once: while the database works on one's, the worker prepares the other's."""
 REPLAY_S = 5.0
 """Seconds after which a profile is replayed although further cases wait."""
 
@@ -75,6 +77,7 @@ class CaseHandler:
     llm: Callable[[Profile], Learners] | None
     _to_replay: dict[tuple[str, str], tuple[float, datetime]] = field(default_factory=dict, init=False)
     """Profiles with finished cases since their last replay: since when, and the time of the claim."""
+    _places: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(AT_ONCE), init=False)
 
     async def handle(self, leases: Sequence[Lease]) -> None:
         """Finishes the leased cases, each user's together, and last those that a language model teaches.
@@ -176,15 +179,21 @@ class CaseHandler:
             work.vector, *work.trigger_vectors = [*vectors, *missing]
         works = sorted((work for work, _ in batch), key=lambda work: work.held.user_sub)
         with stage("work.finalise"):
-            for _, group in groupby(works, key=lambda work: work.held.user_sub):
-                mine = list(group)
-                ended = await self._end_together(mine) if len(mine) > 1 else {}
-                for work in mine:
-                    if (how := ended.get(work.held.row_id)) is None:
-                        await self._goes_on(work, self._finalise_alone)
-                    else:
-                        with caused_by(work.origin, "work.case"):
-                            _count(work, how)
+            users = [self._store_users(list(group)) for _, group in groupby(works, key=lambda work: work.held.user_sub)]
+            for ended in await asyncio.gather(*users, return_exceptions=True):
+                if ended is not None:
+                    raise ended
+
+    async def _store_users(self, batch: list[Work]) -> None:
+        """Finishes cases of one user together, while the cases of few others are finished."""
+        async with self._places:
+            ended = await self._end_together(batch) if len(batch) > 1 else {}
+            for work in batch:
+                if (how := ended.get(work.held.row_id)) is None:
+                    await self._goes_on(work, self._finalise_alone)
+                else:
+                    with caused_by(work.origin, "work.case"):
+                        _count(work, how)
 
     async def _end_together(self, batch: Sequence[Work]) -> dict[UUID, str]:
         """Finishes cases of one user, and returns how those ended that need no further try alone."""

@@ -130,6 +130,14 @@ async def test_nobody_waits_behind_all_that_another_has_retained(bank: Bank, emp
     assert Counter(await claimed(bank, 8)) == {flood: 8}
 
 
+async def test_a_users_turn_is_a_quarter_of_a_batch(bank: Bank, empty_queue: None):
+    users = [f"{letter}-{uuid4()}" for letter in "abcdef"]
+    for user in users:
+        await waiting(bank, user, 8)
+    assert Counter(await claimed(bank, 8)) == dict.fromkeys(users[:4], 2)
+    assert Counter(await claimed(bank, 8, after=users[3])) == dict.fromkeys(users[4:], 4)
+
+
 async def test_turns_go_on_after_the_user_who_was_served_last(bank: Bank, empty_queue: None):
     users = [f"{letter}-{uuid4()}" for letter in "abcde"]
     for user in users:
