@@ -29,7 +29,6 @@ from writer.analysis.error_signatures import error_signatures
 from writer.analysis.fixes import failures_of
 from writer.analysis.moves import moves_of
 from writer.analysis.recount import recount
-from writer.analysis.thread import computed
 from writer.analysis.tool_use import tools_used
 from writer.errors import LeaseLost
 from writer.privacy.keys import Keyring
@@ -38,6 +37,7 @@ from writer.privacy.seal import SealBroken, unseal
 from writer.privacy.words import Words
 from writer.procedures.learn_from_run import RunToLearnFrom, Terms, learn_from_run
 from writer.procedures.ports import Learners
+from writer.procedures.thread import computed
 from writer.profiles import Profile
 from writer.queue.case import ClaimedCase, Work, claimed, used_by
 from writer.queue.correction import corrected_plan

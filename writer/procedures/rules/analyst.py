@@ -6,9 +6,9 @@ from retrieval.tables.kinds import AbstractionLevel
 from writer.analysis.calls import StoredRun
 from writer.analysis.failures import Failure, FixKind, find
 from writer.analysis.state_changes import changes_state
-from writer.analysis.thread import computed
 from writer.procedures.ports import Analysis
 from writer.procedures.rules.fix_text import failure_lesson, learned_fix
+from writer.procedures.thread import computed
 
 
 @dataclass(frozen=True, slots=True)

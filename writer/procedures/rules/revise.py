@@ -11,10 +11,10 @@ from writer.analysis.causes import cause_of, quoted
 from writer.analysis.failures import Failure
 from writer.analysis.placeholders import clean
 from writer.analysis.remedy import tool_name
-from writer.analysis.thread import computed
 from writer.procedures.ports import Analysis, Draft
 from writer.procedures.rules.script import planned
 from writer.procedures.rules.steps import called, without_examples
+from writer.procedures.thread import computed
 
 STEP_CHARS = 2_000
 MOST_STEPS = 100

@@ -10,9 +10,9 @@ from writer.analysis.failures import find
 from writer.analysis.placeholders import abstract, clean, values_of
 from writer.analysis.remedy import tool_name
 from writer.analysis.statements import is_statement
-from writer.analysis.thread import computed
 from writer.procedures.ports import Draft
 from writer.procedures.rules.steps import steps_of, task_type, worth_repeating
+from writer.procedures.thread import computed
 from writer.run import ScriptData
 
 TASK_CHARS = 240
