@@ -24,7 +24,7 @@ BEGIN
     FOREACH name IN ARRAY string_to_array(
         'advice audit audit_heads audit_links case_embeddings case_tools cases checkpoints decision_slots decisions '
         'erasure_heads erasure_links erasures facts failures findings installation_keys jobs knowledge llm_usage master_keys '
-        'memories policies procedure_reviews procedures profiles rate_limits readmissions replays rewards run_steps runs '
+        'memories policies procedure_reviews procedures profiles rate_limits readmissions reflections replays rewards run_steps runs '
         'session_summaries sessions shared_knowledge shared_memories token_revocations turns user_keys',
         ' '
     ) LOOP
@@ -40,7 +40,7 @@ DECLARE
 BEGIN
     FOREACH name IN ARRAY string_to_array(
         'advice audit case_embeddings case_tools cases checkpoints decision_slots decisions facts failures findings knowledge '
-        'llm_usage memories policies procedure_reviews procedures profiles rate_limits replays rewards run_steps runs '
+        'llm_usage memories policies procedure_reviews procedures profiles rate_limits reflections replays rewards run_steps runs '
         'session_summaries sessions turns user_keys',
         ' '
     ) LOOP
@@ -55,7 +55,7 @@ END $$;
 GRANT SELECT, INSERT, UPDATE, DELETE ON
     advice, case_embeddings, case_tools, cases, checkpoints, decision_slots, decisions, facts, failures, findings,
     knowledge,
-    llm_usage, memories, policies, procedure_reviews, procedures, profiles, rate_limits, replays, rewards,
+    llm_usage, memories, policies, procedure_reviews, procedures, profiles, rate_limits, reflections, replays, rewards,
     run_steps, runs,
     sessions, turns, user_keys
     TO casebank_service;
@@ -69,11 +69,12 @@ CREATE POLICY owner_counts ON policies FOR SELECT TO CURRENT_USER USING (true); 
 CREATE POLICY queue ON cases TO casebank_worker USING (true);
 CREATE POLICY queue ON sessions TO casebank_worker USING (true);
 CREATE POLICY queue ON memories TO casebank_worker USING (true);
+CREATE POLICY queue ON reflections TO casebank_worker USING (true);
 CREATE POLICY queue ON profiles FOR SELECT TO casebank_worker USING (true);
 GRANT
     SELECT (user_sub, id, agent_key, status, attempts, available_at, lease_token, created_at),
     UPDATE (status, attempts, available_at, lease_token, last_error)
-    ON cases, sessions, memories TO casebank_worker;
+    ON cases, sessions, memories, reflections TO casebank_worker;
 GRANT SELECT (user_sub, agent_key, embedding_model) ON profiles TO casebank_worker;
 
 -- Knowledge of the operator: every user reads it, and the owner of the tables alone writes it.

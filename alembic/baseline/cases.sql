@@ -188,6 +188,22 @@ CREATE TABLE procedure_reviews (  -- what a person found a version of a procedur
     FOREIGN KEY (user_sub, procedure_id, version) REFERENCES procedures ON DELETE CASCADE
 );
 
+CREATE TABLE reflections (
+    -- runs that turned out to have failed after the worker had finished them, and the queue of those to come
+    user_sub text NOT NULL,
+    id uuid NOT NULL,  -- of the case of the run
+    agent_key text NOT NULL,
+    status text NOT NULL DEFAULT 'pending' CHECK (status IN ('pending', 'ready', 'dead')),
+    attempts smallint NOT NULL DEFAULT 0,
+    available_at timestamptz NOT NULL DEFAULT now(),
+    lease_token uuid,
+    last_error text,
+    created_at timestamptz NOT NULL DEFAULT now(),
+    PRIMARY KEY (user_sub, id),
+    FOREIGN KEY (user_sub, id) REFERENCES cases ON DELETE CASCADE
+);
+CREATE INDEX reflections_queue_idx ON reflections (user_sub, available_at) WHERE status = 'pending';
+
 CREATE TABLE rewards (
     user_sub text NOT NULL,
     id uuid NOT NULL,

@@ -57,7 +57,7 @@ BEGIN
         procedures, profiles, rate_limits, rewards, user_keys, audit_links, audit_heads, procedure_reviews,
         runs, run_steps, findings, sessions, turns, facts, memories, knowledge, shared_knowledge,
         shared_memories, session_summaries, replays, failures, advice,
-        checkpoints;
+        checkpoints, reflections;
 END $$;
 REVOKE ALL ON FUNCTION casebank_gather_statistics() FROM PUBLIC;
 GRANT EXECUTE ON FUNCTION casebank_gather_statistics() TO casebank_service;

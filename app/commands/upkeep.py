@@ -12,6 +12,7 @@ from app.terminal.plain_console import plain_console
 from app.terminal.run_to_end import run_to_end as run
 from retrieval.tables.cases import cases
 from retrieval.tables.memories import memories
+from retrieval.tables.procedures import reflections
 from retrieval.tables.sessions import sessions
 from writer.queue import statements
 from writer.upkeep.hnsw import index_all
@@ -68,11 +69,11 @@ def requeue(
         ),
     ] = None,
 ) -> None:
-    """Queue dead cases, dead sessions and memories without a vector again."""
+    """Queue dead cases, sessions and reflections, and memories without a vector, again."""
 
     async def work() -> tuple[int, int]:
         async with parts() as runtime, runtime.database.as_worker() as connection:
-            queues = (cases, sessions, memories)
+            queues = (cases, sessions, memories, reflections)
             dead = [(await connection.execute(statements.requeue_dead(user, of))).all() for of in queues]
         return len(dead[0]), len(dead[1])
 

@@ -113,14 +113,15 @@ async def feedback(body: FeedbackIn, parts: Parts, caller: Caller) -> FeedbackOu
     """Rewards a retrieval or its run, and with it the cases and procedures that were used.
 
     The newest reward of the most trusted source counts; earlier rewards stay in the log. A reward under 0.5 takes the
-    procedures learned from the run out of use. Only a service may send the `source` `judge` or `metric`: a user's own
-    token gets a 403.
+    procedures learned from the run out of use, and the worker then revises those that the run used. Only a service may
+    send the `source` `judge` or `metric`: a user's own token gets a 403.
     """
     caller.claim(body.source)
     reward = Feedback(body.value, body.source, body.case_id, body.retrieval_id)
     async with parts.database.as_user(caller.user_sub, caller.authorised_at) as connection:
         reached = await give_feedback(connection, caller.user_sub, caller.actor, reward)
     REWARDS.labels(body.source).inc()
+    parts.worker.wake()
     return response_of(
         FeedbackOut, reached, retrieval_id=reached.decision_id, withdrawn_procedure_ids=reached.withdrawn
     )

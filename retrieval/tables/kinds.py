@@ -52,6 +52,8 @@ ProcedureOrigin = Literal["run", "rules", "llm"]
 ProcedureStatus = Literal["active", "superseded", "retired", "rolled_back"]
 AbstractionLevel = Literal["concrete", "abstract", "hybrid"]
 """Abstraction of a procedure: as it was done, with placeholders alone, or with an example for each."""
+ReflectionStatus = Literal["pending", "ready", "dead"]
+"""Status of a reflection: pending while the worker has not revised what the run used."""
 ReviewVerdict = Literal["good", "incomplete", "wrong"]
 """Verdict of a person on a procedure: right and whole, right but not whole, or wrong."""
 QueryKind = Literal["find", "create", "change", "remove", "repair", "run", "question", "other"]

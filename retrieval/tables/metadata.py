@@ -20,7 +20,7 @@ from retrieval.tables.keys import user_keys
 from retrieval.tables.knowledge import knowledge
 from retrieval.tables.memories import memories
 from retrieval.tables.policies import policies
-from retrieval.tables.procedures import procedure_reviews, procedures
+from retrieval.tables.procedures import procedure_reviews, procedures, reflections
 from retrieval.tables.profiles import llm_usage, profiles
 from retrieval.tables.replays import replays
 from retrieval.tables.runs import run_steps, runs
@@ -33,6 +33,7 @@ USER_TABLES = (
     procedure_reviews,
     procedures,
     case_tools,
+    reflections,
     failures,
     advice,
     llm_usage,

@@ -1,4 +1,4 @@
-"""The tables of procedures: each version, and the reviews of users."""
+"""The tables of procedures: each version, the reviews of users, and the runs that are to revise what they used."""
 
 from sqlalchemy import (
     REAL,
@@ -10,9 +10,11 @@ from sqlalchemy import (
     Index,
     Integer,
     PrimaryKeyConstraint,
+    SmallInteger,
     Table,
     Text,
     Uuid,
+    func,
     text,
 )
 from sqlalchemy.dialects.postgresql import ARRAY, JSONB, TSVECTOR
@@ -24,6 +26,7 @@ from retrieval.tables.kinds import (
     ProcedureOrigin,
     ProcedureStatus,
     QueryKind,
+    ReflectionStatus,
     ReviewVerdict,
 )
 
@@ -108,4 +111,23 @@ procedure_reviews = Table(
     ),
     one_of("verdict", ReviewVerdict),
     comment="what a person found a version of a procedure to be; the newest review of each",
+)
+
+reflections = Table(
+    "reflections",
+    metadata,
+    user(),
+    Column("id", Uuid, nullable=False, comment="of the case of the run"),
+    Column("agent_key", Text, nullable=False),
+    Column("status", Text, nullable=False, server_default=text("'pending'")),
+    Column("attempts", SmallInteger, nullable=False, server_default=text("0")),
+    Column("available_at", DateTime(timezone=True), nullable=False, server_default=func.now()),
+    Column("lease_token", Uuid),
+    Column("last_error", Text),
+    created(),
+    PrimaryKeyConstraint("user_sub", "id"),
+    ForeignKeyConstraint(["user_sub", "id"], ["cases.user_sub", "cases.id"], ondelete="CASCADE"),
+    one_of("status", ReflectionStatus),
+    Index("reflections_queue_idx", "user_sub", "available_at", postgresql_where=text("status = 'pending'")),
+    comment="runs that turned out to have failed after the worker had finished them, and the queue of those to come",
 )

@@ -139,18 +139,15 @@ _OF_THE_PROFILE = ("analyst", "abstraction", "least_success", "embedding_model")
 
 def claimed(user_sub: str, lease_token: UUID, case_ids: Sequence[UUID]) -> Select[*tuple[Any, ...]]:
     """Returns a statement that selects ``ClaimedCase`` rows: those of the cases that the lease still holds."""
+    return cases_of(user_sub, case_ids).where(cases.c.lease_token == lease_token, cases.c.status == "pending")
+
+
+def cases_of(user_sub: str, case_ids: Sequence[UUID]) -> Select[*tuple[Any, ...]]:
+    """Returns a statement that selects these cases of the user as ``ClaimedCase`` rows, by id."""
     columns = [(profiles if each.name in _OF_THE_PROFILE else cases).c[each.name] for each in fields(ClaimedCase)]
     profile = and_(profiles.c.user_sub == cases.c.user_sub, profiles.c.agent_key == cases.c.agent_key)
-    return (
-        select(*columns)
-        .join(profiles, profile)
-        .where(
-            cases.c.user_sub == user_sub,
-            cases.c.id.in_(case_ids),
-            cases.c.lease_token == lease_token,
-            cases.c.status == "pending",
-        )
-    )
+    mine = cases.c.user_sub == user_sub, cases.c.id.in_(case_ids)
+    return select(*columns).join(profiles, profile).where(*mine).order_by(cases.c.id)
 
 
 async def used_by(connection: AsyncConnection, user_sub: str, claimed_case: ClaimedCase) -> list[UsedVersion]:

@@ -18,6 +18,7 @@ from writer.audit import Change, note, noted_together
 from writer.facts.store import Provenance, apply_facts
 from writer.procedures import versions
 from writer.procedures.ports import Source
+from writer.procedures.reflection import ask_to_reflect
 from writer.procedures.withdrawal import retire_lessons, withdraw_learned
 from writer.profiles import is_approximate, lock_loop
 from writer.queue.case import ClaimedCase, Work, close, lock_held, remember_tools
@@ -120,6 +121,7 @@ class Finish:
                 await versions.revise(connection, source, used, draft, next(vectors))
             if _failed(work.now) and not _failed(work.case):  # a reward that came after the case was read says so
                 await withdraw_learned(connection, self.user_sub, "worker", [work.held.row_id])
+                await ask_to_reflect(connection, self.user_sub, [work.held.row_id])
         await remember_tools(connection, batch)
         for agent_key, group in groupby(sorted(batch, key=_agent), key=_agent):
             mine = list(group)

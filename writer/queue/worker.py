@@ -1,4 +1,4 @@
-"""The worker: a loop that takes cases, sessions and memories off their queues and passes them to their handlers."""
+"""The worker: a loop that takes rows off the queues and passes them to their handlers."""
 
 import random
 import time
@@ -11,6 +11,7 @@ from retrieval.errors import DatabaseUnavailable
 from retrieval.ports import Embedder
 from retrieval.tables.cases import cases
 from retrieval.tables.memories import memories
+from retrieval.tables.procedures import reflections
 from retrieval.tables.sessions import sessions
 from retrieval.telemetry import log
 from writer.privacy.keys import Keyring
@@ -20,13 +21,17 @@ from writer.profiles import Profile
 from writer.queue.cases import CaseHandler
 from writer.queue.memories import MemoryHandler
 from writer.queue.queue import Pace, Queue
+from writer.queue.reflections import ReflectionHandler
 from writer.queue.sessions import SessionHandler
 from writer.queue.statements import due_in
 from writer.queue.summarist import Summarist
+from writer.queue.teaching import Teaching
 from writer.queue.wake import LONGEST_S, Wake
 
 MEMORIES = 256
 """Most memories that are embedded at a time."""
+REFLECTIONS = 8
+"""Most runs that are reflected on at a time; a language model may take most of a lease for each."""
 HELP_S = 1.0
 """Least time in seconds between two calls of a busy worker for the help of others."""
 OUTAGE_S = 2.0
@@ -61,18 +66,18 @@ class Worker:
     cases: CaseHandler = field(init=False)
     sessions: SessionHandler = field(init=False)
     memories: MemoryHandler = field(init=False)
+    reflections: ReflectionHandler = field(init=False)
 
     def __post_init__(self) -> None:
         """Builds a handler for each queue."""
         database, pace, rng = self.database, self.pace, self.rng
         self.wakes = Wake(database, self.rest or Rest(database))
+        teaching = Teaching(database, self.keyring, self.rules, self.llm)
         self.cases = CaseHandler(
-            Queue(database, cases, pace, rng, "work.failed"),
-            self.embedder,
-            self.keyring,
-            self.pgvector,
-            self.rules,
-            self.llm,
+            Queue(database, cases, pace, rng, "work.failed"), self.embedder, teaching, self.pgvector
+        )
+        self.reflections = ReflectionHandler(
+            Queue(database, reflections, pace, rng, "reflection.failed"), self.embedder, teaching, self.pgvector
         )
         self.sessions = SessionHandler(
             Queue(database, sessions, pace, rng, "sessions.read_failed"), self.keyring, self.summarist
@@ -126,6 +131,7 @@ class Worker:
             (self.cases.queue, self.pace.batch, self.cases.handle),
             (self.sessions.queue, self.pace.batch, self.sessions.handle),
             (self.memories.queue, MEMORIES, self.memories.handle),
+            (self.reflections.queue, REFLECTIONS, self.reflections.handle),
         )
         async with self.database.as_worker() as connection:
             waits_s = (await connection.execute(due_in(*(queue.table for queue, _, _ in queues)))).one()

@@ -14,6 +14,7 @@ from retrieval.tables.decisions import decisions
 from retrieval.tables.kinds import FAILED_BELOW, RewardSource, is_trusted
 from retrieval.telemetry import stage
 from writer.errors import NotJoined
+from writer.procedures.reflection import ask_to_reflect
 from writer.procedures.withdrawal import failed_runs, withdraw_learned
 from writer.profiles import lock_loop
 from writer.rewards.credit import credit_slate
@@ -52,7 +53,7 @@ async def give_feedback(connection: AsyncConnection, user_sub: str, actor: str, 
     """Gives the reward to a retrieval and its runs: to the named run, or to all runs of the named retrieval.
 
     Updates the runs' cases, the records of the cases and procedures that the retrieval showed, and, if the reward says
-    that a run failed, withdraws the procedures learned from it.
+    that a run failed, withdraws the procedures learned from it and has the worker revise those that it used.
 
     Raises:
         NotFound: the user has no such case or retrieval.
@@ -79,6 +80,8 @@ async def give_feedback(connection: AsyncConnection, user_sub: str, actor: str, 
             if case_id not in before and is_trusted(each.source) and each.reward < FAILED_BELOW
         ]
         withdrawn = await withdraw_learned(connection, user_sub, actor, failed) if failed else []
+        if failed:
+            await ask_to_reflect(connection, user_sub, failed)
         named = counted[0] if feedback.case_id else counted[-1]
         return Reached(named.reward, named.source, case_ids, decision_id, withdrawn)
 

@@ -64,6 +64,7 @@ _LEFT_OUT = {
     "memories.lease_token",
     "turns.call_hash",
     "cases.lease_token",
+    "reflections.lease_token",
     "user_keys.wrapped_key",
     "user_keys.master_key",
 }

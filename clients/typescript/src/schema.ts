@@ -83,8 +83,8 @@ export interface paths {
          * @description Rewards a retrieval or its run, and with it the cases and procedures that were used.
          *
          *     The newest reward of the most trusted source counts; earlier rewards stay in the log. A reward under 0.5 takes the
-         *     procedures learned from the run out of use. Only a service may send the `source` `judge` or `metric`: a user's own
-         *     token gets a 403.
+         *     procedures learned from the run out of use, and the worker then revises those that the run used. Only a service may
+         *     send the `source` `judge` or `metric`: a user's own token gets a 403.
          */
         post: operations["feedback"];
         delete?: never;

@@ -35,7 +35,7 @@ from retrieval.tables.keys import installation_keys, master_keys, token_revocati
 from retrieval.tables.knowledge import knowledge
 from retrieval.tables.memories import memories
 from retrieval.tables.metadata import USER_TABLES, metadata
-from retrieval.tables.procedures import procedure_reviews, procedures
+from retrieval.tables.procedures import procedure_reviews, procedures, reflections
 from retrieval.tables.profiles import llm_usage
 from retrieval.tables.runs import run_steps, runs
 from retrieval.tables.sessions import session_summaries, sessions, turns
@@ -90,7 +90,8 @@ def others(user: str, case_id: UUID) -> dict[Table, dict[str, Any]]:
     usage = mine | told | {"day": datetime.now(UTC).date()}
     hashes = {"tool": 1, "sign": 2, "error": [3], "call": [4], "fix": [5], "fix_id": 6, "calls": 1}
     failed = mine | hashes | {"case_id": case_id, "place": 1, "words": b"s"}
-    return {case_tools: mine | used, failures: failed, llm_usage: usage, rate_limits: taken}
+    due = mine | {"id": case_id}
+    return {case_tools: mine | used, reflections: due, failures: failed, llm_usage: usage, rate_limits: taken}
 
 
 async def fill(url: str) -> None:
@@ -369,12 +370,13 @@ async def test_the_worker_has_exactly_the_rights_it_needs(bank: Bank):
         "cases": queue | {"user_sub", "id", "agent_key", "created_at"},
         "sessions": queue | {"user_sub", "id", "agent_key", "created_at"},
         "memories": queue | {"user_sub", "id", "agent_key", "created_at"},
+        "reflections": queue | {"user_sub", "id", "agent_key", "created_at"},
         "profiles": {"user_sub", "agent_key", "embedding_model"},
         "user_keys": {column.name for column in user_keys.c},
     }
     sealed = {"erasure_heads": {"sealed_seq", "seal"}}
     wrapping = {"user_keys": {"wrapped_key", "master_key"}}
-    queues = dict.fromkeys(("cases", "memories", "sessions"), queue | {"last_error"})
+    queues = dict.fromkeys(("cases", "memories", "reflections", "sessions"), queue | {"last_error"})
     assert await allowed("UPDATE") == own | keys | sealed | wrapping | queues
     assert await allowed("INSERT") == own | keys | revoked | back
     deletable = "SELECT has_table_privilege($1, $2, 'DELETE')"

@@ -20,6 +20,7 @@ COLUMNS = {
     "ProcedureKind": "procedures.kind",
     "ProcedureOrigin": "procedures.origin",
     "QueryKind": "procedures.query_kind",
+    "ReflectionStatus": "reflections.status",
     "ReviewVerdict": "procedure_reviews.verdict",
     "ProcedureStatus": "procedures.status",
     "AbstractionLevel": "procedures.level",

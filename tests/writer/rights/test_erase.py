@@ -31,7 +31,7 @@ from retrieval.tables.keys import user_keys
 from retrieval.tables.knowledge import knowledge
 from retrieval.tables.metadata import USER_TABLES, metadata
 from retrieval.tables.policies import policies
-from retrieval.tables.procedures import procedure_reviews, procedures
+from retrieval.tables.procedures import procedure_reviews, procedures, reflections
 from retrieval.tables.profiles import llm_usage
 from retrieval.tables.replays import replays
 from retrieval.tables.runs import run_steps, runs
@@ -140,9 +140,10 @@ async def keep_checkpoint(connection: AsyncConnection, mine: dict[str, Any]) -> 
 
 
 async def fail(connection: AsyncConnection, mine: dict[str, Any], case_id: UUID, decision_id: UUID) -> None:
-    """Puts a failed call of the case and advice at one into their tables."""
+    """Puts a failed call of the case, advice at one and a reflection into their tables."""
     hashes = {"tool": 1, "sign": 2, "error": [3], "call": [4], "fix": [5], "fix_id": 6, "calls": 1}
     await connection.execute(insert(failures).values({**mine, **hashes, "case_id": case_id, "place": 1, "words": b"w"}))
+    await connection.execute(insert(reflections).values({**mine, "id": case_id}))
     await connection.execute(insert(advice).values({**mine, "decision_id": decision_id, "sign": 2, "fix_ids": [6]}))
 
 

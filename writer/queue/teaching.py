@@ -1,0 +1,112 @@
+"""Opens a case and learns from its run, by the rules or by the language model that its profile chose."""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from policy.channels import words
+from retrieval.database.database import Database
+from retrieval.sealed import MOVES, TERMS, CaseWords
+from writer.analysis.calls import StoredRun
+from writer.analysis.error_signatures import error_signatures
+from writer.analysis.fixes import failures_of
+from writer.analysis.moves import moves_of
+from writer.analysis.recount import recount
+from writer.analysis.tool_use import tools_used
+from writer.errors import LeaseLost
+from writer.privacy.keys import Keyring
+from writer.privacy.seal import unseal
+from writer.privacy.words import Words
+from writer.procedures.learn_from_run import RunToLearnFrom, Terms, learn_from_run
+from writer.procedures.ports import Learners
+from writer.procedures.thread import computed
+from writer.profiles import Profile
+from writer.queue.case import Work
+from writer.queue.correction import corrected_plan
+from writer.queue.lease import Lease
+from writer.queue.sessions import facts_in_run
+from writer.retain.plan import given_plan
+
+SHORT = 16_384
+"""Most bytes of a run's sealed payload that are analysed on the event loop: a few milliseconds' work."""
+
+
+@dataclass(frozen=True, slots=True)
+class Teaching:
+    """Learners of runs, with what opens their cases.
+
+    Attributes:
+        rules: the learners of every profile that wants no language model's.
+        llm: builds the learners of a profile that wants a language model's; None: the service has no model.
+    """
+
+    database: Database
+    keyring: Keyring
+    rules: Learners
+    llm: Callable[[Profile], Learners] | None
+
+    def by_llm(self, work: Work) -> bool:
+        """Returns whether a language model learns from the run."""
+        return self.llm is not None and work.case.analyst == "llm"
+
+    async def open(self, work: Work) -> None:
+        """Decrypts the case's task, plan and payload with its user's key.
+
+        Raises:
+            LeaseLost: the user's key, and thus the user, is gone.
+        """
+        held = work.held
+        key = self.keyring.remembered(held.user_sub)
+        if key is None:
+            async with self.database.as_user(held.user_sub, held.claimed_at) as connection:
+                key = await self.keyring.find(connection, held.user_sub)
+        if key is None:
+            raise LeaseLost("the user's key is gone")
+        work.opened = unseal(work.case.payload, key.key, user_sub=held.user_sub, case_id=held.row_id)
+        work.origin = work.opened.get("origin", {})  # older cases have none
+        work.seal = Words(held.user_sub, key)
+        work.text = CaseWords(work.case.task, work.case.plan)
+        if work.case.words is not None:
+            work.text = work.seal.open_case(held.row_id, work.case.words)
+
+    async def teach(self, work: Work, renew: Callable[[Lease], Awaitable[None]]) -> None:
+        """Learns facts, procedures and tool use from the opened case, and renews its lease before each model call."""
+        held, case, opened = work.held, work.case, work.opened
+        work.opened = {}
+        short = len(case.payload) <= SHORT
+        if short:
+            await asyncio.sleep(0)  # lets others have the event loop between two runs
+        run = StoredRun(work.text.task, case.outcome, opened["tool_traces"], opened["turns"], work.text.plan, short)
+        plan = await computed(run, _analyse, work, run, opened)
+        brought = opened["procedure"] or {"data": None}
+        given: dict[str, Any] = {name: opened.get(name) for name in ("task_type", "trigger")}  # older cases have none
+        given["no_failure"] = opened["procedure"] is not None and brought["data"] is None
+        ended = RunToLearnFrom(
+            run, case.reward, case.reward_source, brought["data"], used=work.used, tags=case.tags, plan=plan, **given
+        )
+        terms = Terms(None if case.abstraction == "off" else case.abstraction, case.least_success)
+        if self.llm is None or not self.by_llm(work):
+            work.taught = await learn_from_run(ended, terms, self.rules)
+            return
+        teachers = self.llm(Profile(held.user_sub, held.agent_key, held.claimed_at))
+        work.taught = await learn_from_run(ended, terms, teachers, before_each=lambda: renew(held))
+
+
+def _analyse(work: Work, run: StoredRun, opened: Mapping[str, Any]) -> list[str]:
+    """Stores in the work the facts, numbers, tool use and failures of its run, and returns the plan given beside calls.
+
+    Works in one thread, for each costs.
+    """
+    if work.case.session_id is None:
+        work.facts = facts_in_run(opened["turns"], work.case.created_at)
+    if work.seal is not None:
+        work.terms = work.seal.numbers(TERMS, words(work.text.task))
+        work.moves = work.seal.numbers(MOVES, moves_of(run))
+    if not run.tool_traces:
+        return []
+    work.tools, work.counts = tools_used(run), recount(run)
+    given = given_plan(opened["tool_traces"], run.calls, run.plan)
+    work.errors, work.failures = error_signatures(run), failures_of(run, given)
+    work.corrected_plan = corrected_plan(work, run, opened["tool_traces"])
+    return given
