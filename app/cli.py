@@ -91,7 +91,7 @@ COMMANDS = {
     "requeue": Command(
         "app.commands.upkeep",
         "requeue",
-        "Queue dead cases, dead sessions and memories without a vector again.",
+        "Queue dead cases, sessions and reflections, and memories without a vector, again.",
     ),
     "doctor": Command(
         "app.commands.doctor",

@@ -5,6 +5,7 @@ import os
 import subprocess
 import sys
 from collections import Counter
+from contextlib import AsyncExitStack
 from datetime import UTC, datetime
 
 import asyncpg
@@ -53,8 +54,10 @@ async def test_a_worker_killed_amid_a_batch_of_64_loses_and_doubles_nothing(
         rows = [(name, row.status) for name in users for row in await states(bank, name)]
         return Counter(name for name, status in rows if status == "ready")
 
-    async with bank.database.as_user(users[2], datetime.now(UTC)) as connection:
-        await lock_profile(connection, users[2], AGENT)  # there the worker has to wait, with half of the batch done
+    async with AsyncExitStack() as stack:
+        for name in users[2:]:  # there the worker has to wait, with half of the batch done
+            connection = await stack.enter_async_context(bank.database.as_user(name, datetime.now(UTC)))
+            await lock_profile(connection, name, AGENT)
         environment = {**os.environ, "PYTHONPATH": str(ROOT)}
         worker = subprocess.Popen(  # noqa: ASYNC220 - it is killed below
             [sys.executable, "-c", WORKER, database_url, MASTER_KEY.hex()], cwd=ROOT, env=environment
