@@ -129,6 +129,9 @@ async def http(home: Path, data: Path | None) -> list[Measurement]:
             await _load(real, running, _own)  # warms caches and connections up
             alone = await _load(real, running, _own, clients=1, count=240)
             loads = {who: await _load(real, running, whose) for who, whose in USERS_OF_CLIENTS.items()}
+        async with own_service(real.settings.model_copy(update={"limits": unlimited}), processes=2) as running:
+            await _load(real, running, _own)
+            loads["a user each, two processes"] = await _load(real, running, _own)
     name = f"{REAL} over HTTP"
     cost = f"own {alone.own_ms:.1f} + database {alone.database_ms:.1f} ms"
     measured += [
@@ -162,6 +165,7 @@ async def _load(
     queries = bank.asked(4, count)
     headers = {bank.user(number): running.headers(bank.user(number)) for number in range(bank.users)}
     service, server = psutil.Process(running.pid), DatabaseServer(bank.home)
+    processes = [service, *(each for each in service.children() if each.name() != "postgres")]
 
     async def one_client(client: httpx.AsyncClient, number: int) -> list[float]:
         times = []
@@ -175,10 +179,10 @@ async def _load(
         body, first = {"agent": bank.agent, "query": "x"}, headers[bank.user(0)]
         for _ in range(CLIENTS):
             await client.post("/v1/retrieve", json=body, headers=first)
-        own, theirs = sum(service.cpu_times()[:2]), server.seconds()
+        own, theirs = sum(sum(each.cpu_times()[:2]) for each in processes), server.seconds()
         began = time.perf_counter()
         all_times = await asyncio.gather(*(one_client(client, number) for number in range(clients)))
         seconds = time.perf_counter() - began
-    own, theirs = sum(service.cpu_times()[:2]) - own, server.seconds() - theirs
+    own, theirs = sum(sum(each.cpu_times()[:2]) for each in processes) - own, server.seconds() - theirs
     times = [each for client_times in all_times for each in client_times]
     return _Load(times, seconds, own / len(times) * 1e3, theirs / len(times) * 1e3)

@@ -15,7 +15,10 @@ from retrieval.telemetry import log
 
 FAILURES = Counter("casebank_job_failures_total", "Runs of a background job that ended with an error", ["job"])
 LAST_SUCCESS = Gauge(
-    "casebank_job_last_success_timestamp_seconds", "Unix time at which a background job last succeeded", ["job"]
+    "casebank_job_last_success_timestamp_seconds",
+    "Unix time at which a background job last succeeded",
+    ["job"],
+    multiprocess_mode="max",
 )
 
 DAY_S = 86_400.0

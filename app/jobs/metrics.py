@@ -1,12 +1,14 @@
 """Metrics that are read from the database, and a worker's own page of metrics."""
 
+import os
 from dataclasses import dataclass
 from datetime import timedelta
 
-from prometheus_client import CollectorRegistry, Gauge, start_http_server
+from prometheus_client import REGISTRY, CollectorRegistry, Gauge, generate_latest, multiprocess, start_http_server
 from sqlalchemy import text
 from sqlalchemy.ext.asyncio import AsyncConnection
 
+from app.edge.server import METRICS_FOLDER
 from app.jobs.jobs import set_last_success
 from app.jobs.records import JobRecord, all_records
 from retrieval.database.database import Database
@@ -14,9 +16,18 @@ from retrieval.tables.metadata import metadata
 from retrieval.telemetry import log
 from writer.queue.statements import depth
 
-QUEUE = Gauge("casebank_queue_cases", "Cases that are not in the bank yet", ["status"])
-OLDEST = Gauge("casebank_queue_oldest_seconds", "How long the case that waits longest has waited; 0: none waits")
-TABLE = Gauge("casebank_table_bytes", "Size of a table with its indexes and what is stored apart", ["table"])
+QUEUE = Gauge("casebank_queue_cases", "Cases that are not in the bank yet", ["status"], multiprocess_mode="mostrecent")
+OLDEST = Gauge(
+    "casebank_queue_oldest_seconds",
+    "How long the case that waits longest has waited; 0: none waits",
+    multiprocess_mode="mostrecent",
+)
+TABLE = Gauge(
+    "casebank_table_bytes",
+    "Size of a table with its indexes and what is stored apart",
+    ["table"],
+    multiprocess_mode="mostrecent",
+)
 
 WAITING = ("pending", "dead")
 
@@ -71,6 +82,15 @@ async def table_sizes(connection: AsyncConnection) -> list[tuple[str, int]]:
     """Returns the bytes of each table with its indexes and large values, the largest first."""
     rows = await connection.execute(_SIZES, {"names": list(metadata.tables)})
     return sorted(((row.relname, row.bytes) for row in rows), key=lambda each: -each[1])
+
+
+def exposition() -> bytes:
+    """Returns all metrics in the Prometheus text format: of this process, or of all that share its socket together."""
+    if METRICS_FOLDER not in os.environ:
+        return generate_latest(REGISTRY)
+    together = CollectorRegistry()
+    multiprocess.MultiProcessCollector(together)  # type: ignore[no-untyped-call]
+    return generate_latest(together)
 
 
 def serve_alone(host: str, port: int, registry: CollectorRegistry) -> None:

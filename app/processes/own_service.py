@@ -49,14 +49,14 @@ class OwnService:
 
 
 @asynccontextmanager
-async def own_service(settings: Settings) -> AsyncIterator[OwnService]:
-    """Yields a ready service with these settings, which ends with the block.
+async def own_service(settings: Settings, processes: int = 1) -> AsyncIterator[OwnService]:
+    """Yields a ready service with these settings, in so many processes, which end with the block.
 
     Raises:
         ServiceDidNotStart: the service ended, or was not ready in time.
     """
     port = free_port()
-    command = (*OWN_MODULE, "app.cli", "serve", "--port", str(port))
+    command = (*OWN_MODULE, "app.cli", "serve", "--port", str(port), "--processes", str(processes))
     quiet = asyncio.subprocess.DEVNULL
     process = await asyncio.create_subprocess_exec(*command, env=settings.as_environment(), stderr=quiet)
     try:

@@ -5,13 +5,13 @@ from dataclasses import asdict
 
 from fastapi import APIRouter, Request, Response
 from fastapi.responses import JSONResponse, PlainTextResponse
-from prometheus_client import CONTENT_TYPE_LATEST, generate_latest
+from prometheus_client import CONTENT_TYPE_LATEST
 from pydantic import JsonValue
 
 from app.auth.tokens import TokenVerifier
 from app.edge.dependencies import Operator, Parts, is_operator
 from app.edge.intake.route import BodyRoute
-from app.jobs.metrics import State, refresh, state
+from app.jobs.metrics import State, exposition, refresh, state
 from app.jobs.schedule import SILENCE, WORKER, is_well, periods
 from retrieval.errors import DatabaseUnavailable
 from writer.privacy.master_keys import MasterKeyMismatch, agree
@@ -76,7 +76,7 @@ async def metrics(parts: Parts, _operator: Operator) -> Response:
     with suppress(DatabaseUnavailable):
         if not parts.rest.at_rest:
             await refresh(parts.database)
-    return Response(generate_latest(), media_type=CONTENT_TYPE_LATEST)
+    return Response(exposition(), media_type=CONTENT_TYPE_LATEST)
 
 
 def _has_worker(seen: State) -> bool:
