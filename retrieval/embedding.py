@@ -18,17 +18,19 @@ class QueryEmbedding:
     calibrations: Calibrations = field(default_factory=Calibrations)
 
     async def embed(self, embedder: Embedder, search: Search) -> tuple[Search, list[str]]:
-        """Returns the search with the query's vector; without one, the search as it is and the reason."""
+        """Returns the search with the vectors of query and parts; without one, the search as it is and the reason."""
         sentences = self.calibrations.wanted(embedder.model)
+        parts = [normalised(part) for part in search.parts]
         with stage("retrieve.embed"):
             try:
-                vector, *others = await _vectors(embedder, normalised(search.query), sentences)
+                vector, *others = await _vectors(embedder, normalised(search.query), [*parts, *sentences])
             except TextNotEmbeddable:
                 return search, ["query_not_embeddable"]
             except EmbedderError:
                 return search, ["embedder"]
-        self.calibrations.learn(embedder.model, others)
-        return replace(search, vector=vector.tolist(), model=embedder.model), []
+        self.calibrations.learn(embedder.model, others[len(parts) :])
+        of_parts = [each.tolist() for each in others[: len(parts)]]
+        return replace(search, vector=vector.tolist(), part_vectors=of_parts, model=embedder.model), []
 
 
 async def _vectors(embedder: Embedder, query: str, others: Sequence[str]) -> Sequence[Vector]:

@@ -12,6 +12,7 @@ from retrieval.pages.listing import Measures
 from retrieval.ports import Embedder
 from retrieval.procedures.find import ProcedureSearch, find, profile_terms
 from retrieval.procedures.lessons import Lesson, lessons
+from retrieval.procedures.parts import parts_of
 from retrieval.procedures.procedure import Procedure, ProcedureMatches, as_alternatives
 from retrieval.procedures.threshold import Threshold
 from retrieval.ranking.answer import compose, entry_of, rank
@@ -96,12 +97,13 @@ class Reader:
         empty), and ``degraded`` the parts that were down. An unknown agent gets an empty slate.
 
         Two statements are always sent: the candidates with the profile's settings, and the log of the decision. A cold
-        retrieve sends up to ten, each of the following where it applies:
+        retrieve sends up to ten, and one more for each part of a task that has two to four, where these apply:
 
         * the profile's rewriter, if no retrieve of this process has read the profile in the last 30 s;
         * the user's key, the fit of the latest replay, and the weights of live policies, if new to this process;
         * rare words in common, if a candidate is unlike the query and shares a word with it;
-        * procedures, if the profile has any; lessons in their place, if the question asks for them;
+        * procedures, if the profile has any: of the task and, one after the other, of its parts, if it has several and
+          there are vectors; lessons in their place, if the question asks for them;
         * recall; the session (one statement per 100 turns, one for its summary, one for its first turn); facts;
         * the tools of the slate's cases that fail often, if the question asks for them;
         * vectors of cases and of procedures, if the database has no pgvector.
@@ -111,7 +113,8 @@ class Reader:
         """
         with stage("retrieve"):
             question, unwritten = await self._rewrite(user_sub, authorised_at, question)
-            search, degraded = await self._embedding.embed(self.embedder, question.search)
+            parts = parts_of(question.search.query) if question.memory and not question.lessons else []
+            search, degraded = await self._embedding.embed(self.embedder, replace(question.search, parts=parts))
             degraded += unwritten + self._without_pgvector(search)
             async with self.database.fast(user_sub, authorised_at) as connection:
                 with stage("retrieve.candidates"):
@@ -243,7 +246,11 @@ class Reader:
                 else max(threshold.similarity, floor.of_profile),
                 filters=search.filters,
             )
-            procedures = ProcedureMatches(await find(connection, wanted, pgvector=self.pgvector), threshold)
+            of_parts = [
+                await find(connection, replace(wanted, text=part, vector=vector), pgvector=self.pgvector)
+                for part, vector in zip(search.parts, search.part_vectors, strict=False)  # no vectors: not by parts
+            ]
+            procedures = ProcedureMatches(await find(connection, wanted, pgvector=self.pgvector), threshold, of_parts)
         recalled: Recalled | None = None
         if question.recall and (enabled or not rows):  # memories may be there before the first case makes a profile
             about = RecallQuestion(search.agent_key, search.query, token_budget=question.token_budget)

@@ -10,6 +10,11 @@ from retrieval.sections.procedures import Guidance
 from retrieval.tables.kinds import ProcedureKind, QueryKind
 from retrieval.text import folded, without_example
 
+FEWEST = 2
+"""Least number of different procedures that make the parts of a task count."""
+ROUNDING = 1e-6
+"""Difference of two similarities that may come from rounding."""
+
 
 class ProcedureRecord(TypedDict):
     """The record of a procedure as JSON, as far as a retrieval reads it; ``writer.run`` has all of its fields."""
@@ -116,12 +121,37 @@ class ProcedureMatches:
     matches: Sequence[Procedure] = ()
     threshold: Threshold | None = None
     """Threshold of the procedures; None if the profile has no procedures, or shows none."""
+    of_parts: Sequence[Sequence[Procedure]] = ()
+    """Procedures for each part of a task of several parts, in the parts' order; empty for a task of one."""
+
+    def __bool__(self) -> bool:
+        """Returns whether there is a procedure."""
+        return bool(self.matches) or any(self.of_parts)
 
 
 def compose_procedures(
-    matches: Sequence[Procedure], most: int, *, warnings: int, quarantine: bool = False
+    found: ProcedureMatches, most: int, *, warnings: int, quarantine: bool = False
 ) -> list[Procedure]:
-    """Returns the procedures to show together, at most ``most``, best first.
+    """Returns at most ``most`` procedures to show together: those of the task's parts, then the best of the others.
+
+    The parts count where the best procedures of FEWEST or more of them differ, unless another procedure is as near to
+    the task as a whole; or where nothing is near the task as a whole.
+    """
+    plain = _together(found.matches, most, warnings=warnings, quarantine=quarantine)
+    of_parts = [_together(matches, 1, warnings=0, quarantine=quarantine) for matches in found.of_parts]
+    firsts = {each.id: each for best in of_parts for each in best}
+    if plain:
+        whole = [plain[0].similarity or 0.0] if plain[0].id not in firsts else []
+        nearer = any((each.similarity or 0.0) <= least + ROUNDING for each in firsts.values() for least in whole)
+        if len(firsts) < FEWEST or nearer:
+            return plain
+    sources = frozenset(source for each in firsts.values() for source in each.sources)
+    others = [each for each in plain if each.id not in firsts and each.sources.isdisjoint(sources)]
+    return as_alternatives([*firsts.values(), *others][:most])
+
+
+def _together(matches: Sequence[Procedure], most: int, *, warnings: int, quarantine: bool) -> list[Procedure]:
+    """Returns procedures for one text, at most ``most``, best first.
 
     Unproven ones wait in quarantine, and where a proven run taught one that matches. Of procedures from one run or with
     equal steps, one stays: the fix, which says why, or else the better one. There are at most ``warnings`` failure

@@ -79,11 +79,11 @@ def rank(
     procedures: list[Procedure] = []
     quarantine = fits_proven(field, result.threshold.similarity)
     # a slate left empty on purpose shows what is done without any memory, so it goes without procedures, too
-    if result.procedures.matches and settings is not None and (decision.slate or not decision.allowed):
+    if result.procedures and settings is not None and (decision.slate or not decision.allowed):
         # a failed case on the slate is the one warning that a context has
         warnings = 0 if any(row.failed for row in cases) else 1
         procedures = compose_procedures(
-            result.procedures.matches, settings.procedures, warnings=warnings, quarantine=quarantine
+            result.procedures, settings.procedures, warnings=warnings, quarantine=quarantine
         )
     return Ranked(retrieval_id, seed, k, pool, decision, arms[decision.arm], cases, beside, procedures, quarantine)
 
@@ -190,7 +190,7 @@ def _remembered(row: Candidate) -> Remembered:
 def _mode(result: SearchResult, degraded: list[str]) -> Mode:
     if result.is_off:
         return "off"
-    if not result.candidates and not result.procedures.matches:
+    if not result.candidates and not result.procedures:
         return "empty"
     return "keyword" if set(degraded) - {"pgvector", "rewriter"} else "hybrid"
 

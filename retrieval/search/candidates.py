@@ -68,6 +68,10 @@ class Search:
     query: str
     vector: list[float] | None = None
     model: str = ""
+    parts: Sequence[str] = ()
+    """Parts of a query that asks for several things; empty: it asks for one."""
+    part_vectors: Sequence[list[float]] = ()
+    """Vector of each part; empty without vectors."""
     filters: Filters = field(default_factory=Filters)
     full_text_weight: float | None = None
     semantic_weight: float | None = None

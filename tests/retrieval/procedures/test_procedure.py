@@ -3,7 +3,7 @@
 from typing import Any
 from uuid import UUID, uuid4
 
-from retrieval.procedures.procedure import Procedure, compose_procedures
+from retrieval.procedures.procedure import Procedure, ProcedureMatches, compose_procedures
 
 
 def procedure(
@@ -26,7 +26,7 @@ def procedure(
 
 
 def similarities(found: list[Procedure], most: int = 10, warnings: int = 1) -> list[float | None]:
-    return [each.similarity for each in compose_procedures(found, most, warnings=warnings)]
+    return [each.similarity for each in compose_procedures(ProcedureMatches(found), most, warnings=warnings)]
 
 
 def test_the_nearest_are_told_first_and_no_more_than_the_profile_wants():
@@ -58,7 +58,7 @@ def test_one_that_was_used_in_vain_falls_behind_one_that_helps():
 
 def test_those_with_one_trigger_are_alternatives_to_the_best_of_them_but_for_warnings():
     found = [procedure(0.9), procedure(0.8, warns=True), procedure(0.7), procedure(0.6)]
-    best, warning, second, third = compose_procedures(found, 9, warnings=1)
+    best, warning, second, third = compose_procedures(ProcedureMatches(found), 9, warnings=1)
     assert (best.alternative_to, warning.alternative_to) == (None, None)
     assert (second.alternative_to, third.alternative_to) == (best.id, best.id)
 
@@ -68,7 +68,7 @@ def test_unproven_ones_wait_in_quarantine_and_beside_one_that_a_proven_run_taugh
     proven, pinned = procedure(0.6, proven_runs=1), procedure(0.7, pinned=True)
     assert similarities([*flood, proven], 1) == [0.6]
     assert similarities([*flood, pinned, proven]) == [0.7, 0.6]
-    assert compose_procedures(flood, 10, warnings=1, quarantine=True) == []
+    assert compose_procedures(ProcedureMatches(flood), 10, warnings=1, quarantine=True) == []
     assert similarities([*flood, pinned], 2) == [0.9, 0.899]
 
 
