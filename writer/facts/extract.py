@@ -12,9 +12,9 @@ from datetime import date
 
 from retrieval.tables.kinds import FactKind
 from retrieval.text import folded
+from writer.facts.about_me import ABOUT_ME
 from writer.facts.endings import FORMER, LOST_JOB, positives
 from writer.facts.forms import (
-    ABOUT_ME,
     AHEAD,
     ALL,
     BEEN,

@@ -1,0 +1,161 @@
+"""Patterns of sentences that state an attribute of the user, such as name, home and employer."""
+
+import re
+from dataclasses import dataclass
+
+from writer.facts.forms import I_AM, NAME, PLACE, SOON, START, WE_ARE
+
+_JOBS = (
+    r"(?:[\w-]+ ){0,2}(?:engineer|developer|programmer|teacher|nurse|doctor|lawyer|accountant|designer|architect|student"
+    r"|scientist|researcher|manager|consultant|analyst|writer|artist|musician|photographer|chef|mechanic|electrician|plumber"
+    r"|driver|pilot|carpenter|librarian|journalist|editor|therapist|counsell?or|psychologist|pharmacist|dentist|vet|farmer"
+    r"|waiter|waitress|barista|baker|cashier|salesperson|salesman|entrepreneur|founder|freelancer|producer|dancer|coach"
+    r"|trainer|firefighter|police officer|soldier|veteran|professor|tutor|intern|paralegal|recruiter|gamer|streamer|dev|illustrator|planner|translator|nanny|surgeon|bookkeeper|physicist|chemist|biologist|statistician|admin|gardener)"
+)
+_STOP = r"(?=$|[.,;!)]|\s+(?:and|but|so|because|since|as|with|when|while|which|where|who|after|before|for|now|these days)\b)"
+_SMALL_PLACE = (
+    r"(?!(?:the|an?|my|our|his|her|their|this|that|fear|hope|peace|harmony|poverty|hell|town|constant|total|denial|pain|here|there"
+    r"|management|sales|marketing|hr|tears|another|different|new (?:house|flat|place|apartment|home)|linux|windows|mac|macos|python|rust|remote|work|bed"
+    r"|dorms?|luxury|style|one|two|it|love|debt|exile)\b)[a-z][a-z'-]+(?: [a-z][a-z'-]+){0,2}?"
+)
+_PLACE_STOP = r"(?=$|[.,;!)]|\s+(?:and|but|so|because|since|as|with|when|while|which|where|who|after|before|for|now|these days|last|this|in|on|a|about|two|over|near)\b)"
+_TOWN = rf"(?P<value>{PLACE}|{_SMALL_PLACE}){_PLACE_STOP}"
+_WORKPLACE = (
+    r"(?!(?:home|night|nights|the moment|a (?:living|while|time|bit|few|lot|long|different|new)|all|work|free|me|my|myself|you|him|her|them|us|it|this|that|these|those|least"
+    r"|various|some|many|an? hour|weekends?|once|best|different|the (?:same|best|time|weekend|first)|what\w*|\d)\b)(?:(?:the|an?) )?[\w&.'\u2024-]+(?: (?!(?:as|in|on|near|from|since|now|right)\b)[\w&.'\u2024-]+){0,4}?"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """A pattern of a sentence.
+
+    Attributes:
+        attribute: the attribute of the user that it states.
+        form: the pattern; its group ``value`` is the value.
+        single: whether only one value of the attribute holds at a time.
+    """
+
+    attribute: str
+    form: re.Pattern[str]
+    single: bool = True
+
+
+_NO_NAME = (
+    r"(?!(?:[A-Z]\w*(?:an|ese|ish|ic)|French|Dutch|Greek|Swiss|Czech|Thai|Welsh|Arab|Hindu|Muslim|Sikh|Jewish|Iraqi|Israeli|Pakistani|Saudi|Sorry|Done"
+    r"|Ready|Back|Here|Fine|Good|Sure|New|Not|Ok|Okay|Also|So|Very|Really|Just|Still|Currently|Always|Trying|Looking|In|On|At|From|The|A|An)\b)"
+)
+_GREETED = r"^(?:(?i:hi|hey|hiya|hello|good morning|good evening)(?: (?:there|all|everyone|team))?[,.!]*\s+)"
+ABOUT_ME = (
+    Rule("name", re.compile(rf"{START}[Mm]y name(?:'s| is) (?P<value>{NAME}){_STOP}")),
+    Rule(
+        "name",
+        re.compile(
+            rf"{START}[Mm]y name(?:'s| is) (?P<value>(?!(?:not|on|in|the|an?|my|hard|too|very|also|misspelled|wrong)\b)[a-z][a-z'-]+)(?=$|[.,;!]| (?:and|but)\b)"
+        ),
+    ),
+    Rule(
+        "name",
+        re.compile(
+            rf"{START}(?:I go by|I'm (?:called|named)|(?i:(?:(?:you|u) can |please |just |pls |everyone |everybody |people |(?:my )?friends |they )*calls?(?: all)? me))"
+            rf" (?P<value>(?:(?:Mr|Mrs|Ms|Dr|Prof)\u2024? )?{NAME}"
+            r"|(?!(?:tomorrow|today|back|when|if|later|on|at|an?|the|crazy|tonight|now|old|maybe|whatever|by|in|for|asap|out)\b)[a-z]+(?=$| from now| instead))"
+            rf"(?=$|[.,;!)]| (?:and|but|from|instead|because)\b)",
+        ),
+    ),
+    Rule("name", re.compile(rf"{_GREETED}(?P<value>[A-Z]?[a-z]{{2,15}}) here(?=$|[.,!])")),
+    Rule("name", re.compile(rf"{_GREETED}I'm (?P<value>[A-Z][\w'-]+(?: [A-Z][\w'-]+)?)(?=$|[.,!]| (?:and|from)\b)")),
+    Rule(
+        "name",
+        re.compile(rf"^I'm {_NO_NAME}(?P<value>[A-Z][a-z'-]{{2,}}(?: [A-Z][a-z'-]+)?)(?=$|[.,!]| (?:and|from)\b)"),
+    ),
+    Rule(
+        "home",
+        re.compile(
+            rf"{START}(?:I|[Ww]e)(?:'ve)?{SOON}{SOON} (?:live in|reside in|(?:moved|relocated)(?: over| back| here)?(?: from {NAME})? to) {_TOWN}"
+        ),
+    ),
+    Rule("home", re.compile(rf"{WE_ARE}{SOON} (?:based|living) in {_TOWN}")),
+    Rule("origin", re.compile(rf"{I_AM}(?: originally)? from (?P<value>{PLACE})(?: originally)?{_STOP}")),
+    Rule("origin", re.compile(rf"{START}(?:I'm|I was) born (?:and (?:raised|bred) )?in {_TOWN}")),
+    Rule("origin", re.compile(rf"{START}[Mm]y home ?town is {_TOWN}")),
+    Rule("address", re.compile(rf"{START}[Mm]y (?:home )?address is (?P<value>[\w .,'-]{{6,80}}?)(?=$|[.!;])")),
+    Rule("born in", re.compile(rf"{START}I was born in (?P<value>(?:19|20)\d\d){_STOP}")),
+    Rule("employer", re.compile(rf"{START}I{SOON} work (?:at|for) (?P<value>{_WORKPLACE}){_PLACE_STOP}")),
+    Rule("employer", re.compile(rf"{I_AM}{SOON} working (?:at|for) (?P<value>{_WORKPLACE}){_PLACE_STOP}")),
+    Rule(
+        "employer",
+        re.compile(
+            rf"{START}I(?:'ve)?{SOON} (?:started|got)(?: working| (?:a|my) new (?:job|role|position)| a job) (?:at|with) (?P<value>{NAME}){_PLACE_STOP}"
+        ),
+    ),
+    Rule("role", re.compile(rf"{START}I{SOON} work as an? (?P<value>[\w -]{{3,40}}?){_PLACE_STOP}")),
+    Rule("role", re.compile(rf"{I_AM}{SOON} an? (?P<value>{_JOBS})\b(?! (?:of|fan|at heart))", re.IGNORECASE)),
+    Rule(
+        "role",
+        re.compile(
+            rf"{START}[Mm]y (?:job|profession|occupation) is (?P<value>(?!(?:not|very|so|too|hard|boring|great|fun|to|really)\b)[\w -]{{3,40}}?){_STOP}"
+        ),
+    ),
+    Rule("age", re.compile(rf"{I_AM} (?P<value>\d{{1,3}})(?: years old| y/?o)?(?=$|[.,!;]| and\b)")),
+    Rule(
+        "age",
+        re.compile(
+            rf"{START}I(?: just)? turned (?P<value>\d{{1,3}})(?=$|[.,!;]| (?:and|yesterday|today|last|this|in|on)\b)"
+        ),
+    ),
+    Rule(
+        "diet",
+        re.compile(
+            rf"{I_AM}{SOON} (?:an? )?(?P<value>vegan|vegetarian|pescatarian|gluten[- ]free|lactose intolerant|celiac|coeliac|halal|kosher|keto)\b"
+        ),
+    ),
+    Rule("diet", re.compile(rf"{START}[Mm]y diet is (?P<value>[\w -]{{3,30}}?){_STOP}")),
+    Rule(
+        "allergy",
+        re.compile(
+            rf"{I_AM}{SOON} allergic to (?P<value>[\w ,'-]{{3,60}}?)(?: here)?(?=$|[.;!]|,? (?:but|so|because|since)\b)"
+        ),
+        single=False,
+    ),
+    Rule(
+        "allergy",
+        re.compile(rf"{START}[Mm]y allerg(?:y is|ies are|ies is) (?P<value>[\w ,'-]{{3,60}}?)(?=$|[.;!])"),
+        single=False,
+    ),
+    Rule(
+        "birthday",
+        re.compile(
+            rf"{START}[Mm]y birthday(?:'s| is) (?:on )?(?P<value>(?!(?:coming|next|soon|this|in)\b)[\w ,]{{3,30}}?){_STOP}"
+        ),
+    ),
+    Rule(
+        "health",
+        re.compile(
+            rf"{START}I{SOON} have (?P<value>(?:[\w-]+ ){{0,2}}(?:disease|syndrome|disorder|intolerance|allergy|allergies)|type [12] diabetes|diabetes|asthma|adhd"
+            r"|migraines|arthritis|epilepsy|psoriasis|eczema|high blood pressure|autism)\b",
+            re.IGNORECASE,
+        ),
+        single=False,
+    ),
+    Rule(
+        "marital status",
+        re.compile(rf"{I_AM}{SOON} (?P<value>single|married|divorced|engaged|widowed)(?=$|[.,;!]| (?:to|and|now)\b)"),
+    ),
+    Rule(
+        "is",
+        re.compile(
+            rf"{I_AM}{SOON} (?P<value>left-handed|retired|pregnant|deaf|colou?r-?blind|self-employed|unemployed|diabetic|dyslexic|autistic)(?=$|[.,;!]| (?:and|now)\b)"
+        ),
+        single=False,
+    ),
+    Rule("time zone", re.compile(rf"{START}[Mm]y time ?zone is (?P<value>[\w+:/-]+(?: [\w+:/-]+)?){_STOP}")),
+    Rule(
+        "system",
+        re.compile(
+            rf"{START}(?:I'm on|I{SOON} use|I{SOON} run) (?P<value>(?:an? )?(?:(?:Mac|MacBook|iPhone|iPad|Android|Windows|Ubuntu|Debian|Fedora|Linux|macOS|Chromebook|PC)\b(?: [\w.]+){{0,2}}?))(?=$|[.,;!]| (?:and|but|with|for|at|in)\b)",
+            re.IGNORECASE,
+        ),
+        single=False,
+    ),
+)
