@@ -41,6 +41,13 @@ class Rule:
     single: bool = True
 
 
+_HEAD = r"(?:head|director|vice president|vp|president|chair|dean|captain) of [\w&-]+(?: (?!(?:at|in|of|for)\b)[\w&-]+){0,2}|C[EFIOPT]O|an? (?:team|tech|engineering|project|product) lead"
+_OWN_THING = r"team|club|phone|laptop|car|computer|bike|camera|browser|editor|operating system|os|gym|bank|airline|employer|instrument|(?:job )?title"
+_OWN_TRAIT = (
+    r"hobby|hobbies|major|nationality|religion|blood type|star sign|zodiac sign|native language|mother tongue|first language"
+    r"|(?:main |primary )?(?:programming )?language|pronouns|(?:first|middle|last) name|surname|nickname|(?:eye|hair) colou?r|(?:wedding )?anniversary"
+)
+_PHRASE = r"[\w/+#&'-]+(?: [\w/+#&'-]+){0,4}?"
 _NO_NAME = (
     r"(?!(?:[A-Z]\w*(?:an|ese|ish|ic)|French|Dutch|Greek|Swiss|Czech|Thai|Welsh|Arab|Hindu|Muslim|Sikh|Jewish|Iraqi|Israeli|Pakistani|Saudi|Sorry|Done"
     r"|Ready|Back|Here|Fine|Good|Sure|New|Not|Ok|Okay|Also|So|Very|Really|Just|Still|Currently|Always|Trying|Looking|In|On|At|From|The|A|An)\b)"
@@ -57,14 +64,16 @@ ABOUT_ME = (
     Rule(
         "name",
         re.compile(
-            rf"{START}(?:I go by|I'm (?:called|named)|(?i:(?:(?:you|u) can |please |just |pls |everyone |everybody |people |(?:my )?friends |they )*calls?(?: all)? me))"
+            rf"{START}(?:I{SOON} go by|I'm (?:called|named)|(?i:(?:(?:you|u) can |please |just |pls |everyone |everybody |people |(?:my )?friends |they )*calls?(?: all)? me))"
             rf" (?P<value>(?:(?:Mr|Mrs|Ms|Dr|Prof)\u2024? )?{NAME}"
             r"|(?!(?:tomorrow|today|back|when|if|later|on|at|an?|the|crazy|tonight|now|old|maybe|whatever|by|in|for|asap|out)\b)[a-z]+(?=$| from now| instead))"
-            rf"(?=$|[.,;!)]| (?:and|but|from|instead|because)\b)",
+            rf"(?=$|[.,;!)]| (?:and|but|from|instead|because|please|pls)\b)",
         ),
     ),
     Rule("name", re.compile(rf"{_GREETED}(?P<value>[A-Z]?[a-z]{{2,15}}) here(?=$|[.,!])")),
-    Rule("name", re.compile(rf"{_GREETED}I'm (?P<value>[A-Z][\w'-]+(?: [A-Z][\w'-]+)?)(?=$|[.,!]| (?:and|from)\b)")),
+    Rule(
+        "name", re.compile(rf"{_GREETED}I'm (?P<value>[A-Z][\w'-]+(?: [A-Z][\w'-]+)?)(?=$|[.,!]| (?:and|from|btw)\b)")
+    ),
     Rule(
         "name",
         re.compile(rf"^I'm {_NO_NAME}(?P<value>[A-Z][a-z'-]{{2,}}(?: [A-Z][a-z'-]+)?)(?=$|[.,!]| (?:and|from)\b)"),
@@ -75,21 +84,35 @@ ABOUT_ME = (
             rf"{START}(?:I|[Ww]e)(?:'ve)?{SOON}{SOON} (?:live in|reside in|(?:moved|relocated)(?: over| back| here)?(?: from {NAME})? to) {_TOWN}"
         ),
     ),
-    Rule("home", re.compile(rf"{WE_ARE}{SOON} (?:based|living) in {_TOWN}")),
+    Rule(
+        "home",
+        re.compile(rf"{WE_ARE}{SOON} (?:based|living|(?:renting|sharing)(?: an?(?: [\w-]+){{1,2}})?) in {_TOWN}"),
+    ),
+    Rule("home", re.compile(rf"{START}(?:I|[Ww]e)(?:'ve| have)?{SOON} been living in {_TOWN}")),
+    Rule(
+        "home", re.compile(rf"{START}[Mm]y (?:new |current )?(?:home|place|address|house|flat|apartment) is in {_TOWN}")
+    ),
     Rule("origin", re.compile(rf"{I_AM}(?: originally)? from (?P<value>{PLACE})(?: originally)?{_STOP}")),
     Rule("origin", re.compile(rf"{START}(?:I'm|I was) born (?:and (?:raised|bred) )?in {_TOWN}")),
     Rule("origin", re.compile(rf"{START}[Mm]y home ?town is {_TOWN}")),
-    Rule("address", re.compile(rf"{START}[Mm]y (?:home )?address is (?P<value>[\w .,'-]{{6,80}}?)(?=$|[.!;])")),
+    Rule(
+        "address",
+        re.compile(rf"{START}[Mm]y (?:new |home |current )*address is (?P<value>(?!in )[\w .,'-]{{6,80}}?)(?=$|[.!;])"),
+    ),
+    Rule("address", re.compile(rf"{START}I{SOON} live at (?P<value>\d[\w .,'-]{{5,80}}?)(?=$|[.!;])")),
     Rule("born in", re.compile(rf"{START}I was born in (?P<value>(?:19|20)\d\d){_STOP}")),
     Rule("employer", re.compile(rf"{START}I{SOON} work (?:at|for) (?P<value>{_WORKPLACE}){_PLACE_STOP}")),
     Rule("employer", re.compile(rf"{I_AM}{SOON} working (?:at|for) (?P<value>{_WORKPLACE}){_PLACE_STOP}")),
     Rule(
         "employer",
         re.compile(
-            rf"{START}I(?:'ve)?{SOON} (?:started|got)(?: working| (?:a|my) new (?:job|role|position)| a job) (?:at|with) (?P<value>{NAME}){_PLACE_STOP}"
+            rf"{START}I(?:'ve)?{SOON} (?:started(?: working| (?:a|my) new (?:job|role|position))?|got (?:a|my) (?:new )?(?:job|role|position)) (?:at|with) (?P<value>{NAME}){_PLACE_STOP}"
         ),
     ),
-    Rule("role", re.compile(rf"{START}I{SOON} work as an? (?P<value>[\w -]{{3,40}}?){_PLACE_STOP}")),
+    Rule(
+        "role", re.compile(rf"{START}I(?:{SOON} work|'m{SOON} working) as an? (?P<value>[\w -]{{3,40}}?){_PLACE_STOP}")
+    ),
+    Rule("role", re.compile(rf"{I_AM}{SOON} (?:the )?(?P<value>{_HEAD}){_PLACE_STOP}")),
     Rule("role", re.compile(rf"{I_AM}{SOON} an? (?P<value>{_JOBS})\b(?! (?:of|fan|at heart))", re.IGNORECASE)),
     Rule(
         "role",
@@ -107,9 +130,10 @@ ABOUT_ME = (
     Rule(
         "diet",
         re.compile(
-            rf"{I_AM}{SOON} (?:an? )?(?P<value>vegan|vegetarian|pescatarian|gluten[- ]free|lactose intolerant|celiac|coeliac|halal|kosher|keto)\b"
+            rf"{I_AM}{SOON} (?:an? )?(?P<value>vegan|vegetarian|pescatarian|gluten[- ]free|(?:lactose|gluten|fructose|histamine)[- ]intolerant|celiac|coeliac|halal|kosher|keto)\b"
         ),
     ),
+    Rule("diet", re.compile(rf"{I_AM}{SOON} on an? (?:strict )?(?P<value>[\w-]+(?: [\w-]+)?) diet\b")),
     Rule("diet", re.compile(rf"{START}[Mm]y diet is (?P<value>[\w -]{{3,30}}?){_STOP}")),
     Rule(
         "allergy",
@@ -132,7 +156,7 @@ ABOUT_ME = (
     Rule(
         "health",
         re.compile(
-            rf"{START}I{SOON} have (?P<value>(?:[\w-]+ ){{0,2}}(?:disease|syndrome|disorder|intolerance|allergy|allergies)|type [12] diabetes|diabetes|asthma|adhd"
+            rf"{START}I(?:{SOON} have|'ve{SOON} got|{SOON} suffer from|'m living with) (?P<value>an? (?:bad|weak|sore|torn|injured) (?:knee|back|hip|shoulder|ankle|wrist|heart)|(?:[\w-]+ ){{0,2}}(?:disease|syndrome|disorder|intolerance|allergy|allergies)|type [12] diabetes|diabetes|asthma|adhd"
             r"|migraines|arthritis|epilepsy|psoriasis|eczema|high blood pressure|autism)\b",
             re.IGNORECASE,
         ),
@@ -140,16 +164,32 @@ ABOUT_ME = (
     ),
     Rule(
         "marital status",
-        re.compile(rf"{I_AM}{SOON} (?P<value>single|married|divorced|engaged|widowed)(?=$|[.,;!]| (?:to|and|now)\b)"),
+        re.compile(rf"{WE_ARE}{SOON} (?P<value>single|married|divorced|engaged|widowed)(?=$|[.,;!]| (?:to|and|now)\b)"),
     ),
     Rule(
         "is",
         re.compile(
-            rf"{I_AM}{SOON} (?P<value>left-handed|retired|pregnant|deaf|colou?r-?blind|self-employed|unemployed|diabetic|dyslexic|autistic)(?=$|[.,;!]| (?:and|now)\b)"
+            rf"{I_AM}{SOON} (?P<value>(?:left|right)-handed|retired|pregnant|(?:deaf|blind)(?: in one (?:ear|eye))?|colou?r-?blind|an? (?:night owl|early bird|morning person|(?:non-?)?smoker|introvert|extrovert|beginner|homebody|single (?:mom|mum|dad|mother|father|parent)|native [A-Z][a-z]+ speaker)|self-employed|unemployed|diabetic|dyslexic|autistic)(?=$|[.,;!]| (?:and|now)\b)"
         ),
         single=False,
     ),
+    Rule(
+        "time zone",
+        re.compile(
+            rf"{I_AM}{SOON} (?:in|on) (?:the )?(?P<value>[A-Z][\w/+-]*)(?: standard)? time(?: ?zone)?(?=$|[.,;!])"
+        ),
+    ),
     Rule("time zone", re.compile(rf"{START}[Mm]y time ?zone is (?P<value>[\w+:/-]+(?: [\w+:/-]+)?){_STOP}")),
+    Rule(
+        "pronouns",
+        re.compile(rf"{START}I(?:{SOON} use|{SOON} go by) (?P<value>(?:he|she|they)/(?:him|her|them)(?:/\w+)?)\b"),
+    ),
+    Rule(
+        "height",
+        re.compile(
+            rf"{I_AM}{SOON} (?P<value>[4-7]'\d{{1,2}}\"?|\d (?:feet|ft)(?: \d{{1,2}}(?: inches)?)?|1[.,]\d\d ?m|1\d\d ?cm)(?: tall)?(?=$|[.,;!\"]| (?:and|but|so)\b)"
+        ),
+    ),
     Rule(
         "system",
         re.compile(
@@ -159,3 +199,9 @@ ABOUT_ME = (
         single=False,
     ),
 )
+MINE = re.compile(
+    rf"{START}(?:[Mm]y|[Oo]ur) (?:new |current )?(?:(?P<thing>{_OWN_THING})(?:'s| is)(?: now)? (?P<which>(?=[A-Z\d]|an? (?!mess|disaster|piece|wreck|nightmare|joke|bit|lot|total|problem|pain|little)){_PHRASE})"
+    rf"|(?P<trait>{_OWN_TRAIT})(?:'s| is| are)(?: now)? (?P<what>(?!(?:not|very|so|too|being|wrong|right|fine|good|bad|here|there|in|on|at|with|from|about|like|missing|misspelled|spelled)\b){_PHRASE}))"
+    r"(?: now)?(?=$|[.,;!)]|\s+(?:and|but|so|because|since|which|while)\b)"
+)
+"""A thing of the user, by its kind or name, or a trait; the groups are the attribute and the value of each."""

@@ -23,6 +23,10 @@ ENDINGS: tuple[tuple[re.Pattern[str], tuple[str, ...]], ...] = tuple(
             r"(?:I|[Ww]e)(?:'ve)? (?:just |recently |finally )?(?:sold|lost|got rid of|gave away|returned) (?:my|our|the) (?P<rest>.*)$",
             (r"I have a \g<rest>", r"I own a \g<rest>", r"I drive a \g<rest>"),
         ),
+        (
+            r"[Mm]y (?P<rest>dog|cat|puppy|kitten|horse|parrot)(?: [A-Z][a-z]+)? (?:died|passed away|ran away)(?=$|[.,!; ]).*$",
+            (r"I have a \g<rest>",),
+        ),
     )
 )
 """Sentences that end a fact, each with the positive sentences that would have stated it."""

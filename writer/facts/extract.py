@@ -12,7 +12,7 @@ from datetime import date
 
 from retrieval.tables.kinds import FactKind
 from retrieval.text import folded
-from writer.facts.about_me import ABOUT_ME
+from writer.facts.about_me import ABOUT_ME, MINE
 from writer.facts.endings import FORMER, LOST_JOB, positives
 from writer.facts.forms import (
     AHEAD,
@@ -25,11 +25,13 @@ from writer.facts.forms import (
     DOES,
     DOES_NOT,
     EVENT,
+    FAN,
     FAVOURITE,
     FAVOURITE_LAST,
     FOND,
     HABIT,
     HAS,
+    KIN_DOES,
     KIN_NAMED,
     LATELY,
     LIKES,
@@ -38,6 +40,9 @@ from writer.facts.forms import (
     ONGOING,
     POINTS,
     POINTS_FIRST,
+    ROUTINE,
+    STOPPED,
+    TAKES,
     THEIRS,
     THERE,
     VAGUE,
@@ -176,13 +181,15 @@ def _denied(plain: str) -> Iterator[FactDraft]:
     goal = GOAL.search(plain)
     if goal and not is_denied(plain[: goal.start("what")]):
         yield from _goal(plain)
+    if match := DOES_NOT.search(plain):
+        how = f"does not {match['how'].lower()}"
+        yield FactDraft("fact", plain, "user", how, _clean(match["value"]))
+    if match := STOPPED.search(plain):
+        yield FactDraft("fact", plain, "user", "stopped", _clean(match["value"]))
     if FORMER.search(plain):
         return
     if (match := DISLIKES.search(plain)) and _stands_alone(_clean(match["value"])):
         yield FactDraft("preference", plain, "user", "dislikes", _clean(match["value"]))
-    if match := DOES_NOT.search(plain):
-        how = f"does not {match['how'].lower()}"
-        yield FactDraft("fact", plain, "user", how, _clean(match["value"]))
 
 
 def category_of(sentence: str) -> str:
@@ -193,14 +200,24 @@ def category_of(sentence: str) -> str:
 def _drafts(sentence: str, day: date) -> Iterator[FactDraft]:
     """Yields the facts in a sentence, the most certain form first."""
     if match := MEASURE.search(sentence):
-        yield from _measure(sentence, (match["what"] or "weight").lower(), match["value"])
+        what = match["what"] or ("income" if match["earn"] else "weight" if match["weigh"] else "budget")
+        yield from _measure(sentence, what.lower(), match["value"])
     for rule in ABOUT_ME:
         if match := rule.form.search(sentence):
             value = _clean(match["value"])
             yield FactDraft("fact", sentence, "user", rule.attribute, value, single=rule.single)
+    if match := MINE.search(sentence):
+        what = (match["thing"] or match["trait"]).replace("color", "colour")
+        yield FactDraft("fact", sentence, "user", what, _clean(match["which"] or match["what"]), single=True)
     if match := KIN_NAMED.search(sentence):
         who = match["who"].lower()
         yield FactDraft("fact", sentence, f"user's {who}", "name", match["value"], "", "people", single=who in ONE_OF)
+    if match := KIN_DOES.search(sentence):
+        value = _clean(match["value"])
+        attribute = (
+            "home" if match["lives"] else "employer" if match["works"] else "age" if value[0].isdigit() else "is"
+        )
+        yield FactDraft("fact", sentence, f"user's {match['who'].lower()}", attribute, value, "", "people")
     yield from _activity(sentence)
     yield from _preference(sentence)
     days = days_of(sentence, day)
@@ -221,6 +238,10 @@ def _activity(sentence: str) -> Iterator[FactDraft]:
         if _stands_alone(value):
             verb = (match["verb"] or match["now"]).lower()
             yield FactDraft("fact", sentence, "user", f"has been {verb}", value)
+    if match := TAKES.search(sentence):
+        yield FactDraft("fact", sentence, "user", f"takes for {match['for']}", _clean(match["value"]), "", "health")
+    if (match := ROUTINE.search(sentence)) and not POINTS.search(match["value"]):
+        yield FactDraft("fact", sentence, "user", "regularly", _clean(match["value"]))
     if (match := HABIT.search(sentence)) and _stands_alone(match["value"]):
         yield FactDraft("fact", sentence, "user", match["often"].lower(), _clean(match["value"]))
     if match := HAS.search(sentence):
@@ -229,7 +250,9 @@ def _activity(sentence: str) -> Iterator[FactDraft]:
         yield FactDraft("fact", sentence, "user", "has been to", _clean(match["value"]), "", "travel")
     if match := DOES.search(sentence):
         value = _clean(match["value"])
-        if _stands_alone(value.removeprefix("the ") if match["now"] == "play" else value):
+        if _stands_alone(
+            value.removeprefix("the ") if (match["now"] or match["ing"]) in ("play", "learning") else value
+        ):
             yield FactDraft("fact", sentence, "user", (match["now"] or match["ing"]).lower(), value)
 
 
@@ -246,6 +269,8 @@ def _preference(sentence: str) -> Iterator[FactDraft]:
     if match := FAVOURITE_LAST.search(sentence):
         tastes.append(("user", f"favourite{(match['what'] or '').lower()}", match["value"], False))
     if match := FOND.search(sentence):
+        tastes.append(("user", "is fond of", match["value"], False))
+    if match := FAN.search(sentence):
         tastes.append(("user", "is fond of", match["value"], False))
     for subject, attribute, value, single in tastes:
         if _stands_alone(_clean(value)):

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 
 _DOTTED = r"[\w'\u2024-]"
 NAME = rf"[A-Z]{_DOTTED}+(?: [A-Z\d]{_DOTTED}*){{0,3}}"
-LEAD = r"(?:no|nope|actually|sorry|correction|wait|well|so|and|but|yes|yeah|yep|hi|hey|hiya|hello|oh|btw|plus|wow|guess what|by the way|on another note|in other news|unfortunately|luckily|thankfully|lately|recently|honestly|personally|in the meantime|speaking of which|as for me|for me|since we (?:last )?(?:spoke|talked|chatted|met)(?: last)?|also|nice|cool|great|awesome|thanks|sure|seriously|some exciting news)"
+LEAD = r"(?:no|nope|actually|sorry|correction|wait|well|so|and|but|yes|yeah|yep|hi|hey|hiya|hello|oh|btw|plus|wow|guess what|by the way|on another note|in other news|unfortunately|luckily|thankfully|lately|recently|honestly|personally|in the meantime|these days|nowadays|at the moment|right now|speaking of which|as for me|for me|since we (?:last )?(?:spoke|talked|chatted|met)(?: last)?|also|nice|cool|great|awesome|thanks|sure|seriously|some exciting news)"
 START = rf"^(?:(?i:{LEAD})\b(?: [A-Z][a-z]+)?[,.!:;]*\s+){{0,2}}"
 I_AM = rf"{START}I(?:'m| am)"
 WE_ARE = rf"{START}(?:I(?:'m| am)|[Ww]e(?:'re| are))"
@@ -19,11 +19,12 @@ _KIN = (
 )
 ONE_OF = {"wife", "husband", "boss", "mother", "mom", "mum", "father", "dad", "fiancé", "fiancée", "fiance", "fiancee"}
 PLACE = rf"(?:the )?{NAME}(?:, {NAME})?"
+_ROUGHLY = r"(?:(?:now|down|up|about|around|roughly|approximately|approx|max|at most|just|only|under|over|to|~) ?)*"
 MEASURE = re.compile(
-    rf"{START}(?:[Mm]y (?:(?:max(?:imum)?|total|monthly|weekly|travel|current) )?(?P<what>budget|height|weight|salary|income|shoe size|rent) is (?:about |around |max |up to )?|I (?P<weigh>weigh) )(?P<value>(?=\W?\d)[^;!]{{1,30}}?)(?=$|[.;!](?:\s|$)|,\s| (?:and|but|per|a|for|so)\b)"
+    rf"{START}(?:[Mm]y (?:max(?:imum)? |total |monthly |weekly |current |(?!goal\b|target\b)[\w-]+ (?=budget))?(?P<what>budget|height|weight|salary|income|shoe size|rent)(?:'s| is| (?:has gone|went|is going|has come|came) (?:up|down) to| (?:rose|dropped|fell|increased|shrank|changed) to) {_ROUGHLY}|I{SOON} (?P<weigh>weigh) {_ROUGHLY}|I{SOON} (?P<earn>earn|make) {_ROUGHLY}(?=\W?\d[\d.,]*k? ?(?:[$€£]|eur\w*|usd|dollars|gbp)?(?: [ap]| per\b|$|[.!]))|(?:I|[Ww]e)(?:{SOON} have|'ve got) an? budget of {_ROUGHLY}|(?:I|[Ww]e) can (?:only )?spend {_ROUGHLY}(?=[$€£]|\d[\d.,]*k? ?(?:eur\w*|usd|dollars|gbp|[$€£])))(?P<value>(?=\W?\d)[^;!]{{1,30}}?)(?=$|[.;!](?:\s|$)|,\s| (?:and|but|per|a|for|so)\b)"
 )
 HAS = re.compile(
-    rf"{START}(?:I|[Ww]e)(?:{SOON} have|(?:'ve| have){SOON} got) (?P<value>(?:an?|two|three|four|five|\d+) (?:[\w-]+ ){{0,2}}"
+    rf"{START}(?:I|[Ww]e)(?:{SOON} have|(?:'ve| have){SOON} got) (?P<value>(?:an?|two|three|four|five|\d+) (?:[\w-]+ ){{0,3}}"
     r"(?:dogs?|cats?|pupp(?:y|ies|ers?|s)|pups?|kittens?|kids?|child(?:ren)?|sons?|daughters?|brothers?|sisters?|siblings?|turtles?|snakes?|horses?|fish"
     r"|parrots?|guitars?|pianos?|bikes?|cars?|motorcycles?|degrees?|jobs?|gardens?|collections?|allerg(?:y|ies)|tattoos?|stores?|studios?|compan(?:y|ies)))\b"
 )
@@ -46,9 +47,17 @@ DISLIKES = re.compile(
     rf"|I'm not (?:(?:really|much of) )?(?:a (?:big |huge )?fan of|into|fond of)) (?P<value>[\w '&-]{{3,80}}?){_AFTER_TASTE}"
 )
 DOES_NOT = re.compile(
-    rf"{START}I(?: really)? (?:do not|don't|never|can't|cannot|no longer) (?P<how>eat|drink|smoke|drive|speak)(?P<value>(?: [\w'-]+){{0,4}}?)"
-    r"(?=$|[.,!;]| (?:any ?more|but|so|because|and|since)\b)"
+    rf"{START}I(?: really)? (?:do not|don't|never|can't|cannot|no longer) (?P<how>eat|drink|smoke|drive|speak|have(?= (?:dairy|gluten|nuts|sugar|alcohol|caffeine|lactose|meat)\b))(?P<value>(?: [\w'-]+){{0,4}}?)"
+    r"(?=$|[.,!;]| (?:any ?more|any longer|but|so|because|and|since)\b)"
 )
+STOPPED = re.compile(
+    rf"{START}I(?:'ve| have)?(?: just| recently| finally)? (?:stopped|quit|gave up|given up) (?P<value>(?:smoking|drinking|vaping|eating|gambling)(?: (?!last|this|two|a )[\w'-]+){{0,3}}?|running|dating|training|biking)"
+    r"(?=$|[.,!;]| (?:last|this|two|a|in|because|and|since|for)\b)"
+)
+KIN_DOES = re.compile(
+    rf"{START}[Mm]y (?P<who>{_KIN}|kids|children)(?: [A-Z][a-z]+)?(?: (?P<lives>lives? in)| (?P<works>works (?:at|for))| (?:is|are)(?: an?)?) (?P<value>(?(lives)(?:{PLACE})|(?(works){NAME}|(?:\d{{1,2}}(?:(?:, ?| and |, and )\d{{1,2}})*(?= |$|[.,!])|vegan|vegetarian|pregnant|retired|allergic to [\w ]{{3,30}}?))))(?: years old)?(?=$|[.,!;]| (?:and|but|now|with|so)\b)"
+)
+"""Sentence about a person or a pet of the user: home, employer, age or diet."""
 THEIRS = re.compile(
     rf"{START}[Mm]y (?P<who>(?:(?:two|three|younger|older|little) )?(?:{_KIN}|kids?|children|family|fam|wife|parents|team)(?: [A-Z][a-z]+)?)"
     r"(?: (?:also|really|just|absolutely))? (?P<how>loves?|likes?|enjoys?|adores?|hates?)(?: to)? (?P<value>[\w '&-]{3,80}?)"
@@ -59,8 +68,23 @@ HABIT = re.compile(
     r"|wonder|believe|love|like|enjoy|said|try|tried|want|wanted)\b)[a-z]+ [\w ':&-]{3,80}?)"
     r"(?=$|[.,!;]|,? (?:but|so|because|since|as|which|and (?:I|it|we|they|the|that|my))\b)",
 )
+_EVERY = (
+    r"(?:every (?:(?:other|single) )?(?:day|morning|evening|afternoon|night|week(?:end)?|month|(?:Mon|Tues|Wednes|Thurs|Fri|Satur|Sun)day)s?|daily|(?:once|twice|(?:one|two|three|four|five|six|\d)(?: times| x|x)) (?:a|per|every) (?:day|week|month|year)"
+    r"|(?:on )?(?:(?:Mon|Tues|Wednes|Thurs|Fri|Satur|Sun)days|weekends|weekdays))"
+)
+ROUTINE = re.compile(
+    rf"{START}(?:I|[Ww]e){SOON} (?P<value>(?:go|run|work|swim|cycle|bike|train|exercise|meditate|walk|jog|practi[sc]e|play|read|study|volunteer|commute|cook|lift|do|drink|eat|take)(?: (?:to|from|out|for|at|the|in|my|[\w'-]+)){{0,6}}? {_EVERY})(?=$|[.,!;]|,? (?:but|so|because|since|and|at|in|with)\b)"
+)
+"""Something that the user does regularly."""
+TAKES = re.compile(
+    rf"{START}I(?:{SOON} take|'m{SOON} (?:taking|on)) (?P<value>[a-z][\w-]{{3,}}(?: [\w-]+)?) for my (?P<for>[\w -]{{3,30}}?)(?=$|[.,!;]| (?:and|but)\b)"
+)
+"""A medicine, with what it is for."""
 FAVOURITE_LAST = re.compile(
     rf"{START}(?P<value>[A-Z][\w '&-]{{2,60}}?) (?:is|are) (?:definitely |probably |one of )?my (?:all[- ]time )?(?:favou?rite(?P<what> [\w -]{{2,30}}?)?s?|go-to(?: [\w -]{{2,30}}?)?|passion|hobby|jam)(?=$|[.,!;]| (?:and|but|because|since|too)\b)"
+)
+FAN = re.compile(
+    rf"{I_AM}{SOON} an? (?:(?:big|huge|massive|lifelong|die-?hard|avid) )?(?P<value>[A-Z][\w'&-]*(?: [A-Z\d][\w'&-]*){{0,3}}) fan\b"
 )
 FOND = re.compile(
     rf"(?:{START}I(?:(?:'m| am){SOON}|(?:'ve| have) always been)(?: (?:so|very|super|big|really|pretty))? "
@@ -108,7 +132,7 @@ ONGOING = re.compile(
     r"(?=$|[.,!;]|,? (?:but|so|because|since|as|it|which|that|to|lately|recently|and (?:I|it|we|they|the|that|my))\b))"
 )
 DOES = re.compile(
-    rf"{START}I(?:{SOON} (?P<now>play|speak|own|drive|study|teach|collect|volunteer at|volunteer for)|(?:'m| am){SOON} (?P<ing>learning|studying|taking|reading|writing|volunteering at|training for|organi[sz]ing|hosting))"
+    rf"{START}I(?:{SOON} (?P<now>play|speak|own|drive|study|teach|collect|volunteer at|volunteer for|commute by|root for|support(?= [A-Z][\w-]*(?: [A-Z][\w-]*)*(?:$|[.,;!]))|run(?= an? (?:[\w-]+ ){{0,2}}(?:bakery|business|shop|store|company|agency|blog|farm|studio|restaurant|caf[eé]|podcast|channel|startup|clinic|practice)\b))|(?:'m| am){SOON} (?P<ing>doing(?= an? (?:phd|PhD|master|bachelor|degree|course|MBA|internship|apprenticeship)\b)|learning|studying|taking|reading|writing|volunteering at|training for|organi[sz]ing|hosting))"
     r" (?P<value>[\w '&-]{3,60}?)(?=$|[.,!;]|,? (?:but|so|because|since|as|it|which|that|now|these days|lately|and (?:I|it|we|they|the|that|my))\b)",
 )
 _CATEGORIES: Mapping[str, str] = {

@@ -15,7 +15,7 @@ DOT = "\u2024"
 """Stands in place of the dot of an abbreviation, which ends no sentence."""
 _ABBREVIATED = re.compile(r"\b(St|Mt|Ft|Dr|Mr|Mrs|Ms|Prof|Jr|Sr|Ave|Blvd|vs|approx)\.(?=\s)|\b([A-Z])\.(?=[A-Z])")
 _END = re.compile(r"(?<=[.!?…])[\"')\]]*\s+|\n+|\s+[-\u2013\u2014]+\s+|(?<=\w)[-\u2013\u2014]{2}(?=\w)")
-_SUBJECT = r"(?:I(?:'m|'ve|'d|'ll)?|[Mm]y|[Ww]e(?:'re|'ve)?)"
+_SUBJECT = r"(?:I(?:'?m|'?ve|'d|'ll)?|[Mm]y|[Ww]e(?:'re|'ve)?)"
 _CLAUSE = re.compile(
     rf"[,;]\s*(?:(?:and|but|so|also|plus)\s+)?(?={_SUBJECT}\b)|\s+(?:and|but)\s+(?=(?:also\s+)?{_SUBJECT}\b)"
     r"|\s*[,;]\s*(?:and\s+)?(?=(?:from|based in|living in|allergic to) )"
@@ -24,6 +24,8 @@ _CLAUSE = re.compile(
     r"|\s+(?:and|but)\s+(?=(?:could|would|can|need|want|was) )"
 )
 _FIRST_PERSON = re.compile(rf"^\W*(?:\w+,? ){{0,2}}?{_SUBJECT}\b|^(?:love|hate|live|based|working)\b", re.IGNORECASE)
+_AND_PLACE = re.compile(r"^(\W*(?:I'?m|I am) (?:an? )?[\w -]{3,40}?) (?=(?:based|living) in )", re.IGNORECASE)
+"""A role with a place: "I'm a nurse based in Rome" says both."""
 _SMALL_I = re.compile(r"\bi(?=[ ']|m )")
 # The following patterns are searched in small letters: to ignore the case costs three times as much.
 _HYPOTHETICAL = re.compile(
@@ -45,9 +47,9 @@ _REPORTED = re.compile(
 _CORRECTION = re.compile(r"^(?:no|nope|actually|sorry|correction|wait)\b[,.!:;]*\s+", re.IGNORECASE)
 _ASKS = re.compile(r"^(?:what|where|how|which|when|who|why|can(?!'t)|could|any|do|(?:please|pls)(?! call me))\b")
 
-_VERBS = r"live in|moved to|(?:love|hate)(?! (?:and|is|in|are|was|has|can|of|or|you|me|him|her)\b)|can't stand|turned(?= \d)|work as"
+_VERBS = r"live in|been living in|moved to|work (?:at|for)|(?:love|hate)(?! (?:and|is|in|are|was|has|can|of|or|you|me|him|her)\b)|can't stand|turned(?= \d)|work as"
 _PARTICIPLES = (
-    r"allergic to|based in|living in|not (?:a fan of|into)|(?:a )?(?:big |huge )?fan of|trying to|hoping to|planning to|aiming (?:to|for)"
+    r"allergic to|based in|living in|working (?:at|as)|not (?:a fan of|into)|(?:a )?(?:big |huge )?fan of|trying to|hoping to|planning to|aiming (?:to|for)"
     r"|born and"
 )
 """Beginnings of sentences without "I" or "I'm"."""
@@ -73,6 +75,7 @@ _PLAIN: tuple[tuple[re.Pattern[str], str | Callable[[re.Match[str]], str]], ...]
             lambda match: f"my {match[1].lower()} is ",
             re.IGNORECASE,
         ),
+        (r"^([Bb]udget)(?= (?:is|went|has gone|dropped|rose|increased)\b)", r"my \1", 0),
         (r"[\s,]+$", "", 0),
         (rf"(?:[\s,]+(?:{_FILLERS}))+[\s.!,]*$", "", re.IGNORECASE),
         (r"\bi\b(?=[ ']|$)", "I", 0),
@@ -153,7 +156,8 @@ def _is_stated(text: str) -> bool:
 
 def _clauses(sentence: str) -> list[str]:
     """Returns the clauses of a sentence that has several."""
-    first, *others = [clause for clause in _CLAUSE.split(_SMALL_I.sub("I", sentence)) if clause.strip()]
+    apart = _AND_PLACE.sub(r"\1, ", _SMALL_I.sub("I", sentence))
+    first, *others = [clause for clause in _CLAUSE.split(apart) if clause.strip()]
     if not _FIRST_PERSON.search(first):
         others = [clause for clause in others if _FIRST_PERSON.search(clause)]  # of a clause without a subject
     return [first, *(f"I'm {clause}" if clause.startswith("from ") else clause for clause in others)] if others else []

@@ -1,0 +1,114 @@
+"""Facts are found in the way people write them in a chat, and not in the look-alikes of these sentences."""
+
+from datetime import date
+
+import pytest
+
+from writer.facts.extract import extract, read
+
+MONDAY = date(2026, 3, 2)
+
+
+@pytest.mark.parametrize(
+    ("text", "fact"),
+    [
+        ("hey im Marta btw, 34, living in Porto", ("fact", "user", "home", "Porto", "")),
+        ("Call me Jojo please, everyone does", ("fact", "user", "name", "Jojo", "")),
+        ("I've just started at Siemens as a data engineer", ("fact", "user", "employer", "Siemens", "")),
+        ("I no longer smoke", ("fact", "user", "does not smoke", "", "")),
+        ("my budget's about 1200 dollars", ("fact", "user", "budget", "1200", "USD")),
+        ("I'm 5'11", ("fact", "user", "height", "5'11", "")),
+        ("I take metformin for my diabetes", ("fact", "user", "takes for diabetes", "metformin", "")),
+        ("My phone is an iPhone 15", ("fact", "user", "phone", "an iPhone 15", "")),
+        ("I go to the gym three times a week", ("fact", "user", "regularly", "go to the gym three times a week", "")),
+        ("I work from home on Fridays", ("fact", "user", "regularly", "work from home on Fridays", "")),
+        ("my new address is in Leeds, moved there on Monday", ("fact", "user", "home", "Leeds", "")),
+        ("these days I'm into bouldering", ("preference", "user", "is fond of", "bouldering", "")),
+        ("I got a promotion, I'm now head of sales", ("fact", "user", "role", "head of sales", "")),
+        ("I'm in the PST time zone", ("fact", "user", "time zone", "PST", "")),
+        ("I want to drink 3 liters of water daily", ("goal", "user", "drink water", "3", "liters")),
+    ],
+)
+def test_a_fact_is_found_in_a_sentence_of_a_chat(text: str, fact: tuple[str, ...]):
+    found = extract(text, MONDAY)
+    assert (found[-1].kind, found[-1].subject, found[-1].attribute, found[-1].value, found[-1].unit) == fact
+
+
+def test_a_sentence_with_two_facts_gives_both():
+    assert [each.value for each in extract("I'm a software engineer based in Berlin", MONDAY)] == [
+        "software engineer",
+        "Berlin",
+    ]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "My phone is dead",
+        "My luggage weight is 20 kg",
+        "The weight is 20 kg",
+        "My team's budget is 3 million",
+        "My laptop is a mess",
+        "My team is working on it",
+        "My team is great",
+        "My car is in the shop",
+        "My bank is being difficult",
+        "My language is bad, sorry",
+        "My browser is not loading the page",
+        "I get this error every day",
+        "I see that three times a day",
+        "I have to restart it every morning",
+        "I run it every night",
+        "I do this daily",
+        "I take this seriously every day",
+        "My last name is misspelled on the ticket",
+        "My title is wrong",
+        "I started at the beginning",
+        "I'm on a call",
+        "I'm on a deadline",
+        "I'm on a different flight",
+        "I'm on the basic plan",
+        "I'm in the first row",
+        "I have a bad connection",
+        "I have a bad feeling about this",
+        "I can have it delivered",
+        "The budget is too small",
+        "The budget for the project is 3 million",
+        "I make 3 copies of it",
+        "I make 5 requests per second",
+        "I earn points on every flight",
+        "I can spend up to 3 hours on that",
+        "my cat is sleeping",
+        "my wife is angry",
+        "My brother is on the same flight",
+        "my dad is in hospital",
+        "my friend is here",
+        "I stopped running the script",
+        "I support this idea",
+        "I support Anna's idea",
+        "I run a query",
+        "I run a big cluster",
+        "I'm doing a test",
+        "I'm a head of lettuce",
+        "We're single bookings on one reservation",
+        "I work for free",
+        "I'm living in the past",
+        "I've been living in fear",
+        "My place is in the queue",
+        "I take after my dad",
+        "I have a list of 3 items",
+        "I have a 2 bedroom apartment to rent",
+        "I'm waiting on time",
+        "I'm on time",
+        "My color is off",
+        "My address is wrong",
+        "My address is in my profile",
+    ],
+)
+def test_a_sentence_that_only_looks_like_a_fact_gives_none(text: str):
+    assert extract(text, MONDAY) == []
+
+
+def test_a_pet_that_died_is_no_longer_had():
+    (ended,) = read("my dog died last week", MONDAY)
+    assert (ended.attribute, ended.value, ended.ends) == ("has", "a dog", True)
