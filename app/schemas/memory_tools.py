@@ -12,6 +12,7 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, JsonValue, W
 
 from app.schemas.fields import CleanToolName, RedactedJson, SearchText
 from retrieval.tables.kinds import FactKind
+from writer.facts.by_hand import as_written
 from writer.run import Strict, line
 
 Format = Literal["openai", "mcp"]
@@ -76,11 +77,6 @@ class TaskIn(Strict):
     top_k: TopK = 4
 
 
-def _as_written(value: object) -> object:
-    """Returns a number as the text that it is written in: models send both."""
-    return str(value) if isinstance(value, int | float) and not isinstance(value, bool) else value
-
-
 class RememberIn(Strict):
     """A memory to store, and its kind."""
 
@@ -105,7 +101,7 @@ class RememberIn(Strict):
     outcome: RunEnd | None = Field(default=None, description="outcome of a run or feedback")
     steps: list[Step] | None = Field(default=None, max_length=50, description="steps of a run")  # type: ignore[valid-type]
     receipt: UUID | None = Field(default=None, description="receipt of the recall at its start")
-    value: Annotated[Word, BeforeValidator(_as_written)] | None = None  # type: ignore[valid-type]
+    value: Annotated[Word, BeforeValidator(as_written)] | None = None  # type: ignore[valid-type]
     unit: Word | None = None  # type: ignore[valid-type]
     category: Word | None = None  # type: ignore[valid-type]
 

@@ -4,7 +4,7 @@ from datetime import date
 from typing import Annotated, Self
 from uuid import UUID
 
-from pydantic import AfterValidator, ConfigDict, Field, model_validator
+from pydantic import AfterValidator, BeforeValidator, ConfigDict, Field, model_validator
 from sqlalchemy import func, select
 from sqlalchemy.dialects.postgresql import insert as upsert
 
@@ -29,8 +29,14 @@ def _clean(text: str) -> str:
     return redact_text(text)[0]
 
 
+def as_written(value: object) -> object:
+    """Returns a number as the text that it is written in: callers and models send both; anything else as it is."""
+    return str(value) if isinstance(value, int | float) and not isinstance(value, bool) else value
+
+
 _Text = Annotated[line(2_000, blank=False), AfterValidator(_clean)]  # type: ignore[valid-type]
 _Word = Annotated[line(200, blank=False), AfterValidator(_clean)]  # type: ignore[valid-type]
+_Value = Annotated[_Word, BeforeValidator(as_written, json_schema_input_type=str | float)]  # type: ignore[valid-type]
 
 
 class FactWritten(Strict):
@@ -58,10 +64,10 @@ class FactWritten(Strict):
     text: _Text = Field(description="the fact in words")  # type: ignore[valid-type]
     subject: _Word = Field(default="user", description="the person or thing that the fact is about")  # type: ignore[valid-type]
     attribute: _Word | None = Field(default=None, description="the attribute of the subject; the metric of a goal")  # type: ignore[valid-type]
-    value: _Word | None = Field(  # type: ignore[valid-type]
+    value: _Value | None = Field(
         default=None,
-        description="the value of the attribute; one value of a kind, subject and attribute holds at a time, and a newer "
-        "one closes the older",
+        description="the value of the attribute, a number or a text, kept as text; one value of a kind, subject and "
+        "attribute holds at a time, and a newer one closes the older",
     )
     unit: _Word | None = None  # type: ignore[valid-type]
     category: line(100, blank=False) | None = Field(  # type: ignore[valid-type]

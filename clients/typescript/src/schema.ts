@@ -800,9 +800,9 @@ export interface components {
             attribute?: string | null;
             /**
              * Value
-             * @description the value of the attribute; one value of a kind, subject and attribute holds at a time, and a newer one closes the older
+             * @description the value of the attribute, a number or a text, kept as text; one value of a kind, subject and attribute holds at a time, and a newer one closes the older
              */
-            value?: string | null;
+            value?: string | number | null;
             /** Unit */
             unit?: string | null;
             /**

@@ -276,3 +276,14 @@ async def test_the_audit_tells_each_fact_and_who_wrote_it(alice: User, name: str
     entries = (await alice.http.get("/v1/audit")).json()["entries"]
     told = [(entry["action"], entry["actor"]) for entry in entries if "fact" in entry["action"]]
     assert told == [("delete_fact", alice.name), ("insert_fact", alice.name), ("insert_fact", "worker")]
+
+
+@pytest.mark.parametrize(("value", "text"), [(70, "70"), (70.5, "70.5"), (-3, "-3"), ("70", "70")])
+async def test_a_number_is_taken_as_the_text_of_a_value(alice: User, value: float | str, text: str):
+    goal = {"kind": "goal", "attribute": f"weight {value!r}", "value": value, "unit": "kg"}
+    assert (await written(alice, "My target weight is less", **goal))["value"] == text
+
+
+@pytest.mark.parametrize("value", [True, [70], {"kg": 70}, "", 10**300])
+async def test_what_is_neither_a_text_nor_a_short_number_is_no_value(alice: User, value: Any):
+    assert (await write(alice, "My target weight is less", value=value)).status_code == 422
