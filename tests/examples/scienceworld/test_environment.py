@@ -19,10 +19,10 @@ needs_scienceworld = pytest.mark.skipif(
 @needs_scienceworld
 async def test_an_experiment_on_scienceworld_runs_to_its_end(service: Service):
     class Short(ScienceWorld):
-        families = ("find-non-living-thing",)
+        families, budget = ("find-non-living-thing",), 10
 
     adapter, user = Short(), await service.user()
-    size = replace(adapter.size, practice=2, test=1, ks=(0, 4))
+    size = replace(adapter.size, practice=1, test=1, ks=(0, 4))
     report = await run_experiment(adapter, user.http, size)
     assert not report.crashes
     assert len(report.tested) == len(report.experts) == 1
