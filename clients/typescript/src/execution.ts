@@ -12,18 +12,22 @@ type Step = components["schemas"]["Step"];
 
 /** Findings of one run; every call throws as the client's own do. */
 export class ExecutionMemory {
-  #step = 0;
+  #step: number;
 
   /**
    * @param task of the whole run.
    * @param runId id of the run, for `run_id` of the retain that ends it; another run is another object.
+   * @param lastStep number of the last step that the run has already, where another object told it.
    */
   constructor(
     private readonly memory: Memories,
     readonly agent: string,
     readonly task: string,
     readonly runId: string = randomUUID(),
-  ) {}
+    lastStep = 0,
+  ) {
+    this.#step = lastStep;
+  }
 
   /** Keeps a finding in your own words. */
   async addFinding(finding: Finding): Promise<void> {

@@ -112,11 +112,14 @@ test("an executor is spared what its run, or an earlier one, found out", { skip 
   assert.equal(await memory.getSummary(), "");
 });
 
-test("a step that failed is told with its status, and an ended run takes no further one", { skip }, async () => {
+test("a failed step is told with its status, a restarted executor goes on, and an ended run takes no step", { skip }, async () => {
   const casebank = new Casebank(url, token);
   const memory = new ExecutionMemory(casebank, "executor", "Deploy the store");
   assert.equal(await memory.extractFindings("bash", { command: "make deploy", when: 12n }, "no rule", "error"), undefined);
+  const restarted = new ExecutionMemory(casebank, "executor", memory.task, memory.runId, 1);
+  await restarted.extractFindings("bash", { command: "make help" }, "deploys by hand");
   const { case_id } = await casebank.retain("executor", memory.task, "failure", { run_id: memory.runId });
-  assert.deepEqual((await casebank.case(case_id)).tool_traces[0]?.["input"], { command: "make deploy", when: "12" });
+  const traces = (await casebank.case(case_id)).tool_traces;
+  assert.deepEqual(traces.map(({ input }) => input), [{ command: "make deploy", when: "12" }, { command: "make help" }]);
   await assert.rejects(memory.extractFindings("bash", { command: "ls" }, ""), /409/);
 });
