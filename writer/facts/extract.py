@@ -268,10 +268,8 @@ def _preference(sentence: str) -> Iterator[FactDraft]:
         tastes.append((f"user's {match['who'].lower()}", how, match["value"], False))
     if match := FAVOURITE_LAST.search(sentence):
         tastes.append(("user", f"favourite{(match['what'] or '').lower()}", match["value"], False))
-    if match := FOND.search(sentence):
-        tastes.append(("user", "is fond of", match["value"], False))
-    if match := FAN.search(sentence):
-        tastes.append(("user", "is fond of", match["value"], False))
+    fond = [match["value"] for form in (FOND, FAN) if (match := form.search(sentence))]
+    tastes += [("user", "is fond of", value, False) for value in fond]
     for subject, attribute, value, single in tastes:
         if _stands_alone(_clean(value)):
             yield FactDraft("preference", sentence, subject, attribute, _clean(value), single=single)
