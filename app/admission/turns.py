@@ -22,6 +22,8 @@ from app.admission.errors import TooManyAtOnce
 
 HERE_S = 0.5
 """Seconds after a request during which its user counts as here: the next one of a single client may be on its way."""
+LOOK_S = 0.1
+"""Longest pause, in seconds, before the process looks again whether those who hold up a user who crowds have gone."""
 KEPT_S = 5.0
 """Seconds after a request after which its user's seat is forgotten; by then the longest debt is paid off."""
 ALLOWANCE_S = 0.03
@@ -181,7 +183,8 @@ class Turns:
     def _let_in(self) -> None:
         """Lets in the waiting requests that may start, one of each user at a time.
 
-        Users who are held to their share pause; a timer calls this method again when the first pause is over.
+        Users who are held to their share pause; a timer calls this method again when the first pause is over, and at
+        least each ``LOOK_S``: nobody says when the others have gone.
         """
         if not self._waiting and self._alarm is None:
             return
@@ -195,7 +198,7 @@ class Turns:
         owed = [used_s for seat in self._waiting.values() if (used_s := self._used_s(seat)) > ALLOWANCE_S]
         if owed:  # the other users in line are let in when a request ends
             pause_s = (min(owed) - ALLOWANCE_S) / self.places.share
-            self._alarm = asyncio.get_running_loop().call_later(max(0.001, pause_s), self._let_in)
+            self._alarm = asyncio.get_running_loop().call_later(min(max(0.001, pause_s), LOOK_S), self._let_in)
 
     def _next_of(self, user_sub: str) -> bool:
         """Lets in the first request of the user's line, and returns False if none may start now."""

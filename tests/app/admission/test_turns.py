@@ -167,6 +167,16 @@ async def test_a_pause_ends_by_itself(process: MakeProcess):
     assert "flood" in here.running()
 
 
+async def test_a_pause_ends_once_the_others_have_gone(process: MakeProcess):
+    here = process(share=1e-6)  # the debt alone would last for days
+    here.turns.clock = asyncio.get_running_loop().time
+    await crowd(here)
+    async with asyncio.timeout(60):
+        while not here.under_way:  # noqa: ASYNC110 - the turns tell nobody
+            await asyncio.sleep(0.01)
+    assert here.running() == ["flood"] * 4
+
+
 async def test_who_is_alone_is_not_held_up(process: MakeProcess):
     here = process()
     await here.ask(*["flood"] * 8)

@@ -11,6 +11,7 @@ import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
 from tests.processes import (
+    ANSWER_S,
     CERTIFICATES,
     Service,
     alive,
@@ -90,9 +91,10 @@ def test_the_same_key_at_both_services_at_once_is_one_case(pair: tuple[Service, 
 
     def say(service: Service) -> str:
         headers = {**service.bearer("insistent"), "Idempotency-Key": "once"}
-        return httpx.post(
-            f"{service.url}/v1/retain", json=run, headers=headers, timeout=60, verify=CERTIFICATES
-        ).json()["case_id"]
+        url = f"{service.url}/v1/retain"
+        answer = httpx.post(url, json=run, headers=headers, timeout=ANSWER_S, verify=CERTIFICATES)
+        assert answer.status_code == 202, answer.text
+        return answer.json()["case_id"]
 
     with ThreadPoolExecutor(AT_ONCE) as threads:
         assert len(set(threads.map(say, pair * 8))) == 1
