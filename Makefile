@@ -11,16 +11,12 @@ setup: .venv/all ## make .venv and install casebank into it, with every extra
 # One environment, which grows: each stamp says what is in it, and a changed dependency makes all of them stale.
 # Packages are compiled when they are first imported and not at installation: most modules never are.
 .venv/demo: pyproject.toml constraints.txt | .venv/bin/python
-	$(INSTALL) --no-compile -e '.[demo]'
+	$(INSTALL) --no-compile -e '.[plots]'
 	touch $@
 
-.venv/train: pyproject.toml constraints.txt | .venv/bin/python
-	$(INSTALL) --no-compile -e '.[demo,train]'
-	touch .venv/demo $@
-
 .venv/all: pyproject.toml clients/python/pyproject.toml constraints.txt | .venv/bin/python
-	$(INSTALL) --no-compile -e '.[demo,train,ray,scienceworld,mcp,dev]' -e clients/python
-	touch .venv/demo .venv/train $@
+	$(INSTALL) --no-compile -e '.[plots,ray,scienceworld,mcp,dev]' -e clients/python
+	touch .venv/demo $@
 
 .venv/bin/python:
 	$(PYTHON) -m venv .venv
@@ -28,10 +24,10 @@ setup: .venv/all ## make .venv and install casebank into it, with every extra
 demo: .venv/demo ## run the service on its own Postgres and show what memory changes
 	$(BIN)/casebank demo
 
-demo-learning: .venv/train ## the demo, and what is learned from it (installs torch)
+demo-learning: .venv/demo ## the demo, and what is learned from it
 	$(BIN)/casebank demo --learn
 
-serve: .venv/train ## keep the service running (state in CASEBANK_HOME)
+serve: .venv/demo ## keep the service running (state in CASEBANK_HOME)
 	$(BIN)/casebank serve
 
 # Every process of the tests shares one cache of bytecode, also where the environment forbids to write any.

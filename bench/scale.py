@@ -92,7 +92,7 @@ async def _night(bank: Bank) -> Measurement:
 
     async def night(number: int) -> None:
         profile = Profile(f"user-{number * 7 + 1}", AGENT, datetime.now(UTC))
-        async for _result in learn(bank.reader.database, engine("local", "cpu"), only=profile):
+        async for _result in learn(bank.reader.database, engine("local"), only=profile):
             pass
         await prune(bank.reader.database, profile, now=datetime.now(UTC))
 

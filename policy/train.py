@@ -1,4 +1,4 @@
-"""Training: many profiles' heads at once, as one tensor program; the only module that imports torch.
+"""Training: a profile's head from its logged decisions, in numpy.
 
 The outcome of a slate is one draw with log odds query(s) + sharpness * sum over places of credit * (prior + case part):
 an additive slate model (Swaminathan et al. 2017), fitted by binary cross-entropy with clipped inverse propensities.
@@ -6,22 +6,19 @@ Each member of an ensemble sees another bootstrap of the queries (Osband et al. 
 is the untrained default, by ridge penalties: the fewer decisions, the less it moves.
 """
 
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
-import torch
-from torch import Tensor
-from torch.nn.functional import binary_cross_entropy_with_logits
+from numpy.typing import NDArray
 
 from policy.examples import Examples, split
 from policy.network import NEVER, Head, standardised
 
+Numbers = NDArray[np.float64]
+
 LEAST_SPREAD = 1e-6
 TINY = 1e-12
-TRAINED = ("linear", "query_linear", "query_bias", "log_sharpness", "null")
-"""Weights that move; centre and scale only describe the inputs."""
 STAY = float("inf")
 """The ridge of a case part that stays where it began; only how hard queries are is still learned."""
 LEAST_GAIN_ERRORS = 2.5
@@ -38,9 +35,6 @@ EMPTY_SLATE_MARGIN = 1.0
 """Log odds of an empty slate below the log's worst one, so that a few outcomes cannot make it win everywhere."""
 MEAN_DECAY, SQUARE_DECAY, STABILITY = 0.9, 0.999, 1e-8
 """Adam's usual constants."""
-MANY = 16
-"""Least number of profiles in a batch that makes several threads worth it; with fewer, threads wait for one another
-more than they work, and for seconds where other processes want the processors."""
 HELD_OUT = 0.25
 """Share of a profile's decisions, the latest queries, on which its ridge is chosen."""
 
@@ -52,10 +46,8 @@ class Plan:
     Attributes:
         steps, rate: of Adam, on all examples at once.
         ridge: pull of the case part towards where it began, in decisions: so many decisions weigh as much.
-        ridges: choices for each profile's own ridge, on its later decisions (``chosen_ridges``); empty: ``ridge``.
+        ridges: choices for each profile's own ridge, on its later decisions (``chosen_ridge``); empty: ``ridge``.
         query_ridge: the same for the query part.
-        batch: profiles trained at once.
-        device: "cpu" or "cuda".
     """
 
     steps: int = 200
@@ -63,8 +55,6 @@ class Plan:
     ridge: float = 100.0
     ridges: tuple[float, ...] = ()
     query_ridge: float = 30.0
-    batch: int = 64
-    device: str = "cpu"
 
 
 def train(
@@ -76,20 +66,19 @@ def train(
 ) -> list[Head]:
     """Returns a head for each profile, trained from ``start``.
 
-    A profile's head depends on its own examples, its seed, the plan and ``start`` alone, whoever else is in the
-    batch. ``progress`` is called with how many more profiles are done. Profiles without examples keep ``start``.
+    A profile's head depends on its own examples, its seed, the plan and ``start`` alone. ``progress`` is called with
+    how many more profiles are done. Profiles without examples keep ``start``.
     """
     heads: list[Head] = []
-    for first in range(0, len(profiles), plan.batch):
-        part, drawn = profiles[first : first + plan.batch], seeds[first : first + plan.batch]
-        pull = chosen_ridges(part, plan, drawn, start) if plan.ridges else [plan.ridge] * len(part)
-        heads += _train_together(part, replace(plan, ridges=tuple(pull)), drawn, start)
-        progress(len(part))
+    for examples, seed in zip(profiles, seeds, strict=True):
+        ridge = chosen_ridge(examples, plan, seed, start) if plan.ridges else plan.ridge
+        heads += _trained(examples, plan, seed, start, [ridge])
+        progress(1)
     return heads
 
 
-def chosen_ridges(profiles: Sequence[Examples], plan: Plan, seeds: Sequence[int], start: Head) -> list[float]:
-    """Returns each profile's ridge: the largest of the plan's that predicts its later decisions about as well as any.
+def chosen_ridge(examples: Examples, plan: Plan, seed: int, start: Head) -> float:
+    """Returns the largest of the plan's ridges that predicts the profile's later decisions about as well as any.
 
     About as well: within one standard error, clustered by query, of the least loss on the held-out decisions. Where
     the plan allows to STAY, only what is better than that by LEAST_GAIN_ERRORS standard errors comes into question:
@@ -98,26 +87,10 @@ def chosen_ridges(profiles: Sequence[Examples], plan: Plan, seeds: Sequence[int]
 
     Source: the one-standard-error rule of Breiman et al. 1984, section 3.4.3.
     """
-    held_out = [split(examples.group, HELD_OUT) for examples in profiles]
-    early = [examples.take(~later) for examples, later in zip(profiles, held_out, strict=True)]
-    tries = [(ridge, *each) for ridge in sorted(plan.ridges) for each in zip(early, seeds, strict=True)]
-    heads: list[Head] = []
-    for first in range(0, len(tries), plan.batch):
-        ridges, part, drawn = zip(*tries[first : first + plan.batch], strict=True)
-        heads += _train_together(part, replace(plan, ridges=ridges), drawn, start)
-    losses = [
-        [
-            _losses(head, examples.take(later))
-            for head, examples, later in zip(heads[first:], profiles, held_out, strict=False)
-        ]
-        for first in range(0, len(heads), len(profiles))
-    ]
-    return [
-        _one_standard_error_rule(
-            np.stack([loss[p] for loss in losses]), examples.group[held_out[p]], sorted(plan.ridges)
-        )
-        for p, examples in enumerate(profiles)
-    ]
+    later, ridges = split(examples.group, HELD_OUT), sorted(plan.ridges)
+    held_out = examples.take(later)
+    heads = _trained(examples.take(~later), plan, seed, start, ridges)
+    return _one_standard_error_rule(np.stack([_losses(head, held_out) for head in heads]), held_out.group, ridges)
 
 
 def _losses(head: Head, examples: Examples) -> np.ndarray:
@@ -153,59 +126,105 @@ def _one_standard_error_rule(losses: np.ndarray, group: np.ndarray, ridges: Sequ
     return ridges[max(number for number in moving if better(best, number) <= 1)]
 
 
-def _train_together(profiles: Sequence[Examples], plan: Plan, seeds: Sequence[int], start: Head) -> list[Head]:
-    """Trains P profiles, whose ridges are the plan's, with M members each as tensors that begin (P, M, ...).
+def _trained(examples: Examples, plan: Plan, seed: int, start: Head, ridges: Sequence[float]) -> list[Head]:
+    """Returns a head for each ridge, its members trained by Adam (Kingma & Ba 2015) from ``start``.
 
-    Adam (Kingma & Ba 2015) to the bit as torch.optim computes it, whose import takes seconds: it brings a compiler.
+    What is trained has the shape (ridges, members, ...).
     """
-    begun = [_begin(examples, start) for examples in profiles]
-    fixed = {
-        name: torch.tensor(np.stack([head.arrays()[name] for head in begun]), device=plan.device)
-        for name in begun[0].arrays()
-    }
-    moved = {name: fixed[name].clone().requires_grad_() for name in TRAINED}
-    batch = _batch(profiles, begun, plan, seeds)
-    stays = torch.tensor(plan.ridges, device=plan.device).isinf()
-    means, squares = ([torch.zeros_like(each) for each in moved.values()] for _ in range(2))
-    with _threads_for(len(profiles)):
-        for step in range(1, plan.steps + 1):
-            loss = _data_loss(moved, batch) + _penalty(moved, fixed, batch.size, plan)
-            gradients = torch.autograd.grad(loss.sum(), list(moved.values()))
-            with torch.no_grad():
-                for each, gradient, mean, square in zip(moved.values(), gradients, means, squares, strict=True):
-                    mean.lerp_(gradient, 1 - MEAN_DECAY)
-                    square.mul_(SQUARE_DECAY).addcmul_(gradient, gradient, value=1 - SQUARE_DECAY)
-                    scale = (square.sqrt() / (1 - SQUARE_DECAY**step) ** 0.5).add_(STABILITY)
-                    each.addcdiv_(mean, scale, value=-plan.rate / (1 - MEAN_DECAY**step))
-                moved["linear"][stays] = fixed["linear"][stays]
+    begun = _begin(examples, start)
+    loss = _Loss.of(examples, begun, plan, seed, ridges)
+    moved = {name: np.repeat(array[None], len(ridges), axis=0) for name, array in loss.begun.items()}
+    means, squares = ({name: np.zeros_like(array) for name, array in moved.items()} for _ in range(2))
+    for step in range(1, plan.steps + 1):
+        for name, gradient in loss.gradients(moved).items():
+            means[name] += (1 - MEAN_DECAY) * (gradient - means[name])
+            squares[name] += (1 - SQUARE_DECAY) * (gradient * gradient - squares[name])
+            scale = np.sqrt(squares[name] / (1 - SQUARE_DECAY**step)) + STABILITY
+            moved[name] -= plan.rate / (1 - MEAN_DECAY**step) * means[name] / scale
     return [
-        Head(**{**head.arrays(), **{name: moved[name][p].detach().cpu().numpy() for name in TRAINED}})
-        for p, head in enumerate(begun)
+        replace(begun, **{name: array[place].astype(np.float32) for name, array in moved.items()})
+        for place in range(len(ridges))
     ]
 
 
-@contextmanager
-def _threads_for(profiles: int) -> Iterator[None]:
-    """Computes a batch of so few profiles by one thread."""
-    usual = torch.get_num_threads()
-    torch.set_num_threads(usual if profiles >= MANY else 1)
-    try:
-        yield
-    finally:
-        torch.set_num_threads(usual)
-
-
 @dataclass(frozen=True, slots=True, eq=False)
-class _Batch:
-    """P profiles padded to N decisions; a padded decision weighs nothing."""
+class _Loss:
+    """Cross-entropy and ridge penalties of N decisions for R ridges and M members, in units of the mean loss.
 
-    shared: Tensor  # (P, N, D): credit-weighted sum of the standardised inputs
-    prior: Tensor  # (P, N): credit-weighted
-    query: Tensor  # (P, N, G), standardised
-    reward: Tensor  # (P, N)
-    empty: Tensor  # (P, N), 1 or 0
-    weight: Tensor  # (P, M, N): propensity weight times bootstrap count
-    size: Tensor  # (P,): decisions
+    Attributes:
+        shared: (N, D), credit-weighted sum of the standardised inputs.
+        prior: (N,), credit-weighted.
+        query: (N, G), standardised.
+        reward: (N,).
+        empty: (N,), 1 for a slate whose emptiness has a value, else 0.
+        weight: (M, N), propensity weight times bootstrap count over the number of decisions.
+        begun: where the trained weights begin, (M, ...) each.
+        ridges: (R, 1), over the number of decisions; 0 where the case part stays.
+        moves: (R, 1, 1), 0 where the case part stays, else 1.
+        pulls: penalties of the other weights, over the number of decisions.
+    """
+
+    shared: Numbers
+    prior: Numbers
+    query: Numbers
+    reward: Numbers
+    empty: Numbers
+    weight: Numbers
+    begun: dict[str, Numbers]
+    ridges: Numbers
+    moves: Numbers
+    pulls: dict[str, float]
+
+    @classmethod
+    def of(cls, examples: Examples, begun: Head, plan: Plan, seed: int, ridges: Sequence[float]) -> "_Loss":
+        count = max(len(examples), 1)
+        inputs = standardised(examples.inputs, begun.centre, begun.scale).astype(np.float64)
+        ridge = np.array(ridges, dtype=np.float64)[:, None]
+        stays = np.isinf(ridge)
+        names = ("linear", "query_linear", "query_bias", "log_sharpness", "null")
+        return cls(
+            shared=np.einsum("nk,nkd->nd", examples.credit, inputs),
+            prior=(examples.credit * examples.prior).sum(axis=1, dtype=np.float64),
+            query=standardised(examples.query, begun.query_centre, begun.query_scale).astype(np.float64),
+            reward=examples.reward.astype(np.float64),
+            empty=(examples.empty & begun.values_empty).astype(np.float64),
+            weight=(examples.weight[:, None] * _bootstrap(examples, len(begun.linear), seed)).T / count,
+            begun={name: begun.arrays()[name].astype(np.float64) for name in names},
+            ridges=np.where(stays, 0, ridge) / count,
+            moves=np.where(stays, 0.0, 1.0)[:, :, None],
+            pulls={
+                "query_linear": plan.query_ridge / count,
+                "query_bias": 0.0,
+                "log_sharpness": SHARPNESS_RIDGE / count,
+                "null": NULL_RIDGE / count,
+            },
+        )
+
+    def gradients(self, moved: dict[str, Numbers]) -> dict[str, Numbers]:
+        """Returns the gradient of the loss with respect to each weight, in its shape."""
+        gaps = {name: moved[name] - begun for name, begun in self.begun.items()}
+        sharpness = np.exp(moved["log_sharpness"])
+        slates = moved["linear"] @ self.shared.T + self.prior  # (R, M, N)
+        shown = np.where(self.empty, moved["null"][..., None], sharpness[..., None] * slates)
+        odds = moved["query_linear"] @ self.query.T + moved["query_bias"][..., None] + shown
+        error = (_sigmoid(odds) - self.reward) * self.weight
+        of_slate = error * (1 - self.empty)
+        # what counts is how far the outcomes' log odds move, so the pull on the case part grows with the sharpness
+        pull = self.ridges * sharpness**2
+        of_case = sharpness[..., None] * (of_slate @ self.shared) + pull[..., None] * gaps["linear"]
+        of_sharpness = sharpness * (of_slate * slates).sum(axis=-1) + pull * (gaps["linear"] ** 2).sum(axis=-1)
+        gradients = {
+            "query_linear": error @ self.query,
+            "query_bias": error.sum(axis=-1),
+            "log_sharpness": of_sharpness,
+            "null": (error * self.empty).sum(axis=-1),
+        }
+        pulled = {name: gradient + self.pulls[name] * gaps[name] for name, gradient in gradients.items()}
+        return {"linear": self.moves * of_case, **pulled}
+
+
+def _sigmoid(odds: Numbers) -> Numbers:
+    return np.asarray(0.5 + 0.5 * np.tanh(0.5 * odds))  # never overflows
 
 
 @dataclass(frozen=True, slots=True)
@@ -256,33 +275,6 @@ def _rescaled(head: Head, case: _Units | None, query: _Units | None) -> Head:
     return head
 
 
-def _batch(profiles: Sequence[Examples], begun: Sequence[Head], plan: Plan, seeds: Sequence[int]) -> _Batch:
-    longest = max(1, *(len(examples) for examples in profiles)) if profiles else 1
-
-    def padded(rows: Sequence[np.ndarray]) -> Tensor:
-        full = np.zeros((len(rows), longest, *rows[0].shape[1:]), np.float32)
-        for place, row in enumerate(rows):
-            full[place, : len(row)] = row
-        return torch.tensor(full, device=plan.device)
-
-    members = len(begun[0].query_bias)
-    drawn = [_bootstrap(examples, members, seed) for examples, seed in zip(profiles, seeds, strict=True)]
-    inputs = [standardised(e.inputs, h.centre, h.scale) for e, h in zip(profiles, begun, strict=True)]
-    return _Batch(
-        shared=padded([np.einsum("nk,nkd->nd", e.credit, rows) for e, rows in zip(profiles, inputs, strict=True)]),
-        prior=padded([(e.credit * e.prior).sum(axis=1) for e in profiles]),
-        query=padded(
-            [standardised(e.query, h.query_centre, h.query_scale) for e, h in zip(profiles, begun, strict=True)]
-        ),
-        reward=padded([e.reward for e in profiles]),
-        empty=padded([e.empty & h.values_empty for e, h in zip(profiles, begun, strict=True)]),
-        weight=padded([(e.weight[:, None] * draw).astype(np.float32) for e, draw in zip(profiles, drawn, strict=True)])
-        .transpose(1, 2)
-        .contiguous(),
-        size=torch.tensor([max(len(e), 1) for e in profiles], dtype=torch.float32, device=plan.device),
-    )
-
-
 def _bootstrap(examples: Examples, members: int, seed: int) -> np.ndarray:
     """Returns the weight of each decision for each member, (n, M): the same for all of one query, mean 1."""
     if not len(examples):
@@ -291,31 +283,3 @@ def _bootstrap(examples: Examples, members: int, seed: int) -> np.ndarray:
     counts = np.random.default_rng([seed, 2]).exponential(size=(place.max() + 1, members))  # Rubin 1981
     drawn = counts[place]
     return np.asarray(drawn / drawn.mean(axis=0))
-
-
-def _data_loss(moved: dict[str, Tensor], batch: _Batch) -> Tensor:
-    """Returns the mean weighted cross-entropy of each profile and member, (P, M)."""
-    hardness = torch.einsum("png,pmg->pmn", batch.query, moved["query_linear"]) + moved["query_bias"][:, :, None]
-    slates = batch.prior[:, None] + torch.einsum("pnd,pmd->pmn", batch.shared, moved["linear"])
-    shown = moved["log_sharpness"].exp()[:, :, None] * slates
-    odds = hardness + torch.where(batch.empty[:, None] > 0, moved["null"][:, :, None], shown)
-    entropy = binary_cross_entropy_with_logits(odds, batch.reward[:, None].expand_as(odds), reduction="none")
-    return (entropy * batch.weight).sum(dim=2) / batch.size[:, None]
-
-
-def _penalty(moved: dict[str, Tensor], fixed: dict[str, Tensor], size: Tensor, plan: Plan) -> Tensor:
-    """Returns the ridge penalty of each profile and member, (P, M), in units of the mean loss."""
-    total = torch.zeros(len(size), moved["query_bias"].shape[1], device=size.device)
-    ridge = torch.tensor(plan.ridges, device=size.device)[:, None]
-    ridge = torch.where(ridge.isinf(), 0, ridge)  # what stays is put back anyway
-    shown = ridge * moved["log_sharpness"].exp().square()  # what counts is how far the outcomes' log odds move
-    strengths: dict[str, Tensor | float] = {
-        "linear": shown,
-        "query_linear": plan.query_ridge,
-        "log_sharpness": SHARPNESS_RIDGE,
-        "null": NULL_RIDGE,
-    }
-    for name, strength in strengths.items():
-        gap = (moved[name] - fixed[name]).square().reshape(*total.shape, -1).sum(dim=2)
-        total = total + strength * gap / (2 * size[:, None])
-    return total

@@ -13,7 +13,7 @@ commands = typer.Typer(add_completion=False)
 @commands.command(context_settings={"allow_extra_args": True, "ignore_unknown_options": True, "help_option_names": []})
 def train(context: typer.Context) -> None:
     """Train policies from the logs, judge those on trial and watch those that serve (--help for more)."""
-    # a process of its own: torch has no place in the others
+    # a process of its own: training takes a processor for as long as it runs
     words, user = _without_name(context.args)
     command = [*OWN_MODULE, "app.training", *words]
     raise typer.Exit(subprocess.run(command, check=False, text=True, input=user).returncode)  # noqa: S603

@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 from functools import partial
-from importlib.util import find_spec
 from pathlib import Path
 from shlex import quote
 from shutil import which
@@ -23,10 +22,6 @@ from app.settings import Settings
 from app.terminal.plain_console import plain_console
 
 
-class TorchMissing(OSError):
-    """Raised when learning needs torch, which is not installed."""
-
-
 async def demo(
     settings: Settings, *, tasks: int, seeds: Sequence[int], out_dir: Path, learn: bool = False
 ) -> DemoReport:
@@ -40,12 +35,7 @@ async def demo(
         seeds: seeds of the houses; the same seed gives the same house.
         out_dir: folder of the plot and the numbers.
         learn: true: also train on the log of the first house and try the learned policy.
-
-    Raises:
-        TorchMissing: learning needs torch, which is not installed.
     """
-    if learn and find_spec("torch") is None:
-        raise TorchMissing("learning needs torch, which the package casebank[train] installs")
     console = plain_console()
     users = [f"demo-{datetime.now(UTC):%Y%m%d-%H%M%S}-{seed}" for seed in seeds]
     async with owner_url(settings) as scratch_dsn, own_service(settings) as service:
@@ -100,7 +90,7 @@ def next_commands(command: str, user: str, *, learned: bool) -> str:
         f"purge --user {user}": "deletes the bank, with a receipt",
     }
     if not learned:
-        effects["demo --learn"] = "also trains a policy; it needs torch, which the package casebank[train] installs"
+        effects["demo --learn"] = "also trains a policy"
     return "\n".join(
         ["\nNext commands:", *(f"  {command} {words}\n      {effect}" for words, effect in effects.items())]
     )

@@ -14,7 +14,6 @@ BEFORE: tuple[Look, ...] = (
     machine.software,
     machine.variables,
     machine.redaction,
-    machine.training,
     machine.disk,
     machine.open_files,
     machine.secrets,

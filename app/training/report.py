@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import asdict
+from importlib.util import find_spec
 from pathlib import Path
 from types import ModuleType
 
@@ -19,9 +20,12 @@ def as_json(learnt: TrainingResult) -> dict[str, object]:
 def draw(learnt: Sequence[TrainingResult], folder: Path) -> list[Path]:
     """Writes a picture of each learning curve, and of each verdict's uplift and calibration; returns the files.
 
-    Their names begin with the place in the list: versions of different profiles have the same numbers.
+    Their names begin with the place in the list: versions of different profiles have the same numbers. Without
+    matplotlib, which is an extra, there are none.
     """
-    files = []
+    files: list[Path] = []
+    if find_spec("matplotlib") is None:
+        return files
     for place, each in enumerate(learnt):
         if each.learning_curve:
             files.append(_draw_curve(each, folder / f"curve-{place}-{_name(each)}.png"))

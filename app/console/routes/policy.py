@@ -2,7 +2,6 @@
 
 from collections.abc import Sequence
 from contextlib import suppress
-from importlib.util import find_spec
 from typing import Any
 
 from fastapi import APIRouter, HTTPException, Request, Response
@@ -39,7 +38,7 @@ async def policy_page(request: Request, looking: Looking) -> Response:
         looking,
         known=known,
         demand=Demand(),
-        training=training_note(looking.parts.settings.train_every_s, has_torch=find_spec("torch") is not None),
+        training=training_note(looking.parts.settings.train_every_s),
         trial=next((each for each in known.policies if each.status == "candidate"), None),
         judged=judged,
         verdict=verdict,
@@ -58,15 +57,12 @@ async def roll_back(looking: Looking, form: Form) -> Response:
     return go(f"{ROOT}/policy", agent=looking.agent)
 
 
-def training_note(every_s: float, *, has_torch: bool) -> str:
+def training_note(every_s: float) -> str:
     """Returns when policies are trained, in a sentence.
 
     Args:
         every_s: seconds from one training to the next; 0: only by hand.
-        has_torch: true if torch is installed, which a training needs.
     """
-    if not has_torch:
-        return "Policies are not trained here, because torch is not installed. The package casebank[train] installs it."
     if not every_s:
         return "Policies are trained and checked only by the command “casebank train” and by the API."
     return f"Policies are trained and checked every {every_s / 3600:g} hours, or now with “casebank train”."

@@ -22,11 +22,6 @@ async def test_secrets_that_others_can_read_are_found(url: str, tmp_path: Path):
     assert (await look(url, tmp_path))["secrets"].ok is False
 
 
-def test_where_nothing_is_to_be_trained_torch_is_not_missed(tmp_path: Path):
-    finding = machine.training(Settings(home=tmp_path, train_every_s=0))
-    assert finding.ok is not False
-
-
 def test_the_space_of_a_home_that_is_not_there_yet_is_that_of_the_folder_above(tmp_path: Path):
     assert str(tmp_path) in machine.disk(Settings(home=tmp_path / "later" / "home")).detail
 

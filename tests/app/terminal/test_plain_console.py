@@ -9,15 +9,15 @@ from tests.paths import ROOT
 
 
 def test_the_doctors_remedy_keeps_the_words_in_brackets():
-    advice = "pip install 'casebank[train]'"
+    advice = "pip install 'casebank[plots]'"
     with doctor.out.capture() as printed:
-        doctor.out.print(doctor.as_table([Finding("training", ok=False, detail="no torch", advice=advice)]))
-    assert "casebank[train]" in " ".join(re.sub("[│┃]", "", printed.get()).split())
+        doctor.out.print(doctor.as_table([Finding("training", ok=False, detail="no matplotlib", advice=advice)]))
+    assert "casebank[plots]" in " ".join(re.sub("[│┃]", "", printed.get()).split())
 
 
 def test_neither_brackets_nor_names_of_emoji_are_read_as_markup():
     console = plain_console()
-    text = "[bold]user[/bold] [/] :smile: [train]"
+    text = "[bold]user[/bold] [/] :smile: [plots]"
     with console.capture() as printed:
         console.print(text)
     assert printed.get() == f"{text}\n"

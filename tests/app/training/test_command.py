@@ -12,8 +12,6 @@ from app.settings import Settings
 from app.training.command import as_table, engine, main, run
 from writer.training.result import TrainingResult
 
-torch = pytest.importorskip("torch", reason="torch is not installed: casebank[train]")
-
 
 @pytest.mark.parametrize("words", [("--user", "alice"), ("--agent", "a"), ("--engine", "abacus")])
 def test_half_a_profile_and_an_unknown_engine_are_refused(words: tuple[str, ...], tmp_path: Path):
@@ -26,21 +24,9 @@ def train(home: Path, *words: str) -> Result:
     return CliRunner().invoke(app, words, env={"CASEBANK_HOME": str(home), "COLUMNS": "200"})
 
 
-@pytest.mark.parametrize("engine_name", ["local", "ray"])
-@pytest.mark.parametrize("device", ["foo", "", "cuda:", "cuda:x", "cpu:1"])
-def test_an_unknown_device_is_refused_though_there_is_nothing_to_train(device: str, engine_name: str, tmp_path: Path):
-    done = train(tmp_path, "--device", device, "--engine", engine_name)
-    assert (done.exit_code, "--device" in done.stderr, "cpu, cuda" in done.stderr) == (2, True, True)
-
-
-def test_a_gpu_that_this_machine_lacks_is_refused_before_anything_is_trained(tmp_path: Path):
-    done = train(tmp_path, "--device", f"cuda:{torch.cuda.device_count()}")
-    assert (done.exit_code, "no such GPU" in done.stderr) == (2, True)
-
-
 async def test_a_bank_without_profiles_has_nobody_to_train(database_url: str, tmp_path: Path):
     settings = Settings(home=tmp_path, database_url=database_url, master_key="5" * 64)
-    assert await run(settings, engine("local", "cpu"), None, seed=0) == []
+    assert await run(settings, engine("local"), None, seed=0) == []
 
 
 def test_the_table_has_a_line_for_each_profile():

@@ -5,7 +5,6 @@ import json
 import runpy
 import subprocess
 import sys
-from importlib.util import find_spec
 from pathlib import Path
 
 import psutil
@@ -48,8 +47,6 @@ def trained(home: Path, given: str, *options: str, **settings: str) -> subproces
 
 
 def test_the_profile_of_standard_input_is_the_one_that_is_trained(database_url: str, tmp_path: Path):
-    if find_spec("torch") is None:
-        pytest.skip("nothing trains here")
     given = json.dumps({"user": NAME, "agent": "a"})
     done = trained(tmp_path, given, "--profile-from-stdin", DATABASE_URL=database_url, CASEBANK_MASTER_KEY="5" * 64)
     assert done.returncode == 0, done.stderr
@@ -59,8 +56,6 @@ def test_the_profile_of_standard_input_is_the_one_that_is_trained(database_url: 
 def test_the_help_calls_the_command_as_one_types_it_and_says_that_user_and_agent_go_together(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ):
-    if find_spec("torch") is None:
-        pytest.skip("nothing trains here")
     monkeypatch.setattr(sys, "argv", ["app.training", "--help"])
     with pytest.raises(SystemExit):
         runpy.run_module("app.training", run_name="__main__")

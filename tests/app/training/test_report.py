@@ -8,7 +8,7 @@ import pytest
 from app.training.report import as_json, draw
 from writer.training.result import TrainingResult
 
-pytest.importorskip("matplotlib", reason="matplotlib is not installed: casebank[train]")
+pytest.importorskip("matplotlib", reason="matplotlib is not installed: casebank[plots]")
 
 CURVE = [{"decisions": 25, "log_loss_gain": -0.01}, {"decisions": 100, "log_loss_gain": 0.02}]
 LEARNT = TrainingResult("alice", "a", "candidate", version=3, decisions=100, metrics={"learning_curve": CURVE})
