@@ -14,6 +14,7 @@ from rich.table import Table
 
 from app import postgres
 from bench.advice_speed import advice
+from bench.ceiling import ceiling
 from bench.console import console
 from bench.cost import cost
 from bench.fairness import fairness
@@ -65,6 +66,7 @@ BENCHMARKS: dict[str, Benchmark] = {
     "findings": Benchmark("Findings of a coding agent: reads spared, stale answers.", findings),
     "mcp": Benchmark("A retrieve by MCP against one over HTTP.", mcp),
     "console": Benchmark("Pages of the console among 10,000 cases: time and bytes.", console),
+    "ceiling": Benchmark("Steps of the demo if memory tells each solution.", ceiling),
     COST: Benchmark("Bytes and time of a case against the last release.", cost),
 }
 """Benchmarks that need nothing but an empty folder, all of them part of ``python -m bench all``."""

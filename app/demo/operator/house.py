@@ -7,7 +7,7 @@ that report false success.
 
 import random
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from app.demo.memory import AgentRun, Trace
@@ -39,16 +39,23 @@ class House:
 
     def tasks(self) -> list[Task]:
         """Returns the tasks in order; the first is always of the first family."""
+        seen: Counter[str] = Counter()
+        drawn = []
+        for family in self._drawn():
+            drawn.append(draw(family, self.seed, seen[family.key]))
+            seen[family.key] += 1
+        return drawn
+
+    def solutions(self) -> list[Sequence[str]]:
+        """Returns the keys of the repairs that solve each task; empty for a task that cannot be done."""
+        return [family.solution for family in self._drawn()]
+
+    def _drawn(self) -> list[Family]:
+        """Returns the family of each task."""
         before, after = (self._families(changed=changed) for changed in (False, True))
         rng = random.Random(f"{self.seed}:order")
         keys = [FAMILIES[0].key, *(rng.choice(list(before)) for _ in range(self.length - 1))]
-        seen: Counter[str] = Counter()
-        drawn = []
-        for place, key in enumerate(keys):
-            family = (before if place < self.length // 2 else after)[key]
-            drawn.append(draw(family, self.seed, seen[key]))
-            seen[key] += 1
-        return drawn
+        return [(before if place < self.length // 2 else after)[key] for place, key in enumerate(keys)]
 
     def planted(self) -> Mapping[int, list[AgentRun]]:
         """Returns the planted runs by the place of the task that follows them: all after a quarter of the stream."""
