@@ -13,6 +13,8 @@ from rich.table import Table
 
 from bench.measure import Measurement, p50
 from bench.replay import tau_cells
+from bench.replay.babyai.missions import missing
+from bench.replay.babyai.world import MissionWorld
 from bench.replay.case_bank import CaseBank
 from bench.replay.houses import HouseWorld
 from bench.replay.loops import Loop, Memory, NoMemory, WordsInCommon, World, play
@@ -68,10 +70,14 @@ class Streamed:
 
     def gap(self, other: int) -> tuple[float, float, float]:
         """Returns the choice's share minus another's, and its 95 % interval by question."""
-        paired = self.right[:, -1] - self.right[:, other]
-        drawn = np.random.default_rng(0).integers(len(paired), size=(DRAWS, len(paired)))
-        low, high = np.quantile(paired[drawn].mean(axis=1), [0.025, 0.975])
-        return float(paired.mean()), float(low), float(high)
+        return _mean_and_interval(self.right[:, -1] - self.right[:, other])
+
+
+def _mean_and_interval(paired: NDArray[np.float32]) -> tuple[float, float, float]:
+    """Returns the mean of paired differences, (n,), and its 95 % interval by resampling them."""
+    drawn = np.random.default_rng(0).integers(len(paired), size=(DRAWS, len(paired)))
+    low, high = np.quantile(paired[drawn].mean(axis=1), [0.025, 0.975])
+    return float(paired.mean()), float(low), float(high)
 
 
 def measure(data: Path) -> list[Measurement]:
@@ -82,7 +88,8 @@ def measure(data: Path) -> list[Measurement]:
         if each.skipped:
             Console().print(f"{each.name} is skipped: {each.skipped}")
     known = [each for each in streamed if not each.skipped]
-    loops = {world.name: _loops(world) for world in LOOPS}
+    worlds = LOOPS if missing() else (*LOOPS, MissionWorld())
+    loops = {world.name: _loops(world) for world in worlds}
     Console().print(_loop_table(loops))
     cells = tau_cells.cells(data)
     Console().print(tau_cells.table(cells) if cells else f"tau-bench's cells are skipped: no runs in {data / 'tau'}")
@@ -208,4 +215,21 @@ def _loop_aims(loops: dict[str, dict[str, list[Loop]]]) -> list[Measurement]:
         for name, each in loops.items()
     }
     aims = [Measurement(f"{name}: calls, casebank / words", ratio, "x", "", 1.05) for name, ratio in ratios.items()]
-    return [*aims, Measurement("calls, casebank / words, mean", float(np.mean(list(ratios.values()))), "x", "", 1.0)]
+    return [
+        *aims,
+        Measurement("calls, casebank / words, mean", float(np.mean(list(ratios.values()))), "x", "", 1.0),
+        *(_solved_more(name, each) for name, each in loops.items() if name == MissionWorld().name),
+    ]
+
+
+def _solved_more(name: str, loops: dict[str, list[Loop]]) -> Measurement:
+    """Returns the share of tasks solved with casebank less that with words in common, task by task."""
+    solved = {
+        memory: np.array([each.solved for loop in loops[memory] for each in loop.played], dtype=np.float32)
+        for memory in ("casebank", "words in common")
+    }
+    gap, low, high = _mean_and_interval(solved["casebank"] - solved["words in common"])
+    detail = f"{solved['casebank'].mean():.3f} of {len(solved['casebank'])} tasks"
+    return Measurement(
+        f"{name}: solved, casebank minus words", gap, "", detail, 0.0, at_least=True, interval=(low, high), proven=True
+    )
