@@ -183,8 +183,8 @@ class Turns:
     def _let_in(self) -> None:
         """Lets in the waiting requests that may start, one of each user at a time.
 
-        Users who are held to their share pause; a timer calls this method again when the first pause is over, and at
-        least each ``LOOK_S``: nobody says when the others have gone.
+        As long as anybody waits, a timer calls this method again: when the first pause of a user who is held to a share
+        is over, and at least each ``LOOK_S``, for nobody says when the others have gone.
         """
         if not self._waiting and self._alarm is None:
             return
@@ -195,10 +195,11 @@ class Turns:
         if self._alarm is not None:
             self._alarm.cancel()
             self._alarm = None
-        owed = [used_s for seat in self._waiting.values() if (used_s := self._used_s(seat)) > ALLOWANCE_S]
-        if owed:  # the other users in line are let in when a request ends
-            pause_s = (min(owed) - ALLOWANCE_S) / self.places.share
-            self._alarm = asyncio.get_running_loop().call_later(min(max(0.001, pause_s), LOOK_S), self._let_in)
+        if self._waiting:
+            owed_s = min(self._used_s(seat) for seat in self._waiting.values()) - ALLOWANCE_S
+            # who owes nothing is let in when a request ends, or was refused a moment ago and has paid since
+            pause_s = max(0.001, owed_s / self.places.share) if owed_s > 0 else LOOK_S
+            self._alarm = asyncio.get_running_loop().call_later(min(pause_s, LOOK_S), self._let_in)
 
     def _next_of(self, user_sub: str) -> bool:
         """Lets in the first request of the user's line, and returns False if none may start now."""

@@ -21,6 +21,17 @@ class Clock:
 
 
 @dataclass
+class Ticking(Clock):
+    """A clock that goes on by so much with each look at it."""
+
+    tick: float = 0.0
+
+    def __call__(self) -> float:
+        self.now += self.tick
+        return self.now
+
+
+@dataclass
 class Process:
     """Turns whose requests last as long as the test says, and the order in which they began."""
 
@@ -175,6 +186,19 @@ async def test_a_pause_ends_once_the_others_have_gone(process: MakeProcess):
         while not here.under_way:  # noqa: ASYNC110 - the turns tell nobody
             await asyncio.sleep(0.01)
     assert here.running() == ["flood"] * 4
+
+
+@pytest.mark.parametrize("looks", range(6))
+async def test_a_debt_that_is_paid_while_the_process_looks_leaves_nobody_in_the_line(process: MakeProcess, looks: int):
+    here, tick = process(share=1.0), 1e-3
+    await crowd(here)
+    (seat,) = here.turns._waiting.values()  # noqa: SLF001 - the moment that is meant cannot be met from outside
+    here.clock.now += seat.used_s - ALLOWANCE_S - (looks - 0.5) * tick  # paid off after so many looks at the clock
+    here.turns.clock = Ticking(here.clock.now, tick)
+    here.turns._let_in()  # noqa: SLF001 - as the timer does
+    async with asyncio.timeout(60):
+        while not here.under_way:  # noqa: ASYNC110 - the turns tell nobody
+            await asyncio.sleep(0.01)
 
 
 async def test_who_is_alone_is_not_held_up(process: MakeProcess):
