@@ -76,6 +76,20 @@ class ProcedureSearch:
     measures: Measures = field(default_factory=Measures)
     look: int = LOOK
 
+    @property
+    def attributes(self) -> dict[str, object]:
+        """The parameters of the attributes that procedures must have."""
+        return {
+            "task_type": self.task_type,
+            "domain": self.domain,
+            "query_kind": self.measures.query_kind,
+            "min_success_score": self.measures.min_success_score,
+            "max_duration_ms": self.measures.max_duration_ms,
+            "tags": list(self.filters.tags),
+            "kinds": list(self.filters.kinds),
+            "outcomes": list(self.filters.outcomes),
+        }
+
 
 class ProcedureRow(Protocol):
     """A row of ``find``: see Procedure; the record is text, for orjson reads it fastest."""
@@ -125,15 +139,9 @@ async def find(connection: FastConnection, search: ProcedureSearch, *, pgvector:
         "text": None if search.text is None else searchable(search.text),
         "floor": search.floor,
         "look": search.look,
-        "task_type": search.task_type,
-        "domain": search.domain,
-        "query_kind": search.measures.query_kind,
-        "min_success_score": search.measures.min_success_score,
-        "max_duration_ms": search.measures.max_duration_ms,
-        "tags": list(search.filters.tags),
-        "kinds": list(search.filters.kinds),
-        "outcomes": list(search.filters.outcomes),
     }
+    # without attributes a statement without them, or Postgres would plan it anew each time, for longer than it runs
+    attributes = search.attributes if any(value not in (None, []) for value in search.attributes.values()) else {}
     nearness = Nearness.UNKNOWN
     if search.vector is not None:
         nearness = Nearness.IN_DATABASE if pgvector else Nearness.MEASURED
@@ -146,7 +154,7 @@ async def find(connection: FastConnection, search: ProcedureSearch, *, pgvector:
             triggers = np.array([row.embedding for row in usable], dtype=np.float32)  # (procedures, dimension)
             similarities = (triggers @ np.array(search.vector, dtype=np.float32)).tolist()
         parameters |= {"ids": [row.id for row in usable], "similarities": similarities}
-    rows = await connection.all(_statement(nearness), parameters)
+    rows = await connection.all(_statement(nearness, by_attributes=bool(attributes)), parameters | attributes)
     return [
         Procedure(
             id=row.id,
@@ -174,8 +182,8 @@ async def find(connection: FastConnection, search: ProcedureSearch, *, pgvector:
     ]
 
 
-def _near(nearness: Nearness, words: CTE) -> CTE:
-    """Returns the profile's active procedures that have the attributes, each with its similarity or share of words."""
+def _near(nearness: Nearness, words: CTE, *, by_attributes: bool) -> CTE:
+    """Returns the profile's active procedures, or those with the attributes, by their similarity or share of words."""
     similarity, measured = _similarity(nearness)
     own = func.tsvector_to_array(procedures.c.search_vector)
     shared = (
@@ -188,6 +196,22 @@ def _near(nearness: Nearness, words: CTE) -> CTE:
     mine = procedures.join(words, true())
     if measured is not None:
         mine = mine.outerjoin(measured, measured.c.id == procedures.c.id)
+    return (
+        select(
+            procedures.c.id,
+            procedures.c.version,
+            similarity.label("similarity"),
+            case((similarity.is_(None), share)).label("share"),
+        )
+        .select_from(mine)
+        .where(*active(), *(_have_attributes() if by_attributes else ()))
+        .cte("near")
+        .prefix_with("MATERIALIZED")
+    )
+
+
+def _have_attributes() -> list[ColumnElement[bool]]:
+    """Returns the conditions of the attributes; a parameter of None, or an empty list, lets everything through."""
     attributes = {name: cast(bindparam(name, type_=Text), Text) for name in ("task_type", "domain", "query_kind")}
     least, most = (cast(bindparam(name, type_=Float), Float) for name in ("min_success_score", "max_duration_ms"))
     tags, kinds, outcomes = (cast(bindparam(n, type_=ARRAY(Text)), ARRAY(Text)) for n in ("tags", "kinds", "outcomes"))
@@ -200,27 +224,15 @@ def _near(nearness: Nearness, words: CTE) -> CTE:
         or_(func.cardinality(kinds) == 0, cases.c.kind == any_(kinds)),
         or_(func.cardinality(outcomes) == 0, cases.c.outcome == any_(outcomes)),
     )
-    return (
-        select(
-            procedures.c.id,
-            procedures.c.version,
-            similarity.label("similarity"),
-            case((similarity.is_(None), share)).label("share"),
-        )
-        .select_from(mine)
-        .where(
-            *active(),
-            *(
-                or_(value.is_(None), func.lower(procedures.c[name]) == func.lower(value))
-                for name, value in attributes.items()
-            ),
-            or_(least.is_(None), procedures.c.success_score >= least),
-            or_(most.is_(None), procedures.c.duration_ms <= most),
-            or_(unfiltered, from_run),
-        )
-        .cte("near")
-        .prefix_with("MATERIALIZED")
-    )
+    return [
+        *(
+            or_(value.is_(None), func.lower(procedures.c[name]) == func.lower(value))
+            for name, value in attributes.items()
+        ),
+        or_(least.is_(None), procedures.c.success_score >= least),
+        or_(most.is_(None), procedures.c.duration_ms <= most),
+        or_(unfiltered, from_run),
+    ]
 
 
 def active() -> tuple[ColumnElement[bool], ...]:
@@ -254,11 +266,11 @@ def _similarity(nearness: Nearness) -> tuple[Expression, CTE | None]:
 
 
 @cache
-def _statement(nearness: Nearness) -> FastStatement[ProcedureRow]:
+def _statement(nearness: Nearness, *, by_attributes: bool) -> FastStatement[ProcedureRow]:
     text = cast(bindparam("text", type_=Text), Text)
     lexemes = func.tsvector_to_array(func.to_tsvector(cast(literal(SEARCH_CONFIGURATION), REGCONFIG), text))
     words = select(lexemes.label("words")).cte("words").prefix_with("MATERIALIZED")
-    near = _near(nearness, words)
+    near = _near(nearness, words, by_attributes=by_attributes)
     names = (
         "kind",
         "origin",

@@ -11,6 +11,7 @@ from policy.agreement import SAME, Matrix
 from policy.channels import Terms
 from policy.features import Candidates, Features, features, record
 from policy.fit import Fit
+from retrieval.database.rows import integers
 from retrieval.sealed import as_stored
 from retrieval.search.candidates import Candidate
 
@@ -56,8 +57,8 @@ def pool_of(rows: Sequence[Candidate], query: Sequence[int], fit: Fit | None) ->
     terms = np.array(query, dtype=np.int32)
     candidates = Candidates(
         times=np.array([row.created_at.timestamp() for row in stored], dtype=np.float64),
-        terms=[np.array(row.terms, dtype=np.int32) for row in stored],
-        moves=[np.array(row.moves, dtype=np.int32) for row in stored],
+        terms=[integers(row.terms) for row in stored],
+        moves=[integers(row.moves) for row in stored],
         similarity=_numbers([row.similarity for row in stored]),
         reward=_numbers([row.reward for row in stored]),
         record=record(

@@ -12,6 +12,7 @@ from sqlalchemy import (
     REAL,
     and_,
     cast,
+    func,
     select,
     true,
 )
@@ -119,8 +120,10 @@ class Candidate(BankRow, Protocol):
     occurrences: int
     reuse_count: float
     reuse_reward: float
-    terms: list[int]
-    moves: list[int]
+    terms: bytes
+    """Terms of the task, see ``integers``."""
+    moves: bytes
+    """Moves of the plan, likewise."""
     proven: bool
     failed: bool
 
@@ -241,7 +244,7 @@ def _contents() -> list[Expression]:
         "occurrences",
         "reuse_count",
         "reuse_reward",
-        "terms",
-        "moves",
     )
-    return [*(cases.c[name] for name in names), proven().label("proven"), failed().label("failed")]
+    # arrays as bytes: the driver would make each number an object
+    sent = [func.array_send(cases.c[name]).label(name) for name in ("terms", "moves")]
+    return [*(cases.c[name] for name in names), *sent, proven().label("proven"), failed().label("failed")]
