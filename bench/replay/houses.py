@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
-from app.demo.operator.conventions import CONVENTIONS, houses_ways
+from app.demo.operator.conventions import CONVENTIONS
 from app.demo.operator.families import FAMILIES
 from app.demo.operator.house import USELESS, House
 from app.demo.operator.repairs import REPAIRS
@@ -23,7 +23,6 @@ A_DAY = 8
 """Number of runs a day."""
 USELESS_FIRST, OTHER_WAY_FIRST = 0.15, 0.15
 """Shares of runs that begin with a useless repair, and of a house's conventions begun in the other way."""
-_CHAINS = {family.key: family.solution for family in FAMILIES}
 _WAYS = {each.key: [way.solution for way in each.ways] for each in CONVENTIONS}
 
 _TABLE = r"INSERT INTO (\w+) .*"
@@ -119,12 +118,6 @@ def error_of(task: Task) -> str:
     return f"{_SQLSTATES.get(task.family, 'P0001')}: {match.expand(message) if match else message}"
 
 
-def solution(task: Task, seed: int, *, changed: bool) -> tuple[str, ...]:
-    """Returns the keys of the repairs that a house accepts; none for a task without a solution."""
-    ways = {family.key: family.solution for family in houses_ways(seed, changed=changed)}
-    return {**_CHAINS, **ways}.get(task.family, ())
-
-
 def repair(key: str, output: str = "done", *, ok: bool = True) -> Call:
     """Returns the call that makes a repair."""
     return Call("repair", {"how": key}, output, ok=ok)
@@ -134,9 +127,8 @@ def houses(seed: int) -> Stream:
     """Returns the runs of the house of a seed."""
     house, rng = House(seed, RUNS), random.Random(f"{seed}:houses")
     runs = []
-    for place, task in enumerate(house.tasks()):
+    for place, (task, right) in enumerate(zip(house.tasks(), house.solutions(), strict=True)):
         error = error_of(task)
-        right = solution(task, seed, changed=place >= RUNS // 2)
         useless = [key for key in USELESS if key not in right]
         tried: Sequence[str] = ()
         if not right:
@@ -227,5 +219,6 @@ class HouseWorld:
 
     def attempts(self, seed: int) -> Iterator[Repairing]:
         """Yields the tasks of a seed's house."""
-        for place, task in enumerate(House(seed, self.tasks).tasks()):
-            yield Repairing(task, solution(task, seed, changed=place >= self.tasks // 2))
+        house = House(seed, self.tasks)
+        for task, right in zip(house.tasks(), house.solutions(), strict=True):
+            yield Repairing(task, right)

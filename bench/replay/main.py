@@ -13,7 +13,6 @@ from rich.table import Table
 
 from bench.measure import Measurement, p50
 from bench.replay import tau_cells
-from bench.replay.babyai.missions import missing
 from bench.replay.babyai.world import MissionWorld
 from bench.replay.case_bank import CaseBank
 from bench.replay.houses import HouseWorld
@@ -39,6 +38,8 @@ NIGHT_PROFILES, CORES, COST_ROUNDS = 10_000, 2, 20
 NAMES = [*ORDERS, CHOICE]
 SEEDS = REPORT_SEEDS[:3]
 LOOPS: Sequence[World] = (*SHOP_WORLDS, HouseWorld())
+MISSIONS = MissionWorld()
+"""Played as well where the package minigrid is installed."""
 MEMORIES: dict[str, type[NoMemory | WordsInCommon | CaseBank]] = {
     "no memory": NoMemory,
     "words in common": WordsInCommon,
@@ -88,7 +89,7 @@ def measure(data: Path) -> list[Measurement]:
         if each.skipped:
             Console().print(f"{each.name} is skipped: {each.skipped}")
     known = [each for each in streamed if not each.skipped]
-    worlds = LOOPS if missing() else (*LOOPS, MissionWorld())
+    worlds = LOOPS if MISSIONS.skipped else (*LOOPS, MISSIONS)
     loops = {world.name: _loops(world) for world in worlds}
     Console().print(_loop_table(loops))
     cells = tau_cells.cells(data)
@@ -218,7 +219,7 @@ def _loop_aims(loops: dict[str, dict[str, list[Loop]]]) -> list[Measurement]:
     return [
         *aims,
         Measurement("calls, casebank / words, mean", float(np.mean(list(ratios.values()))), "x", "", 1.0),
-        *(_solved_more(name, each) for name, each in loops.items() if name == MissionWorld().name),
+        *([_solved_more(MISSIONS.name, loops[MISSIONS.name])] if MISSIONS.name in loops else []),
     ]
 
 

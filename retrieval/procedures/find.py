@@ -134,14 +134,16 @@ async def find(connection: FastConnection, search: ProcedureSearch, *, pgvector:
 
     Those with a vector in the text's space count by similarity, and the others by common words.
     """
+    attributes = search.attributes
     parameters: dict[str, object] = {
+        **attributes,
         "agent_key": search.agent_key,
         "text": None if search.text is None else searchable(search.text),
         "floor": search.floor,
         "look": search.look,
     }
     # without attributes a statement without them, or Postgres would plan it anew each time, for longer than it runs
-    attributes = search.attributes if any(value not in (None, []) for value in search.attributes.values()) else {}
+    by_attributes = any(value not in (None, []) for value in attributes.values())
     nearness = Nearness.UNKNOWN
     if search.vector is not None:
         nearness = Nearness.IN_DATABASE if pgvector else Nearness.MEASURED
@@ -154,7 +156,7 @@ async def find(connection: FastConnection, search: ProcedureSearch, *, pgvector:
             triggers = np.array([row.embedding for row in usable], dtype=np.float32)  # (procedures, dimension)
             similarities = (triggers @ np.array(search.vector, dtype=np.float32)).tolist()
         parameters |= {"ids": [row.id for row in usable], "similarities": similarities}
-    rows = await connection.all(_statement(nearness, by_attributes=bool(attributes)), parameters | attributes)
+    rows = await connection.all(_statement(nearness, by_attributes=by_attributes), parameters)
     return [
         Procedure(
             id=row.id,

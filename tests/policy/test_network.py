@@ -20,4 +20,4 @@ def test_the_case_part_is_a_weighted_sum_of_inputs_in_standard_deviations():
     (head,) = train([logged(rng(7), 300)], QUICK, [1], start(members=3))
     inputs = (rng(8).normal(size=(64, INPUTS)) * 4).astype(np.float32)  # some beyond what counts
     assert head.case_part(inputs).any()
-    assert head.case_part(inputs) == pytest.approx(np.array(one_by_one(head, inputs)), abs=1e-5)
+    assert head.case_part(inputs) == pytest.approx(np.array(one_by_one(head, inputs)), abs=1e-6)

@@ -7,7 +7,7 @@ that report false success.
 
 import random
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from app.demo.memory import AgentRun, Trace
@@ -46,7 +46,7 @@ class House:
             seen[family.key] += 1
         return drawn
 
-    def solutions(self) -> list[Sequence[str]]:
+    def solutions(self) -> list[tuple[str, ...]]:
         """Returns the keys of the repairs that solve each task; empty for a task that cannot be done."""
         return [family.solution for family in self._drawn()]
 

@@ -10,7 +10,7 @@ import pytest
 from app.postgres import EmbeddedPostgres
 from app.postgres.pools import service_database
 from app.training.command import Local, engine
-from policy.train import RIDGES, train
+from policy.train import RIDGES, Plan, train
 from policy.weights import unpack
 from tests.conftest import new_database
 from tests.policy.builders import QUICK, logged, start
@@ -69,5 +69,7 @@ def test_no_profiles_are_no_work(cluster: None):
 
 
 def test_the_engine_is_chosen_by_its_name():
-    assert isinstance(engine("ray"), OnRay)
+    chosen = engine("ray")
+    assert isinstance(chosen, OnRay)
+    assert chosen.plan == Plan(ridges=RIDGES)
     assert not isinstance(engine("local"), OnRay)
