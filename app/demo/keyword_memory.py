@@ -4,7 +4,7 @@ import math
 import re
 from collections import Counter
 
-from app.demo.memory import AgentRun, RememberedCase, RetrievedCases, slate_of
+from app.demo.memory import AgentRun, RememberedCase, RetrievedCases, Trace, slate_of
 
 PLACES = 4
 
@@ -23,9 +23,9 @@ class KeywordMemory:
         """Returns at most four runs, by the cosine of their words' idf (Salton and Buckley 1988, without counts)."""
         return self._nearest(_words(task))
 
-    async def at_failure(self, task: str, statement: str, error: str, slate: RetrievedCases) -> str:  # noqa: ARG002 (the protocol's signature)
+    async def at_failure(self, task: str, failed: Trace, slate: RetrievedCases) -> str:  # noqa: ARG002 (the protocol's signature)
         """Returns the text of at most four runs, by the words of their task and of the first error that they met."""
-        return self._nearest(_words(f"{task} {error}")).text
+        return self._nearest(_words(f"{task} {failed.output}")).text
 
     def _nearest(self, asked: set[str]) -> RetrievedCases:
         known = Counter(word for words, _ in self._runs for word in words)

@@ -106,8 +106,8 @@ class Memory(Protocol):
 class FailureMemory(Protocol):
     """A memory that can be asked when a call has failed."""
 
-    async def at_failure(self, task: str, statement: str, error: str, slate: RetrievedCases) -> str:
-        """Returns a text about failures like this one; empty without any."""
+    async def at_failure(self, task: str, failed: Trace, slate: RetrievedCases) -> str:
+        """Returns a text about failures like that of this call; empty without any."""
 
 
 class _RetrievedCase(BaseModel):
@@ -206,15 +206,15 @@ class HttpMemory:
             degraded=tuple(answer.degraded or ()),
         )
 
-    async def at_failure(self, task: str, statement: str, error: str, slate: RetrievedCases) -> str:
-        """Returns the service's advice for a failed statement; empty after an error."""
+    async def at_failure(self, task: str, failed: Trace, slate: RetrievedCases) -> str:
+        """Returns the service's advice for a failed call; empty after an error."""
         body = {
             "agent": self.agent,
             "task": task,
-            "tool": "sql",
-            "input": statement,
-            "output": error,
-            "status": "error",
+            "tool": failed.tool,
+            "input": failed.input,
+            "output": failed.output,
+            "status": failed.status,
             "retrieval_id": slate.retrieval_id,
             "precision": PRECISION,
             "token_budget": TOKEN_BUDGET,

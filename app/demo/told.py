@@ -1,4 +1,4 @@
-"""Parses a `memory_context` for the scripted agent: runs with their plans and outcomes."""
+"""Parses the texts of a memory for the scripted agent: runs with their plans and outcomes, and fixes of failures."""
 
 import json
 import re
@@ -10,6 +10,14 @@ _CASE = re.compile(
     r"(?:    The same as \[(?P<same>\d+)\]|    Actions: (?P<actions>.*)\n    Outcome: (?P<outcome>.*))$",
     re.MULTILINE,
 )
+_FIXES = re.compile(r"What put it right: (?P<fixes>.*)\.$", re.DOTALL)
+_PLAN = re.compile(r"; that run's plan: (?P<plan>\[.*\])\)")
+_PIECE = r"(?:table |column )?(?P<{}>`[^`]*`|\S+)"
+_CHANGE = re.compile(
+    f"{_PIECE.format('new')} in place of {_PIECE.format('old')}"
+    f"|{_PIECE.format('added')} added|{_PIECE.format('gone')} left out"
+)
+_FIRST = re.compile(r"(?:sql|bash) `(?P<statement>[^`]*)`?")
 _WENT_WELL = ("success", "failure (but it was judged to have gone well)")
 
 
@@ -35,3 +43,31 @@ def told_cases(text: str) -> Iterator[ToldCase]:
             case = ToldCase(place, task, actions, found["outcome"] in _WENT_WELL)
         cases[found["place"]] = case
         yield case
+
+
+@dataclass(frozen=True, slots=True)
+class ToldFix:
+    """One fix in the text of advice.
+
+    Attributes:
+        plan: lines of the plan of its run; empty if they are not told.
+        first: statements that came before the call that worked.
+        changes: pieces of the failed call and what stood in their place; "" for none.
+    """
+
+    plan: Sequence[str]
+    first: Sequence[str]
+    changes: Sequence[tuple[str, str]]
+
+
+def told_fixes(text: str) -> list[ToldFix]:
+    """Returns the fixes in a text of advice, the best first."""
+    match = _FIXES.search(text)
+    return [] if match is None else [_told_fix(fix) for fix in match["fixes"].split(" Or: ")]
+
+
+def _told_fix(fix: str) -> ToldFix:
+    plan = _PLAN.search(fix)
+    pieces = _CHANGE.finditer(_FIRST.sub("", fix))
+    changes = [(each["old"] or each["gone"] or "", each["new"] or each["added"] or "") for each in pieces]
+    return ToldFix(json.loads(plan["plan"]) if plan else (), _FIRST.findall(fix), changes)

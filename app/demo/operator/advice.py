@@ -1,23 +1,15 @@
 """Reads advice for the operator: the repair of its list that changes SQL as the fix did."""
 
-import json
 import re
 from collections import Counter
 
 from app.demo.operator.catalog import Catalog
 from app.demo.operator.repairs import REPAIRS, Repair, apply_chain, named_in
 from app.demo.operator.script import Script
+from app.demo.told import ToldFix, told_fixes
 
 LEAST = 0.35
 """Least F1 of words, 0 to 1, at which a repair counts as meant."""
-_FIX = re.compile(r"What put it right: (?P<fixes>.*)\.$", re.DOTALL)
-_PLAN = re.compile(r"; that run's plan: (?P<plan>\[.*\])\)")
-_PIECE = r"(?:table |column )?(?P<{}>`[^`]*`|\S+)"
-_CHANGE = re.compile(
-    f"{_PIECE.format('new')} in place of {_PIECE.format('old')}"
-    f"|{_PIECE.format('added')} added|{_PIECE.format('gone')} left out"
-)
-_FIRST = re.compile(r"sql `(?P<statement>[^`]*)`?")
 _NAME = re.compile(r"\w+")
 _WORD = re.compile(r"\w+|[\"'.(|:,]")
 _TYPES = frozenset(("bigint", "boolean", "date", "integer", "numeric", "text", "timestamptz"))
@@ -34,15 +26,14 @@ def advised(text: str, chain: tuple[Repair, ...], script: Script, catalog: Catal
     These are the repairs that the plan of the fix's run names, or else, behind this chain or alone, the one whose
     change of SQL is likest to the fix.
     """
-    match = _FIX.search(text)
-    if match is None:
+    fixes = told_fixes(text)
+    if not fixes:
         return []
     behind = {repair: _made_by(script, chain, repair, catalog) for repair in REPAIRS}
     alone = {repair: _made_by(script, (), repair, catalog) for repair in REPAIRS}
     found = []
-    for fix in match["fixes"].split(" Or: "):
-        plan = _PLAN.search(fix)
-        named = tuple(repair for line in json.loads(plan["plan"]) if (repair := named_in(line))) if plan else ()
+    for fix in fixes:
+        named = tuple(repair for line in fix.plan if (repair := named_in(line)))
         if named:
             found.append(named)
             continue
@@ -59,13 +50,13 @@ def advised(text: str, chain: tuple[Repair, ...], script: Script, catalog: Catal
     return found
 
 
-def _told(fix: str) -> Counter[str]:
+def _told(fix: ToldFix) -> Counter[str]:
     """Returns the change of SQL that the fix tells."""
     words: Counter[str] = Counter()
-    for statement in _FIRST.findall(fix):
+    for statement in fix.first:
         words += _change("", statement)
-    for each in _CHANGE.finditer(_FIRST.sub("", fix)):
-        words += _change(each["old"] or each["gone"] or "", each["new"] or each["added"] or "")
+    for before, after in fix.changes:
+        words += _change(before, after)
     return words
 
 

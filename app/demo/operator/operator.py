@@ -33,13 +33,15 @@ STEP_BUDGET = 14
 
 WORKED = "apply repair: "
 """Prefix of a plan line that names the repair that worked."""
-_FAILED = "tried without success: "
-_MET_THROUGHOUT = "met whatever was tried: "
+FAILED = "tried without success: "
+"""Prefix of a plan line that names a repair that did not help."""
+MET_THROUGHOUT = "met whatever was tried: "
+"""Prefix of a plan line that quotes a rule that no repair got past."""
 _RULE = "P0001"
 """SQLSTATE of errors raised by functions of the database: no repair of a statement changes such a rule."""
 
-
-_NOBODY_PASSED = "got past it"
+NOBODY_PASSED = "got past it"
+"""Words of advice about a failure that stopped every earlier run."""
 
 
 class _Hopeless(Exception):
@@ -69,7 +71,7 @@ class Operator:
         failed = [line for case in told if not case.went_well for line in case.actions]
         useless = set(_repairs(failed))
         self._order = sorted(shuffled(order_seed), key=lambda repair: repair in useless)
-        self._hopeless = {line.removeprefix(_MET_THROUGHOUT) for line in failed if line.startswith(_MET_THROUGHOUT)}
+        self._hopeless = {line.removeprefix(MET_THROUGHOUT) for line in failed if line.startswith(MET_THROUGHOUT)}
         # Runs with equal repairs are one proposal, credited to the best of them.
         good = [case for case in reversed(told) if case.went_well]
         self._proposals: dict[Chain, str | None] = {}
@@ -91,7 +93,7 @@ class Operator:
             signatures = (result.signature or "" for result in self._results.values())
             rules = {signature for signature in signatures if signature.startswith(_RULE)}
             lasts = dict.fromkeys(tried[-1].title for tried in self._results if tried)
-            plan = [*(f"{_MET_THROUGHOUT}{rule}" for rule in rules), *(_FAILED + title for title in lasts)]
+            plan = [*(f"{MET_THROUGHOUT}{rule}" for rule in rules), *(FAILED + title for title in lasts)]
         return AgentRun(
             task=self._task.text,
             plan=tuple(plan),
@@ -168,10 +170,9 @@ class Operator:
             raise _Hopeless
         if self._memory is not None and result.signature and result.signature not in self._met:
             self._met.add(result.signature)
-            trace = self._world.traces[-1]
-            text = await self._memory.at_failure(self._task.text, str(trace.input), trace.output, self._slate)
+            text = await self._memory.at_failure(self._task.text, self._world.traces[-1], self._slate)
             failed = [line for case in told_cases(text) if not case.went_well for line in case.actions]
-            if _NOBODY_PASSED in text or f"{_MET_THROUGHOUT}{result.signature}" in failed:
+            if NOBODY_PASSED in text or f"{MET_THROUGHOUT}{result.signature}" in failed:
                 raise _Hopeless
             self._advice.append((chain, text))
         return result

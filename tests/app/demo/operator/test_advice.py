@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from app.demo.memory import RetrievedCases
+from app.demo.memory import RetrievedCases, Trace
 from app.demo.operator.advice import advised
 from app.demo.operator.catalog import Catalog
 from app.demo.operator.conventions import CLOSED_BOOKS
@@ -24,10 +24,11 @@ class Adviser:
     def __init__(self, text: str) -> None:
         self.text, self.asked = text, 0
 
-    async def at_failure(self, task: str, statement: str, error: str, slate: RetrievedCases) -> str:
+    async def at_failure(self, task: str, failed: Trace, slate: RetrievedCases) -> str:
         assert task
-        assert statement
-        assert error
+        assert (failed.tool, failed.status) == ("sql", "error")
+        assert failed.input
+        assert failed.output
         assert slate.retrieval_id is None
         self.asked += 1
         return self.text
