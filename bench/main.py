@@ -17,6 +17,7 @@ from bench.advice_speed import advice
 from bench.ceiling import ceiling
 from bench.console import console
 from bench.cost import cost
+from bench.failures.main import failures
 from bench.fairness import fairness
 from bench.faults.main import faults
 from bench.faults.victims import VICTIMS
@@ -67,6 +68,7 @@ BENCHMARKS: dict[str, Benchmark] = {
     "mcp": Benchmark("A retrieve by MCP against one over HTTP.", mcp),
     "console": Benchmark("Pages of the console among 10,000 cases: time and bytes.", console),
     "ceiling": Benchmark("Steps of the demo if memory tells each solution.", ceiling),
+    "failures": Benchmark("Calls of an agent in a loop with SQL, with memory (minutes).", failures),
     COST: Benchmark("Bytes and time of a case against the last release.", cost),
 }
 """Benchmarks that need nothing but an empty folder, all of them part of ``python -m bench all``."""
