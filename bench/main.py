@@ -68,7 +68,7 @@ BENCHMARKS: dict[str, Benchmark] = {
     "mcp": Benchmark("A retrieve by MCP against one over HTTP.", mcp),
     "console": Benchmark("Pages of the console among 10,000 cases: time and bytes.", console),
     "ceiling": Benchmark("Steps of the demo if memory tells each solution.", ceiling),
-    "failures": Benchmark("Calls of an agent in a loop with SQL, with memory (minutes).", failures),
+    "failures": Benchmark("Calls of an agent in SQL and in a shell, with memory (minutes).", failures),
     COST: Benchmark("Bytes and time of a case against the last release.", cost),
 }
 """Benchmarks that need nothing but an empty folder, all of them part of ``python -m bench all``."""

@@ -102,7 +102,9 @@ class Agent:
         result = self.attempts(self.task, given)
         elapsed_ms = round((time.perf_counter() - started) * 1000, 3)
         status = "ok" if result.done else "error"
-        self._traces.append(Trace(self.attempts.tool, given, result.output, status, elapsed_ms))
+        self._traces.append(
+            Trace(self.attempts.tool, {self.attempts.argument: given}, result.output, status, elapsed_ms)
+        )
         return None if result.done else result.output
 
     def _good(self, text: str) -> list[str]:

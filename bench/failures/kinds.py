@@ -85,6 +85,8 @@ class World(Protocol):
 
     name: str
     tool: str
+    argument: str
+    """Name of the tool's argument."""
     kinds: Sequence[Kind]
     names: Sequence[Names]
     """Names that belong together; each task has one of them."""
@@ -99,7 +101,7 @@ class Attempts:
     """The attempts in a world, each made once: the same attempt has the same result in every arm."""
 
     def __init__(self, world: World) -> None:
-        self.tool = world.tool
+        self.tool, self.argument = world.tool, world.argument
         self._world = world
         self._results: dict[tuple[str, str], Result] = {}
 

@@ -1,5 +1,6 @@
 """The benchmark of failures: a scripted agent in closed loops, with and without memory, in worlds fixed beforehand."""
 
+import asyncio
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
@@ -10,6 +11,7 @@ from app.processes.own_service import OwnService, own_service
 from app.settings import Settings
 from bench.failures.kinds import World
 from bench.failures.loop import Arms, Played, play_arms
+from bench.failures.shell import ShellWorld
 from bench.failures.sql import SqlWorld
 from bench.measure import Measurement
 
@@ -20,7 +22,8 @@ SEEDS, TASKS = (61, 62, 63, 64, 65, 66), 100
 async def failures(home: Path) -> list[Measurement]:
     """Measures calls a task in each arm, and how often advice came and helped."""
     async with own_service(Settings(home=home)) as service:
-        return await _world(SqlWorld(), service)
+        sql, shell = await asyncio.gather(_world(SqlWorld(), service), _world(ShellWorld(home / "shell"), service))
+    return [*sql, *shell]
 
 
 async def _world(world: World, service: OwnService) -> list[Measurement]:

@@ -14,6 +14,7 @@ class SqlWorld:
 
     name = "sql"
     tool = "sql"
+    argument = "query"
     kinds: Sequence[Kind] = (*READS, *CHANGES)
     names: Sequence[Names] = THINGS
     values: Mapping[str, Sequence[str]] = VALUES

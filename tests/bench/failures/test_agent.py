@@ -68,7 +68,7 @@ async def test_the_fix_that_advice_tells_is_tried_next_with_its_runs_plan_or_wit
     done = await run(COUNT, success(wrong), memory=memory)
     assert done.tried == [wrong, COUNT.works]
     assert (done.failed, done.advised, done.helped) == (1, 1, 1)
-    assert [(each.tool, each.input) for each in memory.asked] == [("sql", COUNT.acts[wrong])]
+    assert [(each.tool, each.input) for each in memory.asked] == [("sql", {"query": COUNT.acts[wrong]})]
 
 
 async def test_it_stops_where_no_run_got_past_the_failure():
