@@ -39,6 +39,9 @@ class FailureRow(Protocol):
     key_id: UUID
     terms: list[int]
     proven: bool
+    outcome: str
+    reward: float | None
+    reward_source: str | None
     told: int
     helped: int
     told_here: bool
@@ -79,7 +82,7 @@ def _statement() -> FastStatement[FailureRow]:
             case((like, newest.c.words)).label("words"),
             cases.c.key_id,
             cases.c.terms,
-            cases.c.proven,
+            *(cases.c[name] for name in ("proven", "outcome", "reward", "reward_source")),
             func.coalesce(told.c.told, 0).label("told"),
             func.coalesce(told.c.helped, 0).label("helped"),
             func.coalesce(told.c.told_here, false()).label("told_here"),

@@ -41,6 +41,13 @@ def has_failed(outcome: str, reward: float | None, source: str | None) -> bool:
     return outcome == "failure"
 
 
+def went_well(outcome: str, reward: float | None, source: str | None) -> bool:
+    """Returns whether the run reached its goal: rewarded, or a success without a reward."""
+    if has_failed(outcome, reward, source):
+        return False
+    return outcome == "success" if reward is None else reward >= FAILED_BELOW
+
+
 Arm = Literal["default", "serving", "candidate"]
 """Policy that a decision followed: the untrained default, the promoted one, or the one on trial."""
 PolicyStatus = Literal["candidate", "serving", "retired", "rolled_back", "rejected", "failed"]

@@ -22,6 +22,7 @@ from retrieval.database.database import Database
 from retrieval.ranking.decisions import LoggedDecision, log
 from retrieval.sealed import ERROR, MOVES, SIGN, TERMS, TOOL, Opener
 from retrieval.tables.decisions import ADVICE
+from retrieval.tables.kinds import went_well
 from retrieval.tokens import count_tokens
 from writer.advice.store import fix_number
 from writer.analysis.calls import Call
@@ -184,7 +185,8 @@ class _Found:
         if not self.alike:
             return Answer(advice_id, why_empty="unknown_failure")
         stopped = len({row.case_id for row in self.alike if row.sign == self.number})
-        if any(row.fix for row in self.alike) or stopped < LEAST_RUNS:
+        passed = any(row.fix or went_well(row.outcome, row.reward, row.reward_source) for row in self.alike)
+        if passed or stopped < LEAST_RUNS:
             return Answer(advice_id, why_empty="unsure")
         error = self._opened(self.alike[-1])["error"]
         text = advice_text(self.sign.tool, error, (), stopped, self.failed.token_budget)

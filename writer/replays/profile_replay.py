@@ -22,7 +22,7 @@ from retrieval.database.database import Database
 from retrieval.database.rows import AnyRow, Rows
 from retrieval.errors import UserErased
 from retrieval.tables.cases import case_embeddings, cases
-from retrieval.tables.kinds import has_failed
+from retrieval.tables.kinds import went_well
 from retrieval.tables.profiles import profiles
 from retrieval.tables.replays import replays
 from writer.profiles import Profile
@@ -31,8 +31,6 @@ NEWEST = 400
 """Cases that are replayed, the newest of a profile."""
 FRESH = 0.05
 """Share of new cases among those that were replayed, from which a profile is due."""
-GOOD_REWARD = 0.5
-"""Least reward of a run that went well."""
 _READ = cases.c.status == "ready", cases.c.outcome != "aborted"
 """Conditions of a case that is replayed."""
 
@@ -105,7 +103,7 @@ def history_of(rows: Sequence[AnyRow]) -> History:
     dimension = max((len(row.vector) for row in rows if row.vector is not None), default=0)
     missing = [0.0] * dimension
     trust = np.array([1.0 if row.proven else UNPROVEN_TRUST for row in rows], dtype=np.float32)
-    well = np.array([went_well(row) for row in rows], dtype=np.bool_)
+    well = np.array([went_well(row.outcome, row.reward, row.reward_source) for row in rows], dtype=np.bool_)
     asked: set[tuple[date, tuple[int, ...]]] = set()
     first = np.zeros(len(rows), dtype=np.float32)
     for index, row in enumerate(rows):
@@ -124,13 +122,6 @@ def history_of(rows: Sequence[AnyRow]) -> History:
         trust=trust,
         weight=trust * first,
     )
-
-
-def went_well(row: AnyRow) -> bool:
-    """Returns whether the run of a case is an answer to its question: rewarded, or a success without a reward."""
-    if has_failed(row.outcome, row.reward, row.reward_source):
-        return False
-    return bool(row.outcome == "success" if row.reward is None else row.reward >= GOOD_REWARD)
 
 
 async def _store(connection: AsyncConnection, profile: Profile, found: Replay, rows: Sequence[AnyRow]) -> None:

@@ -136,6 +136,20 @@ async def test_a_failure_that_stopped_every_run_says_so_and_names_no_fix(alice: 
     assert "none of 3 runs got past it" in answer["text"]
 
 
+async def test_a_failure_that_a_run_got_past_by_another_way_stopped_it_not(alice: User):
+    await learn(alice, FAILED, call("say", {"text": "sorry"}), times=3, outcome="failure")
+    await learn(alice, FAILED, call("send_voucher", {"order_id": "O-1041"}), task="Money back, please")
+    answer = await advice(alice)
+    assert (answer["text"], answer["why_empty"], answer["stopped"]) == ("", "unsure", 0)
+
+
+async def test_a_run_whose_success_a_metric_denies_was_stopped(alice: User):
+    backend = await alice.backend()
+    for case_id in await learn(alice, FAILED, call("say", {"text": "sorry"}), times=3):
+        await backend.feedback(case_id=case_id, reward=0.0, source="metric")
+    assert (await advice(alice))["stopped"] == 3
+
+
 async def test_what_the_run_tried_since_is_not_told(alice: User):
     await learn(alice, *MENDED)
     answer = await advice(alice, tried=[{"tool": "refund_order", "input": CREDIT}])
