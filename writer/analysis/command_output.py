@@ -7,7 +7,7 @@ import re2
 
 from writer.analysis.command_goals import mains
 from writer.analysis.command_names import READERS
-from writer.analysis.error_output import LOOK_CHARS, SHORT_CHARS, beginning
+from writer.analysis.error_output import LOOK_CHARS, SHORT_CHARS, TRACEBACK, beginning, exception_in
 
 MOST_LINES = 5
 """First lines that are searched for a program's own error, as in ``sed: no such option``."""
@@ -55,6 +55,8 @@ def error_in_command(line: str, output: object) -> str | None:
     errors = (row for row in rows if (_TOOLS.search(row) and not _FINE.search(row)) or _SHELL.search(row))
     own = (row for row in rows[:MOST_LINES] if _is_own_error(line, row))
     error = next(errors, None) or next(own, None)
+    if error and error.startswith(TRACEBACK):
+        return exception_in(text)
     return error[:SHORT_CHARS] if error else None
 
 

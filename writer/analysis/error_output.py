@@ -71,7 +71,7 @@ _EXIT = re2.compile(
 )
 _ECHO = re.compile(r"""^(?:# ?)?\w{1,40} = (?=["'])""")
 """The name in front of a value that a notebook or a script prints."""
-_TRACEBACK = "Traceback (most recent call last)"
+TRACEBACK = "Traceback (most recent call last)"
 _CUT_JSON = re.compile(
     r'(?i)^\s{0,20}\{\s{0,20}"(?:error|errors|err|exception|error_message|errormessage)"\s{0,5}:\s{0,5}(?!null|false|""|\[\s{0,5}\]|\{\s{0,5}\}|\d)'
     r'|^\s{0,20}\{\s{0,20}"(?:success|ok)"\s{0,5}:\s{0,5}false|"is_?error"\s{0,5}:\s{0,5}true',
@@ -114,6 +114,12 @@ def says_not_yet(output: object) -> bool:
         and len(output) <= SHORT_CHARS
         and _NOT_YET.search(beginning(output, SHORT_CHARS)) is not None
     )
+
+
+def exception_in(text: str) -> str:
+    """Returns the exception of a text's last traceback, its first line that is not indented; TRACEBACK without one."""
+    after = text[text.rindex(TRACEBACK) :].splitlines()[1:]
+    return next((line for line in after if line and not line[0].isspace()), TRACEBACK)[:SHORT_CHARS]
 
 
 def glimpse(value: object) -> str:
@@ -169,13 +175,12 @@ def _in_text(text: str, head: str) -> str | None:
     first = head.split("\n", 1)[0][:SHORT_CHARS]
     if _NO_ERROR.search(first):
         return None
-    if _BEGINS.search(first) or _FIRST_LINE.search(first):
+    if (_BEGINS.search(first) and TRACEBACK not in first) or _FIRST_LINE.search(first):
         return head[:SHORT_CHARS]
+    if TRACEBACK in head:
+        return exception_in(head)
     if len(head) <= SHORT_CHARS and _SHORT.search(head):
         return head
-    if _TRACEBACK in head:  # the first line after it that is not indented is the exception
-        after = head[head.index(_TRACEBACK) + len(_TRACEBACK) + 1 :].splitlines()
-        return next((line for line in after if line and not line[0].isspace()), _TRACEBACK)[:SHORT_CHARS]
     if exited := _EXIT.search(f"{head[:SHORT_CHARS]}\n{beginning(text[-SHORT_CHARS:], SHORT_CHARS)}"):
         return str(exited.group())
     return None

@@ -42,3 +42,9 @@ def test_an_error_is_found_in_whichever_line_it_stands(line: str, output: str):
 )
 def test_what_only_speaks_of_errors_or_says_nothing_reports_none(line: str, output: object):
     assert error_in_command(line, output) is None
+
+
+def test_the_error_of_a_traceback_is_its_exception_however_long_it_is():
+    frames = '  File "a.py", line 1, in f\n    f()\n' * 100
+    output = f"loading\nTraceback (most recent call last):\n{frames}json.decoder.JSONDecodeError: Expecting value"
+    assert error_in_command("python3 a.py", output) == "json.decoder.JSONDecodeError: Expecting value"

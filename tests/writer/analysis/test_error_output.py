@@ -58,3 +58,23 @@ def test_an_error_is_told_from_the_output_alone(output: Any):
 )  # fmt: skip
 def test_an_output_that_only_speaks_of_errors_is_none(output: Any):
     assert error_in(output) is None
+
+
+TRACEBACK = 'Traceback (most recent call last):\n  File "a.py", line 1, in <module>\n    read()\n    ^^^^^^\n'
+
+
+@pytest.mark.parametrize(
+    ("output", "error"),
+    [
+        (f"{TRACEBACK}KeyError: 'x'", "KeyError: 'x'"),
+        (f"Some log\n{TRACEBACK}a.b.ParseError: no element\nexit status 1", "a.b.ParseError: no element"),
+        (
+            f"{TRACEBACK}KeyError: 'x'\n\nDuring handling of the above exception, another came:\n\n{TRACEBACK}E: no x",
+            "E: no x",
+        ),
+        (f"{TRACEBACK}FileNotFoundError: No such file", "FileNotFoundError: No such file"),
+        (TRACEBACK, "Traceback (most recent call last)"),
+    ],
+)
+def test_the_error_of_a_traceback_is_the_exception_that_came_out(output: str, error: str):
+    assert error_in(output) == error
