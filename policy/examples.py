@@ -62,9 +62,8 @@ def shared_credit(
     The cases of a slate share one outcome, and so do, apart from them, the procedures that were shown with it: the two
     have records of their own, which are never held against each other.
 
-    What trains (here), what is known of similar decisions (``retrieval.search.reuse_history``) and the records of cases
-    and procedures (``writer.rewards.credit``, ``writer.procedures.counters``) all go by it; ``retrieval.search.credit``
-    is its twin in SQL.
+    What trains (here) and the records of cases and procedures (``writer.rewards.credit``,
+    ``writer.procedures.counters``) go by it; ``retrieval.search.credit`` is its twin in SQL.
 
     Args:
         on_slate: (n, K), true if the place is filled.

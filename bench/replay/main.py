@@ -3,16 +3,14 @@
 import asyncio
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
-from numpy.typing import NDArray
 from rich.console import Console
 from rich.table import Table
 
-from bench.measure import Measurement, p50
-from bench.replay import tau_cells
+from bench.measure import Measurement, mean_and_interval, p50
+from bench.replay import streamed, tau_cells, use
 from bench.replay.babyai.world import MissionWorld
 from bench.replay.case_bank import CaseBank
 from bench.replay.houses import HouseWorld
@@ -20,22 +18,15 @@ from bench.replay.loops import Loop, Memory, NoMemory, WordsInCommon, World, pla
 from bench.replay.numbers import history, numbers
 from bench.replay.shops.world import SHOP_WORLDS
 from bench.replay.stream import REPORT_SEEDS, STREAMS
+from bench.replay.streamed import FIRST_RUNS
 from bench.replay.support import support
 from policy.history import History
-from policy.orders import ORDERS
-from policy.replay import CHOICE, Replay, replay
+from policy.replay import replay
 from writer.replays.profile_replay import FRESH
 
-DRAWS = 1_000
-"""Resamples of a bootstrap (Efron 1979)."""
-NEAR_BEST, OVER_FUSED, BELOW_WORDS = 0.02, 0.07, 0.02
-"""Aims of the choice: below the best order of each stream, over rank fusion on average, and below words in common."""
-BACK_AFTER, BACK = 15, 0.9
-"""Runs after a change of rules within which the choice is back at this share of its rate before the change."""
 BANK, SMALL_BANK = 200, 40
 """Runs of the banks whose replay is timed."""
 NIGHT_PROFILES, CORES, COST_ROUNDS = 10_000, 2, 20
-NAMES = [*ORDERS, CHOICE]
 SEEDS = REPORT_SEEDS[:3]
 LOOPS: Sequence[World] = (*SHOP_WORLDS, HouseWorld())
 MISSIONS = MissionWorld()
@@ -47,54 +38,27 @@ MEMORIES: dict[str, type[NoMemory | WordsInCommon | CaseBank]] = {
 }
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Streamed:
-    """One stream, replayed under several seeds.
-
-    Attributes:
-        right: (questions, orders + 1), 1 where a plan that worked stood first; the questions of all seeds.
-        ndcg: (orders + 1,), mean nDCG@4.
-        skipped: reason for which it was not replayed; "" if it was.
-        change: mean rate of the choice before the change of rules, and in BACK_AFTER runs after it; None: no change.
-    """
-
-    name: str
-    right: NDArray[np.float32]
-    ndcg: NDArray[np.float64]
-    skipped: str = ""
-    change: tuple[float, float] | None = None
-
-    @property
-    def first(self) -> NDArray[np.float64]:
-        """(orders + 1,), share of questions for which a plan that worked stood first."""
-        return np.asarray(self.right.mean(axis=0, dtype=np.float64))
-
-    def gap(self, other: int) -> tuple[float, float, float]:
-        """Returns the choice's share minus another's, and its 95 % interval by question."""
-        return _mean_and_interval(self.right[:, -1] - self.right[:, other])
-
-
-def _mean_and_interval(paired: NDArray[np.float32]) -> tuple[float, float, float]:
-    """Returns the mean of paired differences, (n,), and its 95 % interval by resampling them."""
-    drawn = np.random.default_rng(0).integers(len(paired), size=(DRAWS, len(paired)))
-    low, high = np.quantile(paired[drawn].mean(axis=1), [0.025, 0.975])
-    return float(paired.mean()), float(low), float(high)
-
-
 def measure(data: Path) -> list[Measurement]:
     """Prints the tables and returns the measurements with their aims."""
-    streamed = [_streamed(name, data) for name in STREAMS]
-    Console().print(_table(streamed))
-    for each in streamed:
+    show = Console().print
+    replayed = [streamed.streamed(name, data, SEEDS) for name in STREAMS]
+    show(streamed.table(replayed))
+    for each in replayed:
         if each.skipped:
-            Console().print(f"{each.name} is skipped: {each.skipped}")
-    known = [each for each in streamed if not each.skipped]
+            show(f"{each.name} is skipped: {each.skipped}")
     worlds = LOOPS if MISSIONS.skipped else (*LOOPS, MISSIONS)
     loops = {world.name: _loops(world) for world in worlds}
-    Console().print(_loop_table(loops))
-    cells = tau_cells.cells(data)
-    Console().print(tau_cells.table(cells) if cells else f"tau-bench's cells are skipped: no runs in {data / 'tau'}")
-    return [*_aims(known), *_loop_aims(loops), *tau_cells.aims(cells), *_cost()]
+    show(_loop_table(loops))
+    cells, curves = tau_cells.cells(data), use.curves(data)
+    show(tau_cells.table(cells) if cells else f"tau-bench's cells are skipped: no runs in {data / 'tau'}")
+    show(use.table(curves))
+    return [
+        *streamed.aims([each for each in replayed if not each.skipped]),
+        *_loop_aims(loops),
+        *tau_cells.aims(cells),
+        *use.aims(curves),
+        *_cost(),
+    ]
 
 
 def _cost() -> list[Measurement]:
@@ -120,68 +84,6 @@ def _timed_ms(bank: History) -> float:
     began = time.perf_counter()
     replay(bank)
     return (time.perf_counter() - began) * 1e3
-
-
-def _streamed(name: str, data: Path) -> Streamed:
-    right, ndcg, change = [], [], []
-    for seed in SEEDS:
-        stream = STREAMS[name](seed, data)
-        if stream.skipped:
-            return Streamed(name, np.zeros((0, len(NAMES)), np.float32), np.zeros(len(NAMES)), stream.skipped)
-        found = replay(history(stream.runs, asyncio.run(numbers(stream.runs))))
-        right.append(found.right[~np.isnan(found.right[:, -1])])
-        ndcg.append([found.tallies[each].ndcg for each in NAMES])
-        if stream.change is not None:
-            change.append(_around(found, stream.change))
-    before_after = tuple(np.mean(change, axis=0)) if change else None
-    return Streamed(name, np.concatenate(right), np.mean(ndcg, axis=0), change=before_after)
-
-
-def _around(found: Replay, change: int) -> tuple[float, float]:
-    """Returns the choice's rate in the 40 runs before the change, and in 40 from BACK_AFTER runs after it on."""
-    choice = found.right[:, -1]
-    return float(np.nanmean(choice[change - 40 : change])), float(
-        np.nanmean(choice[change + BACK_AFTER : change + BACK_AFTER + 40])
-    )
-
-
-def _table(streamed: Sequence[Streamed]) -> Table:
-    table = Table(title="Share of runs for which a plan that worked stood first; nDCG@4")
-    for heading in ("stream", "questions", *NAMES):
-        table.add_column(heading, justify="left" if heading == "stream" else "right")
-    for each in streamed:
-        if not each.skipped:
-            cells = [f"{first:.3f}\n{ndcg:.3f}" for first, ndcg in zip(each.first, each.ndcg, strict=True)]
-            table.add_row(each.name, str(len(each.right)), *cells)
-    return table
-
-
-def _aims(known: Sequence[Streamed]) -> list[Measurement]:
-    words, fused = NAMES.index("words"), NAMES.index("fused")
-    measured = []
-    for each in known:
-        best = int(each.first[:-1].argmax())
-        for other, aim, against in ((best, -NEAR_BEST, NAMES[best]), (words, -BELOW_WORDS, "words in common")):
-            gap, *interval = each.gap(other)
-            low, high = interval
-            measured.append(
-                Measurement(
-                    f"{each.name}: choice minus {against}",
-                    gap,
-                    "",
-                    "best single order" if other == best else "",
-                    aim,
-                    at_least=True,
-                    interval=(low, high),
-                )
-            )
-        if each.change is not None:
-            before, after = each.change
-            detail = f"{after:.3f} of {before:.3f}, from {BACK_AFTER} runs after the change on"
-            measured.append(Measurement(f"{each.name}: back", after / before, "", detail, BACK, at_least=True))
-    over = float(np.mean([each.gap(fused)[0] for each in known]))
-    measured.append(Measurement("choice minus rank fusion, mean of streams", over, "", "", OVER_FUSED, at_least=True))
-    return measured
 
 
 def _loops(world: World) -> dict[str, list[Loop]]:
@@ -219,8 +121,22 @@ def _loop_aims(loops: dict[str, dict[str, list[Loop]]]) -> list[Measurement]:
     return [
         *aims,
         Measurement("calls, casebank / words, mean", float(np.mean(list(ratios.values()))), "x", "", 1.0),
+        _early(loops),
         *([_solved_more(MISSIONS.name, loops[MISSIONS.name])] if MISSIONS.name in loops else []),
     ]
+
+
+def _early(loops: dict[str, dict[str, list[Loop]]]) -> Measurement:
+    """Returns the calls in the first tasks of the worlds that begin with an empty bank, casebank / words in common."""
+
+    def calls(memory: str) -> int:
+        new = [each for name, each in loops.items() if name != MISSIONS.name]  # missions begin with the bot's runs
+        played = [loop.played[:FIRST_RUNS] for each in new for loop in each[memory]]
+        return sum(task.calls for tasks in played for task in tasks)
+
+    casebank, words = calls("casebank"), calls("words in common")
+    detail = f"{casebank} of {words} calls"
+    return Measurement(f"first {FIRST_RUNS} tasks: calls, casebank / words", casebank / words, "x", detail, 1.0)
 
 
 def _solved_more(name: str, loops: dict[str, list[Loop]]) -> Measurement:
@@ -229,7 +145,7 @@ def _solved_more(name: str, loops: dict[str, list[Loop]]) -> Measurement:
         memory: np.array([each.solved for loop in loops[memory] for each in loop.played], dtype=np.float32)
         for memory in ("casebank", "words in common")
     }
-    gap, low, high = _mean_and_interval(solved["casebank"] - solved["words in common"])
+    gap, low, high = mean_and_interval(solved["casebank"] - solved["words in common"])
     detail = f"{solved['casebank'].mean():.3f} of {len(solved['casebank'])} tasks"
     return Measurement(
         f"{name}: solved, casebank minus words", gap, "", detail, 0.0, at_least=True, interval=(low, high), proven=True

@@ -1,0 +1,148 @@
+"""The streams replayed: which order tells a plan that worked first, also in a bank that is new, changed or shuffled."""
+
+import asyncio
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+from rich.table import Table
+
+from bench.measure import Measurement, mean_and_interval
+from bench.replay.numbers import Numbers, history, numbers
+from bench.replay.runs import Run
+from bench.replay.stream import STREAMS
+from policy.orders import ORDERS
+from policy.replay import CHOICE, Replay, replay
+
+NAMES = [*ORDERS, CHOICE]
+WORDS, FUSED = NAMES.index("words"), NAMES.index("fused")
+NEAR_BEST, OVER_FUSED, BELOW_WORDS = 0.02, 0.07, 0.02
+"""Aims of the choice: below the best order of each stream, over rank fusion on average, and below words in common."""
+BACK_AFTER, BACK = 15, 0.9
+"""Runs after a change of rules within which the choice is back at this share of its rate before the change."""
+FIRST_RUNS = 10
+"""Runs of a new bank, in which the choice must be no worse than words in common."""
+LEARNED_OF_CHANCE = 0.02
+"""Most that tasks may tell of plans that were dealt among them by lot."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Streamed:
+    """One stream, replayed under several seeds.
+
+    Attributes:
+        right: (questions, orders + 1), 1 where a plan that worked stood first; the questions of all seeds.
+        ndcg: (orders + 1,), mean nDCG@4.
+        early: rows of ``right`` from the first FIRST_RUNS runs of each seed.
+        shuffled: gain of the choice by texts of tasks whose plans were dealt by lot, see ``_of_chance``.
+        skipped: reason for which it was not replayed; "" if it was.
+        change: mean rate of the choice before the change of rules, and in BACK_AFTER runs after it; None: no change.
+    """
+
+    name: str
+    right: NDArray[np.float32]
+    ndcg: NDArray[np.float64]
+    early: NDArray[np.float32]
+    shuffled: float = 0.0
+    skipped: str = ""
+    change: tuple[float, float] | None = None
+
+    @property
+    def first(self) -> NDArray[np.float64]:
+        """(orders + 1,), share of questions for which a plan that worked stood first."""
+        return np.asarray(self.right.mean(axis=0, dtype=np.float64))
+
+
+def streamed(name: str, data: Path, seeds: Sequence[int]) -> Streamed:
+    """Returns the stream replayed under each seed."""
+    right, ndcg, early, shuffled, change = [], [], [], [], []
+    for seed in seeds:
+        stream = STREAMS[name](seed, data)
+        if stream.skipped:
+            none = np.zeros((0, len(NAMES)), np.float32)
+            return Streamed(name, none, np.zeros(len(NAMES)), none, skipped=stream.skipped)
+        numbered = asyncio.run(numbers(stream.runs))
+        found = replay(history(stream.runs, numbered))
+        right.append(_questions(found.right))
+        ndcg.append([found.tallies[each].ndcg for each in NAMES])
+        early.append(_questions(found.right[:FIRST_RUNS]))
+        shuffled.append(_of_chance(stream.runs, numbered, seed))
+        if stream.change is not None:
+            change.append(_around(found, stream.change))
+    before_after = tuple(np.mean(change, axis=0)) if change else None
+    return Streamed(
+        name,
+        np.concatenate(right),
+        np.mean(ndcg, axis=0),
+        np.concatenate(early),
+        float(np.mean(shuffled)),
+        change=before_after,
+    )
+
+
+def _questions(right: NDArray[np.float32]) -> NDArray[np.float32]:
+    return right[~np.isnan(right[:, -1])]
+
+
+def _of_chance(runs: Sequence[Run], numbered: Sequence[Numbers], seed: int) -> float:
+    """Returns the choice's rate where plans and outcomes are dealt by lot, less its rate where no task has a text."""
+    dealt = np.random.default_rng(seed).permutation(len(runs))
+    shuffled = [replace(run, succeeded=runs[other].succeeded) for run, other in zip(runs, dealt, strict=True)]
+    plans = [replace(each, moves=numbered[other].moves) for each, other in zip(numbered, dealt, strict=True)]
+    silent = [replace(each, terms=each.terms[:0], vector=np.zeros_like(each.vector)) for each in plans]
+    with_texts, without = (replay(history(shuffled, each)).tallies[CHOICE].first for each in (plans, silent))
+    return with_texts - without
+
+
+def _around(found: Replay, change: int) -> tuple[float, float]:
+    """Returns the choice's rate in the 40 runs before the change, and in 40 from BACK_AFTER runs after it on."""
+    choice = found.right[:, -1]
+    return float(np.nanmean(choice[change - 40 : change])), float(
+        np.nanmean(choice[change + BACK_AFTER : change + BACK_AFTER + 40])
+    )
+
+
+def table(replayed: Sequence[Streamed]) -> Table:
+    """Returns the rates of each order on each stream."""
+    shown = Table(title="Share of runs for which a plan that worked stood first; nDCG@4")
+    for heading in ("stream", "questions", *NAMES):
+        shown.add_column(heading, justify="left" if heading == "stream" else "right")
+    for each in replayed:
+        if not each.skipped:
+            cells = [f"{first:.3f}\n{ndcg:.3f}" for first, ndcg in zip(each.first, each.ndcg, strict=True)]
+            shown.add_row(each.name, str(len(each.right)), *cells)
+    return shown
+
+
+def aims(known: Sequence[Streamed]) -> list[Measurement]:
+    """Returns the choice's distance from other orders, and from itself before a change of rules."""
+    measured = []
+    for each in known:
+        best = int(each.first[:-1].argmax())
+        what = f"{each.name}: choice minus {{}}"
+        measured += [
+            _gap(what.format(NAMES[best]), each.right, best, -NEAR_BEST, "best single order"),
+            _gap(what.format("words in common"), each.right, WORDS, -BELOW_WORDS),
+            Measurement(f"{each.name}: learned from shuffled runs", each.shuffled, "", "", LEARNED_OF_CHANCE),
+        ]
+        if each.change is not None:
+            before, after = each.change
+            detail = f"{after:.3f} of {before:.3f}, from {BACK_AFTER} runs after the change on"
+            measured.append(Measurement(f"{each.name}: back", after / before, "", detail, BACK, at_least=True))
+    if known:
+        early = np.concatenate([each.early for each in known])
+        over = float(np.mean([each.first[-1] - each.first[FUSED] for each in known]))
+        measured += [
+            _gap(
+                f"first {FIRST_RUNS} runs: choice minus words in common", early, WORDS, 0.0, f"{len(early)} questions"
+            ),
+            Measurement("choice minus rank fusion, mean of streams", over, "", "", OVER_FUSED, at_least=True),
+        ]
+    return measured
+
+
+def _gap(name: str, right: NDArray[np.float32], other: int, aim: float, detail: str = "") -> Measurement:
+    gap, low, high = mean_and_interval(right[:, -1] - right[:, other])
+    return Measurement(name, gap, "", detail, aim, at_least=True, interval=(low, high))

@@ -1,0 +1,148 @@
+"""The order after thousands of decisions whose outcomes went into the records: use alone must not make it worse.
+
+The queries of the decisions are runs of the bank itself, drawn by lot, each without its own run; the agent follows the
+first case of the slate, and its reward, 0 or 1, is drawn by how much that case helps. The outcome is shared among the
+slate as the service shares it. The fold's own queries, which are never asked meanwhile, say how good the order is.
+Where the rewards are drawn by lot instead, nothing is to be learned, and the order must not move.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+from rich.table import Table
+
+from bench.measure import Measurement, mean_and_interval
+from bench.replay import tau_folds
+from bench.replay.tau_folds import HELPS, PLAN, Domain, Fold, Ints
+from policy.agreement import agreement
+from policy.examples import shared_credit
+from policy.features import Candidates, Features, features, record
+
+SEED = 0
+DECISIONS = (0, 500, 2_000, 5_000)
+"""Numbers of decisions after which the order is looked at."""
+FALL = 0.01
+"""Most that a curve may fall below its beginning."""
+EARNED, BY_LOT = "earned", "by lot"
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Curve:
+    """The nDCG@4 of one domain's queries, (len(decisions), queries), by a reading of what helps."""
+
+    name: str
+    reading: str
+    rewards: str
+    decisions: Sequence[int]
+    reached: NDArray[np.float32]
+
+
+class Served:
+    """The bank of a fold, whose cases have records of their reuse.
+
+    Attributes:
+        count, reward: (runs,), each run's shares of decisions, and of their rewards.
+    """
+
+    def __init__(self, domain: Domain, fold: Fold) -> None:
+        self._domain, self._fold = domain, fold
+        self._asked: dict[int, tuple[Ints, Candidates]] = {}
+        self.count, self.reward = (np.zeros(len(domain.runs)) for _ in range(2))
+
+    def slate(self, query: int) -> Ints:
+        """Returns the first four runs for a query, best first."""
+        pool, ranked = self._ranked(query)
+        return tau_folds.told(pool, ranked, "order")
+
+    def _ranked(self, query: int) -> tuple[Ints, Features]:
+        if query not in self._asked:
+            pool = tau_folds.pool_of(self._domain, self._fold, query)
+            self._asked[query] = pool, tau_folds.candidates_of(self._domain, self._fold, pool, query)
+        pool, candidates = self._asked[query]
+        known = replace(candidates, record=record(self.count[pool], self.reward[pool]))
+        return pool, features(self._domain.numbers[query].terms, known, self._fold.fit).features
+
+    def decide(self, query: int, rewards: str, random: np.random.Generator) -> None:
+        """Tells a slate, follows its first case, and shares the reward that is drawn."""
+        slate = self.slate(query)
+        helped = HELPS[PLAN](self._domain, query, int(slate[0])) if rewards == EARNED else 0.5
+        agreed = agreement([self._domain.numbers[run].moves for run in slate])[:1]
+        filled = np.ones_like(agreed, dtype=np.bool_)
+        share = shared_credit(filled, filled, np.zeros(1, np.bool_), agreed)[0]
+        self.count[slate] += share
+        self.reward[slate] += share * (random.random() < helped)
+
+
+def curves(data: Path, decisions: Sequence[int] = DECISIONS) -> list[Curve]:
+    """Returns all curves of the domains whose data is there."""
+    return [curve for name in tau_folds.present(data) for curve in _curves(name, tau_folds.read(name, data), decisions)]
+
+
+def _curves(name: str, domain: Domain, decisions: Sequence[int]) -> Iterator[Curve]:
+    for rewards in (EARNED, BY_LOT):
+        reached: dict[tuple[str, str], list[NDArray[np.float32]]] = {}
+        for fold in tau_folds.folds(domain, SEED):
+            for reading, each in _reached(domain, fold, rewards, decisions).items():
+                reached.setdefault((fold.mode, reading), []).append(each)
+        for (mode, reading), parts in sorted(reached.items()):
+            yield Curve(f"{name} {mode}", reading, rewards, decisions, np.concatenate(parts, axis=1))
+
+
+def _reached(domain: Domain, fold: Fold, rewards: str, decisions: Sequence[int]) -> dict[str, NDArray[np.float32]]:
+    """Returns the nDCG@4 of a fold's queries, (len(decisions), queries), by each reading under which a run helps."""
+    served, random = Served(domain, fold), np.random.default_rng(SEED)
+    asking = np.setdiff1d(fold.bank, fold.queries)
+    best = {
+        reading: {int(query): tau_folds.best(domain, fold, int(query), reading) for query in fold.queries}
+        for reading in HELPS
+    }
+    rows: dict[str, list[list[float]]] = {reading: [] for reading in HELPS}
+    done = 0
+    for decided in decisions:
+        for query in random.choice(asking, decided - done):
+            served.decide(int(query), rewards, random)
+        done = decided
+        slates = {int(query): served.slate(int(query)) for query in fold.queries}
+        for reading, most in best.items():
+            rows[reading].append(
+                [
+                    tau_folds.reached(domain, query, slate, reading) / most[query]
+                    for query, slate in slates.items()
+                    if most[query] > 0
+                ]
+            )
+    return {reading: np.array(each, dtype=np.float32) for reading, each in rows.items() if each[0]}
+
+
+def table(measured: Sequence[Curve]) -> Table:
+    """Returns the curves as a table."""
+    shown = Table(title="nDCG@4 after so many decisions with their outcomes, nothing trained")
+    for heading in ("cell", "helps", "rewards", *(f"{decisions:,}" for decisions in DECISIONS)):
+        shown.add_column(heading, justify="left" if heading in {"cell", "helps", "rewards"} else "right")
+    for curve in measured:
+        means = (f"{value:.3f}" for value in curve.reached.mean(axis=1))
+        shown.add_row(curve.name, curve.reading, curve.rewards, *means)
+    return shown
+
+
+def aims(measured: Sequence[Curve]) -> list[Measurement]:
+    """Returns each curve's least change from its beginning."""
+    return [_lowest(curve) for curve in measured]
+
+
+def _lowest(curve: Curve) -> Measurement:
+    changes = [mean_and_interval(later - curve.reached[0]) for later in curve.reached[1:]]
+    worst, low, high = min(changes)
+    after = curve.decisions[1 + changes.index((worst, low, high))]
+    return Measurement(
+        f"use, {curve.name}, {curve.reading}, rewards {curve.rewards}: least change",
+        worst,
+        "",
+        f"after {after:,} decisions, {curve.reached.shape[1]} queries",
+        -FALL,
+        at_least=True,
+        interval=(low, high),
+    )
