@@ -6,12 +6,6 @@ from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 
-import numpy as np
-from numpy.typing import NDArray
-
-DRAWS = 1_000
-"""Resamples of a bootstrap (Efron 1979)."""
-
 
 @dataclass(frozen=True, slots=True)
 class Measurement:
@@ -71,10 +65,3 @@ def p50(times: Sequence[float]) -> float:
 def p95(times: Sequence[float]) -> float:
     """Returns the 95th percentile."""
     return statistics.quantiles(times, n=20)[-1]
-
-
-def mean_and_interval(paired: NDArray[np.float32]) -> tuple[float, float, float]:
-    """Returns the mean of paired differences, (n,), and its 95 % interval by resampling them."""
-    drawn = np.random.default_rng(0).integers(len(paired), size=(DRAWS, len(paired)))
-    low, high = np.quantile(paired[drawn].mean(axis=1), [0.025, 0.975])
-    return float(paired.mean()), float(low), float(high)

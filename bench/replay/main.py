@@ -9,8 +9,9 @@ import numpy as np
 from rich.console import Console
 from rich.table import Table
 
-from bench.measure import Measurement, mean_and_interval, p50
-from bench.replay import streamed, tau_cells, use
+from app.demo.difference import absolute, bootstrap
+from bench.measure import Measurement, p50
+from bench.replay import streamed, tau_cells, tau_folds, use
 from bench.replay.babyai.world import MissionWorld
 from bench.replay.case_bank import CaseBank
 from bench.replay.houses import HouseWorld
@@ -41,7 +42,7 @@ MEMORIES: dict[str, type[NoMemory | WordsInCommon | CaseBank]] = {
 def measure(data: Path) -> list[Measurement]:
     """Prints the tables and returns the measurements with their aims."""
     show = Console().print
-    replayed = [streamed.streamed(name, data, SEEDS) for name in STREAMS]
+    replayed = [streamed.replay_stream(name, data, SEEDS) for name in STREAMS]
     show(streamed.table(replayed))
     for each in replayed:
         if each.skipped:
@@ -49,9 +50,13 @@ def measure(data: Path) -> list[Measurement]:
     worlds = LOOPS if MISSIONS.skipped else (*LOOPS, MISSIONS)
     loops = {world.name: _loops(world) for world in worlds}
     show(_loop_table(loops))
-    cells, curves = tau_cells.cells(data), use.curves(data)
-    show(tau_cells.table(cells) if cells else f"tau-bench's cells are skipped: no runs in {data / 'tau'}")
-    show(use.table(curves))
+    domains = tau_folds.domains(data)
+    cells, curves = tau_cells.cells(domains), use.curves(domains)
+    if domains:
+        show(tau_cells.table(cells))
+        show(use.table(curves))
+    else:
+        show(f"tau-bench's cells are skipped: no runs in {data / 'tau'}")
     return [
         *streamed.aims([each for each in replayed if not each.skipped]),
         *_loop_aims(loops),
@@ -141,12 +146,10 @@ def _early(loops: dict[str, dict[str, list[Loop]]]) -> Measurement:
 
 def _solved_more(name: str, loops: dict[str, list[Loop]]) -> Measurement:
     """Returns the share of tasks solved with casebank less that with words in common, task by task."""
-    solved = {
-        memory: np.array([each.solved for loop in loops[memory] for each in loop.played], dtype=np.float32)
-        for memory in ("casebank", "words in common")
-    }
-    gap, low, high = mean_and_interval(solved["casebank"] - solved["words in common"])
-    detail = f"{solved['casebank'].mean():.3f} of {len(solved['casebank'])} tasks"
-    return Measurement(
-        f"{name}: solved, casebank minus words", gap, "", detail, 0.0, at_least=True, interval=(low, high), proven=True
+    words, casebank = (
+        [each.solved for loop in loops[memory] for each in loop.played] for memory in ("words in common", "casebank")
     )
+    gap = bootstrap([[pair] for pair in zip(words, casebank, strict=True)], absolute)
+    detail, interval = f"{np.mean(casebank):.3f} of {len(casebank)} tasks", (gap.low, gap.high)
+    title = f"{name}: solved, casebank minus words"
+    return Measurement(title, gap.value, "", detail, 0.0, at_least=True, interval=interval, proven=True)

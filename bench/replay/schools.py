@@ -17,7 +17,7 @@ EXPERIMENTS = (
     "lifespan-longest-lived-then-shortest-lived", "lifespan-shortest-lived", "measure-melting-point-known-substance",
     "use-thermometer",
 )  # fmt: skip
-"""Those that the program solves within about a second, always in the same way; it picks wires in any order."""
+"""Those that the program solves within about a second; of several right things it may pick another each time."""
 RUNS = 80
 A_DAY = 8
 """Number of runs a day."""

@@ -1,5 +1,7 @@
 """The streams of ``python -m bench replay``, each drawn by a seed alone.
 
+Some solutions of ScienceWorld's program are the exception: of several right things it may pick another each time.
+
 Orders and their settings are chosen on TUNING_SEEDS; REPORT_SEEDS are for reports. Made-up worlds draw other tasks for
 each seed. The recorded ones (banking77, tau) draw a sample or an order from the same rows for all seeds. BabyAI takes
 about twenty seconds and ScienceWorld about a minute; the others take less than one second each.

@@ -9,7 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 from rich.table import Table
 
-from bench.measure import Measurement, mean_and_interval
+from app.demo.difference import absolute, bootstrap
+from bench.measure import Measurement
 from bench.replay.numbers import Numbers, history, numbers
 from bench.replay.runs import Run
 from bench.replay.stream import STREAMS
@@ -55,7 +56,7 @@ class Streamed:
         return np.asarray(self.right.mean(axis=0, dtype=np.float64))
 
 
-def streamed(name: str, data: Path, seeds: Sequence[int]) -> Streamed:
+def replay_stream(name: str, data: Path, seeds: Sequence[int]) -> Streamed:
     """Returns the stream replayed under each seed."""
     right, ndcg, early, shuffled, change = [], [], [], [], []
     for seed in seeds:
@@ -144,5 +145,5 @@ def aims(known: Sequence[Streamed]) -> list[Measurement]:
 
 
 def _gap(name: str, right: NDArray[np.float32], other: int, aim: float, detail: str = "") -> Measurement:
-    gap, low, high = mean_and_interval(right[:, -1] - right[:, other])
-    return Measurement(name, gap, "", detail, aim, at_least=True, interval=(low, high))
+    gap = bootstrap([[pair] for pair in right[:, [other, -1]]], absolute)
+    return Measurement(name, gap.value, "", detail, aim, at_least=True, interval=(gap.low, gap.high))

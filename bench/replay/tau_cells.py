@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 
 import numpy as np
 from rich.table import Table
@@ -54,9 +53,9 @@ class Cell:
         return FORMER[self.domain, self.mode, self.reading]
 
 
-def cells(data: Path) -> list[Cell]:
-    """Returns all cells of the domains whose data is there."""
-    return [cell for name in tau_folds.present(data) for cell in _cells(name, data)]
+def cells(domains: Mapping[str, Domain]) -> list[Cell]:
+    """Returns all cells of the domains."""
+    return [cell for name, domain in domains.items() for cell in _cells(name, domain)]
 
 
 def table(measured: Sequence[Cell]) -> Table:
@@ -87,8 +86,7 @@ def aims(measured: Sequence[Cell]) -> list[Measurement]:
     ]
 
 
-def _cells(name: str, data: Path) -> list[Cell]:
-    domain = tau_folds.read(name, data)
+def _cells(name: str, domain: Domain) -> list[Cell]:
     reached: dict[tuple[str, str], list[Mapping[str, float]]] = {}
     for seed in SEEDS:
         for fold in tau_folds.folds(domain, seed):
@@ -105,7 +103,7 @@ def _reached(domain: Domain, fold: Fold, query: int) -> dict[str, Mapping[str, f
     ranked = features(domain.numbers[query].terms, candidates, fold.fit).features
     slates = {name: tau_folds.told(pool, ranked, by) for name, by in ORDERS.items()}
     return {
-        reading: {name: tau_folds.reached(domain, query, slate, reading) / best for name, slate in slates.items()}
+        reading: {name: tau_folds.dcg(domain, query, slate, reading) / ideal for name, slate in slates.items()}
         for reading in HELPS
-        if (best := tau_folds.best(domain, fold, query, reading)) > 0
+        if (ideal := tau_folds.ideal_dcg(domain, fold, query, reading)) > 0
     }

@@ -62,9 +62,9 @@ class Domain:
     gold: Sequence[Counter[str]]
 
 
-def present(data: Path) -> list[str]:
-    """Returns the names of the domains whose data is there."""
-    return [name for name in DOMAINS if (data / "tau" / name / "runs.jsonl").is_file()]
+def domains(data: Path) -> dict[str, Domain]:
+    """Returns the domains whose data is there, by name."""
+    return {name: read(name, data) for name in DOMAINS if (data / "tau" / name / "runs.jsonl").is_file()}
 
 
 def read(name: str, data: Path) -> Domain:
@@ -189,16 +189,16 @@ HELPS: Mapping[str, Callable[[Domain, int, int], float]] = {PLAN: _agrees, SAME_
 """The share, 0 to 1, in which a run helps a query, by each reading."""
 
 
-def best(domain: Domain, fold: Fold, query: int, reading: str) -> float:
+def ideal_dcg(domain: Domain, fold: Fold, query: int, reading: str) -> float:
     """Returns the DCG@4 of the best slate that the bank has for a query; 0: no run of it helps."""
     bank = fold.bank[fold.bank != query]
-    return _dcg(sorted((HELPS[reading](domain, query, run) for run in bank), reverse=True)[:4])
+    return _discounted(sorted((HELPS[reading](domain, query, run) for run in bank), reverse=True)[:4])
 
 
-def reached(domain: Domain, query: int, slate: Ints, reading: str) -> float:
+def dcg(domain: Domain, query: int, slate: Ints, reading: str) -> float:
     """Returns the DCG@4 of a slate (Järvelin & Kekäläinen 2002)."""
-    return _dcg([HELPS[reading](domain, query, run) for run in slate])
+    return _discounted([HELPS[reading](domain, query, run) for run in slate])
 
 
-def _dcg(gains: Sequence[float]) -> float:
+def _discounted(gains: Sequence[float]) -> float:
     return float(np.array(gains) @ DISCOUNT[: len(gains)])

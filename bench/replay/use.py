@@ -3,18 +3,18 @@
 The queries of the decisions are runs of the bank itself, drawn by lot, each without its own run; the agent follows the
 first case of the slate, and its reward, 0 or 1, is drawn by how much that case helps. The outcome is shared among the
 slate as the service shares it. The fold's own queries, which are never asked meanwhile, say how good the order is.
-Where the rewards are drawn by lot instead, nothing is to be learned, and the order must not move.
+Where the rewards are drawn by lot instead, nothing is to be learned, and the order must not get worse either.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 from rich.table import Table
 
-from bench.measure import Measurement, mean_and_interval
+from app.demo.difference import absolute, bootstrap
+from bench.measure import Measurement
 from bench.replay import tau_folds
 from bench.replay.tau_folds import HELPS, PLAN, Domain, Fold, Ints
 from policy.agreement import agreement
@@ -54,10 +54,11 @@ class Served:
 
     def slate(self, query: int) -> Ints:
         """Returns the first four runs for a query, best first."""
-        pool, ranked = self._ranked(query)
+        pool, ranked = self.ranked(query)
         return tau_folds.told(pool, ranked, "order")
 
-    def _ranked(self, query: int) -> tuple[Ints, Features]:
+    def ranked(self, query: int) -> tuple[Ints, Features]:
+        """Returns the pool of a query, and the features of its runs with their records so far."""
         if query not in self._asked:
             pool = tau_folds.pool_of(self._domain, self._fold, query)
             self._asked[query] = pool, tau_folds.candidates_of(self._domain, self._fold, pool, query)
@@ -76,45 +77,39 @@ class Served:
         self.reward[slate] += share * (random.random() < helped)
 
 
-def curves(data: Path, decisions: Sequence[int] = DECISIONS) -> list[Curve]:
-    """Returns all curves of the domains whose data is there."""
-    return [curve for name in tau_folds.present(data) for curve in _curves(name, tau_folds.read(name, data), decisions)]
+def curves(domains: Mapping[str, Domain], decisions: Sequence[int] = DECISIONS) -> list[Curve]:
+    """Returns the curves of each domain, mode and reading for rewards that are earned, and for those by lot."""
+    return [curve for name, domain in domains.items() for curve in _curves(name, domain, decisions)]
 
 
 def _curves(name: str, domain: Domain, decisions: Sequence[int]) -> Iterator[Curve]:
-    for rewards in (EARNED, BY_LOT):
-        reached: dict[tuple[str, str], list[NDArray[np.float32]]] = {}
-        for fold in tau_folds.folds(domain, SEED):
-            for reading, each in _reached(domain, fold, rewards, decisions).items():
-                reached.setdefault((fold.mode, reading), []).append(each)
-        for (mode, reading), parts in sorted(reached.items()):
-            yield Curve(f"{name} {mode}", reading, rewards, decisions, np.concatenate(parts, axis=1))
+    parts: dict[tuple[str, str, str], list[NDArray[np.float32]]] = {}
+    for fold in tau_folds.folds(domain, SEED):
+        for rewards in (EARNED, BY_LOT):
+            for reading, reached in _reached(domain, fold, rewards, decisions).items():
+                parts.setdefault((rewards, fold.mode, reading), []).append(reached)
+    for (rewards, mode, reading), of_folds in sorted(parts.items()):
+        yield Curve(f"{name} {mode}", reading, rewards, decisions, np.concatenate(of_folds, axis=1))
 
 
 def _reached(domain: Domain, fold: Fold, rewards: str, decisions: Sequence[int]) -> dict[str, NDArray[np.float32]]:
     """Returns the nDCG@4 of a fold's queries, (len(decisions), queries), by each reading under which a run helps."""
     served, random = Served(domain, fold), np.random.default_rng(SEED)
     asking = np.setdiff1d(fold.bank, fold.queries)
-    best = {
-        reading: {int(query): tau_folds.best(domain, fold, int(query), reading) for query in fold.queries}
+    ideal = {
+        reading: {query: dcg for query in fold.queries if (dcg := tau_folds.ideal_dcg(domain, fold, query, reading))}
         for reading in HELPS
     }
-    rows: dict[str, list[list[float]]] = {reading: [] for reading in HELPS}
-    done = 0
-    for decided in decisions:
-        for query in random.choice(asking, decided - done):
-            served.decide(int(query), rewards, random)
-        done = decided
-        slates = {int(query): served.slate(int(query)) for query in fold.queries}
-        for reading, most in best.items():
-            rows[reading].append(
-                [
-                    tau_folds.reached(domain, query, slate, reading) / most[query]
-                    for query, slate in slates.items()
-                    if most[query] > 0
-                ]
+    rows: dict[str, list[list[float]]] = {reading: [] for reading, by_query in ideal.items() if by_query}
+    for more in np.diff(decisions, prepend=0):
+        for query in random.choice(asking, more):
+            served.decide(query, rewards, random)
+        slates = {query: served.slate(query) for query in fold.queries}
+        for reading, row in rows.items():
+            row.append(
+                [tau_folds.dcg(domain, query, slates[query], reading) / dcg for query, dcg in ideal[reading].items()]
             )
-    return {reading: np.array(each, dtype=np.float32) for reading, each in rows.items() if each[0]}
+    return {reading: np.array(row, dtype=np.float32) for reading, row in rows.items()}
 
 
 def table(measured: Sequence[Curve]) -> Table:
@@ -130,19 +125,22 @@ def table(measured: Sequence[Curve]) -> Table:
 
 def aims(measured: Sequence[Curve]) -> list[Measurement]:
     """Returns each curve's least change from its beginning."""
-    return [_lowest(curve) for curve in measured]
+    return [_least_change(curve) for curve in measured]
 
 
-def _lowest(curve: Curve) -> Measurement:
-    changes = [mean_and_interval(later - curve.reached[0]) for later in curve.reached[1:]]
-    worst, low, high = min(changes)
-    after = curve.decisions[1 + changes.index((worst, low, high))]
+def _least_change(curve: Curve) -> Measurement:
+    before = curve.reached[0]
+    changes = {
+        after: bootstrap([[pair] for pair in zip(before, later, strict=True)], absolute)
+        for after, later in zip(curve.decisions[1:], curve.reached[1:], strict=True)
+    }
+    after, least = min(changes.items(), key=lambda change: change[1].value)
     return Measurement(
         f"use, {curve.name}, {curve.reading}, rewards {curve.rewards}: least change",
-        worst,
+        least.value,
         "",
-        f"after {after:,} decisions, {curve.reached.shape[1]} queries",
+        f"after {after:,} decisions, {len(before)} queries",
         -FALL,
         at_least=True,
-        interval=(low, high),
+        interval=(least.low, least.high),
     )

@@ -12,7 +12,7 @@ SEEDS = (0, 1)
 
 @pytest.fixture(scope="module")
 def replayed() -> Streamed:
-    return streamed.streamed("support", Path(), SEEDS)
+    return streamed.replay_stream("support", Path(), SEEDS)
 
 
 def test_texts_tell_plans_apart_and_nothing_once_the_plans_are_dealt_by_lot(replayed: Streamed):
@@ -34,7 +34,7 @@ def test_each_stream_is_held_against_its_best_order_words_and_chance(replayed: S
 
 
 def test_without_its_data_a_stream_has_no_question(tmp_path: Path):
-    skipped = streamed.streamed("tau_retail", tmp_path, SEEDS)
+    skipped = streamed.replay_stream("tau_retail", tmp_path, SEEDS)
     assert skipped.skipped
     assert not len(skipped.right)
     assert streamed.aims([]) == []

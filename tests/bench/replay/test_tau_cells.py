@@ -33,7 +33,7 @@ def test_a_fold_keeps_its_queries_out_of_the_fit_and_their_users_out_of_a_cold_b
 
 
 def test_every_order_has_a_number_in_every_cell_and_the_same_task_never_helps_where_its_user_is_unknown(data: Path):
-    cells = tau_cells.cells(data)
+    cells = tau_cells.cells(tau_folds.domains(data))
     assert {(cell.mode, cell.reading) for cell in cells} == {
         (COLD, PLAN),
         (WARM, PLAN),
@@ -47,4 +47,4 @@ def test_every_order_has_a_number_in_every_cell_and_the_same_task_never_helps_wh
 
 
 def test_without_data_there_is_no_cell(tmp_path: Path):
-    assert tau_cells.cells(tmp_path) == []
+    assert tau_cells.cells(tau_folds.domains(tmp_path)) == []

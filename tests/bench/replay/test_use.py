@@ -1,13 +1,12 @@
 """The curves of use: outcomes reach the records of the cases that were followed, and earned rewards alone teach."""
 
-from pathlib import Path
-
 import numpy as np
 import pytest
 
 from bench.replay import tau_folds, use
 from bench.replay.tau_folds import HELPS, PLAN, WARM, Domain
 from bench.replay.use import BY_LOT, EARNED, Served
+from policy.features import USUAL_REWARD, column
 
 
 def served(domain: Domain) -> tuple[Served, list[int]]:
@@ -25,6 +24,16 @@ def test_a_decision_is_shared_once_and_most_of_it_goes_to_the_case_that_was_foll
     assert 0 <= bank.reward.sum() <= 1
 
 
+def test_the_next_slate_is_ranked_with_what_the_decisions_before_it_earned(domain: Domain):
+    bank, (query, *_) = served(domain)
+    followed = int(bank.slate(query)[0])
+    bank.count[followed] = 50
+    pool, ranked = bank.ranked(query)
+    records = dict(zip(pool.tolist(), column(ranked, "record").tolist(), strict=True))
+    assert records.pop(followed) < 0.1
+    assert [*records.values()] == pytest.approx([USUAL_REWARD] * len(records), abs=1e-3)
+
+
 def test_rewards_by_lot_do_not_ask_how_much_a_case_helped(domain: Domain):
     rate = {}
     for rewards in (EARNED, BY_LOT):
@@ -38,8 +47,8 @@ def test_rewards_by_lot_do_not_ask_how_much_a_case_helped(domain: Domain):
     assert rate[BY_LOT] == pytest.approx(0.5, abs=0.15)
 
 
-def test_each_cell_has_a_curve_for_either_kind_of_reward(data: Path):
-    curves = use.curves(data, (0, 20))
+def test_each_cell_has_a_curve_for_either_kind_of_reward(domain: Domain):
+    curves = use.curves({"retail": domain}, (0, 20))
     assert {(curve.name, curve.rewards) for curve in curves} == {
         (f"retail {mode}", rewards) for mode in ("cold", "warm") for rewards in (EARNED, BY_LOT)
     }
