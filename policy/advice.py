@@ -88,11 +88,20 @@ class Advice:
     confidence: Matrix
 
 
-def advise(past: Failures, terms: dict[str, Terms], tool: int) -> Advice:
-    """Returns the confidence of each earlier failure's fix for a new failure with these terms, of this tool."""
+def advise(past: Failures, terms: dict[str, Terms], tool: int, in_vain: Flags | None = None) -> Advice:
+    """Returns the confidence of each earlier failure's fix for a new failure with these terms, of this tool.
+
+    Args:
+        past: the earlier failures, n of them.
+        terms: the terms of the new failure, by the names of SHARES.
+        tool: number of its tool's name.
+        in_vain: (n,), whose fix the failed call already has; these have no vote.
+    """
     asked = {name: [terms[name]] for name in SHARES}
-    earlier = np.ones((1, len(past.tool)), dtype=np.float32)
-    known, confidence = _confidence(past, asked, np.array([tool], dtype=np.int32), earlier)
+    voters = np.ones((1, len(past.tool)), dtype=np.float32)
+    if in_vain is not None:
+        voters[0, in_vain] = 0
+    known, confidence = _confidence(past, asked, np.array([tool], dtype=np.int32), voters)
     return Advice(known[0], confidence[0])
 
 

@@ -62,6 +62,16 @@ def test_a_fix_that_did_not_help_where_it_was_told_loses_confidence():
     assert confidence(often)[0] < confidence(once)[0]
 
 
+def test_a_fix_in_vain_has_no_vote():
+    past = failures((ERROR, VOUCHER), (ERROR, CREDIT), (ERROR, CREDIT))
+    terms = {"error": ERROR, "call": [21, 22], "task": [31, 32]}
+    asked = {name: np.array(each, np.int32) for name, each in terms.items()}
+    left = advise(past, asked, 5, np.array([False, True, True])).confidence
+    alone = confidence(failures((ERROR, VOUCHER)))
+    assert left[0] > confidence(past)[0]
+    assert left.tolist() == pytest.approx([alone[0], 0, 0], rel=0.1)
+
+
 def test_in_a_bank_with_proof_unproven_failures_count_less():
     past = failures((ERROR, CREDIT), *[(ERROR, VOUCHER)] * 3, proven=[True, False, False, False])
     assert confidence(past).argmax() == 0

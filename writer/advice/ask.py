@@ -13,8 +13,10 @@ from uuid import UUID
 import numpy as np
 import uuid_utils.compat as uuids
 from cachetools import LRUCache
+from numpy.typing import NDArray
 
 from policy.advice import RIGHT, Failures, advise, threshold
+from policy.agreement import Matrix
 from policy.channels import words as distinct_words
 from retrieval.advice.failures import EARLIER_FAILURES, LOG_ADVICE, FailureRow
 from retrieval.advice.text import LEAST_RUNS, TOKENS, ToldFix, advice_text
@@ -26,7 +28,7 @@ from retrieval.tables.kinds import went_well
 from retrieval.tokens import count_tokens
 from writer.advice.store import fix_number
 from writer.analysis.calls import Call
-from writer.analysis.fixes import Sign, change_terms, sign_of
+from writer.analysis.fixes import Sign, change_terms, has_change, sign_of
 from writer.author import Author
 from writer.privacy.keys import Keyring
 from writer.privacy.words import Words, WordSeals
@@ -34,6 +36,8 @@ from writer.privacy.words import Words, WordSeals
 POLICY = "advice-1"
 """Version of the rule, in the log of decisions."""
 MOST_TOLD = 4
+MOST_LOOKED_AT = 16
+"""Most fixes that are compared with the failed call."""
 LIKE = 0.75
 """Least match of the error at which an earlier failure counts as the same kind."""
 
@@ -154,12 +158,17 @@ class Adviser:
             "task": words.numbers(TERMS, distinct_words(failed.task)),
         }
         tool = words.numbers(TOOL, [sign.tool])[0]
-        advised = advise(past, {name: np.array(each, dtype=np.int32) for name, each in terms.items()}, tool)
+        asked = {name: np.array(each, dtype=np.int32) for name, each in terms.items()}
+        advised = advise(past, asked, tool)
         least = await self.thresholds.of(words.user_sub, rows, past, failed.precision)
         alike = [row for row, known in zip(rows, advised.known, strict=True) if known >= LIKE and row.words is not None]
-        best = np.argsort(-advised.confidence, kind="stable")
-        sure = [(rows[place], float(advised.confidence[place])) for place in best if advised.confidence[place] >= least]
-        found = _Found(words, failed, sign, number, alike, sure)
+        confidence = advised.confidence
+        in_vain = _in_vain(words, failed, rows, confidence)
+        if in_vain.any():
+            confidence = advise(past, asked, tool, in_vain).confidence
+        best = np.argsort(-confidence, kind="stable")
+        sure = [(rows[place], float(confidence[place])) for place in best if confidence[place] >= least]
+        found = _Found(words, failed, sign, number, alike, sure, bool(in_vain.any()))
         return found.fixes(advice_id) if sure else found.silence(advice_id)
 
 
@@ -171,6 +180,7 @@ class _Found:
         number: keyed hash of the sign.
         alike: earlier failures of the same kind.
         sure: earlier failures with a fix whose confidence reaches the threshold, best first, each with it.
+        in_vain: whether a fix was left out that a failed call of this run already has.
     """
 
     words: Words
@@ -179,6 +189,7 @@ class _Found:
     number: int
     alike: Sequence[FailureRow]
     sure: Sequence[tuple[FailureRow, float]]
+    in_vain: bool
 
     def silence(self, advice_id: UUID) -> Answer:
         """Returns the answer without a fix; where the same failure stopped every earlier run, the text says so."""
@@ -187,8 +198,8 @@ class _Found:
         stopped = len({row.case_id for row in self.alike if row.sign == self.number})
         passed = any(row.fix or went_well(row.outcome, row.reward, row.reward_source) for row in self.alike)
         if passed or stopped < LEAST_RUNS:
-            return Answer(advice_id, why_empty="unsure")
-        error = self._opened(self.alike[-1])["error"]
+            return Answer(advice_id, why_empty="tried" if self.in_vain else "unsure")
+        error = _opened(self.words, self.alike[-1])["error"]
         text = advice_text(self.sign.tool, error, (), stopped, self.failed.token_budget)
         return Answer(advice_id, text, why_empty="never_fixed", stopped=stopped)
 
@@ -202,7 +213,7 @@ class _Found:
         for row, confidence in self.sure:
             if row.words is None or row.fix_id is None or row.fix_id in told:
                 continue
-            opened = self._opened(row)
+            opened = _opened(self.words, row)
             if row.told_here or row.fix_id in tried:
                 why = "told_already" if row.told_here else "tried"
             elif opened["fix"]["dangerous"] and not row.proven:
@@ -223,9 +234,23 @@ class _Found:
         counts = len(worked), len(runs), row.told, row.helped
         return ToldFix(fix, row.fix_id, row.case_id, round(min(confidence, 1.0), 3), *counts, row.proven)
 
-    def _opened(self, row: FailureRow) -> dict[str, Any]:
-        assert row.case_id is not None and row.words is not None  # noqa: S101, PT018 - for the type checker
-        return self.words.open_failure(row.case_id, row.place, row.words)
+
+def _in_vain(words: Words, failed: FailedCall, rows: Sequence[FailureRow], confidence: Matrix) -> NDArray[np.bool_]:
+    """Returns which failures have a fix that the failed call, or one tried since, already has; of the surest fixes."""
+    had: dict[int | None, bool] = {}
+    for place in np.argsort(-confidence, kind="stable"):
+        row = rows[place]
+        if not confidence[place] or len(had) == MOST_LOOKED_AT:
+            break
+        if row.words is not None and row.fix_id not in had:
+            terms = _opened(words, row)["fix"]["terms"]
+            had[row.fix_id] = any(has_change(call, terms) for call in (failed.call, *failed.tried))
+    return np.array([had.get(row.fix_id, False) for row in rows], dtype=np.bool_)
+
+
+def _opened(words: Words, row: FailureRow) -> dict[str, Any]:
+    assert row.case_id is not None and row.words is not None  # noqa: S101, PT018 - for the type checker
+    return words.open_failure(row.case_id, row.place, row.words)
 
 
 def _failures(rows: Sequence[FailureRow]) -> Failures:

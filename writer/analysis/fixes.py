@@ -36,6 +36,8 @@ MOST_BEFORE = 3
 READING = frozenset(("analyze", "describe", "explain", "lock", "pragma", "select", "show", "with"))
 """First words of statements that change no row and no table."""
 _CHANGING = re.compile(r"(?i)select\s+(?:setval|nextval|set_config|pg_\w+)\s*\(")
+NAMED = frozenset(("<identifier>", "<string>"))
+"""Placeholders of tokens whose pieces tell changes apart."""
 MOST_FAILURES = 20
 """Failures of a run that are kept, those with a fix first."""
 MOST_TERMS = 64
@@ -45,6 +47,9 @@ _CODE = re.compile(r"\b[1-5]\d\d\b|\b[A-Z]{1,12}[-_]?\d{2,6}\b|\b\d{2}[0-9A-Z]{3
 _NAME = re.compile(r"[^\W\d][\w$]*")
 _INDEX = re.compile(r"\.\d+(?=\.|$)")
 """Place in a list, in the path of an argument."""
+_PIECE = re.compile(r"[^\W\d_]{3,}")
+"""A word in a name or in a string."""
+_PLACEHOLDER = re.compile(r"<\w+>")
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,7 +111,7 @@ def sign_of(call: Call) -> Sign:
     line = abstract(next((part for part in text.splitlines() if part.strip()), ""))
     error = [*words(without_placeholders(abstract(text))), *(code.casefold() for code in _CODE.findall(text))]
     tool = tool_name(call.tool)
-    moves = dict.fromkeys(move for move, _ in moves_of_call(call))
+    moves = _moves_of(call)
     return Sign(tool, f"{tool}: {line.casefold()}", list(dict.fromkeys(error))[:MOST_TERMS], list(moves)[:MOST_TERMS])
 
 
@@ -193,20 +198,43 @@ def _in_words(call: Call) -> str:
 def change_terms(failed: Call, later: Call) -> list[str]:
     """Returns the parts of the change from one call to another, without values that differ in every run.
 
-    In a statement these are its words that came and went, names as placeholders; elsewhere the arguments that changed,
-    and the moves that only the later call has.
+    In a statement these are its words that came and went, those in names and strings, too; elsewhere the arguments
+    that changed, and the moves that only the later call has.
     """
     before, after = _words_of(failed), _words_of(later)
     if before and after:
         return [*(f"+{word}" for word in after if word not in before), *(f"-{word}" for word in before - after.keys())]
     names = (f"arg:{_INDEX.sub('', each.path)}" for each in differences(failed.arguments, later.arguments))
-    had = {move for move, _ in moves_of_call(failed)}
-    moves = (move for move, _ in moves_of_call(later) if move not in had and "<" not in move)
+    had = _moves_of(failed)
+    moves = (move for move in _moves_of(later) if move not in had and "<" not in move)
     return list(dict.fromkeys((*names, *moves)))
 
 
+def has_change(call: Call, terms: Sequence[str]) -> bool:
+    """Returns whether a call is already as a fix with these terms makes it, so that the fix changes nothing.
+
+    A fix that needs another tool or another call first is never had.
+    """
+    words_had, moves_had = _words_of(call).keys(), _moves_of(call).keys()
+    changes = [term for term in terms if not term.startswith("arg:")]
+
+    def has(term: str) -> bool:
+        if words_had and term[0] in "+-":
+            return (term[1:] in words_had) == (term[0] == "+")
+        return term in moves_had
+
+    return bool(changes) and all(map(has, changes))
+
+
+def _moves_of(call: Call) -> dict[str, None]:
+    return dict.fromkeys(move for move, _ in moves_of_call(call))
+
+
 def _words_of(call: Call) -> Counter[str]:
-    """Returns the words of the statement that a call runs, names as placeholders, with their counts; else empty."""
+    """Returns the words of the statement that a call runs, with their counts; else empty.
+
+    A name stands as its form and its pieces, a string as its placeholder and its pieces; what identifies is left out.
+    """
     statement = statement_of(call.arguments)
     language = language_of(statement) if statement else None
     if statement is None or language is None:
@@ -214,9 +242,18 @@ def _words_of(call: Call) -> Counter[str]:
     counts = Counter[str]()
     for token in tokens(statement, language):
         counts[_form(token.text) if token.shown == "<identifier>" else token.shown] += 1
+        if token.shown in NAMED:
+            counts.update({f"~{piece}": 1 for piece in _pieces_of(token.text)})
     return Counter(
         {f"{word} {number}" if number > 1 else word: 1 for word in counts for number in range(1, counts[word] + 1)}
     )
+
+
+def _pieces_of(text: str) -> list[str]:
+    """Returns the words in a name or in a string, none of what identifies."""
+    inner = text.strip("'\"`")
+    told = abstract(inner)
+    return _PIECE.findall((inner if told == "<identifier>" else _PLACEHOLDER.sub(" ", told)).casefold())
 
 
 def _form(name: str) -> str:

@@ -156,6 +156,27 @@ async def test_what_the_run_tried_since_is_not_told(alice: User):
     assert (answer["why_empty"], answer["text"]) == ("tried", "")
 
 
+CHECK = "Error: CHECK constraint failed: status"
+
+
+def cancel(status: str, output: str = CHECK) -> dict[str, Any]:
+    return call("sql", {"query": f"UPDATE tickets SET status = '{status}' WHERE code = 'B20'"}, output)  # noqa: S608 (a run's statement, never carried out)
+
+
+async def test_a_fix_that_the_failed_call_already_has_is_not_told(alice: User):
+    await learn(alice, cancel("canceled"), cancel("closed", "UPDATE 1"), times=3)
+    assert "closed" in (await advice(alice, cancel("canceled")))["text"]
+    again = await advice(alice, cancel("closed"))
+    assert (again["text"], again["why_empty"]) == ("", "tried")
+
+
+async def test_the_next_fix_is_told_where_the_call_has_the_first(alice: User):
+    await learn(alice, cancel("canceled"), cancel("closed", "UPDATE 1"), times=3)
+    await learn(alice, cancel("closed"), cancel("void", "UPDATE 1"))
+    answer = await advice(alice, cancel("closed"))
+    assert [("void" in fix["what"], fix["worked"]) for fix in answer["fixes"]] == [(True, 1)]
+
+
 async def test_a_fix_is_told_once_in_a_run(alice: User):
     await learn(alice, *MENDED)
     run_id = str(uuid4())

@@ -4,9 +4,9 @@ from typing import Any
 
 import pytest
 
-from writer.analysis.calls import StoredRun, calls_in
+from writer.analysis.calls import Call, StoredRun, calls_in
 from writer.analysis.dangers import is_dangerous
-from writer.analysis.fixes import RunFailure, failures_of, sign_of
+from writer.analysis.fixes import RunFailure, change_terms, failures_of, has_change, sign_of
 
 
 def failures(*calls: tuple[Any, ...], tool: str = "sql", outcome: str = "success") -> list[RunFailure]:
@@ -43,6 +43,41 @@ def test_quotes_another_spelling_and_a_schema_are_three_fixes_of_a_name():
         assert failure.fix is not None
         terms.append(frozenset(failure.fix.terms))
     assert len(set(terms)) == 3
+
+
+def cancel(status: str, number: int = 7) -> Call:
+    (call,) = calls_in([{"tool": "sql", "input": f"UPDATE orders SET status = '{status}' WHERE id = {number}"}])  # noqa: S608 (never carried out)
+    return call
+
+
+def test_another_string_is_another_fix_and_another_id_is_the_same():
+    to_closed, to_void = (change_terms(cancel("canceled"), cancel(status)) for status in ("closed", "void"))
+    assert to_closed == change_terms(cancel("canceled", 8), cancel("closed", 9))
+    assert "+~closed" in to_closed
+    assert set(to_closed) != set(to_void)
+
+
+def test_what_identifies_is_no_part_of_a_fix():
+    terms = change_terms(cancel("canceled"), cancel("ann.smith@example.com"))
+    assert not any("smith" in term or "example" in term for term in terms)
+
+
+@pytest.mark.parametrize(
+    ("call", "has"),
+    [
+        (cancel("closed", 8), True),
+        (cancel("canceled", 8), False),
+        (cancel("void"), False),
+        (calls_in([{"tool": "close", "input": {"status": "closed"}}])[0], False),
+    ],
+)
+def test_a_call_has_a_change_if_what_came_is_there_and_what_went_is_not(call: Call, *, has: bool):
+    assert has_change(call, change_terms(cancel("canceled"), cancel("closed"))) is has
+
+
+def test_a_call_has_no_change_that_needs_another_tool_or_another_call_first():
+    for terms in (["again"], ["instead:close"], ["first:select", "again"], []):
+        assert not has_change(cancel("closed"), terms)
 
 
 def test_a_statement_that_made_the_same_call_work_is_told_as_what_came_first():
