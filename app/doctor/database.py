@@ -10,6 +10,7 @@ from sqlalchemy import func, select, text
 from app.doctor.finding import Finding
 from app.doctor.installation import Installation
 from app.postgres.migrate import configuration, unknown_revision
+from app.postgres.pools import SERVICE_ROLE
 from app.runtime import has_pgvector
 from retrieval.search.candidates import Measured, Search, candidates, vectors
 from retrieval.tables.metadata import USER_TABLES, metadata
@@ -63,6 +64,29 @@ async def role(installation: Installation) -> Finding:
     detail = f"the service acts as {name}: {'owns nothing, bypasses nothing' if is_plain else 'NOT a plain role'}"
     return Finding(
         "role", is_plain, detail, f"as a superuser: ALTER ROLE {name} NOSUPERUSER NOBYPASSRLS, and let it own no table"
+    )
+
+
+async def login(installation: Installation) -> Finding:
+    """Warns if the login of DATABASE_URL could read past row-level security, were it not for the service's role."""
+    rights = text(
+        "SELECT rolname, rolsuper, rolbypassrls, EXISTS"
+        " (SELECT FROM pg_class WHERE relowner = pg_roles.oid AND relnamespace = 'public'::regnamespace)"
+        " FROM pg_roles WHERE rolname = session_user",
+    )
+    async with installation.owner.connect() as connection:
+        name, is_superuser, bypasses, owns = (await connection.execute(rights)).one()
+    if not installation.settings.database_url:
+        return Finding("login", ok=None, detail=f"{name}, of the embedded Postgres, which no network reaches")
+    powers = {"is a superuser": is_superuser, "has BYPASSRLS": bypasses, "owns tables": owns}
+    held = " and ".join(power for power, has in powers.items() if has)
+    if not held:
+        return Finding("login", ok=True, detail=f"{name} is no superuser, bypasses nothing, owns nothing")
+    return Finding(
+        "login",
+        ok=None,
+        detail=f"{name} {held}: users are kept apart only while each connection stays {SERVICE_ROLE}",
+        advice="give the service a login of its own (docs/deploy.md, The database); this one is for casebank migrate",
     )
 
 

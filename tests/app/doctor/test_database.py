@@ -2,6 +2,9 @@
 
 import re
 from pathlib import Path
+from uuid import uuid4
+
+import pytest
 
 from app.postgres import EmbeddedPostgres
 from app.postgres.migrate import migrate
@@ -92,3 +95,22 @@ async def test_the_services_login_is_enough_for_the_doctor(postgres: EmbeddedPos
     assert [finding for finding in found.values() if finding.ok is False] == []
     assert found["schema"].ok
     assert found["search"].ok
+    assert found["login"].ok
+
+
+@pytest.mark.parametrize(
+    ("right", "words"), [("BYPASSRLS", "has BYPASSRLS"), ("SUPERUSER", "is a superuser"), ("", "owns tables")]
+)
+async def test_a_login_that_could_read_past_row_security_is_warned_of(
+    postgres: EmbeddedPostgres, tmp_path: Path, right: str, words: str
+):
+    """As Supabase's `postgres` and `service_role`: the service drops those rights, and its login could take them."""
+    url = await new_database(postgres)
+    name = f"login_{uuid4().hex}"
+    await as_owner(url, f"CREATE ROLE {name} LOGIN {right}; GRANT casebank_service, casebank_worker TO {name}")
+    if not right:
+        await as_owner(url, f"CREATE TABLE mine (); ALTER TABLE mine OWNER TO {name}")
+    finding = (await look(url.replace("postgres@", f"{name}@"), tmp_path))["login"]
+    assert finding.ok is None
+    assert f"{name} {words}: " in finding.detail
+    assert "docs/deploy.md" in finding.advice
