@@ -42,7 +42,7 @@ RUN_BY: dict[str, tuple[str | None, ...]] = {
     "docs/five-minutes.md": (PAGE_TESTS,) * 5,
     "docs/impact.md": (PAGE_TESTS,),
     "docs/mcp.md": (None, MCP, None, MCP, MCP, MCP),
-    "docs/n8n.md": ("tests/app/end_to_end/test_search_from_sql.py",),
+    "docs/n8n.md": ("tests/app/end_to_end/test_search_from_sql.py",) * 2,
     "docs/operating.md": (BACKUP,),
     "docs/watch.md": (DEPLOY, "tests/app/end_to_end/test_watch_docs.py"),
     "docs/upgrade.md": (None, None, *(PAGE_TESTS,) * 5),

@@ -3,9 +3,10 @@
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack
 from datetime import UTC, datetime
+from functools import reduce
 from random import Random
 from typing import Any
-from uuid import UUID
+from uuid import UUID, uuid4
 
 import asyncpg
 import pytest
@@ -78,7 +79,7 @@ async def test_it_has_the_name_the_arguments_and_the_columns_that_flows_know(ser
 
 
 async def test_the_statements_of_the_page_answer_the_users_own_memories(service: Service, alice: User, bob: User):
-    (page,) = blocks("n8n.md", "sql")
+    page, _ = blocks("n8n.md", "sql")
     (mine,) = await filled(alice, "add a column to the users table")
     await filled(bob, "add a column to the orders table")
     statements = page.replace("'alice'", f"'{alice.name}'").replace(
@@ -90,6 +91,34 @@ async def test_the_statements_of_the_page_answer_the_users_own_memories(service:
     finally:
         await connection.close()
     assert [[row["id"] for row in rows] for rows in answers if rows and "rrf" in rows[0]] == [[mine]]
+
+
+async def test_the_node_of_n8n_sends_its_statements_together_and_an_error_leaves_its_connection_good(
+    service: Service, alice: User
+):
+    """As n8n's Postgres node does: values put into the text, one message without parameters, a login of its own."""
+    _, node = blocks("n8n.md", "sql")
+    await filled(alice, "add a column to the users table")
+    login = f"n8n_{uuid4().hex}"
+    url = dsn(str(service.settings.database_url))
+    owner = await asyncpg.connect(url)
+    await owner.execute(f"CREATE ROLE {login} LOGIN; GRANT casebank_service TO {login}")
+    await owner.close()
+    connection = await asyncpg.connect(url.replace("postgres@", f"{login}@"))
+
+    async def send(user: str, vector: str) -> str:
+        values = {"$1": f"'{user}'", "$2": "'add a column'", "$3": f"'{vector}'"}
+        return await connection.execute(reduce(lambda text, each: text.replace(*each), values.items(), node))
+
+    try:
+        vector = await vector_of(service, "add a column")
+        assert await send(alice.name, vector) == "SELECT 1"
+        with pytest.raises(asyncpg.DataError):
+            await send(alice.name, "[1,")
+        assert await send(alice.name, vector) == "SELECT 1"
+        assert await send("somebody else", vector) == "SELECT 0"
+    finally:
+        await connection.close()
 
 
 async def test_it_ranks_as_the_service_does(plain: Service):
