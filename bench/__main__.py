@@ -24,6 +24,7 @@ from bench.main import (
     HTTP,
     IMPACT,
     LESSONS,
+    NAMES,
     READY,
     RECALL,
     REPLAY,
@@ -106,6 +107,7 @@ for _name, _help in {
     HTTP: "A retrieve over HTTP with 16 clients at once: speed and cost.",
     ADVICE: "Advice at failed calls of real agents: fixes told, and time.",
     LESSONS: "The failure analyst on real runs, and the experiment (minutes).",
+    NAMES: "Procedures found by a short name: how many, and how many fit.",
     READY: "A worker that makes real runs findable: cases a second, and cost.",
 }.items():
     program.command(_name, help=_help)(_command_with_data(_name))

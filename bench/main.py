@@ -28,6 +28,7 @@ from bench.impact import impact
 from bench.lessons import lessons
 from bench.mcp import mcp
 from bench.measure import Measurement
+from bench.names.main import names
 from bench.poison import poison
 from bench.process import process
 from bench.read import growth, http, retrieve
@@ -38,7 +39,7 @@ from bench.secrets.main import secrets
 from bench.write import retain
 
 COST, FAULTS, IMPACT, RECALL, LESSONS = "cost", "faults", "impact", "recall", "lessons"
-ADVICE, READY, REPLAY, GATE, SCALE = "advice", "ready", "replay", "gate", "scale"
+ADVICE, NAMES, READY, REPLAY, GATE, SCALE = "advice", "names", "ready", "replay", "gate", "scale"
 RETRIEVE, HTTP = "retrieve", "http"
 
 Measure = Callable[[Path], Awaitable[list[Measurement]]]
@@ -80,6 +81,7 @@ WITH_DATA: dict[str, MeasureData] = {
     RECALL: recall,
     READY: ready,
     ADVICE: advice,
+    NAMES: names,
 }
 """Benchmarks that read a folder of data."""
 

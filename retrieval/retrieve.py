@@ -194,6 +194,7 @@ class Reader:
                 vector=search.vector,
                 model=search.model,
                 floor=threshold.similarity,
+                by_tool=not threshold.is_set,
                 filters=question.filters,
                 task_type=question.task_type,
                 domain=question.domain,
@@ -244,6 +245,7 @@ class Reader:
                 floor=threshold.similarity
                 if threshold.is_set or floor is None
                 else max(threshold.similarity, floor.of_profile),
+                by_tool=not threshold.is_set,
                 filters=search.filters,
             )
             of_parts = [

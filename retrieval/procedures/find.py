@@ -23,6 +23,7 @@ from sqlalchemy import (
     cast,
     column,
     exists,
+    false,
     func,
     literal,
     literal_column,
@@ -33,7 +34,7 @@ from sqlalchemy import (
 )
 from sqlalchemy.dialects.postgresql import ARRAY, REGCONFIG
 
-from policy.channels import searchable
+from policy.channels import searchable, words
 from retrieval.database.fast_path import FastConnection, FastStatement
 from retrieval.database.parameters import AGENT_KEY, MODEL, USER_SUB, may_enter, vector
 from retrieval.database.rows import Expression
@@ -42,7 +43,7 @@ from retrieval.procedures.procedure import Procedure
 from retrieval.procedures.quarantine import proven_runs
 from retrieval.search.bank import Nearness
 from retrieval.search.candidates import Filters
-from retrieval.tables.cases import cases
+from retrieval.tables.cases import case_tools, cases
 from retrieval.tables.columns import SEARCH_CONFIGURATION
 from retrieval.tables.kinds import AbstractionLevel, ProcedureKind, ProcedureOrigin, QueryKind
 from retrieval.tables.procedures import procedures
@@ -54,6 +55,8 @@ LEAST_SHARE = 0.5
 """Share of the words of query or procedure, whichever has fewer, that must be common where there are no vectors."""
 FEWEST_WORDS = 3
 """Least number of words that a share is taken of, so that one common word alone is no match."""
+NAMING = range(2, 5)
+"""Numbers of words of a query that may be the name of a tool."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,6 +66,7 @@ class ProcedureSearch:
     Attributes:
         text: the task; None: the attributes alone decide.
         floor: the least similarity of trigger and text, for procedures that have a vector in the text's space.
+        by_tool: also find, whatever the similarity, procedures with a tool whose name has all words of a short text.
     """
 
     agent_key: str
@@ -70,6 +74,7 @@ class ProcedureSearch:
     vector: list[float] | None = None
     model: str = ""
     floor: float = -1.0
+    by_tool: bool = False
     filters: Filters = field(default_factory=Filters)
     task_type: str | None = None
     domain: str | None = None
@@ -107,6 +112,7 @@ class ProcedureRow(Protocol):
     duration_ms: float | None
     record: str
     similarity: float | None
+    named: bool
     uses: float
     use_reward: float
     occurrences: int
@@ -156,7 +162,8 @@ async def find(connection: FastConnection, search: ProcedureSearch, *, pgvector:
             triggers = np.array([row.embedding for row in usable], dtype=np.float32)  # (procedures, dimension)
             similarities = (triggers @ np.array(search.vector, dtype=np.float32)).tolist()
         parameters |= {"ids": [row.id for row in usable], "similarities": similarities}
-    rows = await connection.all(_statement(nearness, by_attributes=by_attributes), parameters)
+    by_tool = search.by_tool and search.text is not None and len(words(search.text)) in NAMING
+    rows = await connection.all(_statement(nearness, by_attributes=by_attributes, by_tool=by_tool), parameters)
     return [
         Procedure(
             id=row.id,
@@ -168,6 +175,7 @@ async def find(connection: FastConnection, search: ProcedureSearch, *, pgvector:
             domain=row.domain,
             record=orjson.loads(row.record),
             similarity=row.similarity,
+            names_tool=row.named,
             uses=row.uses,
             use_reward=row.use_reward,
             occurrences=row.occurrences,
@@ -184,18 +192,18 @@ async def find(connection: FastConnection, search: ProcedureSearch, *, pgvector:
     ]
 
 
-def _near(nearness: Nearness, words: CTE, *, by_attributes: bool) -> CTE:
+def _near(nearness: Nearness, query: CTE, *, by_attributes: bool, by_tool: bool) -> CTE:
     """Returns the profile's active procedures, or those with the attributes, by their similarity or share of words."""
     similarity, measured = _similarity(nearness)
     own = func.tsvector_to_array(procedures.c.search_vector)
     shared = (
         select(func.count())
         .select_from(func.unnest(own).alias("word"))
-        .where(literal_column("word") == any_(words.c.words))
+        .where(literal_column("word") == any_(query.c.words))
     )
-    fewer = func.least(func.cardinality(own), func.cardinality(words.c.words))
+    fewer = func.least(func.cardinality(own), func.cardinality(query.c.words))
     share = cast(shared.scalar_subquery(), Float) / func.greatest(fewer, FEWEST_WORDS)
-    mine = procedures.join(words, true())
+    mine = procedures.join(query, true())
     if measured is not None:
         mine = mine.outerjoin(measured, measured.c.id == procedures.c.id)
     return (
@@ -204,12 +212,35 @@ def _near(nearness: Nearness, words: CTE, *, by_attributes: bool) -> CTE:
             procedures.c.version,
             similarity.label("similarity"),
             case((similarity.is_(None), share)).label("share"),
+            (_names_a_tool(query) if by_tool else false()).label("named"),
         )
         .select_from(mine)
         .where(*active(), *(_have_attributes() if by_attributes else ()))
         .cte("near")
         .prefix_with("MATERIALIZED")
     )
+
+
+def _names_a_tool(query: CTE) -> ColumnElement[bool]:
+    """Returns whether a tool that worked in the procedure's runs is named by all words of the query, two at least."""
+    mine = (case_tools.c.user_sub == USER_SUB, case_tools.c.agent_key == AGENT_KEY)
+    known = select(case_tools.c.tool).where(*mine).distinct().cte("known").prefix_with("MATERIALIZED")
+    separate = func.regexp_replace(known.c.tool, "([[:lower:]])([[:upper:]])|[^[:alnum:]]", r"\1 \2", "g")
+    named = select(known.c.tool).where(
+        func.cardinality(query.c.words) >= NAMING.start, _lexemes(separate).contains(query.c.words)
+    )
+    return exists().where(
+        case_tools.c.user_sub == USER_SUB,
+        case_tools.c.case_id == any_(procedures.c.source_case_ids),
+        case_tools.c.tool.in_(named.correlate(None)),
+        case_tools.c.calls > case_tools.c.errors,
+    )
+
+
+def _lexemes(text: ColumnElement[str]) -> ColumnElement[list[str]]:
+    """Returns the stems of the text's words, as an array."""
+    vector = func.to_tsvector(cast(literal(SEARCH_CONFIGURATION), REGCONFIG), text)
+    return func.tsvector_to_array(vector, type_=ARRAY(Text))
 
 
 def _have_attributes() -> list[ColumnElement[bool]]:
@@ -268,11 +299,10 @@ def _similarity(nearness: Nearness) -> tuple[Expression, CTE | None]:
 
 
 @cache
-def _statement(nearness: Nearness, *, by_attributes: bool) -> FastStatement[ProcedureRow]:
+def _statement(nearness: Nearness, *, by_attributes: bool, by_tool: bool) -> FastStatement[ProcedureRow]:
     text = cast(bindparam("text", type_=Text), Text)
-    lexemes = func.tsvector_to_array(func.to_tsvector(cast(literal(SEARCH_CONFIGURATION), REGCONFIG), text))
-    words = select(lexemes.label("words")).cte("words").prefix_with("MATERIALIZED")
-    near = _near(nearness, words, by_attributes=by_attributes)
+    query = select(_lexemes(text).label("words")).cte("query").prefix_with("MATERIALIZED")
+    near = _near(nearness, query, by_attributes=by_attributes, by_tool=by_tool)
     names = (
         "kind",
         "origin",
@@ -291,7 +321,7 @@ def _statement(nearness: Nearness, *, by_attributes: bool) -> FastStatement[Proc
     )
     proven = proven_runs().lateral("proven")
     least = cast(bindparam("floor", type_=Float), Float)
-    enough = or_(text.is_(None), near.c.similarity >= least, near.c.share >= LEAST_SHARE)
+    enough = or_(text.is_(None), near.c.similarity >= least, near.c.share >= LEAST_SHARE, near.c.named)
     order = (
         or_(procedures.c.pinned, proven.c.proven_runs > 0).desc(),
         near.c.similarity.desc().nulls_last(),

@@ -157,6 +157,45 @@ async def test_the_profile_and_the_request_move_the_threshold(bank: Bank):
     assert await bank.told(TASK) == [TASK]
 
 
+@pytest.mark.parametrize("pgvector", ["auto", "off"])
+@pytest.mark.parametrize(
+    ("tool", "query"),
+    [
+        ("cancel_pending_order", "cancel order"),
+        ("cancelPendingOrder", "cancelled orders"),
+        ("shop.cancel_order", "cancel the order"),
+    ],
+)
+async def test_a_short_query_that_names_a_tool_finds_its_procedure(
+    runtimes: dict[str, Runtime], pgvector: str, tool: str, query: str
+):
+    bank = Bank(runtimes[pgvector], f"user-{uuid4()}")
+    await bank.keep("I have changed my mind about the boots", tool_traces=[{"tool": tool, "input": {"id": 1}}])
+    await bank.keep("Where is my parcel?", tool_traces=[{"tool": "track_order", "input": {"id": 1}}])
+    assert await bank.told(query) == ["I have changed my mind about the boots"]
+    assert await bank.told(query, min_similarity=0.9) == []
+    found = await bank.runtime.reader.procedures(bank.user, datetime.now(UTC), ProcedureQuestion(AGENT, query))
+    assert [each.why.split("; ")[1] for each in found.procedures] == ["the query names a tool of it"]
+
+
+@pytest.mark.parametrize("query", ["cancel a subscription", "cancel", "the the", "how do I cancel my old order"])
+async def test_one_word_of_a_tools_name_or_a_sentence_names_no_tool(bank: Bank, query: str):
+    await bank.keep(
+        "I have changed my mind about the boots", tool_traces=[{"tool": "cancel_order", "input": {"id": 1}}]
+    )
+    assert await bank.told(query) == []
+
+
+async def test_a_tool_that_never_worked_in_a_run_finds_no_procedure_of_it(bank: Bank):
+    calls = [
+        {"tool": "cancel_order", "input": {"id": 1}, "output": "Error: shipped"},
+        {"tool": "open_ticket", "input": {}},
+    ]
+    await bank.keep("I have changed my mind about the boots", tool_traces=calls)
+    assert await bank.told("cancel order") == []
+    assert await bank.told("open ticket") != []
+
+
 class Moody(WordLlamaEmbedder):
     """Measures nothing: more than one text at a time is too much."""
 
