@@ -1,11 +1,27 @@
+-- Sets a value until the transaction ends. On a Citus cluster only the statement takes it to the other nodes.
+CREATE FUNCTION casebank_set(p_name text, p_value text) RETURNS void
+LANGUAGE plpgsql AS $$
+BEGIN
+    IF current_setting('citus.propagate_set_commands', true) = 'local' THEN
+        EXECUTE format('SET LOCAL %s = %L', p_name, p_value);
+    ELSE
+        PERFORM set_config(p_name, p_value, true);
+    END IF;
+END $$;
+
 -- Every transaction of a user calls this first. The shared lock lasts until the transaction ends and keeps an erasure
 -- out, which takes the same lock exclusively; the check refuses callers that were authorised before the last erasure.
+-- In a transaction that has entered it does nothing: on a Citus cluster the node that was called enters, and a statement
+-- that it sends to a shard calls this there.
 CREATE FUNCTION casebank_enter(p_user_sub text, p_authorised_at timestamptz) RETURNS boolean
 LANGUAGE plpgsql AS $$
 DECLARE
     v_erased_at timestamptz;
 BEGIN
-    PERFORM set_config('app.user_sub', p_user_sub, true);
+    IF current_setting('app.user_sub', true) = p_user_sub THEN
+        RETURN true;
+    END IF;
+    PERFORM casebank_set('app.user_sub', p_user_sub);
     PERFORM pg_advisory_xact_lock_shared(hashtextextended(p_user_sub, 0));
     SELECT max(erased_at) INTO v_erased_at FROM erasures
     WHERE user_sub = encode(sha256(convert_to(p_user_sub, 'UTF8')), 'hex') AND erased_at >= p_authorised_at;

@@ -27,6 +27,8 @@ SSL_WORDS = {"true": "require", "1": "require", "false": "disable", "0": "disabl
 """Values of other drivers' ``ssl=``, and the values of ``sslmode`` for them."""
 POOLED = "pgbouncer"
 """URL parameter, as cloud providers spell it, for a pooler that may give each transaction another session."""
+CITUS = "citus"
+"""URL parameter for the coordinator of a Citus cluster over which `casebank migrate` distributes the tables."""
 _AS_SERVICE = f"SET LOCAL ROLE {SERVICE_ROLE}"
 USUAL_IDLE_S = 300.0
 """Seconds after which an unused connection for fast statements is closed, in a process that never rests."""
@@ -79,7 +81,7 @@ async def service_database(
     )
     try:
         async with pool:
-            yield Database(engine, pool, fast_begins_with=_AS_SERVICE if pooled else None)
+            yield Database(engine, pool, fast_begins_with=_AS_SERVICE if pooled else None, citus=is_citus(url))
     finally:
         await engine.dispose()
 
@@ -108,13 +110,22 @@ def dsn(url: str) -> str:
         raise ValueError("DATABASE_URL must begin with postgresql://")
     address, _, query = _encoded(rest).partition("?")
     parameters = [_translated(name, value) for name, value in parse_qsl(query, keep_blank_values=True)]
-    kept = [(name, value) for name, value in parameters if name not in {*LIBPQ_ONLY, POOLED}]
+    kept = [(name, value) for name, value in parameters if name not in {*LIBPQ_ONLY, POOLED, CITUS}]
     return f"postgresql://{address}" + (f"?{urlencode(kept, quote_via=quote)}" if kept else "")
 
 
 def is_pooled(url: str) -> bool:
     """Returns whether the URL names a pooler in transaction mode."""
-    return dict(parse_qsl(url.rpartition("?")[2])).get(POOLED, "").lower() in {"true", "1"}
+    return _is_on(url, POOLED)
+
+
+def is_citus(url: str) -> bool:
+    """Returns whether the URL names the coordinator of a Citus cluster."""
+    return _is_on(url, CITUS)
+
+
+def _is_on(url: str, parameter: str) -> bool:
+    return dict(parse_qsl(url.rpartition("?")[2])).get(parameter, "").lower() in {"true", "1"}
 
 
 def _encoded(rest: str) -> str:

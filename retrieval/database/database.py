@@ -26,10 +26,10 @@ ERASED_SQLSTATE = "CB410"
 _ENTER = text("SELECT casebank_enter(:user_sub, :authorised_at)")
 _QUEUE = text("SET LOCAL ROLE casebank_worker")
 _OWNER = text("SET LOCAL ROLE NONE")
-_NAME = text("SELECT set_config('app.erased_name', :user_sub, true)")
+_NAME = text("SELECT casebank_set('app.erased_name', :user_sub)")
 _ERASER = text("SET LOCAL ROLE casebank_eraser")
 _ERASE = text(
-    "SELECT set_config('app.user_sub', :user_sub, true), pg_advisory_xact_lock(hashtextextended(:user_sub, 0))",
+    "SELECT casebank_set('app.user_sub', :user_sub), pg_advisory_xact_lock(hashtextextended(:user_sub, 0))",
 )
 
 
@@ -41,12 +41,14 @@ class Database:
         engine: for transactions of several statements.
         pool: for fast statements, each of them a transaction of its own; see ``retrieval.database.fast_path``.
         fast_begins_with: where no session is ours: what makes a transaction one of the plain role.
+        citus: whether the tables are distributed over a Citus cluster.
         outage: whether it answers, for the log.
     """
 
     engine: AsyncEngine
     pool: asyncpg.Pool
     fast_begins_with: str | None = None
+    citus: bool = False
     outage: Outage = field(default_factory=lambda: Outage("database"))
 
     async def close_idle(self) -> None:
@@ -76,8 +78,9 @@ class Database:
     async def fast(self, user_sub: str, authorised_at: datetime) -> AsyncIterator[FastConnection]:
         """Opens a connection for fast statements of this user, each of which enters and commits by itself.
 
-        Where no session is ours they commit together, at the end. See ``entered`` for how a statement enters; one that
-        does not sees nothing.
+        Where no session is ours, and on a Citus cluster, they commit together, at the end. See ``entered`` for how a
+        statement enters; one that does not sees nothing. On a Citus cluster the transaction enters first, for a shard
+        knows no tombstones.
 
         Raises:
             UserErased: the user was erased at or after ``authorised_at``.
@@ -87,11 +90,14 @@ class Database:
             async with self.pool.acquire() as driver:
                 fast = FastConnection(driver, user_sub, authorised_at)
                 try:
-                    if self.fast_begins_with is None:
+                    if self.fast_begins_with is None and not self.citus:
                         yield fast
                     else:
                         async with driver.transaction():
-                            await driver.execute(self.fast_begins_with)
+                            if self.fast_begins_with is not None:
+                                await driver.execute(self.fast_begins_with)
+                            if self.citus:
+                                await driver.execute("SELECT casebank_enter($1, $2)", user_sub, authorised_at)
                             yield fast
                 except _LOST_COUNT:
                     driver.terminate()  # in an unknown state: it must not be used again

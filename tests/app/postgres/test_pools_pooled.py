@@ -12,7 +12,7 @@ from sqlalchemy.engine import make_url
 
 from app.postgres import EmbeddedPostgres
 from app.postgres.migrate import migrate
-from app.postgres.pools import SERVICE_ROLE, dsn, is_pooled, service_database
+from app.postgres.pools import SERVICE_ROLE, dsn, is_citus, is_pooled, service_database
 from retrieval.errors import DatabaseUnavailable
 from tests.conftest import new_database
 from tests.fakes.transaction_pooler import PROGRAM, transaction_pooler
@@ -38,6 +38,15 @@ async def address(postgres: EmbeddedPostgres, port: int) -> str:
 def test_the_url_says_so_and_the_driver_is_not_told():
     assert dsn("postgresql://db/bank?pgbouncer=true&sslmode=require") == "postgresql://db/bank?sslmode=require"
     assert [is_pooled(f"postgresql://db/bank?{query}") for query in ("pgbouncer=true", "pgbouncer=false", "")] == [
+        True,
+        False,
+        False,
+    ]
+
+
+def test_the_url_of_a_cluster_says_so_and_the_driver_is_not_told():
+    assert dsn("postgresql://db/bank?citus=true") == "postgresql://db/bank"
+    assert [is_citus(f"postgresql://db/bank?{query}") for query in ("citus=true", "citus=0", "")] == [
         True,
         False,
         False,

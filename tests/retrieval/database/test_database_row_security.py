@@ -294,6 +294,17 @@ async def test_the_user_of_a_fast_statement_is_forgotten_when_it_ends(filled: st
             assert await connection.driver.fetchval("SELECT current_setting('synchronous_commit')") == "on"
 
 
+async def test_on_a_cluster_fast_statements_are_one_transaction_which_enters_first(filled: str):
+    count = "SELECT count(*) FROM cases"
+    async with service_database(f"{filled}&citus=true", pool_size=1) as database:
+        async with database.fast(A, datetime.now(UTC)) as connection:
+            assert await connection.driver.fetchval(count) == 1
+            assert await connection.driver.fetchval("SELECT casebank_enter($1, $2)", A, datetime.now(UTC))
+            assert await connection.driver.fetchval(count) == 1
+        async with database.fast("a stranger", datetime.now(UTC)) as connection:
+            assert await connection.driver.fetchval(count) == 0
+
+
 # Shared knowledge, which everybody reads and an operator writes
 
 
