@@ -23,7 +23,7 @@ MOST_FROM_ONE_ADDRESS = 60
 def service() -> Iterator[Service]:
     limits = {
         "CASEBANK_CONNECTIONS": f"per_address={MOST_FROM_ONE_ADDRESS}",
-        "CASEBANK_TIMEOUTS_S": "headers=3,body=60,body_check=2",
+        "CASEBANK_TIMEOUTS_S": "headers=3,body=60,body_check=0.7",
     }
     with migrated_home() as home, Service(home, **limits) as service:
         yield service
@@ -136,14 +136,12 @@ def _is_served(service: Service) -> bool:
         return client.get("/healthz").status_code == 200
 
 
-def test_the_processes_that_check_bodies_end_with_the_service():
-    with migrated_home() as home:
-        with Service(home) as service:
-            with service.client("alice") as client:
-                retain(client, "water the garden", prompt_snapshot="clear water " * 1_000)
-            (checks,) = _checking(service.process.pid)
-            service.kill()
-        until(lambda: not alive(checks))
+def test_the_processes_that_check_bodies_end_with_the_service(service: Service):
+    with service.client("alice") as client:
+        retain(client, "water the garden", prompt_snapshot="clear water " * 1_000)
+    (checks,) = _checking(service.process.pid)
+    service.kill()  # the last test of this file
+    until(lambda: not alive(checks))
 
 
 def _checking(service_pid: int) -> list[int]:
