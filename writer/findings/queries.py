@@ -43,6 +43,8 @@ _REQUEST = re.compile(
 )
 """Opening phrases of a request."""
 _STEMMER = snowballstemmer.stemmer("english")
+_ASKING = frozenset(_STEMMER.stemWords("how long many much what when where which who whom whose why".split()))
+"""Stems of the words that ask. They make another question, and no question nearer to another."""
 _SORTS = frozenset(
     _STEMMER.stemWords("class declaration definition enum function interface method module struct type".split())
 )
@@ -55,7 +57,7 @@ class QueryKey:
 
     Attributes:
         key: a text that is equal for queries with the same meaning.
-        terms: the words of a question; similarity is the share of common words. Empty for patterns.
+        terms: the words of a question but those that ask; similarity is the share of common ones. Empty for patterns.
     """
 
     key: str
@@ -76,6 +78,7 @@ def question_key(text: str) -> QueryKey:
         return exact_key(text)
     directed = any(word in _DIRECTIONS for word in words)
     terms = frozenset(words[:MOST_TERMS])
+    terms = terms - _ASKING or terms
     return QueryKey(f"words {' '.join(words if directed else sorted(set(words)))}", terms)
 
 

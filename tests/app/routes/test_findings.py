@@ -1,6 +1,7 @@
 """Findings of a run: what its steps found out is told once more, as long as nothing changed it, and to nobody else."""
 
 import hashlib
+from pathlib import Path
 from typing import Any
 from uuid import uuid4
 
@@ -13,6 +14,7 @@ from writer.rights.export import export
 
 SOURCE = "import os\n\nLIMIT = 3\n\n\nclass Case:\n    pass\n\n\ndef retain(run):\n    return os.name, run\n"
 PATH = "bank/case.py"
+QUESTIONS = Path(__file__).parent / "data" / "questions.txt"
 
 
 def step(number: int, tool: str, given: Any, output: Any = "ok", **more: Any) -> dict[str, Any]:
@@ -226,6 +228,34 @@ async def test_a_question_is_known_by_what_it_asks_and_not_by_words_that_are_nea
     assert turned["why"] == "similar"
     await tell(alice, run_id, step(2, "Write", {"file_path": "a.md"}))
     assert await why(alice, run_id, "mind:rag-query", asks) == "known"
+
+
+async def test_a_question_in_other_words_is_similar_and_the_one_asked_before_is_nearest(alice: User):
+    """Thirty questions in other words and thirty others in nearly the same words, written before any was tried."""
+    rows = [line.split("\t") for line in QUESTIONS.read_text().splitlines()]
+    steps = list(dict.fromkeys([before for _, before, _ in rows] + [now for sign, _, now in rows if sign == "other"]))
+    nearest, same = 0, [(before, now) for sign, before, now in rows if sign == "same"]
+    for order in (steps, steps[::-1]):  # of equally near ones the newest is answered
+        run_id = str(uuid4())
+        await tell(alice, run_id, *(step(at, "ask", {"query": text}, text) for at, text in enumerate(order, 1)))
+        answers = {before: await asked(alice, run_id, "ask", now) for before, now in same}
+        assert {answer["why"] for answer in answers.values()} == {"known", "similar"}
+        nearest += sum(answer["finding"]["fact"] == before for before, answer in answers.items())
+    assert (len(same), nearest / 2) == (30, 24.5)
+
+
+async def test_a_question_that_shares_only_how_or_where_is_unknown(alice: User, run_id: str):
+    await tell(alice, run_id, step(1, "ask", {"query": "How are secrets redacted, and where?"}, "on the way in"))
+    for text in ("How tall is the tower?", "Where can I park near the stadium?", "Which songs are on the album?"):
+        assert await why(alice, run_id, "ask", text) == "unknown"
+    assert await why(alice, run_id, "ask", "Where are secrets kept?") == "similar"
+
+
+async def test_no_question_is_known_by_one_in_nearly_the_same_words(alice: User, run_id: str):
+    rows = [line.split("\t") for line in QUESTIONS.read_text().splitlines()]
+    others = {now: before for sign, before, now in rows if sign == "other"}
+    await tell(alice, run_id, *(step(at, "ask", {"query": text}) for at, text in enumerate(others.values(), 1)))
+    assert {await why(alice, run_id, "ask", now) for now in others} == {"similar"}
 
 
 async def test_the_same_words_in_another_direction_are_another_question(alice: User, run_id: str):
