@@ -22,6 +22,7 @@ from sqlalchemy import (
     Update,
     Uuid,
     and_,
+    any_,
     bindparam,
     case,
     cast,
@@ -99,16 +100,47 @@ def _claim(queue: Table) -> Update:
         .limit(batch)
         .with_for_update(of=queue, skip_locked=True)
     )
+    return _leasing(queue, tuple_(queue.c.user_sub, queue.c.id).in_(leased))
+
+
+def _leasing(queue: Table, which: ColumnElement[bool]) -> Update:
     return (
         update(queue)
-        .where(tuple_(queue.c.user_sub, queue.c.id).in_(leased))
+        .where(which)
         .values(
-            lease_token=token,
+            lease_token=bindparam("token", type_=Uuid),
             available_at=func.now() + bindparam("lease", type_=Interval),
             attempts=queue.c.attempts + 1,
         )
         .returning(queue.c.user_sub, queue.c.id, queue.c.agent_key, queue.c.attempts, func.now().label("claimed_at"))
     )
+
+
+@cache
+def waiting_users(queue: Table) -> Select[str]:
+    """Returns a statement for up to ``batch`` users with due rows, by name, beginning after ``after``."""
+    after, batch = bindparam("after", type_=Text), bindparam("batch", type_=Integer)
+    due = select(queue.c.user_sub).where(*_due(queue), queue.c.user_sub > after)
+    return due.group_by(queue.c.user_sub).order_by(queue.c.user_sub).limit(batch)
+
+
+@cache
+def claim_of_user(queue: Table) -> Update:
+    """Returns a statement that leases up to ``most`` waiting rows of one user: on a cluster, of one shard.
+
+    Its further parameters are ``whose`` rows, ``token`` and ``lease``.
+    """
+    mine = queue.c.user_sub == bindparam("whose", type_=Text)
+    token, most = bindparam("token", type_=Uuid), bindparam("most", type_=Integer)
+    longest = (
+        select(queue.c.id)
+        .where(*_due(queue), mine, queue.c.lease_token.is_distinct_from(token))
+        .order_by(queue.c.available_at, queue.c.id)
+        .limit(most)
+        .with_for_update(skip_locked=True)
+    )
+    # an array is computed once; a plan may run a subquery after IN again, which locks further rows
+    return _leasing(queue, and_(mine, queue.c.id == any_(func.array(longest.scalar_subquery()))))
 
 
 def _due(queue: Table) -> tuple[ColumnElement[bool], ...]:

@@ -93,7 +93,7 @@ async def store(
             try:
                 return await storing.store(run)
             except asyncpg.ForeignKeyViolationError as error:
-                run = await storing.repair(run, error.constraint_name)
+                run = await storing.repair(run, str(error))
     raise AssertionError("all that the database missed was made, and yet it misses one of them")
 
 
@@ -209,13 +209,14 @@ class _Storing:
         return run, refusal
 
     async def repair(self, run: PreparedRun, broken: str) -> PreparedRun:
-        """Removes the cause of a broken foreign key (the constraint ``broken``) and returns the run to store.
+        """Removes the cause of a broken foreign key and returns the run to store.
 
+        ``broken`` is the database's message, for a cluster names the constraint there alone, with a shard's number.
         Inserts the missing profile, forgets the remembered key, or drops the unknown retrieval from the run.
         """
-        if broken == "cases_user_sub_retrieval_id_fkey":
+        if "cases_user_sub_retrieval_id_fkey" in broken:
             return replace(run, retrieval_id=None)
-        if broken == "cases_user_sub_key_id_fkey":
+        if "cases_user_sub_key_id_fkey" in broken:
             self.keyring.forget(self.author.user_sub)
             return run
         values = {"user_sub": self.author.user_sub, "agent_key": run.agent_key}

@@ -1,6 +1,8 @@
 """Whoever takes rows off a queue gets all that are due, users taking turns."""
 
 import random
+from collections import Counter
+from dataclasses import replace
 
 import asyncpg
 import pytest
@@ -22,13 +24,28 @@ async def say(bank: Bank, user: str, name: str) -> None:
     await append_turns(bank.database, bank.keyring, name, prepare_turns(told), bank.author(user))
 
 
-async def test_after_the_last_user_the_first_ones_begin_again_at_once(bank: Bank, user: str):
+@pytest.fixture(params=[False, True], ids=["one Postgres", "by user, as on a cluster"])
+def queue(bank: Bank, request: pytest.FixtureRequest) -> Queue:
+    database = replace(bank.database, citus=request.param)
+    return Queue(database, sessions, PACE, random.Random(0), "sessions.read_failed")
+
+
+async def test_after_the_last_user_the_first_ones_begin_again_at_once(bank: Bank, queue: Queue, user: str):
     users = [f"{user}-{name}" for name in "abc"]
     for each in users:
         for number in range(3):
             await say(bank, each, f"chat {number}")
-    queue = Queue(bank.database, sessions, PACE, random.Random(0), "sessions.read_failed")
     batches = [[held.user_sub for held in await queue.take(4)] for _ in range(4)]
     assert list(map(len, batches)) == [4, 4, 1, 0]
     assert sorted(each for batch in batches for each in batch) == sorted(users * 3)
     assert set(batches[0]) == set(users)
+
+
+async def test_a_turn_is_a_quarter_of_a_batch_and_who_has_more_gets_what_is_left(bank: Bank, queue: Queue, user: str):
+    flood, guest, last = (f"{user}-{name}" for name in ("flood", "guest", "last"))
+    for number in range(9):
+        await say(bank, flood, f"chat {number}")
+    await say(bank, guest, "chat")
+    await say(bank, last, "chat")
+    assert Counter(held.user_sub for held in await queue.take(8)) == {flood: 6, guest: 1, last: 1}
+    assert Counter(held.user_sub for held in await queue.take(8)) == {flood: 3}
