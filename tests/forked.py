@@ -3,13 +3,18 @@
 import atexit
 import json
 import os
+import shlex
+import shutil
 import signal
 import socket
 import subprocess
 import sys
+import tempfile
 import threading
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
+from functools import cache
+from pathlib import Path
 from typing import IO
 
 from tests.paths import ROOT
@@ -72,6 +77,25 @@ class Forked:
 def is_possible(environment: Mapping[str, str]) -> bool:
     """Returns whether a fork is the process that a start would be: only Linux tells the end of another's child."""
     return hasattr(os, "pidfd_open") and environment.get("COLUMNS") == COLUMNS
+
+
+def for_shells(program: str) -> tuple[Path, int]:
+    """Returns a folder with the program, by its own name but as a fork, and the descriptor that a shell must inherit.
+
+    The shell's variable `FORKS` has the descriptor's number.
+    """
+    return _folder(program), _server().fileno()
+
+
+@cache
+def _folder(program: str) -> Path:
+    folder = Path(tempfile.mkdtemp(prefix="casebank-tests-"))
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    words = shlex.join([sys.executable, "-IS", str(ROOT / "tests" / "forked_command.py"), program])
+    stub = folder / Path(program).name
+    stub.write_text(f'#!/bin/sh\nexec {words} "$@"\n')
+    stub.chmod(0o700)
+    return folder
 
 
 def _server() -> socket.socket:

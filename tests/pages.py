@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from app.postgres import program
+from tests.forked import for_shells, is_possible
 from tests.paths import ROOT
 from tests.processes import CASEBANK, surroundings
 
@@ -27,9 +28,16 @@ def shell(home: Path, commands: str, url: str = ADDRESS, *, folder: Path = ROOT,
     Nobody types: what reads its standard input finds the end of it.
     """
     path = f"{Path(CASEBANK).parent}:{program('pg_dump').parent}:{os.environ['PATH']}"
+    around = surroundings(home, PATH=path, **variables)
+    inherited: tuple[int, ...] = ()
+    if is_possible(around):
+        forks, server = for_shells(CASEBANK)
+        around |= {"PATH": f"{forks}:{around['PATH']}", "FORKS": str(server)}
+        inherited = (server,)
     done = subprocess.run(
         ("/bin/bash", "-euo", "pipefail", "-c", commands.replace(ADDRESS, url)),
-        env=surroundings(home, PATH=path, **variables),
+        env=around,
+        pass_fds=inherited,
         cwd=folder,
         stdin=subprocess.DEVNULL,
         capture_output=True,

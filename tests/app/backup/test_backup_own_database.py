@@ -4,7 +4,6 @@ import asyncio
 import json
 import os
 import re
-import subprocess
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -12,11 +11,13 @@ import asyncpg
 import pytest
 from sqlalchemy.engine import make_url
 
-from app.postgres import EmbeddedPostgres, program, running
+from app.postgres import EmbeddedPostgres, running
 from app.postgres.pools import service_database
+from tests import pages
 from tests.app.backup.test_backup import of, rows_of
 from tests.pages import blocks
-from tests.processes import CASEBANK, ROOT, new_home, surroundings
+from tests.paths import ROOT
+from tests.processes import new_home
 from writer.author import Author
 from writer.privacy.keys import Keyring
 from writer.retain.retain import retain
@@ -35,17 +36,7 @@ def plain(url: str) -> str:
 
 async def shell(home: Path, commands: str, **variables: str) -> str:
     """Runs commands of the page, and returns what they said."""
-    path = f"{program('pg_dump').parent}:{Path(CASEBANK).parent}:{os.environ['PATH']}"
-    done = await asyncio.to_thread(
-        subprocess.run,
-        ("/bin/bash", "-euc", commands),
-        env=surroundings(home, PATH=path, **variables),
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert done.returncode == 0, done.stderr
-    return done.stdout
+    return await asyncio.to_thread(pages.shell, home, commands, **variables)
 
 
 async def keep(url: str, keyring: Keyring, *users: str) -> None:
