@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from retrieval.tables.kinds import FactKind
+from writer.facts.own_words import OWN_LABEL
 
 
 @dataclass(frozen=True, slots=True)
@@ -234,6 +235,7 @@ PERIOD = re.compile(
 )
 """A period in the words of a goal, which is no part of its metric."""
 _ELISION = re.compile(r"^je (?=[aeéhiou])", re.IGNORECASE)
+_LABEL = re.compile(rf"^{OWN_LABEL}\s*:\s+", re.IGNORECASE)
 _CLAUSE = re.compile(r"\s*[,;]\s*|\s+(?:und|aber|y|e|pero|et|mais)\s+")
 
 
@@ -251,7 +253,7 @@ class Reading:
 
 def readings(sentence: str) -> Iterator[Reading]:
     """Yields what a sentence in German, Spanish or French says, whole and clause by clause."""
-    plain = sentence.replace("\u2019", "'").strip("-*_ \t")
+    plain = _LABEL.sub("", sentence.replace("\u2019", "'").strip("-*_ \t"))
     if "?" in plain:
         return
     for language in LANGUAGES:

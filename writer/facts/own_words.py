@@ -6,6 +6,8 @@ stands below a request about a text, or above one that ends the turn. In doubt t
 
 import re
 
+from writer.facts.requests import asks_about_a_text
+
 MOST_READ = 10_000
 """Most characters of a turn that are read; a longer one is a pasted text, but for its beginning."""
 LONGEST = 300
@@ -47,7 +49,6 @@ _ABOUT_A_TEXT = re.compile(
     rf"\b{_VERB}\b.*\b{_POINTER}\b|\bwhat\b.*\b(?:wrote|writes?|said|says?|sent)\b"
     r"|\b(?:wrote|writes|sent|got|received)\b(?: (?:me|us))? (?:this|the following)\b"
     r"|\b(?:this|that|the|following) (?:customer|client|candidate|applicant|guest|patient)s?\b"
-    r"|\b(?:übersetz|beantworte|korrigier|fasse?\b.*\bzusammen|traduc|traduz|tradui|respond[ea]|répond|résum|resum[ea]|corrig)\w*"
     r"|\btranslat\w+ (?:in)?to\b|\bin the (?:first person|style|voice) of?\b|\btl;?dr\b"
 )
 """Words in small letters, as of the two patterns before: to ignore their case costs eight times as much."""
@@ -79,9 +80,16 @@ _HEAD_OF_MAIL = re.compile(
     re.IGNORECASE,
 )
 _RULE = re.compile(r"^\s*([-=*_#~+])(?:\s*\1){2,}\s*$")
+OWN_LABEL = (
+    r"(?:fyi|(?:please )?note|nb|ps|p\.s\.|btw|by the way|update|edit|correction|reminder|also|me|my [\w ]{1,30}|(?:quick )?intro|context|background"
+    r"|facts?|about me|request|question|important|one (?:more|last|other) thing|heads up|wichtig|übrigens|kontext|über mich|(?:zur )?info|hinweis"
+    r"|nachtrag|frage|importante|por cierto|contexto|sobre mí|nota|pregunta|pour info|au fait|contexte|à propos(?: de moi)?)"
+)
+"""Words before a colon and the user's own words; any others there are a speaker's label."""
 _LABEL = re.compile(
-    r"^\W*(?!(?i:fyi|note|nb|ps|p\.s\.|btw|update|edit|correction|reminder|also|me|context|background|fact|about me|request|question)\b)"
-    r"[A-Z][\w.'-]*(?: [\w.'()-]+){0,3}\s*:\s+(?:(?:hi|hello|hey|yes|no|well|so|oh)\b[,.!]* )?(?:I|I'm|I've|My|my|We|we|i|i'm|Our)\b"
+    rf"^\W*(?!(?i:{OWN_LABEL})\s*:)"
+    r"[A-Z][\w.'-]*(?: [\w.'()-]+){0,3}\s*:\s+(?:(?:hi|hello|hey|yes|no|well|so|oh)\b[,.!]* )?(?:I|I'm|I've|My|my|We|we|i|i'm|Our"
+    r"|Ich|Mein|Meine|Wir|Yo|Me|Mi|Soy|Vivo|Trabajo|Je|J'\w+|Mon|Ma|Nous)\b"
 )
 _SENTENCE = re.compile(r"(?<=[.!?])\s+")
 
@@ -133,7 +141,11 @@ def _is_about_a_text(sentence: str) -> bool:
     begin = sentence[:LONGEST].lower()
     if _DID.search(begin) and not _TOLD_BY.search(begin):
         return False
-    return bool(_ABOUT_A_TEXT.search(begin) or (_NAMES_A_TEXT.search(begin) and _ABOUT_A_NAMED_TEXT.search(begin)))
+    return bool(
+        _ABOUT_A_TEXT.search(begin)
+        or (_NAMES_A_TEXT.search(begin) and _ABOUT_A_NAMED_TEXT.search(begin))
+        or asks_about_a_text(begin)
+    )
 
 
 def _is_about_above(lines: list[str], index: int) -> bool:

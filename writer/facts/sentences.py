@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 from writer.facts.languages import OPENS
-from writer.facts.own_words import LONGEST, own_words
+from writer.facts.own_words import LONGEST, OWN_LABEL, own_words
 
 DOT = "\u2024"
 """Stands in place of the dot of an abbreviation, which ends no sentence."""
@@ -75,6 +75,7 @@ _PLAIN: tuple[tuple[re.Pattern[str], str | Callable[[re.Match[str]], str]], ...]
             lambda match: f"my {match[1].lower()} is ",
             re.IGNORECASE,
         ),
+        (rf"^\s*{OWN_LABEL}\s*:\s+", "", re.IGNORECASE),
         (r"^([Bb]udget)(?= (?:is|went|has gone|dropped|rose|increased)\b)", r"my \1", 0),
         (r"[\s,]+$", "", 0),
         (rf"(?:[\s,]+(?:{_FILLERS}))+[\s.!,]*$", "", re.IGNORECASE),

@@ -40,10 +40,61 @@ PASTED = {
     "heading": "CV of the candidate\n\nPierre Dupont\nI'm a nurse. I live in Paris.",
     "what another wrote": f"What do you make of what he wrote?\n\n{PIERRE}",
     "customer": f"What should I tell this customer?\n\n{PIERRE}",
+    "labels in other languages": "Kunde: Ich wohne in Paris.\nCliente: Vivo en París.\nClient : J'habite à Paris.",
     "tag without an end": f"<context>\n{PIERRE}",
     "greeting below": f"Here you go\n\nHello team,\n{PIERRE}",
     "mail that came": f"I got this mail today.\n\n{PIERRE}",
     "story": "Continue the story\n\nMy name is Pierre. I live in Paris.",
+}
+FOREIGN = {
+    "Ich heiße Jürgen und wohne in Bremen.": [
+        "Kannst du den folgenden Text verbessern?",
+        "Bitte prüfe diese Bewerbung",
+        "Was hältst du von diesem Brief?",
+        "Formuliere das um",
+        "Schreib die Mail höflicher",
+        "Antworte dem Kunden",
+        "Mach daraus einen kürzeren Text",
+        "Das hat mir ein Kunde geschrieben",
+        "Ich möchte diesen Brief kürzen",
+        "Vertaal deze brief",
+    ],
+    "Me llamo Pilar y vivo en Bilbao.": [
+        "¿Puedes corregir este texto?",
+        "¿Me puedes traducir la carta?",
+        "Contesta a este mensaje",
+        "Revisa mi carta de presentación",
+        "¿Qué opinas de este currículum?",
+        "Reescribe el texto",
+        "Tradúcelo al inglés",
+        "¿Cómo respondo a este cliente?",
+        "Esto me escribió un cliente",
+    ],
+    "Je m'appelle Luc et j'habite à Lyon.": [
+        "Peux-tu corriger ce texte ?",
+        "Relis ma lettre de motivation",
+        "Que penses-tu de ce CV ?",
+        "Reformule la phrase",
+        "Cette phrase est-elle correcte ?",
+        "Voici ce qu'un client m'a écrit",
+        "Raccourcis le texte suivant",
+        "J'aimerais traduire ce message",
+    ],
+}
+"""Requests about a text in the languages in which facts are read, by what is pasted below them."""
+OWN_FOREIGN = {
+    "Ich heiße Jürgen und wohne in Bremen.": [
+        "Kannst du mir helfen?",
+        "Ich habe gestern einen Brief geschrieben.",
+        "Schreib mir einen Brief an das Finanzamt.",
+        "Antworte bitte auf Deutsch.",
+    ],
+    "Me llamo Pilar y vivo en Bilbao.": ["Reserva una mesa para dos.", "Responde en español, por favor."],
+    "Je m'appelle Luc et j'habite à Lyon.": [
+        "Peux-tu m'aider ?",
+        "Réponds en français.",
+        "J'ai écrit une lettre hier.",
+    ],
 }
 OWN = {
     "My name is Anna. I live in Oslo.": ["Anna", "Oslo"],
@@ -57,6 +108,10 @@ OWN = {
     "<document>I live in Paris.</document>\nI live in Oslo.": ["Oslo"],
     "My preferences:\n\nI prefer window seats.": ["window seats"],
     "We made it to the beach.\nI live in Oslo.": ["Oslo"],
+    "Important: I'm allergic to nuts.": ["nuts"],
+    "By the way: I live in Oslo.": ["Oslo"],
+    "My situation: I live in Oslo.": ["Oslo"],
+    "Über mich: Ich wohne in Bremen.": ["Bremen"],
     "I use vector<int> at work. I live in Oslo.": ["Oslo"],
 }
 
@@ -69,3 +124,14 @@ def test_a_pasted_text_says_nothing_of_the_user(text: str):
 @pytest.mark.parametrize(("text", "values"), OWN.items())
 def test_the_users_own_words_beside_a_pasted_text_are_read(text: str, values: list[str]):
     assert [each.value for each in extract(text, MONDAY)] == values
+
+
+@pytest.mark.parametrize(("text", "request_"), [(text, each) for text, some in FOREIGN.items() for each in some])
+def test_below_a_request_in_german_spanish_or_french_a_text_is_pasted(text: str, request_: str):
+    for between in ("\n\n", "\n", ": "):
+        assert extract(f"{request_}{between}{text}", MONDAY) == []
+
+
+@pytest.mark.parametrize(("text", "before"), [(text, each) for text, some in OWN_FOREIGN.items() for each in some])
+def test_below_another_request_in_these_languages_the_user_speaks(text: str, before: str):
+    assert len(extract(f"{before}\n{text}", MONDAY)) == 2
