@@ -3,7 +3,7 @@
 import re
 from dataclasses import dataclass
 
-from writer.facts.forms import I_AM, NAME, PLACE, SOON, START, WE_ARE
+from writer.facts.forms import CAPITAL, I_AM, NAME, PLACE, SMALL, SOON, START, WE_ARE
 
 _JOBS = (
     r"(?:[\w-]+ ){0,2}(?:engineer|developer|programmer|teacher|nurse|doctor|lawyer|accountant|designer|architect|student"
@@ -71,13 +71,16 @@ ABOUT_ME = (
             rf"(?=$|[.,;!)]| (?:and|but|from|instead|because|please|pls)\b)",
         ),
     ),
-    Rule("name", re.compile(rf"{_GREETED}(?P<value>[A-Z]?[a-z]{{2,15}}) here(?=$|[.,!])")),
+    Rule("name", re.compile(rf"{_GREETED}(?P<value>{CAPITAL}?{SMALL}{{2,15}}) here(?=$|[.,!])")),
     Rule(
-        "name", re.compile(rf"{_GREETED}I'm (?P<value>[A-Z][\w'-]+(?: [A-Z][\w'-]+)?)(?=$|[.,!]| (?:and|from|btw)\b)")
+        "name",
+        re.compile(rf"{_GREETED}I'm (?P<value>{CAPITAL}[\w'-]+(?: {CAPITAL}[\w'-]+)?)(?=$|[.,!]| (?:and|from|btw)\b)"),
     ),
     Rule(
         "name",
-        re.compile(rf"^I'm {_NO_NAME}(?P<value>[A-Z][a-z'-]{{2,}}(?: [A-Z][a-z'-]+)?)(?=$|[.,!]| (?:and|from)\b)"),
+        re.compile(
+            rf"^I'm {_NO_NAME}(?P<value>{CAPITAL}(?:{SMALL}|['-]){{2,}}(?: {CAPITAL}(?:{SMALL}|['-])+)?)(?=$|[.,!]| (?:and|from)\b)"
+        ),
     ),
     Rule(
         "home",

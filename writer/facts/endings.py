@@ -2,7 +2,7 @@
 
 import re
 
-from writer.facts.forms import LEAD, START
+from writer.facts.forms import CAPITAL, LEAD, SMALL, START
 
 ENDINGS: tuple[tuple[re.Pattern[str], tuple[str, ...]], ...] = tuple(
     (re.compile(rf"^(?:(?i:{LEAD})\b[,.!:;]*\s+)?{pattern}"), positives)
@@ -24,7 +24,7 @@ ENDINGS: tuple[tuple[re.Pattern[str], tuple[str, ...]], ...] = tuple(
             (r"I have a \g<rest>", r"I own a \g<rest>", r"I drive a \g<rest>"),
         ),
         (
-            r"[Mm]y (?P<rest>dog|cat|puppy|kitten|horse|parrot)(?: [A-Z][a-z]+)? (?:died|passed away|ran away)(?=$|[.,!; ]).*$",
+            rf"[Mm]y (?P<rest>dog|cat|puppy|kitten|horse|parrot)(?: {CAPITAL}{SMALL}+)? (?:died|passed away|ran away)(?=$|[.,!; ]).*$",
             (r"I have a \g<rest>",),
         ),
     )

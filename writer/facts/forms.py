@@ -6,10 +6,12 @@ They match the first person only, from the beginning of a sentence up to a conju
 import re
 from collections.abc import Mapping
 
+CAPITAL, SMALL = r"[^\W\d_a-zß-öø-ÿ]", r"[^\W\d_A-Z]"
+"""A letter that begins a name, a capital or one of a script without capitals, and one that goes on in it."""
 _DOTTED = r"[\w'\u2024-]"
-NAME = rf"[A-Z]{_DOTTED}+(?: [A-Z\d]{_DOTTED}*){{0,3}}"
+NAME = rf"{CAPITAL}{_DOTTED}+(?: (?:{CAPITAL}|\d){_DOTTED}*){{0,3}}"
 LEAD = r"(?:no|nope|actually|sorry|correction|wait|well|so|and|but|yes|yeah|yep|hi|hey|hiya|hello|oh|btw|plus|wow|guess what|by the way|on another note|in other news|unfortunately|luckily|thankfully|lately|recently|honestly|personally|in the meantime|these days|nowadays|at the moment|right now|speaking of which|as for me|for me|since we (?:last )?(?:spoke|talked|chatted|met)(?: last)?|also|nice|cool|great|awesome|thanks|sure|seriously|some exciting news)"
-START = rf"^(?:(?i:{LEAD})\b(?: [A-Z][a-z]+)?[,.!:;]*\s+){{0,2}}"
+START = rf"^(?:(?i:{LEAD})\b(?: {CAPITAL}{SMALL}+)?[,.!:;]*\s+){{0,2}}"
 I_AM = rf"{START}I(?:'m| am)"
 WE_ARE = rf"{START}(?:I(?:'m| am)|[Ww]e(?:'re| are))"
 SOON = r"(?: (?:also|really|just|actually|currently|now|still|always|finally|usually|recently|still|absolutely|totally|simply|truly|definitely|particularly|especially))?"
@@ -30,7 +32,7 @@ HAS = re.compile(
 )
 BEEN = re.compile(rf"{START}I(?:'ve| have) (?:been to|visited|travell?ed to|lived in) (?P<value>{PLACE})")
 KIN_NAMED = re.compile(
-    rf"\b[Mm]y (?P<who>{_KIN})(?:'s name is| is called| is named|,| named| called)? (?P<value>[A-Z][\w-]+)\b(?!'s)"
+    rf"\b[Mm]y (?P<who>{_KIN})(?:'s name is| is called| is named|,| named| called)? (?P<value>{CAPITAL}[\w-]+)\b(?!'s)"
 )
 FAVOURITE = re.compile(
     rf"{START}[Mm]y (?:(?:all[- ]time|new|current|absolute|number one) )?favou?rite (?P<what>[\w -]{{2,30}}?) (?:is|are|has to be)(?: now)? (?P<value>[\w ',&:-]{{2,60}}?)(?=$|[.!;]|,? (?:he|she|it|they|I|because|now\b|these days\b|hands down|and (?:I|it|he|she))\b)"
@@ -55,11 +57,11 @@ STOPPED = re.compile(
     r"(?=$|[.,!;]| (?:last|this|two|a|in|because|and|since|for)\b)"
 )
 KIN_DOES = re.compile(
-    rf"{START}[Mm]y (?P<who>{_KIN}|kids|children)(?: [A-Z][a-z]+)?(?: (?P<lives>lives? in)| (?P<works>works (?:at|for))| (?:is|are)(?: an?)?) (?P<value>(?(lives)(?:{PLACE})|(?(works){NAME}|(?:\d{{1,2}}(?:(?:, ?| and |, and )\d{{1,2}})*(?= |$|[.,!])|vegan|vegetarian|pregnant|retired|allergic to [\w ]{{3,30}}?))))(?: years old)?(?=$|[.,!;]| (?:and|but|now|with|so)\b)"
+    rf"{START}[Mm]y (?P<who>{_KIN}|kids|children)(?: {CAPITAL}{SMALL}+)?(?: (?P<lives>lives? in)| (?P<works>works (?:at|for))| (?:is|are)(?: an?)?) (?P<value>(?(lives)(?:{PLACE})|(?(works){NAME}|(?:\d{{1,2}}(?:(?:, ?| and |, and )\d{{1,2}})*(?= |$|[.,!])|vegan|vegetarian|pregnant|retired|allergic to [\w ]{{3,30}}?))))(?: years old)?(?=$|[.,!;]| (?:and|but|now|with|so)\b)"
 )
 """Sentence about a person or a pet of the user: home, employer, age or diet."""
 THEIRS = re.compile(
-    rf"{START}[Mm]y (?P<who>(?:(?:two|three|younger|older|little) )?(?:{_KIN}|kids?|children|family|fam|wife|parents|team)(?: [A-Z][a-z]+)?)"
+    rf"{START}[Mm]y (?P<who>(?:(?:two|three|younger|older|little) )?(?:{_KIN}|kids?|children|family|fam|wife|parents|team)(?: {CAPITAL}{SMALL}+)?)"
     r"(?: (?:also|really|just|absolutely))? (?P<how>loves?|likes?|enjoys?|adores?|hates?)(?: to)? (?P<value>[\w '&-]{3,80}?)"
     r"(?=$|[.,!;]|,? (?:but|so|because|since|as|it|which|that|they|especially|and (?:I|it|we|they|the|that|my))\b)",
 )
@@ -81,10 +83,10 @@ TAKES = re.compile(
 )
 """A medicine, with what it is for."""
 FAVOURITE_LAST = re.compile(
-    rf"{START}(?P<value>[A-Z][\w '&-]{{2,60}}?) (?:is|are) (?:definitely |probably |one of )?my (?:all[- ]time )?(?:favou?rite(?P<what> [\w -]{{2,30}}?)?s?|go-to(?: [\w -]{{2,30}}?)?|passion|hobby|jam)(?=$|[.,!;]| (?:and|but|because|since|too)\b)"
+    rf"{START}(?P<value>{CAPITAL}[\w '&-]{{2,60}}?) (?:is|are) (?:definitely |probably |one of )?my (?:all[- ]time )?(?:favou?rite(?P<what> [\w -]{{2,30}}?)?s?|go-to(?: [\w -]{{2,30}}?)?|passion|hobby|jam)(?=$|[.,!;]| (?:and|but|because|since|too)\b)"
 )
 FAN = re.compile(
-    rf"{I_AM}{SOON} an? (?:(?:big|huge|massive|lifelong|die-?hard|avid) )?(?P<value>[A-Z][\w'&-]*(?: [A-Z\d][\w'&-]*){{0,3}}) fan\b"
+    rf"{I_AM}{SOON} an? (?:(?:big|huge|massive|lifelong|die-?hard|avid) )?(?P<value>{CAPITAL}[\w'&-]*(?: (?:{CAPITAL}|\d)[\w'&-]*){{0,3}}) fan\b"
 )
 FOND = re.compile(
     rf"(?:{START}I(?:(?:'m| am){SOON}|(?:'ve| have) always been)(?: (?:so|very|super|big|really|pretty))? "
@@ -132,7 +134,7 @@ ONGOING = re.compile(
     r"(?=$|[.,!;]|,? (?:but|so|because|since|as|it|which|that|to|lately|recently|and (?:I|it|we|they|the|that|my))\b))"
 )
 DOES = re.compile(
-    rf"{START}I(?:{SOON} (?P<now>play|speak|own|drive|study|teach|collect|volunteer at|volunteer for|commute by|root for|support(?= [A-Z][\w-]*(?: [A-Z][\w-]*)*(?:$|[.,;!]))|run(?= an? (?:[\w-]+ ){{0,2}}(?:bakery|business|shop|store|company|agency|blog|farm|studio|restaurant|caf[eé]|podcast|channel|startup|clinic|practice)\b))|(?:'m| am){SOON} (?P<ing>doing(?= an? (?:phd|PhD|master|bachelor|degree|course|MBA|internship|apprenticeship)\b)|learning|studying|taking|reading|writing|volunteering at|training for|organi[sz]ing|hosting))"
+    rf"{START}I(?:{SOON} (?P<now>play|speak|own|drive|study|teach|collect|volunteer at|volunteer for|commute by|root for|support(?= {CAPITAL}[\w-]*(?: {CAPITAL}[\w-]*)*(?:$|[.,;!]))|run(?= an? (?:[\w-]+ ){{0,2}}(?:bakery|business|shop|store|company|agency|blog|farm|studio|restaurant|caf[eé]|podcast|channel|startup|clinic|practice)\b))|(?:'m| am){SOON} (?P<ing>doing(?= an? (?:phd|PhD|master|bachelor|degree|course|MBA|internship|apprenticeship)\b)|learning|studying|taking|reading|writing|volunteering at|training for|organi[sz]ing|hosting))"
     r" (?P<value>[\w '&-]{3,60}?)(?=$|[.,!;]|,? (?:but|so|because|since|as|it|which|that|now|these days|lately|and (?:I|it|we|they|the|that|my))\b)",
 )
 _CATEGORIES: Mapping[str, str] = {

@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from retrieval.tables.kinds import FactKind
+from writer.facts.forms import CAPITAL
 from writer.facts.own_words import OWN_LABEL
 
 
@@ -53,7 +54,9 @@ class Language:
     article: re.Pattern[str]
 
 
-_NAME = r"(?P<value>[A-ZÀ-ÞŒ][\w'.-]+(?: (?:(?:de|del|la|las|los|am|an der|der|le|sur|d')\s?)?[A-ZÀ-ÞŒ][\w'-]+){0,3})"
+_NAME = (
+    rf"(?P<value>{CAPITAL}[\w'.-]+(?: (?:(?:de|del|la|las|los|am|an der|der|le|sur|d')\s?)?{CAPITAL}[\w'-]+){{0,3}})"
+)
 _WORDS = r"(?P<value>(?:(?!(?:und|aber|weil|denn|da|wie|pero|porque|aunque|y|et|mais|car|parce|que)\b)[\w'-]+ ?){1,6})"
 _END = r"(?=$|[.,;!)]| (?:und|aber|weil|denn|seit|mit|als|y|pero|porque|desde|con|et|mais|car|depuis|avec|comme|jetzt|ahora|maintenant)\b)"
 _HELLO = r"(?:(?:hallo|hi|hey|hola|bonjour|salut|moin|servus|also|übrigens|por cierto|au fait|und|y|et)\b[,!.]*\s+)?"
