@@ -19,6 +19,7 @@ import threading
 from contextlib import suppress
 
 from app.cli import COMMANDS, cli
+from app.providers.wordllama import WordLlamaEmbedder
 from app.terminal.imported import imported
 
 MOST_BYTES = 1 << 20
@@ -31,6 +32,7 @@ def main() -> None:
     gc.disable()  # imported objects stay
     for command in COMMANDS.values():
         imported(command.module)
+    WordLlamaEmbedder()  # which reads weights that every service uses
     gc.freeze()
     added = {name: value for name, value in os.environ.items() if name not in before}
     words = _words_of_fork(socket.socket(fileno=int(sys.argv[1])), added)

@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Sequence
+from functools import cache
 from pathlib import Path
 
 import numpy as np
@@ -24,9 +25,7 @@ class WordLlamaEmbedder:
     dimension = 256
 
     def __init__(self) -> None:
-        # The package looks for its tokenizer beside the user's other downloads, though it ships one itself.
-        own_folder = Path(wordllama.__file__).parent
-        self._model = wordllama.WordLlama.load(dim=self.dimension, cache_dir=own_folder, disable_download=True)
+        self._model = _model(self.dimension)
 
     async def embed(self, texts: Sequence[str]) -> Vectors:
         """Returns the texts' unit vectors, (len(texts), 256), each of the first `MAX_CHARS` of its text.
@@ -40,10 +39,18 @@ class WordLlamaEmbedder:
         return await asyncio.to_thread(self._embed, inputs)
 
     async def aclose(self) -> None:
-        """Does nothing: the weights are freed with the last reference to them."""
+        """Does nothing: the weights stay, for all embedders of the process."""
 
     def _embed(self, inputs: list[str]) -> Vectors:
         # One text at a time: a batch pads each text to its longest, and one long text would cost gigabytes.
         rows = self._model.embed(inputs, batch_size=1)
         unit: Vectors = rows / np.linalg.norm(rows, axis=1, keepdims=True)
         return unit
+
+
+@cache
+def _model(dimension: int) -> wordllama.WordLlamaInference:
+    """Reads the weights, once in a process: it takes 70 ms."""
+    # The package looks for its tokenizer beside the user's other downloads, though it ships one itself.
+    own_folder = Path(wordllama.__file__).parent
+    return wordllama.WordLlama.load(dim=dimension, cache_dir=own_folder, disable_download=True)

@@ -2,6 +2,8 @@
 
 import json
 import os
+import subprocess
+from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -55,8 +57,28 @@ def of(rows: Rows, user: str) -> int:
     return sum(user in row for name in rows for row in rows[name])
 
 
+@pytest.fixture(scope="module")
+def used() -> Iterator[tuple[Path, dict[str, str]]]:
+    """A home with a service that Alice and Bob used, and their tokens."""
+    with migrated_home() as home:
+        yield home, lived_in(home)
+
+
+@pytest.fixture
+def home(used: tuple[Path, dict[str, str]]) -> Iterator[Path]:
+    """A copy of it."""
+    with new_home() as home:
+        subprocess.run(("/bin/cp", "-a", str(used[0]), str(home)), check=True)
+        yield home
+
+
+@pytest.fixture
+def tokens(used: tuple[Path, dict[str, str]]) -> dict[str, str]:
+    return used[1]
+
+
 def lived_in(home: Path) -> dict[str, str]:
-    """Lets alice and bob use a service, and returns their tokens."""
+    """Lets Alice and Bob use a service, and returns their tokens."""
     with Service(home) as service:
         for user in ("alice", "bob"):
             with service.client(user) as client:
@@ -74,41 +96,37 @@ async def learn(home: Path, user: str) -> None:
             await lifecycle.add(connection, user, "a", stored())
 
 
-async def test_what_was_backed_up_as_the_page_has_it_comes_back_whole(tmp_path: Path):
+async def test_what_was_backed_up_as_the_page_has_it_comes_back_whole(home: Path, tmp_path: Path):
     backup, restore = AS_TOLD[0].replace(FOLDER, str(tmp_path / "one")).splitlines()
-    with new_home() as home:
-        lived_in(home)
-        await learn(home, "alice")
-        shell(home, backup)
-        before = await everything(home)
-        assert all(before[name] for name in ("cases", "case_embeddings", "policies", "audit", "user_keys"))
-        with Service(home) as service, service.client("alice") as client:
-            worked(client, retain(client, "something that is not in the backup"))
-        assert await everything(home) != before
-        shell(home, restore)
-        assert await everything(home) == before
-        with Service(home) as service, service.client("alice") as client:
-            (case,) = client.get("/v1/cases").json()["cases"]
-            whole = client.get(f"/v1/cases/{case['case_id']}").json()
-            assert whole["tool_traces"][0]["output"] == "done"  # the key that sealed it came along
+    await learn(home, "alice")
+    shell(home, backup)
+    before = await everything(home)
+    assert all(before[name] for name in ("cases", "case_embeddings", "policies", "audit", "user_keys"))
+    with Service(home) as service, service.client("alice") as client:
+        worked(client, retain(client, "something that is not in the backup"))
+    assert await everything(home) != before
+    shell(home, restore)
+    assert await everything(home) == before
+    with Service(home) as service, service.client("alice") as client:
+        (case,) = client.get("/v1/cases").json()["cases"]
+        whole = client.get(f"/v1/cases/{case['case_id']}").json()
+        assert whole["tool_traces"][0]["output"] == "done"  # the key that sealed it came along
 
 
-async def test_a_backup_from_before_a_rotation_comes_back_with_the_old_key_beside_the_new(tmp_path: Path):
+async def test_a_backup_from_before_a_rotation_comes_back_with_the_old_key_beside_the_new(home: Path, tmp_path: Path):
     new = os.urandom(32).hex()
-    with migrated_home() as home:
-        lived_in(home)
-        casebank(home, "backup", str(tmp_path / "one"))
-        kept = json.loads((home / "secrets.json").read_text())
-        both = {"CASEBANK_MASTER_KEY": new, "CASEBANK_MASTER_KEY_OLD": kept["master_key"]}
-        casebank(home, "rotate-key", "--yes", **both)
-        casebank(home, "backup", str(tmp_path / "two"), CASEBANK_MASTER_KEY=new)
-        restore = ("restore", str(tmp_path / "one"), "--replace")
-        assert "CASEBANK_MASTER_KEY_OLD" in refused(home, *restore, CASEBANK_MASTER_KEY=new)
-        casebank(home, *restore, **both)
-        casebank(home, "rotate-key", "--yes", **both)
-        assert await opened(home, new) == "done"
-        casebank(home, "restore", str(tmp_path / "two"), "--replace", CASEBANK_MASTER_KEY=new)
-        assert await opened(home, new) == "done"
+    casebank(home, "backup", str(tmp_path / "one"))
+    kept = json.loads((home / "secrets.json").read_text())
+    both = {"CASEBANK_MASTER_KEY": new, "CASEBANK_MASTER_KEY_OLD": kept["master_key"]}
+    casebank(home, "rotate-key", "--yes", **both)
+    casebank(home, "backup", str(tmp_path / "two"), CASEBANK_MASTER_KEY=new)
+    restore = ("restore", str(tmp_path / "one"), "--replace")
+    assert "CASEBANK_MASTER_KEY_OLD" in refused(home, *restore, CASEBANK_MASTER_KEY=new)
+    casebank(home, *restore, **both)
+    casebank(home, "rotate-key", "--yes", **both)
+    assert await opened(home, new) == "done"
+    casebank(home, "restore", str(tmp_path / "two"), "--replace", CASEBANK_MASTER_KEY=new)
+    assert await opened(home, new) == "done"
 
 
 async def opened(home: Path, key: str) -> str:
@@ -118,41 +136,40 @@ async def opened(home: Path, key: str) -> str:
     return case["payload"]["tool_traces"][0]["output"]
 
 
-async def test_who_was_erased_after_the_backup_stays_erased(tmp_path: Path):
-    with migrated_home() as home:
-        tokens = lived_in(home)
-        casebank(home, "backup", str(tmp_path / "one"))
-        casebank(home, "purge", "--user", "alice", "--yes")
+async def test_who_was_erased_after_the_backup_stays_erased(home: Path, tokens: dict[str, str], tmp_path: Path):
+    casebank(home, "backup", str(tmp_path / "one"))
+    casebank(home, "purge", "--user", "alice", "--yes")
+    casebank(home, "restore", str(tmp_path / "one"), "--replace")
+    kept, _again = casebank(home, "purge", "--receipt", "--user", "alice", "--json").stdout.splitlines()
+    assert verified(read(kept))  # of the purge; the restore erased once more
+    rows = await everything(home)
+    assert of(rows, "alice") == 0
+    assert of(rows, "bob") > 0
+    with Service(home) as service, service.client("bob") as client:
+        assert len(client.get("/v1/cases").json()["cases"]) == 1
+        old = {"Authorization": tokens["alice"]}
+        assert client.get("/v1/cases", headers=old).status_code == 410
+
+
+async def test_what_was_revoked_before_or_after_the_backup_stays_revoked(
+    home: Path, tokens: dict[str, str], tmp_path: Path
+):
+    bare = {user: token.removeprefix("Bearer ") for user, token in tokens.items()}
+    bare |= {user: casebank(home, "token", "--user", user).stdout.strip() for user in ("carol", "dave")}
+    casebank(home, "token", "revoke", "--user", "carol")
+    casebank(home, "backup", str(tmp_path / "one"))
+    jti = jwt.decode(bare["alice"], options={"verify_signature": False})["jti"]
+    casebank(home, "token", "revoke", "--jti", jti, "--why", "laptop lost")
+    casebank(home, "token", "revoke", "--user", "bob")
+    before = await what_is_revoked(home)
+    assert len(before) == 3
+    for _ in range(2):
         casebank(home, "restore", str(tmp_path / "one"), "--replace")
-        kept, _again = casebank(home, "purge", "--receipt", "--user", "alice", "--json").stdout.splitlines()
-        assert verified(read(kept))  # of the purge; the restore erased once more
-        rows = await everything(home)
-        assert of(rows, "alice") == 0
-        assert of(rows, "bob") > 0
-        with Service(home) as service, service.client("bob") as client:
-            assert len(client.get("/v1/cases").json()["cases"]) == 1
-            old = {"Authorization": tokens["alice"]}
-            assert client.get("/v1/cases", headers=old).status_code == 410
-
-
-async def test_what_was_revoked_before_or_after_the_backup_stays_revoked(tmp_path: Path):
-    with migrated_home() as home:
-        tokens = {user: token.removeprefix("Bearer ") for user, token in lived_in(home).items()}
-        tokens |= {user: casebank(home, "token", "--user", user).stdout.strip() for user in ("carol", "dave")}
-        casebank(home, "token", "revoke", "--user", "carol")
-        casebank(home, "backup", str(tmp_path / "one"))
-        jti = jwt.decode(tokens["alice"], options={"verify_signature": False})["jti"]
-        casebank(home, "token", "revoke", "--jti", jti, "--why", "laptop lost")
-        casebank(home, "token", "revoke", "--user", "bob")
-        before = await what_is_revoked(home)
-        assert len(before) == 3
-        for _ in range(2):
-            casebank(home, "restore", str(tmp_path / "one"), "--replace")
-            assert await what_is_revoked(home) == before
-        with Service(home) as service, service.client("dave") as client:
-            bearers = {user: {"Authorization": f"Bearer {token}"} for user, token in tokens.items()}
-            found = {user: client.get("/v1/cases", headers=bearers[user]).status_code for user in bearers}
-        assert found == {"alice": 401, "bob": 401, "carol": 401, "dave": 200}
+        assert await what_is_revoked(home) == before
+    with Service(home) as service, service.client("dave") as client:
+        bearers = {user: {"Authorization": f"Bearer {token}"} for user, token in bare.items()}
+        found = {user: client.get("/v1/cases", headers=bearers[user]).status_code for user in bearers}
+    assert found == {"alice": 401, "bob": 401, "carol": 401, "dave": 200}
 
 
 async def what_is_revoked(home: Path) -> list[dict[str, Any]]:
@@ -164,9 +181,8 @@ async def what_is_revoked(home: Path) -> list[dict[str, Any]]:
     return [{name: value for name, value in row.items() if name != "number"} for row in rows]
 
 
-async def test_on_a_new_machine_receipts_say_who_was_erased(tmp_path: Path):
-    with migrated_home() as home, new_home() as other:
-        tokens = lived_in(home)
+async def test_on_a_new_machine_receipts_say_who_was_erased(home: Path, tokens: dict[str, str], tmp_path: Path):
+    with new_home() as other:
         casebank(home, "backup", str(tmp_path / "one"))
         receipt = tmp_path / "receipt.json"
         receipt.write_text(casebank(home, "purge", "--user", "alice", "--yes", "--json").stdout)
@@ -190,10 +206,9 @@ async def test_on_a_new_machine_receipts_say_who_was_erased(tmp_path: Path):
             assert client.get("/v1/cases", headers={"Authorization": tokens["alice"]}).status_code == 410
 
 
-async def test_a_restore_refuses_what_would_lose_or_mix_data(tmp_path: Path):
+async def test_a_restore_refuses_what_would_lose_or_mix_data(home: Path, tmp_path: Path):
     folder = tmp_path / "one"
-    with new_home() as home, new_home() as other:
-        lived_in(home)
+    with new_home() as other:
         casebank(home, "backup", str(folder))
         assert "not empty" in refused(home, "backup", str(folder))
         assert "--replace" in refused(home, "restore", str(folder))
@@ -217,12 +232,10 @@ def test_where_there_is_no_bank_there_is_nothing_to_back_up(tmp_path: Path):
     assert not (tmp_path / "one").exists()
 
 
-def test_a_backup_is_its_owners_alone_and_holds_no_key(tmp_path: Path):
+def test_a_backup_is_its_owners_alone_and_holds_no_key(home: Path, tmp_path: Path):
     folder = tmp_path / "one"
-    with migrated_home() as home:
-        lived_in(home)
-        casebank(home, "backup", str(folder))
-        secrets: dict[str, Any] = json.loads((home / "secrets.json").read_text())
+    casebank(home, "backup", str(folder))
+    secrets: dict[str, Any] = json.loads((home / "secrets.json").read_text())
     assert folder.stat().st_mode & 0o077 == 0
     for file in folder.iterdir():
         assert file.stat().st_mode & 0o077 == 0

@@ -118,6 +118,7 @@ async def test_an_upgrade_of_the_embedded_database_there_and_back(tmp_path: Path
 @pytest.mark.timeout(600)
 def test_the_experiment_of_its_page_says_what_it_predicts_and_finds_and_keeps_it(tmp_path: Path):
     (command,) = blocks("experiment.md", "sh")
+    command = _here(command, {"--practice 4": "--practice 1", "--test 3": "--test 1"})  # what it finds is not looked at
     with migrated_home() as home:
         said = shell(home, command, folder=tmp_path, PYTHONPATH=str(ROOT))
     assert said.index("predicted before the run") < said.index("out/experiment-office.json")

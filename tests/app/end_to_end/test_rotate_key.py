@@ -7,6 +7,7 @@ import subprocess
 from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import IO
 
 import pytest
 from sqlalchemy import func, select
@@ -17,7 +18,7 @@ from retrieval.database.database import Database
 from retrieval.tables.keys import master_keys
 from tests.app.end_to_end.test_master_key import refused
 from tests.conftest import new_database
-from tests.processes import CASEBANK, ROOT, Service, casebank, get, migrated_home, retain, surroundings, worked
+from tests.processes import CASEBANK, ROOT, Service, casebank, get, migrated_home, retain, started, surroundings, worked
 from writer.privacy.keys import Keyring, UserKey
 from writer.privacy.master_keys import agree
 
@@ -35,6 +36,12 @@ async def url(postgres: EmbeddedPostgres) -> str:
 def home() -> Iterator[Path]:
     with migrated_home() as home:
         yield home
+
+
+@pytest.fixture
+def nowhere() -> Iterator[IO[bytes]]:
+    with Path(os.devnull).open("wb") as file:
+        yield file
 
 
 def fill(service: Service, users: list[str]) -> dict[str, str]:
@@ -86,7 +93,9 @@ def test_the_operators_sequence_serves_every_user_all_along(url: str, home: Path
 
 
 @pytest.mark.timeout(300)
-async def test_killed_again_and_again_it_loses_nobody_and_ends_with_the_whole_count(url: str, home: Path):
+async def test_killed_again_and_again_it_loses_nobody_and_ends_with_the_whole_count(
+    url: str, home: Path, nowhere: IO[bytes]
+):
     users = [f"user-{number:03}" for number in range(USERS)]
     old, new = Keyring(bytes.fromhex(OLD)), Keyring(bytes.fromhex(NEW))
     both = {"DATABASE_URL": url, "CASEBANK_MASTER_KEY": NEW, "CASEBANK_MASTER_KEY_OLD": OLD}
@@ -96,12 +105,11 @@ async def test_killed_again_and_again_it_loses_nobody_and_ends_with_the_whole_co
         made = {user: await key_of(database, user, old) for user in users}
         async with database.as_eraser(users[-1]):  # for whom it waits, so that it cannot end before it is killed
             for killed in range(1, KILLS + 1):
-                command = (CASEBANK, *ROTATE)
-                process = await asyncio.create_subprocess_exec(*command, env=surroundings(home, **both), cwd=ROOT)
+                process = started(ROTATE, surroundings(home, **both), nowhere, nowhere)
                 while await rewrapped(database) < USERS * killed // (KILLS + 1):  # noqa: ASYNC110 - it tells nobody
                     await asyncio.sleep(0.002)
                 process.kill()
-                await process.wait()
+                process.wait()
         assert await rewrapped(database) < USERS
         receipt = json.loads((await asyncio.to_thread(casebank, home, *ROTATE, **both)).stdout)
         assert (receipt["users_rewrapped"], receipt["users_left"]) == (USERS, 0)
