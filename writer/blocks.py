@@ -2,13 +2,15 @@
 
 Sources: Anthropic's Messages API (content blocks `tool_use` and `tool_result`), Vercel's AI SDK (`parts` of UI
 messages, `tool-call` and `tool-result` of model messages), OpenAI's Responses API (items without a role), LangChain
-(`tool_calls` with `args`), and the older `function_call` of chat completions.
+(`tool_calls` with `args`), the older `function_call` of chat completions, and what ``writer.dialects`` renames.
 """
 
 import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
+
+from writer.dialects import renamed
 
 Message = dict[str, Any]
 
@@ -29,7 +31,7 @@ def as_chat(messages: object) -> object:
         return messages
     chat: list[object] = []
     for message in messages:
-        chat += _as_chat(message) if isinstance(message, dict) else [message]
+        chat += _as_chat(renamed(message)) if isinstance(message, dict) else [message]
     return chat
 
 
@@ -38,7 +40,7 @@ def unread(contents: Sequence[object]) -> list[str]:
     warnings = []
     for place, content in enumerate(contents):
         parts = content if isinstance(content, list) else []
-        types = [str(part.get("type")) for part in parts if _is_unread(part)]
+        types = [str(part.get("type") or next(iter(part), "object")) for part in parts if _is_unread(part)]
         names = dict.fromkeys(name if _NAME.fullmatch(name) else "object" for name in types)
         if names:
             warnings.append(f"turn {place + 1}: parts that are kept and not read: {', '.join(names)}")

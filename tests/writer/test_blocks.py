@@ -27,6 +27,7 @@ def called(name: str = "kubectl", arguments: str = '{"args": "get pods"}', **mor
 
 
 USE = {"type": "tool_use", "id": "t1", "name": "kubectl", "input": {"args": "get pods"}}
+USE_OF_LANGCHAIN = {"name": "kubectl", "args": {"args": "get pods"}, "id": "c", "type": "tool_call"}
 WORKED: Traces = [("kubectl", {"args": "get pods"}, "boom", "ok")]
 FAILED: Traces = [("kubectl", {"args": "get pods"}, "boom", "error")]
 CONVERSATIONS: dict[str, tuple[list[dict[str, Any]], Traces]] = {
@@ -219,6 +220,68 @@ CONVERSATIONS: dict[str, tuple[list[dict[str, Any]], Traces]] = {
         ],
         WORKED,
     ),
+    "LangChain's own JSON": (
+        [
+            {
+                "type": "ai",
+                "content": "",
+                "tool_calls": [{"name": "kubectl", "args": {"args": "get pods"}, "id": "c", "type": "tool_call"}],
+                "invalid_tool_calls": [],
+            },
+            {"type": "tool", "tool_call_id": "c", "content": "boom", "status": "error", "artifact": None},
+        ],
+        FAILED,
+    ),
+    "LangChain, fields in data": (
+        [
+            {
+                "type": "AIMessageChunk",
+                "data": {"content": "", "type": "AIMessageChunk", "tool_calls": [USE_OF_LANGCHAIN]},
+            },
+            {"type": "tool", "data": {"tool_call_id": "c", "content": "boom", "type": "tool"}},
+        ],
+        WORKED,
+    ),
+    "LangChain, constructors": (
+        [
+            {
+                "lc": 1,
+                "type": "constructor",
+                "id": ["langchain", "schema", "messages", "AIMessage"],
+                "kwargs": {"content": "", "type": "ai", "tool_calls": [USE_OF_LANGCHAIN]},
+            },
+            {
+                "lc": 1,
+                "type": "constructor",
+                "id": ["langchain", "schema", "messages", "ToolMessage"],
+                "kwargs": {"tool_call_id": "c", "content": "boom", "type": "tool"},
+            },
+        ],
+        WORKED,
+    ),
+    "Gemini": (
+        [
+            {"role": "model", "parts": [{"functionCall": {"name": "kubectl", "args": {"args": "get pods"}}}]},
+            {"role": "user", "parts": [{"functionResponse": {"name": "kubectl", "response": {"error": "boom"}}}]},
+        ],
+        [("kubectl", {"args": "get pods"}, {"error": "boom"}, "error")],
+    ),
+    "Bedrock": (
+        [
+            {
+                "role": "assistant",
+                "content": [
+                    {"text": "Wait."},
+                    {"toolUse": {"toolUseId": "t", "name": "kubectl", "input": USE["input"]}},
+                ],
+            },
+            {
+                "role": "user",
+                "content": [{"toolResult": {"toolUseId": "t", "content": [{"text": "boom"}], "status": "error"}}],
+            },
+        ],
+        FAILED,
+    ),
     "a call without an id": (
         [{"role": "assistant", "tool_calls": [{"function": {"name": "kubectl", "arguments": {"args": "get pods"}}}]}],
         [("kubectl", {"args": "get pods"}, None, "ok")],
@@ -254,6 +317,21 @@ def test_calls_and_answers_are_read(name: str):
     assert traces(finished) == expected
     assert unread([turn.content for turn in finished.turns]) == []
     assert [turn.content for turn in finished.turns if turn.role == "user"] == ["Why is it down?"]
+
+
+@pytest.mark.parametrize(
+    "message",
+    [
+        {"type": "human", "content": "Why?"},
+        {"type": "human", "data": {"content": "Why?", "type": "human"}},
+        {"lc": 1, "type": "constructor", "id": ["langchain", "HumanMessage"], "kwargs": {"content": "Why?"}},
+        {"role": "human", "content": "Why?"},
+        {"role": "USER", "content": "Why?"},
+    ],
+)
+def test_a_persons_message_is_the_users_by_whatever_name(message: dict[str, Any]):
+    (turn,) = run([message]).turns
+    assert (turn.role, turn.content) == ("user", "Why?")
 
 
 def test_what_a_user_says_beside_an_answer_stays_the_users_and_comes_after_it():
@@ -302,6 +380,7 @@ def test_what_was_said_in_audio_is_read():
         ([{"type": "text", "text": "see"}, {"type": "image_url", "image_url": {"url": "x"}}], "image_url"),
         ([{"type": "image", "source": {}}, {"type": "document", "source": {}}], "image, document"),
         ([{"type": "x" * 99}], "object"),
+        ([{"inlineData": {"mimeType": "image/png", "data": ""}}], "inlineData"),
     ],
 )
 def test_a_warning_names_the_parts_that_are_kept_and_not_read(content: list[Any], names: str):

@@ -1,0 +1,62 @@
+"""Renames roles and parts of LangChain's, Gemini's and Bedrock's messages to those of OpenAI's and Anthropic's.
+
+LangChain has a `type` in place of the role, and may wrap the fields in `data` or in the `kwargs` of a constructor.
+Gemini has `functionCall` and `functionResponse` in `parts`, Bedrock's Converse API `toolUse` and `toolResult`.
+"""
+
+import re
+from collections.abc import Mapping
+from typing import Any
+
+_ROLES = {"human": "user", "user": "user", "ai": "assistant", "model": "assistant"}
+"""Roles of other APIs, in small letters, with their names in chat completions."""
+_TYPES = {"human": "user", "ai": "assistant", "system": "system", "tool": "tool", "function": "function"}
+"""LangChain's types of messages, with the roles of chat completions."""
+_CLASS = re.compile(r"Message(?:Chunk)?$")
+_CALLS = ("functionCall", "function_call", "toolUse")
+_ANSWERS = ("functionResponse", "function_response", "toolResult")
+
+
+def renamed(message: Mapping[str, Any]) -> dict[str, Any]:
+    """Returns a message with the roles and parts of OpenAI's and Anthropic's APIs, as far as they are others' here."""
+    if "role" in message:
+        role = message["role"]
+        own = {**message, "role": _ROLES.get(role.lower(), role) if isinstance(role, str) else role}
+    else:
+        own = _of_langchain(message)
+    for name in ("content", "parts"):
+        if isinstance(own.get(name), list):
+            own[name] = [_part(part) for part in own[name]]
+    return own
+
+
+def _of_langchain(message: Mapping[str, Any]) -> dict[str, Any]:
+    path = message.get("id")
+    kind = path[-1] if message.get("type") == "constructor" and isinstance(path, list) and path else message.get("type")
+    role = _TYPES.get(_CLASS.sub("", str(kind)).lower())
+    if role is None:
+        return dict(message)
+    fields = next((message[name] for name in ("data", "kwargs") if isinstance(message.get(name), dict)), message)
+    return {**fields, "role": role}
+
+
+def _part(part: object) -> object:
+    """Returns a call or an answer of Gemini or Bedrock as Anthropic has it; any other part unchanged."""
+    if not isinstance(part, dict) or "type" in part:
+        return part
+    call, answer = (next((part[name] for name in names if name in part), None) for names in (_CALLS, _ANSWERS))
+    if isinstance(call, dict):
+        given = call.get("input", call.get("args"))
+        return {"type": "tool_use", "id": _id_of(call), "name": call.get("name"), "input": given}
+    if not isinstance(answer, dict):
+        return part
+    output = answer.get("response", answer.get("content"))
+    if isinstance(output, list) and len(output) == 1 and isinstance(output[0], dict):
+        output = output[0].get("json", output[0].get("text"))
+    failed = answer.get("status") == "error" or (isinstance(output, dict) and set(output) == {"error"})
+    return {"type": "tool_result", "tool_use_id": _id_of(answer), "content": output, "is_error": failed}
+
+
+def _id_of(block: Mapping[str, Any]) -> str:
+    """Returns the id of a call or of its answer; by the tool's name where there is none, as Gemini's may be."""
+    return str(block.get("toolUseId") or block.get("id") or f"function:{block.get('name')}")
