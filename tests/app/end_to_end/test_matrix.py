@@ -196,9 +196,9 @@ NAMING = [endpoint for endpoint in CLOSED if endpoint.names != "nothing"]
 
 
 @pytest.fixture
-async def hers(alice: User) -> Things:
-    """Alice's things, for a request that may change them."""
-    return await made_by(alice)
+async def hers(endpoint: Endpoint, alice: User) -> Things:
+    """Alice's things, for a request that may change them; one that names none of them needs none."""
+    return nobodys() if endpoint.names == "nothing" else await made_by(alice)
 
 
 @pytest.fixture(scope="module")

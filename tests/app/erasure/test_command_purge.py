@@ -5,8 +5,6 @@ import hashlib
 import json
 import os
 import signal
-import subprocess
-import sys
 from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
@@ -28,7 +26,7 @@ from retrieval.ranking.question import Question
 from retrieval.search.candidates import Search
 from retrieval.tables.erasures import erasures
 from retrieval.tables.metadata import USER_TABLES
-from tests.processes import migrated_home
+from tests.processes import casebank, migrated_home, started, surroundings
 from writer.author import Author
 from writer.retain.retain import retain
 from writer.rewards.feedback import Feedback, give_feedback
@@ -187,14 +185,13 @@ async def test_a_scrub_that_is_killed_can_be_repeated(settings: Settings):
     await command.purge(settings, MARK, scrubs=False, progress=lambda _step: None)
     postgres.start(settings.home)
     for step in ("rewriting cases", "rewriting profiles"):
-        broken = subprocess.Popen(  # noqa: ASYNC220
-            [sys.executable, "-m", "app.cli", "purge", "--scrub"], stderr=subprocess.PIPE, stdout=subprocess.DEVNULL
-        )
-        assert broken.stderr is not None
-        assert any(step.encode() in line for line in broken.stderr)
-        broken.send_signal(signal.SIGKILL)
+        reading, writing = os.pipe()
+        with open(writing, "wb") as told:  # noqa: ASYNC230, PTH123 - a pipe
+            broken = started(("purge", "--scrub"), surroundings(settings.home), told, told)
+        with open(reading, "rb") as steps:  # noqa: ASYNC230, PTH123
+            assert any(step.encode() in line for line in steps)
+            broken.kill()
         broken.wait()
-        broken.stderr.close()
     assert (await command.purge(settings, None, scrubs=True, progress=lambda _step: None)).receipts == 1
     assert on_disk(settings.home) == {}
     assert await found_by_bob(settings) == [KEPT]
@@ -296,13 +293,9 @@ async def test_a_purge_while_the_users_worker_is_at_work_leaves_nothing(settings
             await retain(runtime.database, runtime.keyring, marked(number), Author(MARK, MARK, now))
         working = asyncio.create_task(settle(runtime))
         words = ("purge", "--user", MARK, "--yes", "--scrub", "--json")
-        purging = await asyncio.create_subprocess_exec(
-            sys.executable, "-m", "app.cli", *words, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL
-        )
-        printed, _ = await purging.communicate()
+        purged = await asyncio.to_thread(casebank, settings.home, *words)
         await working
-        assert purging.returncode == 0
-        receipt = read(printed.decode())
+        receipt = read(purged.stdout)
         assert receipt["search"]["found"] == {}
         assert (states(receipt)["dead rows"], states(receipt)["write-ahead log"]) == ("gone", "gone")
         assert await living(settings) == []
@@ -311,28 +304,28 @@ async def test_a_purge_while_the_users_worker_is_at_work_leaves_nothing(settings
 
 
 def test_receipts_are_printed_again_and_checked_by_anybody(settings: Settings, tmp_path: Path):
-    def casebank(*words: str) -> Any:
-        return CliRunner().invoke(cli, list(words))
+    def purge(*words: str) -> Any:
+        return CliRunner().invoke(cli, ["purge", *words])
 
-    printed = casebank("purge", "--user", MARK, "--yes", "--json").stdout
-    assert read(casebank("purge", "--receipt", "--user", MARK, "--json").stdout) == read(printed)
+    printed = purge("--user", MARK, "--yes", "--json").stdout
+    assert read(purge("--receipt", "--user", MARK, "--json").stdout) == read(printed)
     digest = hashlib.sha256(MARK.encode()).hexdigest()
-    assert read(casebank("purge", "--receipt", "--digest", digest, "--json").stdout) == read(printed)
-    shown = casebank("purge", "--receipt", "--user", MARK).stdout
+    assert read(purge("--receipt", "--digest", digest, "--json").stdout) == read(printed)
+    shown = purge("--receipt", "--user", MARK).stdout
     assert digest in shown
     assert read(printed)["signature"]["public_key"] in shown
     assert all(name in shown for name in ("dead rows", "write-ahead log", "backups", "cases"))
-    assert casebank("purge", "--receipt", "--user", "nobody").exit_code == 1
+    assert purge("--receipt", "--user", "nobody").exit_code == 1
     file = tmp_path / "receipt.json"
     file.write_text(printed)
-    checked = casebank("purge", "--verify", str(file))
+    checked = purge("--verify", str(file))
     assert (checked.exit_code, "signed by this installation" in checked.stdout) == (0, True)
     file.write_text(printed.replace('"clean": true', '"clean": false'))
-    checked = casebank("purge", "--verify", str(file))
+    checked = purge("--verify", str(file))
     assert (checked.exit_code, "changed" in checked.stderr) == (1, True)
     with pytest.raises(SignatureBroken):
         verified(read(file.read_text()))
-    assert casebank("purge", "--yes").exit_code == 2
+    assert purge("--yes").exit_code == 2
 
 
 async def test_a_purge_that_finds_no_row_asks_whether_the_name_is_right_and_blocks_old_tokens_all_the_same(
