@@ -5,7 +5,7 @@ from uuid import UUID
 
 import uuid_utils.compat as uuids
 from pydantic import AfterValidator, ConfigDict, Field
-from sqlalchemy import delete, func
+from sqlalchemy import delete
 from sqlalchemy.dialects.postgresql import insert as upsert
 
 from retrieval.database.database import Database
@@ -93,7 +93,7 @@ async def write_checkpoint(database: Database, keyring: Keyring, written: Checkp
             if part.first_wins:
                 statement = statement.on_conflict_do_nothing(index_elements=_PART)
             else:  # the id, too: the words are sealed for it
-                new = {name: row[name] for name in ("id", "key_id", "words")} | {"created_at": func.now()}
+                new = {name: statement.excluded[name] for name in ("id", "key_id", "words", "created_at")}
                 statement = statement.on_conflict_do_update(index_elements=_PART, set_=new)
             await connection.execute(statement)
 

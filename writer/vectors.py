@@ -1,9 +1,12 @@
-"""SQL expressions for a vector to store."""
+"""SQL for a vector to store."""
 
 from collections.abc import Sequence
 
-from sqlalchemy import REAL, ColumnElement, bindparam, cast, literal
-from sqlalchemy.dialects.postgresql import ARRAY
+from sqlalchemy import REAL, ColumnElement, Uuid, bindparam, cast, literal, select
+from sqlalchemy.dialects.postgresql import ARRAY, Insert, insert
+
+from retrieval.tables.cases import case_embeddings
+from retrieval.tables.profiles import profiles
 
 
 def stored(vector: list[float]) -> ColumnElement[Sequence[float]]:
@@ -14,3 +17,22 @@ def stored(vector: list[float]) -> ColumnElement[Sequence[float]]:
 def stored_later(name: str) -> ColumnElement[Sequence[float]]:
     """Returns the SQL value for a vector that is passed as a parameter of this name when the statement is run."""
     return cast(bindparam(name, type_=ARRAY(REAL)), ARRAY(REAL))
+
+
+def add_vector(user_sub: str, agent_key: str, model: str, dimension: int) -> Insert:
+    """Returns a statement that inserts the vector of a case; its parameters are ``case_id`` and ``vector``.
+
+    The vector is in the index if the profile's are: hold the profile's lock until it is stored. A shard of a cluster
+    takes a SELECT and no subquery among VALUES.
+    """
+    values = {
+        "user_sub": profiles.c.user_sub,
+        "agent_key": profiles.c.agent_key,
+        "model": literal(model),
+        "case_id": bindparam("case_id", type_=Uuid),
+        "dimension": literal(dimension),
+        "embedding": stored_later("vector"),  # an array fits the column whether or not it is pgvector's
+        "approximate": profiles.c.approximate,
+    }
+    mine = select(*values.values()).where(profiles.c.user_sub == user_sub, profiles.c.agent_key == agent_key)
+    return insert(case_embeddings).from_select(list(values), mine)

@@ -48,16 +48,17 @@ BEGIN
     END LOOP;
 END $$;
 
--- Only an owner may gather statistics, and the service owns no table.
+-- Only an owner may gather statistics, and the service owns no table. On a Citus cluster, tables that each node has a copy
+-- of come first: once a distributed table's shards were visited beside each other, these are refused.
 CREATE FUNCTION casebank_gather_statistics() RETURNS void
 LANGUAGE plpgsql SECURITY DEFINER SET search_path FROM CURRENT AS $$
 BEGIN
     ANALYZE
-        audit, case_embeddings, case_tools, cases, decision_slots, decisions, erasures, llm_usage, policies,
+        erasures, shared_knowledge, shared_memories,
+        audit, case_embeddings, case_tools, cases, decision_slots, decisions, llm_usage, policies,
         procedures, profiles, rate_limits, rewards, user_keys, audit_links, audit_heads, procedure_reviews,
-        runs, run_steps, findings, sessions, turns, facts, memories, knowledge, shared_knowledge,
-        shared_memories, session_summaries, replays, failures, advice,
-        checkpoints, reflections;
+        runs, run_steps, findings, sessions, turns, facts, memories, knowledge, session_summaries, replays, failures,
+        advice, checkpoints, reflections;
 END $$;
 REVOKE ALL ON FUNCTION casebank_gather_statistics() FROM PUBLIC;
 GRANT EXECUTE ON FUNCTION casebank_gather_statistics() TO casebank_service;

@@ -123,7 +123,8 @@ def log_decision() -> FastStatement[bool]:
         slate.c.propensity,
     ).join_from(decision, slate, true())
     names = ["user_sub", "decision_id", "place", "case_id", "propensity"]
-    logged = insert(decision_slots).from_select(names, slots).cte("logged")
+    # without RETURNING, a Citus cluster would copy the rows, which row-level security refuses
+    logged = insert(decision_slots).from_select(names, slots).returning(decision_slots.c.place).cte("logged")
     return FastStatement.of(select(known.c.known).add_cte(logged))
 
 

@@ -120,7 +120,7 @@ _OF_PROFILE = """(SELECT entered FROM entered)
             (SELECT s.id FROM sessions s WHERE s.user_sub = :user_sub AND s.name = :session))
         AND (:as_of IS NULL OR m.kind <> 'turn' OR EXISTS (
             SELECT FROM turns t
-            WHERE t.user_sub = m.user_sub AND t.session_id = m.session_id AND t.number = m.turn_number
+            WHERE t.user_sub = :user_sub AND t.session_id = m.session_id AND t.number = m.turn_number
                 AND t.said_at <= :as_of))"""
 
 

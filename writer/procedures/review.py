@@ -4,7 +4,7 @@ from dataclasses import asdict, dataclass
 from uuid import UUID
 
 from prometheus_client import Counter
-from sqlalchemy import func, select
+from sqlalchemy import select
 from sqlalchemy.dialects.postgresql import insert
 from sqlalchemy.ext.asyncio import AsyncConnection
 
@@ -57,8 +57,9 @@ async def review(
     values = {**asdict(opinion), "actor": author.actor}
     key = {"user_sub": author.user_sub, "procedure_id": procedure_id, "version": row.version}
     stored = insert(procedure_reviews).values({**key, **values})
-    newer = stored.on_conflict_do_update(index_elements=list(key), set_={**values, "created_at": func.now()})
-    await connection.execute(newer)
+    newer = {name: stored.excluded[name] for name in (*values, "created_at")}
+    newest = stored.on_conflict_do_update(index_elements=list(key), set_=newer)
+    await connection.execute(newest)
     owner = author.user_sub, row.agent_key
     details = {"version": row.version, "verdict": opinion.verdict}
     await note(connection, Change.of(owner, author.actor, "review_procedure", procedure_id, **details))

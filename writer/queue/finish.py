@@ -5,11 +5,10 @@ from dataclasses import dataclass
 from itertools import groupby
 from uuid import UUID
 
-from sqlalchemy import insert, update
+from sqlalchemy import update
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from retrieval.ports import Embedder
-from retrieval.tables.cases import case_embeddings
 from retrieval.tables.kinds import has_failed
 from retrieval.tables.profiles import profiles
 from writer.advice.settle import advised, settle_advice
@@ -20,12 +19,12 @@ from writer.procedures import versions
 from writer.procedures.ports import Source
 from writer.procedures.reflection import ask_to_reflect
 from writer.procedures.withdrawal import retire_lessons, withdraw_learned
-from writer.profiles import is_approximate, lock_loop
+from writer.profiles import lock_loop
 from writer.queue.case import ClaimedCase, Work, close, lock_held, remember_tools
 from writer.queue.correction import corrected, earlier_feedback, with_plan
 from writer.queue.dedupe import count_again, twins
 from writer.rewards.feedback import credit_run
-from writer.vectors import stored_later
+from writer.vectors import add_vector
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,14 +90,7 @@ class Finish:
             ]
             if not rows:
                 continue
-            vector = insert(case_embeddings).values(
-                user_sub=self.user_sub,
-                agent_key=agent_key,
-                model=self.embedder.model,
-                dimension=self.embedder.dimension,
-                embedding=stored_later("vector"),
-                approximate=is_approximate(self.user_sub, agent_key),
-            )
+            vector = add_vector(self.user_sub, agent_key, self.embedder.model, self.embedder.dimension)
             await self.connection.execute(vector, rows)
             if any(work.case.embedding_model is None for work in mine):
                 # The first vector of a profile chooses its space; a later change of model goes through reembed.

@@ -7,7 +7,7 @@ from datetime import timedelta
 from uuid import UUID
 
 import uuid_utils.compat as uuids
-from sqlalchemy import Table
+from sqlalchemy import Table, func, select
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from retrieval.database.database import Database
@@ -120,6 +120,7 @@ class Queue:
         """
         after = {"after": self._last_served, "batch": most}
         users = (await connection.scalars(statements.waiting_users(self.table), after)).all()
+        leasing = {"token": token, "lease": self.pace.lease, "now": await connection.scalar(select(func.now()))}
         of_a_turn, leased = max(1, most // statements.TURNS), list[AnyRow]()
         claim = statements.claim_of_user(self.table)
         while users and len(leased) < most:
@@ -128,7 +129,7 @@ class Queue:
                 if len(leased) == most:
                     break
                 turn = {"whose": user_sub, "most": min(of_a_turn, most - len(leased))}
-                rows = (await connection.execute(claim, {**turn, "token": token, "lease": self.pace.lease})).all()
+                rows = (await connection.execute(claim, {**turn, **leasing})).all()
                 leased += rows
                 if len(rows) == of_a_turn:
                     more.append(user_sub)

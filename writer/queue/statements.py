@@ -12,6 +12,7 @@ from uuid import UUID
 
 from sqlalchemy import (
     ColumnElement,
+    DateTime,
     Double,
     Integer,
     Interval,
@@ -100,10 +101,10 @@ def _claim(queue: Table) -> Update:
         .limit(batch)
         .with_for_update(of=queue, skip_locked=True)
     )
-    return _leasing(queue, tuple_(queue.c.user_sub, queue.c.id).in_(leased))
+    return _leasing(queue, tuple_(queue.c.user_sub, queue.c.id).in_(leased), func.now())
 
 
-def _leasing(queue: Table, which: ColumnElement[bool]) -> Update:
+def _leasing(queue: Table, which: ColumnElement[bool], now: ColumnElement[datetime]) -> Update:
     return (
         update(queue)
         .where(which)
@@ -112,7 +113,7 @@ def _leasing(queue: Table, which: ColumnElement[bool]) -> Update:
             available_at=func.now() + bindparam("lease", type_=Interval),
             attempts=queue.c.attempts + 1,
         )
-        .returning(queue.c.user_sub, queue.c.id, queue.c.agent_key, queue.c.attempts, func.now().label("claimed_at"))
+        .returning(queue.c.user_sub, queue.c.id, queue.c.agent_key, queue.c.attempts, now.label("claimed_at"))
     )
 
 
@@ -128,7 +129,7 @@ def waiting_users(queue: Table) -> Select[str]:
 def claim_of_user(queue: Table) -> Update:
     """Returns a statement that leases up to ``most`` waiting rows of one user: on a cluster, of one shard.
 
-    Its further parameters are ``whose`` rows, ``token`` and ``lease``.
+    Its further parameters are ``whose`` rows, ``token``, ``lease`` and ``now``, which a shard may not tell.
     """
     mine = queue.c.user_sub == bindparam("whose", type_=Text)
     token, most = bindparam("token", type_=Uuid), bindparam("most", type_=Integer)
@@ -140,7 +141,8 @@ def claim_of_user(queue: Table) -> Update:
         .with_for_update(skip_locked=True)
     )
     # an array is computed once; a plan may run a subquery after IN again, which locks further rows
-    return _leasing(queue, and_(mine, queue.c.id == any_(func.array(longest.scalar_subquery()))))
+    which = and_(mine, queue.c.id == any_(func.array(longest.scalar_subquery())))
+    return _leasing(queue, which, bindparam("now", type_=DateTime(timezone=True)))
 
 
 def _due(queue: Table) -> tuple[ColumnElement[bool], ...]:

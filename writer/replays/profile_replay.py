@@ -137,7 +137,8 @@ async def _store(connection: AsyncConnection, profile: Profile, found: Replay, r
         "created_at": func.clock_timestamp(),
     }
     stored = insert(replays).values({**mine, **values})
-    await connection.execute(stored.on_conflict_do_update(index_elements=list(mine), set_=values))
+    newer = {name: stored.excluded[name] for name in values}
+    await connection.execute(stored.on_conflict_do_update(index_elements=list(mine), set_=newer))
 
 
 @dataclass(frozen=True, slots=True)

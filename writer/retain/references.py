@@ -27,6 +27,8 @@ _FAULTS = {
 """Error messages by the wrong reference; another user's case is reported as missing."""
 _OTHERS = (cases, facts, knowledge, procedures, runs, sessions)
 """Tables whose ids a caller may take for a retrieval's."""
+_NO_ID = UUID(int=0)
+"""Id of no row. What compares with NULL drops out of a plan, and a Citus cluster then misses the user in it."""
 
 
 async def wrong_reference(
@@ -45,8 +47,8 @@ async def wrong_reference(
         return None
     references = {
         "agent_key": agent_key,
-        "retrieval_id": retrieval_id,
-        "parent_case_id": parent_case_id,
+        "retrieval_id": retrieval_id or _NO_ID,
+        "parent_case_id": parent_case_id or _NO_ID,
         "used_case_ids": used_case_ids or [],
     }
     name = await connection.value(_first_wrong(), references)
@@ -75,9 +77,9 @@ def _first_wrong() -> FastStatement[str]:
     )
     stranger = select(named).where(~own, ~shown).exists()
     faults: Sequence[tuple[ColumnElement[bool], str]] = [
-        (and_(parent.is_not(None), ~known), "parent_case_id"),
+        (and_(parent != _NO_ID, ~known), "parent_case_id"),
         (of_another, "retrieval_id"),
-        (and_(retrieval.is_not(None), ~exists_already, of_something_else), "no_retrieval"),
+        (and_(retrieval != _NO_ID, ~exists_already, of_something_else), "no_retrieval"),
         (stranger, "used_case_ids"),
     ]
     return FastStatement.of(select(case(*faults)).where(may_enter()))

@@ -37,12 +37,13 @@ async def rename(database: Database, user_sub: str) -> tuple[dict[str, int], dic
     transaction held their locks all the time.
     """
     renamed, left = {}, {}
+    statement = rename_all if database.citus else rename_some
     for column in NAMES:
         where = f"{column.table.name}.{column.name}"
         renamed[where] = waited = 0
         while waited < TRIES:
             async with database.as_eraser_elsewhere(user_sub) as connection:
-                count = (await connection.execute(rename_some(user_sub, column))).rowcount
+                count = (await connection.execute(statement(user_sub, column))).rowcount
                 more = count == BATCH or (await connection.execute(named(user_sub, column))).scalar_one()
             renamed[where] += count
             if not more:
@@ -61,6 +62,11 @@ def rename_some(user_sub: str, column: Column[str]) -> Update:
     key = tuple(table.primary_key.columns)
     some = select(*key).where(column == user_sub).limit(BATCH).with_for_update(skip_locked=True)
     return update(table).where(tuple_(*key).in_(some)).values({column: tombstone(user_sub)})
+
+
+def rename_all(user_sub: str, column: Column[str]) -> Update:
+    """Returns the statement that renames all rows, and waits for locks: a cluster locks rows of one user at most."""
+    return update(column.table).where(column == user_sub).values({column: tombstone(user_sub)})
 
 
 def named(user_sub: str, column: Column[str]) -> Select[int]:

@@ -4,8 +4,7 @@ from collections.abc import Callable, Collection
 from contextlib import suppress
 from uuid import UUID
 
-from sqlalchemy import ARRAY, REAL, Delete, Select, Update, and_, bindparam, cast, delete, func, select, tuple_, update
-from sqlalchemy.dialects.postgresql import Insert, insert
+from sqlalchemy import ARRAY, REAL, Delete, Select, Update, and_, bindparam, delete, func, select, tuple_, update
 
 from retrieval.database.database import Database
 from retrieval.database.rows import Rows
@@ -18,7 +17,8 @@ from retrieval.tables.profiles import profiles
 from writer.analysis.placeholders import without_placeholders
 from writer.privacy.keys import Keyring
 from writer.privacy.words import Words
-from writer.profiles import Profile, each_profile, is_approximate, lock_profile
+from writer.profiles import Profile, each_profile, lock_profile
+from writer.vectors import add_vector
 
 BATCH = 256
 """Most texts that are embedded at a time."""
@@ -87,12 +87,14 @@ async def reembed(  # noqa: PLR0913 - the last three have defaults that nearly a
             await lock_profile(connection, profile.user_sub, profile.agent_key)  # its vectors may be being indexed
             there = (await connection.scalars(lock_cases(profile.user_sub, vectors))).all()
             values = [
-                {"case_id": case_id, "numbers": vector.tolist()}
+                {"case_id": case_id, "vector": vector.tolist()}
                 for case_id in there
                 if (vector := vectors[case_id]) is not None
             ]
             if values:
-                statement = add_vector(profile.user_sub, profile.agent_key, embedder.model, embedder.dimension)
+                statement = add_vector(
+                    profile.user_sub, profile.agent_key, embedder.model, embedder.dimension
+                ).on_conflict_do_nothing()
                 await connection.execute(statement, values)
         done += len(values)
         progress(len(values))
@@ -204,21 +206,6 @@ def lock_cases(user_sub: str, case_ids: Collection[UUID]) -> Select[UUID]:
     """Returns a statement that selects the cases that are still there, locked against deletion in the transaction."""
     there = select(cases.c.id).where(cases.c.user_sub == user_sub, cases.c.id.in_(case_ids))
     return there.order_by(cases.c.id).with_for_update(read=True, key_share=True)
-
-
-def add_vector(user_sub: str, agent_key: str, model: str, dimension: int) -> Insert:
-    """Returns a statement that inserts a vector of the model unless the case has one; parameters case_id, numbers."""
-    values: dict[str, object] = {
-        "user_sub": user_sub,
-        "agent_key": agent_key,
-        "model": model,
-        "case_id": bindparam("case_id"),
-        "dimension": dimension,
-        # an array fits the column whether or not it is pgvector's
-        "embedding": cast(bindparam("numbers", type_=ARRAY(REAL)), ARRAY(REAL)),
-        "approximate": is_approximate(user_sub, agent_key),
-    }
-    return insert(case_embeddings).values(values).on_conflict_do_nothing()
 
 
 def queue_memories(user_sub: str, agent_key: str, model: str) -> Update:

@@ -5,7 +5,7 @@ import hashlib
 import json
 from collections.abc import AsyncIterator
 from contextlib import suppress
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 from uuid import UUID
@@ -208,14 +208,15 @@ async def test_an_unknown_user_gets_a_receipt_of_zeros_as_often_as_asked(bank: B
         assert receipt.clean
 
 
+@pytest.mark.parametrize("citus", [False, True], ids=["one Postgres", "as on a cluster"])
 async def test_the_name_of_who_acted_for_others_becomes_a_tombstone_in_their_rows(
-    bank: Bank, user: str, database_url: str
+    bank: Bank, user: str, database_url: str, *, citus: bool
 ):
     other, bystander = f"{user}-other", f"{user}-bystander"
     await act_for(bank, other, user)
     await act_for(bank, bystander, bystander)
     before = await bank.counts(other)
-    receipt = await erase(bank.database, user)
+    receipt = await erase(replace(bank.database, citus=citus), user)
     assert receipt.renamed == {"audit.actor": 1, "rewards.actor": 1, "procedure_reviews.actor": 1, "cases.source": 1}
     assert receipt.clean
     assert await bank.counts(other) == before
