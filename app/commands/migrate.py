@@ -4,6 +4,7 @@ from typing import Annotated
 
 import typer
 
+from app.postgres.citus import distribute
 from app.postgres.migrate import migrate as migrate_database
 from app.runtime import owner_url
 from app.settings import Settings
@@ -16,14 +17,19 @@ out = plain_console()
 
 def migrate(
     revision: Annotated[str, typer.Argument(help="revision, or head for the newest, or base for none")] = "head",
+    *,
+    citus: Annotated[
+        bool, typer.Option("--citus", help="then distribute the tables over the Citus cluster; may be repeated")
+    ] = False,
 ) -> None:
     """Migrate the database's schema to a revision."""
 
-    async def move() -> None:
+    async def move() -> list[str]:
         settings = Settings()
         async with owner_url(settings) as url:
             tell_database(settings)
             await migrate_database(url, revision, pgvector=settings.pgvector)
+            return await distribute(url) if citus else []
 
-    run(move())
-    out.print(f"schema at {revision}")
+    distributed = run(move())
+    out.print(f"schema at {revision}" + (f", {len(distributed)} tables distributed" if citus else ""))
