@@ -2,7 +2,7 @@
 
 from collections.abc import Awaitable, Callable
 
-from app.doctor import database, machine, memory
+from app.doctor import cluster, database, machine, memory
 from app.doctor.finding import Finding, said
 from app.doctor.installation import Installation, opened
 from app.settings import Settings
@@ -25,6 +25,7 @@ CHECKS: tuple[Check, ...] = (
     database.postgres,
     database.pgvector,
     database.schema,
+    cluster.cluster,
     database.indexes,
     database.search,
     database.role,

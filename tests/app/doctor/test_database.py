@@ -37,6 +37,12 @@ async def test_a_revision_that_this_version_does_not_have_is_told_how_to_move_it
     assert "`casebank export` each user with the version that wrote it" in finding.advice
 
 
+async def test_a_cluster_that_is_none_is_found(url: str, tmp_path: Path):
+    finding = (await look(f"{url}&citus=true", tmp_path))["cluster"]
+    assert (finding.ok, finding.detail) == (False, "citus=true, and no table is distributed")
+    assert (await look(url, tmp_path))["cluster"].ok is None
+
+
 async def test_a_table_without_forced_row_security_is_named(url: str, tmp_path: Path):
     await as_owner(url, "ALTER TABLE audit NO FORCE ROW LEVEL SECURITY")
     found = (await look(url, tmp_path))["row security"]
