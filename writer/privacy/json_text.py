@@ -12,7 +12,8 @@ _KEY_BEFORE = re.compile(rb'(\\*)"' + _SPACE + b":" + _SPACE + b"$")
 _ITEM_BEFORE = re.compile(rb"[\[,]" + _SPACE + b"$")
 _END_BEHIND = re.compile(_SPACE + rb"[,\]}]")
 _QUOTE = re.compile(rb'(\\*)"')
-_LARGE_NUMBER = re.compile(r"[:\[,\s]\d{6}")
+_TELLING = re.compile(r"[:\[,\s]\d{6}|[Cc](?:v[cv]|V[CV])|[Ss]ecurity|[Vv]erification")
+"""A large number, or the name of a card's code."""
 
 
 def whole_number(data: bytes, start: int, end: int) -> tuple[int, int, bytes]:
@@ -35,8 +36,8 @@ def whole_number(data: bytes, start: int, end: int) -> tuple[int, int, bytes]:
 
 
 def with_numbers(text: str) -> Any:
-    """Returns the object or list that the text is as JSON if it has a large number, or else None."""
-    return parsed(text) if _LARGE_NUMBER.search(text) else None
+    """Returns the object or list that the text is as JSON if it may have a number to redact, or else None."""
+    return parsed(text) if _TELLING.search(text) else None
 
 
 def parsed(text: str) -> Any:

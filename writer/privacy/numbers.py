@@ -59,9 +59,15 @@ _CARD_WORD = re.compile(
 _PHONE_WORD = re.compile(f"(?i){PHONE_WORDS}")
 _MARKER = re.compile(r"\[REDACTED:[a-z-]+\]")
 _CARDS_NAME = re.compile(
-    r"(?i)(?:.*[\s_.-])?(?:(?:credit|debit|payment|bank)?[\s_-]?cards?|cc|ccn|pan|kreditkarte|tarjeta)"
-    r"(?:[\s_-]?(?:data|details|info|no|nr|num|number|pan|value)s?)?|.*(?-i:[a-z]Card)(?:no|num|number)?"
+    r"(?i)(?:.*[\s_.-])?(?:(?:credit|debit|payment|bank)?[\s_-]?cards?|cc|ccn|pan|(?:kredit|giro|bank)?karten?|carte|tarjeta|cart[aã]o|carta|kaart)"
+    r"(?:[\s_-]?(?:de[\s_-](?:cr[eé]dito?|d[eé]bito?)|bancaire|bleue|data|details|info|no|nr|num|n[uú]m[eé]ro|nummer|number|pan|value)s?)?"
+    r"|.*(?-i:[a-z]Card)(?:no|num|number)?"
 )
+_CODES_NAME = re.compile(
+    r"(?i)(?:.*[\s_.-])?(?:c[vs]c|cvv|(?:card[\s_-]?)?(?:security|verification)[\s_-]?code|kartenpr[uü]fnummer|cryptogramme"
+    r"|c[oó]digo[\s_-]de[\s_-]seguridad)2?|.*(?-i:[a-z](?:Cvc|Cvv|CVC|CVV|SecurityCode))2?"
+)
+_CODE = re.compile(rb"\d{3,4}")
 _PHONES_NAME = re.compile(rf"(?i).*?{PHONE_WORDS}(?:home|work|private|[\s_-]?\d)?")
 _SSN_NAME = re.compile(r"(?i)(?:.*[\s_.-])?(?:ssn|social[\s_-]?security(?:[\s_-]?(?:no|number))?)")
 _IDS_NAME = re.compile(rf"(?i)(?:.*[\s_.-])?{_ID}(?:[\s_-]?(?:id|no|nr|num|number))?s?|.*(?-i:[a-z]I[dD]s?)")
@@ -87,6 +93,8 @@ def kind_of_name(name: str) -> str:
     """Returns the kind of number that a field of this name holds, or an empty string."""
     if _CARDS_NAME.fullmatch(name):
         return "payment-card"
+    if _CODES_NAME.fullmatch(name):
+        return "card-code"
     if _PHONES_NAME.fullmatch(name):
         return "phone"
     return "ssn" if _SSN_NAME.fullmatch(name) else ""
@@ -138,6 +146,18 @@ def is_named_card(data: bytes, start: int, end: int) -> bool:
         return False
     digits = data[start:end].translate(None, b" -").decode()
     return bool(_ISSUER.fullmatch(digits)) and bool(luhn.is_valid(digits))
+
+
+def is_card_code(data: bytes, start: int, end: int) -> bool:
+    """Returns whether the bytes have as many digits as the security code of a payment card."""
+    return _CODE.fullmatch(data, start, end) is not None
+
+
+def is_from_abroad(data: bytes, start: int, end: int) -> bool:
+    """Returns whether the bytes are a phone number as dialled from abroad, behind 00 or 011, and no id."""
+    written = data[start:end].decode()
+    number = re.sub(r"^0(?:0|11)[ .-]?", "+", written)
+    return not _IDS_LABEL.search(_around(data, start, end)[0]) and _is_international(number)
 
 
 def is_national(data: bytes, start: int, end: int) -> bool:

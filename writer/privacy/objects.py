@@ -7,15 +7,15 @@ from functools import lru_cache
 
 from writer.privacy.checks import CHECKS, PATH, is_real
 from writer.privacy.finds import mark
-from writer.privacy.numbers import MOST_CARD, is_ids_name, kind_of_name, may_be_card, speaks, tells_of_cards
+from writer.privacy.numbers import MOST_CARD, TEST_CARDS, is_ids_name, kind_of_name, may_be_card, speaks, tells_of_cards
 from writer.privacy.patterns import SENSITIVE_KEY
 
 MOST_DEPTH = 250  # orjson writes no deeper value
 SEVERAL = "token/several"  # values under `tokens` or `secrets`, or nested below such a key; not all are secrets
-NUMBER_KINDS = frozenset({"payment-card", "phone", "ssn"})
+NUMBER_KINDS = frozenset({"card-code", "payment-card", "phone", "ssn"})
 PARTS_OF_NUMBER = frozenset(
     """
-    digits e164 full home main mobile national no nr num number primary raw value work
+    digits e164 full home main mobile national no nr num number nummer numero numéro número primary raw value work
     """.split()
 )
 """Names in the object of a card or phone that hold its digits."""
@@ -86,6 +86,8 @@ def _walk_object(
 
 def _kind_of_number(value: float, place: Place) -> str:
     """Returns the kind of secret or personal data that a number at this place is, or an empty string."""
+    if place.sensitive == "card-code":
+        return place.sensitive if is_secret(str(int(value)).zfill(3), place.sensitive) else ""
     if not SHORTEST_SECRET <= value < MOST_CARD:
         return "password" if place.sensitive == "password" and isinstance(value, int) else ""
     digits = str(int(value))
@@ -94,7 +96,8 @@ def _kind_of_number(value: float, place: Place) -> str:
         return place.sensitive if is_secret(digits, place.sensitive) else ""
     if place.sensitive in {"password", "token", "authorization"}:
         return place.sensitive
-    return "payment-card" if speaks(place.name) and is_secret(digits, "payment-card") else ""
+    is_card = digits in TEST_CARDS or (speaks(place.name) and is_secret(digits, "payment-card"))
+    return "payment-card" if is_card else ""
 
 
 def named(item: Mapping[str, object]) -> str:

@@ -69,12 +69,16 @@ PERSONAL = {
         r"(?:^|[^\w.])((?:4\d|5[1-5]|2[2-7]|35|6[045])\d{14}|3[47]\d{13}"
         r"|[2-6]\d{3}[ -]\d{4}[ -]\d{4}[ -]\d{4}|3[47]\d\d[ -]\d{6}[ -]\d{5})\b"
     ),
+    "card-code": (
+        rf"(?i)\b(?:cvc|cvv|(?:card[ _-]?)?(?:security|verification)[ _-]?code)2?(?:{_QUOTE})?(?:\s?[:=#]\s?|\s(?:is\s)?)(?:{_QUOTE})?(\d{{3,4}})\b"
+    ),
     "iban": r"\b[A-Z]{2}\d\d(?:[A-Z0-9]{11,30}|(?: [A-Z0-9]{4}){2,7}(?: [A-Z0-9]{1,3})?)\b",
     # A bare run of digits is an id; a phone number has a plus, groups, or a field that says so.
     "phone": (
         r"(?:^|[^\w+])(\+[1-9]\d{0,2}(?:[ .()/-]{0,2}\d){6,12})\b"
         r"|(?:^|[^\w.+#-])((?:1[ .-])?(?:\(\d{3}\) ?|\d{3}[ .-])\d{3}[ .-]\d{4})\b"
     ),
+    "phone/abroad": r"(?:^|[^\w.+#/:-])(0(?:0|11[ .-])[1-9]\d{0,2}[ .()/-]{1,2}\d(?:[ .()/-]{0,2}\d){5,11})\b",
     "ssn": r"(?:^|[^\w.+#-])(\d{3}-\d{2}-\d{4})\b",
     "ssn/field": (
         rf"(?i)\b(?:ssn|social[_ ]security(?:[_ ](?:no|number))?)(?:{_QUOTE})?(?:\s?[:=#]\s?|\s(?:is\s)?)(?:{_QUOTE})?"

@@ -41,6 +41,9 @@ PHONES = [
     "0803 123 4567",
     "01712-345678",
     "0917 123 4567",
+    "0049 171 1234567",
+    "0044 20 7946 0958",
+    "011 44 20 7946 0958",
     "415-555-0123",
     "(415) 555-0123",
     "+49 171 1234567",
@@ -68,6 +71,9 @@ NO_PHONES = [
     "ports 60000-70000",
     "65536 81920 98304",
     "order 13812345678",
+    "0x00 20 30 40 50 60 70",
+    "00 12 34 56 78 90 12",
+    "id 0049 171 1234567",
     "order no. 0171 1234567",
     "-rw-r--r-- 1 root 0755 1234 56789",
     "microphone: 12345678",
@@ -106,7 +112,14 @@ def test_the_largest_countries_are_known():
         {"card": float(CARD)},
         {"cardNumber": str(CARD)},
         {"card": {"number": CARD}},
-        {"number": CARD, "cvc": 123},
+        {"number": CARD, "cvc_check": "pass"},
+        {"kreditkarte": {"nummer": CARD}},
+        {"número de tarjeta": CARD},
+        {"carte bancaire": CARD},
+        {"cvc": 123},
+        {"cvv2": "0123"},
+        {"card": {"security_code": 123}},
+        {"payment": {"number": 4012888888881881}},
         {"brand": "visa", "digits": CARD},
         {"name": "card_number", "value": CARD},
         {"phone": PHONE},
@@ -179,6 +192,20 @@ def test_none_of_five_hundred_ids_that_begin_with_4_is_a_card():
 )
 def test_a_card_in_context_is_taken_out(text: str):
     assert redact_text(text)[1] == {"payment-card": 1}
+
+
+@pytest.mark.parametrize(
+    ("text", "clean"),
+    [
+        ("CVC 314", "CVC [REDACTED:card-code]"),
+        ("the cvv is 314.", "the cvv is [REDACTED:card-code]."),
+        ("card security code: 0314", "card security code: [REDACTED:card-code]"),
+        ("the CVC check passed for 314 cards", "the CVC check passed for 314 cards"),
+        ("CVC 5", "CVC 5"),
+    ],
+)
+def test_the_code_of_a_card_is_taken_out_where_its_name_stands(text: str, clean: str):
+    assert redact_text(text)[0] == clean
 
 
 # JSON stays JSON
