@@ -14,9 +14,10 @@ import pytest
 import structlog
 
 from app.postgres import EmbeddedPostgres, release, start
+from app.postgres.citus import distribute
 from app.postgres.migrate import migrate
 from retrieval.telemetry import log
-from tests.paths import ROOT, memory
+from tests.paths import CITUS_URL, ROOT, memory
 
 pytest_plugins = ["tests.service"]
 
@@ -113,3 +114,14 @@ async def _created(server: EmbeddedPostgres, template: str) -> str:
 async def database_url(postgres: EmbeddedPostgres) -> AsyncIterator[str]:
     """URL of an empty bank."""
     return await new_database(postgres)
+
+
+@pytest.fixture(scope="module")
+async def cluster_url() -> str:
+    """URL of the cluster at hand, migrated and distributed."""
+    if CITUS_URL is None:
+        pytest.skip("CASEBANK_TEST_CITUS names no cluster")
+    url = f"{CITUS_URL}{'&' if '?' in CITUS_URL else '?'}citus=true"
+    await migrate(url)
+    await distribute(url)
+    return url

@@ -1,7 +1,6 @@
 """The whole service on a database of its own, called in process; a client for each user that a test makes up."""
 
 import asyncio
-import os
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field
@@ -158,8 +157,8 @@ async def service(database_url: str, tmp_path_factory: pytest.TempPathFactory) -
     settings = Settings(
         home=Path(tmp_path_factory.mktemp("home")),
         database_url=database_url,
-        jwt_secret=os.urandom(32).hex(),
-        master_key=os.urandom(32).hex(),
+        jwt_secret="a secret of at least thirty-two bytes",
+        master_key="5" * 64,  # the same in each run, for a cluster's database outlives them
         worker_pace={"poll_s": 60, "backoff_s": 0.01},
         timeouts_s={"turn": 60},  # a busy machine is not what is tested
         explore=False,  # a test asks for what it wants to see; tests of exploration ask for that

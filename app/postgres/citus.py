@@ -36,6 +36,17 @@ ORDER BY 1, 2
 """
 """Selects what Citus does not take to shards: rights on single columns, and how much the planner may know of one."""
 
+_RECEIPTS = """
+DO $$ BEGIN
+    SET LOCAL citus.enable_ddl_propagation = off;
+    GRANT UPDATE ON erasures TO casebank_eraser;
+END $$
+"""
+"""Gives the eraser, on the other nodes, the right to the whole table, which Citus wants before it locks the copies.
+
+A statement comes to the coordinator, where the eraser may change the receipt alone.
+"""
+
 
 async def distribute(url: str) -> list[str]:
     """Distributes the tables and gives each node what it needs; returns the tables that were not distributed before.
@@ -76,9 +87,19 @@ async def _distribute(connection: asyncpg.Connection) -> list[str]:
     for role in ROLES:  # nodes connect to each other as the role that a statement has
         await connection.execute(f"ALTER ROLE {role} LOGIN")
     for row in await connection.fetch(_OF_COLUMNS):
-        placements = "SELECT min(result) FROM run_command_on_placements($1::regclass, $2) WHERE NOT success"
-        if refused := await connection.fetchval(placements, row["name"], row["statement"]):
-            raise MigrationRefused(f"a node refused: {refused}")
+        await _tell(connection, "run_command_on_placements($1::regclass, $2)", row["name"], row["statement"])
+    await _tell(connection, "run_command_on_workers($1)", _RECEIPTS)
     setting = "SELECT format('ALTER DATABASE %I SET citus.propagate_set_commands = local', current_database())"
     await connection.execute(await connection.fetchval(setting))
     return new
+
+
+async def _tell(connection: asyncpg.Connection, call: str, *arguments: str) -> None:
+    """Runs a command on nodes.
+
+    Raises:
+        MigrationRefused: a node refused.
+    """
+    refusals = f"SELECT min(result) FROM {call} WHERE NOT success"  # noqa: S608 - our own words
+    if refused := await connection.fetchval(refusals, *arguments):
+        raise MigrationRefused(f"a node refused: {refused}")

@@ -9,6 +9,7 @@ import jwt
 import pytest
 
 from app.auth.tokens import ACT_AS, LEEWAY_S
+from app.postgres.pools import dsn
 from tests.service import Service, User
 from writer.rights.erase import erase
 
@@ -94,7 +95,7 @@ async def test_a_token_dated_ahead_does_not_outlive_a_purge(
     assert (await client.post("/v1/retain", json=RUN)).status_code == 410
     # as if all of it had been 70 s ago, but for the 10 s between the token and the purge
     back = timedelta(seconds=70)
-    owner = await asyncpg.connect(database_url.replace("+asyncpg", ""))
+    owner = await asyncpg.connect(dsn(database_url))
     await owner.execute(
         "UPDATE erasures SET erased_at = erased_at - interval '60 seconds' WHERE erased_at = $1", receipt.erased_at
     )
@@ -105,7 +106,7 @@ async def test_a_token_dated_ahead_does_not_outlive_a_purge(
 
 async def test_a_token_from_well_after_the_purge_begins_anew(service: Service, database_url: str, user: str):
     receipt = await erase(service.runtime.database, user)
-    owner = await asyncpg.connect(database_url.replace("+asyncpg", ""))
+    owner = await asyncpg.connect(dsn(database_url))
     await owner.execute(
         "UPDATE erasures SET erased_at = erased_at - interval '60 seconds' WHERE erased_at = $1", receipt.erased_at
     )

@@ -7,6 +7,7 @@ from uuid import UUID
 import asyncpg
 import pytest
 
+from app.postgres.pools import dsn
 from tests.service import User
 from writer.rewards.feedback import Feedback, give_feedback
 
@@ -22,7 +23,7 @@ async def give(alice: User, retrieval_id: str, given: asyncio.Event, until: asyn
 
 
 async def somebody_waits(database_url: str) -> None:
-    owner = await asyncpg.connect(database_url.replace("+asyncpg", ""))
+    owner = await asyncpg.connect(dsn(database_url))
     waiting = "SELECT count(*) FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND datname = current_database()"
     async with asyncio.timeout(60):
         while not await owner.fetchval(waiting):  # noqa: ASYNC110 - the database tells nobody

@@ -3,6 +3,7 @@
 import asyncpg
 import pytest
 
+from app.postgres.pools import dsn
 from tests.service import AGENT, User
 
 TASK = "scale the payments service to three replicas"
@@ -30,9 +31,9 @@ async def test_one_vector_of_the_wrong_length_spoils_no_retrieve_and_no_work(
             f"{TASK} for {number} tenants", **run, tool_traces=[*FAILED_AND_FIXED, {"tool": f"check_{number}"}]
         )
         await alice.settle()
-    owner = await asyncpg.connect(database_url.replace("+asyncpg", ""))
+    owner = await asyncpg.connect(dsn(database_url))
     one = f"SELECT min(ctid) FROM {table} WHERE user_sub = $1"  # noqa: S608 - literals of this test
-    spoiled = await owner.execute(f"UPDATE {table} SET {column} WHERE ctid = ({one})", alice.name)  # noqa: S608
+    spoiled = await owner.execute(f"UPDATE {table} SET {column} WHERE user_sub = $1 AND ctid = ({one})", alice.name)  # noqa: S608
     await owner.close()
     assert spoiled == "UPDATE 1"
 

@@ -1,0 +1,167 @@
+"""casebank on a Citus cluster whose coordinator CASEBANK_TEST_CITUS names: a database of its own, with pgvector.
+
+The tests of tests/app/routes run on that cluster, too.
+"""
+
+import asyncio
+import json
+from datetime import UTC, datetime
+
+import asyncpg
+import pytest
+from sqlalchemy import text
+from sqlalchemy.exc import DBAPIError
+
+from app.postgres.citus import distribute
+from app.postgres.pools import dsn
+from tests.paths import CITUS_URL
+from tests.processes import casebank
+from tests.service import Service, User
+from writer.audit.verify import verify_user
+from writer.rights.erase import erase
+
+pytestmark = pytest.mark.skipif(CITUS_URL is None, reason="CASEBANK_TEST_CITUS names no cluster")
+
+TURNS = [{"role": "user", "content": "I live in York. I am allergic to nuts."}]
+
+
+@pytest.fixture(scope="module")
+def database_url(cluster_url: str) -> str:
+    return cluster_url
+
+
+def command(service: Service, *words: str) -> str:
+    settings = service.settings
+    environment = {"DATABASE_URL": str(settings.database_url), "CASEBANK_MASTER_KEY": settings.master_key_bytes.hex()}
+    return casebank(settings.home, *words, **environment).stdout
+
+
+async def as_owner(url: str, statement: str, *arguments: object) -> list[asyncpg.Record]:
+    connection = await asyncpg.connect(dsn(url))
+    try:
+        return await connection.fetch(statement, *arguments)
+    finally:
+        await connection.close()
+
+
+async def test_a_repeat_finds_nothing_to_distribute(cluster_url: str):
+    assert await distribute(cluster_url) == []
+
+
+def granting(statement: str) -> str:
+    """The statement, as a revision runs it: Citus would refuse to pass it on."""
+    return f"DO $$ BEGIN SET LOCAL citus.enable_ddl_propagation = off; {statement}; END $$"
+
+
+async def test_a_later_revisions_rights_on_a_column_reach_the_shards(cluster_url: str):
+    await as_owner(cluster_url, granting("GRANT SELECT (kind) ON cases TO casebank_eraser"))
+    shards = (
+        "SELECT DISTINCT result FROM run_command_on_placements('cases'::regclass,"
+        " $$SELECT has_column_privilege('casebank_eraser', '%s', 'kind', 'SELECT')$$)"
+    )
+    try:
+        assert [row["result"] for row in await as_owner(cluster_url, shards)] == ["f"]
+        await distribute(cluster_url)
+        assert [row["result"] for row in await as_owner(cluster_url, shards)] == ["t"]
+    finally:
+        await as_owner(cluster_url, granting("REVOKE SELECT (kind) ON cases FROM casebank_eraser"))
+
+
+async def test_no_samples_of_words_are_gathered_on_the_shards(cluster_url: str):
+    shards = (
+        "SELECT DISTINCT result FROM run_command_on_placements('cases'::regclass, $$SELECT string_agg(attname, ' '"
+        " ORDER BY attname) FROM pg_attribute WHERE attrelid = '%s'::regclass AND attstattarget = 0 AND attnum > 0$$)"
+    )
+    (row,) = await as_owner(cluster_url, shards)
+    assert {"task", "plan", "payload", "search_vector"} <= set(row["result"].split())
+
+
+async def test_a_user_sees_their_own_rows_alone_and_nobody_sees_any_before_entering(alice: User, bob: User):
+    await alice.retain("water the roses")
+    await bob.retain("sweep the yard")
+    database = alice.service.runtime.database
+    seen = text("SELECT count(*) FROM cases WHERE user_sub IN (:alice, :bob)")
+    both = {"alice": alice.name, "bob": bob.name}
+    async with database.as_user(alice.name, datetime.now(UTC)) as connection:
+        assert await connection.scalar(seen, both) == 1
+    async with database.engine.begin() as connection:
+        assert await connection.scalar(seen, both) == 0
+    with pytest.raises(DBAPIError, match="row-level security"):
+        async with database.as_user(bob.name, datetime.now(UTC)) as connection:
+            await connection.execute(text("INSERT INTO profiles VALUES (:alice, 'operator')"), both)
+
+
+async def test_the_triggers_of_a_shard_index_the_words_and_link_the_audit(alice: User):
+    await alice.retain("water the roses")
+    await alice.settle()
+    (row,) = await alice.rows("SELECT search_text, search_vector FROM cases WHERE user_sub = :user_sub")
+    assert row.search_text == ""
+    assert "'rose'" in row.search_vector
+    chain = await verify_user(alice.service.runtime.database, alice.name, set())
+    assert chain.fault is None
+    assert chain.seq == len(await alice.rows("SELECT id FROM audit WHERE user_sub = :user_sub")) > 0
+
+
+async def test_the_service_cannot_delete_an_entry_of_the_audit_on_a_shard(alice: User):
+    await alice.retain("water the roses")
+    await alice.settle()
+    with pytest.raises(DBAPIError, match="append-only"):
+        await alice.rows("DELETE FROM audit WHERE user_sub = :user_sub RETURNING id")
+    with pytest.raises(DBAPIError, match="could not commit"):  # the node's own words are in its log
+        await alice.rows("DELETE FROM audit_heads WHERE user_sub = :user_sub RETURNING seq")
+
+
+async def test_an_erased_user_is_gone_from_every_node_and_refused(alice: User, bob: User, cluster_url: str):
+    await alice.retain("water the roses")
+    turns = {"agent": "operator", "turns": TURNS}
+    assert (await alice.http.post("/v1/sessions/chat/turns", json=turns)).status_code == 200
+    await alice.settle()
+    receipt = await erase(alice.service.runtime.database, alice.name)
+    assert receipt.clean
+    assert receipt.rows["cases"] == 1
+    stones = "SELECT count(*) FROM run_command_on_placements('erasures'::regclass, $1) WHERE result = '1'"
+    of_theirs = f"SELECT count(*) FROM %s WHERE user_sub = '{receipt.user_digest}'"  # noqa: S608 - a digest
+    nodes = await as_owner(cluster_url, "SELECT FROM pg_dist_node")
+    assert (await as_owner(cluster_url, stones, of_theirs))[0]["count"] == len(nodes)
+    answer = await alice.http.post("/v1/retain", json={"agent": "operator", "task": "again", "outcome": "success"})
+    assert answer.status_code == 410
+    await bob.retain("sweep the yard")
+
+
+async def test_what_an_operator_runs_runs_on_a_cluster(service: Service, alice: User):
+    await alice.retain("water the roses", plan=["open the valve"])
+    found = await alice.retrieve("water the roses")
+    await alice.feedback(retrieval_id=found["retrieval_id"], reward=1)
+    await alice.settle()
+    await asyncio.to_thread(command, service, "prune")
+    await asyncio.to_thread(command, service, "train", "--user", alice.name, "--agent", "operator")
+    exported = await asyncio.to_thread(command, service, "export", "--user", alice.name)
+    assert "water the roses" in exported
+    verified = json.loads(await asyncio.to_thread(command, service, "audit", "verify", "--user", alice.name, "--json"))
+    assert verified["fault"] is None
+    receipt = json.loads(await asyncio.to_thread(command, service, "purge", "--user", alice.name, "--yes", "--json"))
+    assert receipt["clean"]
+    assert receipt["rows"]["decisions"] == 1
+
+
+async def test_the_doctor_finds_shards_that_were_moved_and_a_repeat_mends_them(
+    service: Service, alice: User, cluster_url: str
+):
+    def cluster() -> dict[str, object]:
+        report = json.loads(command(service, "doctor", "--json"))
+        return next(finding for finding in report if finding["name"] == "cluster")
+
+    await alice.retain("water the roses")
+    assert (await asyncio.to_thread(cluster))["ok"]
+    moved = (
+        "SELECT citus_move_shard_placement(s.shardid, s.nodename, s.nodeport, n.nodename, n.nodeport, 'block_writes')"
+        " FROM citus_shards AS s JOIN pg_dist_node AS n ON n.shouldhaveshards AND n.nodeport <> s.nodeport"
+        " WHERE s.table_name = 'cases'::regclass AND s.shardid = get_shard_id_for_distribution_column('cases', $1)"
+    )
+    await as_owner(cluster_url, moved, alice.name)
+    assert not (await asyncio.to_thread(cluster))["ok"]
+    assert await alice.retain("water the tulips")
+    await distribute(cluster_url)
+    assert (await asyncio.to_thread(cluster))["ok"]
+    await alice.settle()
+    assert len(await alice.cases()) == 2
