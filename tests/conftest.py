@@ -4,7 +4,7 @@ import gc
 import logging
 import os
 import tempfile
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Generator, Iterator
 from pathlib import Path
 from uuid import uuid4
 
@@ -50,6 +50,12 @@ if os.environ.pop("PYTHONDONTWRITEBYTECODE", None):
     # Each process that a test starts would compile all of casebank again, two seconds of it. What one compiled
     # is kept for the others, and not beside the sources, where it is not wanted.
     os.environ.setdefault("PYTHONPYCACHEPREFIX", str(ROOT / ".pytest_cache" / "bytecode"))
+
+
+@pytest.hookimpl(wrapper=True, optionalhook=True)
+def pytest_xdist_auto_num_workers() -> Generator[None, int, int]:
+    """Adds a worker to one for each processor: a worker waits a quarter of its time, for pauses and other processes."""
+    return 1 + (yield)
 
 
 gc.disable()  # while all is imported and collected, which stays
