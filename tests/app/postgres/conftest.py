@@ -13,7 +13,7 @@ import psutil
 import pytest
 
 from app.postgres.server import EmbeddedPostgres, release, running
-from tests.paths import ROOT
+from tests.paths import ROOT, memory
 
 USER = """
 import signal, sys
@@ -29,7 +29,7 @@ sys.stdin.read()
 @pytest.fixture
 def new_home() -> Iterator[Path]:
     """Where nothing has been yet."""
-    folder = Path(tempfile.mkdtemp())
+    folder = Path(tempfile.mkdtemp(dir=memory()))
     yield folder / "home"
     release(folder / "home")
     shutil.rmtree(folder)
@@ -37,7 +37,7 @@ def new_home() -> Iterator[Path]:
 
 @pytest.fixture(scope="session")
 def made() -> Iterator[Path]:
-    folder = Path(tempfile.mkdtemp())
+    folder = Path(tempfile.mkdtemp(dir=memory()))
     with running(folder / "home"):
         pass
     yield folder / "home"
