@@ -82,11 +82,13 @@ def downgrade() -> None:
 def create_pgvector() -> bool:
     """Returns whether vectors are pgvector's, and creates the extension if so."""
     wanted = op.get_context().config.attributes.get("pgvector", "auto") != "off"
-    available = sa.text("SELECT count(*) FROM pg_available_extensions WHERE name = 'vector'")
-    if wanted and op.get_bind().scalar(available):
-        op.execute("CREATE EXTENSION IF NOT EXISTS vector")
-        return True
-    return False
+    available = sa.text("SELECT installed_version IS NULL FROM pg_available_extensions WHERE name = 'vector'")
+    is_to_be_created = op.get_bind().scalar(available)
+    if not wanted or is_to_be_created is None:
+        return False
+    if is_to_be_created:  # a Citus cluster lets its owner alone create one, even one that exists
+        op.execute("CREATE EXTENSION vector")
+    return True
 
 
 def has_iterative_scan() -> bool:
