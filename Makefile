@@ -1,6 +1,8 @@
 PYTHON ?= python3
 BIN := .venv/bin
 INSTALL := $(BIN)/pip install --quiet --disable-pip-version-check -c constraints.txt
+CHECKS := $(BIN)/ruff format --check . && $(BIN)/ruff check . && $(BIN)/mypy && $(BIN)/lint-imports
+PYTEST := env -u PYTHONDONTWRITEBYTECODE PYTHONPYCACHEPREFIX=$(CURDIR)/.pytest_cache/bytecode $(BIN)/python -m pytest
 
 .PHONY: help setup demo demo-learning serve test test-mcp test-clients test-frameworks client-types check bench bench-cost bench-replay clean
 help:           ## list the commands
@@ -30,9 +32,11 @@ demo-learning: .venv/demo ## the demo, and what is learned from it
 serve: .venv/demo ## keep the service running (state in CASEBANK_HOME)
 	$(BIN)/casebank serve
 
-# Every process of the tests shares one cache of bytecode, also where the environment forbids to write any.
-test: setup check ## run every check and every test
-	env -u PYTHONDONTWRITEBYTECODE PYTHONPYCACHEPREFIX=$(CURDIR)/.pytest_cache/bytecode $(BIN)/python -m pytest -n auto --dist loadfile --no-loadscope-reorder
+# Every process of the tests shares one cache of bytecode, also where the environment forbids to write any. A collection
+# beside the checks, which take one processor, fills it: each process would compile for itself what it does not find.
+test: setup ## run every check and every test
+	$(PYTEST) --collect-only -qq > /dev/null 2>&1 & $(CHECKS) && wait
+	$(PYTEST) -n auto --dist loadfile --no-loadscope-reorder
 
 test-mcp: setup ## run the protocol's own conformance suite against /mcp (needs Node)
 	CONFORMANCE=1 $(BIN)/python -m pytest -q -rs tests/app/end_to_end/test_mcp_conformance.py
@@ -58,10 +62,7 @@ test-frameworks: .venv-frameworks/all ## test the Python client inside the agent
 	.venv-frameworks/bin/python -m pytest -q -rs tests/clients/frameworks
 
 check: setup    ## formatting, lint, types and layering
-	$(BIN)/ruff format --check .
-	$(BIN)/ruff check .
-	$(BIN)/mypy
-	$(BIN)/lint-imports
+	$(CHECKS)
 
 bench: setup    ## measure speed and memory, as ratios within one run
 	$(BIN)/python -m bench all
