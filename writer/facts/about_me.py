@@ -12,14 +12,14 @@ _JOBS = (
     r"|waiter|waitress|barista|baker|cashier|salesperson|salesman|entrepreneur|founder|freelancer|producer|dancer|coach"
     r"|trainer|firefighter|police officer|soldier|veteran|professor|tutor|intern|paralegal|recruiter|gamer|streamer|dev|illustrator|planner|translator|nanny|surgeon|bookkeeper|physicist|chemist|biologist|statistician|admin|gardener)"
 )
-_NEXT = "and|but|so|because|since|as|with|when|while|which|where|who|after|before|for|now|these days"
+_NEXT = "and|but|so|because|since|as|with|when|while|which|where|who|after|before|for|now|these days|today|yesterday"
 _STOP = rf"(?=$|[.,;!)]|\s+(?:{_NEXT})\b)"
 _SMALL_PLACE = (
     r"(?!(?:the|an?|my|our|his|her|their|this|that|fear|hope|peace|harmony|poverty|hell|town|constant|total|denial|pain|here|there"
     r"|management|sales|marketing|hr|tears|another|different|new (?:house|flat|place|apartment|home)|linux|windows|mac|macos|python|rust|remote|work|bed"
     r"|dorms?|luxury|style|one|two|it|love|debt|exile)\b)[a-z][a-z'-]+(?: [a-z][a-z'-]+){0,2}?"
 )
-_PLACE_STOP = rf"(?=$|[.,;!)]|\s+(?:{_NEXT}|last|this|in|on|a|about|two|over|near)\b)"
+_PLACE_STOP = rf"(?=$|[.,;!)]|\s+\(|\s+(?:{_NEXT}|last|this|in|on|a|about|two|over|near)\b)"
 _TOWN = rf"(?P<value>{PLACE}|{_SMALL_PLACE}){_PLACE_STOP}"
 _WORKPLACE = (
     r"(?!(?:home|night|nights|the moment|a (?:living|while|time|bit|few|lot|long|different|new)|all|work|free|me|my|myself|you|him|her|them|us|it|this|that|these|those|least"

@@ -38,6 +38,7 @@ UNDENIED: tuple[tuple[re.Pattern[str], str], ...] = tuple(
     for pattern, by in (
         (r"\s+(?:any ?more|any longer|these days|nowadays|now|after all)\b", ""),
         (r"\b(I|we) (?:really |just )?(?:don't|do not|didn't|did not|never|no longer|used to) (?:really )?", r"\1 "),
+        (r"\bused to be\b", "is"),
         (r"\b(is|are)n't\b|\b(is|are) (?:not|no longer)\b", r"\1\2"),
         (r"\b(I'm|we're) (?:not|no longer) (?:really )?", r"\1 "),
         (r"\bnot my\b|\bno longer my\b", "my"),

@@ -83,6 +83,7 @@ _PLAIN: tuple[tuple[re.Pattern[str], str | Callable[[re.Match[str]], str]], ...]
         (r"^[Ii]m\b|(?<= )im\b|\bI am\b", "I'm", 0),
         (r"\bive\b|\bI have(?= (?:just |recently |always )*(?:been|moved|got|relocated)\b)", "I've", 0),
         (r"\b(do|does|did|is|are|was|have|has|ca|wo)nt\b", r"\1n't", re.IGNORECASE),
+        (r"^(I (?:can't|cannot) (?:stand|bear) .*?) any ?more\b", r"\1", re.IGNORECASE),
         (r"\bwanna\b", "want to", re.IGNORECASE),
         (r"\bb-?day\b", "birthday", re.IGNORECASE),
         (r"^(my )fave?(?= )", r"\1favourite", re.IGNORECASE),
@@ -165,7 +166,7 @@ def _clauses(sentence: str) -> list[str]:
 
 
 def _statement(text: str) -> Statement:
-    plain = text
+    plain = text.lower() if text.isupper() else text
     for pattern, by in _PLAIN:
         plain = pattern.sub(by, plain)
     # the "no" of "no, I moved to Leeds" negates an earlier sentence
