@@ -14,6 +14,7 @@ from typing import Literal
 import asyncpg
 from sqlalchemy.engine import make_url
 
+from app.postgres.pools import is_citus
 from retrieval.errors import CasebankError
 from retrieval.tables.erasures import erasures
 from retrieval.tables.metadata import USER_TABLES
@@ -71,8 +72,11 @@ async def scrub(url: str, progress: Progress, patience_s: float = PATIENCE_S) ->
         patience_s: seconds for a table in use, for old transactions, and for a log that the server recycles.
 
     Raises:
-        ScrubRefused: the login owns no table, a table stays in use, or an old transaction still sees what was deleted.
+        ScrubRefused: this is a cluster, the login owns no table, a table stays in use, or an old transaction still sees
+            what was deleted.
     """
+    if is_citus(url):
+        raise ScrubRefused("a scrub reaches the files of one server, and this is a Citus cluster: see docs/scale.md")
     address = make_url(url).set(drivername="postgresql").render_as_string(hide_password=False)
     owner = await asyncpg.connect(address, server_settings={"application_name": "casebank scrub"})
     try:

@@ -67,7 +67,13 @@ async def index_profile(database: Database, profile: Profile, *, large: int = LA
         return False
     current = ProfileSize(*row)
     enough = large // 2 if current.approximate else large
-    wanted = current.indexable and current.dimension in INDEXED_DIMENSIONS and current.vectors >= enough
+    # a shard of a Citus cluster refuses the function that asks the index: there searches stay exact
+    wanted = (
+        not database.citus
+        and current.indexable
+        and current.dimension in INDEXED_DIMENSIONS
+        and current.vectors >= enough
+    )
     switched = not wanted and await _set_approximate(database, profile, current.vectors, approximate=False)
     moved = BATCH
     while moved == BATCH:  # many short transactions: others wait for the profile's lock, and an erasure for the user's

@@ -277,6 +277,11 @@ async def test_a_login_that_does_not_own_the_tables_is_told_so(settings: Setting
             await scrub(server.url(role="stranger"), lambda _step: None)
 
 
+async def test_a_cluster_is_not_scrubbed_for_other_nodes_files_are_out_of_reach():
+    with pytest.raises(ScrubRefused, match="Citus cluster"):
+        await scrub("postgresql://owner@coordinator/bank?citus=true", lambda _step: None)
+
+
 async def test_a_mark_that_others_rows_hold_proves_nothing_and_is_said_to_be_shared(settings: Settings):
     await live(settings, runs=1)
     done = await command.scrub_bank(settings, Marks(MARK, [KEPT]), lambda _step: None)

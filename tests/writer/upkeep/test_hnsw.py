@@ -2,6 +2,7 @@
 
 import asyncio
 import hashlib
+from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
 
@@ -72,6 +73,15 @@ async def test_a_profile_goes_into_the_index_when_it_is_large_and_leaves_below_h
         {"approximate": True, "vectors": 10},
         {"approximate": False, "vectors": 4},
     ]
+
+
+async def test_on_a_cluster_a_profile_stays_out_and_one_that_is_in_leaves(bank: Bank, user: str):
+    await bank_of(bank, user, 10)
+    cluster = replace(bank.database, citus=True)
+    assert not await index_profile(cluster, bank.profile(user), large=10)
+    assert await index(bank, user, 10)
+    assert await index_profile(cluster, bank.profile(user), large=10)
+    assert await state(bank, user) == (False, {False: 10})
 
 
 async def prune_some(bank: Bank, user: str, ids: list[Any]) -> None:
