@@ -73,7 +73,6 @@ async def holding(bank: Bank, user: str, *said: str) -> list[str]:
         (["My favorite team is Ajax.", "My favorite team isn't Ajax any more"], []),
         (["My favourite colour is teal.", "My favorite color is red."], ["favourite colour red"]),
         (["My favorite team is Ajax.", "My favorite team used to be Ajax."], []),
-        (["My favorite team is Ajax.", "Ajax used to be my favorite team."], []),
         (["I love jazz.", "I can't stand jazz anymore."], ["dislikes jazz"]),
         (["I live in Berlin.", "I moved to Oslo today."], ["home Oslo"]),
         (["I live in Berlin.", "I live in Oslo (Norway) now"], ["home Oslo"]),
