@@ -115,12 +115,17 @@ async def _measured(bank: PoisonedBank, attack: Attack) -> list[Measurement]:
     return [Measurement(f"poison {attack}: {name}", 100 * part, "%", detail, aim) for name, part in shares.items()]
 
 
-async def taken(bank: PoisonedBank, attack: Attack, asked: Sequence[str] | None = None) -> Taken:
-    """Returns what the attack takes in a profile of its own, of what is asked, without trials."""
+async def taken(bank: PoisonedBank, attack: Attack) -> Taken:
+    """Returns what the attack takes in a profile of its own, without trials."""
     user = f"user {attack}"
-    ids = await bank.put(user, [*honest(attack.proven), *plants(attack)])
-    mine = set(ids[HONEST:])
-    answers = [await bank.ask(user, query) for query in asked or queries()]
+    await bank.put(user, honest(attack.proven))
+    return await taken_from(bank, user, attack, queries())
+
+
+async def taken_from(bank: PoisonedBank, user: str, attack: Attack, asked: Sequence[str]) -> Taken:
+    """Returns what the attack takes of these queries in the user's bank of honest cases."""
+    mine = set(await bank.put(user, plants(attack)))
+    answers = [await bank.ask(user, query) for query in asked]
     cases = [[choice.row.id in mine for choice in answer.choices] for answer in answers]
     procedures = [[not each.sources.isdisjoint(mine) for each in answer.procedures] for answer in answers]
     return Taken(

@@ -12,6 +12,7 @@ import asyncpg
 import hypothesis
 import pytest
 import structlog
+from sqlalchemy.engine import make_url
 
 from app.postgres import EmbeddedPostgres, release, start
 from app.postgres.citus import distribute
@@ -103,6 +104,11 @@ async def new_database(server: EmbeddedPostgres, *, pgvector: str = "auto") -> s
         await migrate(server.url(template), pgvector=pgvector)
         TEMPLATES[server, pgvector] = template
     return server.url(await _created(server, template))
+
+
+async def copy_of(server: EmbeddedPostgres, url: str) -> str:
+    """Copies a database, to which nobody may be connected, and returns the copy's URL as the owner."""
+    return server.url(await _created(server, str(make_url(url).database)))
 
 
 async def _created(server: EmbeddedPostgres, template: str) -> str:

@@ -1,19 +1,37 @@
 """Planted cases, through the service's own retrieve on the real database: what they may take, and what they leave."""
 
+import os
 from collections.abc import AsyncIterator
 
 import pytest
 
+from app.postgres import EmbeddedPostgres
 from app.postgres.pools import service_database
 from bench import poison
-from bench.poison import PLACES, Attack, plants, queries, taken
+from bench.poison import HONEST, PLACES, REWARDED, Attack, honest, plants, queries, taken_from
 from bench.poisoned_bank import PoisonedBank
+from tests.conftest import copy_of, new_database
+from writer.privacy.keys import Keyring
+
+USER = "user"
+KEYRING = Keyring(os.urandom(32))
 
 
 @pytest.fixture(scope="module")
-async def bank(database_url: str) -> AsyncIterator[PoisonedBank]:
-    async with service_database(database_url) as database:
-        yield PoisonedBank(database)
+async def honest_urls(postgres: EmbeddedPostgres) -> dict[int, str]:
+    """The databases of banks of honest cases, to which nobody is connected, by the number of proven cases."""
+    urls = {proven: await new_database(postgres) for proven in (REWARDED, HONEST)}
+    for proven, url in urls.items():
+        async with service_database(url) as database:
+            await PoisonedBank(database, KEYRING).put(USER, honest(proven))
+    return urls
+
+
+@pytest.fixture
+async def bank(attack: Attack, honest_urls: dict[int, str], postgres: EmbeddedPostgres) -> AsyncIterator[PoisonedBank]:
+    """A copy of the honest bank that the attack is on."""
+    async with service_database(await copy_of(postgres, honest_urls[attack.proven])) as database:
+        yield PoisonedBank(database, KEYRING)
 
 
 @pytest.mark.parametrize(
@@ -29,15 +47,17 @@ async def bank(database_url: str) -> AsyncIterator[PoisonedBank]:
     ids=str,
 )
 async def test_planted_runs_take_few_places_and_no_procedure_of_theirs_is_told(bank: PoisonedBank, attack: Attack):
-    found = await taken(bank, attack, queries()[::3])
+    found = await taken_from(bank, USER, attack, queries()[::3])
     aim = poison.AIM_FEW if attack.count == poison.FEW else poison.AIM_MANY
     assert 100 * max(found.places, found.first) <= aim
     assert found.procedures == 0
 
 
-async def test_an_agent_whose_cases_are_all_unproven_is_served_as_before(bank: PoisonedBank):
-    await bank.put("new", plants(Attack("alike", poison.MANY)))
-    for query in queries(5):
-        answer = await bank.ask("new", query)
-        assert len(answer.choices) == PLACES
-        assert answer.procedures
+async def test_an_agent_whose_cases_are_all_unproven_is_served_as_before(database_url: str):
+    async with service_database(database_url) as database:
+        bank = PoisonedBank(database)
+        await bank.put(USER, plants(Attack("alike", poison.MANY)))
+        for query in queries(5):
+            answer = await bank.ask(USER, query)
+            assert len(answer.choices) == PLACES
+            assert answer.procedures
