@@ -15,7 +15,7 @@ from sqlalchemy.exc import DBAPIError
 from app.postgres.citus import distribute
 from app.postgres.pools import dsn
 from tests.paths import CITUS_URL
-from tests.processes import casebank
+from tests.processes import ran
 from tests.service import Service, User
 from writer.audit.verify import verify_user
 from writer.rights.erase import erase
@@ -33,7 +33,7 @@ def database_url(cluster_url: str) -> str:
 def command(service: Service, *words: str) -> str:
     settings = service.settings
     environment = {"DATABASE_URL": str(settings.database_url), "CASEBANK_MASTER_KEY": settings.master_key_bytes.hex()}
-    return casebank(settings.home, *words, **environment).stdout
+    return ran(settings.home, *words, **environment).stdout
 
 
 async def as_owner(url: str, statement: str, *arguments: object) -> list[asyncpg.Record]:
@@ -54,6 +54,8 @@ def granting(statement: str) -> str:
 
 
 async def test_a_later_revisions_rights_on_a_column_reach_the_shards(cluster_url: str):
+    revoked = "REVOKE SELECT (kind) ON %s FROM casebank_eraser"
+    await as_owner(cluster_url, "SELECT run_command_on_placements('cases'::regclass, $1)", revoked)
     await as_owner(cluster_url, granting("GRANT SELECT (kind) ON cases TO casebank_eraser"))
     shards = (
         "SELECT DISTINCT result FROM run_command_on_placements('cases'::regclass,"
@@ -156,7 +158,8 @@ async def test_the_doctor_finds_shards_that_were_moved_and_a_repeat_mends_them(
     moved = (
         "SELECT citus_move_shard_placement(s.shardid, s.nodename, s.nodeport, n.nodename, n.nodeport, 'block_writes')"
         " FROM citus_shards AS s JOIN pg_dist_node AS n ON n.shouldhaveshards AND n.nodeport <> s.nodeport"
-        " WHERE s.table_name = 'cases'::regclass AND s.shardid = get_shard_id_for_distribution_column('cases', $1)"
+        " WHERE s.table_name = 'cases'::regclass"
+        " AND s.shardid = get_shard_id_for_distribution_column('cases', $1::text)"
     )
     await as_owner(cluster_url, moved, alice.name)
     assert not (await asyncio.to_thread(cluster))["ok"]

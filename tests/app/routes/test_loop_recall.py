@@ -8,11 +8,13 @@ from typing import Any, cast
 from uuid import uuid4
 
 import asyncpg
+import pytest
 
 from retrieval.ranking.question import Question
 from retrieval.search.candidates import Search
 from retrieval.tokens import count_tokens
 from tests.app.routes.conftest import embedded, replayed
+from tests.paths import CITUS_URL
 from tests.service import AGENT, Service, User
 
 PIANO = "The piano in the hall needs tuning before the concert."
@@ -87,6 +89,7 @@ class CountedPool:
         return await self.driver.fetchval(*said, **more)
 
 
+@pytest.mark.skipif(CITUS_URL is not None, reason="statements of a cluster stand in a transaction")
 async def test_it_costs_one_more_statement(alice: User, service: Service):
     await furnish(alice)
     await replayed(alice)
