@@ -14,7 +14,7 @@ from app.schemas.knowledge import KnowledgeOut, KnowledgePageOut
 from app.schemas.responses import next_cursor
 from retrieval.errors import NotFound
 from retrieval.recall.knowledge import KnowledgePage, one_entry, page_of_knowledge
-from writer.errors import KnowledgeExists, SecretInName
+from writer.errors import KnowledgeExists, MemoryOff, SecretInName
 from writer.knowledge.entry import EntryTitle, KnowledgeWritten, hash_of_titled
 from writer.knowledge.own import delete_knowledge, edit_knowledge, write_knowledge
 from writer.privacy.words import Words
@@ -23,7 +23,7 @@ from writer.run import AgentKey, Tag
 router = APIRouter(prefix="/v1/knowledge", tags=["knowledge"], responses=DOCUMENTED, route_class=BodyRoute)
 
 
-@router.post("", status_code=201, responses=raises(SecretInName))
+@router.post("", status_code=201, responses=raises(MemoryOff, SecretInName))
 async def add_knowledge(written: KnowledgeWritten, parts: Parts, caller: Caller) -> KnowledgeOut:
     """Stores an entry; an entry with the same category, type and title is updated."""
     await parts.admission.of_agent(caller, "writes", written.agent)
@@ -72,7 +72,7 @@ async def get_knowledge(knowledge_id: UUID, parts: Parts, caller: Caller) -> Kno
     return _shown(row, Words(caller.user_sub, key))
 
 
-@router.put("/{knowledge_id}", responses=raises(KnowledgeExists, SecretInName))
+@router.put("/{knowledge_id}", responses=raises(KnowledgeExists, MemoryOff, SecretInName))
 async def change_knowledge(knowledge_id: UUID, written: KnowledgeWritten, parts: Parts, caller: Caller) -> KnowledgeOut:
     """Replaces an entry, but not its agent."""
     await parts.admission.of_agent(caller, "writes", written.agent)

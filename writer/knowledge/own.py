@@ -22,7 +22,7 @@ from writer.memories import remember_knowledge
 from writer.privacy.contexts import forget_contexts
 from writer.privacy.keys import Keyring
 from writer.privacy.words import Words
-from writer.profiles import lock_profile
+from writer.profiles import check_writing, lock_profile
 
 
 async def write_knowledge(
@@ -34,6 +34,7 @@ async def write_knowledge(
 
     Raises:
         SecretInName: a name looks like a secret.
+        MemoryOff: memory is not written for this agent.
         UserErased: the user was erased after the author was authorised.
         DatabaseUnavailable: the entries may or may not be stored; a repetition does no harm.
     """
@@ -44,6 +45,7 @@ async def write_knowledge(
         profile = {"user_sub": author.user_sub, "agent_key": agent_key}
         await connection.execute(upsert(profiles).values(profile).on_conflict_do_nothing())
         await lock_profile(connection, author.user_sub, agent_key)
+        await check_writing(connection, author.user_sub, agent_key)
         ids: list[UUID] = []
         for each in entries:
             owner = author.user_sub, each.agent
@@ -70,6 +72,7 @@ async def edit_knowledge(
     Raises:
         NotFound: the agent has no such entry of the user.
         KnowledgeExists: another entry has this category, type and title.
+        MemoryOff: memory is not written for this agent.
         SecretInName: a name looks like a secret.
         UserErased: the user was erased after the author was authorised.
         DatabaseUnavailable: as for `write_knowledge`.
@@ -78,6 +81,7 @@ async def edit_knowledge(
     async with database.as_user(author.user_sub, author.authorised_at) as connection:
         words = Words(author.user_sub, await keyring.find_or_make(connection, author.user_sub))
         await lock_profile(connection, author.user_sub, agent_key)
+        await check_writing(connection, author.user_sub, agent_key)
         mine = knowledge.c.user_sub == author.user_sub, knowledge.c.agent_key == agent_key
         if await connection.scalar(select(knowledge.c.id).where(*mine, knowledge.c.id == entry_id)) is None:
             raise NotFound("no such knowledge")

@@ -123,6 +123,16 @@ async def test_pages_are_newest_first_and_filter_by_category_and_type(alice: Use
     assert (await listed(alice, agent="another"))["knowledge"] == []
 
 
+async def test_where_memory_is_not_written_no_entry_is_kept_or_changed(alice: User):
+    entry = await written(alice)
+    path = f"/v1/knowledge/{entry['knowledge_id']}"
+    await alice.http.put(f"/v1/profiles/{AGENT}", json={"enabled": False})
+    assert slug(await alice.http.post("/v1/knowledge", json={**ENTRY, "title": "Loans"})) == (409, "memory-off")
+    assert slug(await alice.http.put(path, json={**ENTRY, "text": "Another."})) == (409, "memory-off")
+    assert (await listed(alice))["knowledge"] == [entry]
+    assert (await alice.http.delete(path)).status_code == 204
+
+
 async def test_an_edit_is_found_and_what_it_replaced_is_not(alice: User, bob: User):
     entry = await written(alice)
     path = f"/v1/knowledge/{entry['knowledge_id']}"
