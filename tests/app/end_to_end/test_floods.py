@@ -12,7 +12,8 @@ import pytest
 from bench.hostile import costly_runs
 from tests.processes import ANSWER_S, Service, alive, migrated_home, retain, until, worked
 
-COSTLY = costly_runs()
+NAMES = tuple(costly_runs(1_000))
+"""Names of the costly bodies; those of the tests are made when one runs, since they fill 60 MB."""
 COMPLEX = {"empty lists", "nesting", "tiny texts", "many keys", "unknown fields", "invalid traces"}
 INVALID = {"invalid traces, as many as may be"}
 LARGE = 3_900_000
@@ -27,6 +28,11 @@ def service() -> Iterator[Service]:
     }
     with migrated_home() as home, Service(home, **limits) as service:
         yield service
+
+
+@pytest.fixture(scope="module")
+def costly() -> dict[str, bytes]:
+    return costly_runs()
 
 
 def post(client: httpx.Client, body: bytes) -> httpx.Response:
@@ -45,10 +51,10 @@ def kind(answer: httpx.Response) -> str:
     return answer.json()["type"].rpartition(":")[2]
 
 
-@pytest.mark.parametrize("name", COSTLY)
-def test_a_costly_body_is_kept_or_refused_and_says_why(name: str, service: Service):
+@pytest.mark.parametrize("name", NAMES)
+def test_a_costly_body_is_kept_or_refused_and_says_why(name: str, service: Service, costly: dict[str, bytes]):
     with service.client("mallory") as client:
-        answer = post(client, COSTLY[name])
+        answer = post(client, costly[name])
     if name in COMPLEX:
         assert (answer.status_code, kind(answer)) == (413, "body-too-complex")
     elif name in INVALID:
@@ -58,16 +64,16 @@ def test_a_costly_body_is_kept_or_refused_and_says_why(name: str, service: Servi
         assert answer.status_code == 202 or (answer.status_code, kind(answer)) == (413, "body-too-costly")
 
 
-def test_others_are_served_while_a_costly_body_is_under_way(service: Service):
+def test_others_are_served_while_a_costly_body_is_under_way(service: Service, costly: dict[str, bytes]):
     with ThreadPoolExecutor() as pool, service.client("mallory") as attacker, service.client("alice") as bystander:
-        post(attacker, COSTLY["e-mail addresses"])  # the process that checks it is there
-        costly = pool.submit(post, attacker, COSTLY["numbers that are no telephones"])
+        post(attacker, costly["e-mail addresses"])  # the process that checks it is there
+        checked = pool.submit(post, attacker, costly["numbers that are no telephones"])
         served = 0
-        while not costly.done():
+        while not checked.done():
             assert bystander.get("/healthz").status_code == 200
             retain(bystander, "water the garden")
-            served += not costly.done()
-        assert costly.result().status_code == 413
+            served += not checked.done()
+        assert checked.result().status_code == 413
         assert served > 1
         worked(bystander, retain(bystander, "water the garden again"))
 
@@ -78,10 +84,10 @@ def test_a_stranger_is_refused_before_the_body_is_sent(service: Service):
         assert stranger.recv(1_000).startswith(b"HTTP/1.1 401 ")
 
 
-def test_a_stranger_who_sends_a_body_all_the_same_is_refused_and_may_go_on(service: Service):
+def test_a_stranger_who_sends_a_body_all_the_same_is_refused_and_may_go_on(service: Service, costly: dict[str, bytes]):
     with httpx.Client(base_url=service.url, timeout=ANSWER_S) as stranger:
         for _ in range(3):
-            assert post(stranger, COSTLY["empty lists"]).status_code == 401
+            assert post(stranger, costly["empty lists"]).status_code == 401
         assert stranger.get("/healthz").status_code == 200
 
 
