@@ -13,7 +13,8 @@ from bench.real import real_runs
 from retrieval.ranking.question import Question
 from retrieval.retrieve import Reader
 from retrieval.search.candidates import Search
-from writer.advice.ask import Adviser, FailedCall
+from writer.advice.answer import FailedCall
+from writer.advice.ask import Adviser
 from writer.analysis.calls import calls_in
 from writer.author import Author
 from writer.privacy.keys import Keyring

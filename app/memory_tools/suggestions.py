@@ -12,7 +12,7 @@ from retrieval.sections import tools
 from retrieval.sections.context import memory_context
 from retrieval.sections.procedures import ProceduresSection
 from retrieval.sections.quoting import quoted
-from writer.advice.ask import FailedCall
+from writer.advice.answer import FailedCall
 from writer.analysis.calls import calls_in
 
 BUDGET = 1_000

@@ -7,7 +7,7 @@ from app.edge.intake.route import BodyRoute
 from app.edge.problems import DOCUMENTED
 from app.schemas.advice import AdviceIn, AdviceOut, AdvisedFixOut
 from app.schemas.responses import response_of
-from writer.advice.ask import Answer, FailedCall
+from writer.advice.answer import Answer, FailedCall
 from writer.analysis.calls import calls_in
 
 router = APIRouter(tags=["the loop"], responses=DOCUMENTED, route_class=BodyRoute)

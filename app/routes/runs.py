@@ -19,7 +19,7 @@ from retrieval.errors import CasebankError, NotFound
 from retrieval.pages import listing
 from retrieval.tables.kinds import RunStatus
 from retrieval.telemetry import log
-from writer.advice.ask import FailedCall
+from writer.advice.answer import FailedCall
 from writer.analysis.calls import calls_in
 from writer.author import Author
 from writer.errors import IdempotencyConflict, MemoryOff, RunEnded, SecretInName, UnknownReference

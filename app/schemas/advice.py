@@ -8,7 +8,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from app.schemas.fields import CleanToolName, RedactedJson, SearchText
 from policy.advice import RIGHT
 from retrieval.advice.text import TOKENS
-from writer.advice.ask import Silence
+from writer.advice.answer import Silence
 from writer.run import AgentKey, Strict
 
 

@@ -1,0 +1,55 @@
+"""A failed call that asks for advice, and its answer."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
+from uuid import UUID
+
+from policy.advice import RIGHT
+from retrieval.advice.text import TOKENS, ToldFix
+from writer.analysis.calls import Call
+
+Silence = Literal[
+    "not_failed", "off", "unknown_failure", "never_fixed", "unsure", "told_already", "tried", "unproven", "no_room"
+]
+"""Reasons for advice without a fix."""
+
+
+@dataclass(frozen=True, slots=True)
+class FailedCall:
+    """A call that has just failed, and the run that it belongs to.
+
+    Attributes:
+        call: the call, with its error; one without an error did not fail.
+        task: the task of the run; empty: it was not told.
+        run_id: the run in progress; None: it was not told.
+        retrieval_id: the retrieval that the run began with; None: it was not told.
+        tried: calls of this run that were tried since, whose like is not told.
+        precision: share of told fixes that should be right, 0 to 1; the lower, the more is told.
+        token_budget: maximum tokens of the text.
+    """
+
+    agent_key: str
+    call: Call
+    task: str = ""
+    run_id: UUID | None = None
+    retrieval_id: UUID | None = None
+    tried: Sequence[Call] = ()
+    precision: float = RIGHT
+    token_budget: int = TOKENS
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """The answer to a failed call: fixes to tell, best first, or the reason why there are none.
+
+    Attributes:
+        advice_id: id of the logged decision; None: there was nothing to decide.
+        stopped: number of earlier runs, all of which this failure stopped; 0: some got past it, or none met it.
+    """
+
+    advice_id: UUID | None = None
+    text: str = ""
+    fixes: Sequence[ToldFix] = ()
+    why_empty: Silence | None = None
+    stopped: int = 0

@@ -1,0 +1,119 @@
+"""The fixes of earlier failures that are told at a failed call, or the reason why there are none."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+from uuid import UUID
+
+import numpy as np
+from numpy.typing import NDArray
+
+from policy.advice import Failures
+from policy.agreement import Matrix
+from retrieval.advice.failures import FailureRow
+from retrieval.advice.text import LEAST_RUNS, ToldFix, advice_text
+from retrieval.tables.kinds import went_well
+from writer.advice.answer import Answer, FailedCall, Silence
+from writer.advice.store import fix_number
+from writer.analysis.fixes import Sign, change_terms, has_change
+from writer.privacy.words import Words
+
+MOST_TOLD = 4
+MOST_LOOKED_AT = 16
+"""Most fixes that are compared with the failed call."""
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """The earlier failures that bear on a failed call.
+
+    Attributes:
+        number: keyed hash of the sign.
+        alike: earlier failures of the same kind.
+        sure: earlier failures with a fix whose confidence reaches the threshold, best first, each with it.
+        in_vain: whether a fix was left out that a failed call of this run already has.
+    """
+
+    words: Words
+    failed: FailedCall
+    sign: Sign
+    number: int
+    alike: Sequence[FailureRow]
+    sure: Sequence[tuple[FailureRow, float]]
+    in_vain: bool
+
+    def silence(self, advice_id: UUID) -> Answer:
+        """Returns the answer without a fix; where the same failure stopped every earlier run, the text says so."""
+        if not self.alike:
+            return Answer(advice_id, why_empty="unknown_failure")
+        stopped = len({row.case_id for row in self.alike if row.sign == self.number})
+        passed = any(row.fix or went_well(row.outcome, row.reward, row.reward_source) for row in self.alike)
+        if passed or stopped < LEAST_RUNS:
+            return Answer(advice_id, why_empty="tried" if self.in_vain else "unsure")
+        error = _opened(self.words, self.alike[-1])["error"]
+        text = advice_text(self.sign.tool, error, (), stopped, self.failed.token_budget)
+        return Answer(advice_id, text, why_empty="never_fixed", stopped=stopped)
+
+    def fixes(self, advice_id: UUID) -> Answer:
+        """Returns the answer with the best fixes that this run was not told and did not try."""
+        tried = {fix_number(self.words, change_terms(self.failed.call, call)) for call in self.failed.tried}
+        told: dict[int, ToldFix] = {}
+        plans: list[Sequence[str]] = []
+        why: Silence = "unsure"
+        error = ""
+        for row, confidence in self.sure:
+            if row.words is None or row.fix_id is None or row.fix_id in told:
+                continue
+            opened = _opened(self.words, row)
+            if row.told_here or row.fix_id in tried:
+                why = "told_already" if row.told_here else "tried"
+            elif opened["fix"]["dangerous"] and not row.proven:
+                why = "unproven"
+            elif len(told) < MOST_TOLD and (not (plan := opened["fix"].get("plan")) or plan not in plans):
+                plans.append(plan)
+                error = error or opened["error"]
+                told[row.fix_id] = self._told(row, opened["fix"], confidence)
+        text = advice_text(self.sign.tool, error, list(told.values()), 0, self.failed.token_budget)
+        if not text:
+            return Answer(advice_id, why_empty="no_room" if told else why)
+        return Answer(advice_id, text, list(told.values()))
+
+    def _told(self, row: FailureRow, fix: Mapping[str, Any], confidence: float) -> ToldFix:
+        assert row.case_id is not None and row.fix_id is not None  # noqa: S101, PT018 - for the type checker
+        runs = {each.case_id for each in self.alike} | {row.case_id}
+        worked = {each.case_id for each in self.alike if each.fix_id == row.fix_id} | {row.case_id}
+        counts = len(worked), len(runs), row.told, row.helped
+        return ToldFix(fix, row.fix_id, row.case_id, round(min(confidence, 1.0), 3), *counts, row.proven)
+
+
+def in_vain(words: Words, failed: FailedCall, rows: Sequence[FailureRow], confidence: Matrix) -> NDArray[np.bool_]:
+    """Returns which failures have a fix that the failed call, or one tried since, already has; of the surest fixes."""
+    had: dict[int | None, bool] = {}
+    for place in np.argsort(-confidence, kind="stable"):
+        row = rows[place]
+        if not confidence[place] or len(had) == MOST_LOOKED_AT:
+            break
+        if row.words is not None and row.fix_id not in had:
+            terms = _opened(words, row)["fix"]["terms"]
+            had[row.fix_id] = any(has_change(call, terms) for call in (failed.call, *failed.tried))
+    return np.array([had.get(row.fix_id, False) for row in rows], dtype=np.bool_)
+
+
+def _opened(words: Words, row: FailureRow) -> dict[str, Any]:
+    assert row.case_id is not None and row.words is not None  # noqa: S101, PT018 - for the type checker
+    return words.open_failure(row.case_id, row.place, row.words)
+
+
+def failures_in(rows: Sequence[FailureRow]) -> Failures:
+    """Returns the rows as the policy reads them."""
+    runs: dict[UUID | None, int] = {}
+    lists = {"error": "error", "call": "call", "task": "terms"}
+    return Failures(
+        terms={name: [np.array(getattr(row, column), np.int32) for row in rows] for name, column in lists.items()},
+        tool=np.array([row.tool for row in rows], np.int32),
+        run=np.array([runs.setdefault(row.case_id, len(runs)) for row in rows], np.int32),
+        fix=[np.array(row.fix, np.int32) for row in rows],
+        proven=np.array([row.proven for row in rows], np.bool_),
+        told=np.array([row.told for row in rows], np.float32),
+        helped=np.array([row.helped for row in rows], np.float32),
+    )
