@@ -5,12 +5,15 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
+from retrieval.advice.text import DANGER, PLANS
+
 _CASE = re.compile(
     r"^\[(?P<place>\d+)\] Context: (?P<task>\".*\")\n"
     r"(?:    The same as \[(?P<same>\d+)\]|    Actions: (?P<actions>.*)\n    Outcome: (?P<outcome>.*))$",
     re.MULTILINE,
 )
-_FIXES = re.compile(r"What put it right: (?P<fixes>.*)\.$", re.DOTALL)
+_FIXES = re.compile(rf"What put it right: (?P<fixes>.*?)\.(?: {re.escape(PLANS)}.*)?$", re.DOTALL)
+_JSON = json.JSONDecoder()
 _PLAN = re.compile(r"; that run's plan: (?P<plan>\[.*\])\)")
 _PIECE = r"(?:table |column )?(?P<{}>`[^`]*`|\S+)"
 _CHANGE = re.compile(
@@ -64,6 +67,17 @@ def told_fixes(text: str) -> list[ToldFix]:
     """Returns the fixes in a text of advice, the best first."""
     match = _FIXES.search(text)
     return [] if match is None else [_told_fix(fix) for fix in match["fixes"].split(" Or: ")]
+
+
+def told_plans(text: str) -> list[Sequence[str]]:
+    """Returns the plans in a text of advice, the best first."""
+    _, _, rest = text.partition(PLANS)
+    plans: list[Sequence[str]] = []
+    while rest.startswith("["):
+        plan, end = _JSON.raw_decode(rest)
+        plans.append(plan)
+        rest = rest[end:].removeprefix(DANGER).removeprefix(". Or: ")
+    return plans
 
 
 def _told_fix(fix: str) -> ToldFix:

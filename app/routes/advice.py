@@ -5,7 +5,7 @@ from fastapi import APIRouter
 from app.edge.dependencies import Caller, Parts
 from app.edge.intake.route import BodyRoute
 from app.edge.problems import DOCUMENTED
-from app.schemas.advice import AdviceIn, AdviceOut, AdvisedFixOut
+from app.schemas.advice import AdviceIn, AdviceOut, AdvisedFixOut, AdvisedPlanOut
 from app.schemas.responses import response_of
 from writer.advice.answer import Answer, FailedCall
 from writer.analysis.calls import calls_in
@@ -31,6 +31,7 @@ async def advise(failed: AdviceIn, parts: Parts, caller: Caller) -> AdviceOut:
         tried,
         failed.precision,
         failed.token_budget,
+        failed.plans,
     )
     return advice_out(await parts.adviser.advise(caller, asked))
 
@@ -38,4 +39,5 @@ async def advise(failed: AdviceIn, parts: Parts, caller: Caller) -> AdviceOut:
 def advice_out(answer: Answer) -> AdviceOut:
     """Returns the answer as the API has it."""
     fixes = [response_of(AdvisedFixOut, each, dangerous=each.fix["dangerous"]) for each in answer.fixes]
-    return response_of(AdviceOut, answer, fixes=fixes)
+    plans = [response_of(AdvisedPlanOut, each) for each in answer.plans]
+    return response_of(AdviceOut, answer, fixes=fixes, plans=plans)

@@ -57,6 +57,9 @@ class AdviceIn(Strict):
         description="share of told fixes that should be right, by the bank's own failures; lower: more is told",
     )
     token_budget: int = Field(default=TOKENS, ge=0, le=2_000, description="maximum tokens of `text`")
+    plans: int = Field(
+        default=0, ge=0, le=4, description="maximum plans of runs that went well for like tasks, told after the fixes"
+    )
 
 
 class AdvisedFixOut(BaseModel):
@@ -74,11 +77,22 @@ class AdvisedFixOut(BaseModel):
     why: str
 
 
+class AdvisedPlanOut(BaseModel):
+    """A plan of a run that went well, for a task and a failure like these."""
+
+    plan: list[str] = Field(description="its first steps")
+    case_id: UUID = Field(description="the run")
+    likeness: float = Field(description="of its task and its errors to those of the failed run, 0 to 1")
+    proven: bool = Field(description="true: others than the run itself said that it went well")
+    dangerous: bool = Field(description="true: a step takes something away or skips a check")
+
+
 class AdviceOut(BaseModel):
     """Advice for a failed call; without a fix, the reason why."""
 
     advice_id: UUID | None = Field(description="decision that the advice is logged as; null: there was none to take")
     text: str = Field(description="text for the message of the failed tool; empty: silence")
     fixes: list[AdvisedFixOut] = Field(description="best first")
+    plans: list[AdvisedPlanOut] = Field(description="likest first; empty unless the request asks for them")
     why_empty: Silence | None = Field(description="reason why there are no fixes; null: there are some")
     stopped: int = Field(description="earlier runs that this failure stopped, if it stopped all; else 0")

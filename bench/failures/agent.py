@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 
 from app.demo.memory import AgentRun, FailureMemory, RetrievedCases, Trace
 from app.demo.operator.operator import FAILED, MET_THROUGHOUT, NOBODY_PASSED
-from app.demo.told import ToldFix, told_cases, told_fixes
+from app.demo.told import ToldFix, told_cases, told_fixes, told_plans
 from bench.failures.kinds import Attempts, Task
 
 WORKED = "do it this way: "
@@ -109,7 +109,8 @@ class Agent:
 
     def _good(self, text: str) -> list[str]:
         """Returns the ways of the runs that went well, in the text's order."""
-        return [way for case in told_cases(text) if case.went_well for way in self._named(case.actions)]
+        plans = [case.actions for case in told_cases(text) if case.went_well] + told_plans(text)
+        return [way for plan in plans for way in self._named(plan)]
 
     def _named(self, plan: Sequence[str]) -> list[str]:
         titles = (line.removeprefix(WORKED) for line in plan if line.startswith(WORKED))

@@ -1,34 +1,39 @@
-"""The statements of advice: read an agent's earlier failures with what came of advice at them, and log new advice."""
+"""The statements of advice: read an agent's earlier failures and runs, with what came of advice, and log new advice."""
 
 from typing import Protocol
 from uuid import UUID
 
-from sqlalchemy import Integer, Uuid, bindparam, case, cast, false, func, or_, select, true
-from sqlalchemy.dialects.postgresql import insert
+from sqlalchemy import Integer, Uuid, any_, bindparam, case, cast, false, func, or_, select, true
+from sqlalchemy.dialects.postgresql import ARRAY, insert
 
 from retrieval.database.fast_path import FastStatement
 from retrieval.database.parameters import AGENT_KEY, USER_SUB, entered, may_enter
+from retrieval.search.scope import ready
 from retrieval.tables.cases import cases
+from retrieval.tables.decisions import decision_slots
 from retrieval.tables.failures import advice, failures
 from retrieval.tables.profiles import profiles
 
 MOST = 400
-"""Newest failures of an agent that are read."""
+"""Newest failures of an agent that are read, and newest runs."""
 
 
 class FailureRow(Protocol):
-    """The profile's switch, and an earlier failure with its case; without a failure the case's columns are None.
+    """The profile's switch, and an earlier failure with its case, or a run without one; without a case, None.
 
     Attributes:
+        place: among the failures of the run; None for a run without one, as are the failure's other columns.
         terms: keyed hashes of the words of the run's task.
         words: the error and the fix, sealed; None for a failure of another tool with another sign.
         told, helped: how often the fix was told at such a failure, and how often the failure then did not come back.
         told_here: whether it was told in the run that asks.
+        newest: whether the run is one of the agent's newest runs with a plan.
+        shown_here: whether the run's fix or plan was told in the run that asks.
     """
 
     enabled: bool
     case_id: UUID | None
-    place: int
+    place: int | None
     tool: int
     sign: int
     error: list[int]
@@ -45,6 +50,8 @@ class FailureRow(Protocol):
     told: int
     helped: int
     told_here: bool
+    newest: bool
+    shown_here: bool
 
 
 def _statement() -> FastStatement[FailureRow]:
@@ -72,21 +79,41 @@ def _statement() -> FastStatement[FailureRow]:
         .limit(MOST)
         .subquery("newest")
     )
+    runs = (
+        select(cases.c.id)
+        .where(*ready(), func.cardinality(cases.c.plan) > 0)
+        .order_by(cases.c.created_at.desc(), cases.c.id.desc())
+        .limit(cast(bindparam("runs", type_=Integer), Integer))
+        .subquery("runs")
+    )
+    shown = (
+        select(decision_slots.c.case_id)
+        .join(advice, advice.c.decision_id == decision_slots.c.decision_id)
+        .where(decision_slots.c.user_sub == USER_SUB, advice.c.user_sub == USER_SUB, here)
+        .distinct()
+        .cte("shown")
+    )
     like = or_(newest.c.tool == tool, newest.c.sign == sign)
-    rows = newest.join(cases, (cases.c.user_sub == newest.c.user_sub) & (cases.c.id == newest.c.case_id)).outerjoin(
-        told, (told.c.sign == newest.c.sign) & (told.c.fix_id == newest.c.fix_id)
+    case_id = func.coalesce(newest.c.case_id, runs.c.id)
+    rows = (
+        newest.join(runs, runs.c.id == newest.c.case_id, full=True)
+        .join(cases, (cases.c.user_sub == USER_SUB) & (cases.c.id == case_id))
+        .outerjoin(told, (told.c.sign == newest.c.sign) & (told.c.fix_id == newest.c.fix_id))
+        .outerjoin(shown, shown.c.case_id == cases.c.id)
     )
     found = (
         select(
-            *(newest.c[name] for name in ("case_id", "place", "tool", "sign", "error", "call", "fix", "fix_id")),
+            cases.c.id.label("case_id"),
+            *(newest.c[name] for name in ("place", "tool", "sign", "error", "call", "fix", "fix_id")),
             case((like, newest.c.words)).label("words"),
-            cases.c.key_id,
-            cases.c.terms,
+            *(cases.c[name] for name in ("key_id", "terms")),
             *(cases.c[name] for name in ("proven", "outcome", "reward", "reward_source")),
             func.coalesce(told.c.told, 0).label("told"),
             func.coalesce(told.c.helped, 0).label("helped"),
             func.coalesce(told.c.told_here, false()).label("told_here"),
-            newest.c.created_at,
+            runs.c.id.is_not(None).label("newest"),
+            shown.c.case_id.is_not(None).label("shown_here"),
+            func.coalesce(newest.c.created_at, cases.c.created_at).label("created_at"),
         )
         .select_from(rows)
         .subquery("found")
@@ -100,7 +127,28 @@ def _statement() -> FastStatement[FailureRow]:
 
 
 EARLIER_FAILURES = _statement()
-"""Reads the agent's newest failures, the oldest first; takes agent_key, tool, sign, run_id and retrieval_id."""
+"""Reads the agent's newest failures and its newest runs, the oldest first.
+
+Takes agent_key, tool, sign, run_id, retrieval_id and runs, the maximum number of runs.
+"""
+
+
+class PlanRow(Protocol):
+    """A case with its plan, which may be sealed."""
+
+    id: UUID
+    key_id: UUID
+    words: bytes | None
+    task: str
+    plan: list[str]
+
+
+PLANS = FastStatement[PlanRow].of(
+    select(*(cases.c[name] for name in ("id", "key_id", "words", "task", "plan"))).where(
+        may_enter(), cases.c.user_sub == USER_SUB, cases.c.id == any_(cast(bindparam("case_ids"), ARRAY(Uuid)))
+    )
+)
+"""Reads the plans of the cases with these ids; takes case_ids."""
 
 
 def _log() -> FastStatement[bool]:

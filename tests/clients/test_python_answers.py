@@ -27,6 +27,7 @@ SAME = {
     "Receipt": "RetainOut",
     "Feedback": "FeedbackOut",
     "Fix": "AdvisedFixOut",
+    "AdvisedPlan": "AdvisedPlanOut",
     "Advice": "AdviceOut",
     "TurnsAdded": "TurnsAppendedOut",
     "Turn": "TurnOut",

@@ -6,7 +6,7 @@ from typing import Literal
 from uuid import UUID
 
 from policy.advice import RIGHT
-from retrieval.advice.text import TOKENS, ToldFix
+from retrieval.advice.text import TOKENS, ToldFix, ToldPlan
 from writer.analysis.calls import Call
 
 Silence = Literal[
@@ -27,6 +27,7 @@ class FailedCall:
         tried: calls of this run that were tried since, whose like is not told.
         precision: share of told fixes that should be right, 0 to 1; the lower, the more is told.
         token_budget: maximum tokens of the text.
+        plans: maximum number of plans of like runs that are told after the fixes; 0: none.
     """
 
     agent_key: str
@@ -37,6 +38,7 @@ class FailedCall:
     tried: Sequence[Call] = ()
     precision: float = RIGHT
     token_budget: int = TOKENS
+    plans: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,5 +53,6 @@ class Answer:
     advice_id: UUID | None = None
     text: str = ""
     fixes: Sequence[ToldFix] = ()
+    plans: Sequence[ToldPlan] = ()
     why_empty: Silence | None = None
     stopped: int = 0

@@ -13,8 +13,10 @@ import uuid_utils.compat as uuids
 from cachetools import LRUCache
 
 from policy.advice import Failures, advise, threshold
+from policy.channels import Terms
 from policy.channels import words as distinct_words
-from retrieval.advice.failures import EARLIER_FAILURES, LOG_ADVICE, FailureRow
+from retrieval.advice.failures import EARLIER_FAILURES, LOG_ADVICE, MOST, FailureRow
+from retrieval.advice.text import ToldPlan
 from retrieval.database.database import Database
 from retrieval.ranking.decisions import LoggedDecision, log
 from retrieval.sealed import ERROR, MOVES, SIGN, TERMS, TOOL, Opener
@@ -22,6 +24,7 @@ from retrieval.tables.decisions import ADVICE
 from retrieval.tokens import count_tokens
 from writer.advice.answer import Answer, FailedCall
 from writer.advice.fixes import MOST_TOLD, Found, failures_in, in_vain
+from writer.advice.plans import plans_for
 from writer.analysis.fixes import Sign, sign_of
 from writer.author import Author
 from writer.privacy.keys import Keyring
@@ -77,51 +80,64 @@ class Adviser:
                 "sign": number,
                 "run_id": failed.run_id,
                 "retrieval_id": failed.retrieval_id,
+                "runs": MOST if failed.plans else 0,
             }
             rows = await connection.all(EARLIER_FAILURES, asked)
             if not rows or not rows[0].enabled:
                 return Answer(why_empty="off" if rows else "unknown_failure")
             rows = [row for row in rows if row.case_id is not None]
-            answer = await self._answer(words, failed, sign, rows)
+            opener = Opener(self.database, seals)
+            terms = _terms(words, failed, sign)
+            plans = await plans_for(connection, opener, rows, terms, failed.plans)
+            failures = [row for row in rows if row.place is not None]
+            answer = await self._answer(words, failed, sign, terms, failures, plans)
             entry = _entry(failed, sign, answer)
-            await log(connection, entry, answer.text, Opener(self.database, seals))
+            await log(connection, entry, answer.text, opener)
             told = [each.fix_id for each in answer.fixes]
             await connection.value(LOG_ADVICE, {**asked, "decision_id": entry.id, "fix_ids": told})
         return answer
 
-    async def _answer(self, words: Words, failed: FailedCall, sign: Sign, rows: Sequence[FailureRow]) -> Answer:
-        """Returns the answer of these earlier failures."""
+    async def _answer(  # noqa: PLR0913, PLR0917 - all that the answer is made of
+        self,
+        words: Words,
+        failed: FailedCall,
+        sign: Sign,
+        terms: dict[str, Terms],
+        rows: Sequence[FailureRow],
+        plans: Sequence[ToldPlan],
+    ) -> Answer:
+        """Returns the answer of these earlier failures, with these plans of like runs."""
         advice_id = uuids.uuid7()
         number = words.numbers(SIGN, [sign.line])[0]
         if any(row.proven and row.sign == number for row in rows):  # what anybody can plant waits behind proof
             rows = [row for row in rows if row.proven or row.sign != number]
         if not rows:
-            return Answer(advice_id, why_empty="unknown_failure")
+            return Found(words, failed, sign, number, [], [], in_vain=False, plans=plans).silence(advice_id)
         past = failures_in(rows)
-        terms = {
-            "error": words.numbers(ERROR, sign.error),
-            "call": words.numbers(MOVES, sign.call),
-            "task": words.numbers(TERMS, distinct_words(failed.task)),
-        }
         tool = words.numbers(TOOL, [sign.tool])[0]
-        asked = {name: np.array(each, dtype=np.int32) for name, each in terms.items()}
-        advised = advise(past, asked, tool)
+        advised = advise(past, terms, tool)
         least = await self.thresholds.of(words.user_sub, rows, past, failed.precision)
         alike = [row for row, known in zip(rows, advised.known, strict=True) if known >= LIKE and row.words is not None]
         confidence = advised.confidence
         vain = in_vain(words, failed, rows, confidence)
         if vain.any():
-            confidence = advise(past, asked, tool, vain).confidence
+            confidence = advise(past, terms, tool, vain).confidence
         best = np.argsort(-confidence, kind="stable")
         sure = [(rows[place], float(confidence[place])) for place in best if confidence[place] >= least]
-        found = Found(words, failed, sign, number, alike, sure, bool(vain.any()))
+        found = Found(words, failed, sign, number, alike, sure, bool(vain.any()), plans)
         return found.fixes(advice_id) if sure else found.silence(advice_id)
+
+
+def _terms(words: Words, failed: FailedCall, sign: Sign) -> dict[str, Terms]:
+    """Returns the terms of a failed call, by the names of ``policy.advice.SHARES``."""
+    texts = {"error": (ERROR, sign.error), "call": (MOVES, sign.call), "task": (TERMS, distinct_words(failed.task))}
+    return {name: np.array(words.numbers(*each), dtype=np.int32) for name, each in texts.items()}
 
 
 def _entry(failed: FailedCall, sign: Sign, answer: Answer) -> LoggedDecision:
     """Returns the entry that logs the advice as a decision; its slate are the runs that the fixes come from."""
     assert answer.advice_id is not None  # noqa: S101 - for the type checker
-    sources = list(dict.fromkeys(each.case_id for each in answer.fixes))
+    sources = list(dict.fromkeys([each.case_id for each in answer.fixes] + [each.case_id for each in answer.plans]))
     return LoggedDecision(
         id=answer.advice_id,
         agent_key=failed.agent_key,

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from policy.advice import Failures
 from policy.agreement import Matrix
 from retrieval.advice.failures import FailureRow
-from retrieval.advice.text import LEAST_RUNS, ToldFix, advice_text
+from retrieval.advice.text import LEAST_RUNS, ToldFix, ToldPlan, advice_text, with_plans
 from retrieval.tables.kinds import went_well
 from writer.advice.answer import Answer, FailedCall, Silence
 from writer.advice.store import fix_number
@@ -32,6 +32,7 @@ class Found:
         alike: earlier failures of the same kind.
         sure: earlier failures with a fix whose confidence reaches the threshold, best first, each with it.
         in_vain: whether a fix was left out that a failed call of this run already has.
+        plans: plans of like runs, to tell after the fixes.
     """
 
     words: Words
@@ -41,18 +42,22 @@ class Found:
     alike: Sequence[FailureRow]
     sure: Sequence[tuple[FailureRow, float]]
     in_vain: bool
+    plans: Sequence[ToldPlan]
 
     def silence(self, advice_id: UUID) -> Answer:
         """Returns the answer without a fix; where the same failure stopped every earlier run, the text says so."""
-        if not self.alike:
-            return Answer(advice_id, why_empty="unknown_failure")
         stopped = len({row.case_id for row in self.alike if row.sign == self.number})
         passed = any(row.fix or went_well(row.outcome, row.reward, row.reward_source) for row in self.alike)
-        if passed or stopped < LEAST_RUNS:
-            return Answer(advice_id, why_empty="tried" if self.in_vain else "unsure")
-        error = _opened(self.words, self.alike[-1])["error"]
-        text = advice_text(self.sign.tool, error, (), stopped, self.failed.token_budget)
-        return Answer(advice_id, text, why_empty="never_fixed", stopped=stopped)
+        if self.alike and not passed and stopped >= LEAST_RUNS:
+            error = opened(self.words, self.alike[-1])["error"]
+            text = advice_text(self.sign.tool, error, (), stopped, self.failed.token_budget)
+            return Answer(advice_id, text, why_empty="never_fixed", stopped=stopped)
+        return self._without_fix(advice_id, "tried" if self.in_vain else "unsure" if self.alike else "unknown_failure")
+
+    def _without_fix(self, advice_id: UUID, why: Silence) -> Answer:
+        """Returns the answer that tells plans alone, or nothing."""
+        text = with_plans("", self.plans, self.failed.token_budget)
+        return Answer(advice_id, text, plans=self.plans if text else (), why_empty=why)
 
     def fixes(self, advice_id: UUID) -> Answer:
         """Returns the answer with the best fixes that this run was not told and did not try."""
@@ -64,19 +69,23 @@ class Found:
         for row, confidence in self.sure:
             if row.words is None or row.fix_id is None or row.fix_id in told:
                 continue
-            opened = _opened(self.words, row)
+            texts = opened(self.words, row)
             if row.told_here or row.fix_id in tried:
                 why = "told_already" if row.told_here else "tried"
-            elif opened["fix"]["dangerous"] and not row.proven:
+            elif texts["fix"]["dangerous"] and not row.proven:
                 why = "unproven"
-            elif len(told) < MOST_TOLD and (not (plan := opened["fix"].get("plan")) or plan not in plans):
+            elif len(told) < MOST_TOLD and (not (plan := texts["fix"].get("plan")) or plan not in plans):
                 plans.append(plan)
-                error = error or opened["error"]
-                told[row.fix_id] = self._told(row, opened["fix"], confidence)
+                error = error or texts["error"]
+                told[row.fix_id] = self._told(row, texts["fix"], confidence)
+        if not told:
+            return self._without_fix(advice_id, why)
+        sources = {each.case_id for each in told.values()}
+        others = [each for each in self.plans if each.case_id not in sources and list(each.plan) not in plans]
         text = advice_text(self.sign.tool, error, list(told.values()), 0, self.failed.token_budget)
         if not text:
-            return Answer(advice_id, why_empty="no_room" if told else why)
-        return Answer(advice_id, text, list(told.values()))
+            return self._without_fix(advice_id, "no_room")
+        return Answer(advice_id, with_plans(text, others, self.failed.token_budget), list(told.values()), others)
 
     def _told(self, row: FailureRow, fix: Mapping[str, Any], confidence: float) -> ToldFix:
         assert row.case_id is not None and row.fix_id is not None  # noqa: S101, PT018 - for the type checker
@@ -94,13 +103,14 @@ def in_vain(words: Words, failed: FailedCall, rows: Sequence[FailureRow], confid
         if not confidence[place] or len(had) == MOST_LOOKED_AT:
             break
         if row.words is not None and row.fix_id not in had:
-            terms = _opened(words, row)["fix"]["terms"]
+            terms = opened(words, row)["fix"]["terms"]
             had[row.fix_id] = any(has_change(call, terms) for call in (failed.call, *failed.tried))
     return np.array([had.get(row.fix_id, False) for row in rows], dtype=np.bool_)
 
 
-def _opened(words: Words, row: FailureRow) -> dict[str, Any]:
-    assert row.case_id is not None and row.words is not None  # noqa: S101, PT018 - for the type checker
+def opened(words: Words, row: FailureRow) -> dict[str, Any]:
+    """Returns the error and the fix of a failure, in words."""
+    assert row.case_id is not None and row.place is not None and row.words is not None  # noqa: S101, PT018 - as above
     return words.open_failure(row.case_id, row.place, row.words)
 
 

@@ -3,11 +3,11 @@
 from collections.abc import Collection, Sequence
 from uuid import UUID
 
-from sqlalchemy import ColumnElement, and_, or_, select, update
+from sqlalchemy import ColumnElement, and_, exists, or_, select, update
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from retrieval.sealed import SIGN
-from retrieval.tables.decisions import decisions
+from retrieval.tables.decisions import decision_slots, decisions
 from retrieval.tables.failures import advice
 from retrieval.tables.runs import runs
 from writer.analysis.fixes import RunFailure
@@ -48,8 +48,9 @@ async def settle_advice(
     asked: list[ColumnElement[bool]] = [advice.c.run_id.in_(run_id)]
     if retrieval_id is not None:
         asked.append(advice.c.retrieval_id == retrieval_id)
+    shown = decision_slots.c.user_sub == words.user_sub, decision_slots.c.decision_id == advice.c.decision_id
     given = (
-        select(advice.c.decision_id, advice.c.sign, advice.c.fix_ids)
+        select(advice.c.decision_id, advice.c.sign, exists().where(*shown).label("told"))
         .where(advice.c.user_sub == words.user_sub, or_(*asked), advice.c.came_back.is_(None))
         .order_by(advice.c.decision_id)
     )
@@ -65,7 +66,7 @@ async def settle_advice(
         came_back = calls.get(row.sign, 0) > asked_before[row.sign]
         mine = advice.c.user_sub == words.user_sub, advice.c.decision_id == row.decision_id
         await connection.execute(update(advice).where(*mine).values(came_back=came_back))
-        if row.fix_ids:
+        if row.told:
             reward = {"reward": 0.0 if came_back else 1.0, "reward_source": "heuristic"}
             of_it = decisions.c.user_sub == words.user_sub, decisions.c.id == row.decision_id
             await connection.execute(update(decisions).where(*of_it, decisions.c.reward.is_(None)).values(reward))

@@ -1,4 +1,4 @@
-"""Recognition of calls that destroy something, or that switch a check off: advice tells them only with proof."""
+"""Recognition of calls and plans that destroy something or switch a check off: advice tells them only with proof."""
 
 import json
 
@@ -24,4 +24,9 @@ _DANGEROUS = re2.compile(
 def is_dangerous(call: Call) -> bool:
     """Returns whether the call destroys something or switches a check off; errs towards yes."""
     written = json.dumps(call.arguments, ensure_ascii=False, default=str)[:LOOK_CHARS]
-    return _DANGEROUS.search(f"{call.tool} {written}") is not None
+    return names_danger(f"{call.tool} {written}")
+
+
+def names_danger(text: str) -> bool:
+    """Returns whether a text names something that destroys, or that switches a check off."""
+    return _DANGEROUS.search(text) is not None

@@ -2,11 +2,12 @@
 
 import re
 from collections import Counter
+from collections.abc import Sequence
 
 from app.demo.operator.catalog import Catalog
 from app.demo.operator.repairs import REPAIRS, Repair, apply_chain, named_in
 from app.demo.operator.script import Script
-from app.demo.told import ToldFix, told_fixes
+from app.demo.told import ToldFix, told_fixes, told_plans
 
 LEAST = 0.35
 """Least F1 of words, 0 to 1, at which a repair counts as meant."""
@@ -21,20 +22,20 @@ OTHER_CASE = "other case"
 
 
 def advised(text: str, chain: tuple[Repair, ...], script: Script, catalog: Catalog) -> list[tuple[Repair, ...]]:
-    """Returns a chain of repairs for each fix of the text, the best fix first.
+    """Returns a chain of repairs for each fix of the text, the best fix first, and then for each plan.
 
     These are the repairs that the plan of the fix's run names, or else, behind this chain or alone, the one whose
     change of SQL is likest to the fix.
     """
     fixes = told_fixes(text)
+    of_plans = [chain for plan in told_plans(text) if (chain := _named(plan))]
     if not fixes:
-        return []
+        return of_plans
     behind = {repair: _made_by(script, chain, repair, catalog) for repair in REPAIRS}
     alone = {repair: _made_by(script, (), repair, catalog) for repair in REPAIRS}
     found = []
     for fix in fixes:
-        named = tuple(repair for line in fix.plan if (repair := named_in(line)))
-        if named:
+        if named := _named(fix.plan):
             found.append(named)
             continue
         told = _told(fix)
@@ -47,7 +48,11 @@ def advised(text: str, chain: tuple[Repair, ...], script: Script, catalog: Catal
         best = max(scores, key=lambda each: (scores[each], len(each)), default=None)
         if best is not None and scores[best] >= LEAST:
             found.append(best)
-    return found
+    return found + of_plans
+
+
+def _named(plan: Sequence[str]) -> tuple[Repair, ...]:
+    return tuple(repair for line in plan if (repair := named_in(line)))
 
 
 def _told(fix: ToldFix) -> Counter[str]:

@@ -193,12 +193,23 @@ class Fix(TypedDict):
     why: str
 
 
+class AdvisedPlan(TypedDict):
+    """A plan of a run that went well, for a task and a failure like these."""
+
+    plan: list[str]
+    case_id: str
+    likeness: float
+    proven: bool
+    dangerous: bool
+
+
 class Advice(TypedDict):
     """Advice for a failed call: ``text`` for the message of the tool, or the reason why there are no fixes."""
 
     advice_id: str | None
     text: str
     fixes: list[Fix]
+    plans: list[AdvisedPlan]
     why_empty: Silence | None
     stopped: int
 

@@ -461,6 +461,12 @@ export interface components {
              * @default 120
              */
             token_budget?: number;
+            /**
+             * Plans
+             * @description maximum plans of runs that went well for like tasks, told after the fixes
+             * @default 0
+             */
+            plans?: number;
         };
         /**
          * AdviceOut
@@ -482,6 +488,11 @@ export interface components {
              * @description best first
              */
             fixes: components["schemas"]["AdvisedFixOut"][];
+            /**
+             * Plans
+             * @description likest first; empty unless the request asks for them
+             */
+            plans: components["schemas"]["AdvisedPlanOut"][];
             /**
              * Why Empty
              * @description reason why there are no fixes; null: there are some
@@ -546,6 +557,38 @@ export interface components {
             dangerous: boolean;
             /** Why */
             why: string;
+        };
+        /**
+         * AdvisedPlanOut
+         * @description A plan of a run that went well, for a task and a failure like these.
+         */
+        AdvisedPlanOut: {
+            /**
+             * Plan
+             * @description its first steps
+             */
+            plan: string[];
+            /**
+             * Case Id
+             * Format: uuid
+             * @description the run
+             */
+            case_id: string;
+            /**
+             * Likeness
+             * @description of its task and its errors to those of the failed run, 0 to 1
+             */
+            likeness: number;
+            /**
+             * Proven
+             * @description true: others than the run itself said that it went well
+             */
+            proven: boolean;
+            /**
+             * Dangerous
+             * @description true: a step takes something away or skips a check
+             */
+            dangerous: boolean;
         };
         /**
          * AppendedOut

@@ -1,8 +1,11 @@
 """What an agent reads of runs is what the text says of them, whatever stands in their tasks and plans."""
 
+from uuid import uuid4
+
 import pytest
 
-from app.demo.told import ToldCase, told_cases
+from app.demo.told import ToldCase, told_cases, told_fixes, told_plans
+from retrieval.advice.text import MARK, ToldPlan, with_plans
 from retrieval.sections.cases import CasesSection, Remembered
 from retrieval.sections.context import memory_context
 
@@ -37,3 +40,14 @@ def test_no_task_and_no_plan_can_forge_another_run():
 
 def test_an_empty_context_tells_nothing():
     assert list(told_cases("")) == []
+
+
+@pytest.mark.parametrize(
+    "fix", ["", f"{MARK}bash failed before. What put it right: `a` in place of `b` (1 of 1 runs)."]
+)
+def test_the_plans_of_advice_are_read_behind_its_fixes_or_alone(fix: str):
+    plans = [["first", "then. Or: so"], ["rm -rf x"]]
+    told = [ToldPlan(plan, uuid4(), 0.5, proven=True, dangerous=plan == plans[1]) for plan in plans]
+    text = with_plans(fix, told, 400)
+    assert told_plans(text) == plans
+    assert [each.changes for each in told_fixes(text)] == ([[("`b`", "`a`")]] if fix else [])

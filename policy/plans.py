@@ -1,0 +1,55 @@
+"""Plans at a failed call: which earlier runs went well in a place like this, beside the fixes of ``policy.advice``.
+
+A fix is known only where a run met the failure and got past it. A run that never met it may have done the task another
+way, so its plan may help, too. The likeness of a run to the failed one is the mean of two cosines under idf
+(``policy.channels``): of their tasks, and of the failed call's error and the likest error that the run met. It fades by
+(1 + runs since) ** -FADE, so that of runs alike the newest comes first.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from policy.advice import Flags
+from policy.agreement import Matrix, Moves
+from policy.channels import Terms, cosine, idf, incidence
+
+FADE = 0.02
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class RunsThatWentWell:
+    """Runs of one bank that went well, the oldest first, n of them.
+
+    Attributes:
+        task: terms of the task of each.
+        errors: terms of each error that they met, k in all.
+        met_by: (k,), the run that met each error.
+        proven: (n,), whether others than the run itself said that it went well.
+    """
+
+    task: Sequence[Terms]
+    errors: Sequence[Terms]
+    met_by: Moves
+    proven: Flags
+
+
+def plan_likeness(past: RunsThatWentWell, task: Terms, error: Terms) -> Matrix:
+    """Returns the likeness of each run, (n,), 0 to 1, to a run of this task whose call failed with this error.
+
+    In a bank with proof, runs without proof have none.
+    """
+    runs = len(past.task)
+    of_error = np.zeros(runs, dtype=np.float32)
+    np.maximum.at(of_error, past.met_by, _cosines(error, past.errors))
+    since = np.arange(runs - 1, -1, -1, dtype=np.float32)
+    likeness = (_cosines(task, past.task) + of_error) / np.float32(2) * (1 + since) ** np.float32(-FADE)
+    return np.asarray(np.clip(likeness * past.proven if past.proven.any() else likeness, 0, 1), dtype=np.float32)
+
+
+def _cosines(asked: Terms, bank: Sequence[Terms]) -> Matrix:
+    """Returns the cosine of a text to each text of the bank, (n,)."""
+    table, _ = incidence([*bank, asked])
+    rows = table[:-1]
+    return np.asarray(cosine(table[-1:], rows, idf(float(len(bank)), rows.sum(axis=0))[None, :])[0])
