@@ -10,7 +10,7 @@ from app.edge.intake.reading import MadeFrom
 from app.edge.intake.route import BodyRoute
 from app.edge.problems import DOCUMENTED, raises
 from app.routes.recall import recalled_out
-from app.schemas.hosted import MemoryIn, prepared
+from app.schemas.hosted import MemoriesIn, PreparedMemories, prepared
 from app.schemas.loop import (
     FeedbackIn,
     FeedbackOut,
@@ -161,16 +161,21 @@ async def hybrid_search(body: HybridSearchIn, parts: Parts, caller: Caller, resp
     responses=raises(IdempotencyConflict, MemoryOff, SecretInName, PayloadTooLarge, QueueFull),
 )
 async def insert_memory(
-    run: Annotated[PreparedRun, MadeFrom(MemoryIn, prepared)],
+    memories: Annotated[PreparedMemories, MadeFrom(MemoriesIn, prepared)],
     parts: Parts,
     caller: Caller,
     idempotency_key: IdempotencyKey = None,
-) -> RetainOut:
+) -> RetainOut | list[RetainOut]:
     """Stores a memory that a flow made by itself, with the path and body of existing hosted flows.
 
-    Its learned-procedure record becomes a procedure. Secrets are removed and the text is sealed, as with a retain.
+    Its learned-procedure record becomes a procedure. Secrets are removed and the text is sealed, as with a retain. Of a
+    list each memory is stored by itself, in its order, and the answer is a list.
     """
-    return await retain(run, parts, caller, idempotency_key)
+    kept: list[RetainOut] = []
+    for place, run in enumerate(memories.runs):
+        key = f"{idempotency_key}:{place}" if idempotency_key and place else idempotency_key
+        kept.append(await retain(run, parts, caller, key))
+    return kept if memories.is_list else kept[0]
 
 
 def question_of(asked: RetrieveIn) -> Question:

@@ -1,10 +1,22 @@
 """Bodies of the paths that flows of a hosted Postgres know."""
 
-from pydantic import ConfigDict, Field
+import json
+from dataclasses import dataclass
+from typing import Annotated
+
+from pydantic import BeforeValidator, ConfigDict, Discriminator, Field, RootModel, Tag
 
 from retrieval.tables.kinds import RunOutcome
 from writer.retain.prepare import PreparedRun, prepare
 from writer.run import AgentKey, FinishedRun, LearnedProcedure, Payload, Strict, TaskText
+
+
+def _parsed(metadata: object) -> object:
+    """Returns metadata that a flow sends as JSON in a text as an object; anything else unchanged."""
+    try:
+        return json.loads(metadata) if isinstance(metadata, str) else metadata
+    except ValueError:
+        return metadata
 
 
 class MemoryIn(Strict):
@@ -19,15 +31,41 @@ class MemoryIn(Strict):
 
     agent: AgentKey = Field(default="context-eng", description="agent that gets the memory")
     content: TaskText = Field(description="searchable text")
-    metadata: LearnedProcedure
+    metadata: Annotated[LearnedProcedure, BeforeValidator(_parsed)]
     embedding: Payload = Field(default=None, description="not read: casebank embeds the text by itself")
 
 
-def prepared(memory: MemoryIn) -> PreparedRun:
-    """Returns the memory as a run that is ready to be stored; with a learned procedure, the run succeeded.
+_One = Annotated[MemoryIn, Tag("memory")]
+_Several = Annotated[list[MemoryIn], Field(min_length=1, max_length=100), Tag("memories")]
+
+
+class MemoriesIn(
+    RootModel[
+        Annotated[_One | _Several, Discriminator(lambda body: "memories" if isinstance(body, list) else "memory")]
+    ]
+):
+    """One memory, or the list of them that n8n's node for a hosted Postgres sends."""
+
+
+@dataclass(frozen=True, slots=True)
+class PreparedMemories:
+    """Memories that are ready to be stored, and whether they came as a list."""
+
+    runs: list[PreparedRun]
+    is_list: bool
+
+
+def prepared(memories: MemoriesIn) -> PreparedMemories:
+    """Returns the memories as runs that are ready to be stored; with a learned procedure, the run succeeded.
 
     Raises:
-        SecretInName: the name of the agent looks like a secret.
+        SecretInName: the name of an agent looks like a secret.
     """
+    is_list = isinstance(memories.root, list)
+    rows = memories.root if isinstance(memories.root, list) else [memories.root]
+    return PreparedMemories([_prepared(each) for each in rows], is_list)
+
+
+def _prepared(memory: MemoryIn) -> PreparedRun:
     outcome: RunOutcome = "unknown" if memory.metadata.data is None else "success"
     return prepare(FinishedRun(agent=memory.agent, task=memory.content, outcome=outcome, procedure=memory.metadata))

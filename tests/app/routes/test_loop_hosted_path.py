@@ -1,6 +1,7 @@
 """The path and body of the hosted-Postgres flow: all agents where none is named, procedures, and rewards."""
 
 import asyncio
+import json
 from typing import Any
 from uuid import uuid4
 
@@ -183,6 +184,25 @@ async def test_a_memory_that_a_flow_inserts_becomes_a_procedure_of_its_user(alic
     records = await alice.rows("SELECT record FROM procedures WHERE user_sub = :user_sub")
     assert [row.record for row in records] == [RECORD]
     assert (await search(bob, memory["content"]))[0] == []
+
+
+async def test_a_list_of_memories_is_stored_one_by_one_and_answered_as_a_list(alice: User):
+    """As n8n's node for a hosted Postgres inserts rows; a field that is JSON arrives as a text from its form."""
+    learned = {"content": RECORD["semantic_description"], "metadata": json.dumps(LEARNED)}
+    rows = [learned, {"content": "add a column", "metadata": {"status": "no_failure_detected"}}]
+    for _ in range(2):  # the same key keeps each of them once
+        kept = await alice.http.post("/rest/v1/context_eng_memories", json=rows, headers={"Idempotency-Key": "flow-7"})
+        assert kept.status_code == 201, kept.text
+    await alice.settle()
+    ids = [each["case_id"] for each in kept.json()]
+    assert [(await alice.case(each))["procedure"]["status"] for each in ids] == [
+        "procedure_learned",
+        "no_failure_detected",
+    ]
+    assert len(await alice.rows("SELECT 1 FROM cases WHERE user_sub = :user_sub")) == 2
+    for wrong, field in (({}, "body.memory.content"), ([{}], "body.memories.0.content"), ([], "body.memories")):
+        refused = await alice.http.post("/rest/v1/context_eng_memories", json=wrong)
+        assert (refused.status_code, refused.json()["errors"][0]["field"]) == (422, field)
 
 
 async def test_a_memory_without_a_failure_is_kept_as_such(alice: User):
