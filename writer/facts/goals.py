@@ -6,9 +6,9 @@ from collections.abc import Mapping
 from writer.facts.forms import SOON, START, WE_ARE
 
 GOAL = re.compile(
-    rf"{START}(?:(?P<named>(?:[Mm]y|[Oo]ur) (?P<about>(?:[\w-]+ ){{0,3}}?)(?:goal|aim|target|dream|objective|resolution)(?: (?P<of>weight|body weight))?"
+    rf"{START}(?:(?P<named>(?:[Mm]y|[Oo]ur) (?P<about>(?:[\w'-]+ ){{0,3}}?)(?:goal|aim|target|dream|objective|resolution)(?: (?P<of>weight|body weight))?"
     r"(?: (?:for [\w ]{3,20}|this (?:year|month|week|summer)|right now))?(?:'s| is)(?: currently)?(?: to)? )"
-    rf"|[Mm]y (?:main |big |next |new )?plan is to |(?:I|[Ww]e){SOON} (?:want|plan|intend|hope|aim) to |I'd (?:like|love) to (?=weigh\b|lose \d)|I need to (?=(?:save|lose|pay off) \W?\d)|I(?:'ve| have) set (?:myself )?(?:an? |the )?(?:new )?(?:goal|target) (?:of|to) "
+    rf"|[Mm]y (?:main |big |next |new )?plan is to |(?:I|[Ww]e){SOON} (?:(?:want|plan|intend|hope|aim) to |aim for (?=\d))|I'd (?:like|love) to (?=weigh\b|lose \d)|I need to (?=(?:save|lose|pay off) \W?\d)|I(?:'ve| have)? set (?:myself )?(?:an? |the )?(?:new )?(?:goal|target) (?:of|to) "
     rf"|(?:I|[Ww]e)(?:'ve| have) (?:been (?:wanting|hoping|meaning|planning)|decided|always wanted) to "
     rf"|{WE_ARE[len(START) :]}{SOON} (?:(?:trying|planning|aiming|hoping|looking|determined|saving(?: up)?|training|working hard) to"
     r"|(?:training|saving(?: up)?|aiming|working) (?:for|on|towards?)) )(?P<what>.{2,160})$",
@@ -74,7 +74,7 @@ def words_of_metric(what: str) -> str:
     """Returns the metric of a goal: its words without the amount, up to the beginning of another thought."""
     words = re.sub(r"\0(?: of\b)?", " ", AMOUNT.sub("\0", what))
     head = re.split(
-        r"[,.;!]| (?:(?:by|so|and|because|before|until|this|next|every|per|instead|rather than|daily|in total)\b|a (?=day|week|month|year)) ?",
+        r"[,.;!]| (?:(?:by|so|and|because|before|until|this|next|every|per|instead|rather than|daily|weekly|monthly|yearly|in total)\b|a (?=day|week|month|year)) ?",
         words,
         maxsplit=1,
     )[0]

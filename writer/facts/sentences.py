@@ -71,11 +71,16 @@ _PLAIN: tuple[tuple[re.Pattern[str], str | Callable[[re.Match[str]], str]], ...]
             re.IGNORECASE,
         ),
         (
-            r"^(?:my )?(budget|goal|target|aim|diet|time ?zone|allerg\w+|fav\w*(?: \w+){1,2})\s*:\s*(?=\S)",
+            r"^(?:my )?(budget|(?:goal|target)(?: weight)?|weight (?:goal|target)|aim|(?:new year's )?resolution|diet|time ?zone|allerg\w+|fav\w*(?: \w+){1,2})\s*:\s*(?=\S)",
             lambda match: f"my {match[1].lower()} is ",
             re.IGNORECASE,
         ),
         (rf"^\s*{OWN_LABEL}\s*:\s+", "", re.IGNORECASE),
+        (
+            r"^((?:goal|target) weight|weight (?:goal|target)|new year's resolution) (?:is )?(?=\d|to )",
+            r"my \1 is ",
+            re.IGNORECASE,
+        ),
         (r"^([Bb]udget)(?= (?:is|went|has gone|dropped|rose|increased)\b)", r"my \1", 0),
         (r"[\s,]+$", "", 0),
         (rf"(?:[\s,]+(?:{_FILLERS}))+[\s.!,]*$", "", re.IGNORECASE),
@@ -94,7 +99,7 @@ _PLAIN: tuple[tuple[re.Pattern[str], str | Callable[[re.Match[str]], str]], ...]
 """Replacements that make a clause plain, in their order."""
 
 _OF_ONESELF = re.compile(
-    rf"\b(?:i|im|ive|my|we|our|me|here|{_VERBS}|{_PARTICIPLES}|budget|goal|target|aim|diet|time ?zone|allerg\w+|fav\w*)\b"
+    rf"\b(?:i|im|ive|my|we|our|me|here|{_VERBS}|{_PARTICIPLES}|budget|goal|target|aim|resolution|diet|time ?zone|allerg\w+|fav\w*)\b"
 )
 """Words, in small letters, of which every sentence that a rule reads has one: "here" is in "Fiona here"."""
 _WISH = re.compile(r"\bI'd (?:like|love) to (?=weigh\b|lose \d)", re.IGNORECASE)

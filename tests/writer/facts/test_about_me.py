@@ -26,6 +26,11 @@ MONDAY = date(2026, 3, 2)
         ("these days I'm into bouldering", ("preference", "user", "is fond of", "bouldering", "")),
         ("I got a promotion, I'm now head of sales", ("fact", "user", "role", "head of sales", "")),
         ("I'm in the PST time zone", ("fact", "user", "time zone", "PST", "")),
+        ("I aim for 3 workouts weekly", ("goal", "user", "workouts", "3", "workouts")),
+        ("My new year's resolution: read 24 books", ("goal", "user", "read", "24", "books")),
+        ("goal weight: 155 lbs", ("goal", "user", "weight", "155", "lb")),
+        ("target weight is 70", ("goal", "user", "weight", "70", "")),
+        ("I set myself a goal of 3 workouts a week", ("goal", "user", "workouts", "3", "workouts")),
         ("I want to drink 3 liters of water daily", ("goal", "user", "drink water", "3", "liters")),
     ],
 )
@@ -63,6 +68,8 @@ def test_a_sentence_with_two_facts_gives_both():
     "text",
     [
         "My phone is dead",
+        "I aim for the best",
+        "The goal weight is unknown",
         "My luggage weight is 20 kg",
         "The weight is 20 kg",
         "My team's budget is 3 million",
