@@ -88,7 +88,7 @@ class Database:
         """
         with _TranslatedErrors(self.outage):
             async with self.pool.acquire() as driver:
-                fast = FastConnection(driver, user_sub, authorised_at)
+                fast = FastConnection(driver, user_sub, authorised_at, self.citus)
                 try:
                     if self.fast_begins_with is None and not self.citus:
                         yield fast

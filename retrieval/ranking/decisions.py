@@ -23,8 +23,8 @@ from sqlalchemy import (
 )
 from sqlalchemy.dialects.postgresql import insert
 
-from retrieval.database.fast_path import FastConnection, FastStatement
-from retrieval.database.parameters import entered
+from retrieval.database.fast_path import FastConnection, FastStatement, insert_row
+from retrieval.database.parameters import USER_SUB, entered, may_enter
 from retrieval.database.rows import Expression
 from retrieval.sealed import Opener
 from retrieval.tables.decisions import decision_slots, decisions
@@ -137,5 +137,33 @@ async def log(connection: FastConnection, entry: LoggedDecision, context_text: s
         if seals.seals_words:
             words, group = seal.seal_query(entry.id, entry.query, entry.rewritten), seal.group_of(entry.query)
             entry = replace(entry, query="", rewritten=None, words=words, query_group=group)
-    if await connection.value(log_decision(), entry.parameters()) is False and seals is not None:
+    if connection.citus:
+        known = await _log_row_by_row(connection, entry)
+    else:
+        known = await connection.value(log_decision(), entry.parameters()) is not False
+    if not known and seals is not None:
         seals.forget(connection.user_sub)  # too late for this query: its words are not kept
+
+
+async def _log_row_by_row(connection: FastConnection, entry: LoggedDecision) -> bool:
+    """Writes the decision and its slate as ``log_decision`` does, by a statement for each row.
+
+    Returns whether the key is the user's.
+    """
+    is_key: bool | None = await connection.value(_IS_KEY, {"key_id": entry.key_id})
+    known = entry.key_id is None or is_key is True
+    kept = entry if known else replace(entry, words=None, told=None)
+    await connection.driver.execute("SELECT casebank_set('synchronous_commit', 'off')")  # as entered(relaxed=True) does
+    await connection.value(insert_row(decisions, COLUMNS), kept.parameters())
+    for place, (case_id, propensity) in enumerate(zip(entry.case_ids, entry.propensities, strict=True), start=1):
+        slot = {"decision_id": entry.id, "place": place, "case_id": case_id, "propensity": propensity}
+        await connection.value(insert_row(decision_slots, ("user_sub", *slot)), slot)
+    return known
+
+
+_IS_KEY: FastStatement[bool] = FastStatement.of(
+    select(user_keys.c.key_id.is_not(None)).where(
+        may_enter(), user_keys.c.user_sub == USER_SUB, user_keys.c.key_id == bindparam("key_id", type_=Uuid)
+    )
+)
+"""Selects true if the user has the key ``key_id``."""

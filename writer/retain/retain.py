@@ -13,7 +13,7 @@ from sqlalchemy.dialects.postgresql import insert
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from retrieval.database.database import Database
-from retrieval.database.fast_path import FastConnection, FastStatement
+from retrieval.database.fast_path import FastConnection, FastStatement, insert_row
 from retrieval.database.parameters import AGENT_KEY, USER_SUB, may_enter
 from retrieval.errors import CasebankError
 from retrieval.tables.cases import cases
@@ -169,7 +169,14 @@ class _Storing:
             "created_at": run.created_at,
             "even_off": run.ends_as == "aborted",  # its steps are stored already
         }
-        if await connection.value(insert_case(), row) is not None:
+        statement = insert_case()
+        if self.database.citus:
+            if not row["even_off"] and await connection.value(_WRITING, {"agent_key": run.agent_key}) is False:
+                return MemoryOff()
+            dated = ("created_at",) if run.created_at else ()
+            once = "ON CONFLICT (user_sub, idempotency_key) DO NOTHING RETURNING id"
+            statement = insert_row(cases, (*INSERTED, *dated), once)
+        if await connection.value(statement, row) is not None:
             return None
         if await connection.value(_WRITING, {"agent_key": run.agent_key}) is False:
             return MemoryOff()

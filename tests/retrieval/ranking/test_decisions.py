@@ -1,9 +1,15 @@
 """A decision is logged by the names of its columns, and nothing else."""
 
-from dataclasses import fields
+from dataclasses import fields, replace
 
 from retrieval.ranking.decisions import COLUMNS, SLOTS, LoggedDecision, log_decision
+from retrieval.retrieve import Reader
 from retrieval.tables.decisions import decisions
+from tests.retrieval.conftest import EMBEDDER, ask, logged, slates, walls
+from tests.writer.conftest import Bank
+from writer.privacy.keys import Keyring
+from writer.privacy.words import WordSeals
+from writer.rights.erase import erase
 
 
 def test_the_fields_of_a_logged_decision_are_columns_of_the_log_or_its_slots():
@@ -17,3 +23,27 @@ def test_the_statement_takes_every_field_and_who_enters():
     given = log_decision()
     assert set(given.names) - set(given.constants) == set()
     assert wanted <= set(given.names)
+
+
+async def test_a_cluster_logs_row_by_row_what_one_statement_logs(bank: Bank, user: str):
+    await walls(bank, user)
+    for citus in (False, True):
+        database = replace(bank.database, citus=citus)
+        await ask(Reader(database, EMBEDDER, seals=WordSeals(replace(bank.keyring, seals_words=True))), user)
+    one, other = await logged(bank, user)
+    same = set(COLUMNS) - {"id", "seed", "words", "told"}  # words are sealed for the row
+    assert {name: getattr(one, name) for name in same} == {name: getattr(other, name) for name in same}
+    assert None not in {one.words, one.told, other.words, other.told}
+    first, second = (await slates(bank, user)).values()
+    assert [slot[2:] for slot in first] == [slot[2:] for slot in second] != []
+
+
+async def test_a_cluster_keeps_no_words_that_another_key_sealed(bank: Bank, user: str):
+    await walls(bank, user)
+    seals = WordSeals(Keyring(bank.keyring.master, seals_words=True))
+    reader = Reader(replace(bank.database, citus=True), EMBEDDER, seals=seals)
+    await ask(reader, user)
+    await erase(bank.database, user)  # the reader's keyring remembers the key
+    await ask(reader, user)
+    (entry,) = await logged(bank, user)
+    assert (entry.words, entry.told) == (None, None)

@@ -1,6 +1,7 @@
 """Backfill: each line once, bad lines named, and real runs of agents come in as cases."""
 
 import json
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 from uuid import uuid4
@@ -68,9 +69,11 @@ async def test_the_same_file_for_another_agent_is_another_agents(bank: Bank, use
     assert [row.agent_key for row in agents] == ["one", "two"]
 
 
-async def test_a_run_comes_in_with_its_time(bank: Bank, user: str):
+@pytest.mark.parametrize("citus", [False, True], ids=["one Postgres", "as on a cluster"])
+async def test_a_run_comes_in_with_its_time(bank: Bank, user: str, *, citus: bool):
     old = "2024-02-29T12:00:00+01:00"
-    await take(bank, user, request("a", created_at=old), request("b"))
+    other = replace(bank, database=replace(bank.database, citus=citus))
+    await take(other, user, request("a", created_at=old), request("b"))
     times = await bank.read(user, select(cases.c.task, cases.c.created_at).where(cases.c.user_sub == user))
     assert [row.created_at for row in times].count(datetime.fromisoformat(old)) == 1
     (waiting,) = await bank.read(user, depth())
