@@ -22,7 +22,9 @@ _FAULTS = {
     "parent_case_id": "parent_case_id names a case that there is not",
     "retrieval_id": "retrieval_id names a retrieval of another agent",
     "no_retrieval": "retrieval_id is the id of something else, and of no retrieval",
-    "used_case_ids": "used_case_ids names a case that there is not, and that the retrieval did not show",
+    "used_case_ids": (
+        "used_case_ids, or a step of the plan, names a case that there is not, and that the retrieval did not show"
+    ),
 }
 """Error messages by the wrong reference; another user's case is reported as missing."""
 _OTHERS = (cases, facts, knowledge, procedures, runs, sessions)

@@ -188,7 +188,9 @@ async def test_each_step_of_a_plan_may_name_its_cases_and_a_run_its_files(alice:
 async def test_a_step_cannot_name_a_case_that_the_user_does_not_have(alice: User, bob: User):
     theirs = await bob.retain("water the garden")
     body = {"agent": AGENT, "task": "water it", "plan": [{"step": "pour", "reference_case_ids": [theirs]}]}
-    assert (await alice.http.post("/v1/retain", json=body)).status_code == 422
+    refused = await alice.http.post("/v1/retain", json=body)
+    assert refused.status_code == 422
+    assert "a step of the plan, names a case" in refused.json()["detail"]
 
 
 async def test_a_run_whose_backend_found_no_failure_is_kept_as_such_and_no_lesson_is_made_of_it(alice: User):
