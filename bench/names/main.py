@@ -96,7 +96,7 @@ async def _searched(database: Database, user: str, tools: Mapping[UUID, set[str]
         fitting += sum(each.id in fits for each in matches)
         found += len(matches)
         all_fitting += len(fits)
-    return _precision(f"{user}, {'or a tool' if by_tool else 'by similarity'}", fitting, found, all_fitting)
+    return _precision(f"{user}, {'or tools' if by_tool else 'by similarity'}", fitting, found, all_fitting)
 
 
 async def _keep(database: Database, user: str, runs: Iterable[dict[str, Any]]) -> dict[UUID, set[str]]:

@@ -56,7 +56,7 @@ LEAST_SHARE = 0.5
 FEWEST_WORDS = 3
 """Least number of words that a share is taken of, so that one common word alone is no match."""
 NAMING = range(2, 5)
-"""Numbers of words of a query that may be the name of a tool."""
+"""Numbers of words of a query that may name tools."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +66,7 @@ class ProcedureSearch:
     Attributes:
         text: the task; None: the attributes alone decide.
         floor: the least similarity of trigger and text, for procedures that have a vector in the text's space.
-        by_tool: also find, whatever the similarity, procedures with a tool whose name has all words of a short text.
+        by_tool: also find, whatever the similarity, procedures with tools whose names have all words of a short text.
     """
 
     agent_key: str
@@ -175,7 +175,7 @@ async def find(connection: FastConnection, search: ProcedureSearch, *, pgvector:
             domain=row.domain,
             record=orjson.loads(row.record),
             similarity=row.similarity,
-            names_tool=row.named,
+            names_tools=row.named,
             uses=row.uses,
             use_reward=row.use_reward,
             occurrences=row.occurrences,
@@ -212,7 +212,7 @@ def _near(nearness: Nearness, query: CTE, *, by_attributes: bool, by_tool: bool)
             procedures.c.version,
             similarity.label("similarity"),
             case((similarity.is_(None), share)).label("share"),
-            (_names_a_tool(query) if by_tool else false()).label("named"),
+            (_names_its_tools(query) if by_tool else false()).label("named"),
         )
         .select_from(mine)
         .where(*active(), *(_have_attributes() if by_attributes else ()))
@@ -221,20 +221,29 @@ def _near(nearness: Nearness, query: CTE, *, by_attributes: bool, by_tool: bool)
     )
 
 
-def _names_a_tool(query: CTE) -> ColumnElement[bool]:
-    """Returns whether a tool that worked in the procedure's runs is named by all words of the query, two at least."""
+def _names_its_tools(query: CTE) -> ColumnElement[bool]:
+    """Returns whether all words of the query, two at least, stand in names of its runs' tools that worked."""
     mine = (case_tools.c.user_sub == USER_SUB, case_tools.c.agent_key == AGENT_KEY)
     known = select(case_tools.c.tool).where(*mine).distinct().cte("known").prefix_with("MATERIALIZED")
     separate = func.regexp_replace(known.c.tool, "([[:lower:]])([[:upper:]])|[^[:alnum:]]", r"\1 \2", "g")
-    named = select(known.c.tool).where(
-        func.cardinality(query.c.words) >= NAMING.start, _lexemes(separate).contains(query.c.words)
+    each = select(func.unnest(query.c.words).label("word")).cte("each").prefix_with("MATERIALIZED")
+    named = (
+        select(known.c.tool, each.c.word)
+        .select_from(known.join(each, each.c.word == any_(_lexemes(separate))))
+        .cte("named")
+        .prefix_with("MATERIALIZED")
     )
-    return exists().where(
-        case_tools.c.user_sub == USER_SUB,
-        case_tools.c.case_id == any_(procedures.c.source_case_ids),
-        case_tools.c.tool.in_(named.correlate(None)),
-        case_tools.c.calls > case_tools.c.errors,
+    said = (
+        select(func.count(named.c.word.distinct()))
+        .select_from(case_tools.join(named, named.c.tool == case_tools.c.tool))
+        .where(
+            case_tools.c.user_sub == USER_SUB,
+            case_tools.c.case_id == any_(procedures.c.source_case_ids),
+            case_tools.c.calls > case_tools.c.errors,
+        )
+        .scalar_subquery()
     )
+    return and_(func.cardinality(query.c.words) >= NAMING.start, said == func.cardinality(query.c.words))
 
 
 def _lexemes(text: ColumnElement[str]) -> ColumnElement[list[str]]:

@@ -32,7 +32,7 @@ class Procedure:
 
     Attributes:
         similarity: cosine of trigger and text; None if words alone found it.
-        names_tool: true if the text's words all stand in the name of one of its tools.
+        names_tools: true if the text's words all stand in names of its tools.
         level: abstraction of a script; None for a fix or a failure lesson.
         reported: true if a backend sent it with its run, unchecked against the calls.
         uses: rewarded decisions that showed it, shared among all shown if no use was reported.
@@ -63,7 +63,7 @@ class Procedure:
     pinned: bool = False
     proven_runs: int = 0
     alternative_to: UUID | None = None
-    names_tool: bool = False
+    names_tools: bool = False
 
     @property
     def steps(self) -> list[str]:
@@ -109,7 +109,7 @@ class Procedure:
     def why(self) -> str:
         """One line with the match that found it, and its record."""
         match = "its words match" if self.similarity is None else f"trigger similarity {self.similarity:.2f}"
-        named = "; the query names a tool of it" if self.names_tool else ""
+        named = "; the query names its tools" if self.names_tools else ""
         used = f"; {self.use_reward:.1f} of {self.uses:.1f} uses rewarded" if self.uses else "; never used yet"
         count = self.proven_runs or self.occurrences
         runs = f"; {count} runs say so" if count > 1 else ""

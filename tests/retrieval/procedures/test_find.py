@@ -166,7 +166,7 @@ async def test_the_profile_and_the_request_move_the_threshold(bank: Bank):
         ("shop.cancel_order", "cancel the order"),
     ],
 )
-async def test_a_short_query_that_names_a_tool_finds_its_procedure(
+async def test_a_short_query_that_names_tools_finds_their_procedure(
     runtimes: dict[str, Runtime], pgvector: str, tool: str, query: str
 ):
     bank = Bank(runtimes[pgvector], f"user-{uuid4()}")
@@ -175,7 +175,7 @@ async def test_a_short_query_that_names_a_tool_finds_its_procedure(
     assert await bank.told(query) == ["I have changed my mind about the boots"]
     assert await bank.told(query, min_similarity=0.9) == []
     found = await bank.runtime.reader.procedures(bank.user, datetime.now(UTC), ProcedureQuestion(AGENT, query))
-    assert [each.why.split("; ")[1] for each in found.procedures] == ["the query names a tool of it"]
+    assert [each.why.split("; ")[1] for each in found.procedures] == ["the query names its tools"]
 
 
 @pytest.mark.parametrize("query", ["cancel a subscription", "cancel", "the the", "how do I cancel my old order"])
@@ -184,6 +184,14 @@ async def test_one_word_of_a_tools_name_or_a_sentence_names_no_tool(bank: Bank, 
         "I have changed my mind about the boots", tool_traces=[{"tool": "cancel_order", "input": {"id": 1}}]
     )
     assert await bank.told(query) == []
+
+
+async def test_the_words_of_a_name_may_stand_in_several_tools_of_a_run_and_not_of_several_runs(bank: Bank):
+    calls = [{"tool": "get_workouts", "input": {"month": 5}}, {"tool": "compare_periods", "input": {"by": "month"}}]
+    await bank.keep("Compare activity this month vs last", tool_traces=calls)
+    await bank.keep("Plan a run for Sunday", tool_traces=[{"tool": "plan_route", "input": {"km": 5}}])
+    assert [each.names_tools for each in (await bank.ask("compare workouts")).procedures] == [True]
+    assert not any(each.names_tools for each in (await bank.ask("compare routes")).procedures)
 
 
 async def test_a_tool_that_never_worked_in_a_run_finds_no_procedure_of_it(bank: Bank):
