@@ -8,10 +8,12 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-_ROLES = {"human": "user", "user": "user", "ai": "assistant", "model": "assistant"}
+_ROLES = {"human": "user", "user": "user", "ai": "assistant", "model": "assistant", "chatbot": "assistant"}
 """Roles of other APIs, in small letters, with their names in chat completions."""
 _TYPES = {"human": "user", "ai": "assistant", "system": "system", "tool": "tool", "function": "function"}
 """LangChain's types of messages, with the roles of chat completions."""
+_WORDS = ("text", "message")
+"""Fields that hold the words of a message without `content`, as in Cohere's chat."""
 _CLASS = re.compile(r"Message(?:Chunk)?$")
 _CALLS = ("functionCall", "function_call", "toolUse")
 _ANSWERS = ("functionResponse", "function_response", "toolResult")
@@ -24,6 +26,9 @@ def renamed(message: Mapping[str, Any]) -> dict[str, Any]:
         own = {**message, "role": _ROLES.get(role.lower(), role) if isinstance(role, str) else role}
     else:
         own = _of_langchain(message)
+    if own.get("content") is None:
+        words = next((own[name] for name in _WORDS if isinstance(own.get(name), str)), None)
+        own |= {} if words is None else {"content": words}
     for name in ("content", "parts"):
         if isinstance(own.get(name), list):
             own[name] = [_part(part) for part in own[name]]

@@ -326,7 +326,8 @@ def test_calls_and_answers_are_read(name: str):
         {"type": "human", "data": {"content": "Why?", "type": "human"}},
         {"lc": 1, "type": "constructor", "id": ["langchain", "HumanMessage"], "kwargs": {"content": "Why?"}},
         {"role": "human", "content": "Why?"},
-        {"role": "USER", "content": "Why?"},
+        {"role": "USER", "message": "Why?"},
+        {"role": "user", "text": "Why?"},
     ],
 )
 def test_a_persons_message_is_the_users_by_whatever_name(message: dict[str, Any]):
