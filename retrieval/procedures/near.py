@@ -1,0 +1,153 @@
+"""The active procedures of a profile that have the wanted attributes, each with its nearness to a text."""
+
+from pgvector.sqlalchemy import Vector
+from sqlalchemy import (
+    CTE,
+    ColumnElement,
+    Float,
+    Text,
+    Uuid,
+    and_,
+    any_,
+    bindparam,
+    case,
+    cast,
+    column,
+    exists,
+    false,
+    func,
+    literal,
+    literal_column,
+    null,
+    or_,
+    select,
+    true,
+)
+from sqlalchemy.dialects.postgresql import ARRAY, REGCONFIG
+
+from retrieval.database.parameters import AGENT_KEY, MODEL, USER_SUB, vector
+from retrieval.database.rows import Expression
+from retrieval.search.bank import Nearness
+from retrieval.tables.cases import case_tools, cases
+from retrieval.tables.columns import SEARCH_CONFIGURATION
+from retrieval.tables.procedures import procedures
+
+FEWEST_WORDS = 3
+"""Least number of words that a share is taken of, so that one common word alone is no match."""
+NAMING = range(2, 5)
+"""Numbers of words of a query that may name tools."""
+
+
+def near(nearness: Nearness, query: CTE, *, by_attributes: bool, by_tool: bool) -> CTE:
+    """Returns the profile's active procedures, or those with the attributes, by their similarity or share of words."""
+    similarity, measured = _similarity(nearness)
+    own = func.tsvector_to_array(procedures.c.search_vector)
+    shared = (
+        select(func.count())
+        .select_from(func.unnest(own).alias("word"))
+        .where(literal_column("word") == any_(query.c.words))
+    )
+    fewer = func.least(func.cardinality(own), func.cardinality(query.c.words))
+    share = cast(shared.scalar_subquery(), Float) / func.greatest(fewer, FEWEST_WORDS)
+    mine = procedures.join(query, true())
+    if measured is not None:
+        mine = mine.outerjoin(measured, measured.c.id == procedures.c.id)
+    return (
+        select(
+            procedures.c.id,
+            procedures.c.version,
+            similarity.label("similarity"),
+            case((similarity.is_(None), share)).label("share"),
+            (_names_its_tools(query) if by_tool else false()).label("named"),
+        )
+        .select_from(mine)
+        .where(*active(), *(_have_attributes() if by_attributes else ()))
+        .cte("near")
+        .prefix_with("MATERIALIZED")
+    )
+
+
+def _names_its_tools(query: CTE) -> ColumnElement[bool]:
+    """Returns whether all words of the query, two at least, stand in names of its runs' tools that worked."""
+    mine = (case_tools.c.user_sub == USER_SUB, case_tools.c.agent_key == AGENT_KEY)
+    known = select(case_tools.c.tool).where(*mine).distinct().cte("known").prefix_with("MATERIALIZED")
+    separate = func.regexp_replace(known.c.tool, "([[:lower:]])([[:upper:]])|[^[:alnum:]]", r"\1 \2", "g")
+    each = select(func.unnest(query.c.words).label("word")).cte("each").prefix_with("MATERIALIZED")
+    named = (
+        select(known.c.tool, each.c.word)
+        .select_from(known.join(each, each.c.word == any_(lexemes(separate))))
+        .cte("named")
+        .prefix_with("MATERIALIZED")
+    )
+    said = (
+        select(func.count(named.c.word.distinct()))
+        .select_from(case_tools.join(named, named.c.tool == case_tools.c.tool))
+        .where(
+            case_tools.c.user_sub == USER_SUB,
+            case_tools.c.case_id == any_(procedures.c.source_case_ids),
+            case_tools.c.calls > case_tools.c.errors,
+        )
+        .scalar_subquery()
+    )
+    return and_(func.cardinality(query.c.words) >= NAMING.start, said == func.cardinality(query.c.words))
+
+
+def lexemes(text: ColumnElement[str]) -> ColumnElement[list[str]]:
+    """Returns the stems of the text's words, as an array."""
+    vector = func.to_tsvector(cast(literal(SEARCH_CONFIGURATION), REGCONFIG), text)
+    return func.tsvector_to_array(vector, type_=ARRAY(Text))
+
+
+def _have_attributes() -> list[ColumnElement[bool]]:
+    """Returns the conditions of the attributes; a parameter of None, or an empty list, lets everything through."""
+    attributes = {name: cast(bindparam(name, type_=Text), Text) for name in ("task_type", "domain", "query_kind")}
+    least, most = (cast(bindparam(name, type_=Float), Float) for name in ("min_success_score", "max_duration_ms"))
+    tags, kinds, outcomes = (cast(bindparam(n, type_=ARRAY(Text)), ARRAY(Text)) for n in ("tags", "kinds", "outcomes"))
+    # any of the runs behind it may pass the filters; without a filter all procedures do, also those of pruned runs
+    unfiltered = func.cardinality(tags) + func.cardinality(kinds) + func.cardinality(outcomes) == 0
+    from_run = exists().where(
+        cases.c.user_sub == USER_SUB,
+        cases.c.id == any_(procedures.c.source_case_ids),
+        cases.c.tags.contains(tags),
+        or_(func.cardinality(kinds) == 0, cases.c.kind == any_(kinds)),
+        or_(func.cardinality(outcomes) == 0, cases.c.outcome == any_(outcomes)),
+    )
+    return [
+        *(
+            or_(value.is_(None), func.lower(procedures.c[name]) == func.lower(value))
+            for name, value in attributes.items()
+        ),
+        or_(least.is_(None), procedures.c.success_score >= least),
+        or_(most.is_(None), procedures.c.duration_ms <= most),
+        or_(unfiltered, from_run),
+    ]
+
+
+def active() -> tuple[ColumnElement[bool], ...]:
+    """Returns the conditions of the profile's active versions, in the form that their index serves."""
+    return (
+        procedures.c.user_sub == USER_SUB,
+        procedures.c.agent_key == AGENT_KEY,
+        procedures.c.status == literal_column("'active'"),
+    )
+
+
+def _similarity(nearness: Nearness) -> tuple[Expression, CTE | None]:
+    """Returns the similarity of trigger and text, and the CTE with it if it is not computed from the rows."""
+    if nearness is Nearness.UNKNOWN:
+        return cast(null(), Float), None
+    if nearness is Nearness.IN_DATABASE:
+        distance = cast(procedures.c.embedding, Vector()).op("<=>", return_type=Float())(cast(vector(), Vector))
+        as_long = func.cardinality(procedures.c.embedding) == func.cardinality(vector())
+        # nested, for only a CASE says what is looked at first, and vectors of two lengths must not meet
+        return case((procedures.c.embedding_model == MODEL, case((as_long, 1 - distance)))), None
+    given = (
+        func.unnest(
+            cast(bindparam("ids", type_=ARRAY(Uuid)), ARRAY(Uuid)),
+            cast(bindparam("similarities", type_=ARRAY(Float)), ARRAY(Float)),
+        )
+        .table_valued(column("id", Uuid), column("similarity", Float), name="given")
+        .render_derived()
+    )
+    measured = select(given.c.id, given.c.similarity).cte("measured")
+    return measured.c.similarity, measured
