@@ -3,7 +3,7 @@
 from typing import Protocol
 from uuid import UUID
 
-from sqlalchemy import Integer, Uuid, any_, bindparam, case, cast, false, func, or_, select, true
+from sqlalchemy import Integer, Uuid, any_, bindparam, case, cast, false, func, literal_column, or_, select, true
 from sqlalchemy.dialects.postgresql import ARRAY, insert
 
 from retrieval.database.fast_path import FastStatement
@@ -97,7 +97,10 @@ def _statement() -> FastStatement[FailureRow]:
     case_id = func.coalesce(newest.c.case_id, runs.c.id)
     rows = (
         newest.join(runs, runs.c.id == newest.c.case_id, full=True)
-        .join(cases, (cases.c.user_sub == USER_SUB) & (cases.c.id == case_id))
+        .join(
+            cases,
+            (cases.c.user_sub == USER_SUB) & (cases.c.id == case_id) & (cases.c.status != literal_column("'pruned'")),
+        )
         .outerjoin(told, (told.c.sign == newest.c.sign) & (told.c.fix_id == newest.c.fix_id))
         .outerjoin(shown, shown.c.case_id == cases.c.id)
     )

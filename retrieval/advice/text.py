@@ -84,8 +84,12 @@ class ToldPlan:
     dangerous: bool
 
 
-def advice_text(tool: str, error: str, fixes: Sequence[ToldFix], stopped: int, budget: int = TOKENS) -> str:
-    """Returns the text, at most ``budget`` tokens; empty where there is nothing to tell or the budget is too small.
+def advice_text(
+    tool: str, error: str, fixes: Sequence[ToldFix], stopped: int, budget: int = TOKENS
+) -> tuple[str, Sequence[ToldFix]]:
+    """Returns the text, at most ``budget`` tokens, and the fixes in it.
+
+    It is empty where there is nothing to tell or the budget is too small.
 
     Args:
         tool: the tool that failed.
@@ -97,8 +101,9 @@ def advice_text(tool: str, error: str, fixes: Sequence[ToldFix], stopped: int, b
     about = f'{tool} failed like this before ("{unquoted(error[:SIGN_CHARS])}")' if error else f"{tool} failed before"
     if not fixes:
         text = f"{MARK}{about}, and none of {stopped} runs got past it." if stopped >= LEAST_RUNS else ""
-        return text if count_tokens(text) <= budget else ""
+        return text if count_tokens(text) <= budget else "", ()
     text = ""
+    told = []
     for number, each in enumerate(fixes):
         danger = DANGER if each.fix["dangerous"] else ""
         plan = f"; that run's plan: {quoted_list(each.plan)}" if each.plan else ""
@@ -109,21 +114,23 @@ def advice_text(tool: str, error: str, fixes: Sequence[ToldFix], stopped: int, b
         if count_tokens(longer) > budget:
             break
         text = longer
-    return text
+        told.append(each)
+    return text, told
 
 
-def with_plans(text: str, plans: Sequence[ToldPlan], budget: int = TOKENS) -> str:
-    """Returns the text with the plans behind it, as far as the budget goes.
+def with_plans(text: str, plans: Sequence[ToldPlan], budget: int = TOKENS) -> tuple[str, Sequence[ToldPlan]]:
+    """Returns the text with the plans behind it, and the plans in it; one too long for the budget is left out.
 
     Args:
         text: the text of the fixes; empty without any.
         plans: those of the likest runs first.
         budget: maximum tokens.
     """
-    for number, each in enumerate(plans):
-        start = " Or: " if number else f" {PLANS}" if text else f"{MARK}{PLANS}"
+    told: list[ToldPlan] = []
+    for each in plans:
+        start = " Or: " if told else f" {PLANS}" if text else f"{MARK}{PLANS}"
         longer = f"{text}{start}{quoted_list(each.plan)}{DANGER if each.dangerous else ''}."
-        if count_tokens(longer) > budget:
-            break
-        text = longer
-    return text
+        if count_tokens(longer) <= budget:
+            text = longer
+            told.append(each)
+    return text, told

@@ -15,6 +15,7 @@ from retrieval.advice.text import LEAST_RUNS, ToldFix, ToldPlan, advice_text, wi
 from retrieval.tables.kinds import went_well
 from writer.advice.answer import Answer, FailedCall, Silence
 from writer.advice.store import fix_number
+from writer.analysis.dangers import names_danger
 from writer.analysis.fixes import Sign, change_terms, has_change
 from writer.privacy.words import Words
 
@@ -50,14 +51,14 @@ class Found:
         passed = any(row.fix or went_well(row.outcome, row.reward, row.reward_source) for row in self.alike)
         if self.alike and not passed and stopped >= LEAST_RUNS:
             error = opened(self.words, self.alike[-1])["error"]
-            text = advice_text(self.sign.tool, error, (), stopped, self.failed.token_budget)
+            text, _ = advice_text(self.sign.tool, error, (), stopped, self.failed.token_budget)
             return Answer(advice_id, text, why_empty="never_fixed", stopped=stopped)
         return self._without_fix(advice_id, "tried" if self.in_vain else "unsure" if self.alike else "unknown_failure")
 
     def _without_fix(self, advice_id: UUID, why: Silence) -> Answer:
         """Returns the answer that tells plans alone, or nothing."""
-        text = with_plans("", self.plans, self.failed.token_budget)
-        return Answer(advice_id, text, plans=self.plans if text else (), why_empty=why)
+        text, plans = with_plans("", self.plans, self.failed.token_budget)
+        return Answer(advice_id, text, plans=plans, why_empty=why)
 
     def fixes(self, advice_id: UUID) -> Answer:
         """Returns the answer with the best fixes that this run was not told and did not try."""
@@ -70,22 +71,25 @@ class Found:
             if row.words is None or row.fix_id is None or row.fix_id in told:
                 continue
             texts = opened(self.words, row)
+            fix = _with_safe_plan(texts["fix"], proven=row.proven)
             if row.told_here or row.fix_id in tried:
                 why = "told_already" if row.told_here else "tried"
-            elif texts["fix"]["dangerous"] and not row.proven:
+            elif fix["dangerous"] and not row.proven:
                 why = "unproven"
-            elif len(told) < MOST_TOLD and (not (plan := texts["fix"].get("plan")) or plan not in plans):
+            elif len(told) < MOST_TOLD and (not (plan := fix.get("plan", [])) or plan not in plans):
                 plans.append(plan)
                 error = error or texts["error"]
-                told[row.fix_id] = self._told(row, texts["fix"], confidence)
+                told[row.fix_id] = self._told(row, fix, confidence)
         if not told:
             return self._without_fix(advice_id, why)
-        sources = {each.case_id for each in told.values()}
-        others = [each for each in self.plans if each.case_id not in sources and list(each.plan) not in plans]
-        text = advice_text(self.sign.tool, error, list(told.values()), 0, self.failed.token_budget)
-        if not text:
+        text, fixes = advice_text(self.sign.tool, error, list(told.values()), 0, self.failed.token_budget)
+        if not fixes:
             return self._without_fix(advice_id, "no_room")
-        return Answer(advice_id, with_plans(text, others, self.failed.token_budget), list(told.values()), others)
+        sources = {each.case_id for each in fixes}
+        theirs = [each.plan for each in fixes]
+        others = [each for each in self.plans if each.case_id not in sources and list(each.plan) not in theirs]
+        text, plans_told = with_plans(text, others, self.failed.token_budget)
+        return Answer(advice_id, text, fixes, plans_told)
 
     def _told(self, row: FailureRow, fix: Mapping[str, Any], confidence: float) -> ToldFix:
         assert row.case_id is not None and row.fix_id is not None  # noqa: S101, PT018 - for the type checker
@@ -93,6 +97,13 @@ class Found:
         worked = {each.case_id for each in self.alike if each.fix_id == row.fix_id} | {row.case_id}
         counts = len(worked), len(runs), row.told, row.helped
         return ToldFix(fix, row.fix_id, row.case_id, round(min(confidence, 1.0), 3), *counts, row.proven)
+
+
+def _with_safe_plan(fix: Mapping[str, Any], *, proven: bool) -> Mapping[str, Any]:
+    """Returns the fix; one whose plan names a danger is marked if its run is proven, and else loses the plan."""
+    if not any(map(names_danger, fix.get("plan", ()))):
+        return fix
+    return {**fix, "dangerous": True} if proven else {**fix, "plan": []}
 
 
 def in_vain(words: Words, failed: FailedCall, rows: Sequence[FailureRow], confidence: Matrix) -> NDArray[np.bool_]:

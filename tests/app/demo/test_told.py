@@ -48,6 +48,6 @@ def test_an_empty_context_tells_nothing():
 def test_the_plans_of_advice_are_read_behind_its_fixes_or_alone(fix: str):
     plans = [["first", "then. Or: so"], ["rm -rf x"]]
     told = [ToldPlan(plan, uuid4(), 0.5, proven=True, dangerous=plan == plans[1]) for plan in plans]
-    text = with_plans(fix, told, 400)
+    text, _ = with_plans(fix, told, 400)
     assert told_plans(text) == plans
     assert [each.changes for each in told_fixes(text)] == ([[("`b`", "`a`")]] if fix else [])

@@ -128,6 +128,32 @@ async def test_a_plan_is_told_once_in_a_run_and_rewards_its_decision(alice: User
     assert (await alice.http.get(f"/v1/decisions/{told['advice_id']}")).json()["reward"] == 1.0
 
 
+async def test_a_plan_that_the_budget_leaves_out_is_told_when_the_run_asks_again(alice: User):
+    for way in ("voucher", "lamp"):
+        await alice.retain(f"{TASK} {way}", plan=[f"send a {way} " * 8], tool_traces=[MENDED[1]])
+    await alice.settle()
+    run_id = str(uuid4())
+    told = [await advice(alice, plans=4, run_id=run_id, token_budget=60) for _ in range(3)]
+    assert [len(each["plans"]) for each in told] == [1, 1, 0]
+    assert all(each["plans"][0]["plan"][0].split()[2] in each["text"] for each in told[:2])
+
+
+async def test_a_plan_too_long_for_the_budget_hides_no_other(alice: User):
+    await alice.retain(TASK, plan=PLAN, tool_traces=[MENDED[1]])
+    await alice.retain(TASK, plan=["write a long letter " * 7] * 5, tool_traces=[MENDED[1]])
+    await alice.settle()
+    assert [each["plan"] for each in (await advice(alice, plans=4))["plans"]] == [PLAN]
+
+
+async def test_a_fix_that_the_budget_leaves_out_is_told_when_the_run_asks_again(alice: User):
+    for method in ("store_credit", "voucher"):
+        await learn(alice, FAILED, call("refund_order", {**ORIGINAL, "method": method}), task=f"{TASK} {method}")
+    run_id = str(uuid4())
+    told = [await advice(alice, precision=0, run_id=run_id, token_budget=75) for _ in range(3)]
+    assert [len(each["fixes"]) for each in told] == [1, 1, 0]
+    assert told[0]["fixes"][0]["what"] != told[1]["fixes"][0]["what"]
+
+
 async def test_a_plan_is_not_told_again_beside_the_fix_of_its_run(alice: User):
     await alice.retain(TASK, plan=PLAN, tool_traces=MENDED)
     await alice.settle()
@@ -335,6 +361,25 @@ async def test_a_dangerous_fix_waits_for_proof_and_is_marked(alice: User):
     proven = await advice(alice, push)
     assert proven["fixes"][0]["dangerous"]
     assert "ask first" in proven["text"]
+
+
+async def test_a_dangerous_plan_of_a_fix_waits_for_proof_and_is_marked(alice: User):
+    case_id = await alice.retain(TASK, plan=["rm -rf the cache", *PLAN], tool_traces=MENDED)
+    await alice.settle()
+    unproven = await advice(alice, token_budget=400)
+    assert "store_credit" in unproven["text"]
+    assert (unproven["fixes"][0]["plan"], "rm -rf" in unproven["text"]) == ([], False)
+    await alice.feedback(case_id=case_id, reward=1.0, source="user")
+    proven = await advice(alice, token_budget=400)
+    assert proven["fixes"][0]["dangerous"]
+    assert "rm -rf the cache" in proven["text"]
+    assert "ask first" in proven["text"]
+
+
+async def test_a_pruned_run_advises_nobody(alice: User):
+    await learn(alice, *MENDED)
+    await alice.rows("UPDATE cases SET status = 'pruned' WHERE user_sub = :user RETURNING id", user=alice.name)
+    assert (await advice(alice, plans=4))["text"] == ""
 
 
 async def test_an_error_cannot_give_orders_through_advice(alice: User):
