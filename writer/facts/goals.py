@@ -21,9 +21,13 @@ PLAIN_GOAL = re.compile(
     re.IGNORECASE,
 )
 """Words before "goal" that name no metric."""
-NO_GOAL = re.compile(
+NO_GOAL = re.compile(  # nor is a request that whoever reads it carries out at once, as a shop's agent does
     r"^(?:thank|say|know|see|ask|hear|tell|talk|show|share|let|apologi|make sure|be\b(?! an?\b)|do\b|go\b(?! to\b)|try\b|get\b(?! (?:an?|my|into|under|below|down to|up to|back (?:in|to|under))\b)"
-    r"|have\b|keep\b|give\b|take\b|check\b|stay\b(?! (?:under|below|within))|think|remember|mention|add|point|congrat|help you|feel|stop\b(?! [a-z]+ing\b)|find out|look)",
+    r"|have\b|keep\b|give\b|take\b|check\b|stay\b(?! (?:under|below|within))|think|remember|mention|add|point|congrat|help you|feel|stop\b(?! [a-z]+ing\b)|find out|figure out|look"
+    r"|(?:just |only )?(?:cancel|exchange|swap|refund|dispute|proceed|confirm|(?:double|triple)-check|return(?! to\b))\b"
+    r"|(?:just |only )?(?:adjust|book|change|edit|make|modify|move|pay|place|remove|replace|set|split|switch|track|update|upgrade|use)\b"
+    r"(?=.*\b(?:orders?|items?|products?|address(?:es)?|deliver(?:y|ies)|shipping|payments?|refunds?|returns?|exchanges?|reservations?|bookings?|flights?"
+    r"|seats?|cabin|bags?|baggage|passengers?|cards?|mastercard|visa|gift card|colou?r|size|material|model|version|both|\d{6,})\b))",
     re.IGNORECASE,
 )
 METRIC_FILLER = re.compile(

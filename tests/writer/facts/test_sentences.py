@@ -142,3 +142,38 @@ def test_words_that_look_like_a_fact_are_none(text: str):
 )
 def test_a_goal_keeps_metric_value_and_unit(text: str, goal: tuple[str, str, str]):
     assert [(each.kind, *told(text)[0]) for each in extract(text, MONDAY)] == [("goal", *goal)]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "I want to cancel the blue armchair from my last purchase.",
+        "Hi, I'm looking to exchange the headphones for a wireless pair.",
+        "I also want to change the delivery address to my office.",
+        "I don't want to return the whole set.",
+        "Actually, I just want to upgrade both seats.",
+        "I want to book a flight to Oslo for two passengers.",
+        "Yes, I want to proceed.",
+        "I've decided to only modify the second item.",
+        "I'm trying to figure out what I paid for it.",
+    ],
+)
+def test_a_request_that_an_agent_carries_out_at_once_is_no_goal(text: str):
+    assert [each for each in extract(text, MONDAY) if each.kind == "goal"] == []
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "I want to change careers this year.",
+        "I want to return to Japan.",
+        "I want to pay off my student loan.",
+        "I'm planning to move to Lisbon.",
+        "I want to make new friends.",
+        "I want to switch to a plant-based diet.",
+        "I'm trying to use less plastic.",
+        "I want to set up my own bakery.",
+    ],
+)
+def test_a_goal_may_begin_with_the_verb_of_a_request(text: str):
+    assert [each.kind for each in extract(text, MONDAY)] == ["goal"]
