@@ -15,7 +15,11 @@ AGENT = "worker"
 
 @dataclass(frozen=True, slots=True)
 class Played:
-    """One task in one arm; see ``Finished`` for the counts."""
+    """One task in one arm; see ``Finished`` for the counts.
+
+    Attributes:
+        tokens: length of the text that memory gave at the start.
+    """
 
     kind: str
     calls: int
@@ -24,6 +28,7 @@ class Played:
     failed: int
     advised: int
     helped: int
+    tokens: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,5 +74,5 @@ async def play(
         done = await Agent(task, attempts, slate, at_failures, order_seed=task.id).run()
         await memory.retain(done.run, slate)
         counts = len(done.tried), done.run.success, done.run.first_try, done.failed, done.advised, done.helped
-        played.append(Played(task.kind, *counts))
+        played.append(Played(task.kind, *counts, slate.tokens))
     return played

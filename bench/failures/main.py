@@ -13,10 +13,12 @@ from bench.failures.kinds import World
 from bench.failures.loop import Arms, Played, play_arms
 from bench.failures.shell import ShellWorld
 from bench.failures.sql import SqlWorld
-from bench.measure import Measurement
+from bench.measure import Measurement, p50
 
 SEEDS, TASKS = (61, 62, 63, 64, 65, 66), 100
 """Seeds that were fixed beforehand, and tasks of each."""
+LEAN = 250
+"""Tokens that the median text at the start should have at most."""
 
 
 async def failures(home: Path) -> list[Measurement]:
@@ -64,7 +66,7 @@ def rows_of(name: str, seeds: Sequence[Arms]) -> list[Measurement]:
             Measurement(f"{name}, {arm}: failures with advice", advised / failed, "", f"{advised} of {failed}"),
             Measurement(f"{name}, {arm}: first fix worked next", helped / advised, "", f"{helped} of {advised}"),
         ]
-    return rows
+    return [*rows, _tokens(f"{name}, casebank: text at the start", [each for arms in seeds for each in arms.casebank])]
 
 
 def _calls(name: str, played: Sequence[Played]) -> Measurement:
@@ -72,3 +74,10 @@ def _calls(name: str, played: Sequence[Played]) -> Measurement:
     solved, first = (sum(getattr(each, part) for each in played) / tasks for part in ("success", "first_try"))
     calls = sum(each.calls for each in played) / tasks
     return Measurement(name, calls, "calls a task", f"{solved:.0%} solved, {first:.0%} at the first try, {tasks} tasks")
+
+
+def _tokens(name: str, played: Sequence[Played]) -> Measurement:
+    """Returns the median length of the texts that are not empty."""
+    tokens = [each.tokens for each in played if each.tokens]
+    detail = f"median of {len(tokens)} texts, the longest {max(tokens, default=0)}"
+    return Measurement(name, p50(tokens or [0]), "tokens", detail, aim=LEAN)

@@ -45,3 +45,10 @@ def test_the_rows_compare_the_arms_task_by_task():
     assert values["w, calls of casebank against keyword memory"] == -0.25
     assert values["w, casebank: failures with advice"] == 1
     assert all(row.reached for row in rows if row.aim is not None)
+
+
+def test_the_text_at_the_start_is_judged_by_its_median_length_where_it_is_not_empty():
+    none, short, long = (Played("k", 1, True, True, 1, 1, 1, tokens) for tokens in (0, 200, 400))
+    rows = rows_of("w", [Arms([none] * 4, [none] * 4, [none] * 4, [none, short, long, long])])
+    (row,) = [row for row in rows if row.name == "w, casebank: text at the start"]
+    assert (row.value, row.reached) == (400, False)
