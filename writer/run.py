@@ -63,8 +63,12 @@ AgentKey = Annotated[
 ]
 """The name of an agent, 1 to 200 characters; without control characters, because paths and terminals show it."""
 TaskText = line(20_000, blank=False)
-SessionName = Annotated[str, Field(min_length=1, max_length=200, pattern=r"^\.*[^./\x00-\x1f\x7f][^/\x00-\x1f\x7f]*$")]
-"""The name of a session, 1 to 200 characters; without slashes and control characters, because it is part of a path."""
+_SEGMENT = r"\.*[^./\x00-\x1f\x7f][^/\x00-\x1f\x7f]*"
+SessionName = Annotated[str, Field(min_length=1, max_length=200, pattern=f"^{_SEGMENT}(/{_SEGMENT})*$")]
+"""The name of a session, 1 to 200 characters.
+
+It is part of a path: without control characters, and between its slashes are neither nothing nor dots alone.
+"""
 Tag = line(100)
 ToolName = line(200)
 Payload = Annotated[JsonValue, AfterValidator(_encodable)]

@@ -30,7 +30,9 @@ from writer.sessions.prepare import PreparedTurns, TurnsTold, prepare_turns
 
 router = APIRouter(prefix="/v1/sessions", tags=["sessions"], responses=DOCUMENTED, route_class=BodyRoute)
 
-SessionId = Annotated[SessionName, Path(description="id chosen by the backend, unique for the user")]
+SessionId = Annotated[
+    SessionName, Path(description="id chosen by the backend, unique for the user; it may contain slashes")
+]
 IdempotencyKey = Annotated[
     str | None,
     Header(min_length=1, max_length=255, description="a repeated key with the same turns of a session adds them once"),
@@ -38,7 +40,7 @@ IdempotencyKey = Annotated[
 
 
 @router.post(
-    "/{session_id}/turns",
+    "/{session_id:path}/turns",
     responses=raises(IdempotencyConflict, MemoryOff, TurnsOutOfOrder, UnknownReference, SecretInName, PayloadTooLarge),
 )
 async def tell_turns(
@@ -74,7 +76,7 @@ async def list_sessions(
     return SessionsOut(sessions=shown, next_cursor=next_cursor(rows, limit))
 
 
-@router.get("/{session_id}")
+@router.get("/{session_id:path}")
 async def get_session(
     session_id: SessionId,
     parts: Parts,
@@ -99,7 +101,7 @@ async def get_session(
     )
 
 
-@router.delete("/{session_id}", status_code=204)
+@router.delete("/{session_id:path}", status_code=204)
 async def remove_session(session_id: SessionId, parts: Parts, caller: Caller) -> None:
     """Deletes a session permanently, with its turns and the facts first stated in it.
 

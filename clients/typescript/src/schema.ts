@@ -2552,7 +2552,7 @@ export interface operations {
                 "X-Casebank-User"?: string | null;
             };
             path: {
-                /** @description id chosen by the backend, unique for the user */
+                /** @description id chosen by the backend, unique for the user; it may contain slashes */
                 session_id: string;
             };
             cookie?: never;
@@ -2580,7 +2580,7 @@ export interface operations {
                 "X-Casebank-User"?: string | null;
             };
             path: {
-                /** @description id chosen by the backend, unique for the user */
+                /** @description id chosen by the backend, unique for the user; it may contain slashes */
                 session_id: string;
             };
             cookie?: never;
@@ -2608,7 +2608,7 @@ export interface operations {
                 "X-Casebank-User"?: string | null;
             };
             path: {
-                /** @description id chosen by the backend, unique for the user */
+                /** @description id chosen by the backend, unique for the user; it may contain slashes */
                 session_id: string;
             };
             cookie?: never;

@@ -3,6 +3,7 @@
 import asyncio
 from datetime import UTC, datetime, timedelta
 from typing import Any
+from urllib.parse import quote
 from uuid import uuid4
 
 import httpx
@@ -140,7 +141,18 @@ async def test_turns_of_another_form_are_refused(body: dict[str, Any], alice: Us
     assert slug(answer) == (422, "invalid-request")
 
 
-@pytest.mark.parametrize("bad", ["x" * 201, "%0A", "...", "ada@example.org"])
+@pytest.mark.parametrize("named", ["telegram/42", "a/b/turns", "mail/.x/y z?"])
+async def test_a_name_may_have_slashes_in_every_call(named: str, alice: User):
+    part = quote(named, safe="")
+    assert (await told(alice, part, says("first")))["session_id"] == named
+    retained = {"agent": AGENT, "task": "a slash", "outcome": "success", "plan": ["a"], "session_id": named}
+    assert (await alice.http.post("/v1/retain", json=retained)).status_code == 202
+    assert [turn["content"] for turn in (await session_of(alice, part))["turns"]] == ["first"]
+    assert (await alice.http.delete(f"/v1/sessions/{part}")).status_code == 204
+    assert (await alice.http.get("/v1/sessions")).json()["sessions"] == []
+
+
+@pytest.mark.parametrize("bad", ["x" * 201, "%0A", "...", "a%2F%2Fb", "a%2F..%2Fb", "%2Fa", "a%2F", "ada@example.org"])
 async def test_a_name_that_no_session_may_have_is_refused(bad: str, alice: User):
     assert (await tell(alice, bad, says("a"))).status_code in {404, 422}
     assert (await alice.http.get("/v1/sessions")).json()["sessions"] == []
