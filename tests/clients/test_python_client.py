@@ -428,6 +428,15 @@ def test_what_was_added_is_found_listed_and_deleted(service: Service):
             casebank.delete(lisbon["fact_id"])
 
 
+async def test_messages_given_to_add_raise_an_error_that_names_add_turns(service: Service):
+    said: Any = [{"role": "user", "content": "I live in Lisbon"}]
+    with memory(service, "mia") as casebank, pytest.raises(TypeError, match="messages go into add_turns"):
+        casebank.add(said)
+    async with AsyncCasebank(service.url, token(service, "mia")) as later:
+        with pytest.raises(TypeError, match="messages go into add_turns"):
+            await later.add(said)
+
+
 async def test_everything_that_was_added_is_listed_beyond_one_page(service: Service):
     async with AsyncCasebank(service.url, token(service, "max")) as casebank:
         added = [(await casebank.add(f"Rule {number} is kept"))["fact_id"] for number in range(PAGE + 5)]

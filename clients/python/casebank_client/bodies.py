@@ -79,6 +79,10 @@ def delete_session(session_id: str) -> Request:
 
 def add_fact(agent: str, kind: str, text: str, more: Mapping[str, Any]) -> Request:
     """Returns the request that keeps a fact; sent again, the fact is the same, told once more."""
+    if not isinstance(text, str):
+        raise TypeError(
+            "a fact is a text; messages go into add_turns(agent, session_id, messages), which reads facts itself"
+        )
     return Request("POST", "/v1/facts", without_none({"agent": agent, "kind": kind, "text": text, **more}))
 
 
