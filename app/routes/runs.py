@@ -20,7 +20,8 @@ from retrieval.pages import listing
 from retrieval.tables.kinds import RunStatus
 from retrieval.telemetry import log
 from writer.advice.answer import FailedCall
-from writer.analysis.calls import calls_in
+from writer.analysis.calls import Call, calls_in
+from writer.analysis.fixes import sign_of
 from writer.author import Author
 from writer.errors import IdempotencyConflict, MemoryOff, RunEnded, SecretInName, UnknownReference
 from writer.privacy.seal import PayloadTooLarge
@@ -34,6 +35,9 @@ router = APIRouter(prefix="/v1/runs", tags=["runs"], responses=DOCUMENTED, route
 RunId = Annotated[
     UUID, Path(description="id chosen by the backend, unique for the user; UUIDs of version 7 keep lists in order")
 ]
+
+MOST_TRIED = 50
+"""Most earlier steps of a run that count as tried at a failed one."""
 
 
 @router.post(
@@ -57,19 +61,38 @@ async def tell_steps(
 async def _advice(run_id: UUID, steps: PreparedSteps, parts: Runtime, caller: Author) -> AdviceOut | None:
     """Returns the advice for the last step that failed; None if none did, or if advice cannot be had.
 
-    The steps are on disk by then, so nothing that goes wrong here may fail the request.
+    The steps are on disk by then, so nothing that goes wrong here may fail the request. Where the run met the same
+    failure before, the advice is about the first of these calls, and every later one was tried since.
     """
-    calls = calls_in(step.trace for step in sorted(steps.steps, key=lambda step: step.number))
-    failed = next((place for place in reversed(range(len(calls))) if calls[place].failed), None)
+    ordered = sorted(steps.steps, key=lambda step: step.number)
+    calls = calls_in(step.trace for step in ordered)
+    failed = next((call for call in reversed(calls) if call.failed), None)
     if failed is None:
         return None
-    tried = calls[failed + 1 :]
-    asked = FailedCall(steps.agent_key, calls[failed], steps.task, run_id, steps.retrieval_id, tried)
     try:
+        calls = [*await _calls_before(ordered[0].number, run_id, parts, caller), *calls]
+        sign = sign_of(failed).line
+        first = next(place for place, call in enumerate(calls) if call.failed and sign_of(call).line == sign)
+        tried = calls[first + 1 :]
+        asked = FailedCall(steps.agent_key, calls[first], steps.task, run_id, steps.retrieval_id, tried)
         return advice_out(await parts.adviser.advise(caller, asked))
     except CasebankError as error:
         log.warning("advice.failed", error=type(error).__name__)
         return None
+
+
+async def _calls_before(number: int, run_id: UUID, parts: Runtime, caller: Author) -> list[Call]:
+    """Returns the calls of the run's MOST_TRIED steps before the one of this number."""
+    numbers = range(max(1, number - MOST_TRIED), number)
+    if not numbers:
+        return []
+    async with parts.database.as_user(caller.user_sub, caller.authorised_at) as connection:
+        rows = (await connection.execute(listing.steps_of_run(caller.user_sub, run_id, numbers))).all()
+        key = await parts.keyring.find(connection, caller.user_sub) if rows else None
+    if key is None:
+        return []
+    words = Words(caller.user_sub, key)
+    return calls_in([words.open_step(run_id, row.number, row.payload) for row in rows])
 
 
 @router.get("")

@@ -294,6 +294,20 @@ async def test_a_step_that_failed_is_answered_with_advice(alice: User):
     assert (await alice.http.post(f"/v1/runs/{uuid4()}/steps", json=body)).json()["advice"] is None
 
 
+async def test_what_the_steps_of_a_run_tried_since_the_failure_is_not_told(alice: User):
+    run_id = str(uuid4())
+
+    async def step(number: int, trace: Mapping[str, Any]) -> Any:
+        body = {"agent": AGENT, "task": TASK, "steps": [{"number": number, **trace}]}
+        return (await alice.http.post(f"/v1/runs/{run_id}/steps", json=body)).json()["advice"]
+
+    assert (await step(1, FAILED))["text"] == ""
+    await step(2, call("refund_order", CREDIT, "Error: no credit is given on Sundays"))
+    await learn(alice, *MENDED)
+    again = await step(3, FAILED)
+    assert (again["text"], again["why_empty"]) == ("", "tried")
+
+
 async def test_whether_the_failure_came_back_is_counted_and_rewards_the_decision(alice: User):
     await learn(alice, *MENDED)
     for second, came_back in ((MENDED[1], False), (FAILED, True)):
