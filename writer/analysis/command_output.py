@@ -7,7 +7,7 @@ import re2
 
 from writer.analysis.command_goals import mains
 from writer.analysis.command_names import READERS
-from writer.analysis.error_output import LOOK_CHARS, SHORT_CHARS, TRACEBACK, beginning, exception_in
+from writer.analysis.error_output import SHORT_CHARS, TRACEBACK, both_ends, exception_in
 
 MOST_LINES = 5
 """First lines that are searched for a program's own error, as in ``sed: no such option``."""
@@ -46,9 +46,7 @@ def error_in_command(line: str, output: object) -> str | None:
     """
     if not isinstance(output, str) or not output.strip():
         return None
-    text = beginning(output, LOOK_CHARS)
-    if len(output) > LOOK_CHARS:
-        text = f"{text}\n{beginning(output[-LOOK_CHARS:], LOOK_CHARS)}"
+    text = both_ends(output)
     if only_shows(line):
         return next((row for row in text.splitlines()[:MOST_LINES] if _is_own_error(line, row)), None)
     rows = [row for row in text.splitlines() if row.strip()]

@@ -97,6 +97,18 @@ def beginning(text: str, longest: int) -> str:
     return text[:longest].encode(errors="replace").decode()
 
 
+def both_ends(text: str) -> str:
+    """Returns a text up to twice LOOK_CHARS, or of a longer one as much of the beginning and of the end.
+
+    The end begins with a whole line, if it has one.
+    """
+    if len(text) <= 2 * LOOK_CHARS:
+        return beginning(text, 2 * LOOK_CHARS)
+    end = beginning(text[-LOOK_CHARS:], LOOK_CHARS)
+    _, _, whole_lines = end.partition("\n")
+    return f"{beginning(text, LOOK_CHARS)}\n{whole_lines or end}"
+
+
 def error_in(output: object) -> str | None:
     """Returns the beginning of the error that the output reports, or None where it reports none."""
     return _in_value(output, 0)
@@ -178,7 +190,7 @@ def _in_text(text: str, head: str) -> str | None:
     if (_BEGINS.search(first) and TRACEBACK not in first) or _FIRST_LINE.search(first):
         return head[:SHORT_CHARS]
     if TRACEBACK in head:
-        return exception_in(head)
+        return exception_in(both_ends(text))
     if len(head) <= SHORT_CHARS and _SHORT.search(head):
         return head
     if exited := _EXIT.search(f"{head[:SHORT_CHARS]}\n{beginning(text[-SHORT_CHARS:], SHORT_CHARS)}"):

@@ -4,6 +4,7 @@ from typing import Any
 
 import pytest
 
+from writer.analysis.command_output import error_in_command
 from writer.analysis.error_output import error_in
 
 
@@ -78,3 +79,14 @@ TRACEBACK = 'Traceback (most recent call last):\n  File "a.py", line 1, in <modu
 )
 def test_the_error_of_a_traceback_is_the_exception_that_came_out(output: str, error: str):
     assert error_in(output) == error
+
+
+FRAMES = '  File "/srv/app/module.py", line 12, in a_function\n    a_function(with_an_argument)\n'
+
+
+@pytest.mark.parametrize("frames", range(20, 60))
+@pytest.mark.parametrize("end", ["", f"\n\nDuring handling of that came:\n\n{TRACEBACK}{FRAMES * 3}OSError: no y"])
+def test_the_error_of_a_traceback_of_any_length_is_its_exception(frames: int, end: str):
+    output = f"{TRACEBACK}{FRAMES * frames}KeyError: 'x'{end}"
+    error = "OSError: no y" if end else "KeyError: 'x'"
+    assert (error_in(output), error_in_command("python a.py", output)) == (error, error)
