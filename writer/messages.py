@@ -66,14 +66,20 @@ def tool_traces(messages: Iterable[Message]) -> list[dict[str, JsonValue]]:
         if message.tool_call_id is not None:
             status = {"status": "error"} if message.is_error else {}
             answers[message.tool_call_id].append({"output": _text(message.content), **status})
-        for call in message.tool_calls or ():
-            arguments: JsonValue
-            try:
-                arguments = json.loads(call.function.arguments, parse_constant=_refused)
-            except (ValueError, RecursionError):
-                arguments = call.function.arguments
-            traces.append((call.id, {"tool": call.function.name, "input": arguments}))
+        traces += [
+            (call.id, {"tool": call.function.name, "input": arguments_of(call.function.arguments)})
+            for call in message.tool_calls or ()
+        ]
     return [{**trace, **(answers[key].popleft() if answers[key] else {"output": None})} for key, trace in traces]
+
+
+def arguments_of(text: str) -> JsonValue:
+    """Returns the arguments that are JSON in a text, or else the text."""
+    try:
+        arguments: JsonValue = json.loads(text, parse_constant=_refused)
+    except (ValueError, RecursionError):
+        return text
+    return arguments
 
 
 def _refused(constant: str) -> JsonValue:

@@ -1,15 +1,26 @@
 """The body of a retain request: a finished run; all of its fields are checked here."""
 
+from contextlib import suppress
 from typing import Annotated, Any, Literal, Self
 from uuid import UUID
 
-from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, JsonValue, model_validator
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    JsonValue,
+    ValidatorFunctionWrapHandler,
+    WrapValidator,
+    model_validator,
+)
 
 from retrieval.tables.cases import cases
 from retrieval.tables.column_range import fits
 from retrieval.tables.kinds import CaseKind, RewardSource, RunOutcome
 from writer.blocks import as_chat
-from writer.messages import tool_traces
+from writer.messages import arguments_of, tool_traces
 
 Reward = Annotated[float, Field(strict=True, ge=0, le=1, allow_inf_nan=False), fits(cases.c.reward)]
 """A reward, 0 to 1; only numbers are accepted, because ``true`` and ``"0.5"`` are mistakes of the caller."""
@@ -75,6 +86,18 @@ Payload = Annotated[JsonValue, AfterValidator(_encodable)]
 """Any JSON, sealed before it is stored; so a NUL in a tool's output stays one."""
 
 
+def _of_a_call(given: object, validated: ValidatorFunctionWrapHandler) -> object:
+    """Returns the object of arguments that are JSON in a text, as models write them; other arguments as given."""
+    if isinstance(given, str) and given.lstrip().startswith("{"):
+        with suppress(ValueError):  # too deep, say: it stays a text
+            return validated(arguments_of(given) or given)
+    return validated(given)
+
+
+AsArguments = WrapValidator(_of_a_call)
+"""Makes an object of arguments that are JSON in a text."""
+
+
 class Strict(BaseModel):
     """A model that refuses fields it does not know."""
 
@@ -85,7 +108,7 @@ class ToolTrace(Strict):
     """One call of a tool."""
 
     tool: ToolName  # type: ignore[valid-type]
-    input: Payload = None
+    input: Annotated[Payload, AsArguments] = None
     output: Payload = None
     status: Literal["ok", "error"] = "ok"
     duration_ms: float | None = Field(default=None, ge=0, allow_inf_nan=False)

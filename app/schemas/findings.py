@@ -10,7 +10,7 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 from app.schemas.fields import RedactedJson
 from app.schemas.loop import RedactionOut
 from retrieval.tables.kinds import FindingKind, Knowledge
-from writer.run import AgentKey, Strict, ToolName
+from writer.run import AgentKey, AsArguments, Strict, ToolName
 
 Sha256 = Annotated[str, Field(pattern="^[0-9a-f]{64}$")]
 
@@ -33,7 +33,7 @@ class KnownIn(Strict):
     )
 
     tool: ToolName
-    query: Annotated[RedactedJson, AfterValidator(_short_enough)] = Field(
+    query: Annotated[RedactedJson, AsArguments, AfterValidator(_short_enough)] = Field(
         description="path, pattern, question or command line of the call; or, more exact, the whole input of the tool"
     )
     hash: Sha256 | None = Field(

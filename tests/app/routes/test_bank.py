@@ -159,6 +159,31 @@ async def test_what_a_run_was_told_with_comes_back_whole(alice: User):
     assert (case["tools"], case["step_count"], case["error_count"]) == (["sql"], 1, 0)
 
 
+async def test_arguments_that_are_json_in_a_text_are_kept_as_the_object(alice: User):
+    call = {"tool": "sql", "input": '{"query": "ALTER TABLE users ADD COLUMN age int"}', "output": "ALTER TABLE"}
+    case = await alice.case(await alice.retain("add a column", tool_traces=[call]))
+    assert case["tool_traces"][0]["input"] == {"query": "ALTER TABLE users ADD COLUMN age int"}
+    assert case["plan"] == ["sql(query=ALTER TABLE users ADD COLUMN age int)"]
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["{}", "{a, b}", '["a"]', "7", '{"a": NaN}', '{"a": "\\ud800"}', '{"a":' * 20_000 + "1" + "}" * 20_000],
+    ids=["empty", "braces", "list", "number", "no JSON", "lone surrogate", "deep"],
+)
+async def test_another_text_as_the_input_of_a_call_stays_a_text(text: str, alice: User):
+    case = await alice.case(await alice.retain("call it", tool_traces=[{"tool": "sql", "input": text, "output": ""}]))
+    assert case["tool_traces"][0]["input"] == text
+
+
+@pytest.mark.parametrize("depth", [50, 200, 300, 900])
+async def test_a_deep_object_in_a_text_is_kept(depth: int, alice: User):
+    text = '{"a":' * depth + "1" + "}" * depth
+    case_id = await alice.retain("call it", tool_traces=[{"tool": "sql", "input": text, "output": ""}])
+    await alice.settle()
+    assert (await alice.case(case_id))["tool_traces"][0]["input"] in (text, json.loads(text))
+
+
 async def test_a_learned_procedure_is_stored_apart_and_comes_back_with_its_case(alice: User):
     learned = {"status": "procedure_learned", "data": LESSON}
     case_id = await alice.retain("add a column", procedure={"data": LESSON})
