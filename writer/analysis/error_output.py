@@ -37,7 +37,7 @@ _BEGINS = re2.compile(
     rf"| \d{{1,6}})? ?[:\x{{FF1A}}!]"
     r"|^\W{0,4}(?:[\w$]{1,60}[./]){0,8}\w{0,60}(?-i:Error|Exception)\b ?[:(]"
     r"|^\W{0,4}[\w.]{0,60}\b(?:errors|exceptions)\.\w{1,60} ?:"
-    r"|^\W{0,4}traceback \(most recent call last\)"
+    r"|^\W{0,4}traceback \(most recent call last\)|^\W{0,4}exception in thread\b"
     r"|^\W{0,4}error (?:executing|calling|running|while|in|during|occurred|at|parsing|when|from)\b"
     r"|^\W{0,4}unknown (?:action|argument|column|command|field|function|method|option|parameter|table|tool)\b",
 )
@@ -72,6 +72,7 @@ _EXIT = re2.compile(
 _ECHO = re.compile(r"""^(?:# ?)?\w{1,40} = (?=["'])""")
 """The name in front of a value that a notebook or a script prints."""
 TRACEBACK = "Traceback (most recent call last)"
+CAUSE = "Caused by: "
 _CUT_JSON = re.compile(
     r'(?i)^\s{0,20}\{\s{0,20}"(?:error|errors|err|exception|error_message|errormessage)"\s{0,5}:\s{0,5}(?!null|false|""|\[\s{0,5}\]|\{\s{0,5}\}|\d)'
     r'|^\s{0,20}\{\s{0,20}"(?:success|ok)"\s{0,5}:\s{0,5}false|"is_?error"\s{0,5}:\s{0,5}true',
@@ -188,7 +189,7 @@ def _in_text(text: str, head: str) -> str | None:
     if _NO_ERROR.search(first):
         return None
     if (_BEGINS.search(first) and TRACEBACK not in first) or _FIRST_LINE.search(first):
-        return head[:SHORT_CHARS]
+        return _cause_in(text) or head[:SHORT_CHARS]
     if TRACEBACK in head:
         return exception_in(both_ends(text))
     if len(head) <= SHORT_CHARS and _SHORT.search(head):
@@ -196,6 +197,12 @@ def _in_text(text: str, head: str) -> str | None:
     if exited := _EXIT.search(f"{head[:SHORT_CHARS]}\n{beginning(text[-SHORT_CHARS:], SHORT_CHARS)}"):
         return str(exited.group())
     return None
+
+
+def _cause_in(text: str) -> str:
+    """Returns the innermost cause that a Java stack trace tells of, or an empty text."""
+    causes = [line for line in both_ends(text).splitlines() if line.startswith(CAUSE)]
+    return causes[-1].removeprefix(CAUSE)[:SHORT_CHARS] if causes else ""
 
 
 def _in_mapping(value: Mapping[object, object], depth: int) -> str | None:

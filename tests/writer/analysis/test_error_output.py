@@ -81,6 +81,16 @@ def test_the_error_of_a_traceback_is_the_exception_that_came_out(output: str, er
     assert error_in(output) == error
 
 
+@pytest.mark.parametrize("frames", [1, 40, 400])
+def test_the_error_of_a_java_stack_trace_is_its_innermost_cause(frames: int):
+    stack = "\tat shop.Refund.run(Refund.java:31)\n" * frames
+    wrapped = f'Exception in thread "main" java.lang.RuntimeException: wrapped\n{stack}'
+    assert error_in(wrapped) == wrapped[:300]
+    inner = "java.sql.SQLException: no column price"
+    output = f"{wrapped}Caused by: shop.NoRefund: no refund\n{stack}Caused by: {inner}\n{stack[:38]}\t... 3 more\n"
+    assert error_in(output) == inner
+
+
 FRAMES = '  File "/srv/app/module.py", line 12, in a_function\n    a_function(with_an_argument)\n'
 
 
