@@ -263,4 +263,8 @@ def _text_of(value: object) -> str:
         elif isinstance(value, Mapping):
             fields = {str(key)[:40].casefold(): item for key, item in islice(value.items(), MOST_KEYS)}
             value = next((fields[key] for key in (*_MESSAGE_KEYS, "text", "code") if fields.get(key)), "an error")
-    return value[:SHORT_CHARS] if isinstance(value, str) else "an error"
+    if not isinstance(value, str):
+        return "an error"
+    if TRACEBACK in value[:LOOK_CHARS]:
+        return exception_in(both_ends(value))
+    return _cause_in(value) or value[:SHORT_CHARS]

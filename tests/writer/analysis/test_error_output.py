@@ -61,6 +61,7 @@ def test_an_output_that_only_speaks_of_errors_is_none(output: Any):
     assert error_in(output) is None
 
 
+FRAMES = '  File "/srv/app/module.py", line 12, in a_function\n    a_function(with_an_argument)\n'
 TRACEBACK = 'Traceback (most recent call last):\n  File "a.py", line 1, in <module>\n    read()\n    ^^^^^^\n'
 
 
@@ -81,6 +82,14 @@ def test_the_error_of_a_traceback_is_the_exception_that_came_out(output: str, er
     assert error_in(output) == error
 
 
+@pytest.mark.parametrize("frames", [1, 90])
+def test_the_error_of_a_traceback_in_a_field_is_its_exception(frames: int):
+    trace = f"{TRACEBACK}{FRAMES * frames}KeyError: 'x'"
+    texts = [{"type": "text", "text": trace}]
+    outputs: list[object] = [{"error": trace}, {"ok": False, "message": trace}, {"isError": True, "content": texts}]
+    assert [error_in(output) for output in (*outputs, texts)] == ["KeyError: 'x'"] * 4
+
+
 @pytest.mark.parametrize("frames", [1, 40, 400])
 def test_the_error_of_a_java_stack_trace_is_its_innermost_cause(frames: int):
     stack = "\tat shop.Refund.run(Refund.java:31)\n" * frames
@@ -89,9 +98,6 @@ def test_the_error_of_a_java_stack_trace_is_its_innermost_cause(frames: int):
     inner = "java.sql.SQLException: no column price"
     output = f"{wrapped}Caused by: shop.NoRefund: no refund\n{stack}Caused by: {inner}\n{stack[:38]}\t... 3 more\n"
     assert error_in(output) == inner
-
-
-FRAMES = '  File "/srv/app/module.py", line 12, in a_function\n    a_function(with_an_argument)\n'
 
 
 @pytest.mark.parametrize("frames", range(20, 60))
