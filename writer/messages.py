@@ -3,7 +3,6 @@
 Source: https://platform.openai.com/docs/api-reference/chat (messages of the roles assistant and tool).
 """
 
-import json
 from collections import defaultdict, deque
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Protocol
@@ -58,7 +57,7 @@ class Message(Protocol):
 def tool_traces(messages: Iterable[Message]) -> list[dict[str, JsonValue]]:
     """Returns the conversation's tool calls in their order, each with its arguments and the answer to its id.
 
-    Arguments that are no JSON stay text; the output of a call without an answer is None.
+    Arguments stay text, which a tool trace makes an object; the output of a call without an answer is None.
     """
     answers: dict[str, deque[dict[str, JsonValue]]] = defaultdict(deque)
     traces: list[tuple[str, dict[str, JsonValue]]] = []
@@ -67,23 +66,10 @@ def tool_traces(messages: Iterable[Message]) -> list[dict[str, JsonValue]]:
             status = {"status": "error"} if message.is_error else {}
             answers[message.tool_call_id].append({"output": _text(message.content), **status})
         traces += [
-            (call.id, {"tool": call.function.name, "input": arguments_of(call.function.arguments)})
+            (call.id, {"tool": call.function.name, "input": call.function.arguments})
             for call in message.tool_calls or ()
         ]
     return [{**trace, **(answers[key].popleft() if answers[key] else {"output": None})} for key, trace in traces]
-
-
-def arguments_of(text: str) -> JsonValue:
-    """Returns the arguments that are JSON in a text, or else the text."""
-    try:
-        arguments: JsonValue = json.loads(text, parse_constant=_refused)
-    except (ValueError, RecursionError):
-        return text
-    return arguments
-
-
-def _refused(constant: str) -> JsonValue:
-    raise ValueError(f"{constant} is no JSON")
 
 
 def _text(content: JsonValue) -> JsonValue:

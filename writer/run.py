@@ -1,5 +1,6 @@
 """The body of a retain request: a finished run; all of its fields are checked here."""
 
+import json
 from contextlib import suppress
 from typing import Annotated, Any, Literal, Self
 from uuid import UUID
@@ -20,7 +21,7 @@ from retrieval.tables.cases import cases
 from retrieval.tables.column_range import fits
 from retrieval.tables.kinds import CaseKind, RewardSource, RunOutcome
 from writer.blocks import as_chat
-from writer.messages import arguments_of, tool_traces
+from writer.messages import tool_traces
 
 Reward = Annotated[float, Field(strict=True, ge=0, le=1, allow_inf_nan=False), fits(cases.c.reward)]
 """A reward, 0 to 1; only numbers are accepted, because ``true`` and ``"0.5"`` are mistakes of the caller."""
@@ -89,9 +90,13 @@ Payload = Annotated[JsonValue, AfterValidator(_encodable)]
 def _of_a_call(given: object, validated: ValidatorFunctionWrapHandler) -> object:
     """Returns the object of arguments that are JSON in a text, as models write them; other arguments as given."""
     if isinstance(given, str) and given.lstrip().startswith("{"):
-        with suppress(ValueError):  # too deep, say: it stays a text
-            return validated(arguments_of(given) or given)
+        with suppress(ValueError, RecursionError):  # no JSON, too deep, or a lone surrogate: it stays a text
+            return validated(json.loads(given, parse_constant=_refused))
     return validated(given)
+
+
+def _refused(constant: str) -> JsonValue:
+    raise ValueError(f"{constant} is no JSON")
 
 
 AsArguments = WrapValidator(_of_a_call)

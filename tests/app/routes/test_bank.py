@@ -168,8 +168,8 @@ async def test_arguments_that_are_json_in_a_text_are_kept_as_the_object(alice: U
 
 @pytest.mark.parametrize(
     "text",
-    ["{}", "{a, b}", '["a"]', "7", '{"a": NaN}', '{"a": "\\ud800"}', '{"a":' * 20_000 + "1" + "}" * 20_000],
-    ids=["empty", "braces", "list", "number", "no JSON", "lone surrogate", "deep"],
+    ["{a, b}", '["a"]', "7", '{"a": NaN}', '{"a": "\\ud800"}', '{"a":' * 20_000 + "1" + "}" * 20_000],
+    ids=["braces", "list", "number", "no JSON", "lone surrogate", "deep"],
 )
 async def test_another_text_as_the_input_of_a_call_stays_a_text(text: str, alice: User):
     case = await alice.case(await alice.retain("call it", tool_traces=[{"tool": "sql", "input": text, "output": ""}]))

@@ -277,6 +277,18 @@ async def test_a_run_under_way_has_its_own_steps_and_the_turns_of_its_session(al
     assert ([call["tool"] for call in case["tool_traces"]], len(case["turns"])) == (["crane"], 2)
 
 
+@pytest.mark.parametrize(
+    "arguments", ['{"a":' * 300 + "1" + "}" * 300, r'{"a": "\ud800"}'], ids=["deep", "lone surrogate"]
+)
+async def test_arguments_that_cannot_be_kept_as_an_object_stay_a_text_in_the_sessions_run(
+    arguments: str, alice: User, name: str
+):
+    function = {"name": "look", "arguments": arguments}
+    await told(alice, name, says(None, "assistant", tool_calls=[{"id": "1", "function": function}]))
+    case = await alice.case(await alice.retain("look", session_id=name))
+    assert [trace["input"] for trace in case["tool_traces"]] == [arguments]
+
+
 async def test_a_deleted_session_is_gone_and_its_runs_stay(alice: User, name: str):
     await told(alice, name, says("move the piano"))
     case_id = await alice.retain("move the piano", session_id=name)
