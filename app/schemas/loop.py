@@ -84,7 +84,7 @@ class RetrieveIn(Strict):
     others: bool = Field(
         default=True,
         description="true: add to the context, as far as the budget allows, runs beside the slate: at most one failed "
-        "run of a similar task, and up to three (at most k) that solved it in other ways",
+        "run of a similar task, and one that solved it in another way",
     )
     full_text_weight: Weight | None = None
     semantic_weight: Weight | None = None

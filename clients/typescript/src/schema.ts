@@ -1639,7 +1639,7 @@ export interface components {
             tool_memory?: boolean;
             /**
              * Others
-             * @description true: add to the context, as far as the budget allows, runs beside the slate: at most one failed run of a similar task, and up to three (at most k) that solved it in other ways
+             * @description true: add to the context, as far as the budget allows, runs beside the slate: at most one failed run of a similar task, and one that solved it in another way
              * @default true
              */
             others?: boolean;
