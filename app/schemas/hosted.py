@@ -4,7 +4,7 @@ import json
 from dataclasses import dataclass
 from typing import Annotated
 
-from pydantic import BeforeValidator, ConfigDict, Discriminator, Field, RootModel, Tag
+from pydantic import BeforeValidator, ConfigDict, Discriminator, Field, JsonValue, RootModel, Tag
 
 from retrieval.tables.kinds import RunOutcome
 from writer.retain.prepare import PreparedRun, prepare
@@ -19,15 +19,13 @@ def _parsed(metadata: object) -> object:
         return metadata
 
 
+_EXAMPLE: JsonValue = {"content": "Add an age column", "metadata": {"status": "no_failure_detected"}}
+
+
 class MemoryIn(Strict):
     """A memory that a flow made of a run by itself: a row of its table ``context_eng_memories``."""
 
-    model_config = ConfigDict(
-        extra="forbid",
-        json_schema_extra={
-            "examples": [{"content": "Add an age column", "metadata": {"status": "no_failure_detected"}}]
-        },
-    )
+    model_config = ConfigDict(extra="forbid", json_schema_extra={"examples": [_EXAMPLE]})
 
     agent: AgentKey = Field(default="context-eng", description="agent that gets the memory")
     content: TaskText = Field(description="searchable text")
@@ -45,6 +43,8 @@ class MemoriesIn(
     ]
 ):
     """One memory, or the list of them that n8n's node for a hosted Postgres sends."""
+
+    model_config = ConfigDict(json_schema_extra={"examples": [_EXAMPLE, [_EXAMPLE]]})
 
 
 @dataclass(frozen=True, slots=True)
