@@ -19,7 +19,7 @@ TOKEN_BUDGET = 600
 PRECISION = 0.1
 """Share of told fixes that should be right: the operator would try one repair of its list after the other."""
 
-PLANS = 4
+MOST_PLANS = 4
 """Maximum plans of like runs in advice."""
 
 _MEMORY_ERRORS = (httpx.HTTPError, TimeoutError, ValueError, KeyError, TypeError)
@@ -220,7 +220,7 @@ class HttpMemory:
             "status": failed.status,
             "retrieval_id": slate.retrieval_id,
             "precision": PRECISION,
-            "plans": PLANS,
+            "plans": MOST_PLANS,
             "token_budget": TOKEN_BUDGET,
         }
         started = time.perf_counter()

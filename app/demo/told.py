@@ -5,14 +5,14 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from retrieval.advice.text import DANGER, PLANS
+from retrieval.advice.text import DANGER, PLANS_BEGIN
 
 _CASE = re.compile(
     r"^\[(?P<place>\d+)\] Context: (?P<task>\".*\")\n"
     r"(?:    The same as \[(?P<same>\d+)\]|    Actions: (?P<actions>.*)\n    Outcome: (?P<outcome>.*))$",
     re.MULTILINE,
 )
-_FIXES = re.compile(rf"What put it right: (?P<fixes>.*?)\.(?: {re.escape(PLANS)}.*)?$", re.DOTALL)
+_FIXES = re.compile(rf"What put it right: (?P<fixes>.*?)\.(?: {re.escape(PLANS_BEGIN)}.*)?$", re.DOTALL)
 _JSON = json.JSONDecoder()
 _PLAN = re.compile(r"; that run's plan: (?P<plan>\[.*\])\)")
 _PIECE = r"(?:table |column )?(?P<{}>`[^`]*`|\S+)"
@@ -71,7 +71,7 @@ def told_fixes(text: str) -> list[ToldFix]:
 
 def told_plans(text: str) -> list[Sequence[str]]:
     """Returns the plans in a text of advice, the best first."""
-    _, _, rest = text.partition(PLANS)
+    _, _, rest = text.partition(PLANS_BEGIN)
     plans: list[Sequence[str]] = []
     while rest.startswith("["):
         plan, end = _JSON.raw_decode(rest)

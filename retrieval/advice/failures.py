@@ -146,7 +146,7 @@ class PlanRow(Protocol):
     plan: list[str]
 
 
-PLANS = FastStatement[PlanRow].of(
+PLANS_OF = FastStatement[PlanRow].of(
     select(*(cases.c[name] for name in ("id", "key_id", "words", "task", "plan"))).where(
         may_enter(), cases.c.user_sub == USER_SUB, cases.c.id == any_(cast(bindparam("case_ids"), ARRAY(Uuid)))
     )

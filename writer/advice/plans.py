@@ -7,7 +7,7 @@ import numpy as np
 
 from policy.channels import Terms
 from policy.plans import RunsThatWentWell, plan_likeness
-from retrieval.advice.failures import PLANS, FailureRow
+from retrieval.advice.failures import PLANS_OF, FailureRow
 from retrieval.advice.text import ToldPlan
 from retrieval.database.fast_path import FastConnection
 from retrieval.sealed import Opener, opened
@@ -50,7 +50,7 @@ async def plans_for(
     )
     likeness = plan_likeness(past, terms["task"], terms["error"])
     best = [place for place in np.argsort(-likeness, kind="stable")[:MOST_OPENED] if likeness[place] > 0]
-    found = await connection.all(PLANS, {"case_ids": [ids[place] for place in best]})
+    found = await connection.all(PLANS_OF, {"case_ids": [ids[place] for place in best]})
     plans = {row.id: opened(row).plan for row in await opener.rows(connection, found)}
     told: dict[tuple[str, ...], ToldPlan] = {}
     for place in best:
