@@ -12,7 +12,7 @@ from app.edge.intake.route import BodyRoute
 from app.edge.problems import DOCUMENTED, raises
 from app.routes.advice import advice_out
 from app.runtime import Runtime
-from app.schemas.advice import AdviceOut
+from app.schemas.advice import MOST_TRIED, AdviceOut
 from app.schemas.responses import next_cursor, response_of, without
 from app.schemas.runs import AppendedOut, RunOut, RunsOut, WholeRunOut
 from retrieval.errors import CasebankError, NotFound
@@ -35,9 +35,6 @@ router = APIRouter(prefix="/v1/runs", tags=["runs"], responses=DOCUMENTED, route
 RunId = Annotated[
     UUID, Path(description="id chosen by the backend, unique for the user; UUIDs of version 7 keep lists in order")
 ]
-
-MOST_TRIED = 50
-"""Most earlier steps of a run that count as tried at a failed one."""
 
 
 @router.post(

@@ -11,6 +11,9 @@ from retrieval.advice.text import TOKENS
 from writer.advice.answer import Silence
 from writer.run import AgentKey, Strict
 
+MOST_TRIED = 50
+"""Most calls that count as tried at a failed one."""
+
 
 class TriedCall(Strict):
     """A call that the run made since the failure."""
@@ -48,7 +51,7 @@ class AdviceIn(Strict):
     run_id: UUID | None = Field(default=None, description="run whose steps are sent one by one")
     retrieval_id: UUID | None = Field(default=None, description="retrieval that the run began with")
     tried: list[TriedCall] = Field(
-        default_factory=list, max_length=50, description="calls that the run made since; their like is left out"
+        default_factory=list, max_length=MOST_TRIED, description="calls that the run made since; their like is left out"
     )
     precision: float = Field(
         default=RIGHT,
