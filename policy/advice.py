@@ -10,6 +10,7 @@ The threshold comes from the bank's own failures, in the order of time: each ask
 is the lowest confidence at which told fixes would have been right often enough (a reject option: Chow 1970).
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -88,7 +89,7 @@ class Advice:
     confidence: Matrix
 
 
-def advise(past: Failures, terms: dict[str, Terms], tool: int, in_vain: Flags | None = None) -> Advice:
+def advise(past: Failures, terms: Mapping[str, Terms], tool: int, in_vain: Flags | None = None) -> Advice:
     """Returns the confidence of each earlier failure's fix for a new failure with these terms, of this tool.
 
     Args:

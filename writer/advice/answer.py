@@ -1,13 +1,20 @@
 """A failed call that asks for advice, and its answer."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, Self
 from uuid import UUID
 
+import numpy as np
+
 from policy.advice import RIGHT
+from policy.channels import Terms
+from policy.channels import words as distinct_words
 from retrieval.advice.text import TOKENS, ToldFix, ToldPlan
+from retrieval.sealed import ERROR, MOVES, SIGN, TERMS, TOOL
 from writer.analysis.calls import Call
+from writer.analysis.fixes import Sign, sign_of
+from writer.privacy.words import Words
 
 Silence = Literal[
     "not_failed", "off", "unknown_failure", "never_fixed", "unsure", "told_already", "tried", "unproven", "no_room"
@@ -39,6 +46,32 @@ class FailedCall:
     precision: float = RIGHT
     token_budget: int = TOKENS
     plans: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """A failed call in the keyed hashes by which the bank knows it.
+
+    Attributes:
+        words: the user's key.
+        number, tool: keyed hashes of its sign's line and of its tool.
+        terms: its terms, by the names of ``policy.advice.SHARES``.
+    """
+
+    words: Words
+    failed: FailedCall
+    sign: Sign
+    number: int
+    tool: int
+    terms: Mapping[str, Terms]
+
+    @classmethod
+    def of(cls, words: Words, failed: FailedCall) -> Self:
+        """Returns the failed call, hashed by the user's key."""
+        sign = sign_of(failed.call)
+        texts = {"error": (ERROR, sign.error), "call": (MOVES, sign.call), "task": (TERMS, distinct_words(failed.task))}
+        terms = {name: np.array(words.numbers(*each), dtype=np.int32) for name, each in texts.items()}
+        return cls(words, failed, sign, words.numbers(SIGN, [sign.line])[0], words.numbers(TOOL, [sign.tool])[0], terms)
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,22 +13,19 @@ import uuid_utils.compat as uuids
 from cachetools import LRUCache
 
 from policy.advice import Failures, advise, threshold
-from policy.channels import Terms
-from policy.channels import words as distinct_words
 from retrieval.advice.failures import EARLIER_FAILURES, LOG_ADVICE, MOST, FailureRow
 from retrieval.advice.text import ToldPlan
 from retrieval.database.database import Database
 from retrieval.ranking.decisions import LoggedDecision, log
-from retrieval.sealed import ERROR, MOVES, SIGN, TERMS, TOOL, Opener
+from retrieval.sealed import Opener
 from retrieval.tables.decisions import ADVICE
 from retrieval.tokens import count_tokens
-from writer.advice.answer import Answer, FailedCall
+from writer.advice.answer import Answer, Asked, FailedCall
 from writer.advice.fixes import MOST_TOLD, Found, failures_in, in_vain
 from writer.advice.plans import plans_for
-from writer.analysis.fixes import Sign, sign_of
 from writer.author import Author
 from writer.privacy.keys import Keyring
-from writer.privacy.words import Words, WordSeals
+from writer.privacy.words import WordSeals
 
 POLICY = "advice-1"
 """Version of the rule, in the log of decisions."""
@@ -69,79 +66,59 @@ class Adviser:
         """
         if not failed.call.failed:
             return Answer(why_empty="not_failed")
-        sign = sign_of(failed.call)
         async with self.database.fast(author.user_sub, author.authorised_at) as connection:
             seals = WordSeals(self.keyring)
-            words = await seals.of_user(self.database, connection)
-            number = words.numbers(SIGN, [sign.line])[0]
-            asked = {
+            asked = Asked.of(await seals.of_user(self.database, connection), failed)
+            parameters = {
                 "agent_key": failed.agent_key,
-                "tool": words.numbers(TOOL, [sign.tool])[0],
-                "sign": number,
+                "tool": asked.tool,
+                "sign": asked.number,
                 "run_id": failed.run_id,
                 "retrieval_id": failed.retrieval_id,
                 "runs": MOST if failed.plans else 0,
             }
-            rows = await connection.all(EARLIER_FAILURES, asked)
+            rows = await connection.all(EARLIER_FAILURES, parameters)
             if not rows or not rows[0].enabled:
                 return Answer(why_empty="off" if rows else "unknown_failure")
             rows = [row for row in rows if row.case_id is not None]
             opener = Opener(self.database, seals)
-            terms = _terms(words, failed, sign)
-            plans = await plans_for(connection, opener, rows, terms, failed.plans)
-            failures = [row for row in rows if row.place is not None]
-            answer = await self._answer(words, failed, sign, terms, failures, plans)
-            entry = _entry(failed, sign, answer)
+            plans = await plans_for(connection, opener, rows, asked.terms, failed.plans)
+            answer = await self._answer(asked, [row for row in rows if row.place is not None], plans)
+            entry = _entry(asked, answer)
             await log(connection, entry, answer.text, opener)
             told = [each.fix_id for each in answer.fixes]
-            await connection.value(LOG_ADVICE, {**asked, "decision_id": entry.id, "fix_ids": told})
+            await connection.value(LOG_ADVICE, {**parameters, "decision_id": entry.id, "fix_ids": told})
         return answer
 
-    async def _answer(  # noqa: PLR0913, PLR0917 - all that the answer is made of
-        self,
-        words: Words,
-        failed: FailedCall,
-        sign: Sign,
-        terms: dict[str, Terms],
-        rows: Sequence[FailureRow],
-        plans: Sequence[ToldPlan],
-    ) -> Answer:
+    async def _answer(self, asked: Asked, rows: Sequence[FailureRow], plans: Sequence[ToldPlan]) -> Answer:
         """Returns the answer of these earlier failures, with these plans of like runs."""
         advice_id = uuids.uuid7()
-        number = words.numbers(SIGN, [sign.line])[0]
-        if any(row.proven and row.sign == number for row in rows):  # what anybody can plant waits behind proof
-            rows = [row for row in rows if row.proven or row.sign != number]
+        if any(row.proven and row.sign == asked.number for row in rows):  # what anybody can plant waits behind proof
+            rows = [row for row in rows if row.proven or row.sign != asked.number]
         if not rows:
-            return Found(words, failed, sign, number, [], [], in_vain=False, plans=plans).silence(advice_id)
+            return Found(asked, [], [], in_vain=False, plans=plans).silence(advice_id)
         past = failures_in(rows)
-        tool = words.numbers(TOOL, [sign.tool])[0]
-        advised = advise(past, terms, tool)
-        least = await self.thresholds.of(words.user_sub, rows, past, failed.precision)
+        advised = advise(past, asked.terms, asked.tool)
+        least = await self.thresholds.of(asked.words.user_sub, rows, past, asked.failed.precision)
         alike = [row for row, known in zip(rows, advised.known, strict=True) if known >= LIKE and row.words is not None]
         confidence = advised.confidence
-        vain = in_vain(words, failed, rows, confidence)
+        vain = in_vain(asked, rows, confidence)
         if vain.any():
-            confidence = advise(past, terms, tool, vain).confidence
+            confidence = advise(past, asked.terms, asked.tool, vain).confidence
         best = np.argsort(-confidence, kind="stable")
         sure = [(rows[place], float(confidence[place])) for place in best if confidence[place] >= least]
-        found = Found(words, failed, sign, number, alike, sure, bool(vain.any()), plans)
+        found = Found(asked, alike, sure, bool(vain.any()), plans)
         return found.fixes(advice_id) if sure else found.silence(advice_id)
 
 
-def _terms(words: Words, failed: FailedCall, sign: Sign) -> dict[str, Terms]:
-    """Returns the terms of a failed call, by the names of ``policy.advice.SHARES``."""
-    texts = {"error": (ERROR, sign.error), "call": (MOVES, sign.call), "task": (TERMS, distinct_words(failed.task))}
-    return {name: np.array(words.numbers(*each), dtype=np.int32) for name, each in texts.items()}
-
-
-def _entry(failed: FailedCall, sign: Sign, answer: Answer) -> LoggedDecision:
-    """Returns the entry that logs the advice as a decision; its slate are the runs that the fixes come from."""
+def _entry(asked: Asked, answer: Answer) -> LoggedDecision:
+    """Returns the entry that logs the advice as a decision; its slate are the runs of the fixes and plans."""
     assert answer.advice_id is not None  # noqa: S101 - for the type checker
     sources = list(dict.fromkeys([each.case_id for each in answer.fixes] + [each.case_id for each in answer.plans]))
     return LoggedDecision(
         id=answer.advice_id,
-        agent_key=failed.agent_key,
-        query=sign.line,
+        agent_key=asked.failed.agent_key,
+        query=asked.sign.line,
         rewritten=None,
         mode=ADVICE,
         degraded=[],

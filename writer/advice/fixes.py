@@ -13,10 +13,10 @@ from policy.agreement import Matrix
 from retrieval.advice.failures import FailureRow
 from retrieval.advice.text import LEAST_RUNS, ToldFix, ToldPlan, advice_text, with_plans
 from retrieval.tables.kinds import went_well
-from writer.advice.answer import Answer, FailedCall, Silence
+from writer.advice.answer import Answer, Asked, Silence
 from writer.advice.store import fix_number
 from writer.analysis.dangers import names_danger
-from writer.analysis.fixes import Sign, change_terms, has_change
+from writer.analysis.fixes import change_terms, has_change
 from writer.privacy.words import Words
 
 MOST_TOLD = 4
@@ -29,17 +29,14 @@ class Found:
     """The earlier failures that bear on a failed call.
 
     Attributes:
-        number: keyed hash of the sign.
+        asked: the failed call.
         alike: earlier failures of the same kind.
         sure: earlier failures with a fix whose confidence reaches the threshold, best first, each with it.
         in_vain: whether a fix was left out that a failed call of this run already has.
         plans: plans of like runs, to tell after the fixes.
     """
 
-    words: Words
-    failed: FailedCall
-    sign: Sign
-    number: int
+    asked: Asked
     alike: Sequence[FailureRow]
     sure: Sequence[tuple[FailureRow, float]]
     in_vain: bool
@@ -47,22 +44,23 @@ class Found:
 
     def silence(self, advice_id: UUID) -> Answer:
         """Returns the answer without a fix; where the same failure stopped every earlier run, the text says so."""
-        stopped = len({row.case_id for row in self.alike if row.sign == self.number})
+        stopped = len({row.case_id for row in self.alike if row.sign == self.asked.number})
         passed = any(row.fix or went_well(row.outcome, row.reward, row.reward_source) for row in self.alike)
         if self.alike and not passed and stopped >= LEAST_RUNS:
-            error = opened(self.words, self.alike[-1])["error"]
-            text, _ = advice_text(self.sign.tool, error, (), stopped, self.failed.token_budget)
+            error = opened(self.asked.words, self.alike[-1])["error"]
+            text, _ = advice_text(self.asked.sign.tool, error, (), stopped, self.asked.failed.token_budget)
             return Answer(advice_id, text, why_empty="never_fixed", stopped=stopped)
         return self._without_fix(advice_id, "tried" if self.in_vain else "unsure" if self.alike else "unknown_failure")
 
     def _without_fix(self, advice_id: UUID, why: Silence) -> Answer:
         """Returns the answer that tells plans alone, or nothing."""
-        text, plans = with_plans("", self.plans, self.failed.token_budget)
+        text, plans = with_plans("", self.plans, self.asked.failed.token_budget)
         return Answer(advice_id, text, plans=plans, why_empty=why)
 
     def fixes(self, advice_id: UUID) -> Answer:
         """Returns the answer with the best fixes that this run was not told and did not try."""
-        tried = {fix_number(self.words, change_terms(self.failed.call, call)) for call in self.failed.tried}
+        failed = self.asked.failed
+        tried = {fix_number(self.asked.words, change_terms(failed.call, call)) for call in failed.tried}
         told: dict[int, ToldFix] = {}
         plans: list[Sequence[str]] = []
         why: Silence = "unsure"
@@ -70,7 +68,7 @@ class Found:
         for row, confidence in self.sure:
             if row.words is None or row.fix_id is None or row.fix_id in told:
                 continue
-            texts = opened(self.words, row)
+            texts = opened(self.asked.words, row)
             fix = _with_safe_plan(texts["fix"], proven=row.proven)
             if row.told_here or row.fix_id in tried:
                 why = "told_already" if row.told_here else "tried"
@@ -82,13 +80,13 @@ class Found:
                 told[row.fix_id] = self._told(row, fix, confidence)
         if not told:
             return self._without_fix(advice_id, why)
-        text, fixes = advice_text(self.sign.tool, error, list(told.values()), 0, self.failed.token_budget)
+        text, fixes = advice_text(self.asked.sign.tool, error, list(told.values()), 0, failed.token_budget)
         if not fixes:
             return self._without_fix(advice_id, "no_room")
         sources = {each.case_id for each in fixes}
         theirs = [each.plan for each in fixes]
         others = [each for each in self.plans if each.case_id not in sources and list(each.plan) not in theirs]
-        text, plans_told = with_plans(text, others, self.failed.token_budget)
+        text, plans_told = with_plans(text, others, failed.token_budget)
         return Answer(advice_id, text, fixes, plans_told)
 
     def _told(self, row: FailureRow, fix: Mapping[str, Any], confidence: float) -> ToldFix:
@@ -106,7 +104,7 @@ def _with_safe_plan(fix: Mapping[str, Any], *, proven: bool) -> Mapping[str, Any
     return {**fix, "dangerous": True} if proven else {**fix, "plan": []}
 
 
-def in_vain(words: Words, failed: FailedCall, rows: Sequence[FailureRow], confidence: Matrix) -> NDArray[np.bool_]:
+def in_vain(asked: Asked, rows: Sequence[FailureRow], confidence: Matrix) -> NDArray[np.bool_]:
     """Returns which failures have a fix that the failed call, or one tried since, already has; of the surest fixes."""
     had: dict[int | None, bool] = {}
     for place in np.argsort(-confidence, kind="stable"):
@@ -114,8 +112,8 @@ def in_vain(words: Words, failed: FailedCall, rows: Sequence[FailureRow], confid
         if not confidence[place] or len(had) == MOST_LOOKED_AT:
             break
         if row.words is not None and row.fix_id not in had:
-            terms = opened(words, row)["fix"]["terms"]
-            had[row.fix_id] = any(has_change(call, terms) for call in (failed.call, *failed.tried))
+            terms = opened(asked.words, row)["fix"]["terms"]
+            had[row.fix_id] = any(has_change(call, terms) for call in (asked.failed.call, *asked.failed.tried))
     return np.array([had.get(row.fix_id, False) for row in rows], dtype=np.bool_)
 
 
