@@ -27,11 +27,6 @@ class Comparison:
         fewer = self.steps.value <= STEPS_AIM and self.steps.high < 0
         return fewer or (self.success.value >= SUCCESS_AIM and self.success.low > 0)
 
-    @property
-    def better(self) -> bool:
-        """True if it takes fewer steps or solves more, with an interval that excludes 0."""
-        return self.steps.high < 0 or self.success.low > 0
-
     def numbers(self) -> str:
         """Returns the differences with their intervals."""
         return (
@@ -39,16 +34,15 @@ class Comparison:
             f" success {_points(self.success)}, right at the first try {_points(self.first_try)}"
         )
 
-    def sentence(self, arm: str = "casebank") -> str:
-        """Returns the comparison of an arm with keyword memory in words."""
-        verdict = "beats" if self.proven else "does not beat"
-        aims = f"aims: {_percent(STEPS_AIM)} of the steps, or {SUCCESS_AIM:+.0f} points of success"
-        return f"{arm} {verdict} keyword memory: {self.numbers()}; {aims}"
+    def sentence(self) -> str:
+        """Returns the comparison of casebank with keyword memory asked at the start, and what came of the aim."""
+        aim = f"{_percent(STEPS_AIM)} of the steps, or {SUCCESS_AIM:+.0f} points of success"
+        return f"{self.against('keyword memory')}; aim {'reached' if self.proven else 'missed'}: {aim}"
 
-    def against(self) -> str:
-        """Returns the comparison with keyword memory that is asked at failures, too, in words."""
+    def against(self, rival: str) -> str:
+        """Returns the comparison of casebank with the rival in words."""
         verdict = "takes fewer steps than" if self.steps.high < 0 else "takes no fewer steps than"
-        return f"casebank {verdict} keyword memory asked at failures, too: {self.numbers()}"
+        return f"casebank {verdict} {rival}: {self.numbers()}"
 
     def as_dict(self) -> dict[str, object]:
         """Returns the numbers, ready for JSON."""

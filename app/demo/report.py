@@ -74,10 +74,14 @@ def print_report(report: DemoReport, console: Console) -> None:
     seeds = ", ".join(str(stream.seed) for stream in report.streams)
     tasks = sum(len(stream.without.records) for stream in report.streams)
     title = f"{tasks} tasks, seed {seeds}, at most {report.budget} steps a task (scripted operator)"
-    caption = "none: no memory; words: keyword memory; twice: the same, asked at failures, too; bank: casebank"
-    table = Table("tenth", title=title, title_justify="left", caption=caption, caption_justify="left", box=SIMPLE)
-    for name in ("steps", "", "", "", "solved", "", "", "", "1st try", "", "", ""):
-        table.add_column(name, justify="right")
+    table = Table("tenth", title=title, title_justify="left", box=SIMPLE, padding=0)
+    table.caption = (
+        "none: no memory; words: keyword memory; twice: the same, asked at failures, too; bank: casebank; "
+        "first: solved at the first try"
+    )
+    table.caption_justify = "left"
+    for name in ("steps", "", "", "", "  solved", "", "", "", "  first", "", "", ""):
+        table.add_column(name, justify="right", no_wrap=True)
     table.add_row("", *("none", "words", "twice", "bank") * 3, style="dim", end_section=True)
     for place in range(PARTS):
         table.add_row(str(place + 1), *_cells([Arm(arm.name, arm.parts()[place]) for arm in report.arms]))
@@ -90,7 +94,7 @@ def print_report(report: DemoReport, console: Console) -> None:
     for text, before, after in report.story():
         console.print(f"  “{text}”: {before} steps without memory, {after} with casebank")
     console.print(f"  {report.comparison.sentence()}", style="bold")
-    console.print(f"  {report.comparison_at_failures.against()}", style="bold")
+    console.print(f"  {report.comparison_at_failures.against('keyword memory asked at failures, too')}", style="bold")
     totals = report.arms[-1].totals()
     latency = totals.retrieve_p50_ms
     price = f"{totals.tokens} tokens in all" + (f", retrieve p50 {latency:.1f} ms" if latency is not None else "")

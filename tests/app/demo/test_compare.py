@@ -27,7 +27,8 @@ def test_two_fifths_fewer_steps_everywhere_is_a_win():
     found = compare([stream([6], successes=0)])
     assert found.steps.value == pytest.approx(-0.4)
     assert found.proven
-    assert "casebank beats keyword memory" in found.sentence()
+    assert "casebank takes fewer steps than keyword memory" in found.sentence()
+    assert "aim reached" in found.sentence()
 
 
 def test_more_success_everywhere_is_a_win_at_the_same_steps():
@@ -40,7 +41,8 @@ def test_less_than_the_aim_is_none_however_sure():
     found = compare([stream([9], successes=0)])
     assert found.steps.high < 0
     assert not found.proven
-    assert "casebank does not beat keyword memory" in found.sentence()
+    assert "casebank takes fewer steps than keyword memory" in found.sentence()
+    assert "aim missed" in found.sentence()
 
 
 def test_a_win_in_one_family_alone_is_none_for_the_interval_is_by_family():

@@ -37,3 +37,12 @@ def test_the_report_says_that_the_operator_is_scripted_and_writes_its_files(tmp_
     assert written["casebank_against_keyword_memory"]["steps"][0] == -0.2
     assert [each["seed"] for each in written["streams"]] == [1, 2]
     assert Path(files["png"]).read_bytes().startswith(b"\x89PNG")
+
+
+def test_the_table_shows_every_number_whole_on_a_terminal_of_80_columns():
+    console = Console(record=True, width=80)
+    print_report(DemoReport(STEP_BUDGET, [stream(1, casebank=12)]), console)
+    lines = console.export_text().splitlines()
+    assert next(line for line in lines if line.startswith(" all")).split() == [
+        *("all", "8.0", "5.0", "4.0", "12.0", *["100%"] * 4, *["0%"] * 4)
+    ]
