@@ -18,6 +18,7 @@ from bench.measure import Measurement, interleaved, p50, p95, timed_ms
 from retrieval.ranking.question import Question
 from retrieval.search.candidates import Search
 from writer.profiles import Profile
+from writer.training.candidates import Recipe
 from writer.training.nightly import learn
 from writer.upkeep.prune import prune
 
@@ -92,7 +93,7 @@ async def _night(bank: Bank) -> Measurement:
 
     async def night(number: int) -> None:
         profile = Profile(f"user-{number * 7 + 1}", AGENT, datetime.now(UTC))
-        async for _result in learn(bank.reader.database, engine("local"), only=profile):
+        async for _result in learn(bank.reader.database, Recipe(engine("local")), profile):
             pass
         await prune(bank.reader.database, profile, now=datetime.now(UTC))
 

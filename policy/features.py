@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from policy.agreement import SAME, Matrix, Moves, agreement
 from policy.channels import Terms, cosine, incidence
-from policy.fit import Fit, fit_of
+from policy.fit import FIRST_ORDER, Fit, fit_of
 from policy.history import UNPROVEN_TRUST, History
 from policy.orders import ORDERS, Field, mixture, softmax
 
@@ -102,15 +102,16 @@ class Ranked:
     fit: Fit
 
 
-def features(query: Terms, candidates: Candidates, fit: Fit | None) -> Ranked:
+def features(query: Terms, candidates: Candidates, fit: Fit | None, first_order: str = FIRST_ORDER) -> Ranked:
     """Returns the candidates' features for a query, as they come back from the log.
 
     Args:
         query: the terms of the query.
         candidates: the candidates.
         fit: numbers of their bank; None: the bank was never replayed, and the candidates stand for it.
+        first_order: order that serves a bank that was never replayed.
     """
-    fit = fit or fit_of(candidates.history())
+    fit = fit or fit_of(candidates.history(), first_order)
     has, distinct = incidence([query, *candidates.terms])
     asked, bank = has[:1], has[1:]
     near = {

@@ -11,7 +11,8 @@ from policy.history import History
 from policy.orders import START
 
 FIRST_ORDER = "vote"
-"""Order of a bank that was never replayed: best on average over all streams of ``python -m bench replay``."""
+"""Order of a bank that was never replayed, unless an operator sets another: best on average over all streams of
+``python -m bench replay``."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from policy.agreement import SAME, Matrix, agreement
 from policy.channels import LEAST_GAIN, cosine, gain, idf, incidence
-from policy.fit import Fit, fit_of
+from policy.fit import FIRST_ORDER, Fit, fit_of
 from policy.history import History
 from policy.orders import ORDERS, START, Field, fitted, mixture
 
@@ -35,8 +35,8 @@ LEAST_PAIRS = 6
 """Pairs of unlike runs from which their similarity is known."""
 FADE = 0.99
 """Factor of all earlier charges with each question."""
-PRIOR = {"vote": 0.0, "mixture": 0.5}
-"""Charges that an order begins with; others begin with LEAST_PRIOR."""
+PRIOR = {"vote": 0.5, "mixture": 0.5}
+"""Charges that an order begins with; others begin with LEAST_PRIOR, and the first order with none."""
 LEAST_PRIOR = 1.0
 FITS = (10, 20, 40, 80, 160, 320)
 """Numbers of runs after which the mixture is fitted anew."""
@@ -82,8 +82,8 @@ class Replay:
 CHOICE = "choice"
 
 
-def replay(history: History) -> Replay:
-    """Returns what each order would have told at each run, and the order that serves."""
+def replay(history: History, first_order: str = FIRST_ORDER) -> Replay:
+    """Returns what each order would have told at each run, and the order that serves: at first ``first_order``."""
     field = field_of(history)
     weights = _weights(field, history.went_well)
     mixed = mixture(field, weights[:-1])
@@ -93,7 +93,7 @@ def replay(history: History) -> Replay:
     trusted = history.trust >= history.trust.max(initial=0)
     answered = np.where(field.good & trusted, field.agreement, 0).max(axis=1, initial=0) >= REACHABLE
     worth = history.weight * (question & (trusted | answered))
-    chosen, charges = _choices(1 - (first + ndcg) / 2, worth)
+    chosen, charges = _choices(1 - (first + ndcg) / 2, worth, first_order)
     first, ndcg = (np.vstack([each, each[chosen[:-1], np.arange(len(worth))]]) for each in (first, ndcg))
     total = max(float(worth.sum()), 1e-9)
     names = list(ORDERS)
@@ -198,10 +198,10 @@ def _graded(
 
 
 def _choices(
-    charge: NDArray[np.floating[Any]], worth: NDArray[np.float32]
+    charge: NDArray[np.floating[Any]], worth: NDArray[np.float32], first_order: str
 ) -> tuple[NDArray[np.intp], NDArray[np.float64]]:
     """Returns the order that serves at each run and after the last, (n + 1,), and the orders' charges at the end."""
-    charges = np.array([PRIOR.get(name, LEAST_PRIOR) for name in ORDERS])
+    charges = np.array([0.0 if name == first_order else PRIOR.get(name, LEAST_PRIOR) for name in ORDERS])
     chosen = np.zeros(len(worth) + 1, dtype=np.intp)
     for t, weight in enumerate(worth):
         chosen[t] = charges.argmin()

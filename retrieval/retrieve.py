@@ -5,6 +5,7 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 from uuid import UUID
 
+from policy.fit import FIRST_ORDER
 from retrieval.database.database import Database
 from retrieval.database.fast_path import FastConnection
 from retrieval.embedding import QueryEmbedding
@@ -85,6 +86,8 @@ class Reader:
     """Sizes above which a recall is an approximation."""
     policies: Policies = field(default_factory=Policies)
     """Learned policies that serve."""
+    first_order: str = FIRST_ORDER
+    """Order that serves a profile that was never replayed."""
     _fits: Fits = field(default_factory=Fits)
     _candidates: CandidateReader = field(default_factory=CandidateReader)
     _embedding: QueryEmbedding = field(default_factory=QueryEmbedding)
@@ -290,4 +293,5 @@ class Reader:
         """Returns the candidates with their features."""
         rows = result.cases
         terms = await self._opener.terms(connection, rows[0].key_id, search.query) if rows else []
-        return pool_of(rows, terms, await self._fits.of(connection, search.agent_key, result.settings))
+        fit = await self._fits.of(connection, search.agent_key, result.settings)
+        return pool_of(rows, terms, fit, self.first_order)

@@ -1,7 +1,8 @@
-"""``casebank policy``: shows the policies of a profile, and takes one out of service."""
+"""``casebank policy``: shows the policies of a profile, takes one out of service, and compares orders over all."""
 
 from collections.abc import Sequence
 from datetime import UTC, datetime
+from typing import Annotated
 
 import typer
 from rich.console import Group, RenderableType
@@ -13,6 +14,7 @@ from app.terminal.plain_console import plain_console
 from app.terminal.run_to_end import run_to_end as run
 from retrieval.errors import NotFound
 from retrieval.pages.listing import one_profile
+from writer.replays.installation import Totals, totals
 from writer.replays.profile_replay import SPOKEN, StoredReplay, stored_replay
 from writer.training.decision_log import rewarded
 from writer.training.fit import Demand
@@ -22,7 +24,7 @@ from writer.training.progress import trial_of
 commands = typer.Typer(
     add_completion=False,
     no_args_is_help=True,
-    help="Show the policies of a profile, or take the one that serves out of service.",
+    help="Show the policies of a profile, take the serving one out of service, or compare orders over all profiles.",
 )
 out = plain_console()
 
@@ -72,6 +74,30 @@ def show(user: User, agent: Agent) -> None:
             why.append(f"looks at {name}: {', '.join(looks)}")
         numbers = str(row["decisions"]), f"{row['blend']:.2f}", f"{row['created_at']:%F %R}"
         table.add_row(f"q-{row['version']}", row["status"], *numbers, "\n".join(why))
+    out.print(table)
+
+
+@commands.command()
+def orders(
+    least: Annotated[
+        int, typer.Option("--at-least", min=1, help="only profiles that could ask so many of their runs again")
+    ] = 20,
+) -> None:
+    """Compare the orders over all profiles, to choose CASEBANK_FIRST_ORDER: sums alone, and no user is named."""
+
+    async def work() -> tuple[Totals, str]:
+        async with parts(only_reads=True) as runtime:
+            return await totals(runtime.database, least), runtime.settings.first_order
+
+    found, first_order = run(work())
+    out.print(f"{found.profiles} profiles with at least {least} runs asked again, {found.questions} runs in all")
+    if not found.profiles:
+        return
+    table = Table("order", "", "worked first", "faded loss", "serves profiles", "")
+    for each in found.orders:
+        starts = "new profiles start with it" if each.order == first_order else ""
+        numbers = f"{each.first:.1%}", f"{each.charges:.1f}", str(each.serves)
+        table.add_row(each.order, SPOKEN[each.order], *numbers, starts)
     out.print(table)
 
 

@@ -111,6 +111,9 @@ class Settings(BaseSettings):
     """``info``: least severe entries of the log; ``debug``: each stage of each request too, with its time."""
     explore: bool = True
     """``true``: exploration within the profiles' budgets; ``false``: none at all."""
+    first_order: Literal["words", "rare", "meaning", "fused", "telling", "mixture", "vote"] = "vote"
+    """``vote``: the order of cases that a new profile starts with, until its own runs tell of a better one; ``casebank
+    policy orders`` tells which is right most often here."""
 
     worker_in_service: bool = True
     """``true``: the service works off its queue; ``false``: only ``casebank worker`` processes do."""

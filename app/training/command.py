@@ -25,6 +25,7 @@ from policy.network import Head
 from policy.train import RIDGES, Plan, train
 from retrieval.ranking.policies import name_of
 from writer.profiles import Profile
+from writer.training.candidates import Recipe
 from writer.training.fit import Fit
 from writer.training.nightly import learn
 from writer.training.result import TrainingResult
@@ -57,7 +58,8 @@ def engine(name: Engine) -> Fit:
 async def run(settings: Settings, fit: Fit, only: Profile | None, seed: int) -> list[TrainingResult]:
     """Trains and judges, and returns the result for each profile."""
     async with running(settings) as runtime:
-        return [learnt async for learnt in learn(runtime.database, fit, only=only, seed=seed)]
+        recipe = Recipe(fit, seed=seed, first_order=settings.first_order)
+        return [learnt async for learnt in learn(runtime.database, recipe, only)]
 
 
 def main(  # noqa: PLR0913, PLR0917 - each is a choice of the command line

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from policy.agreement import SAME, Matrix
 from policy.channels import Terms
 from policy.features import Candidates, Features, features, record
-from policy.fit import Fit
+from policy.fit import FIRST_ORDER, Fit
 from retrieval.database.rows import integers
 from retrieval.sealed import as_stored
 from retrieval.search.candidates import Candidate
@@ -45,13 +45,14 @@ class Pool:
     fit: Fit
 
 
-def pool_of(rows: Sequence[Candidate], query: Sequence[int], fit: Fit | None) -> Pool:
+def pool_of(rows: Sequence[Candidate], query: Sequence[int], fit: Fit | None, first_order: str = FIRST_ORDER) -> Pool:
     """Returns the candidates in the rows with their features.
 
     Args:
         rows: the candidates, in the order of retrieval.
         query: the terms of the query; empty if its words cannot be compared.
         fit: numbers that replay stored for the profile; None: it was never replayed.
+        first_order: order that serves a profile that was never replayed.
     """
     stored = [as_stored(row) for row in rows]
     terms = np.array(query, dtype=np.int32)
@@ -70,7 +71,7 @@ def pool_of(rows: Sequence[Candidate], query: Sequence[int], fit: Fit | None) ->
         proven=np.array([row.proven for row in stored], dtype=np.bool_),
         failed=np.array([row.failed for row in stored], dtype=np.bool_),
     )
-    ranked = features(terms, candidates, fit)
+    ranked = features(terms, candidates, fit, first_order)
     numbers = {name: number for number, name in enumerate(dict.fromkeys(row.source for row in stored))}
     return Pool(
         ids=[row.id for row in stored],

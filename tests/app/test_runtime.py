@@ -1,12 +1,13 @@
 """The parts of a process: made from the settings, and closed when it ends."""
 
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import pytest
 
 from app.runtime import make_embedder, running
 from app.settings import Settings
+from policy.orders import ORDERS
 from retrieval.errors import EmbedderRefused
 from tests.fakes.openai_server import Fault, OpenAIServer, error
 
@@ -87,3 +88,10 @@ async def test_the_embedders_settings_reach_the_server(tmp_path: Path):
         (request,) = server.requests
     assert request.payload["dimensions"] == 8
     assert request.payload["input"] == ["a lon"]
+
+
+async def test_the_first_order_of_the_settings_is_that_of_reader_and_worker(database_url: str, tmp_path: Path):
+    with OpenAIServer(dimension=8) as server:
+        assert get_args(Settings.model_fields["first_order"].annotation) == tuple(ORDERS)
+        async with running(settings(tmp_path, server, database_url=database_url, first_order="words")) as runtime:
+            assert (runtime.reader.first_order, runtime.worker.cases.first_order) == ("words", "words")

@@ -37,6 +37,7 @@ WRONG = [
     ("CASEBANK_CONSOLE", "nonsense", "loopback, off, or addresses like https://memory.example.org"),
     ("CASEBANK_CONSOLE", "http://[::1", "loopback, off, or addresses like https://memory.example.org"),
     ("CASEBANK_OPERATOR_FROM", "nonsense", "networks like 10.0.0.0/8 with spaces between them"),
+    ("CASEBANK_FIRST_ORDER", "word", "must be 'words', 'rare', 'meaning', 'fused', 'telling', 'mixture' or 'vote'"),
 ]
 COMMANDS = [
     "serve --port 0",

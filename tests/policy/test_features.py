@@ -204,3 +204,10 @@ def test_a_plan_without_moves_agrees_with_no_other():
     runs = candidates(("a", ""), ("b", ""), ("c", "go"))
     assert all(np.array_equal(each, nothing) for each in runs.moves[:2])
     assert features.features(terms("a"), runs, None).agreement.tolist() == np.eye(3).tolist()
+
+
+def test_a_bank_that_was_never_replayed_is_ranked_by_the_first_order():
+    runs = candidates(("my lamp", "go"), ("a chair", "stop"), similarity=[0.1, 0.9])
+    assert ranked(features.features(terms("my lamp"), runs, None, "words").features) == [0, 1]
+    assert ranked(features.features(terms("my lamp"), runs, None, "meaning").features) == [1, 0]
+    assert ranked(features.features(terms("my lamp"), runs, fit_of(runs.history()), "meaning").features) == [0, 1]

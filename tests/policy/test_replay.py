@@ -87,6 +87,14 @@ def test_a_bank_that_teaches_nothing_serves_the_first_order(runs: list[tuple[str
     found = replay(history(runs, failed=failed))
     assert found.fit.order == "vote"
     assert np.isfinite(found.fit.weights).all()
+    for name in ORDERS:
+        assert replay(history(runs, failed=failed), name).fit.order == name
+
+
+def test_a_first_order_that_is_wrong_here_gives_way_to_the_banks_own_choice():
+    found = replay(history(shop(120)), "meaning")  # without vectors the newest run is the nearest
+    assert found.chosen[0] == "meaning"
+    assert found.fit.order == replay(history(shop(120))).fit.order != "meaning"
 
 
 def test_a_failed_run_is_no_question_and_no_answer():

@@ -19,6 +19,7 @@ from tests.logs import TRUTH, Drawn, draw, put
 from tests.policies import stored
 from tests.writer.conftest import AGENT, Bank
 from writer.training import lifecycle
+from writer.training.candidates import Recipe
 from writer.training.fit import Demand, Fit
 from writer.training.lifecycle import NewPolicy
 from writer.training.nightly import learn
@@ -61,13 +62,14 @@ async def give(bank: Bank, user: str, new: NewPolicy) -> int:
 async def learnt(
     bank: Bank, user: str, fit: Fit = quick, demand: Demand | None = None, seed: int = 0
 ) -> TrainingResult:
-    (found,) = [each async for each in learn(bank.database, fit, only=bank.profile(user), demand=demand, seed=seed)]
+    recipe = Recipe(fit, demand or Demand(), seed)
+    (found,) = [each async for each in learn(bank.database, recipe, bank.profile(user))]
     return found
 
 
 async def everybody(bank: Bank, fit: Fit = quick, demand: Demand = LITTLE) -> dict[str, TrainingResult]:
     """Trains every profile as each night does, and returns what became of each user's."""
-    return {each.user_sub: each async for each in learn(bank.database, fit, demand=demand)}
+    return {each.user_sub: each async for each in learn(bank.database, Recipe(fit, demand))}
 
 
 async def rows(bank: Bank, user: str) -> list[Any]:

@@ -11,6 +11,7 @@ from uuid import UUID
 
 from prometheus_client import Counter
 
+from policy.fit import FIRST_ORDER
 from retrieval.errors import (
     CasebankError,
     DatabaseUnavailable,
@@ -48,12 +49,14 @@ class CaseHandler:
 
     Attributes:
         pgvector: whether the database compares vectors.
+        first_order: order that serves a profile until a replay tells of a better one.
     """
 
     queue: Queue
     embedder: Embedder
     teaching: Teaching
     pgvector: bool
+    first_order: str = FIRST_ORDER
     _to_replay: dict[tuple[str, str], tuple[float, datetime]] = field(default_factory=dict, init=False)
     """Profiles with finished cases since their last replay: since when, and the time of the claim."""
     _places: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(AT_ONCE), init=False)
@@ -87,7 +90,8 @@ class CaseHandler:
             for (user_sub, agent_key), (since, claimed_at) in list(self._to_replay.items()):
                 if idle or time.monotonic() - since >= REPLAY_S:
                     del self._to_replay[user_sub, agent_key]
-                    await replay_if_due(self.queue.database, Profile(user_sub, agent_key, claimed_at))
+                    profile = Profile(user_sub, agent_key, claimed_at)
+                    await replay_if_due(self.queue.database, profile, first_order=self.first_order)
 
     async def _read(self, leases: Sequence[Lease]) -> list[Work]:
         """Returns the leased cases that are still there, the oldest first; each user's rows are read as that user."""

@@ -5,6 +5,7 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
+from policy.fit import FIRST_ORDER
 from retrieval.database.database import Database
 from retrieval.database.rest import Rest
 from retrieval.errors import DatabaseUnavailable
@@ -46,6 +47,7 @@ class Worker:
         llm: builds the learners of a profile that wants a language model's; None: the service has no model.
         summarist: summarises sessions by a language model; None: the service has none.
         rest: the rest of the process; None: it never rests.
+        first_order: order that serves a profile until a replay tells of a better one.
         looked_at: the time of the last look at the queues, by the monotonic clock; None: the worker never ran.
         due_in_s: seconds from the last look until a row is due, 0 if one was; None: the queues were empty.
     """
@@ -60,6 +62,7 @@ class Worker:
     llm: Callable[[Profile], Learners] | None = None
     summarist: Summarist | None = None
     rest: Rest | None = None
+    first_order: str = FIRST_ORDER
     looked_at: float | None = None
     due_in_s: float | None = None
     wakes: Wake = field(init=False)
@@ -74,7 +77,7 @@ class Worker:
         self.wakes = Wake(database, self.rest or Rest(database))
         teaching = Teaching(database, self.keyring, self.rules, self.llm)
         self.cases = CaseHandler(
-            Queue(database, cases, pace, rng, "work.failed"), self.embedder, teaching, self.pgvector
+            Queue(database, cases, pace, rng, "work.failed"), self.embedder, teaching, self.pgvector, self.first_order
         )
         self.reflections = ReflectionHandler(
             Queue(database, reflections, pace, rng, "reflection.failed"), self.embedder, teaching, self.pgvector

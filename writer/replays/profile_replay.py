@@ -14,7 +14,7 @@ from sqlalchemy import REAL, and_, cast, func, select
 from sqlalchemy.dialects.postgresql import ARRAY, insert
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from policy.fit import Fit
+from policy.fit import FIRST_ORDER, Fit
 from policy.history import UNPROVEN_TRUST, History
 from policy.replay import CHOICE, Replay, Tally, replay
 from policy.weights import WeightsError, pack_fit, unpack_fit
@@ -35,13 +35,16 @@ _READ = cases.c.status == "ready", cases.c.outcome != "aborted"
 """Conditions of a case that is replayed."""
 
 
-async def replay_if_due(database: Database, profile: Profile, fresh: float = FRESH) -> Replay | None:
+async def replay_if_due(
+    database: Database, profile: Profile, fresh: float = FRESH, first_order: str = FIRST_ORDER
+) -> Replay | None:
     """Replays the profile if enough cases are new, stores the result and returns it; None if it is not due.
 
     Args:
         database: where the cases are.
         profile: the profile; one that is erased is not due.
         fresh: share of new cases that is enough; 0: one new case is.
+        first_order: order that serves until the replay tells of a better one.
 
     Raises:
         DatabaseUnavailable: nothing was stored.
@@ -52,7 +55,7 @@ async def replay_if_due(database: Database, profile: Profile, fresh: float = FRE
                 return None
             rows = (await connection.execute(_newest(profile))).all()[::-1]  # oldest first
         history = history_of(rows)
-        found = await asyncio.to_thread(replay, history)
+        found = await asyncio.to_thread(replay, history, first_order)
         async with database.as_user(profile.user_sub, profile.seen_at) as connection:
             await _store(connection, profile, found, rows)
     except UserErased:

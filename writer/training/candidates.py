@@ -2,7 +2,7 @@
 
 import hashlib
 from collections.abc import AsyncIterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 from sqlalchemy.exc import IntegrityError
@@ -10,6 +10,7 @@ from sqlalchemy.exc import IntegrityError
 from policy import features
 from policy.decide import Policy
 from policy.examples import Examples, split
+from policy.fit import FIRST_ORDER
 from policy.held_out import held_out_log_loss
 from policy.inputs import factory
 from policy.network import Head
@@ -45,11 +46,19 @@ class Learner:
 
 @dataclass(frozen=True, slots=True)
 class Recipe:
-    """The settings of a training: the function that fits, the data it needs, and the seed."""
+    """The settings of a night.
+
+    Attributes:
+        fit: trains many heads at once.
+        demand: the log that a profile needs before a candidate is trained.
+        seed: the same seed and logs give the same weights.
+        first_order: order that serves a profile until its replay tells of a better one.
+    """
 
     fit: Fit
-    demand: Demand
+    demand: Demand = field(default_factory=Demand)
     seed: int = 0
+    first_order: str = FIRST_ORDER
 
 
 async def train_candidates(database: Database, due: Sequence[Learner], recipe: Recipe) -> AsyncIterator[TrainingResult]:

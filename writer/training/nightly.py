@@ -21,37 +21,27 @@ from writer.replays.profile_replay import replay_if_due
 from writer.training import lifecycle
 from writer.training.candidates import Learner, Recipe, train_candidates
 from writer.training.decision_log import LoggedDecision, read
-from writer.training.fit import Demand, Fit
+from writer.training.fit import Demand
 from writer.training.lifecycle import PolicyRow
 from writer.training.result import TrainingOutcome, TrainingResult
 from writer.training.training_data import examples
 from writer.training.trial import Transition, transitions_of
 
 
-async def learn(
-    database: Database,
-    fit: Fit,
-    *,
-    only: Profile | None = None,
-    demand: Demand | None = None,
-    seed: int = 0,
-) -> AsyncIterator[TrainingResult]:
+async def learn(database: Database, recipe: Recipe, only: Profile | None = None) -> AsyncIterator[TrainingResult]:
     """Replays every profile, judges its trial, watches its policy, and trains candidates; yields each profile's result.
 
     Args:
         database: where the logs are.
-        fit: trains many heads at once.
+        recipe: the settings of the night.
         only: this profile alone; None: every profile.
-        demand: the log that a profile needs before a candidate is trained.
-        seed: the same seed and logs give the same weights.
 
     Raises:
         DatabaseUnavailable: what was stored so far stays.
     """
-    recipe = Recipe(fit, demand or Demand(), seed)
     due: list[Learner] = []
     async for profile in _profiles(database, only):
-        await replay_if_due(database, profile, fresh=0)
+        await replay_if_due(database, profile, fresh=0, first_order=recipe.first_order)
         try:
             decided = await _judge(database, profile, recipe.demand)
         except UserErased:

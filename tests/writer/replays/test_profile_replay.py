@@ -20,10 +20,13 @@ from tests.fakes.openai_server import OpenAIServer
 from tests.policy.banks import moves, shop, terms
 from tests.writer.conftest import AGENT, DIMENSION, Bank, MakeWorker, drain, keep
 from tests.writer.runs import call
+from tests.writer.trainings import never
 from writer.profiles import Profile
 from writer.replays import profile_replay as module
 from writer.replays.profile_replay import FRESH, NEWEST, history_of, replay_if_due
 from writer.rights.erase import erase
+from writer.training.candidates import Recipe
+from writer.training.nightly import learn
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
 
@@ -77,6 +80,23 @@ async def test_retained_runs_are_replayed_by_the_worker_that_works_them_off(
     assert found.vectors.shape == (12, DIMENSION)
     assert np.linalg.norm(found.vectors, axis=1) == pytest.approx(np.ones(12), abs=1e-3)
     assert all(len(each) for each in (*found.terms, *found.moves))
+
+
+async def test_before_its_runs_tell_more_a_profile_is_served_by_the_first_order(
+    bank: Bank, user: str, server: OpenAIServer, worker_on: MakeWorker
+):
+    worker = worker_on(server)
+    worker.cases.first_order = "words"
+    await keep(bank, user)
+    await drain(worker)
+    assert [row.serves for row in await stored(bank, user)] == ["words"]
+
+
+async def test_before_its_runs_tell_more_the_night_leaves_a_profile_with_the_first_order(bank: Bank, user: str):
+    await bank.add(user, *runs(1))
+    recipe = Recipe(never, first_order="rare")
+    assert [each.outcome async for each in learn(bank.database, recipe, bank.profile(user))]
+    assert [row.serves for row in await stored(bank, user)] == ["rare"]
 
 
 # When a profile is due

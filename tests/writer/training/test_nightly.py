@@ -24,6 +24,7 @@ from tests.writer.trainings import (
 )
 from writer.profiles import Profile
 from writer.rights.erase import erase
+from writer.training.candidates import Recipe
 from writer.training.fit import Demand
 from writer.training.nightly import learn
 
@@ -64,7 +65,7 @@ async def test_of_two_trainers_at_once_one_stores_its_candidate(bank: Bank, user
     others = []
 
     async def another(database: Database) -> None:
-        others.extend([each async for each in learn(database, quick, only=bank.profile(user))])
+        others.extend([each async for each in learn(database, Recipe(quick), bank.profile(user))])
 
     found = await learnt(bank, user, meanwhile(database_url, another))
     assert [each.outcome for each in others] == ["candidate"]
@@ -95,7 +96,7 @@ async def test_a_user_erased_before_their_turn_is_passed_over(bank: Bank, user: 
     await log(bank, user, seen())
     profile = bank.profile(user)
     await erase(bank.database, user)
-    found = [each.outcome async for each in learn(bank.database, never, only=profile)]
+    found = [each.outcome async for each in learn(bank.database, Recipe(never), profile)]
     assert found == ["erased"]
 
 
@@ -104,7 +105,7 @@ async def test_a_night_goes_on_past_a_user_who_is_erased_during_it(alone: tuple[
     for number in range(3):
         await log(bank, f"user-{number}", seen(10, seed=number))
     found = {}
-    async with aclosing(learn(bank.database, never)) as told:
+    async with aclosing(learn(bank.database, Recipe(never))) as told:
         async for each in told:
             found[each.user_sub] = each.outcome
             if each.user_sub == "user-0":
@@ -117,7 +118,7 @@ async def test_a_trainer_whose_caller_stops_listening_has_stored_what_it_told(al
     bank, _ = alone
     for number in range(2):
         await log(bank, f"user-{number}", seen(160, seed=number))
-    async with aclosing(learn(bank.database, quick, demand=LITTLE)) as told:
+    async with aclosing(learn(bank.database, Recipe(quick, LITTLE))) as told:
         first = await anext(told)
     assert await statuses(bank, first.user_sub) == ["candidate"]
     assert await statuses(bank, "user-1") == []
@@ -128,7 +129,7 @@ async def test_a_profile_of_another_agent_has_a_policy_of_its_own(bank: Bank, us
     await put(bank.database, user, "second", seen(seed=2))
     await learnt(bank, user)
     other = Profile(user, "second", datetime.now(UTC))
-    (found,) = [each async for each in learn(bank.database, quick, only=other)]
+    (found,) = [each async for each in learn(bank.database, Recipe(quick), other)]
     assert (found.outcome, found.version) == ("candidate", 1)
     first, second = await rows(bank, user)
     assert {first.agent_key, second.agent_key} == {AGENT, "second"}

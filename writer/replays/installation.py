@@ -1,0 +1,66 @@
+"""Sums what replay says of each order over the profiles of an installation, for its operator: numbers, and no names."""
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from policy.replay import CHOICE
+from retrieval.database.database import Database
+from retrieval.errors import UserErased
+from writer.profiles import each_profile
+from writer.replays.profile_replay import SPOKEN, StoredReplay, stored_replay
+
+
+@dataclass(frozen=True, slots=True)
+class OrderTotal:
+    """The success of an order over several profiles.
+
+    Attributes:
+        order: its name, or CHOICE for what each profile's replay chose.
+        serves: number of profiles that it serves.
+        first: share of all questions for which a plan that worked stood first, 0 to 1.
+        charges: sum of the faded charges.
+    """
+
+    order: str
+    serves: int
+    first: float
+    charges: float
+
+
+@dataclass(frozen=True, slots=True)
+class Totals:
+    """The sums over the profiles with at least so many questions: their number, all their questions, and the orders."""
+
+    profiles: int
+    questions: int
+    orders: Sequence[OrderTotal]
+
+
+async def totals(database: Database, least: int) -> Totals:
+    """Returns the sums over every profile whose latest replay had at least ``least`` questions.
+
+    Raises:
+        DatabaseUnavailable: no connection, or it broke.
+    """
+    known: list[StoredReplay] = []
+    async for profile in each_profile(database):
+        try:
+            async with database.as_user(profile.user_sub, profile.seen_at) as connection:
+                found = await stored_replay(connection, profile.user_sub, profile.agent_key)
+        except UserErased:
+            continue
+        if found is not None and found.questions >= max(least, 1):
+            known.append(found)
+    questions = sum(each.questions for each in known)
+    serves = Counter(each.serves for each in known) + Counter({CHOICE: len(known)})
+    orders = [
+        OrderTotal(
+            name,
+            serves[name],
+            sum(each.tallies[name].first * each.questions for each in known) / max(questions, 1),
+            sum(each.tallies[name].charges for each in known),
+        )
+        for name in SPOKEN
+    ]
+    return Totals(len(known), questions, orders)
