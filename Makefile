@@ -4,7 +4,7 @@ INSTALL := $(BIN)/pip install --quiet --disable-pip-version-check -c constraints
 CHECKS := $(BIN)/ruff format --check . && $(BIN)/ruff check . && $(BIN)/mypy && $(BIN)/lint-imports
 PYTEST := env -u PYTHONDONTWRITEBYTECODE PYTHONPYCACHEPREFIX=$(CURDIR)/.pytest_cache/bytecode $(BIN)/python -m pytest
 
-.PHONY: help setup demo demo-learning serve test test-mcp test-clients test-frameworks client-types check bench bench-cost bench-replay clean
+.PHONY: help setup demo serve test test-mcp test-clients test-frameworks client-types check bench bench-cost bench-replay clean
 help:           ## list the commands
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/'
 
@@ -13,7 +13,7 @@ setup: .venv/all ## make .venv and install casebank into it, with every extra
 # One environment, which grows: each stamp says what is in it, and a changed dependency makes all of them stale.
 # Packages are compiled when they are first imported and not at installation: most modules never are.
 .venv/demo: pyproject.toml constraints.txt | .venv/bin/python
-	$(INSTALL) --no-compile -e '.[plots]'
+	$(INSTALL) --no-compile -e .
 	touch $@
 
 .venv/all: pyproject.toml clients/python/pyproject.toml constraints.txt | .venv/bin/python
@@ -25,9 +25,6 @@ setup: .venv/all ## make .venv and install casebank into it, with every extra
 
 demo: .venv/demo ## run the service on its own Postgres and show what memory changes
 	$(BIN)/casebank demo
-
-demo-learning: .venv/demo ## the demo, and what is learned from it
-	$(BIN)/casebank demo --learn
 
 serve: .venv/demo ## keep the service running (state in CASEBANK_HOME)
 	$(BIN)/casebank serve

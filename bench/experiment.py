@@ -7,13 +7,13 @@ from pathlib import Path
 import httpx
 
 from app.demo.difference import Difference
-from app.demo.world import Adapter, EnvironmentMissing
 from app.processes.own_service import own_service
 from bench.bank import empty, settings_of
 from bench.measure import Measurement
 from examples.experiment.main import ENVIRONMENTS
 from examples.experiment.report import ArmSummary, Report, summary
 from examples.experiment.run import run_experiment
+from examples.world import Adapter, EnvironmentMissing
 
 STEPS, SUCCESS, WRONG_FAMILY = -0.50, 0.10, -0.02
 """Aims: change of steps, share of tasks won, and share won (so: lost) with memory of a wrong family."""

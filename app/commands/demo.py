@@ -14,11 +14,8 @@ from app.terminal.run_to_end import run_to_end as run
 def demo(
     tasks: Annotated[int, typer.Option(min=10, help="number of tasks of each house")] = 120,
     seed: Annotated[list[int], typer.Option(help="seed of a house; may be repeated")] = [31],  # noqa: B006 (typer's way)
-    out_dir: Annotated[Path, typer.Option(help="folder for the plot and the numbers")] = Path("out"),
-    learn: Annotated[
-        bool, typer.Option("--learn", help="also train on the logged decisions, and compare the trained policy")
-    ] = False,
+    out_dir: Annotated[Path, typer.Option(help="folder for the numbers, demo.json")] = Path("out"),
 ) -> None:
     """Run a scripted database operator with no memory, keyword memory and casebank, and compare them."""
     logs.quiet()
-    run(run_demo(Settings(), tasks=tasks, seeds=seed, out_dir=out_dir, learn=learn))
+    run(run_demo(Settings(), tasks=tasks, seeds=seed, out_dir=out_dir))

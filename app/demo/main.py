@@ -3,29 +3,23 @@
 import os
 import sys
 from collections.abc import Sequence
-from dataclasses import replace
 from datetime import UTC, datetime
-from functools import partial
 from pathlib import Path
 from shlex import quote
 from shutil import which
 
-from app.demo.files import write_files
-from app.demo.learning import Learner, show_learning
 from app.demo.operator.house import House
 from app.demo.operator.operator import STEP_BUDGET
 from app.demo.report import DemoReport, print_report
-from app.demo.run import AGENT, Place, run_stream, run_with_memory
+from app.demo.run import AGENT, Place, run_stream
 from app.processes.own_service import own_service
 from app.runtime import owner_url
 from app.settings import Settings
 from app.terminal.plain_console import plain_console
 
 
-async def demo(
-    settings: Settings, *, tasks: int, seeds: Sequence[int], out_dir: Path, learn: bool = False
-) -> DemoReport:
-    """Runs each house's tasks in the four arms, prints the report, and lists the next commands.
+async def demo(settings: Settings, *, tasks: int, seeds: Sequence[int], out_dir: Path) -> None:
+    """Runs each house's tasks in the four arms, writes and prints the report, and lists the next commands.
 
     Each house has its own user in casebank, and so starts with an empty bank.
 
@@ -33,8 +27,7 @@ async def demo(
         settings: settings of the service.
         tasks: number of tasks of each house.
         seeds: seeds of the houses; the same seed gives the same house.
-        out_dir: folder of the plot and the numbers.
-        learn: true: also train on the log of the first house and try the learned policy.
+        out_dir: folder of demo.json, which has all numbers.
     """
     console = plain_console()
     users = [f"demo-{datetime.now(UTC):%Y%m%d-%H%M%S}-{seed}" for seed in seeds]
@@ -43,16 +36,11 @@ async def demo(
         houses = [House(seed, tasks) for seed in seeds]
         pairs = zip(places, houses, strict=True)
         streams = [await run_stream(place, house, console=console) for place, house in pairs]
-        report = DemoReport(STEP_BUDGET, streams)
-        report = replace(report, files=write_files(report, out_dir))
-        print_report(report, console)
-        if learn:
-            learner = Learner(settings, users[0], AGENT, out_dir)
-            with_memory = partial(run_with_memory, places[0], console=console)
-            await show_learning(learner, with_memory, houses[0], console)
+    report = DemoReport(STEP_BUDGET, streams)
+    print_report(report, console)
+    console.print(f"  {report.write(out_dir)} has all numbers")
     command = own_command(Path(sys.executable), os.environ.get("PATH"), Path.cwd())
-    console.print(next_commands(command, users[0], learned=learn), soft_wrap=True)
-    return report
+    console.print(next_commands(command, users[0]), soft_wrap=True)
 
 
 def own_command(python: Path, path: str | None, folder: Path) -> str:
@@ -73,14 +61,8 @@ def own_command(python: Path, path: str | None, folder: Path) -> str:
     return quote(str(script.relative_to(folder) if script.is_relative_to(folder) else script))
 
 
-def next_commands(command: str, user: str, *, learned: bool) -> str:
-    """Returns the commands to go on with, each with its effect.
-
-    Args:
-        command: words that start casebank.
-        user: user of the first house.
-        learned: true if the demo trained a policy.
-    """
+def next_commands(command: str, user: str) -> str:
+    """Returns the commands to go on with, each with its effect; ``user`` is that of the first house."""
     effects = {
         "serve": "starts the service again; its API is at http://127.0.0.1:8700/docs",
         f"console --user {user}": "then opens the overview of this bank, http://127.0.0.1:8700/console",
@@ -89,8 +71,6 @@ def next_commands(command: str, user: str, *, learned: bool) -> str:
         f"policy show --user {user} --agent {AGENT}": "shows what was learned from this bank",
         f"purge --user {user}": "deletes the bank, with a receipt",
     }
-    if not learned:
-        effects["demo --learn"] = "also trains a policy"
     return "\n".join(
         ["\nNext commands:", *(f"  {command} {words}\n      {effect}" for words, effect in effects.items())]
     )

@@ -1,8 +1,10 @@
 """The report of the demo: a table of the arms, and the comparison of casebank with keyword memory."""
 
+import json
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property
+from pathlib import Path
 
 from rich.box import SIMPLE
 from rich.console import Console
@@ -26,11 +28,10 @@ EXPLANATION = (
 
 @dataclass(frozen=True)
 class DemoReport:
-    """All streams of a demo, and the paths of its files."""
+    """All streams of a demo."""
 
     budget: int
     streams: Sequence[Stream]
-    files: dict[str, str] = field(default_factory=dict)
 
     @cached_property
     def comparison(self) -> Comparison:
@@ -53,9 +54,9 @@ class DemoReport:
         pairs = zip(first.without.records, first.casebank.records, strict=True)
         return [(a.task, a.steps, b.steps) for a, b in pairs if a.task_id in ("missing_type-0", "missing_type-1")]
 
-    def as_dict(self) -> dict[str, object]:
-        """Returns every number of the report, ready for JSON."""
-        return {
+    def write(self, folder: Path) -> Path:
+        """Writes every number of the report as JSON, and returns the file."""
+        numbers = {
             "operator": "scripted operator, not an LLM",
             "explanation": EXPLANATION,
             "budget": self.budget,
@@ -67,6 +68,10 @@ class DemoReport:
             "casebank_against_keyword_memory_at_failures": self.comparison_at_failures.as_dict(),
             "streams": [stream.as_dict() for stream in self.streams],
         }
+        folder.mkdir(parents=True, exist_ok=True)
+        file = folder / "demo.json"
+        file.write_text(json.dumps(numbers, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+        return file
 
 
 def print_report(report: DemoReport, console: Console) -> None:
@@ -100,8 +105,6 @@ def print_report(report: DemoReport, console: Console) -> None:
     price = f"{totals.tokens} tokens in all" + (f", retrieve p50 {latency:.1f} ms" if latency is not None else "")
     console.print(f"  Price of casebank: {price}; memory errors: {totals.memory_errors}")
     console.print(EXPLANATION, style="dim")
-    for kind, path in report.files.items():
-        console.print(f"  {kind}: {path}")
 
 
 def _cells(arms: Sequence[Arm]) -> list[str]:

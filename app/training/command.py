@@ -4,7 +4,7 @@ import json
 import sys
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Annotated, Literal
@@ -19,7 +19,6 @@ from app.settings import Settings
 from app.terminal.plain_console import plain_console
 from app.terminal.run_to_end import run_to_end
 from app.terminal.which_database import tell_database
-from app.training.report import as_json, draw
 from policy.examples import Examples
 from policy.network import Head
 from policy.train import RIDGES, Plan, train
@@ -69,7 +68,7 @@ def main(  # noqa: PLR0913, PLR0917 - each is a choice of the command line
     agent: Annotated[str | None, typer.Option(help="with --user: assistant of that user")] = None,
     engine_name: Annotated[str, typer.Option("--engine", help="local, or ray for a cluster")] = "local",
     seed: Annotated[int, typer.Option(help="seed; the same seed and logs give the same weights")] = 0,
-    out_dir: Annotated[Path | None, typer.Option(help="folder for train.json and the plots")] = None,
+    out_dir: Annotated[Path | None, typer.Option(help="folder for train.json")] = None,
     outcomes: Annotated[
         bool,
         typer.Option(
@@ -107,9 +106,8 @@ def main(  # noqa: PLR0913, PLR0917 - each is a choice of the command line
         plain_console().print(as_table(learnt))
     if out_dir is not None:
         out_dir.mkdir(parents=True, exist_ok=True)
-        (out_dir / "train.json").write_text(json.dumps([as_json(each) for each in learnt], indent=2) + "\n")
-        for file in draw(learnt, out_dir):
-            sys.stdout.write(f"{file}\n")
+        results = [{**asdict(each), "verdict": each.verdict and each.verdict.as_json()} for each in learnt]
+        (out_dir / "train.json").write_text(json.dumps(results, indent=2) + "\n")
 
 
 def as_table(learnt: Sequence[TrainingResult]) -> Table:

@@ -12,8 +12,9 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 from app.demo.memory import AgentRun, RememberedProcedure
-from app.demo.world import Briefing, Environment, StepsSpent
+from app.demo.operator.scratch import StepsSpent
 from examples.clerk.office import ARGUMENTS, Form
+from examples.world import Briefing, Environment
 
 _CALL = re.compile(r"(\w+) (?:called )?with ([^.;]*)")
 _NOTE = re.compile(r"In a run that failed: ")

@@ -4,9 +4,9 @@ from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 
 from app.demo.memory import AgentRun
-from app.demo.world import Briefing, Environment, Size, Tasks
 from examples.clerk.clerk import Clerk
 from examples.clerk.office import JOBS, Errand, Office, errands
+from examples.world import Briefing, Environment, Size, Tasks
 
 
 class ClerksOffice:

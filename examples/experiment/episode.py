@@ -7,7 +7,8 @@ from dataclasses import dataclass, replace
 from typing import Literal, TypeVar
 
 from app.demo.memory import AgentRun, Memory, RetrievedCases, Trace
-from app.demo.world import Adapter, Briefing, Environment, Own, StepsSpent, Task
+from app.demo.operator.scratch import StepsSpent
+from examples.world import Adapter, Briefing, Environment, Own, Task
 from retrieval.tokens import count_tokens
 
 STEP_TIMEOUT_S = 60.0

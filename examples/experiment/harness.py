@@ -8,8 +8,8 @@ from rich.console import Console
 from rich.progress import track
 
 from app.demo.memory import HttpMemory, Memory
-from app.demo.world import Adapter, MemoryUnusable, Task
 from examples.experiment.episode import BudgetedEnvironment, Episode, EpisodeOutcome, play
+from examples.world import Adapter, MemoryUnusable, Task
 
 TOKEN_BUDGET = 8000
 """Token budget of a slate, large enough for any K."""

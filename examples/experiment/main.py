@@ -9,7 +9,6 @@ from typing import Any
 import httpx
 from rich.console import Console
 
-from app.demo.world import Adapter
 from app.processes.own_service import own_service
 from app.runtime import owner_url
 from app.settings import Settings
@@ -20,6 +19,7 @@ from examples.experiment.run import run_experiment
 from examples.experiment.tables import print_report
 from examples.operator.environment import DatabaseOperator
 from examples.scienceworld.environment import ScienceWorld
+from examples.world import Adapter
 
 ENVIRONMENTS: dict[str, Callable[[str], Adapter]] = {
     "operator": DatabaseOperator,

@@ -9,9 +9,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from app.demo.memory import HttpMemory, RetrievedCases
-from app.demo.world import ChangingAdapter, Own, Size, Task
 from examples.experiment.episode import Episode, EpisodeOutcome
 from examples.experiment.harness import Harness, TestTasks, fill
+from examples.world import ChangingAdapter, Own, Size, Task
 
 LESSONS = 2
 """Tasks of each family that are kept between the change and the test: so few that most of the change is still new."""

@@ -9,11 +9,11 @@ from statistics import fmean
 from typing import TypedDict
 
 from app.demo.difference import Difference
-from app.demo.world import Adapter, Size
 from examples.experiment.episode import Episode
 from examples.experiment.paired import Pair, break_even, paired, running_balance, steps_change, success_points
 from examples.experiment.prediction import Prediction
 from examples.experiment.reflection import Reflection
+from examples.world import Adapter, Size
 
 _WITHOUT = ("practice without", "test, K = 0")
 """The arms without memory, of practice and of the test."""

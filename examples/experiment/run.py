@@ -7,12 +7,12 @@ import httpx
 from rich.console import Console
 
 from app.demo.memory import AgentRun, NoMemory, RetrievedCases
-from app.demo.world import Adapter, Size
 from examples.experiment.episode import BudgetedEnvironment, Episode, EpisodeOutcome
 from examples.experiment.harness import Harness, TestTasks, fill
 from examples.experiment.prediction import Prediction, predictions
 from examples.experiment.reflection import reflect
 from examples.experiment.report import Matrix, Report
+from examples.world import Adapter, Size
 
 
 async def run_experiment(

@@ -9,7 +9,7 @@ from app.demo.operator.families import FAMILY_BY_KEY
 from app.demo.operator.operator import STEP_BUDGET, Operator
 from app.demo.operator.scratch import Scratch, scratch_database
 from app.demo.operator.tasks import Task, draw
-from app.demo.world import Briefing, Environment, Size, Tasks
+from examples.world import Briefing, Environment, Size, Tasks
 
 LOOKALIKES = (
     "missing_type",

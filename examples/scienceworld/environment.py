@@ -14,8 +14,8 @@ from dataclasses import dataclass
 from typing import Protocol, TypedDict
 
 from app.demo.memory import AgentRun, Trace
-from app.demo.world import Briefing, Environment, EnvironmentMissing, Size, Tasks
 from examples.scienceworld.explorer import Explorer, View
+from examples.world import Briefing, Environment, EnvironmentMissing, Size, Tasks
 
 try:
     from scienceworld import ScienceWorldEnv

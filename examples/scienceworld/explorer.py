@@ -15,8 +15,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from app.demo.memory import AgentRun
-from app.demo.world import Briefing, Environment, StepsSpent
+from app.demo.operator.scratch import StepsSpent
 from examples.scienceworld.plans import AVOID, MOST, Done, adapt, closest, content, essential, named, verb_of
+from examples.world import Briefing, Environment
 
 _EVERYWHERE = frozenset({"agent", "air", "door"})
 

@@ -5,8 +5,8 @@ from contextlib import asynccontextmanager
 
 import pytest
 
-from app.demo.world import EnvironmentMissing, Size
 from bench.experiment import measure, rows_of
+from examples.world import EnvironmentMissing, Size
 from tests.examples.experiment.riddles import Riddle, Riddles, Room, run
 from tests.service import Service
 

@@ -15,16 +15,16 @@ and what it advises is tried first.
 """
 
 from collections.abc import Sequence
+from typing import Any, Protocol
 
-from app.demo.memory import AgentRun, FailureMemory, RetrievedCases
+from app.demo.memory import AgentRun, FailureMemory, RetrievedCases, Trace
 from app.demo.operator.advice import advised
 from app.demo.operator.catalog import Catalog
 from app.demo.operator.repairs import Repair, apply_chain, named_in, shuffled
-from app.demo.operator.scratch import Result
+from app.demo.operator.scratch import Result, StepsSpent
 from app.demo.operator.script import Script, naive
 from app.demo.operator.tasks import Task
 from app.demo.told import told_cases
-from app.demo.world import Environment, StepsSpent
 
 Chain = tuple[Repair, ...]
 
@@ -44,6 +44,17 @@ NOBODY_PASSED = "got past it"
 """Words of advice about a failure that stopped every earlier run."""
 
 
+class World(Protocol):
+    """The database as the operator sees it: a script, or None for a look at the catalog, is a step."""
+
+    @property
+    def traces(self) -> Sequence[Trace]:
+        """The steps since the last reset, one entry for each."""
+
+    async def step(self, action: Script | None) -> Any:
+        """Performs the action and returns the observation."""
+
+
 class _Hopeless(Exception):
     """Raised when memory has a run that met this error with every repair."""
 
@@ -55,7 +66,7 @@ class Operator:
         self,
         task: Task,
         slate: RetrievedCases,
-        world: Environment,
+        world: World,
         *,
         order_seed: str,
         memory: FailureMemory | None = None,

@@ -21,9 +21,12 @@ from app.demo.memory import Trace
 from app.demo.operator.catalog import INSPECT, WORK_SCHEMA, Catalog, read_catalog
 from app.demo.operator.script import Script
 from app.demo.operator.tasks import Task
-from app.demo.world import StepsSpent
 
 _USER_SCHEMAS = "SELECT nspname FROM pg_namespace WHERE nspname !~ '^pg_' AND nspname <> 'information_schema'"
+
+
+class StepsSpent(Exception):
+    """Raised when the agent has no steps left for its task."""
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""The demo's report says what the operator is, and writes its files."""
+"""The demo's report says what the operator is, and writes all numbers."""
 
 import json
 from dataclasses import replace
@@ -7,7 +7,6 @@ from pathlib import Path
 from rich.console import Console
 
 from app.demo.arms import Arm, Stream, TaskRecord
-from app.demo.files import write_files
 from app.demo.operator.operator import STEP_BUDGET
 from app.demo.report import DemoReport, print_report
 
@@ -24,7 +23,7 @@ def stream(seed: int, *, casebank: int) -> Stream:
     )
 
 
-def test_the_report_says_that_the_operator_is_scripted_and_writes_its_files(tmp_path: Path):
+def test_the_report_says_that_the_operator_is_scripted_and_writes_the_numbers_of_each_house(tmp_path: Path):
     report = DemoReport(STEP_BUDGET, [stream(1, casebank=3), stream(2, casebank=5)])
     console = Console(record=True, width=120)
     print_report(report, console)
@@ -32,11 +31,9 @@ def test_the_report_says_that_the_operator_is_scripted_and_writes_its_files(tmp_
     assert "scripted database operator, not an LLM" in said
     assert "40 tasks, seed 1, 2" in said
     assert "seed 2: no memory 8.0 steps, 100%, first try 0%" in said
-    files = write_files(report, tmp_path)
-    written = json.loads(Path(files["json"]).read_text())
+    written = json.loads(report.write(tmp_path).read_text())
     assert written["casebank_against_keyword_memory"]["steps"][0] == -0.2
     assert [each["seed"] for each in written["streams"]] == [1, 2]
-    assert Path(files["png"]).read_bytes().startswith(b"\x89PNG")
 
 
 def test_the_table_shows_every_number_whole_on_a_terminal_of_80_columns():

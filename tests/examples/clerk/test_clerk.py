@@ -1,9 +1,9 @@
 """The clerk follows what procedures and cases say works, reads the notes of revisions, and says what it followed."""
 
 from app.demo.memory import AgentRun, RememberedCase, RememberedProcedure, RetrievedCases
-from app.demo.world import Briefing
 from examples.clerk.clerk import Clerk, advice
 from examples.clerk.office import Errand, Form, Office, errands, rules
+from examples.world import Briefing
 
 WANTED = {"find_order": "ticket", "refund_payment": "reason", "notify_customer": "channel"}
 ERRAND = Errand("refund-1", "refund", "Refund order 7", "7", tuple(WANTED), WANTED)

@@ -9,9 +9,10 @@ from typing import Any
 from rich.console import Console
 
 from app.demo.memory import AgentRun, Trace
-from app.demo.world import Briefing, Environment, Size, StepsSpent, Tasks
+from app.demo.operator.scratch import StepsSpent
 from examples.experiment.report import Report
 from examples.experiment.run import run_experiment
+from examples.world import Briefing, Environment, Size, Tasks
 from tests.service import Service
 
 TEXTS = {

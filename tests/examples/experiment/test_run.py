@@ -9,12 +9,12 @@ import httpx
 import pytest
 from rich.console import Console
 
-from app.demo.world import MemoryUnusable, Size, Tasks
 from examples.experiment.files import write_files
 from examples.experiment.prediction import predictions
 from examples.experiment.report import Report
 from examples.experiment.run import run_experiment
 from examples.experiment.tables import print_report
+from examples.world import MemoryUnusable, Size, Tasks
 from tests.examples.experiment.riddles import TEXTS, Riddle, Riddles, Room, run
 from tests.service import Service
 

@@ -5,9 +5,9 @@ from dataclasses import replace
 
 import pytest
 
-from app.demo.world import EnvironmentMissing
 from examples.experiment.run import run_experiment
 from examples.scienceworld.environment import ScienceWorld, ScienceWorldEnv, shortened
+from examples.world import EnvironmentMissing
 from tests.service import Service
 
 needs_scienceworld = pytest.mark.skipif(

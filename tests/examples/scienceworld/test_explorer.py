@@ -3,9 +3,9 @@
 from types import SimpleNamespace
 
 from app.demo.memory import RememberedCase, RetrievedCases, Trace
-from app.demo.world import Briefing
 from examples.scienceworld.explorer import Explorer, View
 from examples.scienceworld.plans import AVOID
+from examples.world import Briefing
 from tests.examples.scienceworld.remembered import PLAN, TO_KITCHEN, case
 
 

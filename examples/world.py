@@ -15,10 +15,6 @@ and would be lost where an environment is chosen by name.
 """
 
 
-class StepsSpent(Exception):
-    """Raised when the agent has no steps left for its task."""
-
-
 class EnvironmentMissing(OSError):
     """Raised when this machine lacks a requirement of the environment."""
 
