@@ -42,6 +42,7 @@ class CaseOut(BaseModel):
     attempts: int
     last_error: str | None
     created_at: datetime
+    updated_at: datetime = Field(description="last change: by the worker, feedback, a merge, a use or by hand")
 
 
 class WholeCaseOut(CaseOut):

@@ -42,6 +42,7 @@ SHOWN = (
     "attempts",
     "last_error",
     "created_at",
+    "updated_at",
 )
 """The columns of a case that are shown as they are; the sealed payload and the search vector are not."""
 

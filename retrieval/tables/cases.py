@@ -116,6 +116,7 @@ cases = Table(
         comment="keyed hashes of the plan's moves, with repeats",
     ),
     created(),
+    Column("updated_at", DateTime(timezone=True), nullable=False, server_default=func.now(), onupdate=func.now()),
     PrimaryKeyConstraint("user_sub", "id"),
     UniqueConstraint("user_sub", "idempotency_key"),
     ForeignKeyConstraint(["user_sub", "agent_key"], ["profiles.user_sub", "profiles.agent_key"]),

@@ -347,6 +347,7 @@ class Case(TypedDict):
     attempts: int
     last_error: str | None
     created_at: str
+    updated_at: str
 
 
 class WholeCase(Case):

@@ -691,6 +691,12 @@ export interface components {
              * Format: date-time
              */
             created_at: string;
+            /**
+             * Updated At
+             * Format: date-time
+             * @description last change: by the worker, feedback, a merge, a use or by hand
+             */
+            updated_at: string;
         };
         /**
          * CasesOut
@@ -2287,6 +2293,12 @@ export interface components {
              * Format: date-time
              */
             created_at: string;
+            /**
+             * Updated At
+             * Format: date-time
+             * @description last change: by the worker, feedback, a merge, a use or by hand
+             */
+            updated_at: string;
             prompt_snapshot: components["schemas"]["JsonValue"];
             /** Tool Traces */
             tool_traces: {

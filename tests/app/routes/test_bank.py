@@ -123,6 +123,21 @@ async def test_every_change_is_in_the_audit_with_its_actor(alice: User):
     assert (await alice.http.get("/v1/audit", params={"agent": "another"})).json()["entries"] == []
 
 
+async def test_feedback_a_merge_and_new_tags_each_move_the_time_of_the_last_change(alice: User):
+    case_id = (await fill(alice, ["water the garden"]))[0]
+    seen = [await alice.case(case_id)]
+    await alice.feedback(case_id=case_id, thumb="up")
+    seen += await alice.cases()
+    await fill(alice, ["water the garden"])  # which is merged into it
+    seen.append(await alice.case(case_id))
+    seen.append((await alice.http.patch(f"/v1/cases/{case_id}", json={"tags": ["green"]})).json())
+    times = [case["updated_at"] for case in seen]
+    assert times == sorted(set(times))
+    assert {case["created_at"] for case in seen} == {seen[0]["created_at"]}
+    assert seen[0]["created_at"] < times[0]  # the worker finished it
+    assert times[-1].rstrip("Z") in await export_of(alice)
+
+
 async def test_new_tags_are_searched_and_old_ones_are_not(alice: User):
     case_id = (await fill(alice, ["water the garden", "mow the lawn"], tags=["zebra"]))[0]
     answer = await alice.http.patch(f"/v1/cases/{case_id}", json={"tags": ["quagga"]})
