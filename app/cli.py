@@ -104,7 +104,9 @@ COMMANDS = {
         "Run a scripted database operator with no memory, keyword memory and casebank, and compare them.",
     ),
     "policy": Command(
-        "app.commands.policy", "commands", "Show the policies of a profile, or take the one that serves out of service."
+        "app.commands.policy",
+        "commands",
+        "Show a profile's policies, take the serving one out of service, or compare orders over all profiles.",
     ),
     "audit": Command(
         "app.commands.audit", "commands", "Verify that the audit was not changed, or delete its old entries."

@@ -24,7 +24,7 @@ from writer.training.progress import trial_of
 commands = typer.Typer(
     add_completion=False,
     no_args_is_help=True,
-    help="Show the policies of a profile, take the serving one out of service, or compare orders over all profiles.",
+    help="Show a profile's policies, take the serving one out of service, or compare orders over all profiles.",
 )
 out = plain_console()
 
