@@ -45,7 +45,7 @@ class AdviceIn(Strict):
     input: RedactedJson = None
     output: RedactedJson = None
     status: Literal["ok", "error"] = Field(
-        default="ok", description="error: the call failed whatever its output says; ok: the output is judged"
+        default="error", description="error: the call failed, whatever its output says; ok: its output is judged"
     )
     task: SearchText | None = Field(default=None, description="task of the run; with it the right fix is told apart")
     run_id: UUID | None = Field(default=None, description="run whose steps are sent one by one")

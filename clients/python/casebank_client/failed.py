@@ -45,7 +45,8 @@ def question(traces: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     first = next(place for place, trace in enumerate(traces) if _failure(trace) == failure)
     tried = [{"tool": each["tool"], "input": each["input"]} for each in traces[first + 1 :][-MOST_TRIED:]]
     tool, given, output = (traces[first][name] for name in ("tool", "input", "output"))
-    return {"tool": tool, "input": given, "output": _short(output), "status": traces[-1].get("status"), "tried": tried}
+    status = traces[-1].get("status", "ok")  # the guess that the call failed is left to the service
+    return {"tool": tool, "input": given, "output": _short(output), "status": status, "tried": tried}
 
 
 def _failure(trace: Mapping[str, Any]) -> tuple[str, str]:

@@ -41,7 +41,8 @@ export function question(traces: readonly ToolTrace[]) {
   const first = traces.findIndex((trace) => failureOf(trace) === failure);
   const tried = traces.slice(first + 1).slice(-MOST_TRIED);
   const { tool, input, output } = traces[first]!;
-  const call = { tool, input, output: short(output), ...(last.status === undefined ? {} : { status: last.status }) };
+  // The guess that the call failed is left to the service.
+  const call = { tool, input, output: short(output), status: last.status ?? ("ok" as const) };
   return { ...call, tried: tried.map((trace) => ({ tool: trace.tool, input: trace.input })) };
 }
 

@@ -424,8 +424,8 @@ export interface components {
             output?: components["schemas"]["JsonValue"];
             /**
              * Status
-             * @description error: the call failed whatever its output says; ok: the output is judged
-             * @default ok
+             * @description error: the call failed, whatever its output says; ok: its output is judged
+             * @default error
              * @enum {string}
              */
             status?: "ok" | "error";

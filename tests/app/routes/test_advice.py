@@ -216,8 +216,15 @@ async def test_a_bank_that_met_no_such_failure_is_silent(alice: User):
 
 async def test_a_call_that_did_not_fail_gets_no_advice_and_no_entry(alice: User):
     await learn(alice, *MENDED)
-    answer = await advice(alice, call("refund_order", ORIGINAL, "refunded"))
+    answer = await advice(alice, call("refund_order", ORIGINAL, "refunded"), status="ok")
     assert (answer["why_empty"], answer["advice_id"]) == ("not_failed", None)
+
+
+async def test_an_error_without_a_word_of_failure_is_one_where_the_call_is_said_to_have_failed(alice: User):
+    short = call("sql", {"query": "ALTER TABLE users ADD COLUMN age"}, "syntax error")
+    mended = call("sql", {"query": "ALTER TABLE users ADD COLUMN age int"}, "ALTER TABLE")
+    await learn(alice, {**short, "status": "error"}, mended)
+    assert "`int` added" in (await advice(alice, short))["text"]
 
 
 async def test_the_fix_of_most_runs_like_it_is_told_first(alice: User):
