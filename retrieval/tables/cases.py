@@ -132,7 +132,6 @@ cases = Table(
     unit_interval("reward"),
     Index("cases_bank_idx", "user_sub", "agent_key", "status", "created_at", "id"),
     Index("cases_queue_idx", "user_sub", "available_at", postgresql_where=text("status = 'pending'")),
-    Index("cases_search_vector_idx", "search_vector", postgresql_using="gin"),
     Index("cases_retrieval_idx", "user_sub", "retrieval_id", postgresql_where=text("retrieval_id IS NOT NULL")),
     Index("cases_session_idx", "user_sub", "session_id", postgresql_where=text("session_id IS NOT NULL")),
 )
