@@ -9,7 +9,7 @@ from policy.fit import FIRST_ORDER
 from retrieval.database.database import Database
 from retrieval.database.fast_path import FastConnection
 from retrieval.embedding import QueryEmbedding
-from retrieval.pages.listing import Measures
+from retrieval.pages.procedures import Measures
 from retrieval.ports import Embedder
 from retrieval.procedures.find import ProcedureSearch, find, profile_terms
 from retrieval.procedures.lessons import Lesson, lessons

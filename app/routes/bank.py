@@ -24,6 +24,7 @@ from app.schemas.bank import (
 from app.schemas.responses import next_cursor, without
 from retrieval.errors import NotFound
 from retrieval.pages import listing
+from retrieval.pages.procedures import procedure_of
 from retrieval.procedures.lessons import NO_FAILURE, wrapped
 from retrieval.tables.kinds import CaseStatus
 from writer.author import Author
@@ -71,7 +72,7 @@ async def get_case(case_id: UUID, parts: Parts, caller: Caller) -> WholeCaseOut:
     async with parts.database.as_user(caller.user_sub, caller.authorised_at) as connection:
         row = (await connection.execute(listing.one_case(caller.user_sub, case_id))).mappings().one_or_none()
         key = await parts.keyring.find(connection, caller.user_sub)
-        learned = (await connection.execute(listing.procedure_of(caller.user_sub, case_id))).one_or_none()
+        learned = (await connection.execute(procedure_of(caller.user_sub, case_id))).one_or_none()
     if row is None or key is None:
         raise NotFound("no such case")
     sealed: dict[str, object] = unseal(row["payload"], key.key, user_sub=caller.user_sub, case_id=case_id)

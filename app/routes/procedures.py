@@ -22,7 +22,7 @@ from app.schemas.procedures import (
 )
 from app.schemas.responses import response_of
 from retrieval.errors import NotFound
-from retrieval.pages import listing
+from retrieval.pages import procedures as pages
 from retrieval.procedures.compare import difference
 from retrieval.retrieve import ProcedureQuestion
 from retrieval.search.candidates import Filters
@@ -67,10 +67,10 @@ async def list_procedures(  # noqa: PLR0913, PLR0917 - each is a query parameter
     cursor: Annotated[UUID | None, Query(description="next_cursor of the previous page")] = None,
 ) -> ProceduresOut:
     """Returns a page of procedures, the newest first: the active version of each, or else the newest version."""
-    measures = listing.Measures(query_kind, min_success_score, max_duration_ms)
-    wanted = listing.ProcedurePage(agent, kind, status == "active", cursor, limit, measures)
+    measures = pages.Measures(query_kind, min_success_score, max_duration_ms)
+    wanted = pages.ProcedurePage(agent, kind, status == "active", cursor, limit, measures)
     async with parts.database.as_user(caller.user_sub, caller.authorised_at) as connection:
-        rows = (await connection.execute(listing.page_of_procedures(caller.user_sub, wanted))).mappings().all()
+        rows = (await connection.execute(pages.page_of_procedures(caller.user_sub, wanted))).mappings().all()
     found = [ProcedureOut.of(row) for row in rows]
     return ProceduresOut(procedures=found, next_cursor=str(found[-1].id) if len(found) == limit else None)
 
@@ -84,7 +84,7 @@ async def sample_procedures(
     seed: Annotated[int, Query(ge=0, le=2**31 - 1)] = 0,
 ) -> SampleOut:
     """Returns a random sample of n active procedures, for review."""
-    drawn = listing.sample_of_procedures(caller.user_sub, agent, seed=seed, size=n)
+    drawn = pages.sample_of_procedures(caller.user_sub, agent, seed=seed, size=n)
     async with parts.database.as_user(caller.user_sub, caller.authorised_at) as connection:
         rows = (await connection.execute(drawn)).mappings().all()
     return SampleOut(procedures=[ProcedureOut.of(row) for row in rows], seed=seed)
@@ -153,7 +153,7 @@ async def review_procedure(procedure_id: UUID, body: ReviewIn, parts: Parts, cal
 
 async def _versions(procedure_id: UUID, parts: Parts, caller: Caller) -> VersionsOut:
     async with parts.database.as_user(caller.user_sub, caller.authorised_at) as connection:
-        rows = (await connection.execute(listing.versions_of(caller.user_sub, procedure_id))).mappings().all()
+        rows = (await connection.execute(pages.versions_of(caller.user_sub, procedure_id))).mappings().all()
     if not rows:
         raise NotFound("no such procedure")
     return VersionsOut(versions=[ProcedureOut.of(row) for row in rows])

@@ -9,7 +9,7 @@ from sqlalchemy import RowMapping
 
 from app.schemas.fields import CleanNote, K, Milliseconds, Real, SearchText, Share, Similarity
 from app.schemas.loop import ThresholdOut, ToldProcedureOut
-from retrieval.pages.listing import REVIEW, Measures
+from retrieval.pages.procedures import REVIEW, Measures
 from retrieval.tables.kinds import (
     AbstractionLevel,
     ProcedureKind,

@@ -13,26 +13,23 @@ from sqlalchemy import (
     Select,
     Text,
     Uuid,
-    all_,
     and_,
     any_,
     bindparam,
     case,
     cast,
-    false,
     func,
-    literal,
     literal_column,
     or_,
     select,
     true,
-    tuple_,
 )
 from sqlalchemy.dialects.postgresql import ARRAY
 
 from retrieval.database.fast_path import FastStatement
 from retrieval.database.parameters import USER_SUB, may_enter
 from retrieval.database.rows import Expression, Rows
+from retrieval.findings.changes import changes_of_all, changes_since
 from retrieval.tables.findings import findings
 from retrieval.tables.kinds import FindingKind
 from retrieval.tables.profiles import profiles
@@ -45,7 +42,6 @@ NEAREST = 0.99
 """Highest similarity of two different queries with equal words, such as "from a to b" and "from b to a"."""
 RUN_ID = bindparam("run_id", type_=Uuid)
 AGENT_KEY = bindparam("agent_key", type_=Text)
-_NONE = literal_column("'{}'::bigint[]", ARRAY(BigInteger))
 
 
 class RunAsked(Protocol):
@@ -83,13 +79,17 @@ def _number(name: str) -> ColumnElement[int]:
     return cast(bindparam(name, type_=BigInteger), BigInteger)
 
 
+def _line(name: str) -> ColumnElement[int]:
+    return cast(bindparam(name, type_=Integer), Integer)
+
+
 def _numbers(name: str) -> Expression:
     return cast(bindparam(name, type_=ARRAY(BigInteger)), ARRAY(BigInteger))
 
 
 def _fits(table: Any) -> ColumnElement[bool]:
     """Returns the condition: a finding about a file has the requested lines, any other has words in common."""
-    first, last = (cast(bindparam(name, type_=Integer), Integer) for name in ("first_line", "last_line"))
+    first, last = _line("first_line"), _line("last_line")
     lines = case(
         (first.is_(None), table.c.first_line.is_(None)),
         else_=and_(func.coalesce(table.c.first_line, 1) <= first, table.c.last_line >= last),
@@ -112,44 +112,13 @@ def _similarity(table: Any) -> ColumnElement[float]:
     return case((same, 1.0), else_=near)
 
 
-def _touches(found: Any, change: Any) -> tuple[ColumnElement[bool], ColumnElement[bool]]:
-    """Returns the conditions that a change of known places touches a finding, and that nobody knows whether it does.
-
-    A reading or a search without known places is about any file; another call without them need not be about files.
-    """
-    anywhere = func.cardinality(found.c.place_keys) == 0
-    by_place = or_(change.c.place_keys.overlap(found.c.place_marks), found.c.place_keys.overlap(change.c.place_marks))
-    return or_(and_(anywhere, found.c.kind != "other"), by_place), and_(anywhere, found.c.kind == "other")
-
-
-def _changes_since(best: Any) -> Any:
-    """Returns the condition that a later step of the run changed the finding's subject, and that one may have."""
-    change = findings.alias("change")
-    folder = _number("folder")
-    moves = folder == any_(change.c.place_keys)
-    later = tuple_(change.c.step, change.c.part) > tuple_(best.c.step, best.c.part)
-    touches, may_touch = _touches(best, change)
-    known = change.c.place_keys != _NONE
-    depends = best.c.kind != "answer"
-    by_folder = or_(cast(bindparam("in_shell", type_=Boolean), Boolean), folder == any_(best.c.place_marks))
-    return (
-        select(
-            func.bool_or(and_(later, known, ~moves, touches)).label("changed"),
-            func.bool_or(or_(and_(later, or_(~known, may_touch)), and_(moves, by_folder))).label("in_doubt"),
-        )
-        .where(change.c.user_sub == USER_SUB, change.c.run_id == runs.c.id, change.c.kind == "write", depends)
-        .correlate(runs, best)
-        .lateral("changes")
-    )
-
-
 def _in_this_run() -> FastStatement[RunAsked]:
     """The best finding of the run: the nearest query, and of several the newest, however it went.
 
     Where a hash is to be compared, it is the hash of just these lines.
     """
     similarity = _similarity(findings).label("similarity")
-    first, last = (cast(bindparam(name, type_=Integer), Integer) for name in ("first_line", "last_line"))
+    first, last = _line("first_line"), _line("last_line")
     same_lines = case(
         (_number("content_hash").is_(None), False),
         else_=and_(
@@ -164,31 +133,22 @@ def _in_this_run() -> FastStatement[RunAsked]:
         .correlate(runs)
         .lateral("best")
     )
-    changes = _changes_since(best)
+    changes = changes_since(best)
     newest = findings.alias("newest")
     last_step = (
         select(func.max(newest.c.step))
         .where(newest.c.user_sub == USER_SUB, newest.c.run_id == runs.c.id)
         .correlate(runs)
-        .scalar_subquery()
+        .label("last_step")
     )
-    step = and_(
-        run_steps.c.user_sub == USER_SUB, run_steps.c.run_id == best.c.run_id, run_steps.c.number == best.c.step
-    )
-    wanted = cast(bindparam("with_content", type_=Boolean), Boolean)
     profile = and_(profiles.c.user_sub == USER_SUB, profiles.c.agent_key == runs.c.agent_key)
     statement = (
-        select(
-            *_of_run(profiles.c.tool_kinds, last_step),
-            *_of_finding(best),
-            best.c.similarity,
-            changes.c.changed,
-            changes.c.in_doubt,
-            case((wanted, run_steps.c.payload)).label("content"),
-            runs.c.case_id.label("found_case_id"),
-        )
+        select(*_asked(best), *changes.c, profiles.c.tool_kinds, last_step)
         .select_from(
-            runs.join(profiles, profile).outerjoin(best, true()).outerjoin(changes, true()).outerjoin(run_steps, step)
+            runs.join(profiles, profile)
+            .outerjoin(best, true())
+            .outerjoin(changes, true())
+            .outerjoin(run_steps, _is_step_of(best))
         )
         .where(may_enter(), runs.c.user_sub == USER_SUB, runs.c.id == RUN_ID)
     )
@@ -227,37 +187,41 @@ def _in_earlier_runs() -> FastStatement[RunAsked]:
         .limit(literal_column("1"))
         .subquery("best")
     )
-    step = and_(
-        run_steps.c.user_sub == USER_SUB, run_steps.c.run_id == best.c.run_id, run_steps.c.number == best.c.step
-    )
-    wanted = cast(bindparam("with_content", type_=Boolean), Boolean)
+    of_run = and_(runs.c.user_sub == USER_SUB, runs.c.id == best.c.run_id)
     statement = (
         select(
-            *_of_run(cast(None, Text), literal_column("0", Integer)),
-            *_of_finding(best),
-            best.c.similarity,
+            *_asked(best),
+            cast(None, Text).label("tool_kinds"),
+            literal_column("0", Integer).label("last_step"),
             cast(None, Boolean).label("changed"),
             cast(None, Boolean).label("in_doubt"),
-            case((wanted, run_steps.c.payload)).label("content"),
-            runs.c.case_id.label("found_case_id"),
         )
-        .select_from(
-            best.join(runs, and_(runs.c.user_sub == USER_SUB, runs.c.id == best.c.run_id)).outerjoin(run_steps, step)
-        )
+        .select_from(best.join(runs, of_run).outerjoin(run_steps, _is_step_of(best)))
         .where(may_enter())
     )
     return FastStatement.of(statement)
 
 
-def _of_run(tool_kinds: Any, last_step: Any) -> tuple[Any, ...]:
-    named = tool_kinds.label("tool_kinds"), last_step.label("last_step")
-    return runs.c.id.label("run_id"), runs.c.agent_key, runs.c.key_id, *named
+def _asked(best: Any) -> tuple[Any, ...]:
+    """Returns the columns of the run and of its finding that both statements have."""
+    names = ("step", "part", "kind", "success", "payload", "created_at", "similarity")
+    wanted = cast(bindparam("with_content", type_=Boolean), Boolean)
+    return (
+        runs.c.id.label("run_id"),
+        runs.c.agent_key,
+        runs.c.key_id,
+        runs.c.case_id.label("found_case_id"),
+        best.c.run_id.label("found_run_id"),
+        *(best.c[name] for name in names),
+        (best.c.content_hash == _number("content_hash")).label("same_content"),
+        case((wanted, run_steps.c.payload)).label("content"),
+    )
 
 
-def _of_finding(best: Any) -> tuple[Any, ...]:
-    names = ("step", "part", "kind", "success", "payload", "created_at")
-    same = best.c.content_hash == _number("content_hash")
-    return best.c.run_id.label("found_run_id"), *(best.c[name] for name in names), same.label("same_content")
+def _is_step_of(best: Any) -> ColumnElement[bool]:
+    return and_(
+        run_steps.c.user_sub == USER_SUB, run_steps.c.run_id == best.c.run_id, run_steps.c.number == best.c.step
+    )
 
 
 class AgentAsked(Protocol):
@@ -289,28 +253,10 @@ def findings_of(user_sub: str, run_id: UUID, folder: int) -> Rows:
     ``changed`` marks those whose subject a later step changed, ``in_doubt`` those whose subject it may have changed.
     ``folder`` is the key of steps that change only the shell's folder.
     """
-    change = findings.alias("change")
-    known = change.c.place_keys != _NONE
-    touches, may_touch = _touches(findings, change)
-    changes = (
-        select(
-            func.coalesce(func.bool_or(and_(known, touches)), false()).label("changed"),
-            func.coalesce(func.bool_or(or_(~known, may_touch)), false()).label("in_doubt"),
-        )
-        .where(
-            change.c.user_sub == user_sub,
-            change.c.run_id == run_id,
-            change.c.kind == "write",
-            findings.c.kind != "answer",
-            literal(folder, BigInteger) != all_(change.c.place_keys),
-            tuple_(change.c.step, change.c.part) > tuple_(findings.c.step, findings.c.part),
-        )
-        .correlate(findings)
-        .lateral("changes")
-    )
+    changes = changes_of_all(user_sub, run_id, folder)
     names = ("step", "part", "kind", "success", "query_hash", "payload")
     return (
-        select(*(findings.c[name] for name in names), changes.c.changed, changes.c.in_doubt)
+        select(*(findings.c[name] for name in names), *changes.c)
         .select_from(findings.join(changes, true()))
         .where(findings.c.user_sub == user_sub, findings.c.run_id == run_id)
         .order_by(findings.c.step.desc(), findings.c.part.desc())

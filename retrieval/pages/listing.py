@@ -1,18 +1,15 @@
 """The statements behind the pages that show a bank: cases, profiles, the audit."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 from uuid import UUID
 
-from sqlalchemy import ColumnElement, Select, Table, Uuid, and_, cast, func, literal, or_, select, union_all
-from sqlalchemy.dialects.postgresql import ARRAY, aggregate_order_by, array, distinct_on
+from sqlalchemy import ColumnElement, Select, Table, Uuid, cast, func, select, union_all
+from sqlalchemy.dialects.postgresql import ARRAY, aggregate_order_by, array
 
 from retrieval.database.rows import Rows
 from retrieval.tables.audit import audit
 from retrieval.tables.cases import cases
 from retrieval.tables.decisions import decision_slots, decisions
-from retrieval.tables.kinds import QueryKind
-from retrieval.tables.procedures import procedure_reviews, procedures
 from retrieval.tables.profiles import profiles
 from retrieval.tables.runs import run_steps, runs
 from retrieval.tables.sessions import sessions, turns
@@ -76,9 +73,7 @@ def page_of_cases(user_sub: str, only: Mapping[str, object], *, before: UUID | N
     ``only`` has the values that columns must have; None lets everything through.
     """
     shown = (cases.c[name] for name in SHOWN)
-    statement = select(*shown, _referred_to(), _named_session()).where(cases.c.user_sub == user_sub)
-    wanted = [cases.c[name] == value for name, value in only.items() if value is not None]
-    return _page(statement.where(*wanted), cases, before, limit)
+    return _page(select(*shown, _referred_to(), _named_session()), cases, {"user_sub": user_sub, **only}, before, limit)
 
 
 _SHOWN_OF_RUN = (
@@ -104,9 +99,8 @@ def one_run(user_sub: str, run_id: UUID) -> Rows:
 
 def page_of_runs(user_sub: str, only: Mapping[str, object], *, before: UUID | None, limit: int) -> Rows:
     """Returns the statement for ``limit`` runs whose id is below ``before``, falling; ``only`` as for cases."""
-    statement = select(*(runs.c[name] for name in _SHOWN_OF_RUN)).where(runs.c.user_sub == user_sub)
-    wanted = [runs.c[name] == value for name, value in only.items() if value is not None]
-    return _page(statement.where(*wanted), runs, before, limit)
+    shown = (runs.c[name] for name in _SHOWN_OF_RUN)
+    return _page(select(*shown), runs, {"user_sub": user_sub, **only}, before, limit)
 
 
 def steps_of_run(user_sub: str, run_id: UUID, numbers: Sequence[int] | None = None) -> Select[int, bytes]:
@@ -121,11 +115,9 @@ def steps_of_run(user_sub: str, run_id: UUID, numbers: Sequence[int] | None = No
 
 def page_of_sessions(user_sub: str, agent_key: str | None, *, before: UUID | None, limit: int) -> Rows:
     """Returns the statement for ``limit`` sessions whose id is below ``before``, falling; ids rise with time."""
-    shown = ("id", "name", "agent_key", "turn_count", "last_turn_at", "created_at")
-    statement = select(*(sessions.c[name] for name in shown)).where(sessions.c.user_sub == user_sub)
-    if agent_key is not None:
-        statement = statement.where(sessions.c.agent_key == agent_key)
-    return _page(statement, sessions, before, limit)
+    names = ("id", "name", "agent_key", "turn_count", "last_turn_at", "created_at")
+    only = {"user_sub": user_sub, "agent_key": agent_key}
+    return _page(select(*(sessions.c[name] for name in names)), sessions, only, before, limit)
 
 
 def turns_of_sessions(user_sub: str, session_ids: Sequence[UUID], first: int | None) -> Rows:
@@ -141,16 +133,14 @@ def turns_of_sessions(user_sub: str, session_ids: Sequence[UUID], first: int | N
 def page_of_audit(user_sub: str, agent_key: str | None, *, before: UUID | None, limit: int) -> Rows:
     """Returns the statement for the newest ``limit`` audit entries older than ``before``."""
     shown = (column for column in audit.c if column is not audit.c.mac)
-    statement = select(*shown).where(audit.c.user_sub == user_sub)
-    if agent_key is not None:
-        statement = statement.where(audit.c.agent_key == agent_key)
-    return _page(statement, audit, before, limit)
+    return _page(select(*shown), audit, {"user_sub": user_sub, "agent_key": agent_key}, before, limit)
 
 
-def _page(statement: Rows, table: Table, before: UUID | None, limit: int) -> Rows:
+def _page(statement: Rows, table: Table, only: Mapping[str, object], before: UUID | None, limit: int) -> Rows:
+    wanted = [table.c[name] == value for name, value in only.items() if value is not None]
     if before is not None:
-        statement = statement.where(table.c.id < before)
-    return statement.order_by(table.c.id.desc()).limit(limit)
+        wanted.append(table.c.id < before)
+    return statement.where(*wanted).order_by(table.c.id.desc()).limit(limit)
 
 
 def one_profile(user_sub: str, agent_key: str) -> Rows:
@@ -195,135 +185,3 @@ def cases_by_status(user_sub: str, agent_key: str | None = None) -> Select[str, 
         .order_by(cases.c.agent_key, cases.c.status)
     )
     return counts if agent_key is None else counts.where(cases.c.agent_key == agent_key)
-
-
-_VERSION = (
-    "id",
-    "version",
-    "agent_key",
-    "kind",
-    "origin",
-    "level",
-    "status",
-    "pinned",
-    "parent_version",
-    "task_type",
-    "trigger",
-    "domain",
-    "query_kind",
-    "success_score",
-    "duration_ms",
-    "record",
-    "case_id",
-    "source_case_ids",
-    "occurrences",
-    "uses",
-    "use_reward",
-    "last_used_at",
-    "created_at",
-)
-"""The columns of a version that are shown; its vectors are not."""
-REVIEW = ("verdict", "note", "root_cause_right", "steps_complete", "actor", "created_at")
-"""The columns of its review, each shown with ``review_`` in front."""
-
-
-@dataclass(frozen=True, slots=True)
-class Measures:
-    """Conditions on the run behind a procedure; None lets everything through, unknown values too.
-
-    Attributes:
-        query_kind: kind of the run's task.
-        min_success_score: least score, 0 to 1.
-        max_duration_ms: longest duration of its calls together.
-    """
-
-    query_kind: QueryKind | None = None
-    min_success_score: float | None = None
-    max_duration_ms: float | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class ProcedurePage:
-    """Filters of a page of at most ``limit`` procedures older than ``before``; None lets everything through."""
-
-    agent_key: str | None
-    kind: str | None
-    active_only: bool
-    before: UUID | None
-    limit: int
-    measures: Measures = field(default_factory=Measures)
-
-
-def _versions() -> Rows:
-    """Returns the statement for the versions of procedures as they are shown, each with its review, if it has one."""
-    reviewed = and_(
-        procedure_reviews.c.user_sub == procedures.c.user_sub,
-        procedure_reviews.c.procedure_id == procedures.c.id,
-        procedure_reviews.c.version == procedures.c.version,
-    )
-    named = [procedure_reviews.c[name].label(f"review_{name}") for name in REVIEW]
-    shown = [procedures.c[name] for name in _VERSION]
-    return select(*shown, *named).select_from(procedures.outerjoin(procedure_reviews, reviewed))
-
-
-def page_of_procedures(user_sub: str, page: ProcedurePage) -> Rows:
-    """Returns the statement for the newest procedures: each one's active version, or else its newest one."""
-    active = (procedures.c.status == "active").desc()
-    first = (
-        _versions()
-        .ext(distinct_on(procedures.c.id))
-        .where(procedures.c.user_sub == user_sub)
-        .order_by(procedures.c.id.desc(), active, procedures.c.version.desc())
-    )
-    if page.active_only:
-        first = first.where(procedures.c.status == "active")
-    if page.agent_key is not None:
-        first = first.where(procedures.c.agent_key == page.agent_key)
-    one = first.subquery()
-    statement = select(one).order_by(one.c.id.desc()).limit(page.limit)
-    if page.kind is not None:
-        statement = statement.where(one.c.kind == page.kind)
-    if page.measures.query_kind is not None:
-        statement = statement.where(one.c.query_kind == page.measures.query_kind)
-    if page.measures.min_success_score is not None:
-        statement = statement.where(one.c.success_score >= page.measures.min_success_score)
-    if page.measures.max_duration_ms is not None:
-        statement = statement.where(one.c.duration_ms <= page.measures.max_duration_ms)
-    return statement if page.before is None else statement.where(one.c.id < page.before)
-
-
-def versions_of(user_sub: str, procedure_id: UUID) -> Rows:
-    """Returns the statement for every version of a procedure, the newest first."""
-    return (
-        _versions()
-        .where(procedures.c.user_sub == user_sub, procedures.c.id == procedure_id)
-        .order_by(procedures.c.version.desc())
-    )
-
-
-def sample_of_procedures(user_sub: str, agent_key: str | None, *, seed: int, size: int) -> Rows:
-    """Returns the statement for a sample of the active versions: the same for a seed while the registry is the same."""
-    drawn = func.md5(func.concat(literal(str(seed)), procedures.c.id, procedures.c.version))
-    sample = _versions().where(procedures.c.user_sub == user_sub, procedures.c.status == "active")
-    if agent_key is not None:
-        sample = sample.where(procedures.c.agent_key == agent_key)
-    return sample.order_by(drawn, procedures.c.id).limit(size)
-
-
-def procedure_of(user_sub: str, case_id: UUID) -> Rows:
-    """Returns the statement for the kind and record of the fix, or else failure lesson, that a case taught or repeated.
-
-    A script is no such record.
-    """
-    own = procedures.c.case_id.is_not_distinct_from(case_id)
-    return (
-        select(procedures.c.kind, procedures.c.record)
-        .where(
-            procedures.c.user_sub == user_sub,
-            or_(own, procedures.c.source_case_ids.contains([case_id])),
-            procedures.c.kind != "revision",
-            procedures.c.level.is_(None),
-        )
-        .order_by(own.desc(), procedures.c.kind.desc(), procedures.c.version.desc(), procedures.c.id)
-        .limit(1)
-    )

@@ -24,7 +24,7 @@ from sqlalchemy.dialects.postgresql import ARRAY
 from policy.channels import searchable, words
 from retrieval.database.fast_path import FastConnection, FastStatement
 from retrieval.database.parameters import AGENT_KEY, MODEL, USER_SUB, may_enter
-from retrieval.pages.listing import Measures
+from retrieval.pages.procedures import Measures
 from retrieval.procedures.near import NAMING, active, lexemes, near
 from retrieval.procedures.procedure import Procedure
 from retrieval.procedures.quarantine import proven_runs

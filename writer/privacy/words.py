@@ -10,7 +10,7 @@ import struct
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from hashlib import blake2b
-from typing import Any
+from typing import Any, cast
 from uuid import UUID
 
 from retrieval.database.database import Database
@@ -45,7 +45,10 @@ _SMALL_BYTES = 4
 
 @dataclass(frozen=True, slots=True)
 class Words:
-    """Encryption and decryption of the words of one user's rows; see `retrieval.sealed.UserSeal`."""
+    """Encryption and decryption of the words of one user's rows; see `retrieval.sealed.UserSeal`.
+
+    What is opened must have been sealed for the same row, place and user with the same key, or SealBroken is raised.
+    """
 
     user_sub: str
     key: UserKey
@@ -61,7 +64,7 @@ class Words:
         Names of tools among the effects stay readable.
         """
         words = {"task": task, "plan": list(plan)}
-        blob = seal(words, self.key.key, user_sub=self.user_sub, case_id=case_id, of=CASE_WORDS)
+        blob = self._seal(words, case_id, CASE_WORDS)
         tokens = {step: self.token(step) for step in plan}
         return {
             "task": "",
@@ -72,12 +75,8 @@ class Words:
         }
 
     def open_case(self, case_id: UUID, words: bytes) -> CaseWords:
-        """Returns the decrypted words of a case.
-
-        Raises:
-            SealBroken: the words belong to another case, user or key, or were changed.
-        """
-        texts = unseal(words, self.key.key, user_sub=self.user_sub, case_id=case_id, of=CASE_WORDS)
+        """Returns the decrypted words of a case."""
+        texts = self._open(words, case_id, CASE_WORDS)
         return CaseWords(texts["task"], texts["plan"])
 
     def opened(self, row: Mapping[Any, Any]) -> dict[str, Any]:
@@ -94,88 +93,57 @@ class Words:
     def seal_query(self, decision_id: UUID, query: str, rewritten: str | None) -> bytes:
         """Returns the query of a decision, encrypted."""
         words = {"query": query, "rewritten": rewritten}
-        return seal(words, self.key.key, user_sub=self.user_sub, case_id=decision_id, of=DECISION_WORDS)
+        return self._seal(words, decision_id, DECISION_WORDS)
 
     def open_query(self, row: Mapping[Any, Any]) -> dict[str, Any]:
-        """Returns a row of a decision with its decrypted query in its columns; a plain row is returned as it is.
-
-        Raises:
-            SealBroken: the query belongs to another decision, user or key, or was changed.
-        """
+        """Returns a row of a decision with its decrypted query in its columns; a plain row is returned as it is."""
         values: dict[str, Any] = {name: value for name, value in row.items() if name != "words"}
         if row["words"] is None:
             return values
-        texts = unseal(row["words"], self.key.key, user_sub=self.user_sub, case_id=row["id"], of=DECISION_WORDS)
+        texts = self._open(row["words"], row["id"], DECISION_WORDS)
         return {**values, **texts}
 
     def seal_told(self, decision_id: UUID, text: str) -> bytes:
         """Returns the context text of a decision, always encrypted, because no search needs it."""
-        return seal(text, self.key.key, user_sub=self.user_sub, case_id=decision_id, of=TOLD)
+        return self._seal(text, decision_id, TOLD)
 
     def open_told(self, decision_id: UUID, told: bytes) -> str:
-        """Returns the decrypted context text of a decision.
-
-        Raises:
-            SealBroken: the text belongs to another decision, user or key, or was changed.
-        """
-        return str(unseal(told, self.key.key, user_sub=self.user_sub, case_id=decision_id, of=TOLD))
+        """Returns the decrypted context text of a decision."""
+        return str(self._open(told, decision_id, TOLD))
 
     def seal_run(self, run_id: UUID, task: str) -> bytes:
         """Returns the task of an unfinished run, always encrypted, because no search needs it."""
-        return seal({"task": task}, self.key.key, user_sub=self.user_sub, case_id=run_id, of=RUN_WORDS)
+        return self._seal({"task": task}, run_id, RUN_WORDS)
 
     def open_run(self, run_id: UUID, words: bytes) -> str:
-        """Returns the decrypted task of an unfinished run; empty if it was deleted with the run's case.
-
-        Raises:
-            SealBroken: the task belongs to another run, user or key, or was changed.
-        """
+        """Returns the decrypted task of an unfinished run; empty if it was deleted with the run's case."""
         if not words:
             return ""
-        return str(unseal(words, self.key.key, user_sub=self.user_sub, case_id=run_id, of=RUN_WORDS)["task"])
+        return str(self._open(words, run_id, RUN_WORDS)["task"])
 
     def seal_step(self, run_id: UUID, number: int, trace: Packed) -> bytes:
         """Returns a step of an unfinished run, encrypted for its place in the run."""
-        return seal(trace, self.key.key, user_sub=self.user_sub, case_id=run_id, of=RUN_STEP + b"%d" % number)
+        return self._seal(trace, run_id, RUN_STEP + b"%d" % number)
 
     def open_step(self, run_id: UUID, number: int, payload: bytes) -> dict[str, Any]:
-        """Returns the decrypted tool trace of a step.
-
-        Raises:
-            SealBroken: the step belongs to another place, run, user or key, or was changed.
-        """
-        of = RUN_STEP + b"%d" % number
-        trace: dict[str, Any] = unseal(payload, self.key.key, user_sub=self.user_sub, case_id=run_id, of=of)
-        return trace
+        """Returns the decrypted tool trace of a step."""
+        return self._open(payload, run_id, RUN_STEP + b"%d" % number)
 
     def seal_finding(self, run_id: UUID, step: int, part: int, payload: object) -> bytes:
         """Returns a finding of a run, always encrypted, for its place in the run."""
-        of = FINDING + b"%d %d" % (step, part)
-        return seal(payload, self.key.key, user_sub=self.user_sub, case_id=run_id, of=of)
+        return self._seal(payload, run_id, FINDING + b"%d %d" % (step, part))
 
     def open_finding(self, run_id: UUID, step: int, part: int, payload: bytes) -> dict[str, Any]:
-        """Returns the decrypted finding.
-
-        Raises:
-            SealBroken: the finding belongs to another place, run, user or key, or was changed.
-        """
-        of = FINDING + b"%d %d" % (step, part)
-        finding: dict[str, Any] = unseal(payload, self.key.key, user_sub=self.user_sub, case_id=run_id, of=of)
-        return finding
+        """Returns the decrypted finding."""
+        return self._open(payload, run_id, FINDING + b"%d %d" % (step, part))
 
     def seal_failure(self, case_id: UUID, place: int, words: Mapping[str, object]) -> bytes:
         """Returns the error and the fix of a failed call, always encrypted, for its place in the run."""
-        return seal(dict(words), self.key.key, user_sub=self.user_sub, case_id=case_id, of=FAILURE + b"%d" % place)
+        return self._seal(dict(words), case_id, FAILURE + b"%d" % place)
 
     def open_failure(self, case_id: UUID, place: int, words: bytes) -> dict[str, Any]:
-        """Returns the decrypted error and fix of a failed call.
-
-        Raises:
-            SealBroken: the words belong to another place, run, user or key, or were changed.
-        """
-        of = FAILURE + b"%d" % place
-        opened: dict[str, Any] = unseal(words, self.key.key, user_sub=self.user_sub, case_id=case_id, of=of)
-        return opened
+        """Returns the decrypted error and fix of a failed call."""
+        return self._open(words, case_id, FAILURE + b"%d" % place)
 
     def number_of(self, purpose: str, text: str) -> int:
         """Returns a keyed hash of 64 bits; letter case counts."""
@@ -201,45 +169,27 @@ class Words:
 
     def seal_turn(self, session_id: UUID, number: int, message: Packed) -> bytes:
         """Returns a turn of a session, always encrypted, for its place in the session."""
-        return seal(message, self.key.key, user_sub=self.user_sub, case_id=session_id, of=TURN + b"%d" % number)
+        return self._seal(message, session_id, TURN + b"%d" % number)
 
     def open_turn(self, session_id: UUID, number: int, payload: bytes) -> dict[str, Any]:
-        """Returns the decrypted message of a turn.
-
-        Raises:
-            SealBroken: the turn belongs to another place, session, user or key, or was changed.
-        """
-        of = TURN + b"%d" % number
-        message: dict[str, Any] = unseal(payload, self.key.key, user_sub=self.user_sub, case_id=session_id, of=of)
-        return message
+        """Returns the decrypted message of a turn."""
+        return self._open(payload, session_id, TURN + b"%d" % number)
 
     def seal_summary(self, session_id: UUID, last: int, lines: Sequence[Mapping[str, object]]) -> bytes:
         """Returns a model's summary of a session up to turn `last`, encrypted for that place."""
-        of = SESSION_SUMMARY + b"%d" % last
-        return seal([dict(line) for line in lines], self.key.key, user_sub=self.user_sub, case_id=session_id, of=of)
+        return self._seal([dict(line) for line in lines], session_id, SESSION_SUMMARY + b"%d" % last)
 
     def open_summary(self, session_id: UUID, last: int, payload: bytes) -> list[dict[str, Any]]:
-        """Returns the decrypted lines of a model's summary of a session up to turn `last`.
-
-        Raises:
-            SealBroken: the summary belongs to another place, session, user or key, or was changed.
-        """
-        of = SESSION_SUMMARY + b"%d" % last
-        lines: list[dict[str, Any]] = unseal(payload, self.key.key, user_sub=self.user_sub, case_id=session_id, of=of)
-        return lines
+        """Returns the decrypted lines of a model's summary of a session up to turn `last`."""
+        return cast("list[dict[str, Any]]", self._open(payload, session_id, SESSION_SUMMARY + b"%d" % last))
 
     def seal_fact(self, fact_id: UUID, words: Mapping[str, str]) -> bytes:
         """Returns the texts of a fact, always encrypted."""
-        return seal(dict(words), self.key.key, user_sub=self.user_sub, case_id=fact_id, of=FACT)
+        return self._seal(dict(words), fact_id, FACT)
 
     def open_fact(self, fact_id: UUID, words: bytes) -> dict[str, str]:
-        """Returns the decrypted texts of a fact: text, subject, attribute, value, unit.
-
-        Raises:
-            SealBroken: the texts belong to another fact, user or key, or were changed.
-        """
-        texts: dict[str, str] = unseal(words, self.key.key, user_sub=self.user_sub, case_id=fact_id, of=FACT)
-        return texts
+        """Returns the decrypted texts of a fact: text, subject, attribute, value, unit."""
+        return self._open(words, fact_id, FACT)
 
     def hash_of_fact(self, *parts: str) -> bytes:
         """Returns the keyed hash of a fact's parts; letter case and white space do not count."""
@@ -248,16 +198,11 @@ class Words:
     def seal_knowledge(self, entry_id: UUID, title: str, text: str) -> bytes:
         """Returns the texts of an entry of knowledge, always encrypted."""
         texts = {"title": title, "text": text}
-        return seal(texts, self.key.key, user_sub=self.user_sub, case_id=entry_id, of=KNOWLEDGE)
+        return self._seal(texts, entry_id, KNOWLEDGE)
 
     def open_knowledge(self, entry_id: UUID, words: bytes) -> dict[str, str]:
-        """Returns the decrypted texts of an entry of knowledge: title, text.
-
-        Raises:
-            SealBroken: the texts belong to another entry, user or key, or were changed.
-        """
-        texts: dict[str, str] = unseal(words, self.key.key, user_sub=self.user_sub, case_id=entry_id, of=KNOWLEDGE)
-        return texts
+        """Returns the decrypted texts of an entry of knowledge: title, text."""
+        return self._open(words, entry_id, KNOWLEDGE)
 
     def hash_of_knowledge(self, *parts: str) -> bytes:
         """Returns the keyed hash of an entry's parts; letter case and white space do not count."""
@@ -266,16 +211,11 @@ class Words:
 
     def seal_checkpoint(self, part_id: UUID, texts: Mapping[str, str]) -> bytes:
         """Returns the texts of a part of a checkpoint, always encrypted."""
-        return seal(dict(texts), self.key.key, user_sub=self.user_sub, case_id=part_id, of=CHECKPOINT)
+        return self._seal(dict(texts), part_id, CHECKPOINT)
 
     def open_checkpoint(self, part_id: UUID, words: bytes) -> dict[str, str]:
-        """Returns the decrypted texts of a part of a checkpoint: thread_id, namespace, task_id, value.
-
-        Raises:
-            SealBroken: the texts belong to another part, user or key, or were changed.
-        """
-        texts: dict[str, str] = unseal(words, self.key.key, user_sub=self.user_sub, case_id=part_id, of=CHECKPOINT)
-        return texts
+        """Returns the decrypted texts of a part of a checkpoint: thread_id, namespace, task_id, value."""
+        return self._open(words, part_id, CHECKPOINT)
 
     def hash_of_checkpoint(self, purpose: str, *names: str) -> bytes:
         """Returns the keyed hash of names by which a checkpoint is found again; letter case and white space count."""
@@ -292,6 +232,13 @@ class Words:
     def group_of(self, query: str) -> int:
         """Returns the number by which equal queries are grouped, a keyed hash; case and white space do not count."""
         return int.from_bytes(self._keyed(b"query", query)[:_GROUP_BYTES], "big")
+
+    def _seal(self, value: object, row_id: UUID, of: bytes) -> bytes:
+        return seal(value, self.key.key, user_sub=self.user_sub, case_id=row_id, of=of)
+
+    def _open(self, blob: bytes, row_id: UUID, of: bytes) -> dict[str, Any]:
+        opened: dict[str, Any] = unseal(blob, self.key.key, user_sub=self.user_sub, case_id=row_id, of=of)
+        return opened
 
     def _keyed(self, purpose: bytes, text: str) -> bytes:
         return hmac.digest(self.key.key, purpose + folded(text).encode("utf-8", "surrogatepass"), "sha256")

@@ -12,7 +12,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 from policy.channels import searchable
 from retrieval.database.rows import Rows
-from retrieval.pages.listing import versions_of
+from retrieval.pages.procedures import versions_of
 from retrieval.ports import Vector as UnitVector
 from retrieval.tables.cases import MAX_SEARCH_TEXT_CHARS
 from retrieval.tables.kinds import ProcedureStatus

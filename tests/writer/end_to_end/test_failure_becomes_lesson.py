@@ -8,7 +8,7 @@ import pytest
 from sqlalchemy import select
 
 from app.providers.wordllama import WordLlamaEmbedder
-from retrieval.pages.listing import procedure_of
+from retrieval.pages.procedures import procedure_of
 from retrieval.ranking.question import Question
 from retrieval.retrieve import Reader
 from retrieval.search.candidates import Search

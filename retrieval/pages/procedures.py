@@ -1,0 +1,142 @@
+"""The statements behind the pages of procedures: lists, versions with their reviews, samples."""
+
+from dataclasses import dataclass, field
+from operator import eq, ge, le, lt
+from uuid import UUID
+
+from sqlalchemy import and_, func, literal, or_, select
+from sqlalchemy.dialects.postgresql import distinct_on
+
+from retrieval.database.rows import Rows
+from retrieval.tables.kinds import QueryKind
+from retrieval.tables.procedures import procedure_reviews, procedures
+
+_VERSION = (
+    "id",
+    "version",
+    "agent_key",
+    "kind",
+    "origin",
+    "level",
+    "status",
+    "pinned",
+    "parent_version",
+    "task_type",
+    "trigger",
+    "domain",
+    "query_kind",
+    "success_score",
+    "duration_ms",
+    "record",
+    "case_id",
+    "source_case_ids",
+    "occurrences",
+    "uses",
+    "use_reward",
+    "last_used_at",
+    "created_at",
+)
+"""The columns of a version that are shown; its vectors are not."""
+REVIEW = ("verdict", "note", "root_cause_right", "steps_complete", "actor", "created_at")
+"""The columns of its review, each shown with ``review_`` in front."""
+
+
+@dataclass(frozen=True, slots=True)
+class Measures:
+    """Conditions on the run behind a procedure; None lets everything through, unknown values too.
+
+    Attributes:
+        query_kind: kind of the run's task.
+        min_success_score: least score, 0 to 1.
+        max_duration_ms: longest duration of its calls together.
+    """
+
+    query_kind: QueryKind | None = None
+    min_success_score: float | None = None
+    max_duration_ms: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ProcedurePage:
+    """Filters of a page of at most ``limit`` procedures older than ``before``; None lets everything through."""
+
+    agent_key: str | None
+    kind: str | None
+    active_only: bool
+    before: UUID | None
+    limit: int
+    measures: Measures = field(default_factory=Measures)
+
+
+def _versions() -> Rows:
+    """Returns the statement for the versions of procedures as they are shown, each with its review, if it has one."""
+    reviewed = and_(
+        procedure_reviews.c.user_sub == procedures.c.user_sub,
+        procedure_reviews.c.procedure_id == procedures.c.id,
+        procedure_reviews.c.version == procedures.c.version,
+    )
+    named = [procedure_reviews.c[name].label(f"review_{name}") for name in REVIEW]
+    shown = [procedures.c[name] for name in _VERSION]
+    return select(*shown, *named).select_from(procedures.outerjoin(procedure_reviews, reviewed))
+
+
+def page_of_procedures(user_sub: str, page: ProcedurePage) -> Rows:
+    """Returns the statement for the newest procedures: each one's active version, or else its newest one."""
+    active = (procedures.c.status == "active").desc()
+    first = (
+        _versions()
+        .ext(distinct_on(procedures.c.id))
+        .where(procedures.c.user_sub == user_sub)
+        .order_by(procedures.c.id.desc(), active, procedures.c.version.desc())
+    )
+    if page.active_only:
+        first = first.where(procedures.c.status == "active")
+    if page.agent_key is not None:
+        first = first.where(procedures.c.agent_key == page.agent_key)
+    one, measures = first.subquery(), page.measures
+    wanted = (
+        (eq, one.c.kind, page.kind),
+        (eq, one.c.query_kind, measures.query_kind),
+        (ge, one.c.success_score, measures.min_success_score),
+        (le, one.c.duration_ms, measures.max_duration_ms),
+        (lt, one.c.id, page.before),
+    )
+    only = [compare(column, value) for compare, column, value in wanted if value is not None]
+    return select(one).where(*only).order_by(one.c.id.desc()).limit(page.limit)
+
+
+def versions_of(user_sub: str, procedure_id: UUID) -> Rows:
+    """Returns the statement for every version of a procedure, the newest first."""
+    return (
+        _versions()
+        .where(procedures.c.user_sub == user_sub, procedures.c.id == procedure_id)
+        .order_by(procedures.c.version.desc())
+    )
+
+
+def sample_of_procedures(user_sub: str, agent_key: str | None, *, seed: int, size: int) -> Rows:
+    """Returns the statement for a sample of the active versions: the same for a seed while the registry is the same."""
+    drawn = func.md5(func.concat(literal(str(seed)), procedures.c.id, procedures.c.version))
+    sample = _versions().where(procedures.c.user_sub == user_sub, procedures.c.status == "active")
+    if agent_key is not None:
+        sample = sample.where(procedures.c.agent_key == agent_key)
+    return sample.order_by(drawn, procedures.c.id).limit(size)
+
+
+def procedure_of(user_sub: str, case_id: UUID) -> Rows:
+    """Returns the statement for the kind and record of the fix, or else failure lesson, that a case taught or repeated.
+
+    A script is no such record.
+    """
+    own = procedures.c.case_id.is_not_distinct_from(case_id)
+    return (
+        select(procedures.c.kind, procedures.c.record)
+        .where(
+            procedures.c.user_sub == user_sub,
+            or_(own, procedures.c.source_case_ids.contains([case_id])),
+            procedures.c.kind != "revision",
+            procedures.c.level.is_(None),
+        )
+        .order_by(own.desc(), procedures.c.kind.desc(), procedures.c.version.desc(), procedures.c.id)
+        .limit(1)
+    )
