@@ -1,7 +1,6 @@
 """Patterns of sentences that state an attribute of the user, such as name, home and employer."""
 
 import re
-from dataclasses import dataclass
 
 from writer.facts.forms import CAPITAL, I_AM, NAME, PLACE, SMALL, SOON, START, WE_ARE
 
@@ -25,23 +24,6 @@ _WORKPLACE = (
     r"(?!(?:home|night|nights|the moment|a (?:living|while|time|bit|few|lot|long|different|new)|all|work|free|me|my|myself|you|him|her|them|us|it|this|that|these|those|least"
     r"|various|some|many|an? hour|weekends?|once|best|different|the (?:same|best|time|weekend|first)|what\w*|\d)\b)(?:(?:the|an?) )?[\w&.'\u2024-]+(?: (?!(?:as|in|on|near|from|since|now|right)\b)[\w&.'\u2024-]+){0,4}?"
 )
-
-
-@dataclass(frozen=True, slots=True)
-class Rule:
-    """A pattern of a sentence.
-
-    Attributes:
-        attribute: the attribute of the user that it states.
-        form: the pattern; its group ``value`` is the value.
-        single: whether only one value of the attribute holds at a time.
-    """
-
-    attribute: str
-    form: re.Pattern[str]
-    single: bool = True
-
-
 _HEAD = r"(?:head|director|vice president|vp|president|chair|dean|captain) of [\w&-]+(?: (?!(?:at|in|of|for)\b)[\w&-]+){0,2}|C[EFIOPT]O|an? (?:team|tech|engineering|project|product) lead"
 _OWN_THING = r"team|club|phone|laptop|car|computer|bike|camera|browser|editor|operating system|os|gym|bank|airline|employer|instrument|(?:job )?title"
 _OWN_TRAIT = (
@@ -54,155 +36,83 @@ _NO_NAME = (
     r"|Ready|Back|Here|Fine|Good|Sure|New|Not|Ok|Okay|Also|So|Very|Really|Just|Still|Currently|Always|Trying|Looking|In|On|At|From|The|A|An)\b)"
 )
 _GREETED = r"^(?:(?i:hi|hey|hiya|hello|good morning|good evening)(?: (?:there|all|everyone|team))?[,.!]*\s+)"
-ABOUT_ME = (
-    Rule("name", re.compile(rf"{START}[Mm]y name(?:'s| is) (?P<value>{NAME}){_STOP}")),
-    Rule(
-        "name",
-        re.compile(
-            rf"{START}[Mm]y name(?:'s| is) (?P<value>(?!(?:not|on|in|the|an?|my|hard|too|very|also|misspelled|wrong)\b)[a-z][a-z'-]+)(?=$|[.,;!]| (?:and|but)\b)"
-        ),
+_FORMS = {
+    "name": (
+        rf"{START}[Mm]y name(?:'s| is) (?P<value>{NAME}){_STOP}",
+        rf"{START}[Mm]y name(?:'s| is) (?P<value>(?!(?:not|on|in|the|an?|my|hard|too|very|also|misspelled|wrong)\b)[a-z][a-z'-]+)(?=$|[.,;!]| (?:and|but)\b)",
+        rf"{START}(?:I{SOON} go by|I'm (?:called|named)|(?i:(?:(?:you|u) can |please |just |pls |everyone |everybody |people |(?:my )?friends |they )*calls?(?: all)? me)) (?P<value>(?:(?:Mr|Mrs|Ms|Dr|Prof)\u2024? )?{NAME}|(?!(?:tomorrow|today|back|when|if|later|on|at|an?|the|crazy|tonight|now|old|maybe|whatever|by|in|for|asap|out)\b)[a-z]+(?=$| from now| instead))(?=$|[.,;!)]| (?:and|but|from|instead|because|please|pls)\b)",
+        rf"{_GREETED}(?P<value>{CAPITAL}?{SMALL}{{2,15}}) here(?=$|[.,!])",
+        rf"{_GREETED}I'm (?P<value>{CAPITAL}[\w'-]+(?: {CAPITAL}[\w'-]+)?)(?=$|[.,!]| (?:and|from|btw)\b)",
+        rf"^I'm {_NO_NAME}(?P<value>{CAPITAL}(?:{SMALL}|['-]){{2,}}(?: {CAPITAL}(?:{SMALL}|['-])+)?)(?=$|[.,!]| (?:and|from)\b)",
     ),
-    Rule(
-        "name",
-        re.compile(
-            rf"{START}(?:I{SOON} go by|I'm (?:called|named)|(?i:(?:(?:you|u) can |please |just |pls |everyone |everybody |people |(?:my )?friends |they )*calls?(?: all)? me))"
-            rf" (?P<value>(?:(?:Mr|Mrs|Ms|Dr|Prof)\u2024? )?{NAME}"
-            r"|(?!(?:tomorrow|today|back|when|if|later|on|at|an?|the|crazy|tonight|now|old|maybe|whatever|by|in|for|asap|out)\b)[a-z]+(?=$| from now| instead))"
-            rf"(?=$|[.,;!)]| (?:and|but|from|instead|because|please|pls)\b)",
-        ),
+    "home": (
+        rf"{START}(?:I|[Ww]e)(?:'ve)?{SOON}{SOON} (?:live in|reside in|(?:moved|relocated)(?: over| back| here)?(?: from {NAME})? to) {_TOWN}",
+        rf"{WE_ARE}{SOON} (?:based|living|(?:renting|sharing)(?: an?(?: [\w-]+){{1,2}})?) in {_TOWN}",
+        rf"{START}(?:I|[Ww]e)(?:'ve| have)?{SOON} been living in {_TOWN}",
+        rf"{START}[Mm]y (?:new |current )?(?:home|place|address|house|flat|apartment) is in {_TOWN}",
     ),
-    Rule("name", re.compile(rf"{_GREETED}(?P<value>{CAPITAL}?{SMALL}{{2,15}}) here(?=$|[.,!])")),
-    Rule(
-        "name",
-        re.compile(rf"{_GREETED}I'm (?P<value>{CAPITAL}[\w'-]+(?: {CAPITAL}[\w'-]+)?)(?=$|[.,!]| (?:and|from|btw)\b)"),
+    "origin": (
+        rf"{I_AM}(?: originally)? from (?P<value>{PLACE})(?: originally)?{_STOP}",
+        rf"{START}(?:I'm|I was) born (?:and (?:raised|bred) )?in {_TOWN}",
+        rf"{START}[Mm]y home ?town is {_TOWN}",
     ),
-    Rule(
-        "name",
-        re.compile(
-            rf"^I'm {_NO_NAME}(?P<value>{CAPITAL}(?:{SMALL}|['-]){{2,}}(?: {CAPITAL}(?:{SMALL}|['-])+)?)(?=$|[.,!]| (?:and|from)\b)"
-        ),
+    "address": (
+        rf"{START}[Mm]y (?:new |home |current )*address is (?P<value>(?!in )[\w .,'-]{{6,80}}?)(?=$|[.!;])",
+        rf"{START}I{SOON} live at (?P<value>\d[\w .,'-]{{5,80}}?)(?=$|[.!;])",
     ),
-    Rule(
-        "home",
-        re.compile(
-            rf"{START}(?:I|[Ww]e)(?:'ve)?{SOON}{SOON} (?:live in|reside in|(?:moved|relocated)(?: over| back| here)?(?: from {NAME})? to) {_TOWN}"
-        ),
+    "born in": (rf"{START}I was born in (?P<value>(?:19|20)\d\d){_STOP}",),
+    "employer": (
+        rf"{START}I{SOON} work (?:at|for) (?P<value>{_WORKPLACE}){_PLACE_STOP}",
+        rf"{I_AM}{SOON} working (?:at|for) (?P<value>{_WORKPLACE}){_PLACE_STOP}",
+        rf"{START}I(?:'ve)?{SOON} (?:started(?: working| (?:a|my) new (?:job|role|position))?|got (?:a|my) (?:new )?(?:job|role|position)) (?:at|with) (?P<value>{NAME}){_PLACE_STOP}",
     ),
-    Rule(
-        "home",
-        re.compile(rf"{WE_ARE}{SOON} (?:based|living|(?:renting|sharing)(?: an?(?: [\w-]+){{1,2}})?) in {_TOWN}"),
+    "role": (
+        rf"{START}I(?:{SOON} work|'m{SOON} working) as an? (?P<value>[\w -]{{3,40}}?){_PLACE_STOP}",
+        rf"{I_AM}{SOON} (?:the )?(?P<value>{_HEAD}){_PLACE_STOP}",
+        rf"(?i){I_AM}{SOON} an? (?P<value>{_JOBS})\b(?! (?:of|fan|at heart))",
+        rf"{START}[Mm]y (?:job|profession|occupation) is (?P<value>(?!(?:not|very|so|too|hard|boring|great|fun|to|really)\b)[\w -]{{3,40}}?){_STOP}",
     ),
-    Rule("home", re.compile(rf"{START}(?:I|[Ww]e)(?:'ve| have)?{SOON} been living in {_TOWN}")),
-    Rule(
-        "home", re.compile(rf"{START}[Mm]y (?:new |current )?(?:home|place|address|house|flat|apartment) is in {_TOWN}")
+    "age": (
+        rf"{I_AM} (?P<value>\d{{1,3}})(?: years old| y/?o)?(?=$|[.,!;]| and\b)",
+        rf"{START}I(?: just)? turned (?P<value>\d{{1,3}})(?=$|[.,!;]| (?:and|yesterday|today|last|this|in|on)\b)",
     ),
-    Rule("origin", re.compile(rf"{I_AM}(?: originally)? from (?P<value>{PLACE})(?: originally)?{_STOP}")),
-    Rule("origin", re.compile(rf"{START}(?:I'm|I was) born (?:and (?:raised|bred) )?in {_TOWN}")),
-    Rule("origin", re.compile(rf"{START}[Mm]y home ?town is {_TOWN}")),
-    Rule(
-        "address",
-        re.compile(rf"{START}[Mm]y (?:new |home |current )*address is (?P<value>(?!in )[\w .,'-]{{6,80}}?)(?=$|[.!;])"),
+    "diet": (
+        rf"{I_AM}{SOON} (?:an? )?(?P<value>vegan|vegetarian|pescatarian|gluten[- ]free|(?:lactose|gluten|fructose|histamine)[- ]intolerant|celiac|coeliac|halal|kosher|keto)\b",
+        rf"{I_AM}{SOON} on an? (?:strict )?(?P<value>[\w-]+(?: [\w-]+)?) diet\b",
+        rf"{START}[Mm]y diet is (?P<value>[\w -]{{3,30}}?){_STOP}",
     ),
-    Rule("address", re.compile(rf"{START}I{SOON} live at (?P<value>\d[\w .,'-]{{5,80}}?)(?=$|[.!;])")),
-    Rule("born in", re.compile(rf"{START}I was born in (?P<value>(?:19|20)\d\d){_STOP}")),
-    Rule("employer", re.compile(rf"{START}I{SOON} work (?:at|for) (?P<value>{_WORKPLACE}){_PLACE_STOP}")),
-    Rule("employer", re.compile(rf"{I_AM}{SOON} working (?:at|for) (?P<value>{_WORKPLACE}){_PLACE_STOP}")),
-    Rule(
-        "employer",
-        re.compile(
-            rf"{START}I(?:'ve)?{SOON} (?:started(?: working| (?:a|my) new (?:job|role|position))?|got (?:a|my) (?:new )?(?:job|role|position)) (?:at|with) (?P<value>{NAME}){_PLACE_STOP}"
-        ),
+    "allergy": (
+        rf"{I_AM}{SOON} allergic to (?P<value>[\w ,'-]{{3,60}}?)(?: here)?(?=$|[.;!]|,? (?:but|so|because|since)\b)",
+        rf"{START}[Mm]y allerg(?:y is|ies are|ies is) (?P<value>[\w ,'-]{{3,60}}?)(?=$|[.;!])",
     ),
-    Rule(
-        "role", re.compile(rf"{START}I(?:{SOON} work|'m{SOON} working) as an? (?P<value>[\w -]{{3,40}}?){_PLACE_STOP}")
+    "birthday": (
+        rf"{START}[Mm]y birthday(?:'s| is) (?:on )?(?P<value>(?!(?:coming|next|soon|this|in)\b)[\w ,]{{3,30}}?){_STOP}",
     ),
-    Rule("role", re.compile(rf"{I_AM}{SOON} (?:the )?(?P<value>{_HEAD}){_PLACE_STOP}")),
-    Rule("role", re.compile(rf"{I_AM}{SOON} an? (?P<value>{_JOBS})\b(?! (?:of|fan|at heart))", re.IGNORECASE)),
-    Rule(
-        "role",
-        re.compile(
-            rf"{START}[Mm]y (?:job|profession|occupation) is (?P<value>(?!(?:not|very|so|too|hard|boring|great|fun|to|really)\b)[\w -]{{3,40}}?){_STOP}"
-        ),
+    "health": (
+        rf"(?i){START}I(?:{SOON} have|'ve{SOON} got|{SOON} suffer from|'m living with) (?P<value>an? (?:bad|weak|sore|torn|injured) (?:knee|back|hip|shoulder|ankle|wrist|heart)|(?:[\w-]+ ){{0,2}}(?:disease|syndrome|disorder|intolerance|allergy|allergies)|type [12] diabetes|diabetes|asthma|adhd|migraines|arthritis|epilepsy|psoriasis|eczema|high blood pressure|autism)\b",
     ),
-    Rule("age", re.compile(rf"{I_AM} (?P<value>\d{{1,3}})(?: years old| y/?o)?(?=$|[.,!;]| and\b)")),
-    Rule(
-        "age",
-        re.compile(
-            rf"{START}I(?: just)? turned (?P<value>\d{{1,3}})(?=$|[.,!;]| (?:and|yesterday|today|last|this|in|on)\b)"
-        ),
+    "marital status": (
+        rf"{WE_ARE}{SOON} (?P<value>single|married|divorced|engaged|widowed)(?=$|[.,;!]| (?:to|and|now)\b)",
     ),
-    Rule(
-        "diet",
-        re.compile(
-            rf"{I_AM}{SOON} (?:an? )?(?P<value>vegan|vegetarian|pescatarian|gluten[- ]free|(?:lactose|gluten|fructose|histamine)[- ]intolerant|celiac|coeliac|halal|kosher|keto)\b"
-        ),
+    "is": (
+        rf"{I_AM}{SOON} (?P<value>(?:left|right)-handed|retired|pregnant|(?:deaf|blind)(?: in one (?:ear|eye))?|colou?r-?blind|an? (?:night owl|early bird|morning person|(?:non-?)?smoker|introvert|extrovert|beginner|homebody|single (?:mom|mum|dad|mother|father|parent)|native [A-Z][a-z]+ speaker)|self-employed|unemployed|diabetic|dyslexic|autistic)(?=$|[.,;!]| (?:and|now)\b)",
     ),
-    Rule("diet", re.compile(rf"{I_AM}{SOON} on an? (?:strict )?(?P<value>[\w-]+(?: [\w-]+)?) diet\b")),
-    Rule("diet", re.compile(rf"{START}[Mm]y diet is (?P<value>[\w -]{{3,30}}?){_STOP}")),
-    Rule(
-        "allergy",
-        re.compile(
-            rf"{I_AM}{SOON} allergic to (?P<value>[\w ,'-]{{3,60}}?)(?: here)?(?=$|[.;!]|,? (?:but|so|because|since)\b)"
-        ),
-        single=False,
+    "time zone": (
+        rf"{I_AM}{SOON} (?:in|on) (?:the )?(?P<value>[A-Z][\w/+-]*)(?: standard)? time(?: ?zone)?(?=$|[.,;!])",
+        rf"{START}[Mm]y time ?zone is (?P<value>[\w+:/-]+(?: [\w+:/-]+)?){_STOP}",
     ),
-    Rule(
-        "allergy",
-        re.compile(rf"{START}[Mm]y allerg(?:y is|ies are|ies is) (?P<value>[\w ,'-]{{3,60}}?)(?=$|[.;!])"),
-        single=False,
+    "pronouns": (rf"{START}I(?:{SOON} use|{SOON} go by) (?P<value>(?:he|she|they)/(?:him|her|them)(?:/\w+)?)\b",),
+    "height": (
+        rf"{I_AM}{SOON} (?P<value>[4-7]'\d{{1,2}}\"?|\d (?:feet|ft)(?: \d{{1,2}}(?: inches)?)?|1[.,]\d\d ?m|1\d\d ?cm)(?: tall)?(?=$|[.,;!\"]| (?:and|but|so)\b)",
     ),
-    Rule(
-        "birthday",
-        re.compile(
-            rf"{START}[Mm]y birthday(?:'s| is) (?:on )?(?P<value>(?!(?:coming|next|soon|this|in)\b)[\w ,]{{3,30}}?){_STOP}"
-        ),
+    "system": (
+        rf"(?i){START}(?:I'm on|I{SOON} use|I{SOON} run) (?P<value>(?:an? )?(?:(?:Mac|MacBook|iPhone|iPad|Android|Windows|Ubuntu|Debian|Fedora|Linux|macOS|Chromebook|PC)\b(?: [\w.]+){{0,2}}?))(?=$|[.,;!]| (?:and|but|with|for|at|in)\b)",
     ),
-    Rule(
-        "health",
-        re.compile(
-            rf"{START}I(?:{SOON} have|'ve{SOON} got|{SOON} suffer from|'m living with) (?P<value>an? (?:bad|weak|sore|torn|injured) (?:knee|back|hip|shoulder|ankle|wrist|heart)|(?:[\w-]+ ){{0,2}}(?:disease|syndrome|disorder|intolerance|allergy|allergies)|type [12] diabetes|diabetes|asthma|adhd"
-            r"|migraines|arthritis|epilepsy|psoriasis|eczema|high blood pressure|autism)\b",
-            re.IGNORECASE,
-        ),
-        single=False,
-    ),
-    Rule(
-        "marital status",
-        re.compile(rf"{WE_ARE}{SOON} (?P<value>single|married|divorced|engaged|widowed)(?=$|[.,;!]| (?:to|and|now)\b)"),
-    ),
-    Rule(
-        "is",
-        re.compile(
-            rf"{I_AM}{SOON} (?P<value>(?:left|right)-handed|retired|pregnant|(?:deaf|blind)(?: in one (?:ear|eye))?|colou?r-?blind|an? (?:night owl|early bird|morning person|(?:non-?)?smoker|introvert|extrovert|beginner|homebody|single (?:mom|mum|dad|mother|father|parent)|native [A-Z][a-z]+ speaker)|self-employed|unemployed|diabetic|dyslexic|autistic)(?=$|[.,;!]| (?:and|now)\b)"
-        ),
-        single=False,
-    ),
-    Rule(
-        "time zone",
-        re.compile(
-            rf"{I_AM}{SOON} (?:in|on) (?:the )?(?P<value>[A-Z][\w/+-]*)(?: standard)? time(?: ?zone)?(?=$|[.,;!])"
-        ),
-    ),
-    Rule("time zone", re.compile(rf"{START}[Mm]y time ?zone is (?P<value>[\w+:/-]+(?: [\w+:/-]+)?){_STOP}")),
-    Rule(
-        "pronouns",
-        re.compile(rf"{START}I(?:{SOON} use|{SOON} go by) (?P<value>(?:he|she|they)/(?:him|her|them)(?:/\w+)?)\b"),
-    ),
-    Rule(
-        "height",
-        re.compile(
-            rf"{I_AM}{SOON} (?P<value>[4-7]'\d{{1,2}}\"?|\d (?:feet|ft)(?: \d{{1,2}}(?: inches)?)?|1[.,]\d\d ?m|1\d\d ?cm)(?: tall)?(?=$|[.,;!\"]| (?:and|but|so)\b)"
-        ),
-    ),
-    Rule(
-        "system",
-        re.compile(
-            rf"{START}(?:I'm on|I{SOON} use|I{SOON} run) (?P<value>(?:an? )?(?:(?:Mac|MacBook|iPhone|iPad|Android|Windows|Ubuntu|Debian|Fedora|Linux|macOS|Chromebook|PC)\b(?: [\w.]+){{0,2}}?))(?=$|[.,;!]| (?:and|but|with|for|at|in)\b)",
-            re.IGNORECASE,
-        ),
-        single=False,
-    ),
-)
+}
+ABOUT_ME = [(attribute, re.compile(form)) for attribute, forms in _FORMS.items() for form in forms]
+"""Attributes of the user with the patterns of sentences that state them; the group ``value`` is the value."""
+SEVERAL = frozenset({"allergy", "health", "is", "system"})
+"""Attributes of which several values may hold at a time."""
 MINE = re.compile(
     rf"{START}(?:[Mm]y|[Oo]ur) (?:new |current )?(?:(?P<thing>{_OWN_THING})(?:'s| is)(?: now)? (?P<which>(?=[A-Z\d]|an? (?!mess|disaster|piece|wreck|nightmare|joke|bit|lot|total|problem|pain|little)){_PHRASE})"
     rf"|(?P<trait>{_OWN_TRAIT})(?:'s| is| are)(?: now)? (?P<what>(?!(?:not|very|so|too|being|wrong|right|fine|good|bad|here|there|in|on|at|with|from|about|like|missing|misspelled|spelled)\b){_PHRASE}))"

@@ -12,7 +12,7 @@ from datetime import date
 
 from retrieval.tables.kinds import FactKind
 from retrieval.text import folded
-from writer.facts.about_me import ABOUT_ME, MINE
+from writer.facts.about_me import ABOUT_ME, MINE, SEVERAL
 from writer.facts.endings import FORMER, LOST_JOB, positives
 from writer.facts.forms import (
     AHEAD,
@@ -166,14 +166,9 @@ def _of_statement(statement: Statement, day: date) -> Iterator[FactDraft]:
 
 
 def _finished(draft: FactDraft, text: str) -> FactDraft:
+    value, attribute = draft.value.replace(DOT, "."), draft.attribute.replace(DOT, ".")
     category = draft.category or category_of(draft.text)
-    return replace(
-        draft,
-        text=text,
-        category=category,
-        value=draft.value.replace(DOT, "."),
-        attribute=draft.attribute.replace(DOT, "."),
-    )
+    return replace(draft, text=text, category=category, value=value, attribute=attribute)
 
 
 def _denied(plain: str) -> Iterator[FactDraft]:
@@ -201,23 +196,16 @@ def _drafts(sentence: str, day: date) -> Iterator[FactDraft]:
     """Yields the facts in a sentence, the most certain form first."""
     if match := MEASURE.search(sentence):
         what = match["what"] or ("income" if match["earn"] else "weight" if match["weigh"] else "budget")
-        yield from _measure(sentence, what.lower(), match["value"])
-    for rule in ABOUT_ME:
-        if match := rule.form.search(sentence):
+        if amount := AMOUNT.search(match["value"]):
+            yield FactDraft("fact", sentence, "user", what.lower(), *amount_of(amount), single=True)
+    for attribute, form in ABOUT_ME:
+        if match := form.search(sentence):
             value = _clean(match["value"])
-            yield FactDraft("fact", sentence, "user", rule.attribute, value, single=rule.single)
+            yield FactDraft("fact", sentence, "user", attribute, value, single=attribute not in SEVERAL)
     if match := MINE.search(sentence):
         what = (match["thing"] or match["trait"]).replace("color", "colour")
         yield FactDraft("fact", sentence, "user", what, _clean(match["which"] or match["what"]), single=True)
-    if match := KIN_NAMED.search(sentence):
-        who = match["who"].lower()
-        yield FactDraft("fact", sentence, f"user's {who}", "name", match["value"], "", "people", single=who in ONE_OF)
-    if match := KIN_DOES.search(sentence):
-        value = _clean(match["value"])
-        attribute = (
-            "home" if match["lives"] else "employer" if match["works"] else "age" if value[0].isdigit() else "is"
-        )
-        yield FactDraft("fact", sentence, f"user's {match['who'].lower()}", attribute, value, "", "people")
+    yield from _people(sentence)
     yield from _activity(sentence)
     yield from _preference(sentence)
     days = days_of(sentence, day)
@@ -230,6 +218,16 @@ def _drafts(sentence: str, day: date) -> Iterator[FactDraft]:
             value, unit = amount_of(amount)
         yield FactDraft("event", sentence, "user", event["verb"].lower(), value, unit, about=days)
     yield from _goal(sentence)
+
+
+def _people(sentence: str) -> Iterator[FactDraft]:
+    if match := KIN_NAMED.search(sentence):
+        who = match["who"].lower()
+        yield FactDraft("fact", sentence, f"user's {who}", "name", match["value"], "", "people", single=who in ONE_OF)
+    for attribute, form in KIN_DOES.items():
+        if match := form.search(sentence):
+            who, value = f"user's {match['who'].lower()}", _clean(match["value"])
+            yield FactDraft("fact", sentence, who, attribute, value, "", "people")
 
 
 def _activity(sentence: str) -> Iterator[FactDraft]:
@@ -273,11 +271,6 @@ def _preference(sentence: str) -> Iterator[FactDraft]:
     for subject, attribute, value, single in tastes:
         if _stands_alone(_clean(value)):
             yield FactDraft("preference", sentence, subject, attribute, _clean(value), single=single)
-
-
-def _measure(sentence: str, what: str, value: str) -> Iterator[FactDraft]:
-    if amount := AMOUNT.search(value):
-        yield FactDraft("fact", sentence, "user", what, *amount_of(amount), single=True)
 
 
 def _goal(sentence: str) -> Iterator[FactDraft]:

@@ -56,10 +56,18 @@ STOPPED = re.compile(
     rf"{START}I(?:'ve| have)?(?: just| recently| finally)? (?:stopped|quit|gave up|given up) (?P<value>(?:smoking|drinking|vaping|eating|gambling)(?: (?!last|this|two|a )[\w'-]+){{0,3}}?|running|dating|training|biking)"
     r"(?=$|[.,!;]| (?:last|this|two|a|in|because|and|since|for)\b)"
 )
-KIN_DOES = re.compile(
-    rf"{START}[Mm]y (?P<who>{_KIN}|kids|children)(?: {CAPITAL}{SMALL}+)?(?: (?P<lives>lives? in)| (?P<works>works (?:at|for))| (?:is|are)(?: an?)?) (?P<value>(?(lives)(?:{PLACE})|(?(works){NAME}|(?:\d{{1,2}}(?:(?:, ?| and |, and )\d{{1,2}})*(?= |$|[.,!])|vegan|vegetarian|pregnant|retired|allergic to [\w ]{{3,30}}?))))(?: years old)?(?=$|[.,!;]| (?:and|but|now|with|so)\b)"
-)
-"""Sentence about a person or a pet of the user: home, employer, age or diet."""
+_KIN_FORMS = {
+    "home": rf"lives? in (?P<value>{PLACE})",
+    "employer": rf"works (?:at|for) (?P<value>{NAME})",
+    "age": r"(?:is|are)(?: an?)? (?P<value>\d{1,2}(?:(?:, ?| and |, and )\d{1,2})*(?= |$|[.,!]))(?: years old)?",
+    "is": r"(?:is|are)(?: an?)? (?P<value>vegan|vegetarian|pregnant|retired|allergic to [\w ]{3,30}?)",
+}
+_OF_KIN = rf"{START}[Mm]y (?P<who>{_KIN}|kids|children)(?: {CAPITAL}{SMALL}+)? "
+KIN_DOES = {
+    attribute: re.compile(rf"{_OF_KIN}{form}(?=$|[.,;!]| (?:and|but|now|with|so)\b)")
+    for attribute, form in _KIN_FORMS.items()
+}
+"""Sentences about a person or a pet of the user, by the attribute that they state."""
 THEIRS = re.compile(
     rf"{START}[Mm]y (?P<who>(?:(?:two|three|younger|older|little) )?(?:{_KIN}|kids?|children|family|fam|wife|parents|team)(?: {CAPITAL}{SMALL}+)?)"
     r"(?: (?:also|really|just|absolutely))? (?P<how>loves?|likes?|enjoys?|adores?|hates?)(?: to)? (?P<value>[\w '&-]{3,80}?)"

@@ -62,15 +62,20 @@ _END = r"(?=$|[.,;!)]| (?:und|aber|weil|denn|seit|mit|als|y|pero|porque|desde|co
 _HELLO = r"(?:(?:hallo|hi|hey|hola|bonjour|salut|moin|servus|also|übrigens|por cierto|au fait|und|y|et)\b[,!.]*\s+)?"
 
 
-def _rules(*rules: tuple[FactKind, str, str, bool]) -> tuple[Rule, ...]:
+_TASTES = {"likes", "loves", "hates", "prefers", "favourite", "dislikes"}
+_SINGLE = {"name", "home", "origin", "employer", "role", "age", "diet", "favourite", "weight"}
+
+
+def _rules(**forms: str) -> tuple[Rule, ...]:
+    """Returns the rules of these forms by the attribute that they state; NAME and WORDS stand for the value."""
     return tuple(
         Rule(
-            kind,
-            attribute,
+            "preference" if name in _TASTES else "goal" if name in {"goal", "weight"} else "fact",
+            "" if name == "goal" else name,
             re.compile(f"^(?i:{_HELLO})" + form.replace("NAME", _NAME).replace("WORDS", _WORDS) + _END),
-            single,
+            name in _SINGLE,
         )
-        for kind, attribute, form, single in rules
+        for name, form in forms.items()
     )
 
 
@@ -82,51 +87,24 @@ LANGUAGES = (
     Language(
         _any("ich|meine?|nenn|wohne|lebe|arbeite|hasse"),
         _rules(
-            ("fact", "name", r"(?i:ich hei(?:ß|ss)e|mein name ist|nenn mich) NAME", True),
-            (
-                "fact",
-                "home",
-                r"(?i:(?:ich )?(?:wohne|lebe)(?: (?:jetzt|derzeit|zurzeit|inzwischen|gerade))? in) NAME",
-                True,
-            ),
-            ("fact", "home", r"(?i:ich bin (?:gerade |kürzlich |jetzt )?(?:von \w+ )?nach) NAME (?:um)?gezogen", True),
-            ("fact", "origin", r"(?i:ich komme (?:ursprünglich )?aus) NAME", True),
-            (
-                "fact",
-                "employer",
-                r"(?i:(?:ich )?arbeite(?: (?:jetzt|derzeit|zurzeit))? (?:bei|für)(?: der| dem)?) NAME",
-                True,
-            ),
-            ("fact", "role", r"(?i:(?:ich )?arbeite als) (?P<value>[\w-]+(?: [\w-]+)?)", True),
-            ("fact", "age", r"(?i:ich bin) (?P<value>\d{1,3})(?: Jahre alt)?", True),
-            (
-                "fact",
-                "diet",
-                r"(?i:ich bin|ich lebe|ich esse) (?P<value>[Vv]egetarier(?:in)?|[Vv]eganer(?:in)?|vegetarisch|vegan)",
-                True,
-            ),
-            ("fact", "allergy", r"(?i:ich bin allergisch (?:gegen|auf)) WORDS", False),
-            ("preference", "loves", r"(?i:ich liebe) WORDS", False),
-            ("preference", "likes", r"(?i:ich mag) WORDS", False),
-            ("preference", "hates", r"(?i:(?:ich )?hasse) WORDS", False),
-            ("preference", "prefers", r"(?i:ich bevorzuge) WORDS", False),
-            ("preference", "favourite", r"(?i:meine?) Lieblings(?P<what>\w+) ist WORDS", True),
-            ("goal", "", r"(?i:mein ziel ist(?: es)?),? (?P<value>[^.!;]{4,120})", False),
-            (
-                "goal",
-                "",
-                r"(?i:ich (?:will|möchte)) (?P<value>[^.!;,]{2,80} (?:abnehmen|zunehmen|sparen|lernen|wiegen))",
-                False,
-            ),
-            ("goal", "weight", r"(?i:mein zielgewicht (?:ist|sind|beträgt|liegt bei)) (?P<value>[\d.,]+ ?\w+)", True),
+            name=r"(?i:ich hei(?:ß|ss)e|mein name ist|nenn mich) NAME",
+            home=r"(?i:(?:ich )?(?:wohne|lebe)(?: (?:jetzt|derzeit|zurzeit|inzwischen|gerade))? in|(?P<moved>ich bin (?:gerade |kürzlich |jetzt )?(?:von \w+ )?nach)) NAME(?(moved) (?:um)?gezogen)",
+            origin=r"(?i:ich komme (?:ursprünglich )?aus) NAME",
+            employer=r"(?i:(?:ich )?arbeite(?: (?:jetzt|derzeit|zurzeit))? (?:bei|für)(?: der| dem)?) NAME",
+            role=r"(?i:(?:ich )?arbeite als) (?P<value>[\w-]+(?: [\w-]+)?)",
+            age=r"(?i:ich bin) (?P<value>\d{1,3})(?: Jahre alt)?",
+            diet=r"(?i:ich bin|ich lebe|ich esse) (?P<value>[Vv]egetarier(?:in)?|[Vv]eganer(?:in)?|vegetarisch|vegan)",
+            allergy=r"(?i:ich bin allergisch (?:gegen|auf)) WORDS",
+            loves=r"(?i:ich liebe) WORDS",
+            likes=r"(?i:ich mag) WORDS",
+            hates=r"(?i:(?:ich )?hasse) WORDS",
+            prefers=r"(?i:ich bevorzuge) WORDS",
+            favourite=r"(?i:meine?) Lieblings(?P<what>\w+) ist WORDS",
+            goal=r"(?:(?i:mein ziel ist(?: es)?),? (?P<value>[^.!;]{4,120})|(?i:ich (?:will|möchte)) (?P<value2>[^.!;,]{2,80} (?:abnehmen|zunehmen|sparen|lernen|wiegen)))",
+            weight=r"(?i:mein zielgewicht (?:ist|sind|beträgt|liegt bei)) (?P<value>[\d.,]+ ?\w+)",
         ),
         _rules(
-            (
-                "preference",
-                "dislikes",
-                r"(?i:ich mag) (?:keine?n? WORDS|(?P<value2>[\w' -]{3,40}?) (?:gar |überhaupt )?nicht)",
-                False,
-            ),
+            dislikes=r"(?i:ich mag) (?:keine?n? WORDS|(?P<value2>[\w' -]{3,40}?) (?:gar |überhaupt )?nicht)",
         ),
         _any(
             r"wenn|falls|würde|könnte|hätte|wäre|vielleicht|angeblich|sagte?|meinte?|glaubt|ob|stell dir vor|nehmen wir an|früher|fast"
@@ -142,39 +120,23 @@ LANGUAGES = (
             "|prefiero|quiero"
         ),
         _rules(
-            ("fact", "name", r"(?i:me llamo|mi nombre es|yo soy|llámame) NAME", True),
-            (
-                "fact",
-                "home",
-                r"(?i:(?:yo )?vivo(?: (?:ahora|actualmente))? en|resido en|me mudé a|me he mudado a|acabo de mudarme a) NAME",
-                True,
-            ),
-            ("fact", "origin", r"(?i:(?:yo )?soy de) NAME", True),
-            ("fact", "employer", r"(?i:(?:yo )?trabajo(?: (?:ahora|actualmente))? (?:en|para)) NAME", True),
-            ("fact", "role", r"(?i:(?:yo )?trabajo (?:como|de)) (?P<value>[\w-]+(?: [\w-]+)?)", True),
-            ("fact", "age", r"(?i:tengo) (?P<value>\d{1,3}) años", True),
-            (
-                "fact",
-                "diet",
-                r"(?i:(?:yo )?soy) (?P<value>vegetarian[oa]|vegan[oa]|celíac[oa]|intolerante a la lactosa)",
-                True,
-            ),
-            ("fact", "allergy", r"(?i:(?:yo )?soy alérgic[oa] (?:a|al)) WORDS", False),
-            ("preference", "likes", r"(?i:(?:a mí )?me gustan?(?: mucho)?) WORDS", False),
-            ("preference", "loves", r"(?i:(?:a mí )?me encantan?|amo|adoro) WORDS", False),
-            ("preference", "hates", r"(?i:odio|detesto) WORDS", False),
-            ("preference", "prefers", r"(?i:prefiero) WORDS", False),
-            ("preference", "favourite", r"(?i:mi) (?P<what>\w+) (?:favorit[oa]|preferid[oa]) es WORDS", True),
-            ("goal", "", r"(?i:mi (?:objetivo|meta) es) (?P<value>[^.!;]{4,120})", False),
-            (
-                "goal",
-                "",
-                r"(?i:quiero) (?P<value>(?:ahorrar|perder|bajar|adelgazar|aprender|dejar de|correr|pesar) [^.!;,]{2,80})",
-                False,
-            ),
+            name=r"(?i:me llamo|mi nombre es|yo soy|llámame) NAME",
+            home=r"(?i:(?:yo )?vivo(?: (?:ahora|actualmente))? en|resido en|me mudé a|me he mudado a|acabo de mudarme a) NAME",
+            origin=r"(?i:(?:yo )?soy de) NAME",
+            employer=r"(?i:(?:yo )?trabajo(?: (?:ahora|actualmente))? (?:en|para)) NAME",
+            role=r"(?i:(?:yo )?trabajo (?:como|de)) (?P<value>[\w-]+(?: [\w-]+)?)",
+            age=r"(?i:tengo) (?P<value>\d{1,3}) años",
+            diet=r"(?i:(?:yo )?soy) (?P<value>vegetarian[oa]|vegan[oa]|celíac[oa]|intolerante a la lactosa)",
+            allergy=r"(?i:(?:yo )?soy alérgic[oa] (?:a|al)) WORDS",
+            likes=r"(?i:(?:a mí )?me gustan?(?: mucho)?) WORDS",
+            loves=r"(?i:(?:a mí )?me encantan?|amo|adoro) WORDS",
+            hates=r"(?i:odio|detesto) WORDS",
+            prefers=r"(?i:prefiero) WORDS",
+            favourite=r"(?i:mi) (?P<what>\w+) (?:favorit[oa]|preferid[oa]) es WORDS",
+            goal=r"(?:(?i:mi (?:objetivo|meta) es) (?P<value>[^.!;]{4,120})|(?i:quiero) (?P<value2>(?:ahorrar|perder|bajar|adelgazar|aprender|dejar de|correr|pesar) [^.!;,]{2,80}))",
         ),
         _rules(
-            ("preference", "dislikes", r"(?i:(?:a mí )?no me gustan?(?: nada)?) WORDS", False),
+            dislikes=r"(?i:(?:a mí )?no me gustan?(?: nada)?) WORDS",
         ),
         _any(r"si|tal vez|quizás?|ojalá|dice|dijo|cree|podría|gustaría|encantaría|imagina|supongamos|casi|antes"),
         _any(r"no|nunca|jamás|tampoco|ningun[oa]?"),
@@ -185,39 +147,23 @@ LANGUAGES = (
     Language(
         _any("je|j'\\w+|appelle-moi|appelez-moi|mon|ma"),
         _rules(
-            ("fact", "name", r"(?i:je m'appelle|mon (?:nom|prénom) est|appelle-moi|appelez-moi) NAME", True),
-            (
-                "fact",
-                "home",
-                r"(?i:j'habite(?: maintenant| actuellement)?|je vis|j'ai (?:récemment )?déménagé|je viens d'emménager) (?:à|en|au|aux) NAME",
-                True,
-            ),
-            ("fact", "origin", r"(?i:je viens (?:de |d'))NAME", True),
-            ("fact", "employer", r"(?i:je travaille(?: maintenant| actuellement)? (?:chez|pour)) NAME", True),
-            ("fact", "role", r"(?i:je travaille comme) (?P<value>[\w-]+(?: [\w-]+)?)", True),
-            ("fact", "age", r"(?i:j'ai) (?P<value>\d{1,3}) ans", True),
-            (
-                "fact",
-                "diet",
-                r"(?i:je suis) (?P<value>végétarien(?:ne)?|végane|vegan|végétalien(?:ne)?|intolérante? au lactose|cœliaque)",
-                True,
-            ),
-            ("fact", "allergy", r"(?i:je suis allergique (?:aux|au|à la|à l'|à)) ?WORDS", False),
-            ("preference", "likes", r"(?i:j'aime(?: beaucoup| bien)?) WORDS", False),
-            ("preference", "loves", r"(?i:j'adore) WORDS", False),
-            ("preference", "hates", r"(?i:je déteste) WORDS", False),
-            ("preference", "prefers", r"(?i:je préfère) WORDS", False),
-            ("preference", "favourite", r"(?i:mon|ma) (?P<what>\w+) (?:préférée?|favorite?) est WORDS", True),
-            ("goal", "", r"(?i:mon (?:objectif|but) est) (?:de |d')(?P<value>[^.!;]{4,120})", False),
-            (
-                "goal",
-                "",
-                r"(?i:je veux) (?P<value>(?:perdre|économiser|épargner|apprendre|arrêter de|courir|peser) [^.!;,]{2,80})",
-                False,
-            ),
+            name=r"(?i:je m'appelle|mon (?:nom|prénom) est|appelle-moi|appelez-moi) NAME",
+            home=r"(?i:j'habite(?: maintenant| actuellement)?|je vis|j'ai (?:récemment )?déménagé|je viens d'emménager) (?:à|en|au|aux) NAME",
+            origin=r"(?i:je viens (?:de |d'))NAME",
+            employer=r"(?i:je travaille(?: maintenant| actuellement)? (?:chez|pour)) NAME",
+            role=r"(?i:je travaille comme) (?P<value>[\w-]+(?: [\w-]+)?)",
+            age=r"(?i:j'ai) (?P<value>\d{1,3}) ans",
+            diet=r"(?i:je suis) (?P<value>végétarien(?:ne)?|végane|vegan|végétalien(?:ne)?|intolérante? au lactose|cœliaque)",
+            allergy=r"(?i:je suis allergique (?:aux|au|à la|à l'|à)) ?WORDS",
+            likes=r"(?i:j'aime(?: beaucoup| bien)?) WORDS",
+            loves=r"(?i:j'adore) WORDS",
+            hates=r"(?i:je déteste) WORDS",
+            prefers=r"(?i:je préfère) WORDS",
+            favourite=r"(?i:mon|ma) (?P<what>\w+) (?:préférée?|favorite?) est WORDS",
+            goal=r"(?:(?i:mon (?:objectif|but) est) (?:de |d')(?P<value>[^.!;]{4,120})|(?i:je veux) (?P<value2>(?:perdre|économiser|épargner|apprendre|arrêter de|courir|peser) [^.!;,]{2,80}))",
         ),
         _rules(
-            ("preference", "dislikes", r"(?i:je n'aime pas(?: du tout)?) WORDS", False),
+            dislikes=r"(?i:je n'aime pas(?: du tout)?) WORDS",
         ),
         _any(
             r"si|peut-être|dit|disait|pense|croit|voudrais|aimerais|pourrais|imagine|imaginons|supposons|presque|avant"
