@@ -1,7 +1,9 @@
 """The sections of cases: those on the slate, and further runs beside it."""
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import groupby
 
 from retrieval.sections.context import Block, Draft, Part, leading
 from retrieval.sections.quoting import quoted, quoted_list
@@ -38,15 +40,22 @@ class Remembered:
 
 @dataclass(frozen=True, slots=True)
 class Room:
-    """The length of one case in the text: steps of its plan, and characters of its task and of each step."""
+    """The length of one case in the text: steps of its plan, and characters of its task, of each step, of a summary.
+
+    The summary names the steps after those; 0: it has their number alone.
+    """
 
     steps: int
     chars: int
+    summary: int = 0
 
 
-_ROOMS = (Room(1_000_000, 1_000_000), Room(16, 300), Room(8, 160), Room(4, 80), Room(2, 40))
+_ROOMS = (
+    *(Room(1_000_000, 1_000_000), Room(16, 300, 300), Room(8, 160, 240)),
+    *(Room(4, 80, 160), Room(2, 40, 120), Room(2, 40)),
+)
 """Rooms to try, from the whole case down to a length that still tells one case from another."""
-_ROOMS_BESIDE = (Room(4, 160), *_ROOMS[3:])
+_ROOMS_BESIDE = (Room(4, 160), Room(4, 80), Room(2, 40))
 """Rooms of runs beside the slate, which tell that there is another way and not how each step went."""
 
 
@@ -96,10 +105,23 @@ def _blocks(cases: Sequence[Remembered], first: int, heading: str, rooms: Sequen
 def _run(remembered: Remembered, room: Room) -> str:
     """Returns the actions of a case and its outcome, with the reward where the outcome does not say it."""
     plan = [shortened(step, room.chars) for step in remembered.plan[: room.steps]]
-    if len(remembered.plan) > room.steps:
-        plan.append(f"… {len(remembered.plan) - room.steps} more")
+    if rest := remembered.plan[room.steps :]:
+        summary = f": {shortened(_names(rest), room.summary)}" if room.summary else ""
+        plan.append(f"… {len(rest)} more{summary}")
     steps = quoted_list(plan) if plan else "not recorded"
     lines = [f"    Actions: {steps}", f"    Outcome: {remembered.outcome}{remembered.fate}"]
     if remembered.reward is not None and remembered.reward != _USUAL_REWARD.get(remembered.outcome):
         lines.append(f"    Reward: {remembered.reward:g}")
     return "\n".join(lines)
+
+
+_CALL = re.compile(r"([^\s(]+)\(")
+_NAME_CHARS = 24
+"""Longest name of a step in a summary."""
+
+
+def _names(steps: Sequence[str]) -> str:
+    """Returns the tools of steps in order, or the beginnings of those in prose; equal ones in a row are counted."""
+    each = (call[1] if (call := _CALL.match(step)) else step for step in steps)
+    runs = [(name, len(list(same))) for name, same in groupby(shortened(name, _NAME_CHARS) for name in each)]
+    return ", ".join(name if count == 1 else f"{name} x{count}" for name, count in runs)

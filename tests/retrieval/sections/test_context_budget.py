@@ -1,5 +1,7 @@
 """The text for the prompt: within its budget, and not to be ended by what it quotes."""
 
+import re
+
 import pytest
 
 from retrieval.sections.cases import CasesSection, OthersSection, Remembered
@@ -47,6 +49,17 @@ def test_cases_are_shortened_before_any_is_left_out(budget: int):
     assert context.tokens <= budget
     assert [f'[{place}] Context: "task {place} x' in context.text for place in (1, 2)] == [True, True]
     assert context.text.count("more") == 2
+
+
+@pytest.mark.parametrize("budget", [320, 700, 1_500])
+def test_four_cases_that_do_not_fit_whole_are_told_with_the_tools_of_every_step(budget: int):
+    pages = [f'search(query="{"words " * 20}{page}")' for page in range(17)]
+    plans = [[f"open(case={number})", *pages, "compare(ids=[7, 8])", "tell the user"] for number in range(4)]
+    cases = [Remembered(f"task {number}", plan, "success", 1.0) for number, plan in enumerate(plans)]
+    context = memory_context(budget, CasesSection(cases))
+    assert context.tokens <= budget < memory_context(10_000, CasesSection(cases)).tokens
+    assert [context.text.count(mark) for mark in ('"open(', "Outcome: success")] == [4, 4]
+    assert len(re.findall(r"\d+ more: search x\d+, compare, tell the user\"", context.text)) == 4
 
 
 def test_a_larger_budget_shows_no_less():
