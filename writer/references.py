@@ -13,6 +13,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 from retrieval.tables.cases import cases
 from retrieval.tables.decisions import decisions
 from retrieval.tables.facts import facts
+from retrieval.tables.failures import advice
 from retrieval.tables.runs import runs
 from retrieval.tables.sessions import sessions
 
@@ -20,7 +21,7 @@ REFERENCES = {
     cases: (runs.c.case_id, facts.c.case_id),
     decisions: (cases.c.retrieval_id,),
     facts: (facts.c.superseded_by,),
-    sessions: (cases.c.session_id, facts.c.session_id),
+    sessions: (advice.c.session_id, cases.c.session_id, facts.c.session_id),
 }
 """Columns that become null when the row of the table that they name is deleted."""
 

@@ -5,12 +5,21 @@ from fastapi import APIRouter
 from app.edge.dependencies import Caller, Parts
 from app.edge.intake.route import BodyRoute
 from app.edge.problems import DOCUMENTED
-from app.schemas.advice import AdviceIn, AdviceOut, AdvisedFixOut, AdvisedPlanOut
+from app.runtime import Runtime
+from app.schemas.advice import MOST_TRIED, AdviceIn, AdviceOut, AdvisedFixOut, AdvisedPlanOut
 from app.schemas.responses import response_of
-from writer.advice.answer import Answer, FailedCall
-from writer.analysis.calls import calls_in
+from retrieval.pages import listing
+from writer.advice.answer import Answer, FailedCall, first_like
+from writer.analysis.calls import Call, calls_in
+from writer.author import Author
+from writer.messages import tool_traces
+from writer.privacy.words import Words
+from writer.run import Turn
 
 router = APIRouter(tags=["the loop"], responses=DOCUMENTED, route_class=BodyRoute)
+
+MOST_TURNS = 2 * MOST_TRIED
+"""Newest turns of a session whose calls count as tried; a call and its output are two."""
 
 
 @router.post("/v1/advice")
@@ -21,19 +30,36 @@ async def advise(failed: AdviceIn, parts: Parts, caller: Caller) -> AdviceOut:
     a decision; whether the failure then came back is counted once the run is retained.
     """
     await parts.admission.of_agent(caller, "reads", failed.agent)
-    call, *tried = calls_in([failed.model_dump(), *(each.model_dump() for each in failed.tried)])
+    told = calls_in([failed.model_dump(), *(each.model_dump() for each in failed.tried)])
+    call, tried = first_like(told[0], [*await _calls_of_session(failed, parts, caller), *told])
     asked = FailedCall(
         failed.agent,
         call,
         failed.task or "",
         failed.run_id,
         failed.retrieval_id,
+        failed.session_id,
         tried,
         failed.precision,
         failed.token_budget,
         failed.plans,
     )
     return advice_out(await parts.adviser.advise(caller, asked))
+
+
+async def _calls_of_session(failed: AdviceIn, parts: Runtime, caller: Author) -> list[Call]:
+    """Returns the calls in the session's newest turns that no run has taken; none for a run, whose steps are known."""
+    if failed.session_id is None or failed.run_id is not None:
+        return []
+    async with parts.database.as_user(caller.user_sub, caller.authorised_at) as connection:
+        newest = listing.turns_to_come(caller.user_sub, failed.agent, failed.session_id, MOST_TURNS)
+        rows = (await connection.execute(newest)).all()
+        key = await parts.keyring.find(connection, caller.user_sub) if rows else None
+    if key is None:
+        return []
+    words = Words(caller.user_sub, key)
+    turns = [words.open_turn(row.session_id, row.number, row.payload) for row in reversed(rows)]
+    return calls_in(tool_traces(map(Turn.model_validate, turns)))
 
 
 def advice_out(answer: Answer) -> AdviceOut:

@@ -19,9 +19,8 @@ from retrieval.errors import CasebankError, NotFound
 from retrieval.pages import listing
 from retrieval.tables.kinds import RunStatus
 from retrieval.telemetry import log
-from writer.advice.answer import FailedCall
+from writer.advice.answer import FailedCall, first_like
 from writer.analysis.calls import Call, calls_in
-from writer.analysis.fixes import sign_of
 from writer.author import Author
 from writer.errors import IdempotencyConflict, MemoryOff, RunEnded, SecretInName, UnknownReference
 from writer.privacy.seal import PayloadTooLarge
@@ -68,10 +67,8 @@ async def _advice(run_id: UUID, steps: PreparedSteps, parts: Runtime, caller: Au
         return None
     try:
         calls = [*await _calls_before(ordered[0].number, run_id, parts, caller), *calls]
-        sign = sign_of(failed).line
-        first = next(place for place, call in enumerate(calls) if call.failed and sign_of(call).line == sign)
-        tried = calls[first + 1 :]
-        asked = FailedCall(steps.agent_key, calls[first], steps.task, run_id, steps.retrieval_id, tried)
+        call, tried = first_like(failed, calls)
+        asked = FailedCall(steps.agent_key, call, steps.task, run_id, steps.retrieval_id, tried=tried)
         return advice_out(await parts.adviser.advise(caller, asked))
     except CasebankError as error:
         log.warning("advice.failed", error=type(error).__name__)

@@ -9,7 +9,7 @@ from app.schemas.fields import CleanToolName, RedactedJson, SearchText
 from policy.advice import RIGHT
 from retrieval.advice.text import TOKENS
 from writer.advice.answer import Silence
-from writer.run import AgentKey, Strict
+from writer.run import AgentKey, SessionName, Strict
 
 MOST_TRIED = 50
 """Most calls that count as tried at a failed one."""
@@ -50,6 +50,9 @@ class AdviceIn(Strict):
     task: SearchText | None = Field(default=None, description="task of the run; with it the right fix is told apart")
     run_id: UUID | None = Field(default=None, description="run whose steps are sent one by one")
     retrieval_id: UUID | None = Field(default=None, description="retrieval that the run began with")
+    session_id: SessionName | None = Field(
+        default=None, description="session of the agent; an unknown session is not an error"
+    )
     tried: list[TriedCall] = Field(
         default_factory=list, max_length=MOST_TRIED, description="calls that the run made since; their like is left out"
     )

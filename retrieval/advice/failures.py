@@ -3,7 +3,23 @@
 from typing import Protocol
 from uuid import UUID
 
-from sqlalchemy import Integer, Uuid, any_, bindparam, case, cast, false, func, literal_column, or_, select, true
+from sqlalchemy import (
+    Integer,
+    Select,
+    Text,
+    Uuid,
+    and_,
+    any_,
+    bindparam,
+    case,
+    cast,
+    false,
+    func,
+    literal_column,
+    or_,
+    select,
+    true,
+)
 from sqlalchemy.dialects.postgresql import ARRAY, insert
 
 from retrieval.database.fast_path import FastStatement
@@ -13,6 +29,7 @@ from retrieval.tables.cases import cases
 from retrieval.tables.decisions import decision_slots
 from retrieval.tables.failures import advice, failures
 from retrieval.tables.profiles import profiles
+from retrieval.tables.sessions import sessions
 
 MOST = 400
 """Newest failures of an agent that are read, and newest runs."""
@@ -54,11 +71,18 @@ class FailureRow(Protocol):
     shown_here: bool
 
 
+def _session() -> Select[UUID]:
+    """Returns the statement for the id of the agent's session of this name."""
+    named = sessions.c.name == cast(bindparam("session", type_=Text), Text)
+    return select(sessions.c.id).where(sessions.c.user_sub == USER_SUB, sessions.c.agent_key == AGENT_KEY, named)
+
+
 def _statement() -> FastStatement[FailureRow]:
     tool, sign = (cast(bindparam(name, type_=Integer), Integer) for name in ("tool", "sign"))
     run_id, retrieval_id = (cast(bindparam(name, type_=Uuid), Uuid) for name in ("run_id", "retrieval_id"))
     fix = func.unnest(advice.c.fix_ids).table_valued("fix_id", name="fixes").render_derived()
-    here = or_(advice.c.run_id == run_id, advice.c.retrieval_id == retrieval_id)
+    going_on = advice.c.session_id == _session().scalar_subquery(), advice.c.came_back.is_(None)
+    here = or_(advice.c.run_id == run_id, advice.c.retrieval_id == retrieval_id, and_(*going_on))
     told = (
         select(
             advice.c.sign,
@@ -132,7 +156,7 @@ def _statement() -> FastStatement[FailureRow]:
 EARLIER_FAILURES = _statement()
 """Reads the agent's newest failures and its newest runs, the oldest first.
 
-Takes agent_key, tool, sign, run_id, retrieval_id and runs, the maximum number of runs.
+Takes agent_key, tool, sign, run_id, retrieval_id, session (its name) and runs, the maximum number of runs.
 """
 
 
@@ -158,9 +182,11 @@ def _log() -> FastStatement[bool]:
     enter = entered(relaxed=True)
     names = ("user_sub", "decision_id", "agent_key", "sign", "run_id", "retrieval_id", "fix_ids")
     values = select(*(cast(bindparam(name, type_=advice.c[name].type), advice.c[name].type) for name in names))
-    row = insert(advice).from_select(names, values.where(enter.c.entered)).returning(true().label("logged"))
+    session = _session().with_for_update(read=True, key_share=True).cte("session")  # none can delete it meanwhile
+    values = values.add_columns(select(session.c.id).scalar_subquery()).where(enter.c.entered)
+    row = insert(advice).from_select([*names, "session_id"], values).returning(true().label("logged"))
     return FastStatement.of(row)
 
 
 LOG_ADVICE = _log()
-"""Inserts the row of ``advice`` beside a logged decision."""
+"""Inserts the row of ``advice`` beside a logged decision; takes its columns, and session, which may be unknown."""

@@ -130,6 +130,14 @@ def turns_of_sessions(user_sub: str, session_ids: Sequence[UUID], first: int | N
     return statement.order_by(turns.c.session_id, turns.c.number)
 
 
+def turns_to_come(user_sub: str, agent_key: str, name: str, most: int) -> Rows:
+    """Returns the statement for the newest sealed turns of the agent's session that no run has taken, falling."""
+    of_session = and_(turns.c.user_sub == sessions.c.user_sub, turns.c.session_id == sessions.c.id)
+    named = sessions.c.user_sub == user_sub, sessions.c.agent_key == agent_key, sessions.c.name == name
+    statement = select(turns.c.session_id, turns.c.number, turns.c.payload).join(sessions, of_session)
+    return statement.where(*named, turns.c.number > sessions.c.taken_turns).order_by(turns.c.number.desc()).limit(most)
+
+
 def page_of_audit(user_sub: str, agent_key: str | None, *, before: UUID | None, limit: int) -> Rows:
     """Returns the statement for the newest ``limit`` audit entries older than ``before``."""
     shown = (column for column in audit.c if column is not audit.c.mac)

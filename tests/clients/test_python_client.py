@@ -261,6 +261,12 @@ def test_advice_is_asked_for_with_the_beginning_and_the_end_of_a_long_output():
     assert asked["output"].endswith(" the end")
 
 
+def test_advice_is_asked_for_with_the_session_of_the_run():
+    asked = Run(AGENT, "refund", more={"session_id": "chat-7"}).note("refund", None, "Error: no")
+    assert asked is not None
+    assert (asked["session_id"], asked["run_id"]) == ("chat-7", None)
+
+
 def test_every_one_of_forty_runs_ends_in_a_case_that_is_joined_to_its_retrieval(service: Service):
     receipts = {}
     with memory(service, "many") as casebank:

@@ -12,6 +12,7 @@ from sqlalchemy import Column, Row, Table, delete, insert, select
 from retrieval.tables.cases import cases
 from retrieval.tables.decisions import decisions
 from retrieval.tables.facts import facts
+from retrieval.tables.failures import advice
 from retrieval.tables.metadata import metadata
 from retrieval.tables.profiles import profiles
 from retrieval.tables.runs import runs
@@ -39,14 +40,18 @@ class Web:
 
     async def add(self, table: Table, **values: object) -> UUID:
         self.ids[table] = uuids.uuid7()
-        row = {"user_sub": self.user, "id": self.ids[table], "agent_key": AGENT, **values}
+        row = {"user_sub": self.user, _id(table).name: self.ids[table], "agent_key": AGENT, **values}
         async with self.bank.database.as_user(self.user, datetime.now(UTC)) as connection:
             await connection.execute(insert(table).values(row))
         return self.ids[table]
 
     async def row(self, table: Table, id_: UUID) -> Row[tuple[object, ...]]:
-        (row,) = await self.bank.read(self.user, select(table).where(table.c.user_sub == self.user, table.c.id == id_))
+        (row,) = await self.bank.read(self.user, select(table).where(table.c.user_sub == self.user, _id(table) == id_))
         return row
+
+
+def _id(table: Table) -> Column[UUID]:
+    return table.c.decision_id if table is advice else table.c.id
 
 
 @pytest.fixture
@@ -85,7 +90,8 @@ async def web(bank: Bank, user: str) -> Web:
     newer = await made.add(facts, said=b"2", last_told_at=LONG_AGO, **told)
     places = {"session_id": session, "case_id": made.ids[cases], "superseded_by": newer}
     await made.add(facts, said=b"1", **told, **places)
-    made.ids[decisions] = decision
+    await made.add(advice, decision_id=decision, sign=1, session_id=session)
+    made.ids |= {decisions: decision, advice: decision}
     return made
 
 
@@ -98,13 +104,15 @@ async def test_a_cleared_reference_is_null_and_the_rest_of_its_row_stays(web: We
     async with web.bank.database.as_user(web.user, datetime.now(UTC)) as connection:
         await clear_references(table, connection, web.user, [target])
     after = await web.row(column.table, web.ids[column.table])
-    assert after._asdict() == {**before._asdict(), column.name: None}
+    changed = {column.name: None, "updated_at": after.updated_at} if column.table is cases else {column.name: None}
+    assert after._asdict() == {**before._asdict(), **changed}
 
 
 async def test_a_deleted_session_leaves_no_reference(web: Web):
     async with web.bank.database.as_user(web.user, datetime.now(UTC)) as connection:
         await delete_session(connection, web.bank.author(web.user), "talk")
     assert (await web.row(cases, web.ids[cases])).session_id is None
+    assert (await web.row(advice, web.ids[advice])).session_id is None
     assert (await web.bank.counts(web.user))["sessions"] == 0
 
 

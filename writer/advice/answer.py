@@ -31,6 +31,7 @@ class FailedCall:
         task: the task of the run; empty: it was not told.
         run_id: the run in progress; None: it was not told.
         retrieval_id: the retrieval that the run began with; None: it was not told.
+        session: name of the session that it is part of; None: it was not told.
         tried: calls of this run that were tried since, whose like is not told.
         precision: share of told fixes that should be right, 0 to 1; the lower, the more is told.
         token_budget: maximum tokens of the text.
@@ -42,10 +43,19 @@ class FailedCall:
     task: str = ""
     run_id: UUID | None = None
     retrieval_id: UUID | None = None
+    session: str | None = None
     tried: Sequence[Call] = ()
     precision: float = RIGHT
     token_budget: int = TOKENS
     plans: int = 0
+
+
+def first_like(failed: Call, calls: Sequence[Call]) -> tuple[Call, Sequence[Call]]:
+    """Returns the first of the calls that failed like this one, and the calls after it, which were tried since."""
+    sign = sign_of(failed).line
+    like = [failed.failed and call.failed and sign_of(call).line == sign for call in calls]
+    first = like.index(True) if any(like) else calls.index(failed)
+    return calls[first], calls[first + 1 :]
 
 
 @dataclass(frozen=True, slots=True)

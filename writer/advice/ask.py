@@ -75,6 +75,7 @@ class Adviser:
                 "sign": asked.number,
                 "run_id": failed.run_id,
                 "retrieval_id": failed.retrieval_id,
+                "session": failed.session,
                 "runs": MOST if failed.plans else 0,
             }
             rows = await connection.all(EARLIER_FAILURES, parameters)

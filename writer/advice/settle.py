@@ -3,10 +3,12 @@
 from collections.abc import Collection, Sequence
 from uuid import UUID
 
-from sqlalchemy import ColumnElement, and_, exists, or_, select, update
+from sqlalchemy import and_, exists, or_, select, update
 from sqlalchemy.ext.asyncio import AsyncConnection
 
+from retrieval.database.rows import Rows
 from retrieval.sealed import SIGN
+from retrieval.tables.cases import cases
 from retrieval.tables.decisions import decision_slots, decisions
 from retrieval.tables.failures import advice
 from retrieval.tables.runs import runs
@@ -14,47 +16,43 @@ from writer.analysis.fixes import RunFailure
 from writer.privacy.words import Words
 
 
-async def advised(
-    connection: AsyncConnection, user_sub: str, case_ids: Collection[UUID], retrieval_ids: Collection[UUID]
-) -> tuple[set[UUID], set[UUID]]:
-    """Returns the cases and the retrievals among these whose runs were given advice that is not settled."""
-    joined = and_(runs.c.user_sub == advice.c.user_sub, runs.c.id == advice.c.run_id)
-    open_advice = (
-        select(runs.c.case_id, advice.c.retrieval_id)
-        .select_from(advice.outerjoin(runs, joined))
-        .where(
-            advice.c.user_sub == user_sub,
-            advice.c.came_back.is_(None),
-            or_(runs.c.case_id.in_(case_ids), advice.c.retrieval_id.in_(retrieval_ids)),
-        )
+async def advised(connection: AsyncConnection, user_sub: str, case_ids: Collection[UUID]) -> set[UUID]:
+    """Returns the cases among these whose runs were given advice that is not settled."""
+    mine = _given(user_sub).with_only_columns(cases.c.id).where(cases.c.id.in_(case_ids))
+    return set((await connection.scalars(mine)).all())
+
+
+def _given(user_sub: str) -> Rows:
+    """Returns the statement for advice that is not settled, each with the case of the run that it was given to.
+
+    A session's advice was given to the run that is retained next, unless it names a run.
+    """
+    in_session = advice.c.session_id == cases.c.session_id, advice.c.run_id.is_(None)
+    given_to = or_(
+        runs.c.case_id == cases.c.id,
+        advice.c.retrieval_id == cases.c.retrieval_id,
+        and_(*in_session, advice.c.created_at <= cases.c.created_at),
     )
-    rows = (await connection.execute(open_advice)).all()
-    return {row.case_id for row in rows}, {row.retrieval_id for row in rows}
+    shown = decision_slots.c.user_sub == user_sub, decision_slots.c.decision_id == advice.c.decision_id
+    return (
+        select(advice.c.decision_id, advice.c.sign, exists().where(*shown).label("told"))
+        .select_from(advice)
+        .outerjoin(runs, and_(runs.c.user_sub == user_sub, runs.c.id == advice.c.run_id))
+        .join(cases, and_(cases.c.user_sub == user_sub, given_to))
+        .where(advice.c.user_sub == user_sub, advice.c.came_back.is_(None))
+        .order_by(advice.c.decision_id)
+    )
 
 
 async def settle_advice(
-    connection: AsyncConnection,
-    words: Words,
-    case_id: UUID,
-    retrieval_id: UUID | None,
-    failures: Sequence[RunFailure],
+    connection: AsyncConnection, words: Words, case_id: UUID, failures: Sequence[RunFailure]
 ) -> None:
     """Writes of each advice that the run was given whether its failure came back, and rewards what was told.
 
     An agent asks once for each failed call, so the failure came back after the nth advice at one sign if more than n
     calls failed like it. Advice that was told has the reward 1 if the failure stayed away, else 0.
     """
-    run_id = select(runs.c.id).where(runs.c.user_sub == words.user_sub, runs.c.case_id == case_id)
-    asked: list[ColumnElement[bool]] = [advice.c.run_id.in_(run_id)]
-    if retrieval_id is not None:
-        asked.append(advice.c.retrieval_id == retrieval_id)
-    shown = decision_slots.c.user_sub == words.user_sub, decision_slots.c.decision_id == advice.c.decision_id
-    given = (
-        select(advice.c.decision_id, advice.c.sign, exists().where(*shown).label("told"))
-        .where(advice.c.user_sub == words.user_sub, or_(*asked), advice.c.came_back.is_(None))
-        .order_by(advice.c.decision_id)
-    )
-    rows = (await connection.execute(given)).all()
+    rows = (await connection.execute(_given(words.user_sub).where(cases.c.id == case_id))).all()
     if not rows:
         return
     calls: dict[int, int] = {}

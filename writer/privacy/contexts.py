@@ -1,11 +1,15 @@
-"""Deletion of stored context texts: after a deletion, the contexts that may quote the deleted row go too."""
+"""Deletion of texts in the log of decisions: after a deletion, those that may quote the deleted row go, too."""
 
 from uuid import UUID
 
-from sqlalchemy import update
+from sqlalchemy import ColumnElement, select, update
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from retrieval.tables.decisions import decisions
+from retrieval.tables.failures import advice
+
+BLANK = {"query": "", "rewritten": None, "words": None, "told": None}
+"""Columns of a decision without its texts."""
 
 
 async def forget_contexts(connection: AsyncConnection, user_sub: str, agent_key: str, since: UUID) -> None:
@@ -15,3 +19,10 @@ async def forget_contexts(connection: AsyncConnection, user_sub: str, agent_key:
     """
     mine = decisions.c.user_sub == user_sub, decisions.c.agent_key == agent_key, decisions.c.id > since
     await connection.execute(update(decisions).where(*mine, decisions.c.told.is_not(None)).values(told=None))
+
+
+async def forget_advice(connection: AsyncConnection, user_sub: str, given: ColumnElement[bool]) -> None:
+    """Blanks the advice of this condition on the table ``advice``: its query and its text quote errors."""
+    advised = select(advice.c.decision_id).where(advice.c.user_sub == user_sub, given)
+    mine = decisions.c.user_sub == user_sub, decisions.c.id.in_(advised)
+    await connection.execute(update(decisions).where(*mine).values(BLANK))

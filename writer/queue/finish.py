@@ -127,21 +127,15 @@ class Finish:
         connection = self.connection
         rows = [row for work in batch for row in _failures(work)]
         await store_failures(connection, rows)
-        runs, retrievals = await advised(
-            connection,
-            self.user_sub,
-            [work.held.row_id for work in batch],
-            [work.now.retrieval_id for work in batch if work.now.retrieval_id is not None],
-        )
+        were_advised = await advised(connection, self.user_sub, [work.held.row_id for work in batch])
         for agent_key, group in groupby(sorted(batch, key=_agent), key=_agent):
             mine = list(group)
             if (seal := next((work.seal for work in mine if work.seal is not None), None)) is not None:
                 await retire_lessons(connection, seal, agent_key, [each for work in mine for each in work.failures])
         for work in batch:
-            case_id, retrieval_id = work.held.row_id, work.now.retrieval_id
-            was_advised = case_id in runs or (retrieval_id is not None and retrieval_id in retrievals)
-            if work.seal is not None and was_advised:
-                await settle_advice(connection, work.seal, case_id, retrieval_id, work.failures)
+            case_id = work.held.row_id
+            if work.seal is not None and case_id in were_advised:
+                await settle_advice(connection, work.seal, case_id, work.failures)
             await credit_run(connection, self.user_sub, "worker", work.now)
 
 

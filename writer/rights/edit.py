@@ -13,19 +13,20 @@ from retrieval.tables.cases import ERRORS, cases
 from retrieval.tables.columns import SEARCH_CONFIGURATION
 from retrieval.tables.decisions import decisions
 from retrieval.tables.facts import facts
+from retrieval.tables.failures import advice
 from retrieval.tables.profiles import profiles
 from retrieval.tables.runs import runs
 from writer.audit import Change, note
 from writer.author import Author
 from writer.facts.remove import delete_facts
 from writer.findings.record import forget_findings_of_case
-from writer.privacy.contexts import forget_contexts
+from writer.privacy.contexts import forget_advice, forget_contexts
 from writer.privacy.keys import Keyring
 from writer.privacy.words import Words
 from writer.procedures.case_deletion import forget_sources, forget_words
 from writer.references import clear_references
 from writer.retain.prepare import search_text
-from writer.rights.remains import case_and_repeats, forget_advice, forget_texts
+from writer.rights.remains import case_and_repeats, forget_texts
 
 
 async def set_tags(
@@ -100,7 +101,7 @@ async def delete_run(connection: AsyncConnection, author: Author, run_id: UUID) 
     Raises:
         NotFound: the user has no such run.
     """
-    await forget_advice(connection, author.user_sub, run_id)
+    await forget_advice(connection, author.user_sub, advice.c.run_id == run_id)
     mine = runs.c.user_sub == author.user_sub, runs.c.id == run_id
     agent_key = await connection.scalar(delete(runs).where(*mine).returning(runs.c.agent_key))
     if agent_key is None:

@@ -11,15 +11,13 @@ from retrieval.tables.cases import cases
 from retrieval.tables.decisions import decisions
 from retrieval.tables.failures import advice
 from retrieval.tables.runs import run_steps, runs
+from writer.privacy.contexts import BLANK, forget_advice
 from writer.privacy.words import Words
-
-BLANK = {"query": "", "rewritten": None, "words": None, "told": None}
-"""Columns of a decision without its texts."""
 
 
 def case_and_repeats(user_sub: str, case_id: UUID) -> Select[*tuple[Any, ...]]:
     """Returns a statement that selects a case, and the repeats that were merged into it: they have the same words."""
-    names = ("id", "agent_key", "task", "plan", "words", "retrieval_id")
+    names = ("id", "agent_key", "task", "plan", "words", "retrieval_id", "session_id")
     theirs = or_(cases.c.id == case_id, cases.c.merged_into == case_id)
     return select(*(cases.c[name] for name in names)).where(cases.c.user_sub == user_sub, theirs).order_by(cases.c.id)
 
@@ -40,22 +38,15 @@ async def forget_texts(connection: AsyncConnection, words: Words, found: Sequenc
     run_ids = list((await connection.scalars(select(runs.c.id).where(*became))).all())
     retrieval_ids = [row["retrieval_id"] for row in found if row["retrieval_id"] is not None]
     tasks = {words.opened(row)["task"] for row in found}
-    advised = select(advice.c.decision_id).where(
-        advice.c.user_sub == user_sub, or_(advice.c.run_id.in_(run_ids), advice.c.retrieval_id.in_(retrieval_ids))
-    )
+    session_ids = [row["session_id"] for row in found if row["session_id"] is not None]
+    await forget_advice(connection, user_sub, advice.c.run_id.in_(run_ids))
+    await forget_advice(connection, user_sub, advice.c.retrieval_id.in_(retrieval_ids))
+    await forget_advice(connection, user_sub, advice.c.session_id.in_(session_ids))
     same = or_(
         decisions.c.id.in_(retrieval_ids),
-        decisions.c.id.in_(advised),
         and_(decisions.c.words.is_(None), decisions.c.query.in_(tasks)),
         decisions.c.query_group.in_([words.group_of(task) for task in tasks]),
     )
     await connection.execute(update(decisions).where(decisions.c.user_sub == user_sub, same).values(BLANK))
     await connection.execute(update(runs).where(*became).values(words=b""))
     await connection.execute(delete(run_steps).where(run_steps.c.user_sub == user_sub, run_steps.c.run_id.in_(run_ids)))
-
-
-async def forget_advice(connection: AsyncConnection, user_sub: str, run_id: UUID) -> None:
-    """Blanks the advice that was given at failed calls of a run: its query quotes the error."""
-    advised = select(advice.c.decision_id).where(advice.c.user_sub == user_sub, advice.c.run_id == run_id)
-    mine = decisions.c.user_sub == user_sub, decisions.c.id.in_(advised)
-    await connection.execute(update(decisions).where(*mine).values(BLANK))

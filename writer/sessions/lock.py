@@ -12,11 +12,12 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 from retrieval.database.rows import Rows
 from retrieval.errors import NotFound
 from retrieval.tables.facts import facts
+from retrieval.tables.failures import advice
 from retrieval.tables.sessions import sessions, turns
 from writer.audit import Change, note
 from writer.author import Author
 from writer.facts.remove import delete_facts
-from writer.privacy.contexts import forget_contexts
+from writer.privacy.contexts import forget_advice, forget_contexts
 from writer.privacy.words import Words
 from writer.references import clear_references
 
@@ -90,6 +91,7 @@ async def delete_session(connection: AsyncConnection, author: Author, name: str)
     if session is None:
         raise NotFound("no such session")
     await delete_facts(connection, author, facts.c.session_id == session.id)
+    await forget_advice(connection, author.user_sub, advice.c.session_id == session.id)
     await clear_references(sessions, connection, author.user_sub, [session.id])
     await connection.execute(
         delete(sessions).where(sessions.c.user_sub == author.user_sub, sessions.c.id == session.id)

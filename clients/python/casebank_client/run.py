@@ -75,7 +75,8 @@ class Record:
         failed = status == "error" or (status is None and may_have_failed(trace["output"]))
         if not failed or self.advice_s <= 0:
             return None
-        known = {"task": self.task, "retrieval_id": self.retrieval_id, "run_id": self.more.get("run_id")}
+        named = {name: self.more.get(name) for name in ("run_id", "session_id")}
+        known = {"task": self.task, "retrieval_id": self.retrieval_id, **named}
         return {"agent": self.agent, "within_s": self.advice_s, **question(self._traces), **known}
 
     def plan(self, *steps: str) -> None:

@@ -56,9 +56,9 @@ export class Run {
     const failed = status === "error" || (status === undefined && mayHaveFailed(trace.output));
     const advise = failed ? this.advise : undefined;
     if (advise === undefined) return { then: (told, refused) => Promise.resolve(undefined).then(told, refused) };
-    const run_id = this.more.run_id ?? null;
-    const known = { agent: this.agent, task: this.task, retrieval_id: this.retrievalId ?? null, run_id };
-    const asked = { ...known, ...question(this.#traces) };
+    const { run_id = null, session_id = null } = this.more;
+    const known = { agent: this.agent, task: this.task, retrieval_id: this.retrievalId ?? null };
+    const asked = { ...known, run_id, session_id, ...question(this.#traces) };
     return { then: (told, refused) => advise(asked).then(told, refused) }; // asked for by whoever awaits it
   }
 

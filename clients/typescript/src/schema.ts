@@ -445,6 +445,11 @@ export interface components {
              */
             retrieval_id?: string | null;
             /**
+             * Session Id
+             * @description session of the agent; an unknown session is not an error
+             */
+            session_id?: string | null;
+            /**
              * Tried
              * @description calls that the run made since; their like is left out
              */

@@ -177,7 +177,7 @@ test("a failed call is answered with advice, which is asked for where it is awai
   const [first, again, ...others] = server.asked.filter(({ path }) => path === "/v1/advice").map(({ body }) => body);
   const call = { tool: "refund", input: { method: "original" }, output: RULE };
   assert.equal(again?.["status"], "error");
-  const known = { agent: AGENT, task: TASK, retrieval_id: "r-1", run_id: null };
+  const known = { agent: AGENT, task: TASK, retrieval_id: "r-1", run_id: null, session_id: null };
   assert.deepEqual(first, { ...known, ...call, status: "ok", tried: [] });
   assert.deepEqual((again?.["tried"] as { tool: string }[]).map(({ tool }) => tool), ["look", "look", "other", "refund"]);
   assert.equal((again?.["input"] as { method: string }).method, "original");

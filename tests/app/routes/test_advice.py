@@ -315,6 +315,80 @@ async def test_what_the_steps_of_a_run_tried_since_the_failure_is_not_told(alice
     assert (again["text"], again["why_empty"]) == ("", "tried")
 
 
+async def say(user: User, *calls: Mapping[str, Any], session: str = "chat-7") -> None:
+    """Appends calls with their outputs to a session."""
+    turns = []
+    for number, made in enumerate(calls):
+        function = {"name": made["tool"], "arguments": json.dumps(made["input"])}
+        asks = {"role": "assistant", "content": None, "tool_calls": [{"id": f"c{number}", "function": function}]}
+        turns += [asks, {"role": "tool", "tool_call_id": f"c{number}", "content": made["output"]}]
+    answer = await user.http.post(f"/v1/sessions/{session}/turns", json={"agent": AGENT, "turns": turns})
+    assert answer.status_code == 200, answer.text
+
+
+async def test_a_fix_is_told_once_in_a_session_until_its_run_is_retained(alice: User):
+    await learn(alice, *MENDED)
+    await say(alice, FAILED)
+    told = await advice(alice, session_id="chat-7")
+    assert told["fixes"]
+    assert (await advice(alice, session_id="chat-7"))["why_empty"] == "told_already"
+    assert (await advice(alice, session_id="chat-8"))["fixes"]  # no session of that name
+    await say(alice, MENDED[1])
+    await alice.retain(TASK, plan=[], session_id="chat-7")
+    await alice.settle()
+    (fix,) = (await advice(alice, session_id="chat-7"))["fixes"]
+    assert (fix["told"], fix["helped"]) == (1, 1)
+    assert (await alice.http.get(f"/v1/decisions/{told['advice_id']}")).json()["reward"] == 1.0
+
+
+async def test_what_a_session_tried_since_the_failure_is_not_told(alice: User):
+    await say(alice, FAILED, call("refund_order", CREDIT, "Error: no credit is given on Sundays"))
+    await learn(alice, *MENDED)
+    assert (await advice(alice, session_id="chat-7"))["why_empty"] == "tried"
+    assert (await advice(alice, session_id="chat-7", run_id=str(uuid4())))["fixes"]
+
+
+async def test_a_call_that_did_not_fail_gets_no_advice_in_a_session_either(alice: User):
+    await say(alice, call("refund_order", ORIGINAL, "Error"))
+    answer = await advice(alice, call("refund_order", ORIGINAL, "refunded"), status="ok", session_id="chat-7")
+    assert answer["why_empty"] == "not_failed"
+
+
+async def test_a_session_of_another_agent_is_unknown(alice: User):
+    await learn(alice, *MENDED)
+    await learn(alice, *MENDED, agent="other")
+    await say(alice, FAILED)
+    for _ in range(2):
+        assert (await advice(alice, session_id="chat-7", agent="other"))["fixes"]
+
+
+async def test_a_deleted_session_leaves_no_word_of_its_advice(alice: User):
+    await learn(alice, *MENDED)
+    await say(alice, FAILED)
+    told = await advice(alice, session_id="chat-7")
+    assert told["text"]
+    (before,) = await exported(alice, "advice")
+    assert before["session_id"] is not None
+    assert (await alice.http.delete("/v1/sessions/chat-7")).status_code == 204
+    assert await exported(alice, "advice") == [{**before, "session_id": None}]
+    assert (await alice.http.get(f"/v1/decisions/{told['advice_id']}")).json()["query"] == ""
+
+
+async def test_a_deleted_run_of_a_session_leaves_no_word_of_its_advice(alice: User):
+    await learn(alice, *MENDED)
+    await say(alice, *MENDED)
+    told = await advice(alice, session_id="chat-7")
+    case_id = await alice.retain(TASK, plan=[], session_id="chat-7")
+    await alice.settle()
+    assert (await alice.http.delete(f"/v1/cases/{case_id}")).status_code == 204
+    assert (await alice.http.get(f"/v1/decisions/{told['advice_id']}")).json()["query"] == ""
+
+
+async def exported(user: User, kind: str) -> list[dict[str, Any]]:
+    runtime = user.service.runtime
+    return [row async for row in export(runtime.database, runtime.keyring, user.name) if row["type"] == kind]
+
+
 async def test_whether_the_failure_came_back_is_counted_and_rewards_the_decision(alice: User):
     await learn(alice, *MENDED)
     for second, came_back in ((MENDED[1], False), (FAILED, True)):
@@ -351,11 +425,9 @@ async def test_advice_is_a_decision_that_is_listed_and_exported(alice: User):
     assert (entry["mode"], entry["case_ids"]) == ("advice", [case_id])
     whole = await alice.http.get(f"/v1/decisions/{told['advice_id']}")
     assert whole.status_code == 200, whole.text
-    runtime = alice.service.runtime
-    rows = [row async for row in export(runtime.database, runtime.keyring, alice.name)]
-    (failure,) = [row for row in rows if row["type"] == "failures"]
+    (failure,) = await exported(alice, "failures")
     assert failure["fix"]["changes"]
-    assert [row["decision_id"] for row in rows if row["type"] == "advice"] == [told["advice_id"]]
+    assert [row["decision_id"] for row in await exported(alice, "advice")] == [told["advice_id"]]
 
 
 async def test_one_user_learns_nothing_from_anothers_failures(alice: User, bob: User):
