@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from uuid import UUID
 
-from sqlalchemy import ColumnElement, Select, Table, Uuid, cast, func, select, union_all
+from sqlalchemy import ColumnElement, Select, Table, Uuid, and_, cast, func, select, union_all
 from sqlalchemy.dialects.postgresql import ARRAY, aggregate_order_by, array
 
 from retrieval.database.rows import Rows
