@@ -1,1 +1,1 @@
-"""The write side: retain, worker, rewards, upkeep, erasure."""
+"""The part of casebank that writes: retained runs, the worker that learns from them, rewards, upkeep and erasure."""

@@ -12,7 +12,14 @@ OF_SERVICES: frozenset[str] = frozenset({"judge", "metric"})
 
 @dataclass(frozen=True, slots=True)
 class Author:
-    """The owner of the memory, the actor that writes, the time of its permission, and whether it is a service."""
+    """A caller who may change a user's memory.
+
+    Attributes:
+        user_sub: the user whose memory is changed.
+        actor: the user or the service that changes it, as the audit names it.
+        authorised_at: the time at which the caller's token was checked.
+        is_service: whether the caller is a service that acts for the user.
+    """
 
     user_sub: str
     actor: str
@@ -23,7 +30,7 @@ class Author:
         """Checks that the author may give rewards of this source; called before a reward is stored.
 
         Raises:
-            SourceNotAllowed: only a service may, and the author is a user.
+            SourceNotAllowed: only a service may give rewards of this source, and the author is a user.
         """
         if source in OF_SERVICES and not self.is_service:
             raise SourceNotAllowed(

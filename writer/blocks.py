@@ -1,4 +1,6 @@
-"""Turns messages of other APIs into messages of chat completions: one for words and calls, one for each answer.
+"""Turns messages of other APIs into messages of OpenAI's chat completions.
+
+A message's words and tool calls become one message, and each answer of a tool a message of its own.
 
 Sources: Anthropic's Messages API (content blocks `tool_use` and `tool_result`), Vercel's AI SDK (`parts` of UI
 messages, `tool-call` and `tool-result` of model messages), OpenAI's Responses API (items without a role), LangChain
@@ -18,15 +20,15 @@ _CALLS = frozenset({"tool_use", "server_tool_use", "mcp_tool_use", "tool-call", 
 _ANSWERS = frozenset({"tool-result", "mcp_tool_result"})
 _CALL_ITEMS = frozenset({"function_call", "custom_tool_call", "mcp_call"})
 _SILENT = frozenset({"step-start", "reasoning", "redacted_thinking", "thinking", "source-url", "source-document"})
-"""Parts without anything that was said or done."""
+"""Types of message parts that hold no words and no calls; their messages get no warning."""
 _NAME = re.compile(r"[\w.-]{1,40}")
 _FAILED = ("error", "failed")
-"""Statuses of an answer that is an error, in LangChain and the Responses API."""
+"""Statuses that mark a tool's answer as an error, in LangChain and the Responses API."""
 _ENDED = frozenset({"result", "output-available", "output-error"})
 
 
 def as_chat(messages: object) -> object:
-    """Returns the messages of a conversation as chat completions have them; what is no list of objects, unchanged."""
+    """Returns a conversation's messages in the form of chat completions; a value that is no list stays as it is."""
     if not isinstance(messages, list):
         return messages
     chat: list[object] = []
@@ -36,7 +38,11 @@ def as_chat(messages: object) -> object:
 
 
 def unread(contents: Sequence[object]) -> list[str]:
-    """Returns a warning for each message, by its place, with parts that are stored but not read, such as images."""
+    """Returns a warning for each message with parts that are stored but not read, such as images.
+
+    Args:
+        contents: the content of each message, in the order of the conversation; a warning names the message's number.
+    """
     warnings = []
     for place, content in enumerate(contents):
         parts = content if isinstance(content, list) else []

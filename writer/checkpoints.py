@@ -1,4 +1,4 @@
-"""Checkpoints of a backend's graphs, kept as they were given: encrypted, and neither redacted, read nor searched."""
+"""Checkpoints of a backend's graphs, stored as they were sent: encrypted, but not redacted or searched."""
 
 from typing import Annotated
 from uuid import UUID
@@ -22,7 +22,7 @@ from writer.run import AgentKey, Strict, line, storable
 ThreadId = line(500)
 Namespace = Annotated[str, Field(max_length=2_000), AfterValidator(storable)]
 _PART = ("user_sub", "agent_key", "thread", "namespace", "checkpoint_id", "task", "place")
-"""The columns that tell the parts of a user's checkpoints apart."""
+"""The columns that identify a part of a checkpoint."""
 
 
 class CheckpointPart(Strict):
@@ -61,13 +61,13 @@ class CheckpointWritten(Strict):
 
 
 async def write_checkpoint(database: Database, keyring: Keyring, written: CheckpointWritten, author: Author) -> None:
-    """Stores parts of a checkpoint in one transaction; a part that is there is replaced, or kept with ``first_wins``.
+    """Stores parts of a checkpoint in one transaction; a part stored before is replaced, or kept with ``first_wins``.
 
     Raises:
         SecretInName: the agent's name looks like a secret.
         MemoryOff: memory is not written for this agent.
         UserErased: the user was erased after the author was authorised.
-        DatabaseUnavailable: the parts may or may not be stored; a repetition does no harm.
+        DatabaseUnavailable: the parts may or may not be stored; the caller can safely write them again.
     """
     agent_key = nameable(written.agent)
     async with database.as_user(author.user_sub, author.authorised_at) as connection:
@@ -99,7 +99,7 @@ async def write_checkpoint(database: Database, keyring: Keyring, written: Checkp
 
 
 async def delete_thread(database: Database, keyring: Keyring, agent_key: str, thread_id: str, author: Author) -> None:
-    """Deletes all checkpoints of a thread for good; a thread that is not there has none."""
+    """Deletes all checkpoints of a thread for good; without such a thread it does nothing."""
     async with database.as_user(author.user_sub, author.authorised_at) as connection:
         key = await keyring.find(connection, author.user_sub)
         if key is None:
@@ -112,6 +112,6 @@ async def delete_thread(database: Database, keyring: Keyring, agent_key: str, th
 
 
 def hashes(words: Words, thread_id: str | None, namespace: str | None) -> dict[str, bytes]:
-    """Returns the keyed hashes of a thread and of a namespace in it, for those that are given, by column."""
+    """Returns the keyed hashes of a thread and of a namespace, by column; for None there is no column."""
     names = {"thread": thread_id, "namespace": namespace}
     return {column: words.hash_of_checkpoint(column, name) for column, name in names.items() if name is not None}

@@ -1,4 +1,4 @@
-"""Renames roles and parts of LangChain's, Gemini's and Bedrock's messages to those of OpenAI's and Anthropic's.
+"""Renames roles and parts of LangChain's, Gemini's and Bedrock's messages as OpenAI and Anthropic name them.
 
 LangChain has a `type` in place of the role, and may wrap the fields in `data` or in the `kwargs` of a constructor.
 Gemini has `functionCall` and `functionResponse` in `parts`, Bedrock's Converse API `toolUse` and `toolResult`.
@@ -11,16 +11,16 @@ from typing import Any
 _ROLES = {"human": "user", "user": "user", "ai": "assistant", "model": "assistant", "chatbot": "assistant"}
 """Roles of other APIs, in small letters, with their names in chat completions."""
 _TYPES = {"human": "user", "ai": "assistant", "system": "system", "tool": "tool", "function": "function"}
-"""LangChain's types of messages, with the roles of chat completions."""
+"""Types of LangChain's messages, each with the role that chat completions have for it."""
 _WORDS = ("text", "message")
-"""Fields that hold the words of a message without `content`, as in Cohere's chat."""
+"""Fields that hold the text of a message that has no `content`, as in Cohere's chat."""
 _CLASS = re.compile(r"Message(?:Chunk)?$")
 _CALLS = ("functionCall", "function_call", "toolUse")
 _ANSWERS = ("functionResponse", "function_response", "toolResult")
 
 
 def renamed(message: Mapping[str, Any]) -> dict[str, Any]:
-    """Returns a message with the roles and parts of OpenAI's and Anthropic's APIs, as far as they are others' here."""
+    """Returns a message with its role and parts named as in OpenAI's and Anthropic's APIs, and all other fields."""
     if "role" in message:
         role = message["role"]
         own = {**message, "role": _ROLES.get(role.lower(), role) if isinstance(role, str) else role}

@@ -1,15 +1,15 @@
 """The errors of writing to the case bank, without any knowledge of HTTP.
 
 CasebankError
-├── ErasureNotConfirmed   the erasure that the caller confirms is not the user's last one
+├── ErasureNotConfirmed   the caller confirmed another erasure than the user's last one
 ├── IdempotencyConflict   the idempotency key was used before, with another body
 ├── KnowledgeExists       an edited entry of knowledge would equal another one
 ├── MemoryOff             the user switched off writing for this agent: nothing is stored
 ├── NotTheOwner           the login of an operator's command does not own the tables
-├── NotJoined             a run and a retrieval are named together, and the run began with another retrieval
+├── NotJoined             a request names a run and a retrieval, and the run began with another retrieval
 ├── LeaseLost             the worker was too slow: another worker has the case, or the case was deleted
-├── PathTooLong           a path in a step, or in a question, is longer than that of any file
-├── RunEnded              the run was retained: it takes no more steps
+├── PathTooLong           a path in a step, or in a question, is longer than any path of Linux
+├── RunEnded              the run was retained, so it takes no more steps
 ├── SecretInName          a name, as of an agent, looks like a secret
 ├── SourceNotAllowed      the author may not give rewards of this source
 ├── TurnsOutOfOrder       a turn is earlier than the turn before it, or in future
@@ -20,7 +20,7 @@ from retrieval.errors import CasebankError
 
 
 class ErasureNotConfirmed(CasebankError):
-    """The erasure that the caller confirms is not the user's last."""
+    """The caller confirmed another erasure than the user's last one."""
 
 
 class IdempotencyConflict(CasebankError):
@@ -39,19 +39,19 @@ class MemoryOff(CasebankError):
 
 
 class NotTheOwner(CasebankError):
-    """The login of the database does not own its tables, and an operator's command needs to."""
+    """An operator's command needs to own the tables of the database, and its login does not."""
 
 
 class NotJoined(CasebankError):
-    """A run and a retrieval were named together, and the run did not begin with that retrieval."""
+    """The request names a run and a retrieval, and the run began with another retrieval."""
 
 
 class PathTooLong(CasebankError, ValueError):
-    """The path is longer than that of any file; a ValueError too, so that validation reports it as a wrong field."""
+    """A path is longer than any path of Linux; a ValueError too, so that validation reports the field of the path."""
 
 
 class SecretInName(CasebankError):
-    """The name looks like a secret or holds personal data, and would be stored and logged as it is."""
+    """A name, as of an agent, looks like a secret or holds personal data, and would be stored and logged unredacted."""
 
 
 class SourceNotAllowed(CasebankError):
@@ -63,12 +63,12 @@ class UnknownReference(CasebankError):
 
 
 class TurnsOutOfOrder(CasebankError):
-    """A turn is earlier than the one before it in its session, or in future; none of the call was kept."""
+    """A turn is earlier than the turn before it in its session, or in future; nothing of the request was stored."""
 
 
 class RunEnded(CasebankError):
-    """The run is no longer under way: its steps are in its case."""
+    """The run was retained, so it takes no more steps."""
 
 
 class LeaseLost(CasebankError):
-    """The case is no longer this worker's: the lease ran out, or the case is gone."""
+    """The worker's lease on the case ran out, or the case was deleted; the worker must store nothing."""

@@ -1,4 +1,4 @@
-"""Makes turns, facts and knowledge findable: by words at once, and by vector once the worker has made it."""
+"""Makes turns, facts and knowledge findable: by words at once, and by vector once the worker has embedded them."""
 
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
@@ -15,7 +15,7 @@ from retrieval.tables.memories import memories
 from writer.run import storable
 
 MAX_CHARS = 8_192
-"""Most characters of a text that are indexed and embedded."""
+"""Maximum number of characters of a text that are indexed and embedded."""
 
 
 def text_of_turn(message: Mapping[str, Any]) -> str:
@@ -58,7 +58,7 @@ async def remember_facts(connection: AsyncConnection, user_sub: str, facts: Sequ
 async def remember_knowledge(
     connection: AsyncConnection, user_sub: str, agent_key: str, entry_id: UUID, text: str
 ) -> None:
-    """Replaces the search entry of an entry of knowledge by one with this text."""
+    """Replaces the text by which an entry of knowledge is found."""
     mine = memories.c.user_sub == user_sub, memories.c.knowledge_id == entry_id
     await connection.execute(delete(memories).where(*mine))
     row = {**_row(user_sub, agent_key, searched(text)), "kind": "knowledge", "knowledge_id": entry_id}

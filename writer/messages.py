@@ -11,7 +11,7 @@ from pydantic import JsonValue
 
 
 class Function(Protocol):
-    """The function that is called."""
+    """The function of a tool call."""
 
     @property
     def name(self) -> str:
@@ -55,9 +55,9 @@ class Message(Protocol):
 
 
 def tool_traces(messages: Iterable[Message]) -> list[dict[str, JsonValue]]:
-    """Returns the conversation's tool calls in their order, each with its arguments and the answer to its id.
+    """Returns the conversation's tool calls in their order, each with its arguments and the tool's answer.
 
-    Arguments stay text, which a tool trace makes an object; the output of a call without an answer is None.
+    Arguments are JSON text, which ``ToolTrace`` parses; the output of a call without an answer is None.
     """
     answers: dict[str, deque[dict[str, JsonValue]]] = defaultdict(deque)
     traces: list[tuple[str, dict[str, JsonValue]]] = []

@@ -6,7 +6,7 @@ from typing import Annotated
 from pydantic import AfterValidator, AwareDatetime
 
 FIRST_YEAR = 2
-"""Earliest year of a moment; a date some days before it can still be computed."""
+"""Earliest year of a moment; a date some days before the moment can still be computed."""
 
 
 def _datable(moment: datetime) -> datetime:

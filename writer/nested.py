@@ -5,14 +5,14 @@ from itertools import chain, islice
 
 
 def parts(value: object, *, keys: bool = False, widest: int | None = None) -> Iterator[object]:
-    """Yields the value and every value inside it, in order, each object or list before what it holds.
+    """Yields a value and every value inside it, in order, each object or list before its contents.
 
-    Without recursion, for JSON from outside may be nested deeper than Python goes; lazily, so that the caller can stop.
+    No recursion, because JSON from outside may be nested deeper than Python allows; lazy, so that the caller can stop.
 
     Args:
-        value: anything JSON.
+        value: any JSON.
         keys: whether to yield each key of an object, before its value.
-        widest: most entries of one object or list that are visited; None: all.
+        widest: maximum entries of one object or list that are visited; None: all.
     """
     pending = [value]
     while pending:

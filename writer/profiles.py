@@ -1,4 +1,4 @@
-"""Lists the profiles of all users for upkeep, and locks a profile while its cases change."""
+"""Profiles, the settings of one user for one agent: lists all for upkeep, and locks one while its cases change."""
 
 from collections.abc import AsyncIterator, Collection
 from dataclasses import dataclass
@@ -15,7 +15,7 @@ from retrieval.tables.profiles import profiles
 from writer.errors import MemoryOff
 
 PAGE = 1_000
-"""Profiles that are read at a time."""
+"""Number of profiles that one statement reads."""
 
 _LOCK = text("SELECT pg_advisory_xact_lock(hashtextextended(:user_sub || chr(10) || :agent_key, 1))")
 
@@ -25,7 +25,7 @@ class Profile:
     """A profile's key, and the time at which it was read.
 
     Attributes:
-        seen_at: the time by the database's clock; a transaction of the user is refused if an erasure came after it.
+        seen_at: the time by the database's clock; if the user is erased later, transactions with this time are refused.
     """
 
     user_sub: str
@@ -37,7 +37,7 @@ async def each_profile(database: Database) -> AsyncIterator[Profile]:
     """Yields every profile of every user, in the order of their keys.
 
     Raises:
-        DatabaseUnavailable: no connection, or it broke.
+        DatabaseUnavailable: there was no connection, or it broke.
     """
     after: Profile | None = None
     while True:
@@ -57,10 +57,10 @@ async def each_profile(database: Database) -> AsyncIterator[Profile]:
 
 
 async def check_writing(connection: AsyncConnection, user_sub: str, agent_key: str) -> None:
-    """Checks that memory may be written for the agent; a new agent's may.
+    """Checks that memory may be written for the agent; an agent without a profile may write.
 
     Raises:
-        MemoryOff: the user switched it off.
+        MemoryOff: the user switched off writing for this agent.
     """
     mine = profiles.c.user_sub == user_sub, profiles.c.agent_key == agent_key
     if await connection.scalar(select(profiles.c.writing).where(*mine)) is False:
@@ -68,17 +68,23 @@ async def check_writing(connection: AsyncConnection, user_sub: str, agent_key: s
 
 
 async def lock_profile(connection: AsyncConnection, user_sub: str, agent_key: str) -> None:
-    """Locks the profile for this transaction: call it before making its cases ready, or merging or crediting them."""
+    """Locks a profile for this transaction: call it before making, merging or crediting the profile's cases."""
     await connection.execute(_LOCK, {"user_sub": user_sub, "agent_key": agent_key})
 
 
 async def lock_loop(
     connection: AsyncConnection, user_sub: str, agent_keys: Collection[str], decision_ids: Collection[UUID]
 ) -> None:
-    """Locks the profiles that runs' rewards can change: theirs, and those of shown cases and of the retrievals' runs.
+    """Locks the profiles that a reward can change: those of the agents, of the shown cases and of the retrievals' runs.
 
-    Of one run these are one profile, unless the retrieval searched the cases of all agents. The order of the locks is
+    For one run this is one profile, unless the retrieval searched the cases of all agents. The order of the locks is
     fixed, so two transactions cannot deadlock.
+
+    Args:
+        connection: a transaction as the user.
+        user_sub: the user.
+        agent_keys: the agents whose runs are rewarded.
+        decision_ids: the retrievals with which these runs began.
     """
     shown = select(decision_slots.c.case_id).where(
         decision_slots.c.user_sub == user_sub, decision_slots.c.decision_id.in_(decision_ids)
@@ -92,9 +98,9 @@ async def lock_loop(
 
 
 def is_approximate(user_sub: str, agent_key: str) -> ScalarSelect[bool]:
-    """Returns a subquery for a new vector's column ``approximate``: whether the profile's vectors are in the index.
+    """Returns the subquery for the column ``approximate`` of a new vector: whether the profile uses the HNSW index.
 
-    Hold the profile's lock until the vector is stored.
+    The caller must hold the profile's lock until the vector is stored.
     """
     profile = select(profiles.c.approximate).where(profiles.c.user_sub == user_sub, profiles.c.agent_key == agent_key)
     return profile.scalar_subquery()

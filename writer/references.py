@@ -1,7 +1,7 @@
-"""References to rows that go: whoever deletes rows clears them first, in the same transaction.
+"""Clears the references to rows that are about to be deleted, in the same transaction.
 
-The database refuses a deletion that leaves a reference. It does not clear the reference by itself, for a table that is
-distributed over machines cannot: a statement that names the user does.
+The database refuses to delete a row that another row refers to. It cannot clear the reference by itself, because a
+table that is distributed over machines needs a statement that names the user.
 """
 
 from collections.abc import Sequence
@@ -23,7 +23,7 @@ REFERENCES = {
     facts: (facts.c.superseded_by,),
     sessions: (advice.c.session_id, cases.c.session_id, facts.c.session_id),
 }
-"""Columns that become null when the row of the table that they name is deleted."""
+"""Columns that refer to each table's rows, and become null when the row is deleted."""
 
 
 async def clear_references(table: Table, connection: AsyncConnection, user_sub: str, ids: Sequence[UUID]) -> None:
@@ -32,10 +32,10 @@ async def clear_references(table: Table, connection: AsyncConnection, user_sub: 
     Locks the rows, so that no other transaction refers to them until this one has deleted them.
 
     Args:
-        table: a key of ``REFERENCES``.
+        table: the table of the rows, a key of ``REFERENCES``.
         connection: a transaction as the user.
         user_sub: the user.
-        ids: the rows that are about to go.
+        ids: the rows that are about to be deleted.
     """
     rows = select(table.c.id).where(table.c.user_sub == user_sub, table.c.id.in_(ids)).order_by(table.c.id)
     await connection.execute(rows.with_for_update())

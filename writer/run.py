@@ -79,12 +79,12 @@ _SEGMENT = r"\.*[^./\x00-\x1f\x7f][^/\x00-\x1f\x7f]*"
 SessionName = Annotated[str, Field(min_length=1, max_length=200, pattern=f"^{_SEGMENT}(/{_SEGMENT})*$")]
 """The name of a session, 1 to 200 characters.
 
-It is part of a path: without control characters, and between its slashes are neither nothing nor dots alone.
+It is part of a URL's path: no control characters, and no part between slashes that is empty or only dots.
 """
 Tag = line(100)
 ToolName = line(200)
 Payload = Annotated[JsonValue, AfterValidator(_encodable)]
-"""Any JSON, sealed before it is stored; so a NUL in a tool's output stays one."""
+"""Any JSON. It is encrypted before it is stored, so a NUL character in it is kept."""
 
 
 def _of_a_call(given: object, validated: ValidatorFunctionWrapHandler) -> object:
@@ -100,11 +100,11 @@ def _refused(constant: str) -> JsonValue:
 
 
 AsArguments = WrapValidator(_of_a_call)
-"""Makes an object of arguments that are JSON in a text."""
+"""A validator that parses the arguments of a call if they are JSON in a text."""
 
 
 class Strict(BaseModel):
-    """A model that refuses fields it does not know."""
+    """A model that refuses unknown fields."""
 
     model_config = ConfigDict(extra="forbid")
 
@@ -120,7 +120,7 @@ class ToolTrace(Strict):
 
 
 class Kept(BaseModel):
-    """A model that ignores fields it does not know, because each provider adds its own to messages."""
+    """A model that ignores unknown fields, because each provider adds its own to messages."""
 
     model_config = ConfigDict(extra="ignore")
 

@@ -1,4 +1,4 @@
-"""SQL for a vector to store."""
+"""SQL that stores the vectors of cases."""
 
 from collections.abc import Sequence
 
@@ -22,8 +22,8 @@ def stored_later(name: str) -> ColumnElement[Sequence[float]]:
 def add_vector(user_sub: str, agent_key: str, model: str, dimension: int) -> Insert:
     """Returns a statement that inserts the vector of a case; its parameters are ``case_id`` and ``vector``.
 
-    The vector is in the index if the profile's are: hold the profile's lock until it is stored. A shard of a cluster
-    takes a SELECT and no subquery among VALUES.
+    The vector joins the HNSW index if the profile's other vectors are in it, so the caller must hold the profile's lock
+    until the vector is stored. (INSERT … SELECT, because a shard of a cluster takes no subquery among VALUES.)
     """
     values = {
         "user_sub": profiles.c.user_sub,

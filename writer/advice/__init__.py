@@ -1,1 +1,1 @@
-"""Advice at a failed call: what is kept of each run's failures, who asks, and what came of it."""
+"""Advice at a failed call: stores each run's failures and fixes, answers failed calls, and rewards the advice."""

@@ -19,7 +19,7 @@ from writer.privacy.words import Words
 Silence = Literal[
     "not_failed", "off", "unknown_failure", "never_fixed", "unsure", "told_already", "tried", "unproven", "no_room"
 ]
-"""Reasons for advice without a fix."""
+"""Reasons why an answer to a failed call has no fix."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,14 +27,14 @@ class FailedCall:
     """A call that has just failed, and the run that it belongs to.
 
     Attributes:
-        call: the call, with its error; one without an error did not fail.
-        task: the task of the run; empty: it was not told.
-        run_id: the run in progress; None: it was not told.
-        retrieval_id: the retrieval that the run began with; None: it was not told.
-        session: name of the session that it is part of; None: it was not told.
-        tried: calls of this run that were tried since, whose like is not told.
-        precision: share of told fixes that should be right, 0 to 1; the lower, the more is told.
-        token_budget: maximum tokens of the text.
+        call: the call, with its error; a call without an error did not fail.
+        task: the task of the run; empty: the caller did not give the task.
+        run_id: the run in progress; None: the caller did not give the run.
+        retrieval_id: the retrieval with which the run began; None: the caller did not give the retrieval.
+        session: name of the session that the run is part of; None: the caller did not give the session.
+        tried: calls that the run made after the failed call; the answer repeats no fix that they tried.
+        precision: share of told fixes that should be right, 0 to 1; a lower share tells more fixes.
+        token_budget: maximum tokens of the answer's text.
         plans: maximum number of plans of like runs that are told after the fixes; 0: none.
     """
 
@@ -51,7 +51,7 @@ class FailedCall:
 
 
 def first_like(failed: Call, calls: Sequence[Call]) -> tuple[Call, Sequence[Call]]:
-    """Returns the first of the calls that failed like this one, and the calls after it, which were tried since."""
+    """Returns the first of a run's calls that failed like the failed call, and the calls tried after it."""
     sign = sign_of(failed).line
     like = [failed.failed and call.failed and sign_of(call).line == sign for call in calls]
     first = like.index(True) if any(like) else calls.index(failed)
@@ -60,12 +60,13 @@ def first_like(failed: Call, calls: Sequence[Call]) -> tuple[Call, Sequence[Call
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """A failed call in the keyed hashes by which the bank knows it.
+    """A failed call as keyed hashes, in which form it is compared with the earlier failures in the bank.
 
     Attributes:
-        words: the user's key.
-        number, tool: keyed hashes of its sign's line and of its tool.
-        terms: its terms, by the names of ``policy.advice.SHARES``.
+        words: the hashes and seals made with the user's key.
+        sign: the line, tool, error and call by which like failures are recognised.
+        number, tool: keyed hashes of the sign's line and of the called tool.
+        terms: keyed hashes of the words of the error, the call and the task, by the names of ``policy.advice.SHARES``.
     """
 
     words: Words
@@ -89,8 +90,8 @@ class Answer:
     """The answer to a failed call: fixes to tell, best first, or the reason why there are none.
 
     Attributes:
-        advice_id: id of the logged decision; None: there was nothing to decide.
-        stopped: number of earlier runs, all of which this failure stopped; 0: some got past it, or none met it.
+        advice_id: id of the logged decision; None: no earlier failures were read, and nothing was logged.
+        stopped: number of earlier runs that met this failure, if it ended all of them; else 0.
     """
 
     advice_id: UUID | None = None

@@ -1,7 +1,7 @@
-"""Answers an agent whose call has just failed: what put such a failure right in earlier runs, or silence.
+"""Answers an agent whose call has just failed: the fixes of like failures in earlier runs, or the reason for none.
 
-A request becomes terms by the user's key, and the agent's earlier failures are read in one statement.
-``policy.advice`` ranks their fixes and sets the threshold; the answer is logged as a decision.
+The failed call is hashed by the user's key, and one statement reads the agent's earlier failures.
+``policy.advice`` ranks their fixes and sets the confidence that a fix must reach; the answer is logged as a decision.
 """
 
 import asyncio
@@ -28,19 +28,26 @@ from writer.privacy.keys import Keyring
 from writer.privacy.words import WordSeals
 
 POLICY = "advice-1"
-"""Version of the rule, in the log of decisions."""
+"""Version of the advice rule, as the log of decisions names it."""
 LIKE = 0.75
-"""Least match of the error at which an earlier failure counts as the same kind."""
+"""Least match of two errors, 0 to 1, at which an earlier failure counts as the same kind as the failed call."""
 
 
 class Thresholds:
-    """Remembered thresholds of agents' failures: one is computed anew when the failures change."""
+    """A cache of the confidence that a fix must reach, by agent; computed again when the agent's failures change."""
 
     def __init__(self, capacity: int = 2_000) -> None:
         self._known: LRUCache[tuple[object, ...], float] = LRUCache(capacity)
 
     async def of(self, user_sub: str, rows: Sequence[FailureRow], past: Failures, precision: float) -> float:
-        """Returns the threshold that replay sets, see ``policy.advice.threshold``."""
+        """Returns the confidence that a fix must reach to be told, see ``policy.advice.threshold``.
+
+        Args:
+            user_sub: the user.
+            rows: the agent's earlier failures.
+            past: the same failures, as the policy reads them.
+            precision: share of told fixes that should be right, 0 to 1.
+        """
         last = rows[-1]
         evidence = sum(row.told for row in rows), sum(row.proven for row in rows)
         key = user_sub, precision, last.case_id, last.place, len(rows), *evidence
@@ -58,7 +65,7 @@ class Adviser:
     thresholds: Thresholds = field(default_factory=Thresholds)
 
     async def advise(self, author: Author, failed: FailedCall) -> Answer:
-        """Returns advice for a failed call, and logs it, with or without a fix.
+        """Returns the advice for a failed call, and logs it as a decision, with or without a fix.
 
         Raises:
             SealBroken: an earlier failure was changed in the database.

@@ -21,7 +21,7 @@ from writer.privacy.words import Words
 
 MOST_TOLD = 4
 MOST_LOOKED_AT = 16
-"""Most fixes that are compared with the failed call."""
+"""Maximum number of fixes that are compared with the failed call; those with the highest confidence come first."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,8 +31,8 @@ class Found:
     Attributes:
         asked: the failed call.
         alike: earlier failures of the same kind.
-        sure: earlier failures with a fix whose confidence reaches the threshold, best first, each with it.
-        in_vain: whether a fix was left out that a failed call of this run already has.
+        sure: earlier failures whose fix is confident enough to be told, best first, each with its confidence, 0 to 1.
+        in_vain: whether a fix was left out because this run already made a call with that fix, in vain.
         plans: plans of like runs, to tell after the fixes.
     """
 
@@ -43,7 +43,7 @@ class Found:
     plans: Sequence[ToldPlan]
 
     def silence(self, advice_id: UUID) -> Answer:
-        """Returns the answer without a fix; where the same failure stopped every earlier run, the text says so."""
+        """Returns an answer without a fix; its text says if the same failure ended every earlier run that met it."""
         stopped = len({row.case_id for row in self.alike if row.sign == self.asked.number})
         passed = any(row.fix or went_well(row.outcome, row.reward, row.reward_source) for row in self.alike)
         if self.alike and not passed and stopped >= LEAST_RUNS:
@@ -58,7 +58,7 @@ class Found:
         return Answer(advice_id, text, plans=plans, why_empty=why)
 
     def fixes(self, advice_id: UUID) -> Answer:
-        """Returns the answer with the best fixes that this run was not told and did not try."""
+        """Returns an answer with the best fixes that this run was not told and did not try."""
         failed = self.asked.failed
         tried = {fix_number(self.asked.words, change_terms(failed.call, call)) for call in failed.tried}
         told: dict[int, ToldFix] = {}
@@ -105,7 +105,10 @@ def _with_safe_plan(fix: Mapping[str, Any], *, proven: bool) -> Mapping[str, Any
 
 
 def in_vain(asked: Asked, rows: Sequence[FailureRow], confidence: Matrix) -> NDArray[np.bool_]:
-    """Returns which failures have a fix that the failed call, or one tried since, already has; of the surest fixes."""
+    """Returns, for each earlier failure, whether the failed call or a call tried since already made its fix.
+
+    Only the MOST_LOOKED_AT fixes of the highest confidence are compared; the others count as not made.
+    """
     had: dict[int | None, bool] = {}
     for place in np.argsort(-confidence, kind="stable"):
         row = rows[place]
@@ -118,13 +121,13 @@ def in_vain(asked: Asked, rows: Sequence[FailureRow], confidence: Matrix) -> NDA
 
 
 def opened(words: Words, row: FailureRow) -> dict[str, Any]:
-    """Returns the error and the fix of a failure, in words."""
+    """Returns the decrypted error and fix of an earlier failure."""
     assert row.case_id is not None and row.place is not None and row.words is not None  # noqa: S101, PT018 - as above
     return words.open_failure(row.case_id, row.place, row.words)
 
 
 def failures_in(rows: Sequence[FailureRow]) -> Failures:
-    """Returns the rows as the policy reads them."""
+    """Returns earlier failures as the arrays that ``policy.advice`` reads."""
     runs: dict[UUID | None, int] = {}
     lists = {"error": "error", "call": "call", "task": "terms"}
     return Failures(

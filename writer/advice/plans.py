@@ -17,22 +17,24 @@ from writer.analysis.dangers import names_danger
 from writer.analysis.fixes import MOST_PARTS, PART_CHARS
 
 MOST_OPENED = 16
-"""Most runs whose plans are opened: several may have one plan."""
+"""Maximum number of runs whose plans are decrypted; more than are told, because several runs may have the same plan."""
 
 
 async def plans_for(
     connection: FastConnection, opener: Opener, rows: Sequence[FailureRow], terms: Mapping[str, Terms], most: int
 ) -> list[ToldPlan]:
-    """Returns at most ``most`` unlike plans of runs that went well, the likest first; none that this run was told.
+    """Returns the different plans of earlier runs that went well, those of the likest runs first, at most ``most``.
 
-    A plan that destroys something or skips a check is told only of a proven run.
+    A plan that the asking run was told before is left out.
+
+    A plan that destroys something or skips a check is told only if its run is proven.
 
     Args:
         connection: the user's connection.
-        opener: opens the plans.
+        opener: decrypts the plans.
         rows: the agent's earlier failures and its newest runs.
-        terms: terms of the failed call, by the names of ``policy.advice.SHARES``.
-        most: 0 or more.
+        terms: keyed hashes of the failed call's words, by the names of ``policy.advice.SHARES``.
+        most: maximum number of plans; 0: none.
     """
     runs: dict[UUID, list[FailureRow]] = {}
     for row in rows:

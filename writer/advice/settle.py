@@ -1,4 +1,4 @@
-"""Settles the advice of a finished run: whether the failure came back, and the reward of the decision."""
+"""Settles the advice of a finished run: stores whether the failure came back, and the reward of the decision."""
 
 from collections.abc import Collection, Sequence
 from uuid import UUID
@@ -17,7 +17,7 @@ from writer.privacy.words import Words
 
 
 async def advised(connection: AsyncConnection, user_sub: str, case_ids: Collection[UUID]) -> set[UUID]:
-    """Returns the cases among these whose runs were given advice that is not settled."""
+    """Returns those of these cases whose runs got advice that is not settled yet."""
     mine = _given(user_sub).with_only_columns(cases.c.id).where(cases.c.id.in_(case_ids))
     return set((await connection.scalars(mine)).all())
 
@@ -47,10 +47,10 @@ def _given(user_sub: str) -> Rows:
 async def settle_advice(
     connection: AsyncConnection, words: Words, case_id: UUID, failures: Sequence[RunFailure]
 ) -> None:
-    """Writes of each advice that the run was given whether its failure came back, and rewards what was told.
+    """Stores for each advice of a run whether the failure came back, and rewards advice that told a fix or a plan.
 
-    An agent asks once for each failed call, so the failure came back after the nth advice at one sign if more than n
-    calls failed like it. Advice that was told has the reward 1 if the failure stayed away, else 0.
+    An agent asks once for each failed call, so the failure came back after the nth advice on a kind of failure if more
+    than n calls failed in that way. Advice gets the reward 1 if the failure stayed away, else 0.
     """
     rows = (await connection.execute(_given(words.user_sub).where(cases.c.id == case_id))).all()
     if not rows:

@@ -15,13 +15,13 @@ from writer.privacy.words import Words
 
 
 async def store_failures(connection: AsyncConnection, rows: Sequence[Mapping[str, Any]]) -> None:
-    """Inserts the failures of runs, see ``failure_rows``, in one statement; those that are there already stay."""
+    """Inserts failures, given as ``failure_rows`` returns them; failures that are stored already stay as they are."""
     if rows:
         await connection.execute(insert(failures).on_conflict_do_nothing(), rows)
 
 
 def failure_rows(words: Words, agent_key: str, case_id: UUID, run: Sequence[RunFailure]) -> list[dict[str, Any]]:
-    """Returns the columns of each failure of a run."""
+    """Returns a row of the table of failures for each failure of a run."""
     return [
         {
             "user_sub": words.user_sub,
@@ -37,7 +37,7 @@ def failure_rows(words: Words, agent_key: str, case_id: UUID, run: Sequence[RunF
 
 
 def numbers_of(words: Words, failure: RunFailure) -> dict[str, Any]:
-    """Returns the keyed hashes of a failure, by column of the table."""
+    """Returns the keyed hashes of a failure, by column of the table of failures."""
     sign, terms = failure.sign, [] if failure.fix is None else failure.fix.terms
     return {
         "tool": words.numbers(TOOL, [sign.tool])[0],
@@ -50,7 +50,7 @@ def numbers_of(words: Words, failure: RunFailure) -> dict[str, Any]:
 
 
 def fix_number(words: Words, terms: Sequence[str]) -> int:
-    """Returns the keyed hash of a fix as a whole; the order of its parts does not count."""
+    """Returns the keyed hash that identifies a fix, given the terms of its changes in any order."""
     return words.numbers(FIX, ["\n".join(sorted(terms))])[0]
 
 
