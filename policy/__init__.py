@@ -1,1 +1,1 @@
-"""Computes orders, slates and verdicts from features and logs; no I/O."""
+"""Computes the order of cases, the slate to serve and the gate's verdict, from features and logged decisions."""

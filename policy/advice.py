@@ -1,13 +1,14 @@
-"""Advice at a failed call: which earlier fix, if any, is worth telling, by a vote of the failures most like it.
+"""Advice at a failed call: chooses the earlier fix to tell the agent, if any, by a vote of the most similar failures.
 
-A failure is known by three sets of terms: its error, its call, and the task of its run. Its likeness to another is the
-weighted mean of their cosines under idf (``policy.channels``). Each earlier failure votes for what put it right with
-its likeness to the power SHARPNESS, and a failure that nothing put right votes for silence (k nearest neighbours,
-weighted by distance: Dudani 1976). A fix's *confidence* is its share of the votes; fixes that agree in part lend each
-other that part.
+A failure is described by three sets of terms: of its error, of its call, and of its run's task. The likeness of two
+failures is the weighted mean of the cosines of these sets under idf (``policy.channels``). Each earlier failure votes
+for the fix that put it right, with its likeness to the power SHARPNESS; a failure without a fix votes for telling none
+(k nearest neighbours, weighted by distance: Dudani 1976). A fix's *confidence* is its share of the votes; fixes that
+agree in part lend each other that part.
 
-The threshold comes from the bank's own failures, in the order of time: each asks the ones before it, and the threshold
-is the lowest confidence at which told fixes would have been right often enough (a reject option: Chow 1970).
+The threshold of confidence comes from the bank's own failures, in the order of time: each is advised from the failures
+before it, and the threshold is the lowest confidence at which the fixes told would have been right often enough (a
+reject option: Chow 1970).
 """
 
 from collections.abc import Mapping
@@ -22,28 +23,28 @@ from policy.channels import TINY, Terms, cosine, idf, incidence
 SHARES = {"error": 1 / 3, "call": 1 / 3, "task": 1 / 3}
 """Weight of each set of terms in the likeness of two failures."""
 OTHER_TOOL = 0.5
-"""Factor of the likeness of failures of two tools."""
+"""Factor of the likeness of two failures of different tools."""
 SHARPNESS = 16
 DOUBT = 0.1
-"""Votes for silence beside those of the failures; the most alike has one vote."""
+"""Votes for telling no fix, beside those of the failures; the most similar failure has one vote."""
 VOICE = 0.05
-"""Least vote of a failure whose fix may be told."""
+"""Least vote that a failure must have for its fix to be told."""
 UNPROVEN = 0.25
-"""Vote of a failure whose run is not proven, in a bank where some are."""
+"""Factor of the vote of a failure whose run is not proven, in a bank that has proven runs."""
 RIGHT = 0.8
-"""Share of told fixes that should be right, unless the agent asks for another."""
+"""Share of told fixes that should be right, unless the request asks for another share."""
 ALIKE = 0.66
-"""Least agreement with the fix that worked at which a told one was right."""
+"""Least agreement of a told fix with the fix that worked at which the told fix counts as right."""
 CAUTION = 5.0
-"""Failures that are right as often as their confidence says, which each threshold starts with."""
+"""Number of made-up fixes, right as often as their confidence says, that each threshold's share starts with."""
 ERRORS = 1.0
-"""Standard errors by which the share must exceed the one asked for."""
+"""Standard errors by which the share of right fixes must exceed the share that is required."""
 THRESHOLDS = np.arange(2, 20) / 20
 ROUNDING = 1e-6
 NEVER = 2.0
-"""Threshold where no confidence was right often enough."""
+"""Threshold that no confidence reaches, for a bank in which fixes were not right often enough at any confidence."""
 TRUST = 3.0
-"""Tellings, all of them helpful, that a fix starts with."""
+"""Number of helpful tellings that each fix's record starts with."""
 
 Flags = NDArray[np.bool_]
 
@@ -53,13 +54,13 @@ class Failures:
     """Failures of one bank, the oldest first, n of them.
 
     Attributes:
-        terms: by the names of SHARES, the terms of each.
-        tool: (n,), number of the tool's name.
-        run: (n,), number of the run.
-        fix: the fix of each, in terms; empty: no call put it right.
-        proven: (n,), whether others than the run itself said how the run went.
-        told: (n,), how often the fix was told for such a failure.
-        helped: (n,), how often the failure then did not come back.
+        terms: the terms of each failure's error, call and task, under the names of SHARES.
+        tool: (n,), number that stands for the name of the failed call's tool.
+        run: (n,), number of the run that each failure is from.
+        fix: the fix of each failure, as moves; empty if no later call put the failure right.
+        proven: (n,), true if the outcome of the failure's run comes from others than the run itself.
+        told: (n,), number of times that the fix was told to a run with such a failure.
+        helped: (n,), number of these times after which the failure did not come back.
     """
 
     terms: dict[str, list[Terms]]
@@ -72,17 +73,17 @@ class Failures:
 
     @property
     def fixed(self) -> Flags:
-        """Returns which failures were put right."""
+        """Returns which failures have a fix, (n,)."""
         return np.array([len(fix) > 0 for fix in self.fix], dtype=np.bool_)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Advice:
-    """The bank's answer to one failure.
+    """Numbers by which the fixes of a bank's n earlier failures are told, or not told, for a new failure.
 
     Attributes:
-        known: (n,), how well each earlier failure matches its error, 0 to 1.
-        confidence: (n,), in each earlier failure's fix, 0 to 1; 0 without a fix.
+        known: (n,), similarity of each earlier failure's error to the new failure's, 0 to 1.
+        confidence: (n,), confidence in each earlier failure's fix, 0 to 1; 0 if it has no fix.
     """
 
     known: Matrix
@@ -90,13 +91,13 @@ class Advice:
 
 
 def advise(past: Failures, terms: Mapping[str, Terms], tool: int, in_vain: Flags | None = None) -> Advice:
-    """Returns the confidence of each earlier failure's fix for a new failure with these terms, of this tool.
+    """Returns the confidence in each earlier failure's fix as a fix of a new failure.
 
     Args:
         past: the earlier failures, n of them.
-        terms: the terms of the new failure, by the names of SHARES.
-        tool: number of its tool's name.
-        in_vain: (n,), whose fix the failed call already has; these have no vote.
+        terms: the terms of the new failure's error, call and task, under the names of SHARES.
+        tool: number that stands for the name of the new failure's tool.
+        in_vain: (n,), true for earlier failures whose fix is part of the failed call already; they have no vote.
     """
     asked = {name: [terms[name]] for name in SHARES}
     voters = np.ones((1, len(past.tool)), dtype=np.float32)
@@ -107,9 +108,10 @@ def advise(past: Failures, terms: Mapping[str, Terms], tool: int, in_vain: Flags
 
 
 def threshold(past: Failures, right_share: float = RIGHT) -> float:
-    """Returns the lowest confidence at which this share of the fixes told would have been right in the past.
+    """Returns the lowest confidence at which the given share of the fixes told would have been right in the past.
 
-    Each asks the failures of earlier runs. One that nothing put right counts as told wrongly.
+    Each failure is advised from the failures of earlier runs. A fix told for a failure that was never put right counts
+    as wrong.
     """
     failures = len(past.tool)
     if not failures:

@@ -1,8 +1,8 @@
-"""Agreement of plans, the label of everything that is learned: how alike two runs' successful calls are.
+"""Agreement of plans: how alike the successful calls of two runs are. It is the label from which orders are learned.
 
-A plan is a multiset of *moves*: the tool of a successful call, and each part of its arguments that tells plans apart
-(``writer.analysis.moves``). The agreement of two plans is their F1 score over moves (van Rijsbergen 1979), in which a
-rare move counts more than one that every plan has.
+A plan is a multiset of *moves*: the tool of a successful call, and each part of its arguments that names a choice and
+not the run's data (``writer.analysis.moves``). The agreement of two plans is their F1 score over moves (van Rijsbergen
+1979), in which a rare move counts more than one that every plan has.
 """
 
 from collections.abc import Sequence
@@ -16,21 +16,21 @@ Moves = NDArray[np.int32]
 Matrix = NDArray[np.float32]
 
 SAME = 0.99
-"""Least agreement of two plans that are called the same."""
+"""Least agreement at which two plans count as the same plan."""
 MOST_REPEATS = 8
 """Largest count of one move in one plan; a loop of a hundred calls is not a hundred moves."""
 LEAST_RARITY = 0.1
-"""Weight of a move that all plans have; the weight of one in n plans is log(n) more."""
+"""Weight of a move that all plans have; a move that one plan in n has weighs log(n) more."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Rarity:
-    """Weights of moves in a bank, by how few of its plans have them.
+    """Weights of the moves of a bank's plans: the fewer plans have a move, the more it weighs.
 
     Attributes:
         moves: (k,), distinct moves, sorted.
-        weights: (k,), above 0.
-        unknown: weight of any other move.
+        weights: (k,), weight of each move, above 0.
+        unknown: weight of a move that no plan of the bank has.
     """
 
     moves: Moves
@@ -43,7 +43,7 @@ class Rarity:
 
 
 def looked_up(keys: Moves, values: Matrix, default: float, wanted: Moves) -> Matrix:
-    """Returns the value of each wanted key, or the default; ``keys`` are sorted and distinct."""
+    """Returns the value of each wanted key, or the default if it is not in ``keys``, which are sorted and distinct."""
     if not len(keys):
         return np.full(len(wanted), default, dtype=np.float32)
     place = np.minimum(np.searchsorted(keys, wanted), len(keys) - 1)
@@ -51,20 +51,20 @@ def looked_up(keys: Moves, values: Matrix, default: float, wanted: Moves) -> Mat
 
 
 def rarity(plans: Sequence[Moves]) -> Rarity:
-    """Returns the weights of the plans' moves: LEAST_RARITY + log(plans / plans that have the move)."""
+    """Returns the weights of these plans' moves: LEAST_RARITY + log(plans / plans that have the move)."""
     table, distinct = counts(plans, MOST_REPEATS)
     unknown = LEAST_RARITY + float(np.log(max(len(plans), 1)))
     return Rarity(distinct, (unknown - np.log(np.maximum((table > 0).sum(axis=0), 1))).astype(np.float32), unknown)
 
 
 def agreement(plans: Sequence[Moves], weights: Rarity | None = None) -> Matrix:
-    """Returns the agreement of each two plans, (n, n), 0 to 1.
+    """Returns the agreement of each pair of plans, (n, n), 0 to 1.
 
-    A plan without moves is not known: it agrees with itself alone.
+    A plan without moves is unknown: its agreement with every other plan is 0.
 
     Args:
         plans: the moves of each plan.
-        weights: weights of moves; None: those of these plans.
+        weights: weights of the moves; None: the weights that ``rarity`` gives these plans.
     """
     table, distinct = counts(plans, MOST_REPEATS)
     weight = (weights or rarity(plans)).of(distinct)
@@ -80,7 +80,7 @@ def agreement(plans: Sequence[Moves], weights: Rarity | None = None) -> Matrix:
 
 
 def counts(several: Sequence[Moves], most: int) -> tuple[Matrix, Moves]:
-    """Returns how often each list has each number, (n lists, k), at most ``most``, and the distinct numbers, sorted."""
+    """Returns a table of how often each list has each number, at most ``most``, and the k distinct numbers, sorted."""
     owner = np.repeat(np.arange(len(several)), [len(each) for each in several])
     distinct, column = np.unique(np.concatenate([*several, np.zeros(0, np.int32)]), return_inverse=True)
     shape = len(several), len(distinct)

@@ -1,8 +1,8 @@
-"""Channels: how near a past run is to a query, each a content-free number; no order is right for every bank.
+"""Channels: numbers, free of content, that each measure in another way how near a past run is to a query.
 
-A text is a set of *terms*, numbers that stand for its words; all words count, also those that a stop list drops ("after
-the" and "has a new" tell kinds of tasks apart). Three channels compare terms under different weights (cosine of
-Salton & Buckley 1988), one compares vectors, one tells how recent a run is:
+No order by one of them is right for every bank. A text is a set of *terms*, numbers that stand for its words; all words
+count, also those that a stop list drops ("after the" and "has a new" tell kinds of tasks apart). Three channels compare
+terms under different weights (cosine of Salton & Buckley 1988), one compares vectors, one tells how recent a run is:
 
     words    every term weighs the same
     rare     a term weighs its idf, log(1 + runs / runs that have it)
@@ -30,37 +30,37 @@ Terms = NDArray[np.int32]
 """The distinct terms of one text, as numbers (hashes), in any order."""
 
 LEAST_GAIN = 0.03
-"""Gain added to each term's: a term that tells nothing of plans still tells texts apart."""
+"""Number added to each term's gain: a term without a gain says nothing of plans, but still tells texts apart."""
 CAUTION = 2.0
-"""Number of runs whose word counts half: a term that two runs share may agree by chance."""
+"""Number m of runs (less one) at which half of a term's gain counts: two runs that share it may agree by chance."""
 MOST_WORDS = 512
 """Distinct words of a text that count, half of them from its beginning and half from its end."""
 TINY = np.float32(1e-9)
 
 _WORD = re.compile(r"[^\W_]+")
 UNSPACED = r"\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\U00020000-\U0003ffff"
-"""Ranges of the scripts that are written without spaces: a word of them is each two neighbouring letters."""
+"""Ranges of the scripts that are written without spaces; in these, each two neighbouring letters count as a word."""
 _UNSPACED = re.compile(rf"[{UNSPACED}]+")
 _MARKS = re.compile("[" + "".join(sign for sign in map(chr, range(0x300, 0x3100)) if category(sign)[0] == "M") + "]")
 """Vowel signs, tones and accents that are no part of a letter's normal form; Postgres takes them for no letters."""
 
 
 def normalised(text: str) -> str:
-    """Returns the text in the one form (NFKC) in which forms of one letter, composed or wide, are one letter."""
+    """Returns the text in Unicode's normal form NFKC, in which composed, wide and other forms of a letter are equal."""
     return normalize("NFKC", text)
 
 
 def searchable(text: str) -> str:
-    """Returns the text as it is indexed and searched by words: normalised, with spaces between its words.
+    """Returns the text in the form in which its words are indexed and searched: normalised, with spaces between words.
 
-    Marks that no letter is composed with, such as vowel signs, are left out. Scripts that are written without spaces
-    give each two neighbouring letters as a word, apart from words of other scripts beside them.
+    Marks that are no part of a composed letter, such as vowel signs, are left out. In scripts that are written without
+    spaces, each two neighbouring letters become a word, separate from words of other scripts beside them.
     """
     return _UNSPACED.sub(_pairs, _MARKS.sub("", normalised(text)))
 
 
 def words(text: str) -> list[str]:
-    """Returns the distinct words of a text, in folded case and the order of first use, at most MOST_WORDS."""
+    """Returns at most MOST_WORDS distinct words of a text, with their case folded, in the order of first use."""
     distinct = list(dict.fromkeys(_WORD.findall(searchable(text).casefold())))
     if len(distinct) <= MOST_WORDS:
         return distinct
@@ -74,16 +74,16 @@ def _pairs(run: re.Match[str]) -> str:
 
 
 def incidence(texts: Sequence[Terms]) -> tuple[Matrix, Terms]:
-    """Returns which text has which term, (n texts, number of distinct terms) of 0 and 1, and the distinct terms."""
+    """Returns a table of 0 and 1, (n texts, k), of which text has which term, and the k distinct terms of all texts."""
     return counts(texts, 1)
 
 
 def cosine(asked: Matrix, bank: Matrix, weight: Matrix) -> Matrix:
-    """Returns the cosine of each query to each run, (m, n), under the query's own weights of terms.
+    """Returns the cosine of each query to each run, (m, n), with the weights of terms that each query sets.
 
     Args:
-        asked: (m, t), which query has which term.
-        bank: (n, t), which run has which term.
+        asked: (m, t) of 0 and 1, which query has which term.
+        bank: (n, t) of 0 and 1, which run has which term.
         weight: (m, t) or (1, t), weight of each term for each query.
     """
     squared = weight * weight
@@ -93,17 +93,17 @@ def cosine(asked: Matrix, bank: Matrix, weight: Matrix) -> Matrix:
 
 
 def idf(runs: Numbers, having: Matrix) -> Matrix:
-    """Returns log(1 + runs / runs that have the term); a term that no run has weighs as one that one run has."""
+    """Returns each term's idf, log(1 + runs / runs that have it); a term without runs counts as if one run had it."""
     return np.asarray(np.log1p(runs / np.maximum(having, 1)), dtype=np.float32)
 
 
 def gain(shared: Matrix, having: Matrix, mean: Numbers) -> Matrix:
-    """Returns the gain of each term, 0 to 1.
+    """Returns the gain of each term, 0 to 1, by the formula at the head of this module.
 
     Args:
-        shared: sum of the agreement over the pairs of runs that share the term.
-        having: number of runs that have the term.
-        mean: mean agreement of all pairs.
+        shared: for each term, the sum of the plans' agreement over the pairs of runs that share it.
+        having: for each term, the number of runs that have it.
+        mean: mean agreement of the plans over all pairs of runs.
     """
     pairs = np.maximum(having * (having - 1) / 2, 1)
     above = (shared / pairs - mean) / np.maximum(1 - mean, TINY)

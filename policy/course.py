@@ -1,6 +1,6 @@
-"""The course of a trial: each look at a difference, whether one has passed, and whether one still can.
+"""The course of a policy's trial: the looks at the difference of two policies' rewards, and the chance that one passes.
 
-A look is at a fixed number of first decisions, whenever it is taken: taken again from the log it gives the same
+A look is an interim test on a fixed number of the trial's first decisions: repeated on the log it gives the same
 result, unless a reward of these decisions has come in since. So no state is kept between two nights.
 
 Sources: Lan, Simon & Halperin 1982 (stochastic curtailment); Spiegelhalter, Freedman & Blackburn 1986 (predictive
@@ -20,17 +20,21 @@ from policy.spending import Spending, bounds
 
 NORMAL = NormalDist()
 LEAST_NEWS = 1.01
-"""Factor of information over the look before; a look with less is skipped, and spends no error."""
+"""Least factor of a look's information over the last look's; a look with less is skipped, and spends no error."""
 
 Enough = Callable[[Logged, Target, Target], bool]
-"""Check that a log has enough of both policies for a look."""
+"""Function that returns whether a log has enough decisions of both policies for a look."""
 
 
 @dataclass(frozen=True, slots=True)
 class Look:
-    """One look at a difference, after so many rewarded decisions; ``error`` is clustered by query.
+    """An interim test of the difference of two policies' rewards, on a log's first decisions.
 
-    ``bound`` is the standard errors above zero that this look requires.
+    Attributes:
+        decisions: number of rewarded decisions that the look is at.
+        difference: estimate of the first policy's mean reward less the second's.
+        error: standard error of the difference, clustered by query.
+        bound: number of standard errors above zero that the difference must reach for the look to pass.
     """
 
     decisions: int
@@ -40,22 +44,23 @@ class Look:
 
     @property
     def z(self) -> float:
-        """Standard errors of the difference above zero."""
+        """Number of standard errors by which the difference lies above zero."""
         return self.difference / self.error
 
     @property
     def passed(self) -> bool:
-        """True if the look reached its bound."""
+        """True if the difference reached the look's bound."""
         return self.z >= self.bound
 
 
 @dataclass(frozen=True, slots=True)
 class Course:
-    """The looks at a difference over a trial, and its prospects.
+    """The looks at one difference over a trial, and the trial's prospects.
 
     Attributes:
-        looks: looks so far, in order.
-        more: decisions until a look passes if the difference stays; 0: one has; None: not before the end.
+        looks: the looks so far, in order.
+        more: number of further decisions until a look passes if the difference stays as it is; 0: a look has passed;
+            None: no look would pass before the trial's end.
         chance: probability that a look ever passes if the trial goes on; None before the first look.
     """
 
@@ -65,17 +70,25 @@ class Course:
 
     @property
     def passing(self) -> Look | None:
-        """First look that passed."""
+        """First look that passed; None if none has."""
         return next((look for look in self.looks if look.passed), None)
 
     @classmethod
     def from_json(cls, stored: Mapping[str, Any]) -> "Course":
-        """Returns the course that ``asdict`` described."""
+        """Returns the course from the mapping that ``dataclasses.asdict`` made of it."""
         return cls(**{**stored, "looks": tuple(Look(**look) for look in stored["looks"])})
 
 
 def course_of(log: Logged, pair: tuple[Target, Target], spending: Spending, plan: Plan, enough: Enough) -> Course:
-    """Returns the course of the first's value less the second's over a log: rewarded rows, in the order of time."""
+    """Returns the course of the difference between two policies' values.
+
+    Args:
+        log: the trial's rewarded decisions, in the order of time.
+        pair: the two policies; the second's value is subtracted from the first's.
+        spending: settings of the looks, and of the chance of error that each may spend.
+        plan: settings of the estimates.
+        enough: check that the first decisions have enough of both policies for a look.
+    """
     seen: list[tuple[int, float, float]] = []
     alike = False
     for decisions in spending.looks():

@@ -1,4 +1,4 @@
-"""Decides the slate to serve, the policy that orders it, and its propensity, with every term of a score."""
+"""Decides the slate to serve, the policy that orders it and the slate's propensity; returns each term of a score."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -14,11 +14,11 @@ from policy.slate import Field, Slate, choose, order
 
 DEFAULT, SERVING, CANDIDATE = "default", "serving", "candidate"
 REPLAYED = "replay-1"
-"""Version of the policy without a network: the order that replay chose serves."""
+"""Version name of the default policy, which has no network: it serves the order that replay chose."""
 EVEN = 0.5
-"""Share of decisions that tells two policies apart soonest."""
+"""Share of decisions to give one of two policies so that the fewest decisions tell the two apart."""
 LARGEST_LOG_ODDS = 30.0
-"""Largest log odds of a prediction."""
+"""Largest log odds of a predicted reward; larger ones are clipped."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -26,10 +26,11 @@ class Policy:
     """A learned policy.
 
     Attributes:
+        version: name of the policy's version.
         head: learned weights.
-        blend: weight of the learned part, 0 to 1.
-        differs: share of decisions on which it would serve another slate than is served without it, above 0 to 1;
-            1 if not counted.
+        blend: weight of the learned part in a score, 0 to 1.
+        differs: share of decisions on which this policy would serve another slate than is served without it, above 0
+            to 1; 1 if these decisions were not counted.
     """
 
     version: str
@@ -40,14 +41,14 @@ class Policy:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Scores:
-    """A policy's scores of n candidates; log odds up to a constant of the query, except ``q``.
+    """A policy's scores of n candidates. All but ``q`` are log odds of a reward, up to a constant for each query.
 
     Attributes:
-        total: (n,), sort key: prior + blend * residual.
-        prior: (n,), the default's part.
-        residual: (n,), the learned part, the mean of the ensemble.
-        spread: (n,), standard deviation of the ensemble.
-        q: (n,), 0 to 1, the reward expected of a slate of this case alone; None for the default, which predicts none.
+        total: (n,), the score by which candidates are ordered: prior + blend * residual.
+        prior: (n,), the untrained default's score.
+        residual: (n,), the learned part of the score: the mean over the ensemble's members.
+        spread: (n,), standard deviation of the learned part over the ensemble's members.
+        q: (n,), 0 to 1, expected reward of a slate of this case alone; None for the default, which predicts no rewards.
     """
 
     total: NDArray[np.float32]
@@ -56,21 +57,21 @@ class Scores:
     spread: NDArray[np.float32]
     q: NDArray[np.float32] | None
     gain: NDArray[np.float32] | None = None
-    """(M, n), log odds of a reward of this case alone over those of an empty slate, by member.
+    """Log odds of a reward for a slate of each case alone less those for an empty slate, by ensemble member, (M, n).
 
-    None for the default, and for a head without a value of the empty slate."""
+    None for the default, and for a head that has no value for the empty slate."""
 
 
 @dataclass(frozen=True, slots=True)
 class Budget:
-    """Shares of all decisions that are tried out.
+    """Shares of all decisions that are spent on experiments.
 
     Attributes:
-        explore: slates with a drawn place.
-        canary: decisions that get another slate because a policy is on trial; decisions on which it agrees with the
-            serving one do not count.
-        kept: decisions that stay with the default when another policy serves, without which a decline could not be
-            measured; during a trial half as many as get another slate by it, if that is more.
+        explore: share of decisions with a place of the slate drawn at random.
+        canary: share of decisions that get another slate because a policy is on trial; decisions on which that policy
+            agrees with the serving one do not count.
+        kept: share of decisions that stay with the default while another policy serves; without these a decline could
+            not be measured. During a trial the share is at least half of that which gets another slate by the trial.
     """
 
     explore: float = 0.05
@@ -80,12 +81,13 @@ class Budget:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Trial:
-    """The live policies, the shares that are tried out, and the seed of the lots.
+    """The live policies, the shares of decisions that each gets, and the seed of a decision's random draws.
 
     Attributes:
-        arms: each live arm's policy: DEFAULT's is None, always there; SERVING's and CANDIDATE's where there is one.
-        budget: shares of all decisions.
-        seed: at least 0; the same seed draws the same.
+        arms: policy of each live arm: of DEFAULT, which is always there, None; of SERVING and CANDIDATE, if there are
+            any.
+        budget: shares of all decisions that are spent on experiments.
+        seed: seed of the random draws, at least 0; the same seed gives the same draws.
     """
 
     arms: Mapping[str, Policy | None]
@@ -95,25 +97,25 @@ class Trial:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Decision:
-    """A slate, its arm, and the chances under which it was drawn."""
+    """The slate chosen for one retrieval, the arm it is from, and the chances with which slates were drawn."""
 
     slate: Slate
     arm: str
     scores: Scores
     lottery: Lottery
     slates: Mapping[str, Slate]
-    """Slate of each arm without a draw."""
+    """Slate that each arm gives if no place is drawn at random."""
     allowed: bool
-    """True if a candidate could be served; then an empty slate was chosen, or drawn."""
+    """True if some candidate was allowed on the slate; an empty slate was then the policy's choice, or drawn."""
 
 
 def score(policy: Policy | None, features: Features) -> Scores:
-    """Returns the scores of a policy; None is the untrained default."""
+    """Returns a policy's scores of the candidates; None is the untrained default."""
     return score_inputs(policy, Inputs(features))
 
 
 def score_inputs(policy: Policy | None, seen: Inputs) -> Scores:
-    """Returns the scores by inputs that were computed before, for several policies score the same candidates."""
+    """Returns a policy's scores from computed inputs, which several policies for the same candidates can share."""
     base = seen.prior
     nothing = np.zeros_like(base)
     if policy is None or not len(base):
@@ -129,7 +131,7 @@ def score_inputs(policy: Policy | None, seen: Inputs) -> Scores:
 
 
 def preferred(scores: Scores, slate: Slate) -> Slate:
-    """Returns the slate, or an empty one if the whole ensemble expects more of that."""
+    """Returns the slate, or an empty one if the members of the ensemble agree that an empty slate earns more."""
     return () if _gained(scores, slate) < 0 else slate
 
 
@@ -145,9 +147,16 @@ def _gained(scores: Scores, slate: Slate) -> float:
 
 
 def decide(features: Features, field: Field, k: int, trial: Trial) -> Decision:
-    """Returns the decision; the same arguments give the same one.
+    """Returns the decision for a query's candidates; the same arguments give the same decision.
 
-    The arm is drawn by its share, the slate from the arm's own lottery, and the chances are those of both together.
+    The arm is drawn by the arms' shares, and the slate from that arm's lottery; the slate's propensity counts both
+    draws.
+
+    Args:
+        features: the candidates' features.
+        field: the candidates as the rules of a slate see them.
+        k: largest number of cases on the slate.
+        trial: the live policies, the shares of decisions that each gets, and the seed.
     """
     seen = Inputs(features)
     wishes = {arm: _wish(field, score_inputs(policy, seen), k) for arm, policy in trial.arms.items()}
@@ -190,7 +199,7 @@ def _lottery(field: Field, wish: _Wish, budget: float) -> Lottery:
 
 
 def shares(arms: Mapping[str, Policy | None], budget: Budget) -> dict[str, float]:
-    """Returns the share of decisions that follow each arm; they sum to 1."""
+    """Returns the share of decisions that follow each arm; the shares sum to 1."""
     on_trial = arms.get(CANDIDATE)
     trial = 0.0 if on_trial is None else trial_share(budget.canary, on_trial.differs)
     others = 0.0 if on_trial is None else trial * on_trial.differs
@@ -200,9 +209,13 @@ def shares(arms: Mapping[str, Policy | None], budget: Budget) -> dict[str, float
 
 
 def trial_share(canary: float, differs: float) -> float:
-    """Returns the share of decisions that follow a policy on trial, which differs on ``differs`` of them.
+    """Returns the share of decisions that follow a policy on trial.
 
-    By it, the canary's share of all decisions gets another slate, at most half of those on which the two differ:
-    no lot tells two policies apart sooner (Neyman 1934).
+    The share is such that ``canary`` of all decisions get another slate by the trial, but at most half of the decisions
+    on which the two policies differ: no other division tells the two apart sooner (Neyman 1934).
+
+    Args:
+        canary: share of all decisions that are to get another slate because of the trial.
+        differs: share of decisions on which the policy on trial would serve another slate.
     """
     return max(canary, min(EVEN, canary / differs))

@@ -1,7 +1,7 @@
-"""Off-policy evaluation: estimates a policy's reward from decisions that another policy took.
+"""Off-policy evaluation: estimates a policy's mean reward from decisions that other policies took.
 
-Every decision was logged with the exact propensity of its slate under the logging mixture, so a slate that two
-policies share counts for both, and a decision on which two policies agree adds exactly 0 to their difference.
+Every decision was logged with the exact propensity of its slate under the mixture of the live policies, so a slate that
+two policies share counts for both, and a decision on which two policies agree adds exactly 0 to their difference.
 
 Sources: Horvitz & Thompson 1952 (IPS); Swaminathan & Joachims 2015 (SNIPS); Dudík, Langford & Li 2011 (DR);
 Kish 1965 (effective sample); Efron 1987 (BCa interval); Field & Welsh 2007 (cluster bootstrap);
@@ -17,15 +17,19 @@ import numpy as np
 from policy.logged import Floats, IncompleteModel, Ints, Logged, Target, same_length
 
 CHUNK = 4_000_000
-"""Draws held at once by the bootstrap (32 MB)."""
+"""Largest number of random draws that the bootstrap holds in memory at once (32 MB)."""
 NORMAL = NormalDist()
 
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """Settings of intervals; the same plan and log give the same numbers.
+    """Settings of the intervals of estimates; the same plan and log give the same numbers.
 
-    ``level`` is one-sided and holds for each bound by itself: at .99 the truth lies below ``low`` in 1 % of logs.
+    Attributes:
+        level: one-sided level of each bound by itself: at .99 the truth lies below ``low`` in 1 % of logs.
+        resamples: number of bootstrap resamples of whole query groups.
+        folds: number of parts of the query groups for cross-fitting.
+        seed: seed of the resamples.
     """
 
     level: float = 0.99
@@ -36,7 +40,7 @@ class Plan:
 
 @dataclass(frozen=True, slots=True)
 class Interval:
-    """An estimate between its two one-sided bounds, in units of reward."""
+    """An estimate and its two one-sided bounds, in units of reward."""
 
     estimate: float
     low: float
@@ -45,7 +49,7 @@ class Interval:
 
 @dataclass(frozen=True, slots=True)
 class Estimates:
-    """One quantity by three estimators; the gate reads ``dr``."""
+    """Estimates of one quantity by three estimators (IPS, SNIPS, doubly robust); the gate reads ``dr``."""
 
     ips: Interval
     snips: Interval
@@ -54,14 +58,14 @@ class Estimates:
 
 @dataclass(frozen=True, slots=True)
 class Missingness:
-    """Numbers of missing rewards, and the test that they depend on the policy that served.
+    """Numbers of missing rewards, and a test of whether rewards are missing more often under one of two policies.
 
     Attributes:
         rows: logged decisions.
         missing: decisions without a reward.
         rate_candidate: share without a reward, among decisions that the candidate would serve more often.
         rate_default: share without a reward, among decisions that the default would serve more often.
-        z: statistic of the two-proportion test of these rates.
+        z: statistic of the two-proportion test that the two rates are equal.
     """
 
     rows: int
@@ -72,13 +76,16 @@ class Missingness:
 
 
 def weights(logged: Logged, target: Target) -> Floats:
-    """Returns the importance weights, (n,), at least 0; their mean tends to 1 where the target is supported."""
+    """Returns the importance weight of each logged slate under the target policy, (n,), at least 0.
+
+    The weights' mean tends to 1 if the log could have served every slate of the target.
+    """
     same_length(logged.reward, target.target_probability)
     return target.target_probability / logged.logged_propensity
 
 
 def effective_sample(weight: Floats) -> float:
-    """Returns the equivalent number of equally weighted rows, 0 to n: (Σw)² / Σw² (Kish 1965)."""
+    """Returns the number of equally weighted rows that say as much as these weighted ones: (Σw)² / Σw² (Kish 1965)."""
     squares = float(np.square(weight).sum())
     return float(weight.sum()) ** 2 / squares if squares > 0 else 0.0
 
@@ -91,7 +98,7 @@ def group_sums(column: Floats, group: Ints) -> Floats:
 
 
 def clustered_mean(column: Floats, group: Ints) -> tuple[float, float]:
-    """Returns a mean over rows and its cluster-robust standard error; 0 error with fewer than two groups."""
+    """Returns the column's mean and its cluster-robust standard error, which is 0 with fewer than two groups."""
     mean = float(column.mean())
     residual = group_sums(column - mean, group)
     if len(residual) < 2:  # noqa: PLR2004 - one group has no spread
@@ -101,7 +108,7 @@ def clustered_mean(column: Floats, group: Ints) -> tuple[float, float]:
 
 
 def missingness(logged: Logged, candidate: Target, default: Target) -> Missingness:
-    """Returns the missing rewards, by the policy whose slate was served."""
+    """Returns the numbers of missing rewards, compared between the slates of the candidate and those of the default."""
     missing = np.isnan(logged.reward)
     ours = missing[candidate.target_probability > default.target_probability]
     theirs = missing[candidate.target_probability < default.target_probability]
@@ -115,7 +122,7 @@ def missingness(logged: Logged, candidate: Target, default: Target) -> Missingne
 
 
 def doubly_robust(logged: Logged, target: Target) -> Floats:
-    """Returns each row's share in the target's value, (n,): v + w (r - q), with 0 for a missing model."""
+    """Returns each row's share in the target's value, (n,): v + w (r - q); v and q are 0 without a reward model."""
     if (logged.q_logged is None) != (target.v_target is None):
         raise IncompleteModel("q_logged and v_target come from one model, or there is none")
     weight = weights(logged, target)
@@ -125,7 +132,7 @@ def doubly_robust(logged: Logged, target: Target) -> Floats:
 
 
 def controlled(share: Floats, excess: Floats, logged: Logged, plan: Plan) -> Floats:
-    """Returns the shares less a fitted baseline that is zero in the mean, (n,).
+    """Returns the rows' shares in a value less a fitted baseline, (n,), which lowers the variance and has the mean 0.
 
     ``excess`` has mean zero given the query (a weight less 1, or the difference of two weights), so that
     excess · b(query) may be subtracted for any b that was fitted without the row's own group. b is linear in the
@@ -158,20 +165,20 @@ def _design(logged: Logged) -> Floats:
 
 
 def difference_shares(logged: Logged, target: Target, other: Target, plan: Plan) -> Floats:
-    """Returns each row's share in value(target) - value(other), (n,), doubly robust and controlled."""
+    """Returns each row's share in value(target) - value(other), (n,), doubly robust and ``controlled``."""
     share = doubly_robust(logged, target) - doubly_robust(logged, other)
     return controlled(share, weights(logged, target) - weights(logged, other), logged, plan)
 
 
 def value_columns(logged: Logged, target: Target, plan: Plan) -> Floats:
-    """Returns the columns of `estimate` for a policy's value, (n, 6)."""
+    """Returns the columns from which ``estimate`` estimates a policy's value, (n, 6)."""
     weight = weights(logged, target)
     share = controlled(doubly_robust(logged, target), weight - 1, logged, plan)
     return _columns(share, weight, np.zeros_like(weight), logged.reward)
 
 
 def difference_columns(logged: Logged, target: Target, other: Target, plan: Plan) -> Floats:
-    """Returns the columns of `estimate` for the difference of two policies' values, (n, 6)."""
+    """Returns the columns from which ``estimate`` estimates the difference of two policies' values, (n, 6)."""
     share = difference_shares(logged, target, other, plan)
     return _columns(share, weights(logged, target), weights(logged, other), logged.reward)
 
@@ -181,7 +188,7 @@ def _columns(share: Floats, weight: Floats, against: Floats, reward: Floats) -> 
 
 
 def estimate(columns: Mapping[str, Floats], group: Ints, plan: Plan) -> dict[str, Estimates]:
-    """Returns the three estimators of each quantity, all from the same resamples of groups."""
+    """Returns the three estimates of each named quantity; all intervals come from the same resamples of groups."""
     sums = group_sums(np.hstack(list(columns.values())), group)  # (groups, 6 x quantities)
     total = sums.sum(axis=0, keepdims=True)
     draws, left_out = resampled(sums, plan), total - sums
@@ -203,7 +210,12 @@ def _ratio(above: Floats, below: Floats) -> Floats:
 
 
 def resampled(sums: Floats, plan: Plan) -> Floats:
-    """Returns the column totals of each resample of whole groups, (resamples, k), from their sums (groups, k)."""
+    """Returns the columns' totals in each bootstrap resample of the groups, (resamples, k).
+
+    Args:
+        sums: (groups, k), sum of each column in each group.
+        plan: number of resamples, and their seed.
+    """
     rng, groups = np.random.default_rng(plan.seed), len(sums)
     step = max(1, CHUNK // max(groups, 1))
     parts = []

@@ -1,9 +1,9 @@
-"""Exploration: at most one place of the slate is drawn by lot, and the chance of every outcome is known exactly.
+"""Exploration: draws at most one place of a slate at random, and computes the exact chance of every possible slate.
 
-Three lots are drawn. One asks whether another order would do better: it tries the contenders for the last place. One
-lets unproven cases that wait in quarantine become known: else a young honest one among proven ones would never be
-used, and never proven. Their share of all places is fixed, however many of them wait. And some slates are left empty,
-to see what is done without memory.
+There are three random draws. One tests other orders: it draws the last place among the cases that contend for it. One
+tries unproven cases that wait in quarantine: otherwise a new case among proven ones would never be used, and so never
+proven. The share of places for such cases is fixed, however many of them wait. And some slates are left empty, to
+measure rewards without memory.
 """
 
 from collections.abc import Mapping, Sequence
@@ -15,46 +15,54 @@ from numpy.typing import NDArray
 from policy.slate import Field, Slate, contenders, waiting
 
 NULL_SHARE = 0.1
-"""Share of the exploration budget that measures memory itself: it returns an empty slate where a policy would serve
-cases, and the cases where the policy would serve an empty slate."""
+"""Share of the exploration budget that measures memory itself: these decisions get an empty slate where a policy would
+serve cases, and the cases where it would serve an empty slate."""
 TEMPERATURE = 0.5
-"""Temperature of the softmax over the contenders' scores (log odds): a higher one tries them more evenly."""
+"""Temperature of the softmax over the contenders' scores (log odds): a higher temperature tries them more evenly."""
 WAITING_PLACES = 0.5
-"""Share of all places for waiting cases, in exploration budgets: 2.5 % if that is 5 %."""
+"""Share of all places for cases that wait in quarantine, as a multiple of the exploration budget: 2.5 % of places for a
+budget of 5 %."""
 WAITING_SLATES = 2.0
-"""Largest share of slates that try a waiting case, in exploration budgets."""
+"""Largest share of slates that try a case from quarantine, as a multiple of the exploration budget."""
 
 
 @dataclass(frozen=True, slots=True)
 class Lottery:
-    """Slates and their chances, which sum to 1."""
+    """The slates that may be drawn for a query, and the chance of each; the chances sum to 1."""
 
     chances: Mapping[Slate, float]
 
     def draw(self, rng: np.random.Generator) -> Slate:
-        """Returns one slate; the same generator state draws the same one."""
+        """Draws one slate; the same state of the generator gives the same slate."""
         slates = list(self.chances)
         return slates[rng.choice(len(slates), p=np.array([self.chances[slate] for slate in slates]))]
 
     def chance(self, slate: Slate) -> float:
-        """Returns the propensity of the whole slate."""
+        """Returns the propensity of a slate: the chance that exactly this slate is drawn."""
         return self.chances.get(slate, 0.0)
 
     def place_chance(self, place: int, index: int) -> float:
-        """Returns the propensity of the candidate in the place, 0-based, over all slates."""
+        """Returns the chance that a drawn slate has the candidate in this place, which counts from 0."""
         return sum(p for slate, p in self.chances.items() if len(slate) > place and slate[place] == index)
 
 
 def certain(slate: Slate) -> Lottery:
-    """Returns the lottery that always gives this slate."""
+    """Returns the lottery whose only slate is this one."""
     return Lottery({slate: 1.0})
 
 
 def explored(field: Field, scores: NDArray[np.float32], ordered: list[int], slate: Slate, budget: float) -> Lottery:
-    """Returns the lottery that gives the slate, with chance ``budget`` one whose last place is drawn, or none at all.
+    """Returns the lottery that mostly gives the policy's slate, and otherwise one that explores.
 
-    The draw sometimes leaves the slate empty; without a contender besides who is there, only that remains to try.
-    Where unproven cases wait, one of them has the last place of some further slates.
+    With chance ``budget`` the slate's last place is drawn among its contenders, or, in NULL_SHARE of these draws, the
+    slate is left empty. If unproven cases wait in quarantine, one of them gets the last place of some further slates.
+
+    Args:
+        field: the candidates as the rules of a slate see them.
+        scores: score of each candidate, in log odds.
+        ordered: the allowed candidates, the best first.
+        slate: the slate that the policy would serve.
+        budget: share of decisions that explore.
     """
     if not slate or budget <= 0:
         return certain(slate)
@@ -74,16 +82,21 @@ def _last_drawn(slate: Slate, scores: NDArray[np.float32], rivals: list[int]) ->
 
 
 def unless_empty(slate: Slate, budget: float) -> Lottery:
-    """Returns the lottery of a policy that would serve nothing: by a part of the budget it gives this slate instead.
+    """Returns the lottery of a policy that would serve an empty slate: with a small chance it gives the cases instead.
 
-    Few are enough: the decisions that stay with the default show as well that memory has begun to help.
+    The chance is NULL_SHARE of the budget. Few such decisions are enough: decisions that stay with the default show,
+    too, whether memory has begun to help.
+
+    Args:
+        slate: the slate that the policy would serve if it could not leave it empty.
+        budget: share of decisions that explore.
     """
     share = budget * NULL_SHARE
     return mixture([1 - share, share], [certain(()), certain(slate)])
 
 
 def mixture(shares: Sequence[float], lotteries: Sequence[Lottery]) -> Lottery:
-    """Returns the lottery of drawing one of the lotteries by their shares, which sum to 1, and then from it."""
+    """Returns the lottery that draws one of these lotteries by its share, and then a slate from it; shares sum to 1."""
     chances: dict[Slate, float] = {}
     for share, lottery in zip(shares, lotteries, strict=True):
         for slate, chance in lottery.chances.items():
