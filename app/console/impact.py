@@ -17,9 +17,9 @@ CHANGED = "Reward added by memory per decision, so far"
 SHOWN, NOT_SHOWN = "with a case", "without a case"
 LEAST_FOR_INTERVAL = 2
 LEAST_FOR_POINT = 5
-"""Runs of a week from which its mean is drawn; the table has the others, beside their counts."""
+"""Least number of runs in a week for the chart to show the week's mean; the table shows every week."""
 LEAST_TO_COMPARE = 10
-"""Runs with a case, and without, from which their means are compared."""
+"""Least number of runs with a case, and of runs without a case, for a comparison of their means."""
 BESIDE = 0.08
 """Offset of the second line in weeks, so that the intervals of both lines are visible."""
 
@@ -126,7 +126,7 @@ def _points(along: float, mean: Mean | None) -> list[Point]:
 def compared(rows: Sequence[AnyRow]) -> str:
     """Returns a sentence on steps and failed calls of runs with and without a case, from rows of ``runs_by_week``.
 
-    With few runs on a side it has no means, and names the number of missing runs.
+    If one side has too few runs, the sentence names the number of missing runs in place of the means.
     """
     sides = [[row for row in rows if row.shown is shown] for shown in (True, False)]
     counts = [sum(row.runs for row in side) for side in sides]

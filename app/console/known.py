@@ -47,7 +47,7 @@ class Memory:
         page: address of its own page; empty: it has none.
         deletes: address of the form that deletes it.
         searched: text that a search compares, folded.
-        fields: further fields of that form.
+        fields: further fields of the form that deletes it.
     """
 
     id: UUID

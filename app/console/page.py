@@ -192,7 +192,7 @@ Operating = Annotated[Visitor, Depends(operating, scope="function")]
 
 
 class Fields(dict[str, str]):
-    """Fields of a form by name; the last one of several with the same name."""
+    """Fields of a posted form, by name; of several fields with one name, the last counts."""
 
     @property
     def named(self) -> Mapping[str, str]:
@@ -201,7 +201,7 @@ class Fields(dict[str, str]):
 
 
 async def sent(request: Request) -> Fields:
-    """Returns the fields of a form from a page of this origin.
+    """Returns the fields of a posted form, after a check that a page of this origin sent it.
 
     Raises:
         FormRefused: the form comes from another origin.
@@ -218,7 +218,7 @@ async def sent(request: Request) -> Fields:
 
 
 async def form(request: Request, looking: Looking) -> Fields:
-    """Returns the fields of a form of this visit.
+    """Returns the fields of a posted form, after a check that its form token is the visit's.
 
     Raises:
         FormRefused: the form does not belong to this visit.
@@ -244,7 +244,7 @@ def go(path: str, **parameters: object) -> Response:
 
 
 def back(form: Fields, path: str, looking: Visitor) -> Response:
-    """Returns the redirect to the page that the form names as its own, or else to this page of the agent."""
+    """Returns the redirect to the page that the form was on; if the form names none, to ``path`` with the agent."""
     before = form.get("back", "")
     return RedirectResponse(before, 303) if is_ours(before) else go(path, agent=looking.agent)
 

@@ -89,7 +89,7 @@ def signed(value: float | None, digits: int = 2) -> str:
 
 
 def plain(value: float) -> str:
-    """Returns a count with one digit after the point, unless it is whole."""
+    """Returns a count with one digit after the point; a whole number without."""
     return f"{value:,.1f}".removesuffix(".0")
 
 

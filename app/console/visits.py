@@ -38,7 +38,7 @@ class Visit(BaseModel):
         form_token: secret in every form of the visit, unknown to other sites.
         user_sub: user whose bank it shows.
         jti: id of the token that started it; None: started by a link, or by a token without an id.
-        authorised_at: time from which the user is authorised.
+        authorised_at: earliest time of the token's or link's issue; an erasure of the user after it ends the visit.
         ends_at: latest end of the visit.
         is_operator: true: the visit also shows the page of the installation.
     """
@@ -65,7 +65,7 @@ class Visit(BaseModel):
 
 
 class Link(BaseModel):
-    """The content of a one-time link: its user and time. Its id is consumed by the first visit."""
+    """Content of a one-time sign-in link: its user, its time, and an id, which the first visit uses up."""
 
     audience: Literal["console link"] = "console link"
     id: str = Field(default_factory=_random)

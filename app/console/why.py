@@ -1,4 +1,4 @@
-"""The answer to why for each candidate of a decision, in one sentence."""
+"""Explains in one sentence why each candidate of a decision was chosen, or why not."""
 
 from collections.abc import Collection
 from uuid import UUID
@@ -41,7 +41,7 @@ def sentence(candidate: CandidateOut, shared: list[str]) -> str:
 
     Args:
         candidate: a candidate of a decision.
-        shared: words that its task shares with the query, the heaviest first.
+        shared: words that the candidate's task shares with the query, the most telling first.
     """
     if candidate.reason is None:
         return "The reason can no longer be computed."

@@ -65,14 +65,14 @@ STANDINGS = {
 }
 
 ORDERS = {name: spoken.capitalize() for name, spoken in SPOKEN.items()}
-"""Orders of replay, as a table names them."""
+"""Orders that a replay compares, as the console's tables name them."""
 
 TERMS = {
     "order": "Order",
     "learned": "Learned",
 }
-"""Terms of a score, in the order of the columns."""
-TERMS_SAY = "place by the order that serves this agent, and the learned policy"
+"""Terms of a candidate's score, in the order of the table's columns."""
+TERMS_SAY = "the case's place in the order used for this agent, and the learned policy's correction"
 
 CHECKS: dict[str, str] = {
     "decisions": "Decisions with a reward",
@@ -124,7 +124,7 @@ class Setting:
 
     Attributes:
         name: name of the setting in the API.
-        says: explanation in one sentence.
+        says: explanation of the setting in one sentence, shown below the field.
         kind: type of the field: a whole number, a number, a switch, one of ``choices``, or names of tools with their
             kinds.
         may_be_empty: true if an empty field is a value; ``says`` explains it.
@@ -168,7 +168,7 @@ SETTINGS: dict[str, list[Setting]] = {
             may_be_empty=True,
         ),
         Setting(
-            "procedures_share", "Share for procedures", "Largest share of the text, 0 to 1, if it has cases.", "part"
+            "procedures_share", "Share for procedures", "Largest share of the text, 0 to 1, if cases are in it.", "part"
         ),
         Setting(
             "session_summary",
@@ -197,7 +197,7 @@ SETTINGS: dict[str, list[Setting]] = {
         Setting(
             "canary",
             "Share of a policy on trial",
-            "0 to 0.9. Share of decisions that it orders during a trial.",
+            "0 to 0.9. Share of decisions in which the policy on trial orders the cases.",
             "part",
         ),
     ],
@@ -294,4 +294,4 @@ PROBLEMS: dict[int, str] = {
 """Headings of error pages, by status."""
 
 COUNTED = frozenset(name for name in CHECKS if name == "decisions" or name.startswith("effective"))
-"""Checks that pass once there are enough decisions or queries."""
+"""Checks of the gate that pass once there are enough decisions or queries."""

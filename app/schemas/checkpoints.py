@@ -15,7 +15,7 @@ class CheckpointPartOut(BaseModel):
 
 
 class CheckpointOut(BaseModel):
-    """A checkpoint: its state first, then the writes pending on it."""
+    """One checkpoint; ``parts`` holds its state, and after it the writes pending on it."""
 
     thread_id: str
     namespace: str

@@ -56,7 +56,7 @@ class KnownIn(Strict):
 
 
 class FindingOut(BaseModel):
-    """One finding of a step."""
+    """One finding: the answer that a step of a run got, such as the content of a file or the hits of a search."""
 
     run_id: UUID
     step: int

@@ -112,7 +112,7 @@ class Timeouts(Numbers):
 
 
 class Connections(Numbers):
-    """Open connections of one process; further ones are answered with 503 and closed."""
+    """Maximum numbers of open HTTP connections of one process; a further connection gets a 503 and is closed."""
 
     total: int = Field(default=1000, ge=1)
     """1,000 connections in all."""

@@ -21,7 +21,7 @@ router = APIRouter(prefix=f"{ROOT}/known", route_class=Page, include_in_schema=F
 
 KINDS: tuple[Kind, ...] = get_args(Kind)
 PER_PAGE, PER_KIND = 25, 5
-"""Memories of a page of one kind, and of each kind on the page of all."""
+"""Number of memories on the page of one kind, and of each kind on the page of all kinds."""
 
 
 @router.get("")

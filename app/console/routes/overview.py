@@ -21,7 +21,7 @@ router = APIRouter(prefix=ROOT, route_class=Page, include_in_schema=False)
 
 LATELY_DAYS = 7
 LEAST_REPLAYED = 10
-"""Replayed runs from which the shares of the orders are shown."""
+"""Least number of replayed runs for the page to compare the orders of cases."""
 
 
 @router.get("")

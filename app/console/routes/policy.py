@@ -18,7 +18,7 @@ router = APIRouter(prefix=f"{ROOT}/policy", route_class=Page, include_in_schema=
 
 
 LEAST_ROWS = 10
-"""Decisions from which a point of the calibration is drawn; the table has the others, beside their counts."""
+"""Least number of decisions behind a point of the calibration chart; the table shows every point."""
 
 
 @router.get("")
@@ -58,7 +58,7 @@ async def roll_back(looking: Looking, form: Form) -> Response:
 
 
 def training_note(every_s: float) -> str:
-    """Returns when policies are trained, in a sentence.
+    """Returns a sentence that says when policies are trained.
 
     Args:
         every_s: seconds from one training to the next; 0: only by hand.

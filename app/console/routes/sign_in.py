@@ -68,7 +68,7 @@ async def sign_in(request: Request) -> Response:
 
 @router.get("/link")
 async def link_page(request: Request, code: Annotated[str, Query(max_length=4_000)] = "") -> Response:
-    """Returns the page that asks for confirmation, so that a mere fetch of the address does not consume the link."""
+    """Returns the page with the button that signs in; a mere fetch of the link's address does not use it up."""
     link = doors(request).seal.open(Link, code)
     return show(request, "link.html", code=code, link=link, status=200 if link else 410)
 

@@ -34,7 +34,7 @@ GIVEN_UP_AFTER = 12
 
 @dataclass(frozen=True, slots=True)
 class Intake:
-    """Limits between a socket and a route: the size of a body, room for large ones, and processes for checks."""
+    """Limits on bodies before a route runs: size of one, bytes of all large ones, processes that check large ones."""
 
     max_bytes: int
     room: Room

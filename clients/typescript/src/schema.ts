@@ -983,7 +983,7 @@ export interface components {
         };
         /**
          * FindingOut
-         * @description One finding of a step.
+         * @description One finding: the answer that a step of a run got, such as the content of a file or the hits of a search.
          */
         FindingOut: {
             /**
