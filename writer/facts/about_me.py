@@ -118,4 +118,4 @@ MINE = re.compile(
     rf"|(?P<trait>{_OWN_TRAIT})(?:'s| is| are)(?: now)? (?P<what>(?!(?:not|very|so|too|being|wrong|right|fine|good|bad|here|there|in|on|at|with|from|about|like|missing|misspelled|spelled)\b){_PHRASE}))"
     r"(?: now)?(?=$|[.,;!)]|\s+(?:and|but|so|because|since|which|while)\b)"
 )
-"""A thing of the user, by its kind or name, or a trait; the groups are the attribute and the value of each."""
+"""Sentences about a thing of the user ("my laptop is …") or a trait; their groups are the attribute and its value."""

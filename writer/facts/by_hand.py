@@ -30,7 +30,7 @@ def _clean(text: str) -> str:
 
 
 def as_written(value: object) -> object:
-    """Returns a number as the text that it is written in: callers and models send both; anything else as it is."""
+    """Returns a number as text, because callers and models send both; any other value is returned unchanged."""
     return str(value) if isinstance(value, int | float) and not isinstance(value, bool) else value
 
 
@@ -104,13 +104,13 @@ class FactWritten(Strict):
 
 
 async def write_fact(database: Database, keyring: Keyring, written: FactWritten, author: Author) -> UUID:
-    """Stores the fact and returns its id, or the id of an equal fact that held at that time.
+    """Stores the fact and returns its id; if an equal fact held at that time, counts the repetition and returns its id.
 
     Raises:
         MemoryOff: memory is not written for this agent.
         SecretInName: the agent's name or the category looks like a secret.
         UserErased: the user was erased after the author was authorised.
-        DatabaseUnavailable: the fact may or may not be stored; a repetition may count it once more.
+        DatabaseUnavailable: the fact may or may not be stored; a second call may count it once more.
     """
     agent_key = nameable(written.agent)
     nameable(written.category or "", "a category's")

@@ -1,4 +1,4 @@
-"""End of a fact: it no longer holds from now on, and stays readable as a former fact."""
+"""Ends facts: an ended fact no longer holds, and stays readable as a former fact."""
 
 from uuid import UUID
 
@@ -13,7 +13,7 @@ from writer.author import Author
 
 
 async def close_fact(connection: AsyncConnection, author: Author, agent_key: str, fact_id: UUID) -> None:
-    """Ends a fact that holds; if it is stored again later, it holds from then on.
+    """Ends a fact now; if an equal fact is stored later, that one holds from its own time on.
 
     Raises:
         NotFound: the agent has no such fact of the user, or it no longer holds.

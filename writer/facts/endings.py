@@ -1,4 +1,4 @@
-"""Patterns of sentences that end a fact: each is turned into the positive sentence that would have stated it."""
+"""Patterns of sentences that end a fact: each becomes the positive sentence that would have stated the fact."""
 
 import re
 
@@ -29,7 +29,7 @@ ENDINGS: tuple[tuple[re.Pattern[str], tuple[str, ...]], ...] = tuple(
         ),
     )
 )
-"""Sentences that end a fact, each with the positive sentences that would have stated it."""
+"""Patterns of sentences that end a fact, each with the positive sentences that would have stated the fact."""
 LOST_JOB = re.compile(
     rf"{START}I(?:'ve)? (?:just |recently |finally )?(?:left|quit|lost|resigned from) my (?:old )?job(?=$|[.,!;]| (?:last|this|yesterday|today|and|because|in)\b)"
 )
@@ -46,11 +46,16 @@ UNDENIED: tuple[tuple[re.Pattern[str], str], ...] = tuple(
 )
 """Replacements that take the negation out of a sentence."""
 FORMER = re.compile(r"\b(?:any ?more|any longer|no longer|used to)\b", re.IGNORECASE)
-"""Words of a sentence about something that once was so."""
+"""Words that mark a sentence as one about the past, such as "used to"."""
 
 
 def positives(plain: str, *, denied: bool) -> list[str]:
-    """Returns the sentences that a sentence takes back."""
+    """Returns the positive sentences that a sentence takes back: "I quit Acme" takes back "I work at Acme".
+
+    Args:
+        plain: the sentence, in its plain form.
+        denied: whether the sentence has a negation.
+    """
     found = [match.expand(each) for form, to in ENDINGS if (match := form.search(plain)) for each in to]
     if denied and not found:
         positive = plain

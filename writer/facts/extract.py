@@ -54,7 +54,7 @@ from writer.facts.times import Days, days_of, without_time
 
 _AVERSIONS = ("hates", "dislikes")
 _OF_ONESELF = re.compile(r"\b(?:i|my|we|our|me|here)\b")
-"""Words, in small letters, of which every statement that a rule matches has one: "here" is in "Fiona here"."""
+"""Every statement that a rule can match has one of these words, in small letters: "Fiona here" has "here"."""
 _ARTICLE = re.compile(r"^(?:the|an?|my) ", re.IGNORECASE)
 
 
@@ -67,11 +67,11 @@ class FactDraft:
         subject: the person or thing that the fact is about; ``user`` is the user.
         attribute: the attribute of the subject; the metric of a goal.
         value: the value, without its unit.
-        unit: the unit of the value; empty without one.
+        unit: the unit of the value; empty: the value has no unit.
         about: the days of an event; None without a date.
-        category: the part of life that it belongs to; empty: still to be read off the sentence.
-        single: whether only one value holds at a time, so that a newer value closes this one.
-        ends: whether the fact holds no longer; without a value, whatever the value was.
+        category: the part of life to which the fact belongs, such as work; empty: not yet determined.
+        single: whether the attribute has only one value at a time, so that a newer value closes this one.
+        ends: whether the fact no longer holds; with an empty value, the attribute's fact ends whatever its value was.
     """
 
     kind: FactKind
@@ -87,13 +87,13 @@ class FactDraft:
 
     @property
     def slot(self) -> str:
-        """Name of what one fact holds of at a time; empty: any number. What a user feels about a thing is one."""
+        """Name of the slot, an attribute or a taste that holds one fact at a time; empty: the fact has no slot."""
         if self.single:
             return self.attribute
         return f"taste of {_ARTICLE.sub('', self.value)}" if self.kind == "preference" and self.value else ""
 
     def takes_back(self, held: Mapping[str, str]) -> bool:
-        """Returns whether this end is that of a fact of the same slot: it has the same value, or words of it."""
+        """Returns whether this draft ends a stored fact of its slot: one value has all words of the other."""
         if self.kind == "preference" and not self.single:
             return (self.attribute in _AVERSIONS) == (held["attribute"] in _AVERSIONS)
         mine, its = set(folded(self.value).split()), set(folded(held["value"]).split())
@@ -101,7 +101,7 @@ class FactDraft:
 
 
 def extract(text: str, day: date) -> list[FactDraft]:
-    """Returns the facts in a user's turn that hold, in its order, at most one for each clause.
+    """Returns the facts that a user's turn states, in the order of the text; the facts that it ends are left out.
 
     Args:
         text: the text of the turn.
@@ -111,7 +111,12 @@ def extract(text: str, day: date) -> list[FactDraft]:
 
 
 def read(text: str, day: date) -> list[FactDraft]:
-    """Returns the facts that a user's turn states, and those that it ends, in its order."""
+    """Returns the facts that a user's turn states or ends, in the order of the text.
+
+    Args:
+        text: the text of the turn.
+        day: the day of the turn, to which words such as "yesterday" refer.
+    """
     drafts: list[FactDraft] = []
     for sentence in statements(unicodedata.normalize("NFC", text).replace("\u2019", "'")):
         drafts += _of_sentence(sentence, day) or _of_other_language(sentence.text)
@@ -188,7 +193,7 @@ def _denied(plain: str) -> Iterator[FactDraft]:
 
 
 def category_of(sentence: str) -> str:
-    """Returns the category of a sentence by its words."""
+    """Returns the part of life that a sentence is about, such as work, judged by its words."""
     return next((name for name, words in CATEGORY.items() if words.search(sentence)), "other")
 
 

@@ -1,13 +1,13 @@
 """Patterns of sentences that state a fact about the user; their group ``value`` is the value of the fact.
 
-They match the first person only, from the beginning of a sentence up to a conjunction, which begins another thought.
+The patterns match the first person only, from the beginning of a sentence up to a conjunction.
 """
 
 import re
 from collections.abc import Mapping
 
 CAPITAL, SMALL = r"[^\W\d_a-zß-öø-ÿ]", r"[^\W\d_A-Z]"
-"""A letter that begins a name, a capital or one of a script without capitals, and one that goes on in it."""
+"""Patterns of the first letter of a name (a capital, or a letter of a script without capitals) and of a later one."""
 _DOTTED = r"[\w'\u2024-]"
 NAME = rf"{CAPITAL}{_DOTTED}+(?: (?:{CAPITAL}|\d){_DOTTED}*){{0,3}}"
 LEAD = r"(?:no|nope|actually|sorry|correction|wait|well|so|and|but|yes|yeah|yep|hi|hey|hiya|hello|oh|btw|plus|wow|guess what|by the way|on another note|in other news|unfortunately|luckily|thankfully|lately|recently|honestly|personally|in the meantime|these days|nowadays|at the moment|right now|speaking of which|as for me|for me|since we (?:last )?(?:spoke|talked|chatted|met)(?: last)?|also|nice|cool|great|awesome|thanks|sure|seriously|some exciting news)"
@@ -67,7 +67,7 @@ KIN_DOES = {
     attribute: re.compile(rf"{_OF_KIN}{form}(?=$|[.,;!]| (?:and|but|now|with|so)\b)")
     for attribute, form in _KIN_FORMS.items()
 }
-"""Sentences about a person or a pet of the user, by the attribute that they state."""
+"""Patterns of sentences about a person or pet of the user, by the attribute that they state."""
 THEIRS = re.compile(
     rf"{START}[Mm]y (?P<who>(?:(?:two|three|younger|older|little) )?(?:{_KIN}|kids?|children|family|fam|wife|parents|team)(?: {CAPITAL}{SMALL}+)?)"
     r"(?: (?:also|really|just|absolutely))? (?P<how>loves?|likes?|enjoys?|adores?|hates?)(?: to)? (?P<value>[\w '&-]{3,80}?)"
@@ -85,11 +85,11 @@ _EVERY = (
 ROUTINE = re.compile(
     rf"{START}(?:I|[Ww]e){SOON} (?P<value>(?:go|run|work|swim|cycle|bike|train|exercise|meditate|walk|jog|practi[sc]e|play|read|study|volunteer|commute|cook|lift|do|drink|eat|take)(?: (?:to|from|out|for|at|the|in|my|[\w'-]+)){{0,6}}? {_EVERY})(?=$|[.,!;]|,? (?:but|so|because|since|and|at|in|with)\b)"
 )
-"""Something that the user does regularly."""
+"""Pattern of sentences about something that the user does regularly."""
 TAKES = re.compile(
     rf"{START}I(?:{SOON} take|'m{SOON} (?:taking|on)) (?P<value>[a-z][\w-]{{3,}}(?: [\w-]+)?) for my (?P<for>[\w -]{{3,30}}?)(?=$|[.,!;]| (?:and|but)\b)"
 )
-"""A medicine, with what it is for."""
+"""Pattern of sentences about a medicine that the user takes, with its purpose."""
 FAVOURITE_LAST = re.compile(
     rf"{START}(?P<value>{CAPITAL}[\w '&-]{{2,60}}?) (?:is|are) (?:definitely |probably |one of )?my (?:all[- ]time )?(?:favou?rite(?P<what> [\w -]{{2,30}}?)?s?|go-to(?: [\w -]{{2,30}}?)?|passion|hobby|jam)(?=$|[.,!;]| (?:and|but|because|since|too)\b)"
 )

@@ -20,7 +20,7 @@ PLAIN_GOAL = re.compile(
     r"\b(?:main|big|biggest|next|new|ultimate|long[- ]term|short[- ]term|current|personal|first|only|real|own|other|fitness)\b",
     re.IGNORECASE,
 )
-"""Words before "goal" that name no metric."""
+"""Words before "goal" that name no metric, such as "main"."""
 NO_GOAL = re.compile(  # nor is a request that whoever reads it carries out at once, as a shop's agent does
     r"^(?:thank|say|know|see|ask|hear|tell|talk|show|share|let|apologi|make sure|be\b(?! an?\b)|do\b|go\b(?! to\b)|try\b|get\b(?! (?:an?|my|into|under|below|down to|up to|back (?:in|to|under))\b)"
     r"|have\b|keep\b|give\b|take\b|check\b|stay\b(?! (?:under|below|within))|think|remember|mention|add|point|congrat|help you|feel|stop\b(?! [a-z]+ing\b)|find out|figure out|look"
@@ -42,7 +42,7 @@ METRIC_OF_UNIT: Mapping[str, str] = {
     "USD": "money",
     "GBP": "money",
 }
-"""Metric of a goal that names only the unit."""
+"""Metric of a goal that names only a unit, by the unit."""
 AMOUNT = re.compile(
     r"(?P<pre>[$€£])?(?P<value>\d[\d.,]*\d|\d)(?P<k>k\b)?\s*(?P<unit>%|°[CF]|percent|(?:kilo|kgs?|lbs?|pounds|kilograms?|grams?|g|km|kms|miles?|meters?"
     r"|metres?|k|eur|euros?|usd|dollars?|gbp|chf|hours?|hrs?|minutes?|mins?|days?|weeks?|months?|years?|pages?|books?|steps?|calories|kcal"
@@ -64,18 +64,18 @@ UNITS: Mapping[str, tuple[str, ...]] = {
 
 
 def amount_of(amount: re.Match[str]) -> tuple[str, str]:
-    """Returns the value of an amount and its unit."""
+    """Returns the value and the unit of a match of AMOUNT; the unit is empty if the amount has none."""
     value = re.sub(r",(?=\d{3})", "", amount["value"]) + ("000" if amount["k"] else "")
     return value, unit_of(amount["unit"] or amount["pre"] or "")
 
 
 def unit_of(word: str) -> str:
-    """Returns the standard form of a unit, so that 500 € and 500 euros are the same goal; else the word itself."""
+    """Returns the standard form of a unit, so that 500 € and 500 euros are the same goal; of other words, the word."""
     return next((unit for unit, words in UNITS.items() if word.lower() in words), word.lower())
 
 
 def words_of_metric(what: str) -> str:
-    """Returns the metric of a goal: its words without the amount, up to the beginning of another thought."""
+    """Returns the metric that a goal names: its words without the amount, up to a comma or a conjunction."""
     words = re.sub(r"\0(?: of\b)?", " ", AMOUNT.sub("\0", what))
     head = re.split(
         r"[,.;!]| (?:(?:by|so|and|because|before|until|this|next|every|per|instead|rather than|daily|weekly|monthly|yearly|in total)\b|a (?=day|week|month|year)) ?",
@@ -86,11 +86,11 @@ def words_of_metric(what: str) -> str:
 
 
 def metric_of(what: str, about: str, unit: str) -> str:
-    """Returns the metric of a goal with an amount.
+    """Returns the metric of a goal with an amount: from its own words, else the words before "goal", else the unit.
 
     Args:
         what: words of the goal, with the amount.
-        about: words before "goal", as "weight" in "my weight goal".
+        about: words before "goal": "weight" in "my weight goal".
         unit: unit of the amount.
     """
     own = METRIC_FILLER.sub("", METRIC_FILLER.sub("", words_of_metric(what)))

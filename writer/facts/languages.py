@@ -1,7 +1,7 @@
-"""Facts in German, Spanish and French: name, home, work, likes and goals, in the forms that leave no doubt.
+"""Facts in German, Spanish and French: name, home, work, likes and goals, where the form of the sentence is clear.
 
-Each rule matches a clause from its beginning, in the first person. A clause with a negation, a condition or a report is
-left out, but for aversions and for what is no longer so, which ends a fact.
+Each rule matches a clause from its beginning, in the first person. Clauses with a condition or a report are left out.
+A clause with a negation states only an aversion; a clause with "no longer" ends a fact.
 """
 
 import re
@@ -15,12 +15,12 @@ from writer.facts.own_words import OWN_LABEL
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """A pattern of a clause.
+    """A pattern of a clause that states a fact.
 
     Attributes:
-        attribute: attribute that it states; empty for a goal, whose metric is read off its words.
-        form: the pattern; its group ``value`` is the value.
-        single: whether only one value holds at a time.
+        attribute: attribute that the clause states; empty for a goal, whose words give the metric.
+        form: the pattern; its group ``value`` is the value of the fact.
+        single: whether the attribute has only one value at a time.
     """
 
     kind: FactKind
@@ -34,14 +34,14 @@ class Language:
     """The rules of a language.
 
     Attributes:
-        opens: words of which every clause that a rule matches has one.
-        rules: those for clauses that state.
-        aversions: those for clauses with a negation.
-        unstated: words of clauses that state nothing.
-        denied: words of clauses with a negation.
-        no_longer: words of clauses about what is no longer so; without them the clause says what was so.
-        vague: beginnings of values that point to something else.
-        article: article before a value.
+        opens: words; every clause that a rule can match has one of them.
+        rules: rules for clauses without a negation.
+        aversions: rules for clauses with a negation, which state a dislike.
+        unstated: words of sentences that state nothing, such as conditions; such sentences are skipped.
+        denied: words that negate a clause.
+        no_longer: words for "no longer"; without them, the clause is the fact that it ends.
+        vague: beginnings of values that mean something outside the clause, such as "this".
+        article: an article at the beginning of a value, which is cut off.
     """
 
     opens: re.Pattern[str]
@@ -177,12 +177,12 @@ LANGUAGES = (
 
 
 OPENS = re.compile("|".join(language.opens.pattern for language in LANGUAGES), re.IGNORECASE)
-"""Words of which every sentence with a fact in one of the languages has one."""
+"""Every sentence with a fact in one of the languages has one of these words."""
 PERIOD = re.compile(
     r"\b(?:im|pro|am|al|por|cada|par|chaque) (?:tag|woche|monat|jahr|día|semana|mes|año|jour|semaine|mois|an)\b",
     re.IGNORECASE,
 )
-"""A period in the words of a goal, which is no part of its metric."""
+"""A period in the words of a goal, such as "per week", which is no part of the metric."""
 _ELISION = re.compile(r"^je (?=[aeéhiou])", re.IGNORECASE)
 _LABEL = re.compile(rf"^{OWN_LABEL}\s*:\s+", re.IGNORECASE)
 _CLAUSE = re.compile(r"\s*[,;]\s*|\s+(?:und|aber|y|e|pero|et|mais)\s+")
@@ -190,7 +190,7 @@ _CLAUSE = re.compile(r"\s*[,;]\s*|\s+(?:und|aber|y|e|pero|et|mais)\s+")
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """A fact that a clause states or takes back, with the rule's kind and attribute."""
+    """A fact that a clause states, or ends if `ends` is true."""
 
     text: str
     kind: FactKind
@@ -201,7 +201,7 @@ class Reading:
 
 
 def readings(sentence: str) -> Iterator[Reading]:
-    """Yields what a sentence in German, Spanish or French says, whole and clause by clause."""
+    """Yields the facts that a sentence in German, Spanish or French states or ends, as a whole and in its clauses."""
     plain = _LABEL.sub("", sentence.replace("\u2019", "'").strip("-*_ \t"))
     if "?" in plain:
         return

@@ -1,7 +1,7 @@
-"""Selection of a user's own words in a turn: what is pasted, quoted or dictated says nothing of the user.
+"""Selection of a user's own words in a turn; pasted, quoted or dictated text says nothing about the user.
 
-A pasted text has a mark (a fence, a tag, the head of a mail, a greeting below the first line, a speaker's label), or it
-stands below a request about a text, or above one that ends the turn. In doubt the text counts as pasted.
+Text counts as pasted if it has a mark (a fence, a tag, the head of a mail, a greeting below the first line, a speaker's
+label), if it stands below a request about a text, or above such a request at the end of the turn, and in doubt.
 """
 
 import re
@@ -9,12 +9,12 @@ import re
 from writer.facts.requests import asks_about_a_text
 
 MOST_READ = 10_000
-"""Most characters of a turn that are read; a longer one is a pasted text, but for its beginning."""
+"""Maximum number of characters of a turn that are read, from its beginning; the rest counts as pasted."""
 LONGEST = 300
-"""Most characters of a sentence that are read."""
+"""Maximum number of characters of a sentence; a longer sentence is not read."""
 
 _GAP = " … "
-"""Stands in place of a quotation, so that no sentence is read across it."""
+"""Text in place of a quotation, so that no sentence is read across the quotation."""
 _BLOCK = re.compile(
     r"(?P<fence>```|~~~|\"{3}|'{3}).*?(?:(?P=fence)|\Z)|`[^`\n]*`"
     r"|<(?P<tag>[A-Za-z][\w:-]*)(?:\s[^<>]*)?>.*?</(?P=tag)\s*>|^\s*<[A-Za-z][\w:-]*(?:\s[^<>]*)?>.*\Z"
@@ -32,7 +32,7 @@ _VERB = (
     r"(?:answer|reply|respond|translate|summari[sz]e|proofread|proof-read|rewrite|re-write|rephrase|reword|paraphrase|shorten|condense"
     r"|polish|correct|edit|transcribe|make|turn|continue|tl;?dr)"
 )
-"""Verbs of requests that are about a text even where the request only points to it."""
+"""Verbs that make a request one about a text even if the text is only pointed to: "translate this"."""
 _ANY_VERB = (
     r"(?:improve|check|review|revise|fix|format|analy[sz]e|classify|extract|read|explain|complete|finish|grade|score|rate|evaluate"
     r"|convert|compare|look at|feedback|thoughts|opinion|help|react|handle|write|draft|compose|create|generate|label|tag|parse|redact"
@@ -51,7 +51,7 @@ _ABOUT_A_TEXT = re.compile(
     r"|\b(?:this|that|the|following) (?:customer|client|candidate|applicant|guest|patient)s?\b"
     r"|\btranslat\w+ (?:in)?to\b|\bin the (?:first person|style|voice) of?\b|\btl;?dr\b"
 )
-"""Words in small letters, as of the two patterns before: to ignore their case costs eight times as much."""
+"""Requests about a text, in small letters, as the two patterns above have them: else eight times slower."""
 _ABOUT_ABOVE = re.compile(rf"\b(?:above|preceding|previous)\b|\b(?:this|that|these|it|the {_NOUN})\b", re.IGNORECASE)
 _OWN_HEADING = re.compile(
     r"\babout (?:me|myself|us|my)\b|^\W*(?:here (?:is|are) |some |a few |all )*(?:of )?(?:my|our) (?:[\w-]+ ){0,3}[\w-]+\W*:$"
@@ -85,7 +85,7 @@ OWN_LABEL = (
     r"|facts?|about me|request|question|important|one (?:more|last|other) thing|heads up|wichtig|übrigens|kontext|über mich|(?:zur )?info|hinweis"
     r"|nachtrag|frage|importante|por cierto|contexto|sobre mí|nota|pregunta|pour info|au fait|contexte|à propos(?: de moi)?)"
 )
-"""Words before a colon and the user's own words; any others there are a speaker's label."""
+"""Words before a colon that introduce the user's own words; other words before a colon are a speaker's label."""
 _LABEL = re.compile(
     rf"^\W*(?!(?i:{OWN_LABEL})\s*:)"
     r"[A-Z][\w.'-]*(?: [\w.'()-]+){0,3}\s*:\s+(?:(?:hi|hello|hey|yes|no|well|so|oh)\b[,.!]* )?(?:I|I'm|I've|My|my|We|we|i|i'm|Our"

@@ -1,4 +1,4 @@
-"""Deletion of facts; a fact that the deleted one had closed holds again, for as long as the deleted one did."""
+"""Deletion of facts; a fact that the deleted fact had closed holds again, until the deleted fact's end."""
 
 from collections.abc import Sequence
 from uuid import UUID

@@ -1,6 +1,6 @@
-"""Requests about a text in German, Spanish and French, whose facts are read: below one stands what another wrote.
+"""Requests about a text ("translate this mail") in German, Spanish and French; the text is not in the user's own words.
 
-Nouns and pointing words are also those of Dutch, Italian and Portuguese: a text to be translated comes from elsewhere.
+Its nouns and pointing words include those of Dutch, Italian and Portuguese, because texts to be translated have them.
 """
 
 import re
@@ -29,7 +29,7 @@ _ALONE = (
     r"|corr[ií]g|correg|resum(?:e|en|a|ir|ido|irme|eme|ame)\b|resúm|reescr[ií]b|reformul|acort|résum|réécri|raccourci|vertaal|riassum)\w*"
     r"|\bfass(?:e|t|en)?\b.*\bzusammen|\b(?:formulier|schreib)(?:e|t|en)?\b.*\bum\b"
 )
-"""Requests that are about a text, whatever else they say."""
+"""Verbs that make any request one about a text, such as "translate"."""
 _WITH_A_NOUN = (
     r"(?:(?:(?:be)?antwort|verbesser|(?:über)?prüf|kürz|schreib|analysier|bewert|überarbeit|glätt|vereinfach|klassifizier"
     r"|respond|contest|revis|mejor|analiz|eval[uú]|opin|clasific"
@@ -47,9 +47,9 @@ _OWN_DOING = re.compile(
     r"|(?:je|nous)\b(?! (?:veux|voudrais|dois|devons|a)\b)|j'(?!aimerais\b))"
 )
 _ENGLISH = re.compile(r"\b(?:the|you|your|my|this|please|to|of|and|i|it|can)\b")
-"""Words that none of the other languages has: an English sentence is no request in another one, and costs no search."""
+"""Frequent English words: a sentence with one of them is English, and is not searched."""
 
 
 def asks_about_a_text(sentence: str) -> bool:
-    """Returns whether a sentence, in small letters, asks about a text or tells who wrote it, in one of the languages."""
+    """Returns whether a German, Spanish or French sentence, in small letters, asks about a text or names its writer."""
     return not _ENGLISH.search(sentence) and bool(_ABOUT_A_TEXT.search(sentence)) and not _OWN_DOING.search(sentence)

@@ -1,7 +1,7 @@
 """Selection of the statements in a turn: no questions, hypotheticals, quotations, negations or sarcasm.
 
-A statement is a sentence, or a clause of one with a subject of its own. Rules read it in a plain form: without marks of
-lists, emoji and fillers, with contractions and capitals as in print.
+A statement is a sentence, or a clause with a subject of its own. Rules read statements in a plain form: without list
+marks, emoji and fillers, and with contractions and capitals as in print.
 """
 
 import re
@@ -12,7 +12,7 @@ from writer.facts.languages import OPENS
 from writer.facts.own_words import LONGEST, OWN_LABEL, own_words
 
 DOT = "\u2024"
-"""Stands in place of the dot of an abbreviation, which ends no sentence."""
+"""Character in place of the dot of an abbreviation, because that dot ends no sentence."""
 _ABBREVIATED = re.compile(r"\b(St|Mt|Ft|Dr|Mr|Mrs|Ms|Prof|Jr|Sr|Ave|Blvd|vs|approx)\.(?=\s)|\b([A-Z])\.(?=[A-Z])")
 _END = re.compile(r"(?<=[.!?…])[\"')\]]*\s+|\n+|\s+[-\u2013\u2014]+\s+|(?<=\w)[-\u2013\u2014]{2}(?=\w)")
 _SUBJECT = r"(?:I(?:'?m|'?ve|'d|'ll)?|[Mm]y|[Ww]e(?:'re|'ve)?)"
@@ -25,7 +25,7 @@ _CLAUSE = re.compile(
 )
 _FIRST_PERSON = re.compile(rf"^\W*(?:\w+,? ){{0,2}}?{_SUBJECT}\b|^(?:love|hate|live|based|working)\b", re.IGNORECASE)
 _AND_PLACE = re.compile(r"^(\W*(?:I'?m|I am) (?:an? )?[\w -]{3,40}?) (?=(?:based|living) in )", re.IGNORECASE)
-"""A role with a place: "I'm a nurse based in Rome" says both."""
+"""A clause that states a role and a place: "I'm a nurse based in Rome"."""
 _SMALL_I = re.compile(r"\bi(?=[ ']|m )")
 # The following patterns are searched in small letters: to ignore the case costs three times as much.
 _HYPOTHETICAL = re.compile(
@@ -52,12 +52,12 @@ _PARTICIPLES = (
     r"allergic to|based in|living in|working (?:at|as)|not (?:a fan of|into)|(?:a )?(?:big |huge )?fan of|trying to|hoping to|planning to|aiming (?:to|for)"
     r"|born and"
 )
-"""Beginnings of sentences without "I" or "I'm"."""
+"""Beginnings of sentences that leave out "I" or "I'm"."""
 _FILLERS = (
     r"btw|by the way|fyi|haha+|tho|pls|please|thx|thanks|atm|rn|right now|now|these days|at the moment|currently|too|as well"
     r"|hands down|for sure"
 )
-"""Ends of sentences that say nothing."""
+"""Fillers at the ends of sentences, such as "btw"."""
 _PLAIN: tuple[tuple[re.Pattern[str], str | Callable[[re.Match[str]], str]], ...] = tuple(
     (re.compile(pattern, flags), by)
     for pattern, by, flags in (
@@ -96,12 +96,12 @@ _PLAIN: tuple[tuple[re.Pattern[str], str | Callable[[re.Match[str]], str]], ...]
         (rf"^({_PARTICIPLES}) ", lambda match: f"I'm {match[1].lower()} ", re.IGNORECASE),
     )
 )
-"""Replacements that make a clause plain, in their order."""
+"""Replacements that put a clause into the plain form, in the order in which they are made."""
 
 _OF_ONESELF = re.compile(
     rf"\b(?:i|im|ive|my|we|our|me|here|{_VERBS}|{_PARTICIPLES}|budget|goal|target|aim|resolution|diet|time ?zone|allerg\w+|fav\w*)\b"
 )
-"""Words, in small letters, of which every sentence that a rule reads has one: "here" is in "Fiona here"."""
+"""Every sentence that a rule can match has one of these words, in small letters: "Fiona here" has "here"."""
 _WISH = re.compile(r"\bI'd (?:like|love) to (?=weigh\b|lose \d)", re.IGNORECASE)
 
 
@@ -110,9 +110,9 @@ class Statement:
     """A statement of a turn.
 
     Attributes:
-        text: as it was written.
-        plain: in the form that rules read.
-        denied: whether it says that something is not so, or no longer.
+        text: the statement as the user wrote it.
+        plain: the statement in the plain form that rules read.
+        denied: whether the statement has a negation, "no longer" included.
     """
 
     text: str
@@ -125,8 +125,8 @@ class Sentence:
     """A sentence in the writer's own words.
 
     Attributes:
-        text: as it was written.
-        whole: the sentence, if all of it is a statement.
+        text: the sentence as the user wrote it.
+        whole: the sentence as one statement; None if only clauses of it are statements.
         clauses: its clauses that are statements, if it has several clauses.
     """
 
@@ -136,7 +136,7 @@ class Sentence:
 
 
 def statements(text: str) -> Iterator[Sentence]:
-    """Yields the sentences of a text that are in the writer's own words and no hypothesis, report or irony."""
+    """Yields the sentences of a text that are in its writer's own words, and are no hypothesis, report or irony."""
     own = _ABBREVIATED.sub(lambda match: match[0][:-1] + DOT, own_words(text))
     for part in _END.split(own):
         sentence = part.strip()

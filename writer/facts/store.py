@@ -1,4 +1,6 @@
-"""Storage of facts: a repeated fact is counted, and a newer value closes the older one, which then points to it.
+"""Storage of facts: a repeated fact is counted, and a newer value closes the older one, which then points to the newer.
+
+A slot is an attribute, or a taste, that has one value at a time.
 
 Values are never overwritten: each value of a slot holds from its own time until the time of the next one.
 """
@@ -26,7 +28,7 @@ class Provenance:
     """Source of a fact, and the time for which it holds.
 
     Attributes:
-        actor: the author, for the audit.
+        actor: the author of the fact, as the audit names it.
         valid_from: beginning of the fact; for a fact from a turn, the time of the turn.
         valid_to: end of the fact; None while it holds.
     """
@@ -45,7 +47,7 @@ class Provenance:
 async def apply_facts(
     connection: AsyncConnection, words: Words, agent_key: str, stated: Sequence[tuple[FactDraft, Provenance]]
 ) -> None:
-    """Stores facts of one profile in their order, or ends those that its user takes back; in few statements.
+    """Stores the facts that a profile's user states, and ends those that the user takes back, in their order.
 
     The caller must hold the profile's lock, so that of two contradicting facts the second sees the first.
     """
@@ -63,9 +65,10 @@ async def apply_facts(
 async def store_facts(
     connection: AsyncConnection, words: Words, agent_key: str, stated: Sequence[tuple[FactDraft, Provenance]]
 ) -> list[UUID]:
-    """Stores facts of one profile in their order, or counts each on an equal fact that held at that time.
+    """Stores facts of one profile in their order, and returns their ids.
 
-    Returns the ids of the facts. The caller must hold the profile's lock.
+    A fact that equals a stored one that held at that time is counted there, and has its id. The caller must hold the
+    profile's lock.
     """
     if not stated:
         return []

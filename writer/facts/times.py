@@ -1,4 +1,4 @@
-"""Days that a sentence names, relative to the day of the turn, as far as a calendar tells them."""
+"""Finds the days that a sentence names, such as "next Monday", counted from the day of the turn."""
 
 import re
 from calendar import monthrange
@@ -35,7 +35,7 @@ _WHEN = re.compile(
 
 
 _AHEAD = re.compile(r"\b(?:I'm|I am|[Ww]e're|[Ww]e are|[Ww]ill|going to)\b|'ll\b")
-"""Words of a sentence about what is to come."""
+"""Words that mark a sentence as one about the future."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +61,7 @@ def days_of(sentence: str, today: date) -> Days | None:
 
 
 def without_time(words: str) -> str:
-    """Returns the words without those that name a time."""
+    """Returns a text without its words that name a time."""
     return " ".join(_WHEN.sub(" ", words).split())
 
 
@@ -149,4 +149,4 @@ _READERS: Mapping[str, Callable[[Mapping[str, str], date], Days]] = {
     "iso": lambda parts, _: _one(date.fromisoformat(parts["iso"])),
     "only": lambda parts, _: Days(date(int(parts["only"]), 1, 1), date(int(parts["only"]), 12, 31)),
 }
-"""Readers of the groups of `_WHEN`, the first that matched counts; each takes the groups and the day of the turn."""
+"""Functions that turn a match of `_WHEN` into days, by the group that matched; the first of the groups counts."""

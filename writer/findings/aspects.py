@@ -1,6 +1,8 @@
-"""Aspects of a call: the files and queries that it concerns, whatever its output is.
+"""Aspects of a tool call: the files that it reads or changes, and the queries that it searches or asks.
 
-Computed the same way for a finished step and for a planned call, so that the two can be compared.
+Aspects are derived from the call alone, not from its output.
+
+Finished steps and planned calls have aspects of the same form, so that the two can be compared.
 """
 
 from collections.abc import Sequence
@@ -16,7 +18,7 @@ SHELL_FOLDER = "the folder of the shell"
 """Key and mark of an aspect that depends on the current folder of a shell."""
 MOST_LINES = 1_000_000_000
 MOST_PLACES = 20
-"""Maximum files and folders of one call that are distinguished."""
+"""Maximum number of files and folders of one call; a call with more concerns any file."""
 
 Lines = tuple[int, int]
 """The first and the last line of a range, 1-based and inclusive; the range may exceed the file."""
@@ -27,8 +29,8 @@ class Aspect:
     """One thing that a call reads, searches, asks or changes.
 
     Attributes:
-        query: the query as it is shown.
-        query_key: the query as it is compared.
+        query: the query, path or command as people see it.
+        query_key: the query in the form in which two queries are compared.
         path: the file that is read or changed; empty for a change of unknown files.
         lines: the lines that are read; None for the whole file.
         place: places that the call depends on or changes.
@@ -52,7 +54,7 @@ def reading(path: str, lines: Lines | None = None) -> Aspect:
 
 
 def place_of_all(paths: Sequence[str]) -> Place:
-    """Returns the places of the paths together; ANYWHERE for no path, over MOST_PLACES, or one that may be anywhere."""
+    """Returns the union of the paths' places; ANYWHERE for no path, too many paths, or a path that may be anywhere."""
     places = [place_of(path) for path in paths[:MOST_PLACES]]
     if not places or len(paths) > MOST_PLACES or not all(each.keys for each in places):
         return ANYWHERE
@@ -66,7 +68,7 @@ def changing(path: str, *, query: str = "", shows: bool = False) -> Aspect:
 
 
 def searching(query: str, query_key: QueryKey, scopes: Sequence[str]) -> Aspect:
-    """Returns the aspect of a search in these files and folders; without any, the search may read all files."""
+    """Returns the aspect of a search in files and folders; without `scopes`, the search may read all files."""
     return Aspect("search", query, query_key, place=place_of_all(scopes))
 
 
@@ -77,7 +79,7 @@ def entering() -> Aspect:
 
 
 def by_hand(aspect: Aspect) -> Aspect:
-    """Returns the aspect of a finding that is written by hand; of a call that may act, one that changes nothing."""
+    """Returns the aspect under which a finding written by hand is stored: that of a call that changes no file."""
     if aspect.kind != "write" and aspect.repeatable:
         return aspect
     return Aspect("other", aspect.query, exact_key(f"by hand {aspect.query}"))

@@ -1,4 +1,4 @@
-"""Aspects of a tool call, by the kind of its tool and by the argument names that such tools commonly have."""
+"""Aspects of a tool call, derived from the kind of its tool and from argument names that many such tools have."""
 
 import json
 import re
@@ -16,7 +16,7 @@ from writer.findings.shell import aspects_of_line
 from writer.findings.tool_kinds import kind_of, plain_name
 
 SHOWN_CHARS = 500
-"""Characters of a query that are kept."""
+"""Maximum number of characters of a query that an aspect keeps."""
 _PATHS = (
     "path",
     "file_path",
@@ -40,9 +40,9 @@ _COUNT = ("limit", "num_lines", "line_count", "max_lines")
 _RANGES = ("view_range", "range", "lines", "line_range")
 _SCRIPTS = ("command", "cmd", "script", "code", "line", "input")
 _READS_AS = {"view", "read", "open", "cat"}
-"""Values of the argument ``command`` with which a tool that shows and changes files shows one."""
+"""Values of the argument ``command`` with which an editor tool shows a file, and does not change it."""
 LISTS_FOLDERS = re.compile(r"(?:^|[^a-z])(?:ls|list|tree)(?:[^a-z]|$)")
-"""Names of tools that list folders."""
+"""Pattern of the names of tools that list folders."""
 _PATTERN_TOOLS = ("grep", "rg", "glob", "find", "list", "ls", "tree", "fd", "regex")
 """Parts in the names of tools whose queries are patterns and not questions."""
 
@@ -52,8 +52,8 @@ def aspects_of(tool: str, arguments: object, kinds: Mapping[str, str]) -> list[A
 
     Args:
         tool: the name of the tool.
-        arguments: the input of the call, or the text of a query that is to be compared with inputs.
-        kinds: kinds of tools that the profile sets, by their names.
+        arguments: the input of the call, or only the text of its query, path or command.
+        kinds: kinds of tools that the profile's settings name, by the tool's name.
 
     Raises:
         PathTooLong: a path in the input is too long.

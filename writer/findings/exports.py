@@ -18,7 +18,7 @@ import tree_sitter_typescript
 from tree_sitter import Language, Node, Parser
 
 PARSED_BYTES = 128 * 1024
-"""Bytes at the beginning of a file that are parsed, in about 50 ms."""
+"""Bytes at the beginning of a file that are parsed, which takes about 50 ms."""
 MOST_NAMES = 60
 LONGEST_NAME = 200
 

@@ -18,7 +18,7 @@ from writer.findings.calls import LISTS_FOLDERS, aspects_of
 from writer.findings.exports import exports
 
 FACT_CHARS = 200
-"""Characters of an output that are kept if it is no file, search or answer."""
+"""Maximum characters of an output in the summary of a call that is no read, search or question."""
 ANSWER_CHARS = 2_000
 SAMPLES = 5
 LOOKED_AT = 200_000
@@ -43,7 +43,7 @@ _COUNTED = re.compile(
     r"(files?|match(?:es)?|results?|items?|hits?|entry|entries|occurrences?|documents?|lines?|references?)"
     r"(?:\(e?s\))?(?=[\s:)]|\W*$)[^:]{0,120}(?::\s*(.*))?"
 )
-"""A line that says how many results there are, before or behind them; a list may follow in it."""
+"""A line that states the number of results, before or after the results; a list of them may follow on the same line."""
 _JSON_FILES = (".json", ".jsonc", ".json5", ".ipynb", ".jsonl")
 
 
@@ -56,8 +56,8 @@ class Finding:
         fact: the summary, in words.
         success: whether the call succeeded.
         content_hash: sha256 of a file's text in hex; empty for other findings.
-        last_line: last line of a file that was read.
-        details: further values for the stored finding, as JSON.
+        last_line: number of the last line of a file that was read; 0 for other findings.
+        details: further values for the summary, such as a file's exports, as JSON.
         redacted: whether secrets were removed from the output, so that it cannot be returned as the call's output.
     """
 
@@ -72,7 +72,7 @@ class Finding:
 
     @property
     def payload(self) -> dict[str, Any]:
-        """Returns the texts of the finding as JSON; the part of its row that is encrypted."""
+        """Returns the texts of the finding as JSON, which is stored encrypted."""
         aspect = self.aspect
         texts: dict[str, Any] = {"tool": self.tool, "query": aspect.query, "fact": self.fact, **self.details}
         if aspect.path:
@@ -87,11 +87,11 @@ class Finding:
 
 
 def extract(trace: Mapping[str, Any], kinds: Mapping[str, str], *, redacted: bool = False) -> list[Finding]:
-    """Returns the findings of a step, at least one, in the order of its effects.
+    """Returns the findings of a step, at least one, in the order of the call's effects.
 
     Args:
         trace: the tool trace, without secrets.
-        kinds: kinds of tools that the profile sets, by their names.
+        kinds: kinds of tools that the profile's settings name, by the tool's name.
         redacted: whether secrets were removed from the output.
 
     Raises:

@@ -1,4 +1,4 @@
-"""Lookup of a planned call among the findings of a run; a finding that may be stale never counts as known."""
+"""Looks up a planned call among the findings of a run; a call whose finding may be stale never counts as known."""
 
 import json
 from collections.abc import Mapping
@@ -24,11 +24,11 @@ class PlannedCall:
     """A call that an agent is about to make.
 
     Attributes:
-        query: the tool's input, or the path, pattern, question or command line in it.
+        query: the tool's input, or only the path, pattern, question or command line from that input.
         content_hash: sha256 in hex of the file's current content; None if it is unknown.
         across_runs: whether earlier runs of the agent are searched as well.
         content_chars: maximum characters of the earlier output that are returned.
-        agent_key: agent of a run that has not begun; None: the user's only agent.
+        agent_key: agent of a run that has no step yet; None: the user has only one agent.
     """
 
     tool: str
@@ -41,7 +41,7 @@ class PlannedCall:
 
 @dataclass(frozen=True, slots=True)
 class KnownFinding:
-    """A decrypted finding, and the step of the run, or of the case that the run became, to which it belongs."""
+    """A decrypted finding, with the run and step in which it was made, and the case that the run became, if it did."""
 
     run_id: UUID
     step: int
@@ -57,12 +57,12 @@ class Answer:
     """The result of a lookup.
 
     Attributes:
-        why: "known", or the reason why the call must be made.
-        similarity: similarity of the two queries, 0 to 1.
+        why: "known", or the reason why the agent must make the call.
+        similarity: similarity of the planned query and the finding's, 0 to 1.
         age_steps: number of steps since the finding; None for a finding of another run.
-        finding: the nearest finding; None without one.
-        content: the earlier output, or its beginning; None if the call is not known or the output is no longer stored.
-        cut: whether `content` is only a beginning.
+        finding: the finding nearest to the planned call; None: there is none.
+        content: output of the earlier call, or its beginning; None: not known, or the output is no longer stored.
+        cut: whether `content` is only the beginning of the output.
     """
 
     why: Knowledge
@@ -74,7 +74,7 @@ class Answer:
 
     @property
     def known(self) -> bool:
-        """Returns whether the call need not be made."""
+        """Returns whether the agent can use the earlier output and need not make the call."""
         return self.why == "known"
 
 
@@ -82,9 +82,9 @@ UNKNOWN = Answer("unknown")
 
 
 async def is_known(database: Database, keyring: Keyring, author: Author, run_id: UUID, call: PlannedCall) -> Answer:
-    """Returns the finding of the run, or of an earlier run of its agent, that answers a planned call.
+    """Returns whether a finding of the run answers a planned call, and the finding.
 
-    Before the first step of the run its agent's earlier runs are asked.
+    Earlier runs of the agent are searched as well if the run has no step yet, or if ``call.across_runs`` is true.
 
     Raises:
         PathTooLong: the path of the call is too long.
@@ -119,7 +119,7 @@ def _kinds(row: RunAsked | AgentAsked) -> Mapping[str, str]:
 
 
 def parameters(words: Words, run_id: UUID, call: PlannedCall, kinds: Mapping[str, str]) -> dict[str, Any]:
-    """Returns the parameters of the lookup's statements, without the user.
+    """Returns the parameters of the SQL statements that look up a planned call, without the user's name.
 
     Raises:
         PathTooLong: the path of the call is too long.

@@ -13,16 +13,16 @@ from writer.errors import PathTooLong
 LONGEST_PATH = 4_096
 """Maximum characters of a path, as in Linux."""
 DEEPEST = 16
-"""Maximum folders of a path that is compared; a deeper path may be anywhere."""
+"""Maximum depth of a path that is compared; a deeper path counts as one that may be anywhere."""
 _SPREADS = re.compile(r"[*?\[\]{}$`~\\'\"]")
-"""Signs that a shell expands to other paths, and quotes."""
+"""Characters that a shell expands to other paths, and quotes."""
 
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """The places that a path may name, as texts: two places may touch if a key of one is a mark of the other.
+    """The files or folders that a path may name, in a form that can be compared.
 
-    A place without keys may be anywhere.
+    Two places may overlap if a key of one is a mark of the other. A place without keys may be anywhere.
     """
 
     keys: frozenset[str] = frozenset()
@@ -37,7 +37,7 @@ ANYWHERE = Place()
 
 
 def tidy(path: str, folder: str = "") -> str:
-    """Returns the path, joined to the folder, in its shortest form; an empty path is the folder of the run.
+    """Returns a path, joined to its folder, in the shortest form; an empty result is the folder in which the run works.
 
     Raises:
         PathTooLong: the path has more than LONGEST_PATH characters.
@@ -50,7 +50,7 @@ def tidy(path: str, folder: str = "") -> str:
 
 
 def is_plain(path: str) -> bool:
-    """Returns whether a path in a command line names one place without expansion by the shell."""
+    """Returns whether a shell would leave a path in a command line as it is, without expanding it."""
     return not _SPREADS.search(path) and not path.startswith("..")
 
 

@@ -31,7 +31,7 @@ _SHOWS_THE_MACHINE = frozenset(
 SILENT = frozenset(": [ alias export false hash set sleep test true ulimit umask unset".split())
 """Programs without output."""
 _CHANGES = frozenset("chmod chown cp install ln mkdir mv rm rmdir tee touch truncate unlink".split())
-"""Programs that change the files and folders among their operands."""
+"""Programs that change only the files and folders among their operands."""
 _GIT = frozenset(
     """
     blame cat-file describe diff diff-tree grep log ls-files ls-tree merge-base rev-list rev-parse shortlog show
@@ -61,7 +61,12 @@ _EXECUTED = re.compile(r"-(?:exec|execdir)")
 
 
 def shows(program: str, rest: Sequence[str]) -> bool:
-    """Returns whether a program with these words behind it changes no file."""
+    """Returns whether a program only shows something and changes no file.
+
+    Args:
+        program: name of the program.
+        rest: the words of the command after the program.
+    """
     if program not in _SHOWS_FILES | _SHOWS_THE_MACHINE:
         return False
     if any(word.startswith("$") for word in rest) and program in {"find", "sort", *_ACTING, *_NEEDS}:
@@ -80,7 +85,7 @@ def is_steady(program: str) -> bool:
 
 
 def changed_by(program: str, rest: Sequence[str]) -> list[str] | None:
-    """Returns the paths that a program changes; None if it may change others as well."""
+    """Returns the paths that a program changes, given its command's other words; None if it may change other paths."""
     paths = operands(rest)
     if program == "sed" and any(re.fullmatch(r"-[a-zA-Z]*i.*|--in-place.*", word) for word in rest):
         scripted = any(word in {"-e", "-f", "--expression", "--file"} for word in rest)
@@ -93,7 +98,7 @@ def changed_by(program: str, rest: Sequence[str]) -> list[str] | None:
 
 
 def operands(rest: Sequence[str]) -> list[str]:
-    """Returns the words that are not flags, and all words behind "--"."""
+    """Returns the words of a command that are no flags, and all words after "--"."""
     if "--" in rest:
         at = list(rest).index("--")
         return [*operands(rest[:at]), *rest[at + 1 :]]
@@ -134,4 +139,4 @@ _NEEDS: dict[str, Callable[[Sequence[str]], bool]] = {
     "uniq": _writes_no_second,
     "xxd": _writes_no_second,
 }
-"""Conditions on the words behind a program under which it changes no file."""
+"""Conditions on the further words of a command under which its program changes no file, by program."""

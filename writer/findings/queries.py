@@ -1,8 +1,8 @@
-"""Comparison of queries: questions by their words, patterns and code character by character.
+"""Compares queries: questions by their words, patterns and code character by character.
 
-A wrong "known" costs an agent more than a repeated search. So two questions are the same if they have the same words
-without endings, order and empty words; with a word for a direction ("before"), in the same order as well. Words with
-similar meanings never count as the same, because "enable" and "disable" are similar too.
+Two questions are the same if they have the same words, apart from endings, order and empty words; with a word for a
+direction ("before"), the order must be the same, too. Words with similar meanings never count as the same, because
+"enable" and "disable" are similar, and a wrong "known" costs an agent more than a repeated search.
 """
 
 import re
@@ -12,11 +12,11 @@ from functools import lru_cache
 import snowballstemmer
 
 MOST_CHARS = 4_000
-"""Longest query that is compared by its words; a longer one is compared exactly."""
+"""Maximum characters of a query that is compared by its words; a longer query is compared character by character."""
 MOST_TERMS = 60
 LONGEST_WORD = 200
 _CODE = re.compile(r"[\\^$|*\[\]{}<>=;]|\.\*|\(\?|^\W+$")
-"""Signs that occur only in patterns and code."""
+"""Characters that occur only in patterns and code, not in questions."""
 _NAME = re.compile(r"[\w./:#@+-]*(?:[_/:#@+]|\d|\w[.-]\w|[a-z][A-Z])[\w./:#@+-]*")
 """Words that are names: paths, identifiers, versions, numbers."""
 _QUOTES = ".,?!\"'`()\u2026\u201c\u201d\u2018"
@@ -34,7 +34,7 @@ _DIRECTIONS = frozenset(
     """.split()
 )
 _IDLE_TO = frozenset("how where need want used able have going".split())
-"""Words behind which "to" is no direction."""
+"""Words after which "to" is no direction, as in "how to"."""
 _NOT = {"cannot", "cant", "dont", "doesnt", "didnt", "isnt", "arent", "wasnt", "wont", "without", "no", "never", "nor"}
 _REQUEST = re.compile(
     r"(?i)^(?:please |(?:can|could|would) you (?:please )?|i (?:want|need|would like) to (?:know )?)*"
@@ -44,20 +44,20 @@ _REQUEST = re.compile(
 """Opening phrases of a request."""
 _STEMMER = snowballstemmer.stemmer("english")
 _ASKING = frozenset(_STEMMER.stemWords("how long many much what when where which who whom whose why".split()))
-"""Stems of the words that ask. They make another question, and no question nearer to another."""
+"""Stems of question words, such as "why": questions that differ in one are not the same; similarity ignores them."""
 _SORTS = frozenset(
     _STEMMER.stemWords("class declaration definition enum function interface method module struct type".split())
 )
-"""Stems of the words that say of a name in the code to which sort of thing it belongs."""
+"""Stems of the words for sorts of things in code, such as "class"; beside a name they are ignored."""
 
 
 @dataclass(frozen=True, slots=True)
 class QueryKey:
-    """The form of a query for comparison.
+    """The form in which a query is compared.
 
     Attributes:
         key: a text that is equal for queries with the same meaning.
-        terms: the words of a question but those that ask; similarity is the share of common ones. Empty for patterns.
+        terms: words of a question, except question words, whose common share is the similarity; empty for patterns.
     """
 
     key: str
@@ -65,7 +65,7 @@ class QueryKey:
 
 
 def question_key(text: str) -> QueryKey:
-    """Returns the key of a question by its words; of a pattern, code or a single word, the exact key."""
+    """Returns the key of a question, by its words; for a pattern, code or a single word, the key of the exact text."""
     line = " ".join(text[:MOST_CHARS].replace("\u2019", "'").split())
     if len(text) > MOST_CHARS or _CODE.search(line):
         return exact_key(text)
@@ -83,7 +83,7 @@ def question_key(text: str) -> QueryKey:
 
 
 def exact_key(text: str) -> QueryKey:
-    """Returns the key of a pattern: its text without blanks around it."""
+    """Returns the key of a pattern: the exact text, without blanks around it."""
     return QueryKey(f"exactly {text.strip()}")
 
 

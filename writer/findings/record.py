@@ -1,4 +1,4 @@
-"""Storage of findings: their texts are encrypted, and keyed hashes beside them serve to look them up."""
+"""Stores findings: their texts are encrypted, and keyed hashes beside the texts serve to look findings up."""
 
 from collections.abc import Iterable, Sequence
 from typing import Any
@@ -26,7 +26,15 @@ async def add_findings(
     run_id: UUID,
     by_step: Iterable[tuple[int, int, Sequence[Finding]]],
 ) -> None:
-    """Adds findings to the run; `by_step` has the number of a step, the part of its first finding, and its findings."""
+    """Adds findings to a run.
+
+    Args:
+        connection: a transaction as the user.
+        words: encrypts and hashes with the user's key.
+        agent_key: the agent of the run.
+        run_id: the run.
+        by_step: for each step its number, the number of its first new finding, and the findings.
+    """
     rows = [
         {
             "user_sub": words.user_sub,
@@ -65,7 +73,7 @@ def _numbers(words: Words, purpose: str, texts: Iterable[str]) -> list[int]:
 
 
 async def clear_findings(connection: AsyncConnection, author: Author, run_id: UUID, agent_key: str) -> None:
-    """Deletes all findings of a run, but not its steps, and notes that in the audit."""
+    """Deletes all findings of a run, but not its steps, and notes the deletion in the audit."""
     mine = findings.c.user_sub == author.user_sub, findings.c.run_id == run_id
     count = (await connection.execute(delete(findings).where(*mine))).rowcount
     owner = author.user_sub, agent_key
@@ -73,6 +81,6 @@ async def clear_findings(connection: AsyncConnection, author: Author, run_id: UU
 
 
 async def forget_findings_of_case(connection: AsyncConnection, user_sub: str, case_id: UUID) -> None:
-    """Deletes the findings of the run that became this case; for deletions and edits of the case."""
+    """Deletes the findings of the run that became a case; called when the case is deleted or edited."""
     source = select(runs.c.id).where(runs.c.user_sub == user_sub, runs.c.case_id == case_id)
     await connection.execute(delete(findings).where(findings.c.user_sub == user_sub, findings.c.run_id.in_(source)))

@@ -22,9 +22,9 @@ from writer.findings.programs import READERS, SEARCHERS, SILENT, changed_by, is_
 from writer.findings.queries import exact_key
 
 MOST_PIECES = 400
-"""Longest line that is analysed; a longer one may change any file."""
+"""Maximum number of words and signs of a command line; a longer line counts as one that may change any file."""
 _RUNS_ANOTHER = re.compile(r"\$\(|`|<\(|>\(")
-"""Signs of a command within a command."""
+"""Characters that begin a command inside a command."""
 _NOWHERE = {"/dev/null", "/dev/stdout", "/dev/stderr", "-"}
 _PATTERN_FLAGS = re.compile(r"-[a-zA-Z]*[ef]|--(?:regexp|file)(?:=.*)?|--files")
 _TAKES_VALUE = re.compile(
@@ -52,13 +52,13 @@ class _Command:
 
 
 def aspects_of_line(line: str, folder: str = "", depth: int = 0) -> list[Aspect]:
-    """Returns the aspects of a command line, in its order.
+    """Returns the aspects of a command line, in the order of its commands.
 
-    At most one of them has the output: an output of several commands belongs to no aspect.
+    At most one aspect has the output: an output of several commands belongs to no aspect.
 
     Args:
         line: the command line.
-        folder: the current folder of the shell, as far as known.
+        folder: the current folder of the shell; empty: unknown, or the folder of the run.
         depth: levels of ``bash -c`` around the line, at most DEEPEST.
     """
     if len(line) > LINE_CHARS or _RUNS_ANOTHER.search(line):

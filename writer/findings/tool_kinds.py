@@ -1,4 +1,4 @@
-"""Kinds of tools, as the profile sets them, or else by names that are common among agents."""
+"""Kinds of tools, such as a search: from the profile's settings, or else from tool names that many agents have."""
 
 import re
 from collections.abc import Mapping
@@ -51,7 +51,7 @@ def kind_of(tool: str, settings: Mapping[str, str]) -> ToolKind | None:
 
     Args:
         tool: the name of the tool.
-        settings: kinds that the profile sets, by the names of tools.
+        settings: kinds of tools that the profile's settings name, by the tool's name.
     """
     if tool in settings:
         return cast("ToolKind", settings[tool])
