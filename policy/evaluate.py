@@ -14,7 +14,7 @@ from statistics import NormalDist
 
 import numpy as np
 
-from policy.logged import Floats, IncompleteModel, Ints, Logged, Target, same_length
+from policy.logged import Floats, Ints, Logged, Target, same_length
 
 CHUNK = 4_000_000
 """Largest number of random draws that the bootstrap holds in memory at once (32 MB)."""
@@ -121,16 +121,6 @@ def missingness(logged: Logged, candidate: Target, default: Target) -> Missingne
     return Missingness(len(missing), int(missing.sum()), float(ours.mean()), float(theirs.mean()), z)
 
 
-def doubly_robust(logged: Logged, target: Target) -> Floats:
-    """Returns each row's share in the target's value, (n,): v + w (r - q); v and q are 0 without a reward model."""
-    if (logged.q_logged is None) != (target.v_target is None):
-        raise IncompleteModel("q_logged and v_target come from one model, or there is none")
-    weight = weights(logged, target)
-    if logged.q_logged is None or target.v_target is None:
-        return weight * logged.reward
-    return np.asarray(target.v_target + weight * (logged.reward - logged.q_logged))
-
-
 def controlled(share: Floats, excess: Floats, logged: Logged, plan: Plan) -> Floats:
     """Returns the rows' shares in a value less a fitted baseline, (n,), which lowers the variance and has the mean 0.
 
@@ -139,8 +129,6 @@ def controlled(share: Floats, excess: Floats, logged: Logged, plan: Plan) -> Flo
     covariates, by least squares on the other folds: the linear baseline of least variance. Rows with excess 0 keep
     their share untouched, so agreement stays an exact zero.
     """
-    if logged.q_logged is not None and logged.covariates is None:
-        return share  # the caller's model is the baseline: plain DR
     design = excess[:, None] * _design(logged)  # (n, 1 + k)
     groups, place = np.unique(logged.group, return_inverse=True)
     fold = (np.random.default_rng(plan.seed).permutation(len(groups)) % plan.folds)[place]
@@ -165,15 +153,15 @@ def _design(logged: Logged) -> Floats:
 
 
 def difference_shares(logged: Logged, target: Target, other: Target, plan: Plan) -> Floats:
-    """Returns each row's share in value(target) - value(other), (n,), doubly robust and ``controlled``."""
-    share = doubly_robust(logged, target) - doubly_robust(logged, other)
-    return controlled(share, weights(logged, target) - weights(logged, other), logged, plan)
+    """Returns each row's share in value(target) - value(other), (n,), doubly robust and controlled."""
+    excess = weights(logged, target) - weights(logged, other)
+    return controlled(excess * logged.reward, excess, logged, plan)
 
 
 def value_columns(logged: Logged, target: Target, plan: Plan) -> Floats:
     """Returns the columns from which ``estimate`` estimates a policy's value, (n, 6)."""
     weight = weights(logged, target)
-    share = controlled(doubly_robust(logged, target), weight - 1, logged, plan)
+    share = controlled(weight * logged.reward, weight - 1, logged, plan)
     return _columns(share, weight, np.zeros_like(weight), logged.reward)
 
 

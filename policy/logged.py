@@ -1,6 +1,5 @@
 """Logged decisions with exact propensities, and the policies to evaluate on them."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -26,23 +25,17 @@ class ShapeMismatch(EvaluationError):
     """Two columns of the log differ in length."""
 
 
-class IncompleteModel(EvaluationError):
-    """A reward model was given for the logged slates but not for a target's, or the other way round."""
-
-
 @dataclass(frozen=True, slots=True, eq=False)
 class Logged:
     """n logged decisions; rows are decisions.
 
     Attributes:
         reward: (n,), 0 to 1; NaN is missing, never zero.
-        logged_propensity: (n,), above 0 to 1: of the logged slate, under all that might have served it
-            (`mixture_propensity`).
+        logged_propensity: (n,), above 0 to 1: of the logged slate, the sum over all policies that might have served it.
         group: (n,), the query; whatever was drawn once for several decisions (a sticky canary) lies within one group.
         segment: (n,), any partition that must not lose: a kind of task, a language.
         covariates: (n, k), known before the arm was drawn; None for none. A reward of the same group and log
-            is no such thing under a sticky canary: take it from earlier decisions (`earlier_mean`).
-        q_logged: (n,), a reward model's prediction for the logged slate, fitted without these rows; None for none.
+            is no such thing under a sticky canary: take it from earlier decisions.
     """
 
     reward: Floats
@@ -50,13 +43,11 @@ class Logged:
     group: Ints
     segment: Ints
     covariates: Floats | None = None
-    q_logged: Floats | None = None
 
     def __post_init__(self) -> None:
         """Raises EvaluationError for numbers that no log can hold."""
-        columns = (self.logged_propensity, self.group, self.segment, self.covariates, self.q_logged)
-        same_length(self.reward, *columns)
-        _finite(self.logged_propensity, self.covariates, self.q_logged)
+        same_length(self.reward, self.logged_propensity, self.group, self.segment, self.covariates)
+        _finite(self.logged_propensity, self.covariates)
         if np.isinf(self.reward).any():
             raise NotFinite("a reward is infinite")
         if ((self.reward < 0) | (self.reward > 1)).any():
@@ -73,7 +64,6 @@ class Logged:
             group=self.group[rows],
             segment=self.segment[rows],
             covariates=None if self.covariates is None else self.covariates[rows],
-            q_logged=None if self.q_logged is None else self.q_logged[rows],
         )
 
 
@@ -83,18 +73,16 @@ class Target:
 
     Attributes:
         target_probability: (n,), 0 to 1, of the logged slate under this policy; 0 or 1 where it does not explore.
-        v_target: (n,), the log's reward model averaged over this policy's own slates; None for none.
         predicted: (n,), 0 to 1, this policy's predicted reward of the logged slate; NaN without a prediction.
     """
 
     target_probability: Floats
-    v_target: Floats | None = None
     predicted: Floats | None = None
 
     def __post_init__(self) -> None:
         """Raises EvaluationError for numbers that no policy can have."""
-        same_length(self.target_probability, self.v_target, self.predicted)
-        _finite(self.target_probability, self.v_target)
+        same_length(self.target_probability, self.predicted)
+        _finite(self.target_probability)
         if ((self.target_probability < 0) | (self.target_probability > 1)).any():
             raise OutOfRange("a policy's probability of a slate lies within 0 and 1")
         if self.predicted is not None and np.isinf(self.predicted).any():
@@ -102,11 +90,7 @@ class Target:
 
     def take(self, rows: NDArray[np.bool_]) -> "Target":
         """Returns the target on these rows only."""
-        return Target(
-            self.target_probability[rows],
-            None if self.v_target is None else self.v_target[rows],
-            None if self.predicted is None else self.predicted[rows],
-        )
+        return Target(self.target_probability[rows], None if self.predicted is None else self.predicted[rows])
 
 
 def same_length(first: NDArray[np.float64], *others: NDArray[np.float64] | NDArray[np.int64] | None) -> None:
@@ -119,25 +103,3 @@ def _finite(*columns: Floats | None) -> None:
     """Raises NotFinite unless every number is finite."""
     if not all(column is None or np.isfinite(column).all() for column in columns):
         raise NotFinite("only rewards and promised rewards may be missing")
-
-
-def mixture_propensity(shares: Sequence[float], probabilities: Sequence[Floats]) -> Floats:
-    """Returns the propensity of each logged slate, (n,), when policy k serves a share of all decisions.
-
-    It is the sum over policies, not the term of the one that happened to serve: a slate that all of them give has 1.
-    """
-    return np.asarray(np.asarray(shares, dtype=np.float64) @ np.asarray(probabilities, dtype=np.float64))
-
-
-def earlier_mean(reward: Floats, earlier_group: Ints, group: Ints, strength: float = 2.0) -> Floats:
-    """Returns each row's mean reward of the same group in an earlier log, (n,), shrunk to that log's mean.
-
-    ``strength`` is the number of rewards that the overall mean counts for; missing rewards are left out.
-    """
-    seen = np.isfinite(reward)
-    overall = float(reward[seen].mean()) if seen.any() else 0.5
-    known, place = np.unique(np.concatenate((earlier_group[seen], group)), return_inverse=True)
-    past = place[: int(seen.sum())]
-    total = np.bincount(past, reward[seen], len(known)) + strength * overall
-    count = np.bincount(past, minlength=len(known)) + strength
-    return np.asarray((total / count)[place[int(seen.sum()) :]])

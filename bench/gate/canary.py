@@ -1,12 +1,13 @@
 """A made-up world with a known truth: queries that come back, two policies that often agree, and a canary's log."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
 from policy.gate import Contest
-from policy.logged import Floats, Ints, Logged, Target, earlier_mean, mixture_propensity
+from policy.logged import Floats, Ints, Logged, Target
 
 QUERIES, CANDIDATES, PLACES = 600, 8, 4
 SEGMENTS = 5
@@ -159,3 +160,25 @@ def _fitted(hint: Floats, reward: Floats, query_hint: Floats) -> NDArray[np.floa
     """Returns the reward expected of the default, (n,), by least squares on the earlier decisions."""
     slope, level = np.polyfit(hint, reward, 1)
     return np.asarray(level + slope * query_hint)
+
+
+def mixture_propensity(shares: Sequence[float], probabilities: Sequence[Floats]) -> Floats:
+    """Returns the propensity of each logged slate, (n,), when policy k serves a share of all decisions.
+
+    It is the sum over policies, not the term of the one that happened to serve: a slate that all of them give has 1.
+    """
+    return np.asarray(np.asarray(shares, dtype=np.float64) @ np.asarray(probabilities, dtype=np.float64))
+
+
+def earlier_mean(reward: Floats, earlier_group: Ints, group: Ints, strength: float = 2.0) -> Floats:
+    """Returns each row's mean reward of the same group in an earlier log, (n,), shrunk to that log's mean.
+
+    ``strength`` is the number of rewards that the overall mean counts for; missing rewards are left out.
+    """
+    seen = np.isfinite(reward)
+    overall = float(reward[seen].mean()) if seen.any() else 0.5
+    known, place = np.unique(np.concatenate((earlier_group[seen], group)), return_inverse=True)
+    past = place[: int(seen.sum())]
+    total = np.bincount(past, reward[seen], len(known)) + strength * overall
+    count = np.bincount(past, minlength=len(known)) + strength
+    return np.asarray((total / count)[place[int(seen.sum()) :]])

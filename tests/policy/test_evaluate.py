@@ -9,16 +9,11 @@ from policy.evaluate import (
     Plan,
     clustered_mean,
     difference_shares,
-    doubly_robust,
     effective_sample,
     missingness,
 )
 from policy.gate import Contest, judge
-from policy.logged import (
-    IncompleteModel,
-    Logged,
-    Target,
-)
+from policy.logged import Logged, Target
 from tests.policy.decision_logs import log
 from tests.policy.worlds import difference, two_arms, value
 
@@ -63,32 +58,6 @@ def parts(seed: int) -> tuple[Logged, Target, Target]:
 def test_the_control_makes_the_difference_less_noisy_than_plain_ips():
     found = [difference(*parts(seed), Plan(resamples=2)) for seed in range(100)]
     assert np.std([one.dr.estimate for one in found]) < 0.8 * np.std([one.ips.estimate for one in found])
-
-
-def test_doubly_robust_is_exact_with_a_perfect_model():
-    rng = np.random.default_rng(0)
-    ours = rng.random(200) < 0.25
-    if_ours, if_theirs = rng.random(200), rng.random(200)
-    reward = np.where(ours, if_ours, if_theirs)
-    logged = log(reward, np.where(ours, 0.25, 0.75), q_logged=reward)
-    candidate = Target(ours.astype(float), v_target=if_ours)
-    default = Target((~ours).astype(float), v_target=if_theirs)
-    assert value(logged, candidate, PLAN).dr.estimate == pytest.approx(if_ours.mean(), abs=1e-12)
-    found = difference(logged, candidate, default, PLAN).dr.estimate
-    assert found == pytest.approx((if_ours - if_theirs).mean(), abs=1e-12)
-
-
-def test_doubly_robust_is_right_with_a_wrong_model_and_right_propensities():
-    logged, contest = two_arms(n=40_000)
-    wrong = np.full(40_000, 0.9)
-    logged = replace(logged, q_logged=wrong)
-    candidate = replace(contest.candidate, v_target=wrong)
-    assert doubly_robust(logged, candidate).mean() == pytest.approx(0.4 + 0.18, abs=0.02)
-
-
-def test_a_model_for_the_log_alone_is_a_named_error():
-    with pytest.raises(IncompleteModel):
-        doubly_robust(log([0.0, 1.0], q_logged=np.zeros(2)), Target(np.ones(2)))
 
 
 def test_the_cluster_bootstrap_is_wider_than_the_plain_one_where_groups_repeat():

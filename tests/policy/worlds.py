@@ -4,7 +4,7 @@ import numpy as np
 
 from policy.evaluate import Estimates, Plan, difference_columns, estimate, value_columns
 from policy.gate import Contest
-from policy.logged import Logged, Target, mixture_propensity
+from policy.logged import Logged, Target
 
 
 def two_arms(n: int = 1000, uplift: float = 0.3, share: float = 0.25, agree: float = 0.4, seed: int = 0):
@@ -17,7 +17,7 @@ def two_arms(n: int = 1000, uplift: float = 0.3, share: float = 0.25, agree: flo
     reward = (rng.random(n) < 0.4 + uplift * (differs & ours)).astype(float)
     logged = Logged(
         reward=reward,
-        logged_propensity=mixture_propensity([1 - share, share], [by_default, by_candidate]),
+        logged_propensity=(1 - share) * by_default + share * by_candidate,
         group=np.arange(n) // 2,
         segment=np.arange(n) % 3,
     )
