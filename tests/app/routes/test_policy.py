@@ -225,7 +225,6 @@ async def test_the_command_judges_one_profile_and_writes_down_what_became_of_it(
     (told,) = json.loads((tmp_path / "out" / "train.json").read_text())
     assert (told["user_sub"], told["version"], told["decisions"]) == (alice.name, 1, 600)
     assert told["outcome"] == told["verdict"]["outcome"] == "promote"
-    assert (tmp_path / "out" / "verdict-0-q-1.png").stat().st_size > 0
     (row,) = await rows(alice)
     assert (row.status, row.verdict) == ("serving", told["verdict"])
     assert await rows(bob) == []
