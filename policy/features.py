@@ -1,8 +1,8 @@
 """The features of a candidate: their names, their order and their version, for serving and training alike.
 
-They are the candidate's nearness to the query by each channel, the scores of the orders that combine channels, and its
-own record. All are content-free numbers. They are kept, and scored, at half precision, so that the logged features are
-those that were served, to the bit.
+The features are the candidate's nearness to the query by each channel, the scores of the orders that combine channels,
+and the rewards of its earlier uses. All are numbers, free of content. They are logged and scored at half precision, so
+that the logged features are to the bit those that the policy saw.
 """
 
 from collections.abc import Sequence
@@ -44,25 +44,25 @@ Features = NDArray[np.float32]
 """Matrix (candidates, len(NAMES)), in the order of NAMES."""
 
 USUAL_REWARD = 0.7
-"""Expected reward of a case that was never followed."""
+"""Expected reward of a decision that follows a case which was never followed before."""
 FEW_USES = 2.0
-"""Number of uses that weigh as much as USUAL_REWARD."""
+"""Number of uses of a case whose mean reward weighs as much as USUAL_REWARD in the case's expected reward."""
 _LARGEST = float(np.finfo(np.float16).max)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Candidates:
-    """The numbers of n candidates that are known before the agent acts.
+    """Numbers of the n cases that may be served for a query, known before the agent acts.
 
     Attributes:
-        times: (n,), seconds since 1970 at which each was retained.
-        terms: the terms of each task.
-        moves: the moves of each plan.
-        similarity: (n,), cosine to the query; NaN: no vector.
-        reward: (n,), the case's own, 0 to 1; NaN: unknown.
-        record: (n,), expected reward where it was followed, 0 to 1, see ``record``.
-        steps: (n,), calls of the run.
-        errors: (n,), those of them that failed.
+        times: (n,), seconds since 1970 at which each case was retained.
+        terms: the terms of each case's task.
+        moves: the moves of each case's plan.
+        similarity: (n,), cosine of each case's vector to the query's; NaN: one of the two has no vector.
+        reward: (n,), reward of the case's own run, 0 to 1; NaN: unknown.
+        record: (n,), expected reward of decisions that follow the case, 0 to 1, as the function ``record`` computes it.
+        steps: (n,), number of calls of the case's run.
+        errors: (n,), number of these calls that failed.
         proven: (n,), true for a success that others than the run confirm.
         failed: (n,), true if the run failed.
     """
@@ -79,7 +79,7 @@ class Candidates:
     failed: NDArray[np.bool_]
 
     def history(self) -> History:
-        """Returns the candidates as a history, oldest first; it stands for the bank's own until that was replayed."""
+        """Returns the candidates as a history, the oldest first, for a bank whose own history was never replayed."""
         old = np.argsort(self.times, kind="stable")
         count = len(old)
         return History(
@@ -95,7 +95,7 @@ class Candidates:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Ranked:
-    """The candidates' features, (n, len(NAMES)), the agreement of their plans, (n, n), and the fit that ranked them."""
+    """Features of n candidates, (n, len(NAMES)), agreement of their plans, (n, n), and the bank's numbers used."""
 
     features: Features
     agreement: Matrix
@@ -103,13 +103,13 @@ class Ranked:
 
 
 def features(query: Terms, candidates: Candidates, fit: Fit | None, first_order: str = FIRST_ORDER) -> Ranked:
-    """Returns the candidates' features for a query, as they come back from the log.
+    """Returns the candidates' features for a query, rounded as the log keeps them.
 
     Args:
         query: the terms of the query.
-        candidates: the candidates.
-        fit: numbers of their bank; None: the bank was never replayed, and the candidates stand for it.
-        first_order: order that serves a bank that was never replayed.
+        candidates: the cases that may be served.
+        fit: numbers of the bank from its last replay; None: it was never replayed, so the candidates serve as the bank.
+        first_order: name of the order that serves a bank that was never replayed.
     """
     fit = fit or fit_of(candidates.history(), first_order)
     has, distinct = incidence([query, *candidates.terms])
@@ -147,27 +147,27 @@ def features(query: Terms, candidates: Candidates, fit: Fit | None, first_order:
 
 
 def record(count: NDArray[np.floating[Any]], reward: NDArray[np.floating[Any]]) -> Matrix:
-    """Returns the reward that is expected where a case is followed, (n,), above 0 to 1.
+    """Returns the expected reward of decisions that follow each case, (n,), above 0 to 1.
 
-    A few uses move it little from USUAL_REWARD (shrinkage: James & Stein 1961).
+    A few uses of a case move it little from USUAL_REWARD (shrinkage: James & Stein 1961).
 
     Args:
-        count: (n,), rewarded decisions in which the case was followed, shared ones in part.
-        reward: (n,), sum of its shares of their rewards.
+        count: (n,), number of rewarded decisions that followed the case; one that followed several counts in part.
+        reward: (n,), sum of the case's shares of these decisions' rewards.
     """
     return ((FEW_USES * USUAL_REWARD + reward) / (FEW_USES + count)).astype(np.float32)
 
 
 def packed(features: Features) -> bytes:
-    """Returns the features as they are logged: float16, row by row."""
+    """Returns the features as bytes for the log: float16, row by row."""
     return np.clip(features, -_LARGEST, _LARGEST).astype("<f2").tobytes()
 
 
 def unpacked(logged: bytes) -> Features:
-    """Returns the features that were logged."""
+    """Returns the features from the bytes that ``packed`` made of them."""
     return np.frombuffer(logged, dtype="<f2").astype(np.float32).reshape(-1, len(NAMES))
 
 
 def column(features: Features, name: str) -> Matrix:
-    """Returns one feature of every candidate, (n,)."""
+    """Returns the feature of this name for every candidate, (n,)."""
     return features[:, COLUMN[name]]

@@ -1,4 +1,4 @@
-"""The numbers that replay leaves for serving: which order serves, and how the bank weighs terms, channels and moves."""
+"""The numbers that a replay stores for serving: the order that serves, and weights of terms, channels and moves."""
 
 from dataclasses import dataclass
 
@@ -11,22 +11,22 @@ from policy.history import History
 from policy.orders import START
 
 FIRST_ORDER = "vote"
-"""Order of a bank that was never replayed, unless an operator sets another: best on average over all streams of
+"""Name of the order of a bank that was never replayed, unless an operator sets another: the best on average in
 ``python -m bench replay``."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Fit:
-    """The numbers of a bank that serving needs.
+    """The numbers of a bank that serving needs, computed from the runs that a replay read.
 
     Attributes:
-        order: name of the order that serves, of ``policy.orders.ORDERS``.
-        weights: (4,), of the mixture.
-        runs: number of runs that were read.
+        order: name of the order that serves, a key of ``policy.orders.ORDERS``.
+        weights: (4,), weight of each channel in the mixture.
+        runs: number of runs that the replay read.
         terms: (k,), terms that at least two runs have, sorted.
-        having: (k,), number of runs that have each.
-        gains: (k,), how much more than usual two runs that share the term agree, 0 to 1.
-        moves: weights of the moves of plans.
+        having: (k,), number of runs that have each term.
+        gains: (k,), gain of each term, 0 to 1: how much more than usual the plans of two runs that share it agree.
+        moves: weights of the moves of the bank's plans.
         times: (runs,), seconds since 1970 at which each run was retained, sorted.
     """
 
@@ -40,16 +40,16 @@ class Fit:
     times: NDArray[np.float64]
 
     def rare(self, terms: Terms) -> Matrix:
-        """Returns the weights of terms for the channel ``rare``, (1, t)."""
+        """Returns the weights of these terms for the channel ``rare``, (1, t)."""
         return idf(float(max(self.runs, 1)), looked_up(self.terms, self.having, 1.0, terms))[None]
 
     def telling(self, terms: Terms) -> Matrix:
-        """Returns the weights of terms for the channel ``telling``, (1, t)."""
+        """Returns the weights of these terms for the channel ``telling``, (1, t)."""
         gains = looked_up(self.terms, self.gains, 0.0, terms)
         return np.asarray(self.rare(terms) * (gains + LEAST_GAIN), dtype=np.float32)
 
     def runs_since(self, times: NDArray[np.float64]) -> Matrix:
-        """Returns how many of the runs that were read are newer than each time, (n,)."""
+        """Returns the number of runs that the replay read and that are newer than each of these times, (n,)."""
         return (self.runs - np.searchsorted(self.times, times, side="right")).astype(np.float32)
 
 
@@ -59,13 +59,13 @@ def fit_of(
     weights: NDArray[np.float32] = START,
     alike: Matrix | None = None,
 ) -> Fit:
-    """Returns the numbers of these runs that serving needs.
+    """Returns the numbers that serving needs, computed from a bank's runs.
 
     Args:
-        history: the runs.
-        order: the order that a replay chose.
-        weights: (4,), of the mixture, from the replay.
-        alike: (n, n), agreement of the plans, where it is known already.
+        history: the bank's runs.
+        order: name of the order that a replay chose.
+        weights: (4,), weight of each channel in the mixture, from the replay.
+        alike: (n, n), agreement of the runs' plans; None: it is computed here.
     """
     has, distinct = incidence(history.terms)
     well = history.went_well.astype(np.float32)

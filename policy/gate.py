@@ -1,12 +1,13 @@
-"""The gate: a candidate serves only when logged evidence says that it beats what serves and the untrained default.
+"""The gate: promotes a candidate only if the log shows that it beats the serving policy and the untrained default.
 
 The verdict is one of five. **promote**: every check passed. **insufficient evidence**: the log cannot answer yet, and
-the trial goes on. **futile**: it cannot be won any more, and ends. **keep**: the candidate is miscalibrated or harms a
-segment, or its trial is over; what serves goes on. **roll back**: what serves is shown to be worse than the default.
+the trial goes on. **futile**: the candidate can hardly win any more, and the trial ends. **keep**: the candidate is
+miscalibrated or harms a segment, or its trial is over; the serving policy goes on. **roll back**: the serving policy is
+shown to be worse than the default.
 
-One may look as often as one likes: whatever the number of looks, the chance that a candidate that is no better is ever
-promoted is at most ``Spending.error`` (`policy.spending`). Both differences must pass, which needs no correction (an
-intersection-union test, Berger 1982).
+The gate may judge as often as one likes: whatever the number of looks, the chance that a candidate which is no better
+is ever promoted is at most ``Spending.error`` (`policy.spending`). Both differences must pass, which needs no
+correction (an intersection-union test, Berger 1982).
 """
 
 from collections.abc import Iterable, Mapping
@@ -35,29 +36,34 @@ from policy.verdict import Check, GateOutcome, Outlook, Settings, Verdict
 
 CANDIDATE, SERVING, DEFAULT = "candidate", "serving", "default"
 TESTED = ((CANDIDATE, DEFAULT), (CANDIDATE, SERVING), (DEFAULT, SERVING))
-"""The differences that a trial is looked at for: the first two make a promotion, the last one a rollback."""
+"""The differences of policies that a trial tests: the first two decide on a promotion, the last one on a rollback."""
 COUNTED = ("decisions", "effective sample", "effective groups")
-"""Prefixes of the checks that more decisions alone can mend."""
+"""Prefixes of the names of checks that fail only because the log has too few decisions."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Contest:
-    """The policies on the rows of one log; ``serving`` is the default itself until something was promoted."""
+    """The three policies that a trial compares on one log; ``serving`` is the default until a policy was promoted."""
 
     candidate: Target
     serving: Target
     default: Target
 
     def named(self) -> dict[str, Target]:
-        """Returns the policies by name."""
+        """Returns the three policies by their names."""
         return {CANDIDATE: self.candidate, SERVING: self.serving, DEFAULT: self.default}
 
 
 def judge(logged: Logged, contest: Contest, settings: Settings | None = None, seed: int = 0) -> Verdict:
-    """Returns the verdict on the candidate.
+    """Returns the gate's verdict on the candidate of a trial.
 
-    Rows are in the order of time; those without a reward are left out, and counted. Raises an EvaluationError only
-    for arrays that make no sense; too little evidence is a verdict.
+    Too little evidence is a verdict, too; an EvaluationError is raised only for arrays that make no sense.
+
+    Args:
+        logged: the trial's decisions in the order of time; those without a reward are counted, but not evaluated.
+        contest: the three policies that are compared.
+        settings: limits of the checks; None: the defaults.
+        seed: seed of the bootstrap resamples.
     """
     settings = settings or Settings()
     missing = missingness(logged, contest.candidate, contest.default)

@@ -1,4 +1,4 @@
-"""Measures a head's predictions of rewards that it was not trained on, beside the untrained default's."""
+"""Measures how well a trained head predicts rewards that it was not trained on, compared with the untrained default."""
 
 from dataclasses import asdict, dataclass
 
@@ -10,15 +10,17 @@ from policy.network import Head
 
 @dataclass(frozen=True, slots=True)
 class HeldOutLogLoss:
-    """The mean log loss on held-out decisions, in nats; a mean over no decision is None.
+    """Mean log losses of reward predictions on held-out decisions, in nats; a mean over no decision is None.
+
+    The *blend* is the default's score plus the head's case part, weighted as it is served.
 
     Attributes:
-        held_out: number of decisions.
-        log_loss_gain: gain of the blend over the default.
-        log_loss_gain_error: the standard error of the gain.
+        held_out: number of held-out decisions.
+        log_loss_gain: log loss of the untrained default less that of the blend.
+        log_loss_gain_error: standard error of the gain.
         mean_reward: mean reward of the held-out decisions.
-        log_loss_of_default: log loss of the untrained default, beside the head's query part.
-        log_loss: log loss of the blend.
+        log_loss_of_default: log loss of the untrained default with the head's query part.
+        log_loss: log loss of the blend with the head's query part.
     """
 
     held_out: int = 0
@@ -29,14 +31,19 @@ class HeldOutLogLoss:
     log_loss: float | None = None
 
     def as_json(self) -> dict[str, float]:
-        """Returns the numbers that are not None, by name."""
+        """Returns those of the numbers that are not None, by their names."""
         return {name: value for name, value in asdict(self).items() if value is not None}
 
 
 def held_out_log_loss(late: Examples, head: Head, blend: float) -> HeldOutLogLoss:
-    """Returns the log loss of the default and of the blend on later decisions.
+    """Returns the log losses of the untrained default and of the blend on later decisions.
 
-    Both know how hard the query is from the head's query part, so that the difference is the ranking's alone.
+    Both use the head's query part, which says how hard the query is, so that they differ in the ranking alone.
+
+    Args:
+        late: the decisions that the head was not trained on.
+        head: the trained head.
+        blend: weight of the head's case part, 0 to 1.
     """
     if not len(late):
         return HeldOutLogLoss()

@@ -1,4 +1,4 @@
-"""A bank's runs as content-free numbers, in the order of time: what is learned is learned from these."""
+"""A bank's runs as numbers, free of content, in the order of time; ``policy.replay`` learns from them."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -10,7 +10,7 @@ from policy.agreement import Matrix, Moves
 from policy.channels import Terms
 
 UNPROVEN_TRUST = 0.25
-"""Weight of a run as a neighbour, and as a question, that only calls itself a success; a proven one has 1."""
+"""Weight, as a neighbour and as a question, of a run that only calls itself a success; a proven success weighs 1."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -18,15 +18,15 @@ class History:
     """The newest n runs of a bank in the order of time.
 
     Attributes:
-        times: (n,), seconds since 1970 at which each was retained, sorted.
-        terms: the terms of each task.
-        vectors: (n, d) unit vectors of the tasks, a row of zeros where there is none.
-        moves: the moves of each plan.
+        times: (n,), seconds since 1970 at which each run was retained, sorted.
+        terms: the terms of each run's task.
+        vectors: (n, d), unit vector of each run's task; a row of zeros for a task without a vector.
+        moves: the moves of each run's plan.
         went_well: (n,), true for runs that went well.
-        trust: (n,), above 0 to 1, weight of each run as a neighbour: a run that only calls itself a success weighs
-            less.
-        weight: (n,), 0 to 1, how much each counts as a question: a repeat of a task, or a run that only calls itself a
-            success, counts little.
+        trust: (n,), above 0 to 1, weight of each run as a neighbour in the vote of plans; less than 1 for a run that
+            only calls itself a success.
+        weight: (n,), 0 to 1, weight of each run as a question of the replay; small for a repeat of a task and for a run
+            that only calls itself a success.
     """
 
     times: NDArray[np.float64]

@@ -1,23 +1,24 @@
-"""The impact of memory: the reward of the served slates less that of another policy's slates.
+"""The impact of memory: estimates the mean reward of the served slates less that of another policy's slates.
 
-Of the n decisions d is the mean, over these very decisions, of the reward to expect of what was served less that of
-what the other would have served. With w the other's chance of the served slate over the logged one, and s the reward
-less what was foreseen of the query without these rewards,
+For n decisions, d is the mean over these decisions of the expected reward of the served slate less the expected reward
+of the slate that the other policy would have served. Let w be the other policy's chance of the served slate divided by
+the logged chance, and s the reward less a prediction for the query that was made without these rewards. Then
 
     z(d) = (1 - w) s - d w     has the sum 0 at the true d, and  d = sum (1 - w) s / sum w  estimates it:
 
-doubly robust (the chances alone make it right, whatever was foreseen), and self-normalised (by the sum of w), so that
-the number of empty slates drawn at random does not matter. Weights are not clipped: that would buy a narrower
-interval with an unknown error.
+The estimate is doubly robust (the chances alone make it right, whatever the prediction), and self-normalised (by the
+sum of w), so that the number of empty slates drawn at random does not matter. Weights are not clipped: clipping gives a
+narrower interval with an unknown error.
 
-The other is often an empty slate, of which there are few, each with the weight of two hundred: no normal quantile holds
-for them. So the interval is that of a bet. Who bets a fixed stake on the sums of z by query group, sum after sum, is
-expected to keep at most what he had if d is the truth, for a product of independent factors 1 + stake · z whose z sum
-to 0 has a mean of at most exp(0). A d against which he multiplies his money by 2 / alpha, on either side, is left out
-(Markov's inequality). This holds for any number of groups, for rewards that drift and for queries that are no sample
-of anything; groups must be independent, and the stake fixed: it is set by the weights and the spread, not by the sign.
+The other policy often serves empty slates, of which there are few, each with a weight of two hundred: no normal
+quantile holds for them. So the interval comes from a bet. A bettor stakes a fixed amount on the sums of z by query
+group, one sum after the other. If d is the truth, he is expected to keep at most the money he had, because a product of
+independent factors 1 + stake · z whose z sum to 0 has a mean of at most exp(0). The interval leaves out each d against
+which the bettor, on either side, multiplies his money by 2 / alpha (Markov's inequality). This holds for any number of
+groups, for rewards that drift and for queries that are no random sample; groups must be independent, and the stake must
+be fixed: it depends on the weights and the spread, not on the sign.
 
-It holds for one look. The price is about 1.4 times the width of a normal interval where that would hold as well.
+The interval holds for one look at the data. It is about 1.4 times as wide as a normal interval where that holds, too.
 
 Sources: Waudby-Smith & Ramdas 2024 (intervals by betting); Waudby-Smith, Wu, Ramdas, Karampatziakis & Mineiro 2024
 (the same off policy); Dudík, Langford & Li 2011 (doubly robust); Swaminathan & Joachims 2015 (self-normalised).
@@ -31,37 +32,37 @@ from policy.evaluate import clustered_mean, effective_sample, group_sums, missin
 from policy.logged import Floats, Ints, Logged, Target
 
 ALPHA = 0.05
-"""Share of logs, at most, whose interval misses the truth."""
+"""Largest share of logs whose interval misses the truth."""
 FOLDS = 5
 RIDGE = 10.0
-"""Ridge of the foreseen reward's slopes, in decisions."""
+"""Ridge penalty of the slopes by which rewards are predicted, as a number of decisions."""
 MOST_LOST = 0.8
-"""Largest part of a bettor's money that one query group can cost."""
+"""Largest share of the bettor's money that one query group can cost."""
 LEAST_EFFECTIVE = 10.0
-"""Least effective number of query groups with the other's slate, without which no assumption could be checked."""
+"""Least effective number of query groups that got the other policy's slate; with fewer there is no estimate."""
 SUPPORT_Z, SUPPORT_GAP = 3.5, 0.05
 MISSING_Z, MISSING_GAP = 3.0, 0.1
-"""Limits of the gate: see ``policy.verdict.Settings``."""
+"""Limits above which missing rewards make the estimate doubtful; the gate's own: see ``policy.verdict.Settings``."""
 HALVINGS = 30
 STRENGTH = 2
-"""Weight of the mean of all rewards against a query's own, in rewards."""
+"""Number of rewards that the mean of all rewards counts for against a query's own rewards."""
 MOST_MORE = 1_000_000
-"""Largest number of decisions to predict; more count as never."""
+"""Largest number of further decisions that is predicted; more count as never."""
 TINY = 1e-12
 
 
 @dataclass(frozen=True, slots=True)
 class RewardDifference:
-    """Reward of the served slates less that of the other's, with its 95 % interval for one look.
+    """Mean reward of the served slates less that of another policy's slates, with a 95 % interval for one look.
 
     Attributes:
         decisions: number of decisions with a reward.
-        other_slates: decisions among them that got the other's slate.
-        effective: query groups with the other's slate, counted by their weight (Kish 1965).
-        estimate, low, high: -1 to 1; None with too few decisions.
-        more: decisions until the interval leaves 0, at this rate and if the estimate stays; 0: it has; None: unknown,
-            or no number would do.
-        doubt: reason that the estimate cannot be trusted, other than too few decisions.
+        other_slates: number of these decisions that got a slate of the other policy.
+        effective: effective number of query groups that got the other policy's slate (Kish 1965).
+        estimate, low, high: the difference and its interval, -1 to 1; None with too few decisions.
+        more: number of further decisions until the interval excludes 0 if the estimate stays as it is; 0: it does
+            already; None: unknown, or no number of decisions would do.
+        doubt: reason to distrust the estimate, other than too few decisions; None without one.
     """
 
     decisions: int
@@ -75,20 +76,21 @@ class RewardDifference:
 
     @property
     def helped(self) -> bool | None:
-        """True if the served slates did better, False if worse; None: undecided."""
+        """True if the served slates earned more than the other policy's, False if less; None if that is undecided."""
         if self.doubt is not None or self.low is None or self.high is None or self.low <= 0 <= self.high:
             return None
         return self.low > 0
 
 
 def difference(log: Logged, other: Target, least_chance: float) -> RewardDifference:
-    """Returns the reward of the served slates less that of the other's.
+    """Returns the mean reward of the served slates less that of another policy's slates.
 
     Args:
         log: decisions in the order of time; covariates must be known before the slate was drawn.
-        other: the other policy's chance of each served slate.
-        least_chance: the smallest chance, above 0 to 1, with which any decision gets the other's slate. It bounds the
-            weights that could have come: without it a log that missed the rare slates by luck would look complete.
+        other: the other policy, with its chance of each served slate.
+        least_chance: the smallest chance, above 0 to 1, with which any decision gets the other policy's slate. It
+            bounds the weights that were possible: without it a log that missed the rare slates by luck would look
+            complete.
     """
     missing = missingness(log, Target(1 - other.target_probability), other)
     seen = np.isfinite(log.reward)
@@ -117,10 +119,10 @@ def difference(log: Logged, other: Target, least_chance: float) -> RewardDiffere
 
 
 def surprise(log: Logged) -> Floats:
-    """Returns each reward less its prediction, (n,), from the covariates and the other groups' rewards alone.
+    """Returns each reward less its prediction from the covariates, (n,), which is fitted to other groups' rewards.
 
-    The prediction depends neither on the slate nor on any reward of the row's own group: it takes the hard queries'
-    part out of the noise, and favours no policy. Source: Chernozhukov et al. 2018 (cross-fitting).
+    The prediction depends neither on the slate nor on any reward of the row's own group: it removes the noise that hard
+    and easy queries cause, and favours no policy. Source: Chernozhukov et al. 2018 (cross-fitting).
     """
     groups, place = np.unique(log.group, return_inverse=True)
     fold = (np.random.default_rng(0).permutation(len(groups)) % FOLDS)[place]
@@ -138,12 +140,12 @@ def surprise(log: Logged) -> Floats:
 
 
 def known_before(at: Floats, group: Ints, reward: Floats) -> Floats:
-    """Returns covariates of n decisions that were known before them, (n, 2): time, and mean reward of their query.
+    """Returns covariates that were known before each of n decisions, (n, 2): time, and its query's mean reward so far.
 
     Args:
-        at: (n,), rising.
-        group: (n,), the query.
-        reward: (n,), NaN where missing.
+        at: (n,), time of each decision, rising.
+        group: (n,), number of each decision's query.
+        reward: (n,), reward of each decision; NaN where it is missing.
     """
     overall = float(np.nanmean(reward)) if np.isfinite(reward).any() else 0.5
     totals: dict[int, tuple[float, int]] = {}

@@ -1,4 +1,7 @@
-"""Turns features into the network's inputs: log scales and filled gaps; the prior is the place by the serving order."""
+"""Turns a candidate's features into the network's inputs: takes logarithms, fills gaps, and computes the prior.
+
+The prior is the log odds that follow from the candidate's place by the serving order.
+"""
 
 from dataclasses import dataclass
 from functools import cached_property
@@ -12,7 +15,7 @@ from policy.network import Head, untrained
 Array = NDArray[np.float32]
 
 STEP = 0.5
-"""Fall of the prior's log odds with the logarithm of the place by the order that serves."""
+"""Decrease of the prior's log odds for each 1 of the logarithm of a candidate's place by the serving order."""
 CASE = (
     "words",
     "rare",
@@ -30,36 +33,36 @@ CASE = (
     "proven",
     "reward_unknown",
 )
-"""Inputs of the case part: features, counts among them in logarithms, and whether the reward is unknown."""
+"""Inputs of the network's case part: features, with counts as logarithms, and whether the case's reward is unknown."""
 FIRST = 4
-"""Number of the first candidates that describe a query."""
+"""Number of candidates, the first by the serving order, whose means describe a query."""
 QUERY = ("top_similarity", "top_telling", "top_vote", "log_candidates", *(f"first_{name}" for name in CASE))
-"""Inputs of the query part. The means of all case inputs over the FIRST candidates are among them, so that the case
-part cannot gain by telling easy queries from hard ones, only by how a case differs from those that would be shown
+"""Inputs of the network's query part. They include the means of all case inputs over the FIRST candidates, so that the
+case part cannot gain by telling easy queries from hard ones, only by how a case differs from those that would be shown
 without it (Mundlak 1978)."""
 
 _FEATURES = np.array([COLUMN[name] for name in CASE[:-1]])
 _LOGGED = np.array([CASE.index(name) for name in ("repeats", "step_count", "error_count")])
 _REWARD, _UNKNOWN = CASE.index("reward"), CASE.index("reward_unknown")
 UNKNOWN_REWARD = 0.5
-"""Reward in place of an unknown one."""
+"""Input for the reward of a case whose reward is unknown."""
 
 
 @dataclass(frozen=True, eq=False)
 class Inputs:
-    """The network's inputs for the n candidates of one query; each is computed when first read."""
+    """The network's inputs for the n candidates of one query; each input is computed when it is first read."""
 
     features: Features
 
     @cached_property
     def prior(self) -> Array:
-        """Log odds by the order that serves, (n,), always finite, up to a constant of the query."""
+        """Untrained default's log odds of a reward for each candidate, (n,), by its place in the serving order."""
         place = np.maximum(-np.nan_to_num(self.features[:, COLUMN["order"]]), 0)  # 0 for the first
         return np.asarray(-STEP * np.log1p(place), dtype=np.float32)
 
     @cached_property
     def case(self) -> Array:
-        """The case part's inputs, (n, len(CASE)), always finite."""
+        """Inputs of the network's case part, (n, len(CASE)), finite."""
         unknown = np.isnan(self.features[:, COLUMN["reward"]])
         case = np.column_stack([self.features[:, _FEATURES], unknown]).astype(np.float32)
         case[unknown, _REWARD] = UNKNOWN_REWARD
@@ -68,7 +71,7 @@ class Inputs:
 
     @cached_property
     def query(self) -> Array:
-        """Inputs of the query part, which describe how hard the query is, (1, len(QUERY))."""
+        """Inputs of the network's query part, which describe how hard the query is, (1, len(QUERY))."""
         if not len(self.case):
             return np.zeros((1, len(QUERY)), np.float32)
         top = self.case.max(axis=0)
@@ -78,5 +81,5 @@ class Inputs:
 
 
 def factory(members: int) -> Head:
-    """Returns the head that training starts from: it keeps the order that serves."""
+    """Returns the head that training starts from: its scores keep the serving order."""
     return untrained(len(CASE), len(QUERY), members)

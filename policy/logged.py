@@ -1,4 +1,4 @@
-"""Logged decisions with exact propensities, and the policies to evaluate on them."""
+"""Logged decisions with exact propensities, and the policies that are evaluated on them."""
 
 from dataclasses import dataclass, replace
 
@@ -10,32 +10,33 @@ Ints = NDArray[np.int64]
 
 
 class EvaluationError(ValueError):
-    """The log cannot be evaluated as it was given."""
+    """Raised when the arrays of a log or of a policy cannot be evaluated."""
 
 
 class NotFinite(EvaluationError):
-    """A number is NaN or infinite where only a reward may be missing."""
+    """Raised for a NaN or infinite number in a column of the log other than the rewards."""
 
 
 class OutOfRange(EvaluationError):
-    """A reward or a probability lies outside its range."""
+    """Raised for a reward or probability of the log that lies outside its range."""
 
 
 class ShapeMismatch(EvaluationError):
-    """Two columns of the log differ in length."""
+    """Raised if two columns of the log of decisions differ in length."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Logged:
-    """n logged decisions; rows are decisions.
+    """The columns of n logged decisions; each row is one decision.
 
     Attributes:
-        reward: (n,), 0 to 1; NaN is missing, never zero.
-        logged_propensity: (n,), above 0 to 1: of the logged slate, the sum over all policies that might have served it.
-        group: (n,), the query; whatever was drawn once for several decisions (a sticky canary) lies within one group.
-        segment: (n,), any partition that must not lose: a kind of task, a language.
-        covariates: (n, k), known before the arm was drawn; None for none. A reward of the same group and log
-            is no such thing under a sticky canary: take it from earlier decisions.
+        reward: (n,), reward of the decision, 0 to 1; NaN is missing, never zero.
+        logged_propensity: (n,), above 0 to 1, chance of the logged slate, summed over all policies that might have
+            served it.
+        group: (n,), number of the query; decisions that share a random draw (a sticky canary) belong to one group.
+        segment: (n,), number of the decision's part in a partition of which no part must lose, such as kinds of task.
+        covariates: (n, k), numbers known before the arm was drawn; None for none. Under a sticky canary, a reward of
+            the same group and log is not known before: take it from earlier decisions.
     """
 
     reward: Floats
@@ -45,7 +46,7 @@ class Logged:
     covariates: Floats | None = None
 
     def __post_init__(self) -> None:
-        """Raises EvaluationError for numbers that no log can hold."""
+        """Raises EvaluationError for a column of wrong length or a number out of range."""
         same_length(self.reward, self.logged_propensity, self.group, self.segment, self.covariates)
         _finite(self.logged_propensity, self.covariates)
         if np.isinf(self.reward).any():
@@ -56,7 +57,7 @@ class Logged:
             raise OutOfRange("the propensity of what was logged lies above 0 and at most at 1")
 
     def take(self, rows: NDArray[np.bool_] | NDArray[np.int64]) -> "Logged":
-        """Returns the log of these rows only."""
+        """Returns a log of these rows only."""
         return replace(
             self,
             reward=self.reward[rows],
@@ -69,18 +70,18 @@ class Logged:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Target:
-    """A policy to be judged, on the rows of a log.
+    """A policy to evaluate, described by its numbers for each of a log's n decisions.
 
     Attributes:
-        target_probability: (n,), 0 to 1, of the logged slate under this policy; 0 or 1 where it does not explore.
-        predicted: (n,), 0 to 1, this policy's predicted reward of the logged slate; NaN without a prediction.
+        target_probability: (n,), 0 to 1, chance of the logged slate under this policy; 0 or 1 if it does not explore.
+        predicted: (n,), 0 to 1, reward that this policy predicts for the logged slate; NaN without a prediction.
     """
 
     target_probability: Floats
     predicted: Floats | None = None
 
     def __post_init__(self) -> None:
-        """Raises EvaluationError for numbers that no policy can have."""
+        """Raises EvaluationError for a column of wrong length or a number out of range."""
         same_length(self.target_probability, self.predicted)
         _finite(self.target_probability)
         if ((self.target_probability < 0) | (self.target_probability > 1)).any():
@@ -89,12 +90,12 @@ class Target:
             raise NotFinite("a promised reward is infinite")
 
     def take(self, rows: NDArray[np.bool_]) -> "Target":
-        """Returns the target on these rows only."""
+        """Returns the policy's numbers for these rows only."""
         return Target(self.target_probability[rows], None if self.predicted is None else self.predicted[rows])
 
 
 def same_length(first: NDArray[np.float64], *others: NDArray[np.float64] | NDArray[np.int64] | None) -> None:
-    """Raises ShapeMismatch unless every column has the first one's rows."""
+    """Raises ShapeMismatch unless every column has as many rows as the first column."""
     if first.ndim != 1 or any(other is not None and len(other) != len(first) for other in others):
         raise ShapeMismatch("every column has one row per decision")
 

@@ -1,4 +1,4 @@
-"""Orders: what ranks past runs for a query by their channels; ``policy.replay`` chooses one for each bank.
+"""Orders: functions that rank past runs for a query by their channels; ``policy.replay`` chooses one for each bank.
 
 Let s_c(q, j) be channel c of run j for query q, and A(i, j) the agreement of two plans. Simplest first:
 
@@ -9,10 +9,10 @@ Let s_c(q, j) be channel c of run j for query q, and A(i, j) the agreement of tw
     vote     (DOUBT + sum_j p(q, j) A(i, j)) exp(LEAN (m(q, i) - max m)), p = softmax of m over the runs that went well,
              times their trust
 
-The sum is the expected agreement of a plan with the one that the query needs, if that is a neighbour's. Of plans with
-about as much agreement the nearest run comes first, for it may be of the very task. beta maximises the expected
-agreement on the bank's own runs, each asked with the ones before it (neighbourhood components: Goldberger, Roweis,
-Hinton & Salakhutdinov 2004), pulled to START.
+The sum is the expected agreement of a plan with the plan that the query needs, if a neighbour has the needed plan.
+Among plans with about equal agreement the nearest run comes first, because its task may be the query's. beta maximises
+the expected agreement on the bank's own runs, each asked with the ones before it (neighbourhood components: Goldberger,
+Roweis, Hinton & Salakhutdinov 2004), pulled to START.
 """
 
 from collections.abc import Callable, Mapping
@@ -26,34 +26,34 @@ from policy.agreement import Matrix
 Mask = NDArray[np.bool_]
 
 MIXED = ("rare", "telling", "meaning", "recent")
-"""Channels of the mixture."""
+"""Channels that the mixture adds up."""
 START = np.array([4.0, 10.0, 6.0, 0.3], dtype=np.float32)
 """Weights of the mixture before anything is learned, in the order of MIXED."""
 AGED = 0.99
-"""Weight of a question in the fit, for each later one: the newest count most."""
+"""Factor of a question's weight in the fit for each later question, so that the newest count most."""
 PULL = 2.0
 """Strength of the pull to START: a loss of PULL / 2 for each weight that is e times as large or as small."""
 STEPS, STEP = 40, 0.15
-"""Steps of the fit, and the length of one in the logarithm of a weight."""
+"""Number of steps of the fit, and the length of a step in the logarithm of a weight."""
 RRF_K = 50.0
 """Constant of reciprocal rank fusion."""
 DOUBT = 0.02
-"""Expected agreement of every plan, if no neighbour's plan is the one that is needed."""
+"""Expected agreement that is added for every plan, because the needed plan may be no neighbour's."""
 LEAN = 0.05
-"""Logarithm of the vote that a run has more for each 1 of its mixture."""
+"""Increase of the logarithm of a run's vote for each 1 of its mixture."""
 NEVER = np.float32(-1e9)
-"""Score of a run that may not be told."""
+"""Score of a run that the agent may not be told of."""
 
 
 @dataclass(frozen=True, slots=True)
 class Field:
-    """The numbers that orders rank by: m queries, each asked of n runs.
+    """The numbers by which orders rank n runs for each of m queries.
 
     Attributes:
-        near: (m, n) of each channel.
-        good: (m, n), true for runs that went well and may be told.
-        trust: (n,), above 0 to 1, weight of a run as a neighbour.
-        agreement: (n, n), of the runs' plans.
+        near: (m, n) for each channel, by its name: the nearness of each run to each query.
+        good: (m, n), true for runs that went well and may be told for the query.
+        trust: (n,), above 0 to 1, weight of each run as a neighbour.
+        agreement: (n, n), agreement of the runs' plans.
     """
 
     near: Mapping[str, Matrix]
@@ -63,13 +63,13 @@ class Field:
 
 
 def mixture(field: Field, weights: NDArray[np.float32]) -> Matrix:
-    """Returns the mixture of the channels, (m, n); the weights are (4,), or (m, 4) for each query its own."""
+    """Returns the weighted sum of the channels, (m, n); weights are (4,) for all queries, or (m, 4) for each query."""
     each = np.atleast_2d(weights)
     return np.asarray(sum(each[:, [c]] * field.near[name] for c, name in enumerate(MIXED)), dtype=np.float32)
 
 
 def softmax(scores: Matrix, mask: Mask) -> Matrix:
-    """Returns each query's weights of the runs in the mask, (m, n), with sum 1; zeros for a query without any."""
+    """Returns each query's weights of the runs in its mask, (m, n), with sum 1; zeros if the mask has no run."""
     shifted = np.where(mask, scores, NEVER)
     power = np.exp(shifted - shifted.max(axis=1, keepdims=True, initial=NEVER)) * mask
     return np.asarray(power / np.maximum(power.sum(axis=1, keepdims=True), 1e-9), dtype=np.float32)
@@ -102,15 +102,17 @@ ORDERS: dict[str, Callable[[Field, Matrix], Matrix]] = {
     "mixture": lambda _, mixed: mixed,
     "vote": _vote,
 }
-"""Each order's scores, (m, n), from the field and its mixture; the simplest order first."""
+"""Function of each order, by its name, that returns the runs' scores, (m, n), from the field and its mixture.
+
+The simplest order comes first."""
 
 
 def fitted(field: Field, went_well: Mask) -> NDArray[np.float32]:
     """Returns the mixture's weights, (4,), that maximise the expected agreement of the queries with their neighbours.
 
     Args:
-        field: the bank asked with its own runs, query t with the runs before it, so ``agreement`` is (m, n) as well.
-        went_well: (n,), true for runs that are questions.
+        field: the bank's own runs as queries, each with the runs before it, so that m = n.
+        went_well: (n,), true for runs whose tasks are questions of the fit.
     """
     asked = field.good.any(axis=1) & went_well
     near = np.stack([field.near[name][asked] for name in MIXED])  # (4, m, n)

@@ -1,9 +1,9 @@
-"""Plans at a failed call: which earlier runs went well in a place like this, beside the fixes of ``policy.advice``.
+"""Plans at a failed call: finds earlier runs that went well at a similar task, to tell beside a fix.
 
-A fix is known only where a run met the failure and got past it. A run that never met it may have done the task another
-way, so its plan may help, too. The likeness of a run to the failed one is the mean of two cosines under idf
-(``policy.channels``): of their tasks, and of the failed call's error and the likest error that the run met. It fades by
-(1 + runs since) ** -FADE, so that of runs alike the newest comes first.
+A fix (``policy.advice``) is known only if a run met the failure and got past it. A run that never met the failure may
+have done the task in another way, so its plan may help, too. The likeness of a run to the failed one is the mean of two
+cosines under idf (``policy.channels``): of their tasks, and of the failed call's error and the likest error that the
+run met. The likeness fades by (1 + runs since) ** -FADE, so that of equally similar runs the newest comes first.
 """
 
 from collections.abc import Sequence
@@ -20,13 +20,13 @@ FADE = 0.02
 
 @dataclass(frozen=True, slots=True, eq=False)
 class RunsThatWentWell:
-    """Runs of one bank that went well, the oldest first, n of them.
+    """The n runs of one bank that went well, the oldest first.
 
     Attributes:
-        task: terms of the task of each.
-        errors: terms of each error that they met, k in all.
-        met_by: (k,), the run that met each error.
-        proven: (n,), whether others than the run itself said that it went well.
+        task: terms of each run's task.
+        errors: terms of each error that these runs met, k in all.
+        met_by: (k,), index of the run that met each error.
+        proven: (n,), true if others than the run itself said that it went well.
     """
 
     task: Sequence[Terms]
@@ -36,9 +36,9 @@ class RunsThatWentWell:
 
 
 def plan_likeness(past: RunsThatWentWell, task: Terms, error: Terms) -> Matrix:
-    """Returns the likeness of each run, (n,), 0 to 1, to a run of this task whose call failed with this error.
+    """Returns the likeness of each past run, (n,), 0 to 1, to a run of this task whose call failed with this error.
 
-    In a bank with proof, runs without proof have none.
+    In a bank with proven runs, runs that are not proven have the likeness 0.
     """
     runs = len(past.task)
     of_error = np.zeros(runs, dtype=np.float32)

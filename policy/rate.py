@@ -1,4 +1,4 @@
-"""Interval of a rate that was observed in a number of trials.
+"""Confidence interval of a rate that was observed in a number of trials.
 
 Source: Wilson 1927, "Probable inference, the law of succession, and statistical inference".
 """
@@ -10,9 +10,9 @@ LEVEL = 0.95
 
 
 def wilson(hits: int, trials: int, level: float = LEVEL) -> tuple[float, float]:
-    """Returns the score interval of a rate, 0 to 1; of no trials all of it.
+    """Returns Wilson's score interval of the rate ``hits / trials``; (0, 1) if there are no trials.
 
-    It takes trials for independent: where several come from one run, it is somewhat too narrow.
+    The interval assumes independent trials: if several trials come from one run, it is somewhat too narrow.
     """
     if not trials:
         return 0.0, 1.0
