@@ -42,7 +42,7 @@ COMMANDS = {
     "prune": Command(
         "app.commands.upkeep",
         "prune",
-        "Prune every bank to its window, time limit and worth, and index the vectors of very large banks.",
+        "Remove cases and other rows over the limits of each profile, and index the vectors of very large banks.",
     ),
     "purge": Command("app.commands.erase", "purge", "Erase all data of a user for good and print the receipt."),
     "rotate-key": Command(
@@ -137,7 +137,7 @@ class Elsewhere(TyperCommand):
     """A command whose body is imported when it is called; until then it is a name and a line."""
 
     def make_context(self, *given: Any, **more: Any) -> Any:
-        """Returns the context of the command's body, which parses the words."""
+        """Returns the context of the command's body, which parses the arguments."""
         return body_of(self.name or "").make_context(*given, **more)
 
 
@@ -153,7 +153,7 @@ def body_of(name: str) -> Any:
 
 
 def print_version(wanted: bool) -> None:  # noqa: FBT001 - as typer calls it
-    """Prints the version and ends the program, where it is wanted."""
+    """Prints the version and ends the program, if ``--version`` was given."""
     if wanted:
         typer.echo(f"casebank {__version__}")
         raise typer.Exit
@@ -168,7 +168,7 @@ cli = typer.Typer(
 
 
 def read_file(file: Path | None) -> None:
-    """Reads a file of settings before the command does; what the environment sets counts more."""
+    """Sets the variables of a file of settings for the command, unless the environment sets them already."""
     if file is not None:
         imported("app.terminal.which_database").read_environment(file)
 

@@ -47,7 +47,7 @@ if TYPE_CHECKING:
     from app.providers.llm import OpenAIModel
 
 ASK_AGAIN_S = 2.0
-"""Seconds between the first two looks at a database that waits for its migration; then it is longer by and by."""
+"""Seconds between the first two looks at a database that waits for its migration; later pauses are longer."""
 
 _VECTOR_COLUMN = text(
     "SELECT format_type(atttypid, atttypmod) FROM pg_attribute"

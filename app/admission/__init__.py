@@ -1,1 +1,1 @@
-"""Limits of rate, turns in the process, and a bound on the queue, so that no user takes all of a service."""
+"""Rate limits, turns for concurrent requests, and a bound on the queue, so that no user takes all of a service."""

@@ -45,7 +45,7 @@ class Wanted:
         retains: True if the request adds a case to the queue.
         session: name of the session; None: outside of one.
         agent: name of the agent; None: the body names it, or the request has none.
-        begins_again: True if the request is let in for an erased user too, who has no quota.
+        begins_again: True if the request restarts the memory of an erased user, who has no quota.
     """
 
     kind: Kind
@@ -67,7 +67,7 @@ class Admission:
 
     Attributes:
         quotas: quotas by scope and kind; a scope without one has no limit.
-        buckets: tokens that are left of the quotas.
+        buckets: tokens left of each quota.
         turns: turns of this process; None: any number of concurrent requests.
         backlog: bound on the queue.
         wait_s: seconds that a request waits for a token before it is refused, so that a flood of refused requests
@@ -112,7 +112,7 @@ class Admission:
                 self.turns.leave(turn)
 
     async def of_agent(self, author: Author, kind: Kind, agent: str) -> Standing | None:
-        """Takes a token of an agent that only the body names, and returns the rest; None: agents have no limit.
+        """Takes a token from the quota of an agent that only the body names, and returns its rest; None: no limit.
 
         Raises:
             RateExceeded: the agent's limit is used up.

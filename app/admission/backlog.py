@@ -17,11 +17,11 @@ PER_USER, IN_ALL = "user-pending", "all-pending"
 NAMED_FROM = 0.1
 """Share of a user's bound above which the user's pending cases are counted; a user below it counts as having 0."""
 ROOM_AGAIN = 0.9
-"""Share of the bound below which a refused user may come back."""
+"""Share of a bound to which pending cases must fall before a refused user should try again."""
 SLOWEST, LONGEST_S = 0.1, 3600.0
 """Lowest assumed rate of the workers, in cases a second, and longest wait that an answer names, in seconds."""
 FORGETS = 0.8
-"""Share of the earlier rate that stays after another look."""
+"""Weight of the earlier rate when the workers' rate is measured again; the new rate has the rest."""
 
 
 @dataclass(frozen=True, slots=True)

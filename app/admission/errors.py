@@ -1,4 +1,4 @@
-"""Why a request is not let in now; nothing of it was done, and a later try may succeed.
+"""Errors of requests that are refused for now; nothing of the request was done, and a later try may succeed.
 
 CasebankError
 └── NotNow
@@ -17,7 +17,7 @@ class NotNow(CasebankError):
 
     Attributes:
         retry_s: seconds after which a try may succeed.
-        policy: name of the limit that it ran into, as the RateLimit fields have it.
+        policy: name of the limit that refused the request, as in the RateLimit header fields.
     """
 
     def __init__(self, message: str, retry_s: float, policy: str) -> None:
@@ -30,7 +30,7 @@ class RateExceeded(NotNow):
     """The limit of a user, an agent or a session is used up.
 
     Attributes:
-        standing: how it stands.
+        standing: rest of the limit.
     """
 
     def __init__(self, message: str, retry_s: float, standing: Standing) -> None:

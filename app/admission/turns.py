@@ -79,7 +79,7 @@ class Seat:
     many: bool = False
 
     def is_here(self, since: float) -> bool:
-        """Returns whether a request is under way or in line, or ended since then where they come one at a time."""
+        """Returns whether a request of the user is under way or in line, or a single one ended after ``since``."""
         return bool(self.running or self.line) or (not self.many and self.seen_at >= since)
 
 

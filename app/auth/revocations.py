@@ -1,4 +1,4 @@
-"""Revoked tokens, and services that began again for an erased user, as this process knows them.
+"""Revoked tokens, and services that restarted the memory of an erased user, as this process knows them.
 
 The database is read when a token is checked and the last answer is older than REFRESH_S, once for all requests: a
 revoked token stops within two seconds on every replica, and while nobody calls nothing is read. Every token is refused
@@ -41,7 +41,7 @@ class Revocations:
     """Revocations known to this process; empty until the first refresh.
 
     Attributes:
-        rest: the rest of the process, with the database to read; None: nothing is read by itself.
+        rest: state of the process, awake or at rest, with the database to read; None: only ``refresh`` reads it.
     """
 
     rest: Rest | None = None
@@ -67,11 +67,11 @@ class Revocations:
         return until is not None and issued_at <= until
 
     def admitted(self, user_sub: str, actor: str) -> datetime | None:
-        """Returns when the actor last began again for this erased user."""
+        """Returns when the service ``actor`` last restarted the memory of this erased user; None: never."""
         return self._readmitted.get((sha256(user_sub), sha256(actor))) if self._readmitted else None
 
     def admit(self, user_sub: str, actor: str, at: datetime) -> None:
-        """Notes that the actor began again for the user."""
+        """Notes that the service ``actor`` restarted the memory of this erased user."""
         self._note_admitted(sha256(user_sub), sha256(actor), at)
 
     def refuse(self, jti: str) -> None:
@@ -79,10 +79,10 @@ class Revocations:
         self._tokens.add(sha256(jti))
 
     async def refresh(self, database: Database) -> None:
-        """Reads the revocations since the last refresh.
+        """Reads the revocations that were stored in the database since the last refresh.
 
         Raises:
-            DatabaseUnavailable: the known ones stay.
+            DatabaseUnavailable: the revocations known so far stay in force.
         """
         async with database.as_worker() as connection:
             revoked, admitted = self._last
@@ -100,7 +100,7 @@ class Revocations:
         self._refreshed_at = self.clock()
 
     async def fresh(self) -> None:
-        """Notes a request, and refreshes what is older than REFRESH_S; the known ones stay if that fails.
+        """Prepares for a request: refreshes revocations older than REFRESH_S; the known ones stay if that fails.
 
         Raises:
             DatabaseUnavailable: see Rest.wake.
@@ -129,14 +129,14 @@ class Revocations:
 
 
 def revoked_since(number: int) -> Rows:
-    """Returns the statement for the revocations after that number whose tokens are not expired."""
+    """Returns the statement for the revocations with a higher number whose tokens are not expired."""
     row = token_revocations.c
     alive = or_(row.expires_at.is_(None), row.expires_at > func.now())
     return select(token_revocations).where(alive, or_(row.number > number, row.revoked_at > func.now() - _OVERLAP))
 
 
 def admitted_since(number: int) -> Rows:
-    """Returns the statement for the services that began again after that number."""
+    """Returns the statement for the restarts of erased users' memories with a higher number."""
     row = readmissions.c
     return select(readmissions).where(or_(row.number > number, row.admitted_at > func.now() - _OVERLAP))
 

@@ -22,7 +22,7 @@ OPERATOR = "casebank:operator"
 """Scope that shows the numbers of the installation: `/metrics`, and those in `/readyz`."""
 
 LEEWAY_S = 30.0
-"""Seconds that the issuer's clock may be off: a token may have been issued so much earlier than it says."""
+"""Seconds that the issuer's clock may be ahead: a token may have been issued so much earlier than it says."""
 
 MAX_TOKEN_CHARS = 8 * 1024
 MAX_USER_CHARS = 255

@@ -80,7 +80,7 @@ def show(user: User, agent: Agent) -> None:
 @commands.command()
 def orders(
     least: Annotated[
-        int, typer.Option("--at-least", min=1, help="only profiles that could ask so many of their runs again")
+        int, typer.Option("--at-least", min=1, help="only profiles with at least so many replayed runs")
     ] = 20,
 ) -> None:
     """Compare the orders over all profiles, to choose CASEBANK_FIRST_ORDER: sums alone, and no user is named."""

@@ -24,7 +24,7 @@ out = plain_console()
 
 
 def prune() -> None:
-    """Prune every bank to its window, time limit and worth, and index the vectors of very large banks."""
+    """Remove cases and other rows over the limits of each profile, and index the vectors of very large banks."""
 
     async def work() -> Pruned:
         async with parts() as runtime:

@@ -1,4 +1,4 @@
-"""Results of the demo's tasks in each arm."""
+"""Results of the demo's tasks in each arm: the same agent and tasks with one of the memories, or with none."""
 
 import statistics
 from collections.abc import Callable, Sequence
@@ -10,7 +10,7 @@ PARTS = 10
 
 @dataclass(frozen=True)
 class TaskRecord:
-    """One task in one arm."""
+    """Result of one task in one arm."""
 
     task_id: str
     family: str
@@ -50,7 +50,7 @@ class Totals:
 
 @dataclass(frozen=True)
 class Arm:
-    """All records of one arm over one stream, in its order."""
+    """Results of one arm on a stream of tasks, in the order of the tasks."""
 
     name: str
     records: Sequence[TaskRecord]
@@ -92,13 +92,13 @@ class Arm:
 
 @dataclass(frozen=True)
 class Stream:
-    """One house's tasks in the four arms, task by task the same."""
+    """Results of the four arms on one house's tasks; all arms get the same tasks in the same order."""
 
     seed: int
     without: Arm
     keywords: Arm
     at_failures: Arm
-    """Keyword memory that is asked at each failure, too, as casebank is."""
+    """Arm whose keyword memory is asked at each failure, too, as casebank is."""
     casebank: Arm
 
     @property

@@ -35,7 +35,7 @@ class Comparison:
         )
 
     def sentence(self) -> str:
-        """Returns the comparison of casebank with keyword memory asked at the start, and what came of the aim."""
+        """Returns the comparison with keyword memory asked at the start of a task, and whether an aim is reached."""
         aim = f"{_percent(STEPS_AIM)} of the steps, or {SUCCESS_AIM:+.0f} points of success"
         return f"{self.against('keyword memory')}; aim {'reached' if self.proven else 'missed'}: {aim}"
 

@@ -43,7 +43,7 @@ class KeywordMemory:
         return slate_of([*unlike.values()][:PLACES])
 
     async def retain(self, run: AgentRun, slate: RetrievedCases) -> str | None:  # noqa: ARG002 (the protocol's signature)
-        """Returns the run's place in the list."""
+        """Adds the run to the list and returns its place there."""
         case = RememberedCase(str(len(self._runs)), run.task, run.plan, "success" if run.success else "failure")
         error = next((trace.output for trace in run.traces if trace.status == "error"), "")
         self._runs.append((_words(f"{run.task} {error}" if self._with_errors else run.task), case))

@@ -17,7 +17,7 @@ TOKEN_BUDGET = 600
 """Maximum tokens of the memory text in the agent's prompt."""
 
 PRECISION = 0.1
-"""Share of told fixes that should be right: the operator would try one repair of its list after the other."""
+"""Share of told fixes that should be right; low, because without advice the operator tries all its repairs in turn."""
 
 MOST_PLANS = 4
 """Maximum plans of like runs in advice."""

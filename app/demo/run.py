@@ -30,7 +30,7 @@ class Place:
     scratch_dsn: str = field(repr=False)
 
     def client(self) -> httpx.AsyncClient:
-        """Returns a client of the backend."""
+        """Returns an HTTP client that calls casebank as the agent's backend."""
         return httpx.AsyncClient(base_url=self.base_url, headers=dict(self.headers), timeout=30)
 
 

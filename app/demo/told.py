@@ -26,7 +26,7 @@ _WENT_WELL = ("success", "failure (but it was judged to have gone well)")
 
 @dataclass(frozen=True, slots=True)
 class ToldCase:
-    """One run in the text: its 0-based place, the slate first, its actions and its outcome."""
+    """One run in a memory's text: its 0-based place there (the slate comes first), its actions and its outcome."""
 
     place: int
     task: str
@@ -35,7 +35,7 @@ class ToldCase:
 
 
 def told_cases(text: str) -> Iterator[ToldCase]:
-    """Yields the runs in a `memory_context`, in order."""
+    """Yields the earlier runs that a `memory_context` quotes, in the order of the text."""
     cases: dict[str, ToldCase] = {}
     for found in _CASE.finditer(text):
         place, task = int(found["place"]) - 1, json.loads(found["task"])

@@ -1,4 +1,4 @@
-"""Checks of a Citus cluster: its nodes, which tables are distributed over them, and what the nodes were told."""
+"""Checks of a Citus cluster: its nodes, the tables distributed over them, and the worker's rights on each node."""
 
 from sqlalchemy import text
 
@@ -19,7 +19,7 @@ _UNTOLD = text(
 
 
 async def cluster(installation: Installation) -> Finding:
-    """Judges whether the tables are distributed as ``citus=true`` says, and whether each node has what it needs."""
+    """Judges whether the tables are distributed as ``citus=true`` says, and the nodes are active with all rights."""
     async with installation.owner.connect() as connection:
         there: set[str] = set()
         if await connection.scalar(_EXTENSION):

@@ -19,7 +19,7 @@ OLDEST_POSTGRES = 150_000
 OLDEST_PGVECTOR = (0, 8)
 SKEW = timedelta(seconds=2)
 LARGE_BYTES = 1_000_000
-"""Size of a table with a line of its own; an empty one with its indexes has some tens of thousands."""
+"""Size in bytes from which a table has a line of its own; an empty table with its indexes has some 10,000."""
 
 
 async def postgres(installation: Installation) -> Finding:

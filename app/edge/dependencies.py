@@ -66,7 +66,7 @@ async def author(
 
 
 async def operator(request: Request) -> None:
-    """Returns if the caller may see the numbers of the installation: from its own machine, or with the scope.
+    """Returns if the caller may see the numbers of the installation: from this machine, or with the operator's scope.
 
     Raises:
         NotAuthenticated, NotAllowed, KeysUnavailable: see TokenVerifier.operator.

@@ -64,7 +64,7 @@ def with_problem(slug: str) -> None:
 
 
 class Follow:
-    """ASGI middleware, the outermost, so that it sees the refusals of the others."""
+    """ASGI middleware that follows each request; it is the outermost, so it sees the refusals of other middleware."""
 
     def __init__(self, app: ASGIApp) -> None:
         self.app = app

@@ -1,4 +1,4 @@
-"""The search of a server's files for marks, byte by byte, on the machine where the files are."""
+"""Searches the files of a Postgres server for texts of an erased user, byte by byte, on the server's machine."""
 
 import mmap
 import re
@@ -8,11 +8,11 @@ from contextlib import suppress
 from pathlib import Path
 
 FOLDERS = ("base", "global", "pg_wal")
-"""Folders of the rows, indexes, statistics and the log."""
+"""Folders of a Postgres data directory with rows, indexes, statistics and the write-ahead log."""
 
 
 def search(data: Path, marks: Sequence[str]) -> dict[str, dict[str, int]]:
-    """Returns the number of times that each mark stands in each file of the data folder and of the server's log.
+    """Returns how often each mark, a text, stands in each file of the data folder and of the server's log.
 
     The result has a file, by its path, only if it holds a mark. Text that Postgres compressed (of more than about
     2 kB) is not found.

@@ -1,4 +1,4 @@
-"""Marks of a user's words on a disk: the name, and pieces of the user's texts."""
+"""Marks of an erased user: the name and pieces of the user's texts, which a search of the disk looks for."""
 
 from collections.abc import Sequence
 from contextlib import suppress

@@ -1,6 +1,6 @@
 """Rewrites the tables that held deleted rows and makes the server drop its log, as the owner of the tables.
 
-Every table is locked while it is rewritten, one after the other; a table that somebody holds is tried again for a
+Every table is locked while it is rewritten, one after the other; a table in use is tried again for a
 while. Nothing is lost if it breaks off: each table is rewritten whole or not at all, and a repeat does all of it again.
 """
 
@@ -29,7 +29,7 @@ PATIENCE_S = 120.0
 """Seconds to try for a table that is in use, and to wait for older transactions."""
 POLL_S = 0.5
 MOST_SEGMENTS = 4_096
-"""Limit for one round of writing the log on: 64 GiB, more than any server keeps for itself."""
+"""Most segments of the log that one round writes: 64 GiB, more than any server keeps for itself."""
 MAGIC_HIGH_BYTES = (0xD0, 0xD1)
 """High bytes of the magic number at the start of each page of the log, in every version of PostgreSQL."""
 
@@ -62,7 +62,7 @@ Progress = Callable[[str], None]
 
 
 async def scrub(url: str, progress: Progress, patience_s: float = PATIENCE_S) -> Rewritten:
-    """Rewrites every table that held users' rows, and makes the server drop its log of before, if the login may.
+    """Rewrites every table that held users' rows, and makes the server drop its earlier log, if the login may.
 
     After an erasure the deleted rows are still in the files of the tables and in the log; after a scrub they are not.
 

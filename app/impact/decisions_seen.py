@@ -18,7 +18,7 @@ RARE = 1e-6
 
 @dataclass(frozen=True, slots=True, eq=False)
 class DecisionsSeen:
-    """The decisions that had candidates, in order of time, with their times and the empty slate as alternative."""
+    """Decisions that had candidates, in order of time, with the empty slate as the alternative to compare with."""
 
     logged: Logged
     at: Floats
@@ -35,7 +35,7 @@ class DecisionsSeen:
         return bool(np.any((self.at >= since.timestamp()) & (self.at < until.timestamp())))
 
     def less_empty(self, before: datetime | None = None) -> RewardDifference:
-        """Returns the difference to empty slates, over the decisions before a time."""
+        """Returns the reward of the served slates less that of empty ones, before a time; None: over all decisions."""
         if before is None:
             return difference(self.logged, self.empty, self.least_chance)
         rows = self.at < before.timestamp()
@@ -73,7 +73,8 @@ class EarnedRow(Protocol):
 def seen_in(rows: Sequence[EarnedRow], explore: float) -> DecisionsSeen:
     """Returns the decisions for the estimator, with time and earlier rewards of the query as covariates.
 
-    The least probability of an empty slate is that of a decision whose cases are all expected to help.
+    ``explore`` is the profile's share of explored slates. It sets the least probability of an empty slate: that of a
+    decision whose cases are all expected to help.
     """
     reward = np.array([np.nan if row.reward is None else row.reward for row in rows], dtype=np.float64)
     group = np.array(

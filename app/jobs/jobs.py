@@ -49,8 +49,8 @@ class Job:
         records: records of the job's runs in the database; None: the job concerns this process alone.
         backoff: waits after failures, each at most a period.
         failures: failures in a row, in this process.
-        rest: rest of the process, whose uses make the work necessary; None: the work needs no database.
-        settles_s: seconds after the last use in which there may come to be more work.
+        rest: state of the process, awake or at rest: it has work only after a use; None: the work needs no database.
+        settles_s: seconds after the last use of the process during which more work may appear.
     """
 
     name: str

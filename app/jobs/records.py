@@ -87,5 +87,5 @@ def first_known(name: str) -> Insert:
 
 
 def change(name: str) -> Update:
-    """Returns the statement that changes the job's record, without its values."""
+    """Returns the statement that updates the job's record; the caller adds the new values."""
     return update(jobs).where(jobs.c.name == name)

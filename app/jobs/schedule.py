@@ -47,7 +47,7 @@ def periods(settings: Settings) -> Mapping[str, timedelta]:
 def is_well(record: JobRecord, every: timedelta) -> bool:
     """Returns whether the last run of a job with this period succeeded, and less than two periods ago.
 
-    A job that nothing made necessary, for the process was not used, has a day more.
+    The job has a day more if the process was not used since, because then there was nothing to do.
     """
     return record.last_error is None and record.age <= max(2 * every, every + timedelta(seconds=DAY_S)) + GRACE
 

@@ -65,7 +65,7 @@ async def facts_for(
         query: text that sets the relevance; None: all facts are equally relevant.
         limit: maximum number of facts.
         kinds: kinds of facts to read.
-        always: kinds returned even without a common word.
+        always: kinds of facts returned even if they share no word with the query.
     """
     author, parts = asking.author, asking.parts
     near: dict[UUID, int] = {}

@@ -26,7 +26,7 @@ _RUNS: Mapping[ToolName, Callable[[Asking, Any], Awaitable[str]]] = {
 
 
 async def run_tool(name: str, asking: Asking, given: BaseModel) -> str:
-    """Returns the text for the model.
+    """Runs the tool and returns its answer, a text for the model.
 
     Args:
         name: name of the tool.

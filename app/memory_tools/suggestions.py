@@ -22,9 +22,9 @@ LOOK = 100
 
 
 async def suggestions(asking: Asking, given: SuggestionsIn) -> str:
-    """Returns advice for the failed call, if one is given and memory has any; else what fits the task.
+    """Returns advice for the failed call, if one is given and memory has any; else procedures and tools for the task.
 
-    That is matching procedures, and tools: first those named in the task or the procedures, then the most called.
+    Tools are first those named in the task or the procedures, then the most called.
     """
     author, parts = asking.author, asking.parts
     if given.tool is not None:

@@ -67,7 +67,7 @@ async def migrate(url: str, revision: str = "head", *, pgvector: str = "auto") -
 
 
 def unknown_revision(revision: str | None) -> str | None:
-    """Returns how to move the data of a database at a revision that this version does not have; None: it has it."""
+    """Returns advice for a database whose revision this version does not have; None: this version has the revision."""
     revisions = ScriptDirectory.from_config(configuration()).walk_revisions()
     if revision is None or revision in {each.revision for each in revisions}:
         return None
@@ -87,11 +87,11 @@ def configuration() -> Config:
 
 
 async def with_alembic(url: str, act: Act, *, pgvector: str = "auto") -> None:
-    """Runs a command of alembic on the database, in one transaction; it is given the connection and what to call with.
+    """Runs a command of alembic on the database, in one transaction.
 
     Args:
         url: URL of the database.
-        act: command of alembic.
+        act: function that runs the command, given the connection and alembic's configuration.
         pgvector: ``off``: treat the extension as missing.
     """
     engine = engine_of(url)

@@ -23,7 +23,7 @@ UNSUPPORTED = {"minLength", "maxLength", "minItems", "maxItems", "default", "tit
 
 
 class NoCompletion(NoAnswer, ModelUnavailable):
-    """The server gave no answer, or asked to be asked again."""
+    """The server gave no answer, or wants the request again later."""
 
 
 class Unusable(Exception):

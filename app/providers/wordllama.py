@@ -15,7 +15,7 @@ MAX_CHARS = 8_192
 
 INLINE_TEXTS = 16
 INLINE_CHARS = 4_096
-"""Largest batch on the event loop, in texts and characters, which takes 2 ms or so; a thread takes larger ones."""
+"""Largest batch, in texts and characters, that is embedded on the event loop, in about 2 ms; a thread takes others."""
 
 
 class WordLlamaEmbedder:

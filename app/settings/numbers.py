@@ -92,11 +92,11 @@ class Timeouts(Numbers):
     embedder_request: float = Field(default=2.0, gt=0)
     """2 s: one request to the embedder."""
     embedder: float = Field(default=5.0, gt=0)
-    """5 s: vectors in all, retries included; after it keywords carry the search."""
+    """5 s: all requests for vectors, retries included; then the search uses keywords alone."""
     llm_request: float = Field(default=20.0, gt=0)
     """20 s: one request to the language model."""
     llm: float = Field(default=40.0, gt=0)
-    """40 s: an answer in all, retries included; then the rules explain the run. Keep it below the worker's lease."""
+    """40 s: all requests for an answer, retries included; then rules explain the run. Keep it below ``lease_s``."""
     llm_rewrite: float = Field(default=1.5, gt=0)
     """1.5 s: a rewritten query; after it the query itself is searched for."""
     headers: float = Field(default=10.0, gt=0)
@@ -106,9 +106,9 @@ class Timeouts(Numbers):
     body_check: float = Field(default=5.0, gt=0)
     """5 s of processor time: parsing, validation and redaction of one body; more is answered with 413."""
     turn: float = Field(default=10.0, gt=0, le=60)
-    """10 s: a request's turn, or a token of its limit; after it the answer is 429."""
+    """10 s: a request's wait for its turn, or for its rate limit; then it is answered with 429."""
     stop: int = Field(default=10, ge=1)
-    """10 s: requests under way while the service stops."""
+    """10 s: end of the requests under way when the service stops."""
 
 
 class Connections(Numbers):
@@ -126,7 +126,7 @@ class WorkerPace(Numbers):
     poll_s: float = Field(default=0.2, gt=0)
     """0.2 seconds between two looks at an empty queue."""
     lease_s: float = Field(default=60.0, gt=0)
-    """60 seconds in which a case is one worker's, a language model's answer included."""
+    """60 seconds for which a claimed case belongs to one worker; a language model's answer must fit in."""
     attempts: int = Field(default=8, ge=1)
     """8 failures after which a case is dead; an outage of the embedder is no failure."""
     backoff_s: float = Field(default=1.0, gt=0)

@@ -1,4 +1,4 @@
-"""Reads advice for the operator: the repair of its list that changes SQL as the fix did."""
+"""Reads advice for the operator: finds the repairs of its list that change SQL as the advised fixes did."""
 
 import re
 from collections import Counter
@@ -10,15 +10,15 @@ from app.demo.operator.script import Script
 from app.demo.told import ToldFix, told_fixes, told_plans
 
 LEAST = 0.35
-"""Least F1 of words, 0 to 1, at which a repair counts as meant."""
+"""Least F1 between the words that a fix and a repair change, 0 to 1, at which the fix is taken for that repair."""
 _NAME = re.compile(r"\w+")
 _WORD = re.compile(r"\w+|[\"'.(|:,]")
 _TYPES = frozenset(("bigint", "boolean", "date", "integer", "numeric", "text", "timestamptz"))
 _FUNCTIONS = frozenset(("ctid", "excluded", "kept", "late", "max", "min", "setval"))
 A_TYPE = "a type"
-"""Stands for the name of a data type: which one is right, the column's name says."""
+"""Placeholder for the name of a data type; the column's name shows which type is right."""
 OTHER_CASE = "other case"
-"""Stands for a name in another spelling, as in Payments for payments."""
+"""Placeholder for a name in other upper and lower case, such as Payments for payments."""
 
 
 def advised(text: str, chain: tuple[Repair, ...], script: Script, catalog: Catalog) -> list[tuple[Repair, ...]]:

@@ -29,7 +29,7 @@ from app.demo.told import told_cases
 Chain = tuple[Repair, ...]
 
 STEP_BUDGET = 14
-"""Maximum number of steps of a task; enough for about four in five without memory."""
+"""Maximum number of steps of a task; enough for about four in five tasks without memory."""
 
 WORKED = "apply repair: "
 """Prefix of a plan line that names the repair that worked."""

@@ -1,4 +1,4 @@
-"""Work in side processes that would block the event loop: a few processes, a time limit, one piece a user at once.
+"""Runs work that would block the event loop in a few side processes: with a time limit, one piece a user at once.
 
 Processes and not threads: parsing, validating and matching hold Python's lock for as long as one call takes, and a
 thread cannot be given up. Our own few lines and not a library's pool: those begin each process by importing the program
@@ -32,7 +32,7 @@ Result = TypeVar("Result")
 
 @dataclass(slots=True)
 class Aside:
-    """Side processes: started when there is work, kept for the next, killed when they do not end in time."""
+    """Side processes: each is started when there is work, kept for the next piece, and killed if it takes too long."""
 
     processes: int
     budget_s: float
@@ -40,7 +40,7 @@ class Aside:
     given_up_after_s: float
     """Longest time of one piece of work by the clock, in seconds: a long call can delay the check of processor time."""
     patience_s: float
-    """Longest wait for a turn, in seconds."""
+    """Longest wait of a piece of work for a free process, in seconds."""
     modules: set[str] = field(default_factory=set)
     """Modules that a process imports before it is ready, so that no piece of work pays for imports."""
     _places: asyncio.Semaphore = field(init=False)

@@ -6,7 +6,7 @@ from typing import Any
 from writer.privacy.redact import redact_text
 
 LONGEST_QUOTED = 1_000
-"""Characters of a field's name that are redacted and then shortened further."""
+"""Characters of an unknown field's name that are redacted; 200 of the result are shown."""
 MOST = 20
 
 

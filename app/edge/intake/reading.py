@@ -38,7 +38,7 @@ class MadeFrom:
 
     @property
     def modules(self) -> set[str]:
-        """Returns the modules that a side process needs for it."""
+        """Returns the modules that a side process imports to validate and prepare such a body."""
         return {part.__module__ for part in (self.model, self.prepare) if part is not None}
 
     def __get_pydantic_core_schema__(self, prepared: type[object], handler: GetCoreSchemaHandler) -> CoreSchema:

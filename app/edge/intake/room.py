@@ -8,7 +8,7 @@ from contextlib import asynccontextmanager
 from app.edge.intake.errors import Busy
 
 SHARE = 2
-"""Divisor of the total that one user may hold, so that a user who stalls leaves room for the others."""
+"""Divisor of the total room: one user may hold a half, so that a user who stalls leaves room for the others."""
 
 
 class Room:
