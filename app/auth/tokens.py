@@ -9,10 +9,11 @@ from typing import Self, TypeGuard
 from uuid import uuid4
 
 import jwt
+from cachetools import LRUCache
 
 from app.auth.errors import NotAllowed, NotAuthenticated, UserNotNamed
 from app.auth.keys import OldSecret, PublishedKeys, SharedSecret, key_id
-from app.auth.revocations import Revocations
+from app.auth.revocations import Revocations, sha256
 from writer.audit.signing import TOMBSTONE
 
 ACT_AS = "casebank:act-as"
@@ -25,6 +26,8 @@ LEEWAY_S = 30.0
 """Seconds that the issuer's clock may be ahead: a token may have been issued so much earlier than it says."""
 
 MAX_TOKEN_CHARS = 8 * 1024
+REMEMBERED = 10_000
+"""Most tokens whose verdict is kept."""
 MAX_USER_CHARS = 255
 REQUIRED_CLAIMS = ["exp", "iat", "iss", "aud", "sub"]
 
@@ -81,6 +84,15 @@ class Bearer:
 
 
 @dataclass(frozen=True, slots=True)
+class _Verdict:
+    """A valid token's claims, with the key that verified it and the name of the key in the token."""
+
+    bearer: Bearer
+    key: str | jwt.PyJWK
+    kid: str | None
+
+
+@dataclass(frozen=True, slots=True)
 class TokenVerifier:
     """Turns the headers of a request into an Identity; the source of the keys decides the algorithms."""
 
@@ -89,6 +101,8 @@ class TokenVerifier:
     audience: str
     leeway_s: float = LEEWAY_S
     revocations: Revocations = field(default_factory=Revocations)
+    _verdicts: LRUCache[bytes, _Verdict] = field(default_factory=lambda: LRUCache(REMEMBERED), repr=False)
+    """Valid tokens of late, by digest."""
 
     @classmethod
     def hs256(
@@ -143,41 +157,33 @@ class TokenVerifier:
             NotAuthenticated, KeysUnavailable: see app.auth.errors.
             DatabaseUnavailable: it does not answer, so revocations cannot be checked.
         """
-        claims = await self._verified(_token_in(authorization))
-        subject, jti = claims["sub"], claims.get("jti")
-        if not is_user(subject):
-            raise NotAuthenticated("the token's subject cannot be a user's name")
-        issued_at = _time(claims["iat"], "of issue")
-        scope = claims.get("scope")
-        scopes = scope.split(" ") if isinstance(scope, str) else scope if isinstance(scope, list) else []  # RFC 8693
-        jti = jti if isinstance(jti, str) else None
-        bearer = Bearer(
-            subject=subject,
-            jti=jti,
-            issued_at=issued_at,
-            authorised_at=issued_at - timedelta(seconds=self.leeway_s),
-            expires_at=_time(claims["exp"], "of its end"),
-            is_service=ACT_AS in scopes,
-            is_operator=OPERATOR in scopes,
-        )
+        bearer = await self._verified(_token_in(authorization))
         await self.revocations.fresh()
-        if self.revocations.revoked(subject, jti, bearer.authorised_at):
+        if self.revocations.revoked(bearer.subject, bearer.jti, bearer.authorised_at):
             raise NotAuthenticated("the token was revoked")
         return bearer
 
-    async def _verified(self, token: str) -> dict[str, object]:
-        """Returns the token's claims, after a check of its signature, times, issuer and audience."""
+    async def _verified(self, token: str) -> Bearer:
+        """Returns the token's claims, after a check of its signature, times, issuer and audience.
+
+        The verdict is kept: while the token has not expired and its key serves, it is not checked again.
+        """
+        known = self._verdicts.get(sha256(token))
         try:
-            keys: Sequence[str | jwt.PyJWK] = await self.keys.find(jwt.get_unverified_header(token).get("kid"))
+            kid = known.kid if known else jwt.get_unverified_header(token).get("kid")
+            keys: Sequence[str | jwt.PyJWK] = await self.keys.find(kid)
+            earliest_end = datetime.now(UTC) - timedelta(seconds=self.leeway_s)
+            if known is not None and known.bearer.expires_at > earliest_end and known.key in keys:
+                return known.bearer
             for key in keys[:-1]:
                 with suppress(jwt.InvalidSignatureError):
-                    return self._decode(token, key)
-            return self._decode(token, keys[-1])
+                    return self._decode(token, kid, key)
+            return self._decode(token, kid, keys[-1])
         except jwt.PyJWTError as error:
             reason = next((text for kind, text in _REASONS if isinstance(error, kind)), "the token is not valid")
             raise NotAuthenticated(reason) from None  # without its cause, whose text can quote what the caller sent
 
-    def _decode(self, token: str, key: str | jwt.PyJWK) -> dict[str, object]:
+    def _decode(self, token: str, kid: str | None, key: str | jwt.PyJWK) -> Bearer:
         claims: dict[str, object] = jwt.decode(
             token,
             key,
@@ -187,7 +193,23 @@ class TokenVerifier:
             audience=self.audience,
             leeway=self.leeway_s,
         )
-        return claims
+        subject, jti = claims["sub"], claims.get("jti")
+        if not is_user(subject):
+            raise NotAuthenticated("the token's subject cannot be a user's name")
+        issued_at = _time(claims["iat"], "of issue")
+        scope = claims.get("scope")
+        scopes = scope.split(" ") if isinstance(scope, str) else scope if isinstance(scope, list) else []  # RFC 8693
+        bearer = Bearer(
+            subject=subject,
+            jti=jti if isinstance(jti, str) else None,
+            issued_at=issued_at,
+            authorised_at=issued_at - timedelta(seconds=self.leeway_s),
+            expires_at=_time(claims["exp"], "of its end"),
+            is_service=ACT_AS in scopes,
+            is_operator=OPERATOR in scopes,
+        )
+        self._verdicts[sha256(token)] = _Verdict(bearer, key, kid)
+        return bearer
 
 
 def issue_token(  # noqa: PLR0913 - each is a claim

@@ -33,6 +33,11 @@ def runtime(request: Request) -> Runtime:
     return parts
 
 
+async def parts_of(request: Request) -> Runtime:
+    """Returns the same; a coroutine, because FastAPI runs a plain dependency in a thread."""
+    return runtime(request)
+
+
 async def identify(request: Request) -> Identity:
     """Returns the caller, by the headers alone; verified once for each request.
 
@@ -97,7 +102,7 @@ def is_direct_from(request: Request, networks: Networks) -> bool:
     return any(address in network for network in networks)
 
 
-def refuse_unknown_parameters(request: Request) -> None:
+async def refuse_unknown_parameters(request: Request) -> None:
     """Refuses unknown query parameters: a misspelt filter must not count as no filter.
 
     Raises:
@@ -165,5 +170,5 @@ async def admitted(
 
 
 Operator = Annotated[None, Depends(operator)]
-Parts = Annotated[Runtime, Depends(runtime)]
+Parts = Annotated[Runtime, Depends(parts_of)]
 Caller = Annotated[Author, Depends(admitted, scope="function")]

@@ -1,9 +1,15 @@
 """The app as a whole: every route is described, with examples that work."""
 
+from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
+from inspect import isasyncgenfunction, iscoroutinefunction, isfunction
 from typing import Any
 from uuid import uuid4
 
+from fastapi.dependencies.models import Dependant
+from fastapi.routing import iter_route_contexts
+
+from app.edge.dependencies import admitted, parts_of, refuse_unknown_parameters
 from tests.app.routes.conftest import STEPS
 from tests.policies import stored
 from tests.service import AGENT, Service, User
@@ -27,6 +33,18 @@ def test_every_operation_has_a_tag_and_an_id_of_its_own_that_a_client_can_call_a
     assert len(set(ids)) == len(ids)
     assert [name for name in ids if not name.isidentifier()] == []
     assert all(operation["tags"] for operation in operations)
+
+
+def test_no_dependency_of_a_route_runs_in_a_thread(service: Service):
+    def calls(dependant: Dependant) -> Iterator[Any]:
+        for each in dependant.dependencies:
+            yield from (each.call, *calls(each))
+
+    routes = [getattr(context, "dependant", None) for context in iter_route_contexts(service.app.routes)]
+    used = {call for dependant in routes if dependant is not None for call in calls(dependant)}
+    assert used >= {admitted, parts_of, refuse_unknown_parameters}
+    functions = [call if isfunction(call) else type(call).__call__ for call in used]
+    assert [each for each in functions if not iscoroutinefunction(each) and not isasyncgenfunction(each)] == []
 
 
 def test_every_body_has_an_example_and_refuses_unknown_fields(service: Service):

@@ -2,7 +2,7 @@
 
 import asyncio
 import json
-from dataclasses import FrozenInstanceError
+from dataclasses import FrozenInstanceError, replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -12,6 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from app.auth.errors import NotAllowed, NotAuthenticated, UserNotNamed
+from app.auth.keys import SharedSecret
 from app.auth.tokens import ACT_AS, MAX_TOKEN_CHARS, Identity, TokenVerifier, issue_token
 from tests.app.tokens import AUDIENCE, ISSUER, NOW, SECRET, VERIFIER, bearer, claims, segment
 
@@ -129,6 +130,16 @@ async def test_clocks_may_differ_by_the_leeway():
     assert await VERIFIER.identify(behind, None)
     with pytest.raises(NotAuthenticated):
         await TokenVerifier.hs256(SECRET, ISSUER, AUDIENCE, leeway_s=0).identify(behind, None)
+
+
+async def test_the_verdict_on_a_token_is_kept_until_the_token_expires_or_its_secret_ends():
+    verifier = TokenVerifier.hs256(SECRET, ISSUER, AUDIENCE)
+    late = bearer(exp=datetime.now(UTC) - timedelta(seconds=5))  # within the leeway
+    assert await verifier.bearer(late) is await verifier.bearer(late)
+    with pytest.raises(NotAuthenticated, match="expired"):
+        await replace(verifier, leeway_s=0).bearer(late)
+    with pytest.raises(NotAuthenticated):
+        await replace(verifier, keys=SharedSecret("n" * 32)).bearer(late)
 
 
 async def test_one_of_several_audiences_is_enough():
