@@ -1,4 +1,4 @@
-"""Why each candidate of a decision stands where it stands, or does not stand: the rules of a slate, told one by one."""
+"""Explains each candidate of a decision: the rule or draw that put it on the slate, or kept it off."""
 
 from typing import Literal
 
@@ -19,29 +19,29 @@ Reason = Literal[
     "lower",
     "left_empty",
 ]
-"""Why a candidate stands, or why not.
+"""Reason why a candidate is on the slate, or is not.
 
-* ``chosen``: it stands by the order and the rules.
-* ``drawn``: it stands because a lot tried it out.
-* ``not_near_enough``: it is less similar than the request asked for, or nobody knows how similar.
-* ``same_as_another``: it says the same as a case that stands.
-* ``another_failure``: one failed run stands as a warning, and a slate has room for one.
-* ``unproven``: it stands above a case that was served, and waits in quarantine: proven or nearer ones go first.
-* ``displaced``: it stands above a case that was served, and an unproven one much nearer to the query has a place.
-* ``source``: it stands above a case that was served, whose place its own source may not have as well.
-* ``lower``: it stands below every case that was served, or would have been but for a lot.
-* ``left_empty``: nothing stands, by a lot or because no case was expected to help.
+* ``chosen``: the order and the rules put it on the slate.
+* ``drawn``: a random draw put it on the slate, to try it out.
+* ``not_near_enough``: it is less similar to the query than the request requires, or its similarity is unknown.
+* ``same_as_another``: it says the same as a case on the slate.
+* ``another_failure``: a failed run is on the slate as a warning, and a slate has room for one.
+* ``unproven``: it ranks above a served case, but waits in quarantine: proven or much nearer cases go first.
+* ``displaced``: it ranks above a served case, but an unproven case much nearer to the query took its place.
+* ``source``: it ranks above a served case, but its source has as many places as one source may.
+* ``lower``: it ranks below every served case, or a random draw gave its place to another case.
+* ``left_empty``: the slate was left empty, by a random draw or because no case was expected to help.
 """
 
 
 def reasons(field: Field, scores: NDArray[np.float32], served: Slate, by_rule: Slate) -> list[Reason]:
-    """Returns the reason of each candidate, (n,).
+    """Returns the reason why each of n candidates is on the served slate, or is not, (n,).
 
     Args:
         field: the candidates as the rules of a slate see them.
-        scores: (n,), what the arm ordered them by.
+        scores: (n,), score of each candidate by the policy that served.
         served: the slate that was served.
-        by_rule: the arm's slate without a draw.
+        by_rule: the slate that this policy gives without a random draw.
     """
     return [_reason(field, scores, served, by_rule, index) for index in range(len(scores))]
 
@@ -61,7 +61,7 @@ def _reason(field: Field, scores: NDArray[np.float32], served: Slate, by_rule: S
 
 
 def _held_back(field: Field, scores: NDArray[np.float32], by_rule: Slate, index: int) -> Reason:
-    """Returns the rule that held back a candidate that might stand."""
+    """Returns the rule that kept off the slate a candidate which might stand beside the served ones."""
     place = {other: number for number, other in enumerate(order(field, scores))}
     below = [other for other in by_rule if place[other] > place[index]]
     if not below:

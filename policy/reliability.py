@@ -1,4 +1,4 @@
-"""Calibration of a policy's predictions, and its difference by segment.
+"""Calibration of a policy's predicted rewards, and the difference of two policies' rewards by segment.
 
 Sources: Guo et al. 2017 (ECE); Roelofs et al. 2022 (equal-mass bins, and the bias of ECE); Brier 1950;
 DerSimonian & Laird 1986 (shrinkage); Bonferroni's inequality.
@@ -18,7 +18,14 @@ NORMAL = NormalDist()
 
 @dataclass(frozen=True, slots=True)
 class Bin:
-    """One row of the reliability table; ``weight`` is the bin's share, ``rows`` its count."""
+    """A bin of decisions with similar predicted rewards.
+
+    Attributes:
+        predicted: mean predicted reward of the bin's decisions.
+        observed: mean actual reward of these decisions.
+        weight: share of the total weight that the bin has.
+        rows: number of decisions in the bin.
+    """
 
     predicted: float
     observed: float
@@ -28,10 +35,16 @@ class Bin:
 
 @dataclass(frozen=True, slots=True)
 class Calibration:
-    """Distance of predictions from rewards.
+    """Distance of a policy's predicted rewards from the actual rewards.
 
-    ``ece`` is the weighted mean gap of bins of equal mass; ``noise`` is what a perfectly calibrated policy would
-    show with as many rows, since a gap is never negative; ``excess`` is the part that noise does not explain.
+    Attributes:
+        ece: expected calibration error: weighted mean, over bins of equal weight, of the gap between predicted and
+            actual reward.
+        noise: the error that a perfectly calibrated policy would show with as many rows, since a gap is never negative.
+        excess: part of ``ece`` that noise does not explain.
+        brier: weighted mean squared difference of predicted and actual rewards.
+        rows: number of decisions with a prediction, a reward and a weight.
+        bins: the bins, by rising prediction.
     """
 
     ece: float
@@ -43,9 +56,9 @@ class Calibration:
 
 
 def calibration(predicted: Floats, reward: Floats, weight: Floats | None = None, bins: int = 10) -> Calibration | None:
-    """Returns the calibration over rows with a promise, a reward and a weight; None where there is no such row.
+    """Returns the calibration over decisions with a prediction, a reward and a weight above 0; None if there are none.
 
-    Bins have equal mass (of weight), at most one for every 20 rows.
+    Bins have equal shares of the weight; there is at most one bin for every 20 decisions.
     """
     weight = np.ones_like(reward) if weight is None else weight
     rows = np.isfinite(predicted) & np.isfinite(reward) & (weight > 0)
@@ -73,10 +86,17 @@ def _bin(promised: Floats, got: Floats, mass: Floats) -> tuple[Bin, float]:
 
 @dataclass(frozen=True, slots=True)
 class Segment:
-    """The difference of two policies within one segment.
+    """The difference of two policies' rewards within one segment of the log.
 
-    ``shrunk`` is drawn to the mean of all segments by as much as noise explains their spread. ``worse`` is the
-    one-sided test against zero, Bonferroni over the tested segments; a segment too small to read is not tested.
+    Attributes:
+        segment: number of the segment.
+        rows: number of its decisions.
+        groups: number of its query groups on which the policies differ.
+        difference: mean reward of the first policy less that of the second.
+        standard_error: standard error of the difference, clustered by query.
+        shrunk: the difference drawn to the mean of all segments, by as much as noise explains the segments' spread.
+        tested: true if the segment has enough groups for the test.
+        worse: true if the first policy is shown to be worse: a one-sided test, Bonferroni over the tested segments.
     """
 
     segment: int
@@ -90,10 +110,13 @@ class Segment:
 
 
 def segments(shares: Floats, logged: Logged, alpha: float = 0.05, min_groups: int = 20) -> tuple[Segment, ...]:
-    """Returns the difference by segment, the worst first, from the rows' shares in it (`difference_shares`).
+    """Returns the difference of two policies' rewards within each segment, the worst first.
 
-    ``alpha`` is the chance that any of the segments is called worse when none is; ``min_groups`` counts the groups
-    whose decisions say anything (a share other than zero).
+    Args:
+        shares: each row's share in the difference (`policy.evaluate.difference_shares`).
+        logged: the log's decisions.
+        alpha: chance that any of the segments is called worse when none is.
+        min_groups: least number of query groups on which the policies differ (a share other than zero) for a test.
     """
     parts = [_segment(int(name), shares, logged, min_groups) for name in np.unique(logged.segment)]
     critical = NORMAL.inv_cdf(1 - alpha / max(1, sum(part.tested for part in parts)))

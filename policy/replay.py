@@ -1,11 +1,12 @@
-"""Replay: asks which order would have put a plan that worked first, had it ranked the bank's own runs.
+"""Replay: chooses the order that would have put plans that worked first, had it ranked the bank's own runs.
 
-Every run that went well is a question with its answer: its task, and the plan that worked. Asked in the order of time
-with what the bank held before it, each order is charged for what it would have told: half for a first place that does
-not agree with the answer, half for 1 - nDCG@4 (Järvelin & Kekäläinen 2002) of the agreement. The order with the fewest
-charges so far serves, older charges fading, ties to the simpler: the prequential choice (Dawid 1984), within the regret
-bounds of prediction with experts (Freund & Schapire 1997). What the choice itself would have told, each time with what
-was known then, is an honest estimate of how well it serves (progressive validation: Blum, Kalai & Langford 1999).
+Every run that went well is a question with its answer: its task, and the plan that worked. The questions are asked in
+the order of time, each with the runs that the bank held before it. Each order is charged for its ranking: one half for
+a first place that does not agree with the answer, one half for 1 - nDCG@4 (Järvelin & Kekäläinen 2002) of the
+agreement. The order with the smallest sum of charges so far serves, with older charges fading and ties going to the
+simpler order: the prequential choice (Dawid 1984), within the regret bounds of prediction with experts (Freund &
+Schapire 1997). The charges of the choice itself, each time with what was known then, estimate honestly how well it
+serves (progressive validation: Blum, Kalai & Langford 1999).
 
 No exploration is needed: one run labels every run before it.
 """
@@ -24,19 +25,19 @@ from policy.history import History
 from policy.orders import ORDERS, START, Field, fitted, mixture
 
 PLACES = 4
-"""Places of a slate that are charged."""
+"""Number of first places whose agreement is charged."""
 REACHABLE = 0.5
-"""Least agreement that a run before it must have with a question: to others nothing could have been told."""
+"""Least agreement that some earlier run's plan must have with a question's plan, for the question to have an answer."""
 UNLIKE_WORDS = 0.4
-"""Cosine of words from which two runs are not unlike."""
+"""Cosine of words at which two runs no longer count as unlike."""
 ERRORS = 1.5
-"""Standard errors of the mean similarity of unlike runs that are added to it: with few runs it may be higher."""
+"""Standard errors that are added to the mean similarity of unlike runs, because few runs may underestimate it."""
 LEAST_PAIRS = 6
-"""Pairs of unlike runs from which their similarity is known."""
+"""Least number of pairs of unlike runs for an estimate of their similarity."""
 FADE = 0.99
-"""Factor of all earlier charges with each question."""
+"""Factor by which each question reduces all earlier charges."""
 PRIOR = {"vote": 0.5, "mixture": 0.5}
-"""Charges that an order begins with; others begin with LEAST_PRIOR, and the first order with none."""
+"""Charges that these orders begin with; other orders begin with LEAST_PRIOR, and a new bank's order with none."""
 LEAST_PRIOR = 1.0
 FITS = (10, 20, 40, 80, 160, 320)
 """Numbers of runs after which the mixture is fitted anew."""
@@ -44,12 +45,12 @@ FITS = (10, 20, 40, 80, 160, 320)
 
 @dataclass(frozen=True, slots=True)
 class Tally:
-    """The success of an order in a replay.
+    """The success of one order in a replay.
 
     Attributes:
-        first: share of questions for which a plan that worked stood first, 0 to 1.
-        ndcg: mean nDCG@4, 0 to 1.
-        charges: faded sum of the charges, with the prior's.
+        first: share of questions for which the order put a plan that worked first, 0 to 1.
+        ndcg: mean nDCG@4 of the order's rankings, 0 to 1.
+        charges: sum of the order's faded charges, with those that it began with.
     """
 
     first: float
@@ -62,13 +63,13 @@ class Replay:
     """The result of a replay.
 
     Attributes:
-        questions: number of runs that went well and that a run before them could answer.
-        tallies: success of each order, and of the choice under CHOICE.
-        fit: numbers for serving, with the order that serves from now on.
-        chosen: the order that would have served at each run, (n,).
-        unlike: similarity that unlike runs have, see ``unlike_similarity``.
-        right: (n, orders + 1), 1 if a plan that worked stood first, NaN for runs that are no question; the last is
-            the choice's.
+        questions: number of runs that went well and whose plan some earlier run's plan agrees with (REACHABLE).
+        tallies: success of each order by its name, and of the choice among them under the name CHOICE.
+        fit: the bank's numbers for serving, with the name of the order that serves from now on.
+        chosen: (n,), name of the order that would have served at each run.
+        right: (n, orders + 1), 1 if the order put a plan that worked first, 0 if not, NaN for runs that are no
+            question; the last column is the choice's.
+        unlike: similarity that the vectors of unlike runs have, see ``unlike_similarity``; None with too few runs.
     """
 
     questions: int
@@ -83,7 +84,12 @@ CHOICE = "choice"
 
 
 def replay(history: History, first_order: str = FIRST_ORDER) -> Replay:
-    """Returns what each order would have told at each run, and the order that serves: at first ``first_order``."""
+    """Returns the success of each order on a bank's runs, and the order that serves from now on.
+
+    Args:
+        history: the bank's runs.
+        first_order: name of the order that serves before there are charges.
+    """
     field = field_of(history)
     weights = _weights(field, history.went_well)
     mixed = mixture(field, weights[:-1])
@@ -110,9 +116,10 @@ def replay(history: History, first_order: str = FIRST_ORDER) -> Replay:
 
 
 def unlike_similarity(field: Field) -> float | None:
-    """Returns the mean similarity of runs with few words in common and other plans, and ERRORS standard errors more.
+    """Returns the mean similarity of the vectors of unlike runs, plus ERRORS standard errors.
 
-    It is what the profile's texts have in common by their language alone. None: too few runs are unlike.
+    Unlike runs have few words in common and other plans: their similarity comes from the language of the profile's
+    texts alone. None: there are fewer than LEAST_PAIRS pairs of unlike runs.
     """
     meaning = field.near["meaning"]
     known = np.diag(meaning) > 0
@@ -124,7 +131,7 @@ def unlike_similarity(field: Field) -> float | None:
 
 
 def field_of(history: History) -> Field:
-    """Returns the bank asked with its own runs: query t is run t's task, and it sees the runs before t alone."""
+    """Returns a bank's numbers with its own runs as queries: query t is run t's task, and sees earlier runs only."""
     n = len(history.terms)
     before = np.tri(n, k=-1, dtype=np.bool_)
     has, _ = incidence(history.terms)

@@ -1,18 +1,20 @@
-"""Chooses a slate by scores and four rules, each by itself and in this order.
+"""Chooses the cases of a slate by their scores and four rules, which apply one after the other.
 
-1. **Exclusion.** Cases that the request keeps out, repeats of cases on the slate, and every failure after the first.
-   Only this leaves a place empty: an empty place is worth more than one that misleads.
-2. **Quarantine.** Proven cases take their places first, and unproven ones what is left. Beyond that an unproven case
-   takes the place of a proven one only if it is much nearer to the query than every proven case on the slate (and,
-   where it failed, ranks before the one that gives way), and only so many do: what looks like the rest but has nothing
-   behind it waits, however highly it ranks and however many there are. A text padded with the words of many queries is
-   nearer to each of them than a case of another task, but hardly ever nearer than all that fit.
-3. **Sources.** Among cases of one class no source takes more than half of the places as long as others near the top
-   are there to take the rest. Where all come from one source there is nothing to limit.
+1. **Exclusion.** Left out are cases that the request's limits exclude, cases that say the same as one on the slate, and
+   every failed run after the first. Only this rule leaves a place empty: an empty place is worth more than a case that
+   misleads.
+2. **Quarantine.** Proven cases take their places first, and unproven cases the places that are left. Beyond that an
+   unproven case takes the place of a proven one only if it is much nearer to the query than every proven case on the
+   slate, and a failed run only the place of a case that ranks below it. The number of such places is limited: a case
+   without proof that is about as near as the others waits, however high it ranks and however many such cases there are.
+   A text padded with the words of many queries is nearer to each query than a case of another task, but hardly ever
+   nearer than all cases of the query's own task.
+3. **Sources.** Among proven cases, and among unproven ones, no source takes more than half of the places as long as
+   cases of other sources are near the top. If all cases come from one source there is nothing to limit.
 4. **Order.** The chosen cases are shown by score.
 
-Proof comes before sources because a source is only a name, and a forger may use many, while a proof is the word of
-another. Neither rule ever costs a place: a case that they hold back stands where no other can.
+Proof comes before sources because a source is only a name, and a forger may use many names, while a proof comes from
+somebody else. Neither rule leaves a place empty: a case that it holds back gets the place if no other case can.
 """
 
 from collections.abc import Sequence
@@ -25,29 +27,29 @@ from policy.features import Features, column
 
 FAILURES_ON_SLATE = 1
 SIMILARITY_ERROR = 0.0005
-"""Largest error of a similarity in half precision."""
+"""Largest error of a similarity that is stored in half precision."""
 DEPTH = 8
-"""Depth in the order that exploration and the rule of sources reach, among cases of one class."""
+"""Number of first cases, of the proven or of the unproven, that exploration and the rule of sources look at."""
 UNPROVEN_PART = 4
-"""Places for each one that may be an unproven case's while proven ones are there; one is allowed in any slate."""
+"""Number of places for which one unproven case is allowed while there are proven cases; any slate may have one."""
 MUCH_NEARER = 0.1
-"""Similarity by which an unproven case must surpass all proven ones on a slate to take the place of one."""
+"""Margin of similarity over all proven cases on a slate with which an unproven case takes the place of one."""
 
 Slate = tuple[int, ...]
-"""Indices of candidates, by place; empty: no case is expected to help."""
+"""Indices of the candidates on the slate, in the order of places; empty: no case is served."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Field:
-    """The candidates as far as a slate's rules look at them; n candidates in the order of the log.
+    """The numbers of n candidates that a slate's rules look at, in the order in which the candidates are logged.
 
     Attributes:
-        group: (n,), candidates of one group say the same.
-        failed: (n,), true if the run failed.
-        allowed: (n,), true if the request's limits let the candidate through.
-        source: (n,), writer of the case; None: unknown, each counts as another.
-        proven: (n,), true for a success that others than the run confirm; None: all are.
-        similarity: (n,), similarity to the query; NaN, or None for all: unknown, no case is much nearer.
+        group: (n,), number of the candidate's group; candidates of one group say the same.
+        failed: (n,), true if the candidate's run failed.
+        allowed: (n,), true if the request's limits allow the candidate.
+        source: (n,), number of the writer of the case; None: unknown, and each case counts as from another source.
+        proven: (n,), true for a success that others than the run confirm; None: all candidates count as proven.
+        similarity: (n,), similarity to the query; NaN, or None for all: unknown, and no case counts as much nearer.
     """
 
     group: NDArray[np.int16]
@@ -58,7 +60,7 @@ class Field:
     similarity: NDArray[np.float32] | None = None
 
     def is_proven(self, index: int) -> bool:
-        """Returns whether the candidate is proven."""
+        """Returns whether the candidate at this index is proven."""
         return self.proven is None or bool(self.proven[index])
 
     def unproven(self, slate: Slate) -> int:
@@ -69,7 +71,14 @@ class Field:
 def field_of(
     features: Features, group: NDArray[np.int16], source: NDArray[np.int16], min_similarity: float | None
 ) -> Field:
-    """Returns the candidates for a slate's rules; a threshold allows only those known to reach it."""
+    """Returns the numbers of the candidates that a slate's rules look at.
+
+    Args:
+        features: the candidates' features.
+        group: (n,), number of each candidate's group; candidates of one group say the same.
+        source: (n,), number of the writer of each case.
+        min_similarity: least similarity to the query of an allowed candidate; None: all are allowed.
+    """
     similarity = column(features, "similarity")
     near = np.ones(len(features), dtype=bool)
     if min_similarity is not None:  # False where there is no similarity
@@ -80,17 +89,26 @@ def field_of(
 
 
 def order(field: Field, scores: NDArray[np.float32]) -> list[int]:
-    """Returns the allowed candidates, the highest score first; ties keep the order of the log."""
+    """Returns the indices of the candidates that the request's limits allow, the highest score first.
+
+    Candidates with equal scores keep the order in which they are logged.
+    """
     return [int(index) for index in np.argsort(-scores, kind="stable") if field.allowed[index]]
 
 
 def most_unproven(places: int) -> int:
-    """Returns the number of places for unproven cases while proven ones are there to take them."""
+    """Returns how many of this number of places unproven cases may take while there are proven cases for them."""
     return max(1, places // UNPROVEN_PART)
 
 
 def choose(field: Field, ordered: Sequence[int], k: int) -> Slate:
-    """Returns the slate of at most k candidates, by the rules above; fewer if no more may stand together."""
+    """Returns the slate of at most k candidates by the rules of this module; fewer if the rules exclude the others.
+
+    Args:
+        field: the numbers of the candidates.
+        ordered: indices of the allowed candidates, the best first.
+        k: number of places.
+    """
     proven, unproven = parted(field, ordered)
     slate = _filled(field, _filled(field, (), proven, k), unproven, k)
     for index in unproven if len(slate) == k else ():
@@ -101,7 +119,7 @@ def choose(field: Field, ordered: Sequence[int], k: int) -> Slate:
 
 
 def parted(field: Field, ordered: Sequence[int]) -> tuple[list[int], list[int]]:
-    """Returns the proven and the unproven among the candidates, each in the order given."""
+    """Returns the proven and the unproven ones of the ordered candidates as two lists, each in the same order."""
     proven = [index for index in ordered if field.is_proven(index)]
     return proven, [index for index in ordered if not field.is_proven(index)]
 
@@ -157,16 +175,16 @@ def _by_score(slate: Sequence[int], ordered: Sequence[int]) -> Slate:
 
 
 def fits(field: Field, slate: Slate, index: int) -> bool:
-    """Returns whether the candidate may join the slate at all."""
+    """Returns whether the candidate may join the slate: it says nothing that is there, and is no second failed run."""
     if index in slate or any(field.group[other] == field.group[index] for other in slate):
         return False
     return not field.failed[index] or sum(field.failed[other] for other in slate) < FAILURES_ON_SLATE
 
 
 def contenders(field: Field, ordered: Sequence[int], slate: Slate) -> list[int]:
-    """Returns the candidates of the top DEPTH that could take the slate's last place, and its present holder.
+    """Returns the slate's last candidate and those of the first DEPTH that could take its place, in order.
 
-    The place of a proven case is for proven ones: what waits in quarantine has draws of its own, see ``waiting``.
+    The place of a proven case is for proven cases only; unproven cases have random draws of their own, see ``waiting``.
     """
     proven, last = parted(field, ordered)[0], slate[-1]
     top = (proven if field.is_proven(last) else ordered)[:DEPTH]
@@ -174,7 +192,10 @@ def contenders(field: Field, ordered: Sequence[int], slate: Slate) -> list[int]:
 
 
 def waiting(field: Field, ordered: Sequence[int], slate: Slate) -> list[int]:
-    """Returns the unproven cases that could be tried in the slate's last place, which a proven one has."""
+    """Returns the unproven cases that could be tried in the slate's last place.
+
+    The list is empty if the last place is an unproven case's already, or the slate has as many of them as it may.
+    """
     if not field.is_proven(slate[-1]) or field.unproven(slate) >= most_unproven(len(slate)):
         return []
     return [index for index in parted(field, ordered)[1] if fits(field, slate[:-1], index)]

@@ -1,9 +1,9 @@
-"""Training: a profile's head from its logged decisions, in numpy.
+"""Trains a profile's head, the network that predicts rewards, on its logged decisions, in numpy.
 
 The outcome of a slate is one draw with log odds query(s) + sharpness * sum over places of credit * (prior + case part):
 an additive slate model (Swaminathan et al. 2017), fitted by binary cross-entropy with clipped inverse propensities.
-Each member of an ensemble sees another bootstrap of the queries (Osband et al. 2016), and is drawn towards zero, which
-is the untrained default, by ridge penalties: the fewer decisions, the less it moves.
+Each member of the ensemble sees another bootstrap sample of the queries (Osband et al. 2016). Ridge penalties draw it
+towards zero, which is the untrained default: the fewer the decisions, the less a member moves.
 """
 
 from collections.abc import Callable, Sequence
@@ -20,19 +20,19 @@ Numbers = NDArray[np.float64]
 LEAST_SPREAD = 1e-6
 TINY = 1e-12
 STAY = float("inf")
-"""The ridge of a case part that stays where it began; only how hard queries are is still learned."""
+"""Ridge with which the case part does not change; only the query part (how hard queries are) is still learned."""
 LEAST_GAIN_ERRORS = 2.5
-"""Standard errors by which a ridge must beat staying on held-out decisions before the case part moves."""
+"""Standard errors by which a ridge must beat STAY on held-out decisions before the case part changes."""
 RIDGES = (30.0, 100.0, 300.0, 1_000.0, STAY)
 """Ridges that a nightly training chooses from."""
 SHARPNESS_RIDGE = 5.0
-"""Pull of the sharpness towards 1, in decisions."""
+"""Ridge penalty that draws the sharpness towards 1, as a number of decisions."""
 NULL_RIDGE = 5.0
-"""Pull of the empty slate's log odds towards where they begin, in decisions."""
+"""Ridge penalty that draws the empty slate's log odds towards their starting value, as a number of decisions."""
 FEWEST_EMPTY = 10
-"""Least number of empty slates in a log that gives one a value."""
+"""Least number of empty slates in a log from which a value of the empty slate is learned."""
 EMPTY_SLATE_MARGIN = 1.0
-"""Log odds of an empty slate below the log's worst one, so that a few outcomes cannot make it win everywhere."""
+"""Log odds by which an empty slate starts below the log's worst slate, lest few outcomes make it win always."""
 MEAN_DECAY, SQUARE_DECAY, STABILITY = 0.9, 0.999, 1e-8
 """Adam's usual constants."""
 HELD_OUT = 0.25
@@ -44,10 +44,10 @@ class Plan:
     """Settings of training; the same plan, seed and examples give the same bytes.
 
     Attributes:
-        steps, rate: of Adam, on all examples at once.
-        ridge: pull of the case part towards where it began, in decisions: so many decisions weigh as much.
-        ridges: choices for each profile's own ridge, on its later decisions (``chosen_ridge``); empty: ``ridge``.
-        query_ridge: the same for the query part.
+        steps, rate: number and size of Adam's steps, each on all examples at once.
+        ridge: penalty that draws the case part to its start, as the number of decisions that weigh as much.
+        ridges: ridges of which each profile's later decisions choose one (``chosen_ridge``); empty: ``ridge`` is used.
+        query_ridge: penalty that draws the query part to its start, as a number of decisions.
     """
 
     steps: int = 200
@@ -66,8 +66,15 @@ def train(
 ) -> list[Head]:
     """Returns a head for each profile, trained from ``start``.
 
-    A profile's head depends on its own examples, its seed, the plan and ``start`` alone. ``progress`` is called with
-    how many more profiles are done. Profiles without examples keep ``start``.
+    A profile's head depends only on its own examples, its seed, the plan and ``start``. Profiles without examples keep
+    ``start``.
+
+    Args:
+        profiles: the examples of each profile.
+        plan: settings of training.
+        seeds: seed of each profile's bootstrap samples.
+        start: head that every profile's training starts from.
+        progress: function that is called after each profile, with the number of profiles done since its last call.
     """
     heads: list[Head] = []
     for examples, seed in zip(profiles, seeds, strict=True):
@@ -78,12 +85,12 @@ def train(
 
 
 def chosen_ridge(examples: Examples, plan: Plan, seed: int, start: Head) -> float:
-    """Returns the largest of the plan's ridges that predicts the profile's later decisions about as well as any.
+    """Returns the largest of the plan's ridges that predicts the profile's later decisions about as well as the best.
 
-    About as well: within one standard error, clustered by query, of the least loss on the held-out decisions. Where
-    the plan allows to STAY, only what is better than that by LEAST_GAIN_ERRORS standard errors comes into question:
-    outcomes of whole slates say little of single cases, and to follow their noise costs more than learning gains. A log
-    too small to hold anything out gets the largest ridge.
+    "About as well" means within one standard error, clustered by query, of the least loss on the held-out decisions. If
+    STAY is one of the ridges, another ridge must beat it by LEAST_GAIN_ERRORS standard errors: outcomes of whole slates
+    say little about single cases, and following their noise costs more than learning gains. A log too small to hold
+    anything out gets the largest ridge.
 
     Source: the one-standard-error rule of Breiman et al. 1984, section 3.4.3.
     """

@@ -1,4 +1,4 @@
-"""Settings and verdict of the gate, with every number behind it."""
+"""Settings of the gate, and its verdict with every number behind the verdict."""
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
@@ -14,25 +14,29 @@ GateOutcome = Literal["promote", "keep", "futile", "roll back", "insufficient ev
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """Settings of the gate.
+    """Settings of the gate: limits of its checks, and the numbers of its estimates.
 
     Attributes:
-        spending: chance of promoting a candidate that is no better, spread over a trial.
-        futility: a trial ends when the chance that it will ever be won is below this.
-        level: one-sided level of the bounds beside each estimate.
-        resamples: resamples of whole query groups, for each interval.
-        min_decisions: decisions with a reward.
-        min_effective: Kish's effective sample of each policy compared, in decisions.
-        min_groups: the same by query group: many decisions on few queries are few observations.
-        support_z: a policy's mean weight is 1 when the log could have served all its slates; farther from 1 than this
-            many standard errors and than ``support_gap``, it could not, or the propensities are wrong.
-        support_gap: see ``support_z``; in units of weight.
-        missing_z: rewards missing more often on one policy's slates, by so many standard errors ...
-        missing_gap: ... and by at least this share, tell more about who answers than about who is better.
-        ece_limit: the most that the calibration error may exceed what noise explains, in units of reward.
-        calibration_bins: largest number of bins, of equal mass.
+        spending: chance of promoting a candidate that is no better, and how the looks of a trial spend it.
+        futility: a trial ends when the candidate's chance to ever pass falls below this.
+        level: one-sided level of the two bounds of each estimate.
+        resamples: number of bootstrap resamples of whole query groups for each interval.
+        min_decisions: least number of decisions with a reward.
+        min_effective: least effective sample of each compared policy, in decisions (Kish 1965).
+        min_groups: least effective sample of each compared policy, in query groups: many decisions on few queries are
+            few observations.
+        support_z: number of standard errors that a policy's mean weight may differ from 1. It is 1 if the log could
+            have served all the policy's slates; farther from 1, by ``support_gap`` as well, the log could not, or its
+            propensities are wrong.
+        support_gap: difference of a policy's mean weight from 1 that is always allowed, see ``support_z``.
+        missing_z: number of standard errors by which rewards may be missing more often on one policy's slates. If they
+            differ by more, and by ``missing_gap`` as well, rewards depend on who gives them and the check fails.
+        missing_gap: difference of the shares of missing rewards that is always allowed, see ``missing_z``.
+        ece_limit: largest calibration error that noise does not explain, in units of reward.
+        calibration_bins: largest number of bins, of equal weight, for the calibration error.
         segment_alpha: chance that a segment is called worse when none is.
-        min_segment_groups: segments with fewer query groups that tell the policies apart are reported, not tested.
+        min_segment_groups: least number of query groups on which the policies differ, for a test of the segment;
+            smaller segments are only reported.
     """
 
     spending: Spending = field(default_factory=Spending)
@@ -53,13 +57,21 @@ class Settings:
 
     @classmethod
     def from_json(cls, stored: Mapping[str, Any]) -> "Settings":
-        """Returns the settings that ``asdict`` described; older verdicts know of no spending."""
+        """Returns the settings from the mapping that ``asdict`` made of them; older verdicts have no ``spending``."""
         return cls(**{**stored, "spending": Spending(**stored.get("spending", {}))})
 
 
 @dataclass(frozen=True, slots=True)
 class Check:
-    """One check, its number and the limit; ``value`` is None if it could not be measured."""
+    """One check of the gate.
+
+    Attributes:
+        name: name of the check.
+        value: the number that was measured; None if the log did not allow it.
+        limit: the number that the value is compared with.
+        passed: true if the check passed.
+        reason: sentence that explains the result.
+    """
 
     name: str
     value: float | None
@@ -70,11 +82,12 @@ class Check:
 
 @dataclass(frozen=True, slots=True)
 class Outlook:
-    """Prospects of a trial.
+    """Prospects of a candidate's trial.
 
     Attributes:
-        more: rewarded decisions until it is won, if the differences stay; 0: it is; None: not before its end.
-        chance: probability that it is won before its end; None before the first look.
+        more: number of further rewarded decisions until the candidate wins, if the differences stay as they are; 0: it
+            has won; None: it would not win before the trial's end, or that is unknown.
+        chance: probability that the candidate wins before the trial's end; None before the first look.
     """
 
     more: int | None
@@ -83,11 +96,11 @@ class Outlook:
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """Verdict of the gate, with every number behind it; JSON both ways (`as_json`, `from_json`).
+    """Verdict of the gate on a candidate, with every number behind it.
 
     ``estimates`` holds only what the log could answer: values ("candidate", "serving", "default") and differences
-    ("candidate - default", "candidate - serving", "serving - default"). ``courses`` has each look at the differences
-    that are tested ("candidate - default", "candidate - serving", "default - serving").
+    ("candidate - default", "candidate - serving", "serving - default"). ``courses`` has the looks at each difference
+    that is tested ("candidate - default", "candidate - serving", "default - serving").
     """
 
     outcome: GateOutcome
@@ -105,7 +118,7 @@ class Verdict:
 
     @property
     def reasons(self) -> tuple[str, ...]:
-        """Reasons of the failed checks, or of every check of a promotion."""
+        """Reasons of the failed checks; if none failed, those of all checks."""
         failed = tuple(check.reason for check in self.checks if not check.passed)
         return failed or tuple(check.reason for check in self.checks)
 
@@ -115,7 +128,7 @@ class Verdict:
 
     @classmethod
     def from_json(cls, stored: Mapping[str, Any]) -> "Verdict":
-        """Returns the verdict that `as_json` described: each part has the fields of its class, not those of JSON."""
+        """Returns the verdict from the JSON object that ``as_json`` made of it."""
         measured, outlook = stored["calibration"], stored.get("outlook")
         return cls(
             outcome=stored["outcome"],

@@ -1,4 +1,4 @@
-"""The watch over a promoted policy: it goes when its live reward falls below what it was promoted on."""
+"""Watches a promoted policy: tells when to roll it back because its live reward fell below the gate's lower bound."""
 
 from dataclasses import dataclass
 
@@ -9,7 +9,16 @@ from policy.logged import Floats, NotFinite
 
 @dataclass(frozen=True, slots=True)
 class Watch:
-    """The live rewards of a promoted policy; ``evidence`` is the largest wealth of the bets against it."""
+    """The result of watching a promoted policy.
+
+    Attributes:
+        roll_back: true if the policy should be rolled back.
+        decisions: number of its decisions with a reward.
+        mean: mean reward of these decisions; None without one.
+        floor: lower bound of the policy's value, when it was promoted.
+        evidence: largest wealth that the bets against the floor had so far; they start with 1.
+        limit: wealth at which the policy is rolled back.
+    """
 
     roll_back: bool
     decisions: int
@@ -18,23 +27,30 @@ class Watch:
     evidence: float
     limit: float
     at: int | None
-    """The decision, 1-based, after which the rollback was due; None while it is not."""
+    """Number of the rewarded decision, from 1, after which the rollback was due; None if it is not due."""
 
 
 STAKES = (0.025, 0.05, 0.1, 0.2, 0.4, 0.8)
-"""Shares of the largest bet that cannot ruin: small ones find small falls late, large ones large falls at once."""
+"""Stakes of the bets, as shares of the largest stake that cannot ruin the bettor.
+
+Small stakes find small declines late, large stakes find large declines at once."""
 LEAST_LOSS = 0.05
-"""Least loss of a bet, which bounds the bets if the floor is near 1."""
+"""Least loss per stake for which the largest stake is computed; it bounds the stakes if the floor is near 1."""
 
 
 def watch(rewards: Floats, floor: float, false_alarm: float = 0.01) -> Watch:
-    """Returns whether the live reward has fallen below ``floor``, the lower bound of the value at promotion.
+    """Returns whether a promoted policy's live reward has fallen below its floor.
 
-    The rewards are those of all decisions served since, in order, 0 to 1, NaN where missing. It may be called after
-    every decision, for ever: while the expected reward is at least ``floor`` whatever came before, the chance of any
-    rollback is at most ``false_alarm``. A bettor against the floor multiplies its wealth by
-    1 + stake (floor - reward), a supermartingale as long as the floor holds, averaged over `STAKES`; Ville's
-    inequality bounds its reaching 1 / ``false_alarm``.
+    One may call it after every decision, without end: as long as the expected reward is at least ``floor`` whatever
+    came before, the chance that any call advises a rollback is at most ``false_alarm``. A bettor against the floor
+    multiplies his wealth by 1 + stake (floor - reward) at each reward. Averaged over `STAKES`, the wealth is a
+    supermartingale as long as the floor holds, and Ville's inequality bounds the chance that it reaches 1 /
+    ``false_alarm``.
+
+    Args:
+        rewards: rewards of all decisions that the policy served since its promotion, in order, 0 to 1; NaN: missing.
+        floor: lower bound of the policy's value, when it was promoted.
+        false_alarm: largest chance of a rollback while the floor holds.
 
     Source: Waudby-Smith & Ramdas 2023, Estimating means of bounded random variables by betting, §4.
     """

@@ -1,4 +1,4 @@
-"""Weights as bytes: safetensors with a feature version, guarded by a checksum; never pickle.
+"""Stores a network's weights, and a bank's fit, as bytes: safetensors with a version and a checksum; never pickle.
 
 Format: https://huggingface.co/docs/safetensors.
 """
@@ -20,33 +20,33 @@ from policy.orders import ORDERS
 
 
 class WeightsError(ValueError):
-    """The bytes are no weights that this version can serve."""
+    """Raised for stored bytes that are no weights which this version of casebank can serve."""
 
 
 class WeightsCorrupt(WeightsError):
-    """The bytes are not those that were stored, or no weights at all."""
+    """Raised for stored bytes that were changed, or that are no weights at all."""
 
 
 class WrongFeatureVersion(WeightsError):
-    """The weights were trained on other features."""
+    """Raised for weights that were trained on another version of the features."""
 
 
 class WrongNetwork(WeightsError):
-    """The weights are of a network with other parts, such as hidden units."""
+    """Raised for weights of a network with other parts than this version's, such as hidden units."""
 
 
 def pack(head: Head, feature_version: int) -> tuple[bytes, bytes]:
-    """Returns the weights as bytes, the same for the same weights, and their sha256."""
+    """Returns a head's weights as bytes, and the sha256 of the bytes; equal weights give equal bytes."""
     blob = _packed(head.arrays() | {"feature_version": np.array([feature_version], np.int64)})
     return blob, hashlib.sha256(blob).digest()
 
 
 def unpack(blob: bytes, checksum: bytes, feature_version: int) -> Head:
-    """Returns the weights.
+    """Returns the head whose weights ``pack`` turned into these bytes.
 
     Raises:
         WeightsCorrupt: the bytes are not those that were packed.
-        WrongFeatureVersion: they were trained on another version of the features.
+        WrongFeatureVersion: the weights were trained on another version of the features.
         WrongNetwork: the network has other parts than this version's.
     """
     if hashlib.sha256(blob).digest() != checksum:
@@ -65,7 +65,7 @@ def unpack(blob: bytes, checksum: bytes, feature_version: int) -> Head:
 
 
 def pack_fit(fit: Fit) -> bytes:
-    """Returns the fit as bytes, the same for the same fit."""
+    """Returns a bank's fit as bytes; equal fits give equal bytes."""
     return _packed(
         {
             "order": np.array([list(ORDERS).index(fit.order)], np.int64),
@@ -82,7 +82,7 @@ def pack_fit(fit: Fit) -> bytes:
 
 
 def unpack_fit(blob: bytes) -> Fit:
-    """Returns the fit.
+    """Returns the bank's fit that ``pack_fit`` turned into these bytes.
 
     Raises:
         WeightsCorrupt: the bytes are no fit of this version.
