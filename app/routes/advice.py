@@ -19,15 +19,15 @@ from writer.run import Turn
 router = APIRouter(tags=["the loop"], responses=DOCUMENTED, route_class=BodyRoute)
 
 MOST_TURNS = 2 * MOST_TRIED
-"""Newest turns of a session whose calls count as tried; a call and its output are two."""
+"""Number of a session's newest turns whose calls count as tried; a call and its output are two turns."""
 
 
 @router.post("/v1/advice")
 async def advise(failed: AdviceIn, parts: Parts, caller: Caller) -> AdviceOut:
-    """Returns what put a failure like this right in earlier runs of the agent, or says why it says nothing.
+    """Returns the fixes of similar failures in earlier runs of the agent, or the reason why there are none.
 
-    Silence is the default: a fix is told where the bank's own failures show that such fixes are right. It is logged as
-    a decision; whether the failure then came back is counted once the run is retained.
+    A fix is returned only if the bank's earlier failures show that such fixes are right. The answer is logged as a
+    decision; once the run is retained, casebank counts whether the failure came back.
     """
     await parts.admission.of_agent(caller, "reads", failed.agent)
     told = calls_in([failed.model_dump(), *(each.model_dump() for each in failed.tried)])
@@ -63,7 +63,7 @@ async def _calls_of_session(failed: AdviceIn, parts: Runtime, caller: Author) ->
 
 
 def advice_out(answer: Answer) -> AdviceOut:
-    """Returns the answer as the API has it."""
+    """Returns the response of the API for an answer about a failed call."""
     fixes = [response_of(AdvisedFixOut, each, dangerous=each.fix["dangerous"]) for each in answer.fixes]
     plans = [response_of(AdvisedPlanOut, each) for each in answer.plans]
     return response_of(AdviceOut, answer, fixes=fixes, plans=plans)

@@ -100,8 +100,8 @@ async def patch_case(case_id: UUID, patch: CasePatch, parts: Parts, caller: Call
 async def remove_case(case_id: UUID, parts: Parts, caller: Caller) -> None:
     """Deletes a case permanently, with the repeats that were merged into it.
 
-    Its text is blanked as well in the log of decisions (the queries it began with or that are the same) and in its run.
-    Turns of its session stay until the session is deleted.
+    Its text is also blanked in its run, and in logged decisions with the same query or that served its run. Turns of
+    its session stay until the session is deleted.
     """
     async with parts.database.as_user(caller.user_sub, caller.authorised_at) as connection:
         await delete_case(connection, parts.keyring, caller, case_id)

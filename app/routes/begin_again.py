@@ -16,7 +16,7 @@ router = APIRouter(prefix="/v1/users", tags=["users"], responses=DOCUMENTED, rou
 
 @router.post("/begin-again", responses=raises(ErasureNotConfirmed, NotFound))
 async def begin_again(body: BeginAgainIn, request: Request, parts: Parts, caller: Caller) -> BeginAgainOut:
-    """Accepts a service token from before the purge for an erased user; until then such a token gets a 410.
+    """Restarts the memory of an erased user for a service, whose tokens from before the purge no longer get a 410.
 
     The user's own token must be newer than the purge. Other replicas follow within two seconds.
     """

@@ -38,7 +38,9 @@ async def list_checkpoints(  # noqa: PLR0913, PLR0917 - each is a query paramete
     caller: Caller,
     agent: Annotated[AgentKey, Query()],
     thread_id: Annotated[ThreadId | None, Query()] = None,
-    namespace: Annotated[Namespace | None, Query(description="empty: the graph itself; left out: any")] = None,
+    namespace: Annotated[
+        Namespace | None, Query(description="namespace within the graph; empty: the main graph; left out: all")
+    ] = None,
     checkpoint_id: Annotated[UUID | None, Query()] = None,
     before: Annotated[UUID | None, Query(description="only checkpoints with a smaller id")] = None,
     limit: Annotated[int, Query(ge=1, le=20)] = 10,

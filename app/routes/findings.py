@@ -40,7 +40,7 @@ async def add_findings(
 ) -> WrittenOut:
     """Adds findings that the backend words itself; the first call for an id starts the run.
 
-    They count for `known` and for the summary as those of a step do. A repeated finding replaces the earlier one there.
+    `known` and the summary use them like the findings of steps, but of a repeated finding only the newest.
     """
     await parts.admission.of_agent(caller, "writes", new.agent_key)
     redactions = await write_findings(parts.database, parts.keyring, run_id, new, caller)
@@ -52,7 +52,7 @@ async def known(run_id: RunId, asked: KnownIn, parts: Parts, caller: Caller) -> 
     """Returns the finding of an earlier step that makes this tool call unnecessary, if there is one.
 
     A finding no longer counts once a later step changed its file, or may have changed it. With an equal `hash` it
-    always counts, and with another hash never. Before the first step the agent's earlier runs are asked.
+    always counts, and with another hash never. Before the first step, the agent's earlier runs are searched.
     """
     call = PlannedCall(asked.tool, asked.query, asked.hash, asked.across_runs, asked.content_chars, asked.agent)
     answer = await is_known(parts.database, parts.keyring, caller, run_id, call)

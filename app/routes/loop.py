@@ -179,7 +179,7 @@ async def insert_memory(
 
 
 def question_of(asked: RetrieveIn) -> Question:
-    """Returns the reader's question for the body of a request."""
+    """Returns the question for the retrieval, from the body of a request."""
     filters = Filters(asked.filters.tags, asked.filters.kinds, asked.filters.outcomes)
     search = Search(
         agent_key=nameable(asked.agent),

@@ -12,7 +12,7 @@ from writer.advice.answer import Silence
 from writer.run import AgentKey, SessionName, Strict
 
 MOST_TRIED = 50
-"""Most calls that count as tried at a failed one."""
+"""Maximum number of calls since a failure that a request for advice can name as tried."""
 
 
 class TriedCall(Strict):
@@ -47,24 +47,24 @@ class AdviceIn(Strict):
     status: Literal["ok", "error"] = Field(
         default="error", description="error: the call failed, whatever its output says; ok: its output is judged"
     )
-    task: SearchText | None = Field(default=None, description="task of the run; with it the right fix is told apart")
+    task: SearchText | None = Field(default=None, description="task of the run; helps to choose the right fix")
     run_id: UUID | None = Field(default=None, description="run whose steps are sent one by one")
     retrieval_id: UUID | None = Field(default=None, description="retrieval that the run began with")
     session_id: SessionName | None = Field(
         default=None, description="session of the agent; an unknown session is not an error"
     )
     tried: list[TriedCall] = Field(
-        default_factory=list, max_length=MOST_TRIED, description="calls that the run made since; their like is left out"
+        default_factory=list, max_length=MOST_TRIED, description="calls since the failure; fixes like them are left out"
     )
     precision: float = Field(
         default=RIGHT,
         ge=0,
         le=1,
-        description="share of told fixes that should be right, by the bank's own failures; lower: more is told",
+        description="share of returned fixes that should be right, by the bank's own failures; lower: more fixes",
     )
     token_budget: int = Field(default=TOKENS, ge=0, le=2_000, description="maximum tokens of `text`")
     plans: int = Field(
-        default=0, ge=0, le=4, description="maximum plans of runs that went well for like tasks, told after the fixes"
+        default=0, ge=0, le=4, description="maximum number of plans, from runs of similar tasks that went well"
     )
 
 
@@ -73,32 +73,34 @@ class AdvisedFixOut(BaseModel):
 
     what: str = Field(description="what was done, and how it differs from the failed call")
     plan: list[str] = Field(description="first steps of the plan that the backend gave for that run")
-    case_id: UUID = Field(description="the earlier run whose failure is most alike")
+    case_id: UUID = Field(description="earlier run with the most similar failure")
     confidence: float = Field(description="share of the votes of earlier failures, 0 to 1")
-    worked: int = Field(description="number of earlier runs that failed like this and were put right so")
+    worked: int = Field(description="number of earlier runs that failed like this and that this fix put right")
     runs: int = Field(description="number of earlier runs that failed like this")
-    told: int = Field(description="how often this fix was told at such a failure")
+    told: int = Field(description="how often advice on such a failure had this fix")
     helped: int = Field(description="how often the failure then did not come back")
-    dangerous: bool = Field(description="true: it takes something away or skips a check")
+    dangerous: bool = Field(description="true: the fix deletes something or skips a check")
     why: str
 
 
 class AdvisedPlanOut(BaseModel):
-    """A plan of a run that went well, for a task and a failure like these."""
+    """A plan of a run that went well, on a task and with errors like those of the failed run."""
 
-    plan: list[str] = Field(description="its first steps")
-    case_id: UUID = Field(description="the run")
-    likeness: float = Field(description="of its task and its errors to those of the failed run, 0 to 1")
-    proven: bool = Field(description="true: others than the run itself said that it went well")
-    dangerous: bool = Field(description="true: a step takes something away or skips a check")
+    plan: list[str] = Field(description="first steps of the plan")
+    case_id: UUID = Field(description="case of the run with this plan")
+    likeness: float = Field(description="similarity of the run's task and errors to those of the failed run, 0 to 1")
+    proven: bool = Field(description="true: a source other than the run confirmed that it went well")
+    dangerous: bool = Field(description="true: a step deletes something or skips a check")
 
 
 class AdviceOut(BaseModel):
     """Advice for a failed call; without a fix, the reason why."""
 
-    advice_id: UUID | None = Field(description="decision that the advice is logged as; null: there was none to take")
-    text: str = Field(description="text for the message of the failed tool; empty: silence")
+    advice_id: UUID | None = Field(
+        description="decision that logs this advice; null: `why_empty` is off or not_failed, or the agent is new"
+    )
+    text: str = Field(description="text for the message of the failed tool; empty: no advice")
     fixes: list[AdvisedFixOut] = Field(description="best first")
-    plans: list[AdvisedPlanOut] = Field(description="likest first; empty unless the request asks for them")
+    plans: list[AdvisedPlanOut] = Field(description="the most similar first; empty unless the request asks for them")
     why_empty: Silence | None = Field(description="reason why there are no fixes; null: there are some")
     stopped: int = Field(description="earlier runs that this failure stopped, if it stopped all; else 0")

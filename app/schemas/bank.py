@@ -97,7 +97,7 @@ class ProfilePatch(Strict):
     )
     writing: bool | None = Field(
         default=None,
-        description="false: no run, step, turn or fact is stored; left out beside `enabled`: as that",
+        description="false: no run, step, turn or fact is stored; left out: as `enabled`, if the body has it",
     )
     learning: bool | None = Field(default=None, description="true: train a policy from the log of this profile")
     explore: Share | None = Field(default=None, le=0.5, description="share of slates with a random case")

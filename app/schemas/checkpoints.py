@@ -9,9 +9,9 @@ from pydantic import BaseModel, Field
 class CheckpointPartOut(BaseModel):
     """The state of a checkpoint, or a write that is pending on it."""
 
-    task_id: str = Field(description="the task of a pending write; empty: the state itself")
+    task_id: str = Field(description="task of a pending write; empty: this part is the state")
     place: int
-    value: str = Field(description="as it was given")
+    value: str = Field(description="value as the backend sent it")
 
 
 class CheckpointOut(BaseModel):

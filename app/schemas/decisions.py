@@ -52,7 +52,7 @@ class TermsOut(BaseModel):
 
 
 class CaseNow(BaseModel):
-    """A candidate as it is stored now."""
+    """The case of a candidate, as it is stored now."""
 
     task: str
     plan: list[str]

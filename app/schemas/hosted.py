@@ -1,4 +1,4 @@
-"""Bodies of the paths that flows of a hosted Postgres know."""
+"""Bodies of the two paths that stand in for a hosted Postgres: n8n flows written for it call them unchanged."""
 
 import json
 from dataclasses import dataclass

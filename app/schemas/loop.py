@@ -274,7 +274,7 @@ class HybridSearchIn(Strict):
 
 
 class LessonOut(BaseModel):
-    """The lesson of a run, in the wrapping of the learned-procedure record."""
+    """The lesson of a run, in the form of the flow's learned-procedure record."""
 
     status: Literal["procedure_learned", "failure_lesson", "no_failure_detected"] | None = Field(
         description="failure_lesson: a failure that was never fixed; null: calls failed for an unknown reason, or the "

@@ -63,7 +63,7 @@ class OrderOut(BaseModel):
 
 
 class ReplayOut(BaseModel):
-    """A replay: each run that went well, asked again with the runs before it."""
+    """A replay: the task of each run that went well was searched for again among the runs before it."""
 
     sentence: str = Field(description="the result in one sentence")
     runs: int = Field(description="newest cases that were replayed")

@@ -35,10 +35,10 @@ export interface paths {
         put?: never;
         /**
          * Advise
-         * @description Returns what put a failure like this right in earlier runs of the agent, or says why it says nothing.
+         * @description Returns the fixes of similar failures in earlier runs of the agent, or the reason why there are none.
          *
-         *     Silence is the default: a fix is told where the bank's own failures show that such fixes are right. It is logged as
-         *     a decision; whether the failure then came back is counted once the run is retained.
+         *     A fix is returned only if the bank's earlier failures show that such fixes are right. The answer is logged as a
+         *     decision; once the run is retained, casebank counts whether the failure came back.
          */
         post: operations["advise"];
         delete?: never;
@@ -295,8 +295,8 @@ export interface paths {
          * Remove Case
          * @description Deletes a case permanently, with the repeats that were merged into it.
          *
-         *     Its text is blanked as well in the log of decisions (the queries it began with or that are the same) and in its run.
-         *     Turns of its session stay until the session is deleted.
+         *     Its text is also blanked in its run, and in logged decisions with the same query or that served its run. Turns of
+         *     its session stay until the session is deleted.
          */
         delete: operations["remove_case"];
         options?: never;
@@ -341,7 +341,7 @@ export interface paths {
          * Add Findings
          * @description Adds findings that the backend words itself; the first call for an id starts the run.
          *
-         *     They count for `known` and for the summary as those of a step do. A repeated finding replaces the earlier one there.
+         *     `known` and the summary use them like the findings of steps, but of a repeated finding only the newest.
          */
         post: operations["add_findings"];
         delete?: never;
@@ -364,7 +364,7 @@ export interface paths {
          * @description Returns the finding of an earlier step that makes this tool call unnecessary, if there is one.
          *
          *     A finding no longer counts once a later step changed its file, or may have changed it. With an equal `hash` it
-         *     always counts, and with another hash never. Before the first step the agent's earlier runs are asked.
+         *     always counts, and with another hash never. Before the first step, the agent's earlier runs are searched.
          */
         post: operations["known"];
         delete?: never;
@@ -431,7 +431,7 @@ export interface components {
             status?: "ok" | "error";
             /**
              * Task
-             * @description task of the run; with it the right fix is told apart
+             * @description task of the run; helps to choose the right fix
              */
             task?: string | null;
             /**
@@ -451,12 +451,12 @@ export interface components {
             session_id?: string | null;
             /**
              * Tried
-             * @description calls that the run made since; their like is left out
+             * @description calls since the failure; fixes like them are left out
              */
             tried?: components["schemas"]["TriedCall"][];
             /**
              * Precision
-             * @description share of told fixes that should be right, by the bank's own failures; lower: more is told
+             * @description share of returned fixes that should be right, by the bank's own failures; lower: more fixes
              * @default 0.8
              */
             precision?: number;
@@ -468,7 +468,7 @@ export interface components {
             token_budget?: number;
             /**
              * Plans
-             * @description maximum plans of runs that went well for like tasks, told after the fixes
+             * @description maximum number of plans, from runs of similar tasks that went well
              * @default 0
              */
             plans?: number;
@@ -480,12 +480,12 @@ export interface components {
         AdviceOut: {
             /**
              * Advice Id
-             * @description decision that the advice is logged as; null: there was none to take
+             * @description decision that logs this advice; null: `why_empty` is off or not_failed, or the agent is new
              */
             advice_id: string | null;
             /**
              * Text
-             * @description text for the message of the failed tool; empty: silence
+             * @description text for the message of the failed tool; empty: no advice
              */
             text: string;
             /**
@@ -495,7 +495,7 @@ export interface components {
             fixes: components["schemas"]["AdvisedFixOut"][];
             /**
              * Plans
-             * @description likest first; empty unless the request asks for them
+             * @description the most similar first; empty unless the request asks for them
              */
             plans: components["schemas"]["AdvisedPlanOut"][];
             /**
@@ -527,7 +527,7 @@ export interface components {
             /**
              * Case Id
              * Format: uuid
-             * @description the earlier run whose failure is most alike
+             * @description earlier run with the most similar failure
              */
             case_id: string;
             /**
@@ -537,7 +537,7 @@ export interface components {
             confidence: number;
             /**
              * Worked
-             * @description number of earlier runs that failed like this and were put right so
+             * @description number of earlier runs that failed like this and that this fix put right
              */
             worked: number;
             /**
@@ -547,7 +547,7 @@ export interface components {
             runs: number;
             /**
              * Told
-             * @description how often this fix was told at such a failure
+             * @description how often advice on such a failure had this fix
              */
             told: number;
             /**
@@ -557,7 +557,7 @@ export interface components {
             helped: number;
             /**
              * Dangerous
-             * @description true: it takes something away or skips a check
+             * @description true: the fix deletes something or skips a check
              */
             dangerous: boolean;
             /** Why */
@@ -565,33 +565,33 @@ export interface components {
         };
         /**
          * AdvisedPlanOut
-         * @description A plan of a run that went well, for a task and a failure like these.
+         * @description A plan of a run that went well, on a task and with errors like those of the failed run.
          */
         AdvisedPlanOut: {
             /**
              * Plan
-             * @description its first steps
+             * @description first steps of the plan
              */
             plan: string[];
             /**
              * Case Id
              * Format: uuid
-             * @description the run
+             * @description case of the run with this plan
              */
             case_id: string;
             /**
              * Likeness
-             * @description of its task and its errors to those of the failed run, 0 to 1
+             * @description similarity of the run's task and errors to those of the failed run, 0 to 1
              */
             likeness: number;
             /**
              * Proven
-             * @description true: others than the run itself said that it went well
+             * @description true: a source other than the run confirmed that it went well
              */
             proven: boolean;
             /**
              * Dangerous
-             * @description true: a step takes something away or skips a check
+             * @description true: a step deletes something or skips a check
              */
             dangerous: boolean;
         };
