@@ -14,7 +14,7 @@ from retrieval.tables.audit import audit
 from writer.audit.signing import AuditKey, key_of
 
 _WAITING = "casebank_changes"
-"""Key of the changes that wait for the end of ``noted_together``, in a connection's info."""
+"""Key in ``connection.info`` of the changes that wait for the end of a block of ``noted_together``."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -53,7 +53,7 @@ class Change:
         )
 
     def entry(self, key: AuditKey | None) -> dict[str, object]:
-        """Returns the columns of a new entry, signed if a key is passed."""
+        """Returns the columns of a new audit entry for the change, signed if a key is passed."""
         # not asdict: it copies the payload, which would take a tenth of a retain
         columns: dict[str, object] = {"id": uuids.uuid7()} | {
             each.name: getattr(self, each.name) for each in fields(self)
@@ -63,7 +63,7 @@ class Change:
 
 @asynccontextmanager
 async def noted_together(connection: AsyncConnection) -> AsyncIterator[None]:
-    """Adds the audit entries of all changes in the block at its end, in their order and in one statement."""
+    """Collects the changes that the block notes, and adds their audit entries at its end in one statement."""
     info = connection.info  # a connection that broke, or whose statement was cancelled, has none later
     info[_WAITING] = waiting = list[Change]()
     try:

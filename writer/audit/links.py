@@ -1,4 +1,4 @@
-"""Hashes of the chains' links, computed here as the database's triggers compute them, to verify the triggers' work."""
+"""Computes the hashes of the audit chains' links as the database's triggers do, to verify the stored hashes."""
 
 import hashlib
 import json
@@ -11,7 +11,11 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 def genesis(chain: str) -> bytes:
-    """Returns the hash before the first link of a chain: that of a user, or ``erasures``."""
+    """Returns the hash with which a chain begins, before its first link.
+
+    Args:
+        chain: the user whose chain it is, or ``erasures``.
+    """
     return hashlib.sha256(chain.encode()).digest()
 
 
@@ -21,7 +25,11 @@ def link_hash(before: bytes, seq: int, content: str) -> bytes:
 
 
 def entry_content(entry: Mapping[str, object]) -> str:
-    """Returns the content of an entry's link, from the columns of ``audit`` with the payload as Postgres' text."""
+    """Returns the text of an audit entry that its link's hash covers.
+
+    Args:
+        entry: the columns of ``audit``, with the payload as the text that Postgres writes.
+    """
     subject, mac, at = entry["subject_id"], entry["mac"], entry["created_at"]
     return _array(
         entry["user_sub"],
@@ -37,12 +45,12 @@ def entry_content(entry: Mapping[str, object]) -> str:
 
 
 def tombstone_content(user_sha256: str, erased_at: datetime) -> str:
-    """Returns the content of a tombstone's link."""
+    """Returns the text of a tombstone that its link's hash covers."""
     return _array(user_sha256, microseconds(erased_at))
 
 
 def microseconds(at: object) -> int:
-    """Returns the microseconds since 1970 in UTC."""
+    """Returns the microseconds from 1970 to a time, in UTC."""
     if not isinstance(at, datetime):
         raise TypeError("expected a datetime")
     return (at - _EPOCH) // timedelta(microseconds=1)

@@ -1,4 +1,4 @@
-"""Sealing and pruning of the chains: only a chain that holds is sealed or pruned."""
+"""Seals and prunes the audit chains; only an intact chain is sealed or pruned."""
 
 from contextlib import suppress
 from dataclasses import dataclass
@@ -21,7 +21,7 @@ class Sealed:
 
     Attributes:
         sealed: number of users' chains with a new seal.
-        broken: chains that do not hold; they keep their old seal.
+        broken: chains that are not intact; they keep their old seal.
         tombstones: result for the chain of erasures.
     """
 
@@ -31,7 +31,7 @@ class Sealed:
 
 
 async def seal_all(database: Database) -> Sealed:
-    """Seals every chain that grew since its last seal and holds.
+    """Seals every intact chain that grew since its last seal.
 
     From then on, an attacker who can write to the database but lacks the master key cannot remove or move an entry
     without breaking the seal.
@@ -55,13 +55,13 @@ async def seal_all(database: Database) -> Sealed:
 
 
 async def prune_audit(database: Database, user_sub: str, before: datetime) -> int:
-    """Deletes the user's entries from before this time, and returns their number; the chain must hold.
+    """Deletes the user's audit entries from before a time, and returns their number; the user's chain must be intact.
 
-    The rest can still be verified, because the seal covers the number and the hash of the last deleted entry.
+    The kept entries can still be verified, because the seal covers the number and the hash of the last deleted entry.
 
     Raises:
         UserErased: the user was erased, and the audit with the user.
-        AuditBroken: the chain does not hold; nothing was deleted.
+        AuditBroken: the chain is not intact; nothing was deleted.
     """
     key = _key(database)
     async with database.as_worker() as connection:
@@ -83,7 +83,7 @@ async def prune_audit(database: Database, user_sub: str, before: datetime) -> in
 
 
 class AuditBroken(Exception):
-    """A user's chain does not hold; `chain` has the fault."""
+    """A user's audit chain is not intact; `chain` has the fault."""
 
     def __init__(self, chain: Verified) -> None:
         what = chain.fault.what if chain.fault else ""
@@ -99,20 +99,26 @@ def _key(database: Database) -> AuditKey:
 
 
 def unsealed() -> Select[str]:
-    """Returns the statement, for the worker's role, for the users whose chains grew since their last seal."""
+    """Returns the statement that selects, in the worker's role, the users whose chains grew since their last seal."""
     grown = select(audit_heads.c.user_sub).where(audit_heads.c.seq > audit_heads.c.sealed_seq)
     return grown.order_by(audit_heads.c.user_sub)
 
 
 def put_seal(chain: Verified, seal: bytes) -> Update:
-    """Returns the statement that stores a seal, unless the chain was sealed or pruned since it was verified."""
+    """Returns the statement that stores a verified chain's seal, unless the chain was sealed or pruned meanwhile."""
     same = (audit_heads.c.sealed_seq == chain.sealed_seq, audit_heads.c.pruned_seq == chain.pruned[0])
     head = update(audit_heads).where(audit_heads.c.user_sub == chain.user_sub, *same)
     return head.values(sealed_seq=chain.seq, seal=seal)
 
 
 def last_before(user_sub: str, before: datetime, until: int) -> Rows:
-    """Returns the statement for the last link before the first entry to be kept, with a number up to ``until``."""
+    """Returns the statement that selects the number and the hash of the last link that pruning deletes.
+
+    Args:
+        user_sub: the user.
+        before: entries from before this time are deleted.
+        until: highest number that may be deleted.
+    """
     kept = (
         select(func.min(audit_links.c.seq))
         .join(audit, (audit.c.user_sub == audit_links.c.user_sub) & (audit.c.id == audit_links.c.entry_id))
@@ -127,6 +133,6 @@ def last_before(user_sub: str, before: datetime, until: int) -> Rows:
 
 
 def entries_up_to(user_sub: str, seq: int) -> Delete:
-    """Returns the statement that deletes the entries up to a link."""
+    """Returns the statement that deletes the user's audit entries up to the link of number ``seq``."""
     linked = select(audit_links.c.entry_id).where(audit_links.c.user_sub == user_sub, audit_links.c.seq <= seq)
     return delete(audit).where(audit.c.user_sub == user_sub, audit.c.id.in_(linked))

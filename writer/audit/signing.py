@@ -1,7 +1,7 @@
 """Signatures of the audit: HMACs with a key that cannot be read from the database alone.
 
 The process that writes an entry adds its MAC, so that a write to the database alone cannot forge an entry. Seals
-over the chains prevent that an entry is removed and the rest linked again; see docs/decisions/0011.
+over the chains make it impossible to remove an entry and link the others again; see docs/decisions/0011.
 """
 
 import hashlib
@@ -19,7 +19,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 from retrieval.errors import SchemaOutdated
 
 TOMBSTONE = re.compile(r"erased:([0-9a-f]{64})")
-"""Tombstone of an erased actor, with the SHA-256 of the name."""
+"""Pattern of the tombstone that replaces an erased actor's name; it contains the name's SHA-256."""
 
 _EXACT = Context(prec=2_000)
 _OPTION = "audit_key"
@@ -27,7 +27,7 @@ _OPTION = "audit_key"
 
 @dataclass(frozen=True, slots=True)
 class AuditKey:
-    """The installation's key for the audit.
+    """The installation's key, which signs audit entries and seals chains.
 
     Attributes:
         since: the time from which all entries are signed.
@@ -42,7 +42,11 @@ class AuditKey:
         return hmac.digest(self.key, data, "sha256")
 
     def entry(self, entry: Mapping[str, object]) -> bytes:
-        """Returns the MAC of an entry from the columns of ``audit``; the payload may be values or JSON text."""
+        """Returns the MAC of an audit entry.
+
+        Args:
+            entry: the columns of ``audit``; the payload may be values or JSON text.
+        """
         subject = entry.get("subject_id")
         return self.mac(
             "entry",
@@ -95,13 +99,13 @@ def _plain(value: object) -> object:
 
 @dataclass(slots=True)
 class LaterKey:
-    """An audit key that becomes available once the database is migrated; until then no entry can be written."""
+    """A holder for the audit key, which is None until the database is migrated; until then no entry can be written."""
 
     key: AuditKey | None = None
 
 
 def signing(engine: AsyncEngine, key: AuditKey | LaterKey) -> AsyncEngine:
-    """Returns an engine, on the same connections, whose transactions sign their audit entries."""
+    """Returns a copy of the engine, with the same connections, whose transactions sign their audit entries."""
     return engine.execution_options(**{_OPTION: key})
 
 

@@ -1,4 +1,4 @@
-"""The chain of tombstones, which reveals an erasure that was removed, added or given another date."""
+"""The chain of tombstones, one for each erased user; it reveals a tombstone that was removed, added or changed."""
 
 import hmac
 from collections.abc import Sequence
@@ -24,7 +24,7 @@ class Tombstones:
         seq: number of erasures.
         hash: hash of the last link.
         sealed_seq: number of the last sealed link.
-        fault: the first fault; None if the chain holds.
+        fault: the first fault; None if the chain is intact.
     """
 
     seq: int
@@ -47,7 +47,7 @@ async def verify_tombstones(database: Database) -> Tombstones:
 
 
 async def seal_tombstones(database: Database, key: AuditKey) -> Tombstones:
-    """Verifies the chain, seals it if it holds and has grown, and returns the result of the verification."""
+    """Verifies the chain of tombstones, seals it if it is intact and has grown, and returns the result."""
     chain = await verify_tombstones(database)
     if chain.fault is None and chain.seq > chain.sealed_seq:
         same = erasure_heads.c.sealed_seq == chain.sealed_seq

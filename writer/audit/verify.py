@@ -1,4 +1,4 @@
-"""Verification of a user's chain, from its start or its last seal up to the first manipulated entry."""
+"""Verifies a user's audit chain, from its start or its last seal up to the first manipulated entry."""
 
 import hmac
 from dataclasses import dataclass, replace
@@ -44,7 +44,7 @@ class Verified:
         hash: hash of that link.
         sealed_seq: number of the last sealed link; see ``seal_all``.
         pruned: number and hash of the last pruned link.
-        fault: the first fault; None if the chain holds.
+        fault: the first fault; None if the chain is intact.
     """
 
     user_sub: str
@@ -154,9 +154,9 @@ async def verify_user(database: Database, user_sub: str, erased: set[str], *, si
     """Verifies the chain of a user in one snapshot of the database.
 
     Args:
-        database: the database; its engine has the key for the signatures.
+        database: the database; its engine has the key that verifies the signatures.
         user_sub: the user.
-        erased: the digests of all tombstones.
+        erased: the digests of the names of all erased users.
         since_seal: whether to begin at the last sealed link, in place of the start.
 
     Raises:
@@ -196,12 +196,18 @@ async def _walk_to_end(connection: AsyncConnection, walk: _Walk, erased: set[str
 
 
 def head_of(user_sub: str) -> Rows:
-    """Returns the statement for the stored end of the user's chain."""
+    """Returns the statement that selects the stored end of the user's chain: its last link, seal and pruned link."""
     return select(audit_heads).where(audit_heads.c.user_sub == user_sub)
 
 
 def page(user_sub: str, after: int, until: int) -> Rows:
-    """Returns the statement for the next links, each with its entry, or with nulls for a deleted entry."""
+    """Returns the statement that selects the next PAGE links of a chain, each with its entry, or nulls if deleted.
+
+    Args:
+        user_sub: the user.
+        after: number of the last link read so far.
+        until: number of the last link to read.
+    """
     entry = (audit.c.id, audit.c.agent_key, audit.c.actor, audit.c.action, audit.c.subject_id, audit.c.created_at)
     joined = audit_links.outerjoin(
         audit, (audit.c.user_sub == audit_links.c.user_sub) & (audit.c.id == audit_links.c.entry_id)
@@ -217,35 +223,35 @@ def page(user_sub: str, after: int, until: int) -> Rows:
 
 
 def hash_of(user_sub: str, seq: int) -> Select[bytes]:
-    """Returns the statement for the hash of a link."""
+    """Returns the statement that selects the hash of the user's link of number ``seq``."""
     return select(audit_links.c.hash).where(audit_links.c.user_sub == user_sub, audit_links.c.seq == seq)
 
 
 def link_beyond(user_sub: str, seq: int) -> Select[UUID]:
-    """Returns the statement for the entry of the first link after this one."""
+    """Returns the statement that selects the entry's id of the user's first link with a number above ``seq``."""
     later = select(audit_links.c.entry_id).where(audit_links.c.user_sub == user_sub, audit_links.c.seq > seq)
     return later.order_by(audit_links.c.seq).limit(1)
 
 
 def anything_of(user_sub: str) -> CompoundSelect[UUID]:
-    """Returns the statement for the id of any entry of the user, stored or linked."""
+    """Returns the statement that selects the id of any one entry of the user, stored or linked, if there is one."""
     entries = select(audit.c.id).where(audit.c.user_sub == user_sub)
     links = select(audit_links.c.entry_id).where(audit_links.c.user_sub == user_sub)
     return entries.union_all(links).limit(1)
 
 
 def unlinked(user_sub: str) -> Select[UUID]:
-    """Returns the statement for the first entry, by id, that has no link."""
+    """Returns the statement that selects the id of the user's first entry without a link."""
     linked = select(audit_links.c.seq).where(audit_links.c.user_sub == user_sub, audit_links.c.entry_id == audit.c.id)
     return select(audit.c.id).where(audit.c.user_sub == user_sub, ~linked.exists()).order_by(audit.c.id).limit(1)
 
 
 def everybody() -> CompoundSelect[str]:
-    """Returns the statement, for the worker's role, for all users with a chain or a part of one."""
+    """Returns the statement that selects, in the worker's role, all users with a chain or parts of one."""
     parts = (select(table.c.user_sub) for table in (audit_heads, audit_links, audit))
     return union(*parts).order_by("user_sub")
 
 
 def tombstones() -> Rows:
-    """Returns the statement, for the worker's role, for the digests of all erased users, with the times."""
+    """Returns the statement that selects, in the worker's role, the digest and time of each user's erasure."""
     return select(erasures.c.user_sub, erasures.c.erased_at).order_by(erasures.c.erased_at, erasures.c.user_sub)

@@ -24,7 +24,7 @@ EntryTitle = Annotated[line(200, blank=False), AfterValidator(_clean)]  # type: 
 
 
 def hash_of_titled(words: Words, category: str, entry_type: str, title: str) -> bytes:
-    """Returns the keyed hash by which a user's entry with this title is found, whatever its text is."""
+    """Returns the keyed hash by which a user's entry is found by category, type and title, whatever its text is."""
     return words.hash_of_knowledge(category, entry_type, *_by_title(title))
 
 
@@ -62,25 +62,25 @@ class KnowledgeWritten(Strict):
 
     @property
     def texts(self) -> dict[str, str]:
-        """Returns the title, empty without one, and the text."""
+        """Returns the title and the text of the entry; the title is empty if the entry has none."""
         return {"title": self.title or "", "text": self.text}
 
     def keyed_hash(self, words: Words) -> bytes:
-        """Returns the keyed hash by which a user's entry is found again; it reveals no word."""
+        """Returns the keyed hash by which a user's entry is found when it is written again; it reveals no word."""
         return words.hash_of_knowledge(*self._identity())
 
     def shared_hash(self) -> bytes:
-        """Returns the plain hash by which a shared entry is found again; shared entries are no secret."""
+        """Returns the hash by which a shared entry is found when it is written again; it needs no key."""
         return hashlib.sha256(json.dumps([folded(part) for part in self._identity()]).encode()).digest()
 
     def _identity(self) -> tuple[str, ...]:
         return self.category, self.type, *(_by_title(self.title) if self.title else ("text", self.text))
 
     def check_names(self) -> str:
-        """Returns the agent's name.
+        """Checks the entry's names, and returns the agent's name.
 
         Raises:
-            SecretInName: the name, the category or the type looks like a secret.
+            SecretInName: the agent's name, the category or the type looks like a secret.
         """
         nameable(self.category, "a category's")
         nameable(self.type, "a type's")

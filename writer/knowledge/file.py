@@ -1,4 +1,4 @@
-"""Import of knowledge from a file of JSON lines or Markdown; headings become categories and titles."""
+"""Reads entries of knowledge from a file of JSON lines or Markdown; Markdown headings become categories and titles."""
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
@@ -12,23 +12,23 @@ from writer.errors import SecretInName
 from writer.knowledge.entry import KnowledgeWritten, reason_of
 
 Entries = Iterator[tuple[int, Mapping[str, object]]]
-"""Pairs of a line number, 1-based, and the fields of the entry that begins there."""
+"""Pairs of a line number, 1-based, and the fields of the entry that begins on that line."""
 
 
 class LinesRefused(ValueError):
-    """Some lines hold no valid entry; the message has the number and the reason of each, without quoting it."""
+    """Some lines of a file hold no valid entry; the message gives each line's number and the reason, not its text."""
 
 
 @dataclass(frozen=True, slots=True)
 class Defaults:
-    """Default values of an entry's fields; the agent is the same for all entries."""
+    """Values for fields that entries of a file of knowledge leave out; all entries must be of this agent."""
 
     agent: str
     category: str | None = None
     type: str | None = None
 
     def of(self, fields: Mapping[str, object]) -> dict[str, object]:
-        """Returns the fields of an entry with defaults for missing ones.
+        """Returns the fields of an entry, with the default values in place of missing fields.
 
         Raises:
             ValueError: the entry names another agent.
@@ -40,10 +40,10 @@ class Defaults:
 
 
 def read_entries(path: Path, defaults: Defaults) -> list[KnowledgeWritten]:
-    """Returns the entries of the file in their order, redacted.
+    """Returns the redacted entries of a file, in their order; values that an entry leaves out come from `defaults`.
 
     Raises:
-        LinesRefused: some lines are no valid entry; the valid ones are not returned either.
+        LinesRefused: some lines hold no valid entry; then no entry is returned.
     """
     read = _FORMATS.get(path.suffix.lower())
     if read is None:
@@ -97,4 +97,4 @@ def _of_markdown(text: str) -> Entries:
 
 
 _FORMATS: Mapping[str, Callable[[str], Entries]] = {".jsonl": _of_json_lines, ".md": _of_markdown}
-"""Readers of the formats, by the suffix of the file's name."""
+"""Functions that read the entries of a file, by the suffix of the file's name."""

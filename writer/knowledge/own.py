@@ -1,4 +1,4 @@
-"""Knowledge of one user for an agent, encrypted; writing the same entry again updates it."""
+"""Stores the knowledge of one user for an agent, encrypted; writing the same entry again updates it."""
 
 from collections.abc import Sequence
 from uuid import UUID
@@ -28,15 +28,15 @@ from writer.profiles import check_writing, lock_profile
 async def write_knowledge(
     database: Database, keyring: Keyring, agent_key: str, entries: Sequence[KnowledgeWritten], author: Author
 ) -> list[UUID]:
-    """Stores the entries in one transaction and returns their ids; an entry with a known identity is updated.
+    """Stores the entries in one transaction and returns their ids; an entry that the user has already is updated.
 
-    The identity is category, type and title, or without a title the text.
+    Two entries are the same if category, type and title are equal, or for entries without a title the text.
 
     Raises:
         SecretInName: a name looks like a secret.
         MemoryOff: memory is not written for this agent.
         UserErased: the user was erased after the author was authorised.
-        DatabaseUnavailable: the entries may or may not be stored; a repetition does no harm.
+        DatabaseUnavailable: the entries may or may not be stored; the caller can safely write them again.
     """
     for each in entries:
         each.check_names()
@@ -67,7 +67,7 @@ async def write_knowledge(
 async def edit_knowledge(
     database: Database, keyring: Keyring, entry_id: UUID, written: KnowledgeWritten, author: Author
 ) -> None:
-    """Replaces an entry by a new version of it.
+    """Replaces the entry of a user by `written`.
 
     Raises:
         NotFound: the agent has no such entry of the user.
@@ -94,7 +94,7 @@ async def edit_knowledge(
 async def delete_knowledge(
     connection: AsyncConnection, author: Author, entry_id: UUID, agent_key: str | None = None
 ) -> None:
-    """Deletes an entry for good; with an agent, only if the entry belongs to that agent.
+    """Deletes an entry of the user for good; if `agent_key` is given, only an entry of that agent.
 
     Raises:
         NotFound: the user has no such entry.
@@ -110,7 +110,7 @@ async def delete_knowledge(
 
 
 def same_entry(user_sub: str, agent_key: str, said: bytes) -> Rows:
-    """Returns the statement for the agent's entry with this hash, at most one."""
+    """Returns the statement that selects the user's entry for the agent with this keyed hash, at most one."""
     mine = knowledge.c.user_sub == user_sub, knowledge.c.agent_key == agent_key
     return select(knowledge.c.id, knowledge.c.words).where(*mine, knowledge.c.said == said).order_by(knowledge.c.id)
 

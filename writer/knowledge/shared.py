@@ -1,6 +1,7 @@
-"""Knowledge that an operator shares with all users of an agent: redacted, but not encrypted.
+"""Stores knowledge that an operator shares with all users of an agent: redacted, but not encrypted.
 
-The service's role can only read it. Only the owner of the tables can write it, with an audit of the operator's own.
+The service's database role can only read shared knowledge. Only the owner of the tables can write it, and the changes
+are noted in the audit of the operator.
 """
 
 from collections.abc import Sequence
@@ -32,14 +33,14 @@ _MAY_WRITE = text("SELECT has_table_privilege('shared_knowledge', 'INSERT')")
 async def write_shared(
     database: Database, agent_key: str, entries: Sequence[KnowledgeWritten], operator: Author
 ) -> list[UUID]:
-    """Stores the shared entries in one transaction and returns their ids; an entry with a known identity is updated.
+    """Stores the shared entries in one transaction and returns their ids; an entry that is stored already is updated.
 
-    The identity is category, type and title, or without a title the text.
+    Two entries are the same if category, type and title are equal, or for entries without a title the text.
 
     Raises:
         SecretInName: a name looks like a secret.
         NotTheOwner: the database login does not own the tables.
-        DatabaseUnavailable: the entries may or may not be stored; a repetition does no harm.
+        DatabaseUnavailable: the entries may or may not be stored; the operator can safely write them again.
     """
     for each in entries:
         each.check_names()
@@ -64,10 +65,10 @@ async def write_shared(
 
 
 async def edit_shared(database: Database, entry_id: UUID, written: KnowledgeWritten, operator: Author) -> None:
-    """Replaces a shared entry by a new version of it.
+    """Replaces a shared entry by `written`.
 
     Raises:
-        NotFound: the agent has no such entry.
+        NotFound: the agent has no such shared entry.
         KnowledgeExists: another entry has this category, type and title.
         SecretInName, NotTheOwner, DatabaseUnavailable: as for `write_shared`.
     """
@@ -87,7 +88,7 @@ async def delete_shared(database: Database, agent_key: str, entry_id: UUID, oper
     """Deletes a shared entry for good.
 
     Raises:
-        NotFound: the agent has no such entry.
+        NotFound: the agent has no such shared entry.
         NotTheOwner, DatabaseUnavailable: as for `write_shared`.
     """
     async with database.as_owner(operator.user_sub, operator.authorised_at) as connection:
@@ -102,7 +103,7 @@ async def embed_shared(database: Database, embedder: Embedder, operator: Author)
     """Embeds every shared entry without a vector of the embedder's model, and returns their number.
 
     Raises:
-        EmbedderError: entries embedded before it keep their vectors; the others are found by keywords alone.
+        EmbedderError: entries that were embedded before the error keep their vectors; keywords still find the others.
         NotTheOwner, DatabaseUnavailable: as for `write_shared`.
     """
     done, after = 0, UUID(int=0)
@@ -124,14 +125,19 @@ async def embed_shared(database: Database, embedder: Embedder, operator: Author)
 
 
 def same_shared(agent_key: str, said: bytes) -> Rows:
-    """Returns the statement for the agent's shared entry with this hash, at most one."""
+    """Returns the statement that selects the agent's shared entry with this hash, at most one."""
     same = shared_knowledge.c.agent_key == agent_key, shared_knowledge.c.said == said
     columns = [shared_knowledge.c[name] for name in ("id", "title", "text")]
     return select(*columns).where(*same).order_by(shared_knowledge.c.id)
 
 
 def unembedded_shared(model: str, after: UUID) -> Rows:
-    """Returns the statement for a batch of shared memories without a vector of this model, by rising id."""
+    """Returns the statement that selects the next BATCH shared entries without a vector of this model, by rising id.
+
+    Args:
+        model: the embedding model.
+        after: id of the last row of the batch before.
+    """
     missing = shared_memories.c.model.is_distinct_from(model), shared_memories.c.id > after
     of = shared_knowledge.c.id == shared_memories.c.knowledge_id
     columns = shared_memories.c.id, shared_knowledge.c.title, shared_knowledge.c.text

@@ -1,1 +1,1 @@
-"""The queues in the tables of cases, sessions and memories: one consumer, with a handler for each of them."""
+"""The worker's queues, in the tables of cases, sessions and memories; a worker has a handler for each queue."""

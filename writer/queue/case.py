@@ -1,4 +1,4 @@
-"""A case that the worker has claimed: its row, its lessons, and the statements that take it off the queue."""
+"""A case that the worker has claimed: its row, the lessons of its run, and statements that take it off the queue."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
@@ -51,10 +51,10 @@ class ClaimedCase:
     """The columns of a claimed case that the worker reads, with four settings of its profile.
 
     Attributes:
-        words: task and plan, sealed; ``plan`` then has a token for each step. None: both stand in plain in their
-            columns.
-        moves: keyed hashes of the moves of its plan; empty until the case was taught.
-        payload: tool traces, turns, prompt snapshot, and the procedure that came with the run, sealed.
+        words: task and plan, encrypted; ``plan`` then has a token for each step. None: the columns ``task`` and
+            ``plan`` have both in plain text.
+        moves: keyed hashes of the moves of the case's plan; empty until the worker has learned from the run.
+        payload: tool traces, turns, prompt snapshot, and the procedure that came with the run, encrypted.
         source: the actor that retained the run.
         analyst, abstraction, least_success, embedding_model: the profile's settings of these names.
     """
@@ -101,17 +101,17 @@ class Work:
     taught: Lessons = field(default_factory=Lessons)
     tools: Sequence[ToolUse] = ()
     counts: Recount | None = None
-    """Counts by the calls' outputs; None: the run has no calls."""
+    """Counts of the run's errors and effects by the calls' outputs; None: the run has no calls."""
     errors: Sequence[str] = ()
     """Signatures of the errors in the run, see ``error_signatures``."""
     failures: Sequence[RunFailure] = ()
-    """Failures of the run, each with what put it right."""
+    """Failures of the run, each with its fix."""
     seal: Words | None = None
-    """The user's; None until the case is opened."""
+    """Encrypts, decrypts and hashes with the user's key; None until the case is opened."""
     terms: Sequence[int] = ()
     """Keyed hashes of the task's words."""
     corrected_plan: Mapping[str, object] = field(default_factory=dict)
-    """Columns of the case with the plan that the outputs correct; empty where they do not."""
+    """New columns of the case if the calls' outputs change its plan; empty: the plan stays."""
     moves: Sequence[int] = ()
     """Keyed hashes of the plan's moves."""
     vector: Vector | None = None
@@ -120,9 +120,9 @@ class Work:
     origin: Mapping[str, str] = field(default_factory=dict)
     """Ids of the request that retained the run, see ``retrieval.telemetry.origin``; empty until the case is opened."""
     now: ClaimedCase = field(init=False)
-    """The case as it is in the end: with its corrections, and the reward in its row."""
+    """The case with the worker's corrections, and with the reward that its row has when the work ends."""
     trigger_vectors: Sequence[Vector | None] = ()
-    """Vectors of the learned procedures' triggers, one for each."""
+    """Vectors of the triggers of the learned procedures, one for each procedure."""
 
     def __post_init__(self) -> None:
         """Begins with the case as it was claimed."""
@@ -138,7 +138,7 @@ _OF_THE_PROFILE = ("analyst", "abstraction", "least_success", "embedding_model")
 
 
 def claimed(user_sub: str, lease_token: UUID, case_ids: Sequence[UUID]) -> Select[*tuple[Any, ...]]:
-    """Returns a statement that selects ``ClaimedCase`` rows: those of the cases that the lease still holds."""
+    """Returns a statement that selects, as ``ClaimedCase`` rows, those of these cases that the lease still holds."""
     return cases_of(user_sub, case_ids).where(cases.c.lease_token == lease_token, cases.c.status == "pending")
 
 
@@ -151,7 +151,7 @@ def cases_of(user_sub: str, case_ids: Sequence[UUID]) -> Select[*tuple[Any, ...]
 
 
 async def used_by(connection: AsyncConnection, user_sub: str, claimed_case: ClaimedCase) -> list[UsedVersion]:
-    """Returns the procedures that the run used and whose version shown to it is still the active one."""
+    """Returns the procedures that a run used, if the version that the run was shown is still the active one."""
     if not claimed_case.used_procedure_ids:
         return []
     log = select(decisions.c.procedure_ids, decisions.c.procedure_versions).where(
@@ -164,9 +164,10 @@ async def used_by(connection: AsyncConnection, user_sub: str, claimed_case: Clai
 
 
 async def lock_held(connection: AsyncConnection, batch: Sequence[Work]) -> list[Work]:
-    """Locks the cases of one user that their leases still hold, and returns them with the rewards in their rows now.
+    """Locks those cases of one user that their leases still hold, and returns them with the rewards that they have now.
 
-    Feedback may have come since a case was claimed. A case that is left out is another worker's, or gone.
+    Feedback may have changed a reward since the case was claimed. A case is left out if another worker claimed it, or
+    if it was deleted.
     """
     lease = batch[0].held
     held = (
@@ -189,10 +190,14 @@ async def lock_held(connection: AsyncConnection, batch: Sequence[Work]) -> list[
 
 
 async def close(connection: AsyncConnection, batch: Sequence[Work], kept: Mapping[UUID, UUID]) -> None:
-    """Takes the held cases off the queue: as ready, or as merged into the case that ``kept`` has for them.
+    """Takes cases off the queue, and stores the keyed hashes by which they are ranked.
 
-    The numbers by which a case is ranked are stored with it, and the signatures of its run's errors join its search
-    index, with weight ERRORS; they are stored nowhere else.
+    The signatures of a run's errors join the case's search index, with weight ERRORS; they are stored nowhere else.
+
+    Args:
+        connection: a transaction of the user that holds the cases' locks.
+        batch: the cases, whose leases still hold.
+        kept: for each case that repeats another, that other case; repeats become merged, and all other cases ready.
     """
     rows = [
         {
@@ -232,7 +237,7 @@ def _closing() -> Update:
 
 
 async def remember_tools(connection: AsyncConnection, batch: Sequence[Work]) -> None:
-    """Inserts the tool use of the cases' runs, one row for each tool, in one statement; merged cases get rows, too."""
+    """Inserts the tool use of the cases' runs, one row for each case and tool; merged cases get rows, too."""
     rows = [
         {
             "user_sub": work.held.user_sub,

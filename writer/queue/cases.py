@@ -36,11 +36,11 @@ from writer.replays.profile_replay import replay_if_due
 FINISHED = Counter("casebank_worker_cases_total", "Cases that left the queue, by how", ["how"])
 
 MOST_BY_LLM = 16
-"""Cases of a batch that a language model teaches; the others' leases would end before their turn."""
+"""Maximum cases of a batch from which a language model learns; the leases of more cases would end before their turn."""
 AT_ONCE = 2
-"""Users whose cases are stored at once: while the database works on one's, the worker prepares the other's."""
+"""Maximum users whose cases are stored at the same time: the worker prepares one user's while the database stores."""
 REPLAY_S = 5.0
-"""Seconds after which a profile is replayed although further cases wait."""
+"""Seconds after which a profile is replayed even if further cases wait in the queue."""
 
 
 @dataclass(slots=True)
@@ -49,7 +49,7 @@ class CaseHandler:
 
     Attributes:
         pgvector: whether the database compares vectors.
-        first_order: order that serves a profile until a replay tells of a better one.
+        first_order: order of cases that a profile uses until a replay finds a better order.
     """
 
     queue: Queue
@@ -58,11 +58,11 @@ class CaseHandler:
     pgvector: bool
     first_order: str = FIRST_ORDER
     _to_replay: dict[tuple[str, str], tuple[float, datetime]] = field(default_factory=dict, init=False)
-    """Profiles with finished cases since their last replay: since when, and the time of the claim."""
+    """Profiles with finished cases since their last replay, each with the times of the first one's end and claim."""
     _places: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(AT_ONCE), init=False)
 
     async def handle(self, leases: Sequence[Lease]) -> None:
-        """Finishes the leased cases, each user's together, and last those that a language model teaches.
+        """Finishes the leased cases, each user's together; those from which a language model learns come last.
 
         Raises:
             DatabaseUnavailable: some of the cases are not finished.
@@ -79,9 +79,9 @@ class CaseHandler:
             self._to_replay.setdefault(profile, (time.monotonic(), lease.claimed_at))
 
     async def replay(self, *, idle: bool) -> None:
-        """Replays the profiles of finished cases, if they are due: all if ``idle``, else those that waited REPLAY_S.
+        """Replays those profiles of finished cases that are due: all if ``idle``, else those that waited REPLAY_S.
 
-        A replay costs more than a case, and a profile whose cases come one after the other needs only the last one's.
+        A replay takes longer than a case, and if a profile's cases come one by one, only the last needs a replay.
 
         Raises:
             DatabaseUnavailable: some of the profiles were not replayed.

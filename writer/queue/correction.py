@@ -1,4 +1,4 @@
-"""Corrects the counts that retain made by the calls' statuses alone, once the worker has read the calls' outputs.
+"""Corrects the counts that retain made from the calls' statuses, once the worker has read the calls' outputs.
 
 Retain answers before any output is read: a call that returned "Error: order not found" with the status "ok" counts as a
 success in the case's row until the worker finalises the case.
@@ -35,11 +35,11 @@ class Counters(TypedDict, total=False):
 
 
 async def corrected(connection: AsyncConnection, held: Lease, case: ClaimedCase, counts: Recount | None) -> ClaimedCase:
-    """Corrects in the case's row the values that the outputs contradict, with an audit entry; returns the new case.
+    """Corrects the values in the case's row that the calls' outputs contradict; returns the corrected case.
 
-    The worker calls it when it finalises a case. Only a reward that retain guessed is guessed again; one that somebody
-    gave stays, whatever its source. (A backend that sends as its own heuristic exactly what retain would have
-    guessed cannot be told from retain.)
+    The worker calls it when it finalises a case; the audit gets an entry. Only a reward that retain guessed is guessed
+    again; a given reward stays, whatever its source. (A heuristic reward of the backend that equals retain's guess
+    counts as a guess.)
 
     Args:
         connection: a transaction of the user.
@@ -71,7 +71,7 @@ async def corrected(connection: AsyncConnection, held: Lease, case: ClaimedCase,
 
 
 def corrected_plan(work: Work, run: StoredRun, traces: Sequence[Mapping[str, JsonValue]]) -> Mapping[str, object]:
-    """Returns the columns of the case with a plan without calls that failed by their output; empty: no change."""
+    """Returns the new columns of a case whose plan has calls that failed by their output; empty: the plan has none."""
     plan = plan_by_output(traces, run.calls, run.plan)
     if plan == run.plan:
         return {}
@@ -84,7 +84,7 @@ def corrected_plan(work: Work, run: StoredRun, traces: Sequence[Mapping[str, Jso
 async def with_plan(
     connection: AsyncConnection, held: Lease, case: ClaimedCase, plan: Mapping[str, object]
 ) -> ClaimedCase:
-    """Stores the columns of a corrected plan of a held case, and returns the case with them; unchanged without any."""
+    """Stores the columns that ``corrected_plan`` returned, if any, in the case's row; returns the case with them."""
     if not plan:
         return case
     columns: dict[str, Any] = dict(plan)
@@ -96,9 +96,8 @@ async def with_plan(
 async def earlier_feedback(connection: AsyncConnection, user_sub: str, case: ClaimedCase) -> ClaimedCase:
     """Copies to the case the newest trusted reward that its retrieval got before the run was retained.
 
-    Returns the case with that reward, or unchanged where there is none or the case has a trusted reward already.
-    Rewards that other runs of the same retrieval passed on to it, or that were given to one of those runs by name, do
-    not count: they do not judge this run.
+    Returns the case with that reward; unchanged if there is none, or if the case has a trusted reward already. Rewards
+    of another run of the same retrieval do not count, because they do not judge this run.
     """
     if case.retrieval_id is None or is_trusted(case.reward_source):
         return case

@@ -1,4 +1,4 @@
-"""Repeats: two runs of one profile that did the same for the same task become one case with a counter."""
+"""Finds repeats: two runs of one profile with the same task and plan become one case with a counter."""
 
 from collections.abc import Sequence
 from datetime import datetime
@@ -13,15 +13,14 @@ from writer.rewards.repeats import one_more
 
 
 async def twins(connection: AsyncConnection, user_sub: str, batch: Sequence[ClaimedCase]) -> dict[UUID, UUID]:
-    """Returns which of the fresh cases repeat a ready one, or an earlier one of the batch, and the case repeated.
+    """Returns the cases that repeat a ready case or an earlier case of the batch, each with that older case.
 
-    A case is repeated by one with the same task and plan: the same numbers and words in the same order. Near vectors
-    merge nothing, for "from Anna to Ben" is near "from Ben to Anna". Only runs with the same outcome merge: a failure
-    beside a success is news. Older cases win over newer ones.
+    A repeat has the same task and plan: the same numbers and words in the same order. Near vectors are no repeats,
+    because "from Anna to Ben" is near "from Ben to Anna". Runs with different outcomes are no repeats either.
 
     Args:
         connection: a transaction of the owner that holds the locks of the cases' profiles.
-        user_sub: the owner of all.
+        user_sub: the owner of all cases of the batch.
         batch: the cases that the worker is about to finish, in the order of retaining.
     """
     names = "agent_key", "kind", "outcome", "message_hash"
@@ -46,7 +45,13 @@ async def twins(connection: AsyncConnection, user_sub: str, batch: Sequence[Clai
 
 
 def count_again(user_sub: str, kept: UUID, fresh: ClaimedCase) -> Update:
-    """Returns a statement that adds the fresh case's run to the kept case: one more occurrence, and the mean reward."""
+    """Returns a statement that counts a repeat in the case that it repeats: one more occurrence, and the mean reward.
+
+    Args:
+        user_sub: the owner of both cases.
+        kept: the older case, which stays.
+        fresh: the repeat.
+    """
     counted: dict[str, object] = {"occurrences": cases.c.occurrences + 1, "last_used_at": func.now()}
     if fresh.reward is not None:
         counted |= one_more(fresh.reward, fresh.reward_source)

@@ -1,4 +1,4 @@
-"""Finishes claimed cases of one user in one transaction: each is ready or merged, with all that was learned from it."""
+"""Finishes claimed cases of one user in one transaction: each becomes ready or merged, and the lessons are stored."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -29,7 +29,7 @@ from writer.vectors import add_vector
 
 @dataclass(frozen=True, slots=True)
 class Finish:
-    """The end of the work on cases, in the transaction of their user.
+    """The last step of the worker's work on claimed cases, in one transaction of their user.
 
     Attributes:
         embedder: the model whose vectors are stored.
@@ -42,11 +42,11 @@ class Finish:
     pgvector: bool
 
     async def all_of(self, batch: Sequence[Work]) -> dict[UUID, str]:
-        """Makes the cases ready, or merges them into equal ones, with all that was learned from them.
+        """Makes the cases ready, or merges them into equal cases, and stores the lessons of their runs.
 
-        Returns "ready" or "merged" for each case; one that another worker has, or that is gone, is left out. The
-        audit's entry for the insert is written here, under the actor that retained the run, because a retain writes
-        the case's row alone.
+        Returns "ready" or "merged" for each case; a case that another worker has, or that was deleted, is left out.
+        The audit entry for the insert of a case is written here, under the actor that retained the run, because a
+        retain writes only the case's row.
         """
         retrievals = {work.case.retrieval_id for work in batch} - {None}
         agents = {work.held.agent_key for work in batch}

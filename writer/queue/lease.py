@@ -1,4 +1,4 @@
-"""A lease: a row of a queue that one worker holds for a time, and the condition that it still holds the row."""
+"""A lease: the right of one worker to work on a row of a queue for a time."""
 
 from dataclasses import dataclass
 from datetime import datetime
@@ -14,8 +14,8 @@ class Lease:
     Attributes:
         attempts: number of times that the row was leased, this time included.
         lease_token: a value that no other lease has; whatever the worker stores is checked against it.
-        claimed_at: when the lease began, by the database's clock; an erasure of the user since then keeps the worker
-            out.
+        claimed_at: beginning of the lease, by the database's clock; if the user is erased later, the worker can store
+            nothing.
     """
 
     user_sub: str
@@ -27,7 +27,7 @@ class Lease:
 
 
 def is_held(queue: Table, lease: Lease) -> ColumnElement[bool]:
-    """Returns the SQL condition that is true for the leased row while the lease holds."""
+    """Returns the SQL condition that is true for the leased row while the worker still holds the lease."""
     return and_(
         queue.c.user_sub == lease.user_sub,
         queue.c.id == lease.row_id,

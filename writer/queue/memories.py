@@ -1,4 +1,4 @@
-"""Handles memories without a vector: opens their texts and embeds them."""
+"""Handles memories without a vector: decrypts their texts and embeds them."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -25,7 +25,7 @@ from writer.vectors import stored_later
 
 @dataclass(slots=True)
 class MemoryHandler:
-    """Gives memories (searchable turns, facts and knowledge) their vectors, one batch a user."""
+    """Embeds memories (searchable turns, facts and knowledge), one user's after the other's."""
 
     queue: Queue
     embedder: Embedder
@@ -97,7 +97,7 @@ def unlocked(user_sub: str, memory_ids: Sequence[UUID], lease_token: UUID) -> Se
 
 
 def sources(user_sub: str, memory_ids: Sequence[UUID]) -> Rows:
-    """Returns a statement that selects the memories with the sealed turn, fact or knowledge entry behind each."""
+    """Returns a statement that selects memories, each with its encrypted turn, fact or entry of knowledge."""
     turn = and_(
         turns.c.user_sub == memories.c.user_sub,
         turns.c.session_id == memories.c.session_id,
@@ -115,9 +115,9 @@ def sources(user_sub: str, memory_ids: Sequence[UUID]) -> Rows:
 
 
 def finish(user_sub: str, lease_token: UUID, *, with_vector: bool) -> Update:
-    """Returns a statement that takes memories off the queue while the lease holds, and stores the vectors passed.
+    """Returns a statement that takes memories off the queue if the lease still holds, and stores their vectors.
 
-    Its parameters for each row are ``memory_id``, and ``model`` and ``vector`` if it has one.
+    Its parameters for each memory are ``memory_id``, and with ``with_vector`` also ``model`` and ``vector``.
     """
     row = update(memories).where(
         memories.c.user_sub == user_sub,

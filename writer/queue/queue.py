@@ -1,4 +1,4 @@
-"""Takes rows off the queue in one table, users taking turns, and hands back those whose work failed."""
+"""Leases rows of the queue in one table, users taking turns, and hands back rows whose work failed."""
 
 import random
 from collections.abc import Awaitable, Callable, Sequence
@@ -25,10 +25,13 @@ class Pace:
     """Batch size, lease and delays of a worker.
 
     Attributes:
-        batch: most cases, and most sessions, that are taken at a time.
-        poll_s: wait after a look that finds nothing; doubles with each further one, up to LONGEST_S.
-        backoff_s: delay after the first failure; doubles with each further one, half of it by chance.
-        backoff_max_s: longest delay.
+        batch: maximum number of cases, and of sessions, that are leased at a time.
+        poll_s: seconds to wait after a look at empty queues; doubles with each further such look, up to LONGEST_S.
+        lease: time for which leased rows belong to the worker.
+        max_attempts: number of failed attempts after which a row is marked dead.
+        backoff_s: seconds until a row is due again after its first failure; doubles with each further failure, and a
+            random factor of 0.5 to 1 applies.
+        backoff_max_s: longest such delay in seconds.
     """
 
     batch: int = 64
@@ -45,7 +48,7 @@ class Queue:
 
     Attributes:
         table: the table whose pending rows are the queue.
-        failed_event: the log's event for rows that were handed back.
+        failed_event: name of the log event for rows whose work failed.
     """
 
     database: Database
@@ -54,20 +57,20 @@ class Queue:
     rng: random.Random
     failed_event: str
     _last_served: str = field(default="", init=False)
-    """User served last; the next batch goes to the users after that one."""
+    """The last user of the last batch; the next batch begins with the users after this one, by name."""
     _abandoned: list[Lease] = field(default_factory=list, init=False)
-    """Leases that a broken connection left behind; they need not wait for their end."""
+    """Leases whose work broke off with a database connection; the next ``take`` hands their rows back."""
 
     @property
     def broke_off(self) -> bool:
-        """Returns whether rows wait to be handed back because the database went away."""
+        """Returns whether rows are still to be handed back, because the database was lost during their handling."""
         return bool(self._abandoned)
 
     async def serve(self, batch: int, handle: Callable[[Sequence[Lease]], Awaitable[None]]) -> int:
-        """Leases up to ``batch`` rows and has them handled; returns their number, whatever became of them.
+        """Leases up to ``batch`` rows and passes them to ``handle``; returns their number, failed rows included.
 
         Raises:
-            DatabaseUnavailable: the rows come back when this worker claims again, or their lease ends.
+            DatabaseUnavailable: the rows are due again when this worker leases again, or when their lease ends.
         """
         leases = await self.take(batch)
         if leases:
@@ -81,10 +84,11 @@ class Queue:
     async def take(self, batch: int) -> list[Lease]:
         """Leases and returns up to ``batch`` rows; fewer only if no further row of any user is due.
 
-        First hands back leases that a broken connection left behind, and gives up on rows whose attempts are used up.
+        Before, it hands back rows whose work broke off with a database connection, and marks rows as dead whose lease
+        ended in their last attempt.
 
         Raises:
-            DatabaseUnavailable: rows that were leased come back when their lease ends.
+            DatabaseUnavailable: rows that were leased are due again when their lease ends.
         """
         token = uuids.uuid7()
         async with self.database.as_worker() as connection:
@@ -137,13 +141,13 @@ class Queue:
         return leased
 
     async def attempt(self, leases: Sequence[Lease], step: Awaitable[str | None]) -> str | None:
-        """Awaits one step of the work on these rows, and hands the rows back if the step fails.
+        """Awaits one step of the work on leased rows, and hands the rows back if the step fails.
 
-        Returns how the work ended: the step's own result, "failed", or the name of the error for rows that are gone.
-        None: the work goes on.
+        Returns the end of the work: the step's result, "failed", or for deleted rows the name of the error; None: the
+        work goes on.
 
         Raises:
-            DatabaseUnavailable: it is unknown whether the step was taken.
+            DatabaseUnavailable: the step's changes may or may not be stored.
         """
         try:
             return await step
@@ -156,7 +160,7 @@ class Queue:
             return "failed"
 
     async def hand_back(self, leases: Sequence[Lease], error: Exception) -> None:
-        """Queues the rows again after a delay, or marks them dead if their attempts are used up."""
+        """Queues leased rows again after a delay, or marks them dead if this was their last attempt."""
         pace = self.pace
         # an outage, however long, is no fault of the row, and nor is a key that this process was not given
         no_fault = isinstance(error, EmbedderUnavailable | MasterKeyMismatch)
@@ -170,18 +174,18 @@ class Queue:
         log.warning(self.failed_event, error=name, rows=len(leases), attempts=attempts, dead=any(dead))
 
     async def release(self, leases: Sequence[Lease]) -> None:
-        """Queues rows again whose work did not begin."""
+        """Queues leased rows again at once, because the work on them did not begin; the attempt does not count."""
         if leases:
             async with self.database.as_worker() as connection:
                 for lease in leases:
                     await connection.execute(statements.release(lease, self.table))
 
     async def renew(self, lease: Lease) -> None:
-        """Restarts the lease's time; called before each request to a language model, which may take most of a lease.
+        """Restarts the time of a lease; called before each request to a language model, which may take most of a lease.
 
         Raises:
-            LeaseLost: the lease ended before, because the cases ahead in the batch took too long; the model need not be
-                asked, for another worker may ask it.
+            LeaseLost: the lease ended, because earlier cases of the batch took too long; do not ask the model, because
+                another worker may ask it.
         """
         async with self.database.as_worker() as connection:
             renewed = await connection.execute(statements.renew(lease, self.pace.lease, self.table))

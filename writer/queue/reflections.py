@@ -1,4 +1,4 @@
-"""Handles runs that turned out to have failed after the worker had finished them: revises the procedures they used."""
+"""Handles runs whose reward showed a failure after the worker had finished them: revises the procedures they used."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -20,7 +20,7 @@ from writer.queue.teaching import Teaching
 
 @dataclass(slots=True)
 class ReflectionHandler:
-    """Revises the procedures that failed runs used, as a failed retain does."""
+    """Revises the procedures that failed runs used, as the worker does for a run that is retained as failed."""
 
     queue: Queue
     embedder: Embedder
@@ -28,10 +28,10 @@ class ReflectionHandler:
     pgvector: bool
 
     async def handle(self, leases: Sequence[Lease]) -> None:
-        """Reflects on the leased runs, one by one; called by the worker with each batch of the queue.
+        """Revises the procedures that each leased run used, one by one; the worker calls it with each batch.
 
         Raises:
-            DatabaseUnavailable: some of the runs are left.
+            DatabaseUnavailable: some of the runs are not handled.
         """
         with stage("work.reflect"):
             for lease in leases:

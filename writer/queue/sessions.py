@@ -1,4 +1,4 @@
-"""Handles sessions with new turns: stores the facts in them, and has them summarised."""
+"""Handles sessions with new turns: stores the facts in the turns, and has a language model summarise the sessions."""
 
 import asyncio
 from collections.abc import Mapping, Sequence
@@ -27,12 +27,12 @@ from writer.sessions.lock import turns_after
 
 READ = Counter("casebank_sessions_read_total", "Sessions that were read for facts, by how that ended", ["how"])
 MOST_TURNS = 200
-"""Most turns of a session that are read at a time; the rest waits for another turn in the queue."""
+"""Maximum turns of a session that are read at a time; the session is then queued again for the others."""
 
 
 @dataclass(slots=True)
 class SessionHandler:
-    """Reads sessions for facts and has them summarised.
+    """Stores the facts in sessions' new turns, and has the sessions summarised.
 
     Attributes:
         summarist: summarises sessions by a language model; None: the service has none.
@@ -43,10 +43,10 @@ class SessionHandler:
     summarist: Summarist | None = None
 
     async def handle(self, leases: Sequence[Lease]) -> None:
-        """Reads all leased sessions for facts, then has each summarised; a slow model delays no session's facts.
+        """Stores the facts of all leased sessions, then has each summarised, so that a slow model delays no facts.
 
         Raises:
-            DatabaseUnavailable: some sessions were not read, or not to their end.
+            DatabaseUnavailable: some sessions were not read, or not completely.
         """
         ended = [await self.queue.attempt([lease], self.read(lease)) for lease in leases]
         for how in ended:
@@ -65,7 +65,7 @@ class SessionHandler:
         """Stores the facts in the session's new turns, and takes the session off the queue, in one transaction.
 
         Raises:
-            LeaseLost: another worker has the session, or it is gone.
+            LeaseLost: another worker has the session, or the session was deleted.
         """
         async with self.queue.database.as_user(lease.user_sub, lease.claimed_at) as connection:
             key = await self.keyring.find(connection, lease.user_sub)
@@ -103,28 +103,28 @@ class SessionHandler:
 
 
 def facts_in(turns: Sequence[Turn]) -> list[tuple[Turn, FactDraft]]:
-    """Returns the facts that the user's own turns state or end, in their order; other turns are passed over.
+    """Returns the facts that the user's own turns of a session state or end, each with its turn, in order.
 
-    The day of a turn is that in the zone of its time.
+    The day of a turn is the day in the time zone of its time.
     """
     return [(turn, fact) for turn in turns if turn.is_the_users for fact in read(turn.said, turn.said_at.date())]
 
 
 def facts_in_run(messages: Sequence[Mapping[str, Any]], said_at: datetime) -> list[FactDraft]:
-    """Returns the facts in the user's own turns of a run."""
+    """Returns the facts that the user's own turns of a run state or end, in order."""
     turns = [Turn(number, said_at, message) for number, message in enumerate(messages, start=1)]
     return [fact for _, fact in facts_in(turns)]
 
 
 def read_so_far(held: Lease) -> Rows:
-    """Returns a statement that selects the number of the last turn read so far; no row if the lease is lost."""
+    """Returns a statement that selects the number of the last turn read for facts; no row if the lease is lost."""
     return select(sessions.c.read_turns).where(is_held(sessions, held))
 
 
 def close(held: Lease, last: int) -> Update:
-    """Returns a statement that notes ``last`` as read and takes the session off the queue.
+    """Returns a statement that stores ``last`` as the last turn read, and takes the session off the queue.
 
-    A session with turns after ``last`` stays queued.
+    A session with turns after ``last`` stays in the queue.
     """
     done = update(sessions).where(is_held(sessions, held))
     return done.values(

@@ -1,4 +1,4 @@
-"""The queue inside the tables of cases, sessions and memories: claim with a lease, hand back later, give up, requeue.
+"""SQL of the queues inside the tables of cases, sessions and memories: lease rows, hand them back, give up, requeue.
 
 There is no queue table: a retained run, a session with unread turns and a memory without a vector are queued by the
 status in their own rows.
@@ -42,11 +42,11 @@ from retrieval.tables.cases import cases
 from writer.queue.lease import Lease, is_held
 
 MOST_DOUBLINGS = 20
-"""Most doublings of a delay: an outage may fail a thousand attempts, and 2 to that power is no float."""
+"""Maximum doublings of a delay, because 2 to the power of a thousand attempts is no float."""
 TURNS = 4
-"""Users at least whose turns fill a batch, if so many have rows."""
+"""Least number of users who share a batch, if so many have due rows."""
 WORKERS_APART = 4
-"""Factor of rows examined to rows leased, so that workers claiming at the same moment each find unlocked rows."""
+"""Rows examined for each row leased, so that workers that lease at the same moment each find unlocked rows."""
 
 
 def claim(
@@ -54,8 +54,9 @@ def claim(
 ) -> tuple[Update, dict[str, object]]:
     """Returns a statement that leases up to ``batch`` waiting rows to a worker, and its parameters.
 
-    The rows' users take turns, by name, beginning after ``after``. A turn is a user's longest waiting rows, up to a
-    quarter of the batch: rows of one user are finished together, and no user waits behind all the rows of another.
+    Users take turns, by name, beginning with the first user after ``after``. A turn leases a user's longest waiting
+    rows, up to a quarter of the batch: rows of one user are finished together, and no user waits for all rows of
+    another.
     """
     parameters = {
         "token": lease_token,
@@ -119,7 +120,10 @@ def _leasing(queue: Table, which: ColumnElement[bool], now: ColumnElement[dateti
 
 @cache
 def waiting_users(queue: Table) -> Select[str]:
-    """Returns a statement for up to ``batch`` users with due rows, by name, beginning after ``after``."""
+    """Returns a statement that selects up to ``batch`` users with due rows, by name, beginning after ``after``.
+
+    ``batch`` and ``after`` are the statement's parameters.
+    """
     after, batch = bindparam("after", type_=Text), bindparam("batch", type_=Integer)
     due = select(queue.c.user_sub).where(*_due(queue), queue.c.user_sub > after)
     return due.group_by(queue.c.user_sub).order_by(queue.c.user_sub).limit(batch)
@@ -127,9 +131,10 @@ def waiting_users(queue: Table) -> Select[str]:
 
 @cache
 def claim_of_user(queue: Table) -> Update:
-    """Returns a statement that leases up to ``most`` waiting rows of one user: on a cluster, of one shard.
+    """Returns a statement that leases up to ``most`` waiting rows of one user, for a cluster: they are in one shard.
 
-    Its further parameters are ``whose`` rows, ``token``, ``lease`` and ``now``, which a shard may not tell.
+    Its parameters are ``most``, ``whose`` (the user), ``token``, ``lease`` and ``now``, because shards may not read the
+    clock.
     """
     mine = queue.c.user_sub == bindparam("whose", type_=Text)
     token, most = bindparam("token", type_=Uuid), bindparam("most", type_=Integer)
@@ -156,9 +161,9 @@ def _next_user(queue: Table, after: ColumnElement[str]) -> ScalarSelect[str]:
 
 @cache
 def due_in(*queues: Table) -> Select[*tuple[float | None, ...]]:
-    """Returns the statement for the seconds until each queue has a due row, in one row with a column for each queue.
+    """Returns the statement that selects, for each queue in a column, the seconds until a row is due.
 
-    0: a row is due; null: the queue is empty.
+    0: a row is due now; null: the queue is empty.
     """
     waits = []
     for queue in queues:
@@ -185,14 +190,15 @@ def give_up_on_expired(max_attempts: int, queue: Table = cases) -> Update:
 
 
 def renew(held: Lease, lease: timedelta, queue: Table = cases) -> Update:
-    """Returns a statement that restarts the lease's time; it changes no row if another worker has the row."""
+    """Returns a statement that restarts the time of a lease; it changes no row if the lease is lost."""
     return update(queue).where(is_held(queue, held)).values(available_at=func.now() + lease)
 
 
 def backoff(attempts: int, first_s: float, longest_s: float, rng: random.Random) -> timedelta:
-    """Returns the delay before the next attempt, after ``attempts`` failed ones (at least one).
+    """Returns the delay before the next attempt on a row, after ``attempts`` failed attempts (at least one).
 
-    It doubles with each attempt up to ``longest_s``; a random factor of 0.5 to 1 keeps rows from coming back together.
+    The delay begins with ``first_s`` seconds and doubles with each attempt, up to ``longest_s``; a random factor of 0.5
+    to 1 keeps rows from becoming due together.
     """
     doublings = min(attempts - 1, MOST_DOUBLINGS)
     delay_s = min(longest_s, first_s * 2**doublings)
@@ -200,14 +206,14 @@ def backoff(attempts: int, first_s: float, longest_s: float, rng: random.Random)
 
 
 def hand_back(held: Lease, error: str, delay: timedelta, *, dead: bool, queue: Table = cases) -> Update:
-    """Returns a statement that ends a failed attempt: the row is due again after the delay, or is marked dead."""
+    """Returns a statement that ends a failed attempt on a row: the row is due again after a delay, or it is dead."""
     status = "dead" if dead else "pending"
     ended = {"status": status, "available_at": func.now() + delay, "lease_token": None, "last_error": error}
     return update(queue).where(is_held(queue, held)).values(ended)
 
 
 def release(held: Lease, queue: Table = cases) -> Update:
-    """Returns a statement that ends a lease before the work on the row began: the row is due, and no attempt counts."""
+    """Returns a statement that ends a lease before the work began: the row is due at once; no attempt counts."""
     unused = {"attempts": queue.c.attempts - 1, "available_at": func.now(), "lease_token": None}
     return update(queue).where(is_held(queue, held)).values(unused)
 
@@ -221,7 +227,7 @@ def requeue_dead(user_sub: str | None = None, queue: Table = cases) -> Update:
 
 
 def depth() -> Select[str, int, datetime]:
-    """Returns a statement that counts the pending and the dead cases, with the time since which the oldest waits."""
+    """Returns a statement that counts cases by status, pending or dead, with the time since which the oldest waits."""
     # a run of the past, which a backfill brings, has not waited since then
     since = case((cases.c.attempts == 0, cases.c.available_at), else_=cases.c.created_at)
     return (
@@ -235,8 +241,9 @@ def depth() -> Select[str, int, datetime]:
 def backlog(user_bound: int, at_least: int) -> Select[int, int, int, list[str] | None, list[int] | None]:
     """Returns a statement that counts the pending cases and their users, and names the users with many.
 
-    Columns: ``waiting``, all pending cases; ``bounded``, the same with at most ``user_bound`` of each user, so that one
-    user's backfill does not count; ``users``; and ``names`` and ``numbers`` of the users with at least ``at_least``.
+    Columns: ``waiting``, the number of pending cases; ``bounded``, the same with at most ``user_bound`` cases of each
+    user, so that one user's backfill does not count; ``users``, the number of users with pending cases; and ``names``
+    and ``numbers``, the users with at least ``at_least`` pending cases, and how many they have.
     """
     number = func.count().label("number")
     waiting = (

@@ -1,8 +1,8 @@
-"""Has a language model summarise a session's older turns, where the profile asks for it, and checks the answer.
+"""Has a language model summarise a session's older turns, if the profile's settings ask for it, and checks the answer.
 
-Each summary is a new row; earlier summaries stay as they are. Where the model is down, its answer is useless, or the
-day's tokens are used up, no summary is added, and a retrieve shows the turns as the rules of
-``retrieval.sessions.summary`` shorten them.
+Each summary is a new row; earlier summaries stay as they are. If the model is down, its answer is useless, or the
+day's tokens are used up, no summary is added, and retrievals show the turns shortened by the rules of
+``retrieval.sessions.summary``.
 """
 
 from collections.abc import Mapping, Sequence
@@ -38,17 +38,17 @@ from writer.run import Strict
 from writer.sessions.lock import turns_after
 
 LEAST_TOKENS = 1_000
-"""Fewest tokens of turns outside all summaries for which another summary is made."""
+"""Least number of tokens of the turns after the last summary for which another summary is made."""
 MOST_TOKENS = 6_000
-"""Most tokens of turns that one summary adds; the rest waits for the next."""
+"""Maximum tokens of turns that one summary covers; further turns wait for the next summary."""
 MOST_TURNS = 200
-"""Most turns that are read for one summary."""
+"""Maximum number of turns that one summary covers."""
 TURN_CHARS = 2_000
-"""Most characters of a turn that the model reads."""
+"""Maximum characters of a turn that the model reads."""
 MOST_LINES = 40
-"""Most lines of a summary."""
+"""Maximum number of lines of a summary."""
 VERBATIM: tuple[ItemKind, ...] = ("command", "value")
-"""Kinds of lines whose text must occur in the turn word for word."""
+"""Kinds of summary lines whose text must occur word for word in the turn that the line is about."""
 
 
 class Line(Strict):
@@ -78,7 +78,7 @@ class Material:
     turns: Sequence[Turn]
 
     def as_json(self) -> dict[str, JsonValue]:
-        """Returns the material as the JSON that the prompt is sent with."""
+        """Returns the material as JSON, which is sent with the prompt."""
         return {
             "before": [{"turn": line["number"], "kind": line["kind"], "text": line["text"]} for line in self.before],
             "turns": [{"turn": turn.number, "role": turn.role, "said": _beginning(turn)} for turn in self.turns],
@@ -92,7 +92,7 @@ class Material:
 
 @dataclass(frozen=True, slots=True)
 class Summarist:
-    """Has sessions summarised by a model, on each profile's token budget."""
+    """Has sessions summarised by a language model, within each profile's token budget."""
 
     database: Database
     keyring: Keyring
@@ -102,7 +102,7 @@ class Summarist:
     async def summarise(self, profile: Profile, session_id: UUID) -> None:
         """Adds a summary of the session's turns since the last summary, if its profile wants the model's summaries.
 
-        Adds nothing while those turns have fewer than LEAST_TOKENS, or when the model's answer cannot be used.
+        Adds nothing if these turns have fewer than LEAST_TOKENS, or if the model's answer cannot be used.
 
         Raises:
             UserErased: the user was erased meanwhile.
@@ -177,10 +177,10 @@ def _in_line(text: str) -> str:
 
 
 def newest_summary(profile: Profile, session_id: UUID) -> Rows:
-    """Returns a statement that selects the session's newest summary: its last turn and its sealed lines.
+    """Returns a statement that selects the session's newest summary: its last turn's number, its encrypted lines.
 
-    Both are NULL for a session without a summary. No row is selected unless the session's profile wants the summaries
-    of a language model.
+    Both are NULL for a session without a summary. No row is selected unless the session's profile wants summaries by a
+    language model.
     """
     summary = and_(session_summaries.c.user_sub == sessions.c.user_sub, session_summaries.c.session_id == sessions.c.id)
     owner = and_(profiles.c.user_sub == sessions.c.user_sub, profiles.c.agent_key == sessions.c.agent_key)
@@ -199,9 +199,9 @@ def newest_summary(profile: Profile, session_id: UUID) -> Rows:
 
 
 def add_summary(user_sub: str, session_id: UUID, last: int, payload: bytes) -> Insert:
-    """Returns a statement that inserts a summary of the turns up to ``last``.
+    """Returns a statement that inserts a summary of a session's turns up to number ``last``.
 
-    It inserts no row if the session is gone or has a summary up to that turn already.
+    It inserts no row if the session was deleted, or has a summary up to that turn already.
     """
     there = (
         select(

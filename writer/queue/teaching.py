@@ -1,4 +1,4 @@
-"""Opens a case and learns from its run, by the rules or by the language model that its profile chose."""
+"""Decrypts a case and learns from its run, by rules or by a language model, as its profile's settings choose."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping
@@ -29,16 +29,16 @@ from writer.queue.sessions import facts_in_run
 from writer.retain.plan import given_plan
 
 SHORT = 16_384
-"""Most bytes of a run's sealed payload that are analysed on the event loop: a few milliseconds' work."""
+"""Maximum bytes of a run's payload that are analysed on the event loop, in a few ms; longer runs use a thread."""
 
 
 @dataclass(frozen=True, slots=True)
 class Teaching:
-    """Learners of runs, with what opens their cases.
+    """The learners, which learn procedures from runs, and the keys that decrypt the runs' cases.
 
     Attributes:
-        rules: the learners of every profile that wants no language model's.
-        llm: builds the learners of a profile that wants a language model's; None: the service has no model.
+        rules: learners by rule, for profiles that want no language model.
+        llm: builds the learners of a profile that wants a language model; None: the service has no model.
     """
 
     database: Database
@@ -54,7 +54,7 @@ class Teaching:
         """Decrypts the case's task, plan and payload with its user's key.
 
         Raises:
-            LeaseLost: the user's key, and thus the user, is gone.
+            LeaseLost: the user's key is gone, because the user was erased.
         """
         held = work.held
         key = self.keyring.remembered(held.user_sub)
@@ -71,7 +71,7 @@ class Teaching:
             work.text = work.seal.open_case(held.row_id, work.case.words)
 
     async def teach(self, work: Work, renew: Callable[[Lease], Awaitable[None]]) -> None:
-        """Learns facts, procedures and tool use from the opened case, and renews its lease before each model call."""
+        """Stores in ``work`` what is learned from its opened case; calls ``renew`` before each call of a model."""
         held, case, opened = work.held, work.case, work.opened
         work.opened = {}
         short = len(case.payload) <= SHORT

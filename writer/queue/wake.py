@@ -1,6 +1,6 @@
-"""Wakes workers when there is work: this process's by an event, those of other processes by NOTIFY.
+"""Wakes workers when there is work: the worker of this process by an event, those of other processes by NOTIFY.
 
-A notice that is lost costs time and no work: a worker looks at the queues by itself after LONGEST_S at most.
+A lost notice only delays the work: a worker looks at the queues by itself after at most LONGEST_S.
 """
 
 import asyncio
@@ -17,7 +17,7 @@ from retrieval.telemetry import log
 
 CHANNEL = "casebank_work"
 LONGEST_S = 60.0
-"""Longest time in seconds between two looks of a waking worker at the queues."""
+"""Longest time in seconds between two looks of a worker at the queues, unless its process rests."""
 APART_S = 0.1
 """Least time in seconds between two notices of one process: Postgres lets one transaction notify at a time."""
 LISTEN_AGAIN_S = 1.0
@@ -28,11 +28,12 @@ _NOTIFY = text(f"NOTIFY {CHANNEL}")
 
 @dataclass(slots=True)
 class Wake:
-    """The call for a worker, in this process and between processes.
+    """The call that makes workers look at the queues, in this process and in others.
 
     Attributes:
-        called: set while a call has not been followed yet.
-        listens: True while a connection hears other processes.
+        called: set from a call until the worker looks at the queues.
+        rest: the rest of the process, in which its worker sleeps.
+        listens: True while a connection listens to the calls of other processes.
     """
 
     database: Database
@@ -41,7 +42,7 @@ class Wake:
     listens: bool = False
 
     async def wait(self, longest_s: float) -> bool:
-        """Waits for a call, ``longest_s`` seconds at most but through all of a rest; returns whether one came."""
+        """Waits for a call, at most ``longest_s`` seconds, or for the end of a rest; returns whether one came."""
         with suppress(TimeoutError):
             async with asyncio.timeout(longest_s):  # wait_for forgets a cancellation that meets a call
                 await self.called.wait()
@@ -53,7 +54,7 @@ class Wake:
         return called
 
     async def notify(self) -> None:
-        """Calls the workers of other processes; they look at the queues later if the database does not answer."""
+        """Calls the workers of other processes; without an answer of the database, they look by themselves later."""
         try:
             async with self.database.as_worker() as connection:
                 await connection.execute(_NOTIFY)
@@ -61,7 +62,7 @@ class Wake:
             log.debug("worker.not_notified", error=type(error).__name__)
 
     async def pass_on(self) -> None:
-        """Passes each call on to other processes, until cancelled; for a process whose own worker does not run."""
+        """Passes each call on to other processes, until cancelled; for a process without a worker of its own."""
         while True:
             await self.called.wait()
             self.called.clear()
@@ -69,10 +70,10 @@ class Wake:
             await asyncio.sleep(APART_S)
 
     async def listen(self) -> None:
-        """Keeps a connection that hears the calls of other processes, but for times of rest, until cancelled.
+        """Listens to the calls of other processes, except while this process rests, until cancelled.
 
-        Where a pooler may give each transaction another session, nothing is heard. Each new connection counts as a
-        call, for one may have been missed before.
+        It returns at once if a pooler may give each transaction another session, because then no call is heard. Each
+        new connection counts as a call, because calls may have been missed before.
         """
         ended = asyncio.Event()
         self.rest.on_change.append(ended.set)

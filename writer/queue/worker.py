@@ -30,26 +30,26 @@ from writer.queue.teaching import Teaching
 from writer.queue.wake import LONGEST_S, Wake
 
 MEMORIES = 256
-"""Most memories that are embedded at a time."""
+"""Maximum number of memories that are embedded at a time."""
 REFLECTIONS = 8
-"""Most runs that are reflected on at a time; a language model may take most of a lease for each."""
+"""Maximum number of failed runs that are leased at a time; a language model may take most of a lease for each."""
 HELP_S = 1.0
-"""Least time in seconds between two calls of a busy worker for the help of others."""
+"""Least time in seconds between two calls by which a busy worker asks other workers for help."""
 OUTAGE_S = 2.0
-"""Longest pause in seconds between two looks while the database does not answer."""
+"""Longest pause in seconds between two looks at the queues while the database does not answer."""
 
 
 @dataclass(slots=True)
 class Worker:
-    """One consumer of the queues; any number of them may run, in this process or another.
+    """A worker: handles the rows of the queues; any number of workers may run, in this process or others.
 
     Attributes:
-        llm: builds the learners of a profile that wants a language model's; None: the service has no model.
+        llm: builds the learners of a profile that wants a language model; None: the service has no model.
         summarist: summarises sessions by a language model; None: the service has none.
-        rest: the rest of the process; None: it never rests.
-        first_order: order that serves a profile until a replay tells of a better one.
+        rest: the process's rest, in which the worker sleeps; None: the process never rests.
+        first_order: order of cases that a profile uses until a replay finds a better order.
         looked_at: the time of the last look at the queues, by the monotonic clock; None: the worker never ran.
-        due_in_s: seconds from the last look until a row is due, 0 if one was; None: the queues were empty.
+        due_in_s: seconds from the last look until a row is due, 0 if a row was due; None: the queues were empty.
     """
 
     database: Database
@@ -90,11 +90,11 @@ class Worker:
         )
 
     def wake(self) -> None:
-        """Makes the worker look at the queues now; for a retain in the same process."""
+        """Makes the worker look at the queues now; called after a retain in the same process."""
         self.wakes.called.set()
 
     async def run(self) -> None:
-        """Works until cancelled; an outage of the database or the embedder only slows it down."""
+        """Handles the queues until cancelled; an outage of the database or the embedder only delays the work."""
         log.info("worker.started")
         pause_s, worked, called_at = self.pace.poll_s, 0, -HELP_S
         try:
@@ -125,10 +125,10 @@ class Worker:
     async def run_once(self) -> int:
         """Handles one batch of each queue that has due rows; returns the number of rows taken, failed ones included.
 
-        One statement asks all queues. Sets ``due_in_s``.
+        It also sets ``due_in_s``.
 
         Raises:
-            DatabaseUnavailable: leased rows come back when this worker claims again, or their lease ends.
+            DatabaseUnavailable: leased rows are due again when this worker leases again, or when their lease ends.
         """
         queues = (
             (self.cases.queue, self.pace.batch, self.cases.handle),

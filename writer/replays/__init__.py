@@ -1,1 +1,1 @@
-"""Replays of profiles, and the words that tell their kinds of tasks apart."""
+"""Replays of profiles' past runs, which choose how cases are ranked, and the words that matter in that choice."""

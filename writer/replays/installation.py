@@ -1,4 +1,7 @@
-"""Sums what replay says of each order over the profiles of an installation, for its operator: numbers, and no names."""
+"""Sums the results of the replays of all profiles, for the operator: the success of each order, without names.
+
+An order is a way of ranking cases, such as by words in common.
+"""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -13,13 +16,13 @@ from writer.replays.profile_replay import SPOKEN, StoredReplay, stored_replay
 
 @dataclass(frozen=True, slots=True)
 class OrderTotal:
-    """The success of an order over several profiles.
+    """The success of one order of cases in the replays of several profiles.
 
     Attributes:
-        order: its name, or CHOICE for what each profile's replay chose.
-        serves: number of profiles that it serves.
+        order: name of the order, or CHOICE for the orders that the profiles' replays chose.
+        serves: number of profiles whose cases are ranked in this order.
         first: share of all questions for which a plan that worked stood first, 0 to 1.
-        charges: sum of the faded charges.
+        charges: sum of the order's charges over the profiles, see ``policy.replay.Tally``.
     """
 
     order: str
@@ -30,7 +33,13 @@ class OrderTotal:
 
 @dataclass(frozen=True, slots=True)
 class Totals:
-    """The sums over the profiles with at least so many questions: their number, all their questions, and the orders."""
+    """Sums over profiles.
+
+    Attributes:
+        profiles: number of profiles.
+        questions: number of questions in their replays.
+        orders: success of each order.
+    """
 
     profiles: int
     questions: int
@@ -38,10 +47,10 @@ class Totals:
 
 
 async def totals(database: Database, least: int) -> Totals:
-    """Returns the sums over every profile whose latest replay had at least ``least`` questions.
+    """Returns the sums over all profiles whose latest replay had at least ``least`` questions.
 
     Raises:
-        DatabaseUnavailable: no connection, or it broke.
+        DatabaseUnavailable: there was no connection, or it broke.
     """
     known: list[StoredReplay] = []
     async for profile in each_profile(database):

@@ -1,7 +1,7 @@
-"""Replays the runs of a profile, and stores which order ranks them best: after new cases, and every night.
+"""Replays the past runs of a profile, and stores which order of cases ranks best: after new cases, and every night.
 
-A profile is due when its new cases are a twentieth of those that were replayed. The cost of a replay grows with the
-bank, and so does the number of cases that share it.
+A profile is due when its new cases are a twentieth of the cases of its last replay. The cost of a replay grows with
+the number of cases, and so does the number of new cases between two replays.
 """
 
 import asyncio
@@ -28,11 +28,11 @@ from retrieval.tables.replays import replays
 from writer.profiles import Profile
 
 NEWEST = 400
-"""Cases that are replayed, the newest of a profile."""
+"""Maximum number of a profile's cases that are replayed, the newest ones."""
 FRESH = 0.05
-"""Share of new cases among those that were replayed, from which a profile is due."""
+"""Number of new cases, as a share of the cases of the last replay, at which a profile is due for the next replay."""
 _READ = cases.c.status == "ready", cases.c.outcome != "aborted"
-"""Conditions of a case that is replayed."""
+"""SQL conditions of the cases that are replayed."""
 
 
 async def replay_if_due(
@@ -41,10 +41,10 @@ async def replay_if_due(
     """Replays the profile if enough cases are new, stores the result and returns it; None if it is not due.
 
     Args:
-        database: where the cases are.
-        profile: the profile; one that is erased is not due.
-        fresh: share of new cases that is enough; 0: one new case is.
-        first_order: order that serves until the replay tells of a better one.
+        database: the database.
+        profile: the profile; a profile of an erased user is not due.
+        fresh: number of new cases that suffices, as a share of the last replay's cases; 0: one new case suffices.
+        first_order: order of cases that is used until a replay finds a better order.
 
     Raises:
         DatabaseUnavailable: nothing was stored.
@@ -99,9 +99,9 @@ def _newest(profile: Profile) -> Rows:
 
 
 def history_of(rows: Sequence[AnyRow]) -> History:
-    """Returns the cases as a history, from the columns of ``_newest``, the oldest first.
+    """Returns cases as the history that ``policy.replay`` reads, from rows of ``_newest``, the oldest first.
 
-    A task counts as one question a day: who repeats one does not stuff the ballot.
+    A task counts only once a day, so that repeating a task does not raise its weight.
     """
     dimension = max((len(row.vector) for row in rows if row.vector is not None), default=0)
     missing = [0.0] * dimension
@@ -146,7 +146,7 @@ async def _store(connection: AsyncConnection, profile: Profile, found: Replay, r
 
 @dataclass(frozen=True, slots=True)
 class StoredReplay:
-    """A replay as it is stored, see ``policy.replay.Replay``."""
+    """The stored result of a replay, see ``policy.replay.Replay``."""
 
     runs: int
     questions: int
@@ -156,7 +156,7 @@ class StoredReplay:
     created_at: datetime
 
     def sentence(self) -> str:
-        """Returns the result in one sentence."""
+        """Returns the result of the replay in one sentence, for people."""
         if not self.questions:
             return "Nothing can be replayed yet: no run that went well has an earlier run with a plan like its own."
         shares = ", ".join(f"{SPOKEN[name]} {self.tallies[name].first:.0%}" for name in ("words", "meaning", CHOICE))
@@ -176,11 +176,11 @@ SPOKEN = {
     "vote": "vote of the plans",
     CHOICE: "what this bank has learned",
 }
-"""Names of the orders for people."""
+"""Names of the orders of cases, for people."""
 
 
 async def stored_replay(connection: AsyncConnection, user_sub: str, agent_key: str) -> StoredReplay | None:
-    """Returns the latest replay of the profile; None: there is none, or it is of another version."""
+    """Returns the latest stored replay of the profile; None: there is none, or another version stored it."""
     mine = replays.c.user_sub == user_sub, replays.c.agent_key == agent_key
     row = (await connection.execute(select(replays).where(*mine))).one_or_none()
     if row is None or set(row.tallies) != set(SPOKEN):

@@ -1,4 +1,4 @@
-"""The words of a user's own tasks that tell kinds of tasks apart, opened with the user's key."""
+"""Finds the telling words of an agent: words of tasks whose runs have plans that agree more than usual."""
 
 import numpy as np
 from sqlalchemy import select
@@ -12,13 +12,20 @@ from retrieval.tables.cases import cases
 from writer.privacy.words import Words
 
 READ = 100
-"""Newest cases whose words are opened."""
+"""Number of the agent's newest cases whose tasks are decrypted and read."""
 MOST = 12
-"""Number of words that are returned."""
+"""Maximum number of words that are returned."""
 
 
 async def telling_words(connection: AsyncConnection, seal: Words, agent_key: str, fit: Fit) -> list[str]:
-    """Returns at most MOST words of the agent's newest tasks, those first whose runs agree most above the usual."""
+    """Returns at most MOST words of the agent's newest tasks, the most telling words first.
+
+    Args:
+        connection: a transaction as the user.
+        seal: decrypts and hashes with the user's key.
+        agent_key: the agent.
+        fit: the gain of each word, from the agent's latest replay.
+    """
     newest = (
         select(cases.c.id, cases.c.task, cases.c.plan, cases.c.words)
         .where(cases.c.user_sub == seal.user_sub, cases.c.agent_key == agent_key, cases.c.status == "ready")

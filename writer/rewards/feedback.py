@@ -1,4 +1,4 @@
-"""Passes a reward on: to the run, to the cases and procedures it was shown and used, and to those learned from it."""
+"""Passes a reward on to the judged run, to the cases and procedures that it used, and to those learned from it."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -24,7 +24,7 @@ from writer.rewards.slate_use import FollowingRun, remember_followed, remember_f
 
 @dataclass(frozen=True, slots=True)
 class Feedback:
-    """A reward given after a run ended; it names the retrieval that the run began with, the run's case, or both."""
+    """A reward given after a run ended, with the retrieval that the run began with, the run's case, or both."""
 
     reward: float
     source: RewardSource
@@ -34,7 +34,7 @@ class Feedback:
 
 @dataclass(frozen=True, slots=True)
 class Reached:
-    """The result of a feedback: the reward that counts now, and the rows that it changed.
+    """The result of a feedback: the reward that counts now, and the rows that the feedback changed.
 
     The reward that counts may be an older one, if that is from a better source.
     """
@@ -57,7 +57,7 @@ async def give_feedback(connection: AsyncConnection, user_sub: str, actor: str, 
 
     Raises:
         NotFound: the user has no such case or retrieval.
-        NotJoined: both were named, and the run did not begin with that retrieval.
+        NotJoined: a case and a retrieval were named, and the case's run did not begin with that retrieval.
     """
     with stage("evaluate"):
         agent_key, decision_id, case_ids = await _loop(connection, user_sub, feedback)
@@ -107,7 +107,7 @@ async def _loop(connection: AsyncConnection, user_sub: str, feedback: Feedback) 
 
 
 class FinishedCase(FollowingRun, Protocol):
-    """A case whose run is over, with the reward that counts."""
+    """A case whose run is over, with the run's reward."""
 
     @property
     def reward(self) -> float | None:

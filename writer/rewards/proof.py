@@ -31,7 +31,7 @@ EARNED = 0.5
 HALF = 0.5
 """Lowest reward of a run that went well."""
 WITH_THE_RUN = "retain"
-"""The actor of the first reward in a case's history: the reward that came with the run."""
+"""Actor of a reward that came with the run itself, in the history of a case's rewards."""
 
 
 async def prove(connection: AsyncConnection, user_sub: str, case_ids: Sequence[UUID]) -> None:

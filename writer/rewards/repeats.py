@@ -14,7 +14,7 @@ _GUESSED = or_(cases.c.reward.is_(None), func.coalesce(cases.c.reward_source, "h
 
 
 def one_more(reward: float, source: str | None) -> dict[str, object]:
-    """Returns the case's new columns after one more run with this reward was merged into it.
+    """Returns a case's new reward columns after one more run with this reward was merged into the case.
 
     A guessed reward does not change the reward of a case that has a trusted one.
     """
@@ -30,13 +30,13 @@ def one_more(reward: float, source: str | None) -> dict[str, object]:
 
 
 def judged_again(reward: float, source: str, before: float | None, source_before: str | None) -> dict[str, object]:
-    """Returns the case's new columns when a run merged into it before gets a trusted reward.
+    """Returns a case's new reward columns after a run that was merged into the case gets a trusted reward.
 
     Args:
         reward: the run's new reward.
-        source: its source.
-        before: the run's reward until now, which the mean may contain; None: it had no reward.
-        source_before: the source of that reward.
+        source: the source of the new reward.
+        before: the run's reward until now, which the case's mean may contain; None: the run had no reward.
+        source_before: the source of the reward until now.
     """
     if before is None or not is_trusted(source_before):
         return _trusted(reward, source)

@@ -20,11 +20,11 @@ from retrieval.tables.kinds import RewardSource, is_trusted
 
 
 class FollowingRun(Protocol):
-    """A finished run, the retrieval that it began with, and what its backend said that it used."""
+    """A finished run, its retrieval, and the cases and procedures that its backend named as used."""
 
     @property
     def moves(self) -> Sequence[int]:
-        """Keyed hashes of the moves of its plan."""
+        """Keyed hashes of the moves of the run's plan."""
 
     @property
     def retrieval_id(self) -> UUID | None:
@@ -42,10 +42,16 @@ class FollowingRun(Protocol):
 async def speaks_for_slate(
     connection: AsyncConnection, user_sub: str, decision_id: UUID, source: RewardSource | None
 ) -> bool:
-    """Returns whether the newest run of this retrieval, with a reward of this source, decides the use of its cases.
+    """Returns whether the newest run of a retrieval decides which cases of the retrieval count as used.
 
-    It does if the source is trusted, or if the reward that the retrieval has is not. The first run always decides, even
-    without a reward.
+    It does if its reward's source is trusted, or if the reward that the retrieval has is not trusted. The first run
+    always decides, even without a reward.
+
+    Args:
+        connection: a transaction as the user.
+        user_sub: the user.
+        decision_id: the retrieval.
+        source: source of the newest run's reward; None: the run has no reward.
     """
     slot = decision_slots.c
     use_known = or_(slot.used.is_not(None), slot.agreed.is_not(None))
@@ -62,7 +68,7 @@ async def speaks_for_slate(
 async def remember_followed(connection: AsyncConnection, user_sub: str, run: FollowingRun) -> None:
     """Logs which cases and procedures the run used, if its backend said so, and how well its plan agrees with theirs.
 
-    The agreement with each case of the slate that is still there is a number from 0 to 1, see ``agreed_with``.
+    The agreement with a case of the slate is a number from 0 to 1, see ``agreed_with``; deleted cases have none.
     """
     slot = decision_slots.c
     mine = slot.user_sub == user_sub, slot.decision_id == run.retrieval_id
@@ -96,7 +102,12 @@ async def remember_followed_by(connection: AsyncConnection, user_sub: str, case_
 
 
 def agreed_with(moves: Sequence[int], shown: Sequence[Sequence[int]]) -> list[float]:
-    """Returns the agreement of the run's plan with each shown one, 0 to 1: the F1 of ``policy.agreement``."""
+    """Returns the agreement of a run's plan with each shown plan, 0 to 1: the F1 of ``policy.agreement``.
+
+    Args:
+        moves: keyed hashes of the moves of the run's plan.
+        shown: the same of each shown plan.
+    """
     plans = [np.array(plan, dtype=np.int32) for plan in (moves, *shown)]
     agreed: list[float] = agreement(plans)[0, 1:].tolist()
     return agreed

@@ -42,13 +42,13 @@ async def begin_again(database: Database, author: Author, erased_at: datetime) -
 
 
 def last_erasure(user_sub: str) -> Select[datetime]:
-    """Returns the statement, for the worker's role, for the time of the user's last erasure."""
+    """Returns the statement that selects, in the worker's role, the time of the user's last erasure."""
     digest = hashlib.sha256(user_sub.encode()).hexdigest()
     return select(func.max(erasures.c.erased_at)).where(erasures.c.user_sub == digest)
 
 
 def admit(author: Author) -> ReturningInsert[datetime]:
-    """Returns a statement that lets the actor act for a user again who was erased; it returns the time of admission."""
+    """Returns a statement that lets an author act for an erased user again, and selects the time of admission."""
     values = {
         "user_sha256": hashlib.sha256(author.user_sub.encode()).digest(),
         "actor_sha256": hashlib.sha256(author.actor.encode()).digest(),

@@ -1,4 +1,4 @@
-"""Changes by hand: tags of a case, deletion of a case, settings of a profile; each is noted in the audit."""
+"""Changes by hand, noted in the audit: tags of a case, deletion of a case, decision or run, settings of a profile."""
 
 from collections.abc import Mapping
 from uuid import UUID
@@ -55,7 +55,7 @@ async def set_tags(
 
 
 async def delete_case(connection: AsyncConnection, keyring: Keyring, author: Author, case_id: UUID) -> None:
-    """Deletes a case with its repeats, vectors, rewards, facts and findings, and versions of procedures with its words.
+    """Deletes a case with its repeats, vectors, rewards, facts and findings, and the procedure versions with its words.
 
     Its texts in the log of decisions and in its run are blanked, see ``writer.rights.remains``.
 
@@ -112,7 +112,7 @@ async def delete_run(connection: AsyncConnection, author: Author, run_id: UUID) 
 async def set_profile(
     connection: AsyncConnection, author: Author, agent_key: str, settings: Mapping[str, object]
 ) -> None:
-    """Changes settings of a profile; for a new agent, creates the profile with defaults for the other settings."""
+    """Changes settings of a user's profile for an agent; a new profile gets default values for the other settings."""
     key = {"user_sub": author.user_sub, "agent_key": agent_key}
     fresh = insert(profiles).values({**key, **settings})
     if settings:

@@ -1,4 +1,4 @@
-"""Names of an erased user in rows of other users, as the actor of a change; a tombstone replaces them."""
+"""Replaces an erased user's name by a tombstone in rows of other users, where it stands as the actor of a change."""
 
 import asyncio
 import hashlib
@@ -12,11 +12,11 @@ from retrieval.tables.decisions import rewards
 from retrieval.tables.procedures import procedure_reviews
 
 NAMES = (audit.c.actor, rewards.c.actor, procedure_reviews.c.actor, cases.c.source)
-"""Columns with the name of an actor."""
+"""Columns that may hold a user's name in rows of other users."""
 BATCH = 5_000
-"""Rows renamed in one transaction, to keep locks short."""
+"""Maximum number of rows that one transaction changes, so that locks are short."""
 TRIES = 20
-"""Attempts for rows that are locked by another transaction."""
+"""Maximum number of attempts while another transaction locks a row."""
 WAIT_S = 0.25
 
 
@@ -57,7 +57,7 @@ async def rename(database: Database, user_sub: str) -> tuple[dict[str, int], dic
 
 
 def rename_some(user_sub: str, column: Column[str]) -> Update:
-    """Returns the statement that renames up to BATCH rows that are not locked."""
+    """Returns the statement that replaces the user's name in up to BATCH rows of a column, skipping locked rows."""
     table = column.table
     key = tuple(table.primary_key.columns)
     some = select(*key).where(column == user_sub).limit(BATCH).with_for_update(skip_locked=True)
@@ -65,10 +65,13 @@ def rename_some(user_sub: str, column: Column[str]) -> Update:
 
 
 def rename_all(user_sub: str, column: Column[str]) -> Update:
-    """Returns the statement that renames all rows, and waits for locks: a cluster locks rows of one user at most."""
+    """Returns the statement that replaces the user's name in all rows of a column, waiting for locks; for a cluster.
+
+    A cluster can lock the rows of only one user in a statement, so that it cannot skip locked rows.
+    """
     return update(column.table).where(column == user_sub).values({column: tombstone(user_sub)})
 
 
 def named(user_sub: str, column: Column[str]) -> Select[int]:
-    """Returns the statement that counts the rows that still have the user's name."""
+    """Returns the statement that counts the rows of a column that still have the user's name."""
     return select(func.count()).select_from(column.table).where(column == user_sub)

@@ -1,7 +1,7 @@
-"""Erasure of a user: all rows in one transaction, a tombstone that stops processes still at work, and a receipt.
+"""Erases a user: deletes all rows in one transaction, adds a tombstone that stops running processes, returns a receipt.
 
-The user's name in rows of others, and the planner's statistics, follow in transactions of their own. After an
-interruption, a repeated erasure completes them.
+Later transactions remove the user's name from rows of other users and from the planner's statistics. After an
+interruption, a repeated erasure completes this.
 """
 
 from dataclasses import dataclass, field
@@ -21,15 +21,15 @@ _GATHER = text("SELECT casebank_gather_statistics()")
 
 @dataclass(frozen=True, slots=True)
 class Receipt:
-    """The receipt of an erasure; it names the user by digest alone.
+    """The receipt of an erasure, which names the user only by a digest.
 
     Attributes:
         user_digest: sha256 of the user's name, in hex.
         erased_at: time of the erasure, by the database's clock; older authorisations are refused from now on.
         rows: number of deleted rows by table.
-        residue: number of rows that a second look found, by table.
-        renamed: rows of others in which a tombstone replaced the name, by table and column.
-        names_left: rows of others that still have the name, by table and column.
+        residue: number of rows of the user that were found after the deletion, by table.
+        renamed: number of rows of other users in which a tombstone replaced the name, by table and column.
+        names_left: number of rows of other users that still have the name, by table and column.
     """
 
     user_digest: str
@@ -70,7 +70,7 @@ async def erase(database: Database, user_sub: str) -> Receipt:
     the worker included. A user without data gets a receipt of zeros.
 
     Raises:
-        DatabaseUnavailable: the user may or may not be erased; repeat.
+        DatabaseUnavailable: the user may or may not be erased; call it again.
     """
     user_digest = digest(user_sub)
     async with database.as_eraser(user_sub) as connection:
@@ -100,7 +100,7 @@ def bury(user_digest: str, rows: dict[str, int]) -> ReturningInsert[datetime]:
 
 
 def count_remaining(user_sub: str, table: Table, erased_at: datetime) -> Select[int]:
-    """Returns the statement that counts the user's rows from before the erasure; later rows are of a new beginning."""
+    """Returns the statement that counts the user's rows of a table from before the erasure; later rows are allowed."""
     statement = select(func.count()).select_from(table).where(table.c.user_sub == user_sub)
     if "created_at" in table.c:
         return statement.where(table.c.created_at <= erased_at)

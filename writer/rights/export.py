@@ -26,9 +26,9 @@ from writer.privacy.seal import unseal
 from writer.privacy.words import Words
 
 PAGE = 1_000
-"""Rows of a table in memory at a time."""
+"""Number of rows of a table in memory at a time."""
 PAGE_OF_CASES = 32
-"""Rows of a table with payloads in memory at a time, because a payload may have megabytes."""
+"""Number of rows in memory at a time, for tables with payloads, because a payload may have megabytes."""
 
 _LEFT_OUT = {
     "cases.search_text",
@@ -68,11 +68,13 @@ _LEFT_OUT = {
     "user_keys.wrapped_key",
     "user_keys.master_key",
 }
-"""Columns that are left out: derived data, internal state, and secrets of the installation."""
+"""Columns that the export leaves out: derived data, internal state, and secrets of the installation."""
 
 
 async def export(database: Database, keyring: Keyring, user_sub: str) -> AsyncIterator[dict[str, JsonValue]]:
-    """Yields each row of the user as JSON values, with its table as ``type``: parents first, then by primary key.
+    """Yields each row of the user as JSON values, with its table as ``type``.
+
+    Tables come in an order in which rows come after the rows that they refer to, and rows by primary key.
 
     Rows that are written during the export may be missing.
 
@@ -139,7 +141,14 @@ _OPENERS: Mapping[Table, Callable[[Words, RowMapping], dict[str, object]]] = {
 
 
 def page(user_sub: str, table: Table, after: RowMapping | None, size: int) -> Rows:
-    """Returns the statement for the next rows of the user in the order of the primary key."""
+    """Returns the statement that selects the user's next rows of a table, in the order of the primary key.
+
+    Args:
+        user_sub: the user.
+        table: the table.
+        after: the last row read so far; None: none was read.
+        size: maximum number of rows.
+    """
     key = [column for column in table.primary_key.columns if column.name != "user_sub"]
     # vectors as arrays of numbers, with pgvector or without it
     wanted = [column for column in table.c if f"{table.name}.{column.name}" not in _LEFT_OUT]

@@ -1,7 +1,7 @@
-"""Places that may hold a user's words after an erasure, each gone, remaining until some event, or unknown.
+"""Lists the places that may hold a user's words after an erasure, such as backups, and the state of the words there.
 
-This module draws conclusions from facts that others gathered; it queries no server. Where casebank cannot look, the
-place is unknown.
+The words are gone, remain until some event, or the state is unknown, because casebank cannot look there. This module
+queries no server; it concludes from facts that its callers gathered.
 """
 
 from collections.abc import Iterator, Mapping
@@ -22,11 +22,11 @@ _REPEAT = "repeat the scrub; see docs/operating.md"
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """A place and the state of the user's words there.
+    """A place, such as the backups, and the state of the erased user's words there.
 
     Attributes:
-        what: the state in a sentence or two.
-        until: the event that removes what remains; empty where nothing remains.
+        what: the state of the words, in a sentence or two.
+        until: the event that removes the remaining words; empty: no words remain.
     """
 
     place: str
@@ -45,9 +45,9 @@ class Surroundings:
 
     Attributes:
         sealed: description of the fields that are encrypted with the user's key.
-        providers: hosts that receive texts to embed or explain; empty where all of it is computed here.
-        standbys: servers that stream the log now, and slots that keep it for one; None where this cannot be seen.
-        archives: whether the log is archived; None where this cannot be seen.
+        providers: hosts that receive texts to embed or explain; empty: this installation computes all of it itself.
+        standbys: number of standby servers and replication slots that get the database's log; None: it cannot be seen.
+        archives: whether the database's log is archived; None: it cannot be seen.
     """
 
     sealed: str
@@ -58,12 +58,12 @@ class Surroundings:
 
 @dataclass(frozen=True, slots=True)
 class Search:
-    """Result of a search of the server's files for marks of the user: the name, and pieces of texts.
+    """Result of a search of the database server's files for marks of an erased user: the name, and pieces of texts.
 
     Attributes:
-        looked_for: number of marks by kind.
-        shared: number of marks that living rows of other users hold as well; these prove nothing.
-        found: number of hits of the remaining marks by file.
+        looked_for: number of marks that were searched for, by kind.
+        shared: number of marks that rows of other users contain as well; hits of these prove nothing and do not count.
+        found: number of hits of the other marks, by file.
     """
 
     looked_for: Mapping[str, int]
@@ -77,11 +77,11 @@ class Search:
 
 @dataclass(frozen=True, slots=True)
 class Log:
-    """State of the server's log after a scrub.
+    """State of the database's write-ahead log after a scrub.
 
     Attributes:
-        oldest: first segment that the server still holds; None: older content is left.
-        why: reason for what is left; empty where nothing older is.
+        oldest: first segment of the log that the server still holds; None: content from before the scrub is left.
+        why: reason why older content is left; empty: none is left.
     """
 
     oldest: str | None
@@ -90,12 +90,12 @@ class Log:
 
 @dataclass(frozen=True, slots=True)
 class Scrubbed:
-    """Result of a scrub after an erasure.
+    """Result of a scrub, which removes deleted rows from the database's files after an erasure.
 
     Attributes:
         at: start of the scrub, ISO 8601.
-        tables: number of tables that were rewritten and so hold no dead row.
-        log: state of the server's log afterwards.
+        tables: number of tables that were rewritten and so contain no deleted row.
+        log: state of the database's log after the scrub.
         search: result of the search for this user's marks; None: there was no search.
         readable: whether this machine can read the server's files.
     """

@@ -1,4 +1,4 @@
-"""Receipts of erasures as signed documents: issued, stored, read, and completed by a scrub."""
+"""Issues receipts of erasures as signed documents, stores and reads them, and adds the results of a scrub."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -18,14 +18,19 @@ FORMAT = "casebank erasure receipt 1"
 
 @dataclass(frozen=True, slots=True)
 class Issuer:
-    """The issuer of an installation's receipts, with its signature and its surroundings."""
+    """The issuer of an installation's receipts.
+
+    Attributes:
+        signer: signs the receipts.
+        around: facts about the places where the installation keeps the words of users.
+    """
 
     database: Database
     signer: Signer
     around: Surroundings
 
     async def issue(self, erased: Receipt) -> dict[str, Any]:
-        """Signs the receipt of an erasure, stores it under the digest of the name, and returns it."""
+        """Signs the receipt of an erasure, stores it by the digest of the user's name, and returns it signed."""
         document = self.signer.sign(_document(erased, self.around))
         await self._store(erased.user_digest, erased.erased_at, document)
         return document
@@ -36,7 +41,7 @@ class Issuer:
         Args:
             scrubbed: the result of the scrub, without a search.
             began_at: beginning of the scrub, by the database's clock.
-            searches: searches of the server's files, by the digest of the user.
+            searches: results of the searches of the database server's files, by the digest of the user's name.
         """
         done = 0
         for user_digest, erased_at, document in await stored(self.database):
@@ -56,14 +61,19 @@ class Issuer:
 
 
 async def stored(database: Database, user_digest: str | None = None) -> list[tuple[str, datetime, dict[str, Any]]]:
-    """Returns digest, time and receipt of all erasures, or of one user's, the oldest first."""
+    """Returns the user's digest, the time and the receipt of each erasure, the oldest first.
+
+    Args:
+        database: the database.
+        user_digest: digest of the user whose erasures are returned; None: the erasures of all users.
+    """
     async with database.as_eraser_elsewhere() as connection:
         rows = (await connection.execute(receipts(user_digest))).all()
     return [(row.user_sub, row.erased_at, row.receipt) for row in rows]
 
 
 def receipts(user_digest: str | None) -> Select[str, datetime, dict[str, Any]]:
-    """Returns the statement for the receipts of one user, or of all, in the order of time."""
+    """Returns the statement that selects the receipts of one user, or of all users if None, in the order of time."""
     every = select(erasures.c.user_sub, erasures.c.erased_at, erasures.c.receipt)
     if user_digest is not None:
         every = every.where(erasures.c.user_sub == user_digest)
@@ -71,13 +81,13 @@ def receipts(user_digest: str | None) -> Select[str, datetime, dict[str, Any]]:
 
 
 def store(user_digest: str, erased_at: datetime, document: dict[str, Any]) -> Update:
-    """Returns the statement that stores the receipt beside its tombstone."""
+    """Returns the statement that stores a signed receipt in the row of its erasure."""
     stone = update(erasures).where(erasures.c.user_sub == user_digest, erasures.c.erased_at == erased_at)
     return stone.values(receipt=document)
 
 
 def is_signed(document: dict[str, Any]) -> bool:
-    """Returns whether the receipt is complete; that of an interrupted erasure or an older version is not."""
+    """Returns whether a stored receipt is signed; receipts of an interrupted erasure or an older version are not."""
     return SIGNATURE in document
 
 

@@ -1,4 +1,4 @@
-"""Texts of a deleted case in other rows: the queries of its decisions, its run's task and steps, and its repeats."""
+"""Blanks the texts of a deleted case in other rows: the queries of its retrievals, and its run's task and steps."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -25,12 +25,12 @@ def case_and_repeats(user_sub: str, case_id: UUID) -> Select[*tuple[Any, ...]]:
 async def forget_texts(connection: AsyncConnection, words: Words, found: Sequence[RowMapping]) -> None:
     """Blanks the texts of these cases in decisions and runs; call it before the cases are deleted.
 
-    Decisions stay for what was learned from them: those that the cases began with, those with the same query, and the
-    advice at a failed call of their runs. Runs stay as ended, so that a late step begins no new run.
+    The rows stay. Decisions, because policies learned from them: the retrievals that the cases' runs began with, those
+    with the same query, and the advice in these runs. Runs, so that a late step begins no new run.
 
     Args:
         connection: a transaction as the user.
-        words: opens the user's texts.
+        words: decrypts the user's texts.
         found: the cases, see ``case_and_repeats``.
     """
     user_sub = words.user_sub

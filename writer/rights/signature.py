@@ -21,7 +21,7 @@ from retrieval.errors import CasebankError
 
 ALGORITHM = "Ed25519"
 SIGNATURE = "signature"
-"""The field with the signature of all other fields."""
+"""The field of a document with the signature of all other fields."""
 
 _PURPOSE = b"casebank receipts"
 _SEED_BYTES = 32
@@ -49,7 +49,7 @@ class Signer:
         return self.key.public_key().public_bytes_raw().hex()
 
     def sign(self, document: Mapping[str, object]) -> dict[str, object]:
-        """Returns the document with a signature, which replaces an earlier one."""
+        """Returns the document with this signer's signature in place of any other."""
         unsigned = {name: value for name, value in document.items() if name != SIGNATURE}
         signed = self.key.sign(canonical(unsigned)).hex()
         return {**unsigned, SIGNATURE: {"algorithm": ALGORITHM, "public_key": self.public_key, "value": signed}}
@@ -61,7 +61,7 @@ def canonical(document: Mapping[str, object]) -> bytes:
 
 
 def read(text: str) -> dict[str, Any]:
-    """Parses a document.
+    """Parses the text of a signed document; its signature is not verified.
 
     Raises:
         SignatureBroken: the text is no JSON object, or an object has a name twice, which readers may read differently.
@@ -79,7 +79,7 @@ def verified(document: Mapping[str, Any]) -> str:
     """Verifies the signature of a document and returns the signer's public key.
 
     Raises:
-        SignatureBroken: the document was changed since, or was never signed.
+        SignatureBroken: the document was changed since it was signed, or was never signed.
     """
     unsigned = {name: value for name, value in document.items() if name != SIGNATURE}
     try:

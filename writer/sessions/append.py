@@ -1,4 +1,4 @@
-"""Appends turns to a session, and answers once they are on disk."""
+"""Appends turns to a session, and returns once the turns are on disk."""
 
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -25,19 +25,19 @@ from writer.sessions.lock import Locked, lock_session
 from writer.sessions.prepare import PreparedTurns
 
 MOST_TURNS = 10_000
-"""Most turns of a session: the most turns of a retain."""
+"""Maximum number of turns of a session, equal to that of a run."""
 MOST_BYTES = 16 << 20
-"""Most bytes of all turns of a session as JSON, so that a case can hold them."""
+"""Maximum bytes of all turns of a session as JSON, so that a case can hold them."""
 AHEAD = timedelta(minutes=5)
 """Longest time by which a backend's clock may be ahead of the database's."""
 
 
 @dataclass(frozen=True, slots=True)
 class Appended:
-    """An append: the numbers of its first and last turn, and the number of turns in the session.
+    """The result of an append: the numbers of the first and last appended turn, and the number of turns in the session.
 
     Attributes:
-        warnings: parts of the turns that are kept and not read.
+        warnings: parts of the turns that are stored but not read, such as images.
     """
 
     first: int

@@ -24,7 +24,7 @@ from writer.references import clear_references
 
 @dataclass(frozen=True, slots=True)
 class Locked:
-    """A session, as it is while it is locked.
+    """A locked session.
 
     Attributes:
         taken_turns: the number of the last turn that became part of a run.
@@ -67,7 +67,7 @@ async def turns_to_take(connection: AsyncConnection, words: Words, session: Lock
 
 
 def turns_after(user_sub: str, session_id: UUID, number: int) -> Rows:
-    """Returns a statement that selects a session's turns after that number, in their order, sealed."""
+    """Returns a statement that selects a session's encrypted turns with numbers above `number`, in their order."""
     return (
         select(turns.c.number, turns.c.said_at, turns.c.utc_offset_min, turns.c.payload)
         .where(turns.c.user_sub == user_sub, turns.c.session_id == session_id, turns.c.number > number)

@@ -17,7 +17,7 @@ from writer.privacy.seal import Packed, pack
 from writer.run import AgentKey, Strict, Turn
 
 MOST_AT_ONCE = 200
-"""Most turns of one request."""
+"""Maximum number of turns of one request."""
 
 
 class TurnTold(Turn):
@@ -77,7 +77,7 @@ class PreparedTurn:
         message: the message, redacted and packed.
         size: bytes of the message as JSON.
         text: the text that is indexed for search.
-        said_at: the turn's time; None: now.
+        said_at: the time of the turn; None: the time at which it is stored.
     """
 
     message: Packed
@@ -91,8 +91,8 @@ class PreparedTurns:
     """Turns, redacted and packed, ready to be stored under the user's key.
 
     Attributes:
-        request_hash: sha256 of the request, to be keyed before it is stored.
-        warnings: parts of the turns that are kept and not read.
+        request_hash: sha256 of the request; only a keyed hash of it is stored.
+        warnings: parts of the turns that are stored but not read, such as images.
     """
 
     agent_key: str
@@ -103,9 +103,9 @@ class PreparedTurns:
 
 
 def prepare_turns(turns: TurnsTold) -> PreparedTurns:
-    """Returns the request's turns redacted and packed, for ``append_turns``; called before a connection is taken.
+    """Returns the request's turns redacted and packed, ready for ``append_turns``.
 
-    Redacting takes longer the more text there is.
+    Call it before a connection is taken, because redacting a long text takes a while.
     """
     raw = turns.model_dump(mode="json", exclude_none=True)
     request_hash = hashlib.sha256(json.dumps(raw, sort_keys=True).encode()).digest()
