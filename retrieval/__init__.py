@@ -1,1 +1,1 @@
-"""Finds cases and procedures that may help; it reads, and logs each decision."""
+"""Finds cases and procedures that may help an agent; reads the bank, and logs the decision of each retrieval."""

@@ -1,4 +1,4 @@
-"""Embeds queries, and in the same call the sentences of a calibration."""
+"""Embeds queries, and in the same call the sentences that calibrate a new embedding model."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
@@ -13,12 +13,12 @@ from retrieval.telemetry import stage
 
 @dataclass(frozen=True, slots=True)
 class QueryEmbedding:
-    """Embeds queries, and caches each model's similarity of unrelated texts."""
+    """Embeds queries, and caches for each embedding model the similarity of unrelated texts."""
 
     calibrations: Calibrations = field(default_factory=Calibrations)
 
     async def embed(self, embedder: Embedder, search: Search) -> tuple[Search, list[str]]:
-        """Returns the search with the vectors of query and parts; without one, the search as it is and the reason."""
+        """Returns the search with the vectors of its query and its parts, and a list of reasons if it has none."""
         sentences = self.calibrations.wanted(embedder.model)
         parts = [normalised(part) for part in search.parts]
         with stage("retrieve.embed"):

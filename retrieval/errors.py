@@ -3,9 +3,9 @@
 CasebankError
 ├── NotFound               the user has no such thing; the answer is the same if another user has it
 ├── UserErased             the caller's right to act for the user ended with the user's erasure
-├── DatabaseUnavailable    Postgres did not answer, or went away half-way
-│   ├── Deadlocked            it ended the transaction, which waited for another that waited for it
-│   └── SchemaOutdated        its schema is not the one of this version
+├── DatabaseUnavailable    Postgres did not answer, or the connection broke
+│   ├── Deadlocked            Postgres ended the transaction: it and another one waited for each other
+│   └── SchemaOutdated        the database's schema is not the one of this version of casebank
 ├── EmbedderError
 │   ├── EmbedderUnavailable   no answer, or an error that is not about the texts; trying again later may help
 │   ├── EmbedderRefused       the server is well and will not embed one of the texts
@@ -23,18 +23,18 @@ from dataclasses import dataclass
 
 
 class CasebankError(Exception):
-    """The root of every error that casebank raises on purpose."""
+    """Base class of every error that casebank raises on purpose."""
 
 
 class NotFound(CasebankError):
-    """The user has no such case, retrieval or profile."""
+    """Raised if the user has no such case, retrieval, profile or other object."""
 
 
 class UserErased(CasebankError):
-    """The user was erased after the caller's token was issued.
+    """Raised if the user was erased after the caller's token was issued.
 
     Attributes:
-        erased_at: time by the database's clock, in ISO 8601; None if unknown.
+        erased_at: time of the erasure by the database's clock, in ISO 8601; None if unknown.
     """
 
     def __init__(self, message: str, erased_at: str | None = None) -> None:
@@ -43,38 +43,38 @@ class UserErased(CasebankError):
 
 
 class DatabaseUnavailable(CasebankError):
-    """Postgres did not answer in time, or the connection broke."""
+    """Raised if Postgres did not answer in time, or the connection broke."""
 
 
 class Deadlocked(DatabaseUnavailable):
-    """Postgres ended the transaction, which waited for another that waited for it; nothing of it was kept."""
+    """Raised if Postgres ended the transaction, which kept no writes, because it and another waited for each other."""
 
 
 class SchemaOutdated(DatabaseUnavailable):
-    """The database lacks a table, column or function of this version: it was not migrated."""
+    """Raised if the database lacks a table, column or function of this version of casebank: it was not migrated."""
 
 
 class EmbedderError(CasebankError):
-    """No usable vectors came from the embedder."""
+    """Raised if no usable vectors came from the embedder."""
 
 
 class EmbedderUnavailable(EmbedderError):
-    """The embedder gave no answer, or refused; a later try may succeed."""
+    """Raised if the embedder gave no answer, or refused for a passing reason; a later try may succeed."""
 
 
 class EmbedderRefused(EmbedderError):
-    """The embedder refused the request for what is in it; without the text at fault it may well answer."""
+    """Raised if the embedder refused the content of a text; without that text it may answer."""
 
 
 class EmbedderMisbehaved(EmbedderError):
-    """The embedder's answer has the wrong count, order, dimension or numbers."""
+    """Raised if the embedder's answer has the wrong count, order, dimension or numbers."""
 
 
 class TextNotEmbeddable(EmbedderError):
-    """Some texts have no vector; embedding the others alone succeeds.
+    """Raised if some texts of a batch are blank and so have no vector; embedding the other texts alone succeeds.
 
     Attributes:
-        indices: their places in the batch, rising.
+        indices: indices of the blank texts in the batch, rising.
     """
 
     def __init__(self, indices: Sequence[int]) -> None:
@@ -94,7 +94,7 @@ class Tokens:
 
 
 class ModelError(CasebankError):
-    """No usable answer came from the language model.
+    """Raised if no usable answer came from the language model.
 
     Attributes:
         tokens: cost of the failed call.
@@ -106,24 +106,24 @@ class ModelError(CasebankError):
 
 
 class ModelUnavailable(ModelError):
-    """The model gave no answer, or its server refused; a later try may succeed."""
+    """Raised if the language model gave no answer, or its server refused for now; a later try may succeed."""
 
     why = "unavailable"
 
 
 class ModelRefused(ModelError):
-    """The model will not answer, or the server will not take the request for what is in it."""
+    """Raised if the language model or its server refused the content of the request."""
 
     why = "refused"
 
 
 class ModelMisbehaved(ModelError):
-    """The answer does not have the form that was requested."""
+    """Raised if the language model's answer does not have the requested form."""
 
     why = "misbehaved"
 
 
 class ModelBudgetSpent(ModelError):
-    """The profile has used up its tokens of the day."""
+    """Raised if the profile has used up its language model's tokens of the day."""
 
     why = "over_budget"

@@ -1,1 +1,1 @@
-"""Earlier failures of an agent, as a failed call finds them, and the text that tells of them."""
+"""Finds an agent's earlier failures for a failed call, and writes the text of the advice."""

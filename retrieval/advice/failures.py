@@ -1,4 +1,4 @@
-"""The statements of advice: read an agent's earlier failures and runs, with what came of advice, and log new advice."""
+"""Statements of advice: read an agent's earlier failures and runs, and the effect of past advice; log new advice."""
 
 from typing import Protocol
 from uuid import UUID
@@ -32,20 +32,27 @@ from retrieval.tables.profiles import profiles
 from retrieval.tables.sessions import sessions
 
 MOST = 400
-"""Newest failures of an agent that are read, and newest runs."""
+"""Largest number of an agent's newest failures, and of its newest runs, that are read."""
 
 
 class FailureRow(Protocol):
-    """The profile's switch, and an earlier failure with its case, or a run without one; without a case, None.
+    """A row of EARLIER_FAILURES: an earlier failure with its case, or a case without a failure.
+
+    A profile without cases has one row, in which only ``enabled`` is not None.
 
     Attributes:
-        place: among the failures of the run; None for a run without one, as are the failure's other columns.
-        terms: keyed hashes of the words of the run's task.
-        words: the error and the fix, sealed; None for a failure of another tool with another sign.
-        told, helped: how often the fix was told at such a failure, and how often the failure then did not come back.
-        told_here: whether it was told in the run that asks.
-        newest: whether the run is one of the agent's newest runs with a plan.
-        shown_here: whether the run's fix or plan was told in the run that asks.
+        enabled: whether the profile's memory is switched on.
+        place: number of the failure among those of its run; None, like the failure's other columns, for a case without
+            a failure.
+        sign: keyed hash of the tool and the error's first line.
+        terms: keyed hashes of the words of the task of the case.
+        words: the error and the fix, sealed; None for a failure of another tool and with another sign than the failed
+            call.
+        told, helped: number of times that the fix was told at such a failure, and number of these after which the
+            failure did not come back.
+        told_here: whether the fix was told in the run that now asks for advice.
+        newest: whether the case is one of the agent's newest runs with a plan.
+        shown_here: whether the fix or plan of the case was told in the run that now asks for advice.
     """
 
     enabled: bool
@@ -156,12 +163,13 @@ def _statement() -> FastStatement[FailureRow]:
 EARLIER_FAILURES = _statement()
 """Reads the agent's newest failures and its newest runs, the oldest first.
 
-Takes agent_key, tool, sign, run_id, retrieval_id, session (its name) and runs, the maximum number of runs.
+Parameters: agent_key, tool and sign of the failed call, run_id, retrieval_id, session (its name), and runs (the largest
+number of runs).
 """
 
 
 class PlanRow(Protocol):
-    """A case with its plan, which may be sealed."""
+    """A case with its plan; the plan may be in ``words``, sealed."""
 
     id: UUID
     key_id: UUID
@@ -175,7 +183,7 @@ PLANS_OF = FastStatement[PlanRow].of(
         may_enter(), cases.c.user_sub == USER_SUB, cases.c.id == any_(cast(bindparam("case_ids"), ARRAY(Uuid)))
     )
 )
-"""Reads the plans of the cases with these ids; takes case_ids."""
+"""Reads the plans of cases; its parameter is case_ids."""
 
 
 def _log() -> FastStatement[bool]:
@@ -189,4 +197,6 @@ def _log() -> FastStatement[bool]:
 
 
 LOG_ADVICE = _log()
-"""Inserts the row of ``advice`` beside a logged decision; takes its columns, and session, which may be unknown."""
+"""Inserts the row of the table ``advice`` that belongs to a logged decision.
+
+Parameters: the row's columns, and session (the session's name, which need not exist)."""

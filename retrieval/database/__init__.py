@@ -1,1 +1,1 @@
-"""The ways into Postgres: as a user, as the worker, as the eraser, and the fast path of retrieve and retain."""
+"""Opens connections to Postgres: as a user, as the worker, as the eraser, and for the fast path of requests."""

@@ -35,14 +35,15 @@ _ERASE = text(
 
 @dataclass(frozen=True)
 class Database:
-    """Connections of the plain role, with the ways in that row-level security allows.
+    """Connections to the database in the service's role, which sees no rows until a transaction enters as a user.
 
     Attributes:
-        engine: for transactions of several statements.
-        pool: for fast statements, each of them a transaction of its own; see ``retrieval.database.fast_path``.
-        fast_begins_with: where no session is ours: what makes a transaction one of the plain role.
+        engine: connections for transactions of several statements.
+        pool: connections for fast statements, each its own transaction; see ``retrieval.database.fast_path``.
+        fast_begins_with: statement that gives a transaction the service's role, for a pooler that may give each
+            transaction another session; None without such a pooler.
         citus: whether the tables are distributed over a Citus cluster.
-        outage: whether it answers, for the log.
+        outage: notes for the log whether the database answers.
     """
 
     engine: AsyncEngine
@@ -52,7 +53,7 @@ class Database:
     outage: Outage = field(default_factory=lambda: Outage("database"))
 
     async def close_idle(self) -> None:
-        """Closes the connections that no transaction uses; those for fast statements close by themselves."""
+        """Closes the engine's connections that no transaction uses; the pool closes its own by itself."""
         await self.engine.dispose()
 
     @asynccontextmanager
@@ -63,7 +64,7 @@ class Database:
     ) -> AsyncIterator[AsyncConnection]:
         """Opens a transaction that sees and writes only this user's rows; commits at the end.
 
-        It holds the user's lock in shared mode, so that an erasure waits for it and it for an erasure.
+        The transaction holds the user's lock in shared mode, so that it and an erasure of the user wait for each other.
 
         Raises:
             UserErased: the user was erased at or after ``authorised_at``.
@@ -76,11 +77,11 @@ class Database:
 
     @asynccontextmanager
     async def fast(self, user_sub: str, authorised_at: datetime) -> AsyncIterator[FastConnection]:
-        """Opens a connection for fast statements of this user, each of which enters and commits by itself.
+        """Opens a connection for fast statements of this user, each of which enters as the user and commits by itself.
 
-        Where no session is ours, and on a Citus cluster, they commit together, at the end. See ``entered`` for how a
-        statement enters; one that does not sees nothing. On a Citus cluster the transaction enters first, for a shard
-        knows no tombstones.
+        With a pooler (``fast_begins_with``) and on a Citus cluster the statements commit together, at the end. See
+        ``entered`` for how a statement enters as the user; a statement that does not sees no rows. On a Citus cluster
+        the transaction enters first, because a shard has no table of erased users.
 
         Raises:
             UserErased: the user was erased at or after ``authorised_at``.
@@ -105,13 +106,13 @@ class Database:
 
     @asynccontextmanager
     async def as_worker(self, unerased: Mapping[str, datetime] | None = None) -> AsyncIterator[AsyncConnection]:
-        """Opens a transaction that sees the queue of all users, but not the words in it.
+        """Opens a transaction that sees the queued work of all users, but not the texts in it.
 
         Args:
-            unerased: users who must not have been erased since these times, nor can be until the transaction ends.
+            unerased: users that must not have been erased since these times; until the transaction ends they cannot be.
 
         Raises:
-            UserErased: one of them was.
+            UserErased: one of these users was erased.
             DatabaseUnavailable: no connection, or it broke.
         """
         with _TranslatedErrors(self.outage):
@@ -123,10 +124,10 @@ class Database:
 
     @asynccontextmanager
     async def as_owner(self, operator: str, authorised_at: datetime) -> AsyncIterator[AsyncConnection]:
-        """Opens a transaction of the URL's own role, which may own the tables; commits at the end.
+        """Opens a transaction in the role that DATABASE_URL names, which may own the tables; commits at the end.
 
-        For commands of an operator, never for a request. Once it takes the service's role, it is this user's, in whose
-        audit stands what was done.
+        It is for an operator's commands, never for a request. If the transaction takes the service's role later, it is
+        a transaction of the user ``operator``, whose audit records what was done.
 
         Raises:
             UserErased: the operator was erased at or after ``authorised_at``.
@@ -138,7 +139,7 @@ class Database:
 
     @asynccontextmanager
     async def as_eraser(self, user_sub: str) -> AsyncIterator[AsyncConnection]:
-        """Opens a transaction that sees only this user's rows and has them to itself; commits at the end.
+        """Opens a transaction that sees only this user's rows, and is the only one that does; commits at the end.
 
         Raises:
             DatabaseUnavailable: no connection, or it broke, or the user's other transactions would not end.
@@ -150,9 +151,9 @@ class Database:
 
     @asynccontextmanager
     async def as_eraser_elsewhere(self, user_sub: str = "") -> AsyncIterator[AsyncConnection]:
-        """Opens a transaction that sees every tombstone, and of everybody's rows those that name this user as writer.
+        """Opens a transaction that sees all tombstones, and all rows of other users that name this user as writer.
 
-        It can change nothing but that name, to the tombstone's, and the receipts. Commits at the end.
+        The transaction can only replace that name with the tombstone's, and change receipts. It commits at the end.
 
         Raises:
             DatabaseUnavailable: no connection, or it broke.
@@ -171,7 +172,7 @@ _REFUSED = {
     "28": "the database refuses the login: check the user and the password of DATABASE_URL",
     "3D": "there is no such database: check its name in DATABASE_URL",
 }
-"""Classes of SQLSTATE that are mended in DATABASE_URL, with the message for each."""
+"""Classes of SQLSTATE whose cause is a wrong DATABASE_URL, with the message for each."""
 _DEADLOCK = asyncpg.DeadlockDetectedError.sqlstate
 _MISSING = {"42P01", "42703", "42883"}
 """SQLSTATE of a missing table, column and function."""

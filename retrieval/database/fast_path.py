@@ -1,6 +1,6 @@
-"""The fast path of retrieve and retain: statements run by asyncpg itself.
+"""The fast path of retrieve and retain: runs statements with asyncpg itself.
 
-SQLAlchemy builds and compiles them as it does all others; only its executor is left out, which costs about
+SQLAlchemy builds and compiles these statements like all others; only its executor is left out, which costs about
 0.25 ms a statement, as much as a small retrieve takes in the database.
 """
 
@@ -19,24 +19,24 @@ from sqlalchemy.sql import ClauseElement
 from sqlalchemy.sql.compiler import Compiled
 
 Answer = TypeVar("Answer")
-"""Answer of a statement: the record of its rows, or the type of its one value."""
+"""Type of a statement's answer: the record of its rows, or the type of its one value."""
 
 
 class Record(asyncpg.Record):  # type: ignore[misc]
-    """A row whose columns are attributes, as SQLAlchemy's are.
+    """A row of an answer whose columns can be read as attributes, like those of SQLAlchemy's rows.
 
-    A statement names a Protocol for its rows, so that reading one costs no conversion.
+    A statement names a Protocol for its rows, so that reading a row needs no conversion.
     """
 
     def __getattr__(self, name: str) -> object:
-        """Returns the value of the column."""
+        """Returns the value of the column of this name."""
         return self[name]
 
 
 class FastStatement(Generic[Answer]):
-    """A statement in Postgres' own words, with the names of its parameters in their order.
+    """A statement as asyncpg runs it: SQL with numbered parameters, and the names of the parameters in their order.
 
-    It is compiled when it is first used, for that takes milliseconds and most commands use few statements.
+    The statement is compiled at its first use, because that takes milliseconds and most commands use few statements.
     """
 
     def __init__(self, statement: ClauseElement) -> None:
@@ -44,7 +44,7 @@ class FastStatement(Generic[Answer]):
 
     @classmethod
     def of(cls, statement: ClauseElement) -> Self:
-        """Returns the statement; its parameters must need no conversion by SQLAlchemy."""
+        """Returns the fast statement for one of SQLAlchemy's; its parameters must need no conversion by SQLAlchemy."""
         return cls(statement)
 
     @cached_property
@@ -53,7 +53,7 @@ class FastStatement(Generic[Answer]):
 
     @cached_property
     def sql(self) -> str:
-        """Returns the text, with the parameters by number."""
+        """Returns the statement's SQL, with numbered parameters."""
         return str(self._compiled)
 
     @cached_property
@@ -63,20 +63,25 @@ class FastStatement(Generic[Answer]):
 
     @cached_property
     def constants(self) -> Mapping[str, object]:
-        """Returns the values of the parameters that are bound already."""
+        """Returns the values of the parameters that the statement binds itself, by name."""
         return self._compiled.params or {}
 
     def arguments(self, parameters: Mapping[str, object]) -> list[object]:
-        """Returns the parameters' values in the order of the statement."""
+        """Returns the parameters' values in the order in which the statement numbers them."""
         return [parameters[name] if name in parameters else self.constants[name] for name in self.names]
 
 
 @cache
 def insert_row(table: Table, names: tuple[str, ...], end: str = "") -> FastStatement[UUID]:
-    """Returns a statement that inserts the parameters of these names as a row.
+    """Returns a statement that inserts a row, with a parameter for each of these columns.
 
-    A cluster sends it to one shard as it is. The rows of an INSERT of a SELECT go by way of the coordinator to each
-    node of a cluster, and commit in two phases.
+    A Citus cluster sends this INSERT of VALUES to one shard as it is. The rows of an INSERT of a SELECT would go by way
+    of the coordinator to each node, and commit in two phases.
+
+    Args:
+        table: the table.
+        names: names of the columns, and of the parameters.
+        end: SQL after the values, such as ``ON CONFLICT DO NOTHING``.
     """
     values = ", ".join(f":{name}" for name in names)
     row = f"INSERT INTO {table.name} ({', '.join(names)}) VALUES ({values}) {end}"  # noqa: S608 - our own names
@@ -88,7 +93,10 @@ class FastConnection:
     """A connection that runs fast statements, each with the parameters ``user_sub`` and ``authorised_at`` added.
 
     Attributes:
-        citus: whether they run on a Citus cluster, in a transaction that has entered.
+        driver: connection of asyncpg.
+        user_sub: user as whom the statements enter.
+        authorised_at: time at which the request was authorised to act for the user.
+        citus: whether the statements run on a Citus cluster, in a transaction that has entered as the user.
     """
 
     driver: asyncpg.Connection
@@ -98,12 +106,12 @@ class FastConnection:
 
     @classmethod
     async def within(cls, connection: AsyncConnection, user_sub: str, authorised_at: datetime) -> Self:
-        """Returns a connection whose statements belong to the transaction that is open on the other one."""
+        """Returns a connection whose fast statements belong to the open transaction of SQLAlchemy's connection."""
         raw = await connection.get_raw_connection()
         return cls(raw.driver_connection, user_sub, authorised_at)
 
     async def all(self, statement: FastStatement[Answer], parameters: Mapping[str, object]) -> Sequence[Answer]:
-        """Returns every row of the answer."""
+        """Runs the statement; returns all rows of its answer."""
         rows: Sequence[Answer] = await self.driver.fetch(
             statement.sql,
             *statement.arguments(self._entering(parameters)),
@@ -112,7 +120,7 @@ class FastConnection:
         return rows
 
     async def value(self, statement: FastStatement[Answer], parameters: Mapping[str, object]) -> Answer | None:
-        """Returns the first value of the first row, or None without one."""
+        """Runs the statement; returns the first value of its first row, or None if the answer has no row."""
         value: Answer | None = await self.driver.fetchval(
             statement.sql, *statement.arguments(self._entering(parameters))
         )

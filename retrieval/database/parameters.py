@@ -1,4 +1,4 @@
-"""The parameters that statements of the fast path share, and how such a statement enters as its user."""
+"""Parameters that statements of the fast path share, and the part of such a statement that enters as a user."""
 
 from functools import cache
 
@@ -25,16 +25,17 @@ MODEL = bindparam("model", type_=Text)
 
 
 def vector() -> Expression:
-    """Returns the query's vector as the statement takes it."""
+    """Returns the parameter of a statement that takes the query's vector."""
     return cast(bindparam("vector", type_=ARRAY(REAL)), ARRAY(REAL))
 
 
 @cache
 def entered(*, relaxed: bool = False) -> CTE:
-    """Returns the part of a statement that enters as the user: one row, to be read before any other is.
+    """Returns the part of a statement that enters as a user: a CTE of one row, to read before any other row.
 
-    It takes the parameters ``user_sub`` and ``authorised_at``. A relaxed statement does not wait for the disk
-    when it commits: a crash may lose the last moments' writes, so only what nobody was promised goes that way.
+    Its parameters are ``user_sub`` and ``authorised_at``. A relaxed statement does not wait for the disk when it
+    commits: a crash may lose the writes of the last moments, so only writes that were promised to no caller may be
+    relaxed.
     """
     enter = func.casebank_enter(
         bindparam("user_sub", type_=Text),
@@ -48,9 +49,9 @@ def entered(*, relaxed: bool = False) -> CTE:
 
 
 def may_enter() -> ColumnElement[bool]:
-    """Returns what enters as the user before the first row is read, if it stands in the outermost WHERE.
+    """Returns a condition for a statement's outermost WHERE that enters as the user before the first row is read.
 
-    A subquery that needs no row is asked before all others there; farther in, a join might read its other side first,
-    and row-level security would hide every row of it.
+    Postgres evaluates a subquery that needs no row before all other conditions there. Farther inside, a join might read
+    its other side first, and row-level security would hide every row of that side.
     """
     return select(entered().c.entered).scalar_subquery()

@@ -1,4 +1,4 @@
-"""The rest of a process that nobody needs: it closes its connections, so that a database that scales to zero sleeps."""
+"""Closes the connections of a process that is not used for a while, so that a database can scale to zero."""
 
 import asyncio
 from collections.abc import AsyncIterator, Callable
@@ -14,7 +14,7 @@ COLD_S = 30.0
 FIRST_PAUSE_S, LAST_PAUSE_S = 0.1, 1.0
 """Shortest and longest pause in seconds between two tries to reach a database that starts."""
 BUSY_S = 1.0
-"""Seconds until a process that was to rest, but is at work, tries again; and between two notices of uses."""
+"""Seconds until a process that should rest, but is at work, tries again; also least time between two noted uses."""
 
 
 def now() -> float:
@@ -24,13 +24,13 @@ def now() -> float:
 
 @dataclass(slots=True)
 class Rest:
-    """State of a process: awake, or at rest, when no connection is open and no statement is sent.
+    """State of a process: awake, or at rest, with no open connection and no statement sent.
 
     Attributes:
         idle_s: seconds without a request or work after which the process rests; 0: it never does.
         used_at: time of the last request or work.
         woke_at: time at which the last rest ended; 0: there was none.
-        awake: set while the process is awake.
+        awake: event that is set while the process is awake.
         on_change: functions that are called when a rest begins or ends.
     """
 
@@ -44,10 +44,10 @@ class Rest:
     _waking: asyncio.Task[None] | None = None
     _at_work: int = 0
     _closing: asyncio.Lock = field(default_factory=asyncio.Lock)
-    """Held while connections are closed: one that is opened meanwhile would be forgotten and stay open."""
+    """Lock held while connections are closed: a connection opened meanwhile would be forgotten and stay open."""
 
     def __post_init__(self) -> None:
-        """Begins awake."""
+        """Marks the process as awake."""
         self.awake.set()
 
     @property
@@ -56,16 +56,16 @@ class Rest:
         return not self.awake.is_set()
 
     def use(self) -> None:
-        """Notes a request or work."""
+        """Notes that the process is used, by a request or by work."""
         before, self.used_at = self.used_at, now()
         if self.used_at - before >= BUSY_S:
             self._changed.set()
 
     async def wake(self) -> None:
-        """Notes a request; after a rest, waits until the database answers, COLD_S at most.
+        """Notes a request; if the process rests, ends the rest and waits until the database answers, COLD_S at most.
 
         Raises:
-            DatabaseUnavailable: it did not answer in time; the next request waits again.
+            DatabaseUnavailable: the database did not answer in time; the next request waits again.
         """
         self.use()
         if self.at_rest:
@@ -105,7 +105,7 @@ class Rest:
             each()
 
     async def keep(self) -> None:
-        """Begins a rest whenever the process was not used for ``idle_s``, until cancelled."""
+        """Begins a rest whenever the process was not used for ``idle_s`` seconds; runs until it is cancelled."""
         while self.idle_s:
             left_s = self.used_at + self.idle_s - now()
             if self.at_rest:
@@ -120,7 +120,7 @@ class Rest:
 
     @asynccontextmanager
     async def work(self) -> AsyncIterator[None]:
-        """Lets no rest begin in the block; closes the connections after it if the process is at rest."""
+        """Keeps a rest from beginning while the block runs; closes the connections afterwards if the process rests."""
         async with self._closing:
             self._at_work += 1
         try:
@@ -136,7 +136,7 @@ class Rest:
                 await self.database.close_idle()
 
     async def until(self, due_at: Callable[[], float]) -> None:
-        """Waits for a time; it is asked for again when a rest begins or ends, and when the process is used again."""
+        """Waits until the time that ``due_at`` returns; asks it again after each use, begin or end of a rest."""
         while (left_s := due_at() - now()) > 0:
             self._changed.clear()
             with suppress(TimeoutError):

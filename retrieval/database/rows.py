@@ -1,4 +1,4 @@
-"""The types of statements, rows and expressions that SQLAlchemy cannot know more of, each with its reason, once."""
+"""Types of statements, rows and expressions that SQLAlchemy's annotations cannot describe, each with its reason."""
 
 from typing import Any
 
@@ -12,19 +12,19 @@ that are looked up by name, or are more than that, the types are not known, and 
 """
 
 AnyRow = Row[*tuple[Any, ...]]
-"""A row of such a statement; for the same reason."""
+"""A row of a statement of the type Rows."""
 
 Expression = ColumnElement[Any]
 """An expression of a type that has no one type in Python, such as a vector or an array, or one of several types."""
 
 _FIRST = 6
-"""Place of the first element in the bytes of an array of one dimension, in integers: behind a header and its length."""
+"""Index of the first element among the integers that Postgres sends for an array: behind a header and its length."""
 
 
 def integers(sent: bytes) -> NDArray[np.int32]:
-    """Returns the elements of an integer array, (n,), from the bytes of ``array_send``, where each follows its length.
+    """Returns the elements of an integer array, (n,), from the bytes that Postgres's ``array_send`` made of it.
 
     Args:
-        sent: an array of one dimension without NULL.
+        sent: bytes of an array of one dimension without NULL, in which each element follows its length.
     """
     return np.frombuffer(sent, dtype=">i4")[_FIRST::2].astype(np.int32)

@@ -1,1 +1,1 @@
-"""Facts as they are read: a page of them, as of a time, and what a context tells of the user."""
+"""Reads facts about the user: pages of them, as of a time, and the lines about the user in a context."""

@@ -1,4 +1,4 @@
-"""The lines of a context about the user: the facts that hold, goals first, within a budget."""
+"""Writes the lines about the user in a context: the facts that hold, goals first, within a limit of tokens."""
 
 from collections.abc import Collection
 from datetime import datetime
@@ -18,11 +18,11 @@ from retrieval.tables.kinds import FactKind, Speaker
 from retrieval.tokens import count_tokens
 
 MOST = 50
-"""Facts that are read for one context."""
+"""Largest number of facts that are read for one context."""
 
 
 class FactRow(Protocol):
-    """A fact that holds."""
+    """A fact about the user that holds now."""
 
     id: UUID
     kind: FactKind
@@ -31,7 +31,7 @@ class FactRow(Protocol):
     said_by: Speaker
     valid_from: datetime
     holding: int
-    """Number of facts that hold in all."""
+    """Number of all facts of the profile that hold now."""
 
 
 async def known_of_user(
@@ -41,7 +41,14 @@ async def known_of_user(
     seal_of: SealOf,
     recalled: Collection[UUID] = (),
 ) -> Quotes | None:
-    """Returns the lines that fit, without the facts that were recalled; None: the profile has no fact.
+    """Returns the lines about the user that fit into ``room``; None: the profile has no fact that holds.
+
+    Args:
+        connection: connection of the user.
+        agent_key: agent of the profile.
+        room: largest number of tokens of the lines.
+        seal_of: function that returns the key of the facts.
+        recalled: ids of facts to leave out, because the context already has them from a recall.
 
     Raises:
         SealBroken: a fact was sealed with another key, or was changed.
@@ -63,7 +70,7 @@ async def known_of_user(
 
 
 def line_of_fact(kind: FactKind, text: str, since: datetime, said_by: Speaker) -> str:
-    """Returns a fact as one line: its text, quoted, the day it holds since, and its speaker if not the user."""
+    """Returns a fact as one line: its text, quoted, the day since which it holds, and its speaker if not the user."""
     by = "" if said_by == "user" else f", said by the {said_by}"
     return f"[{kind}] {quoted(text)} (since {since.date().isoformat()}{by})"
 

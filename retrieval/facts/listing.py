@@ -1,4 +1,4 @@
-"""The statements that read facts: those that hold now, or held at a time, or all there ever were."""
+"""Statements that read facts about a user: those that hold now, those that held at a time, or all."""
 
 from dataclasses import dataclass
 from datetime import datetime
@@ -38,8 +38,8 @@ class FactPage:
     """Filters of a page of at most ``limit`` facts older than ``before``; None lets everything through.
 
     Attributes:
-        as_of: time at which the facts held; None: now.
-        history: True to include facts that no longer hold, or not yet, at any time.
+        as_of: time at which the facts must hold; None: now.
+        history: True to include facts whatever the time at which they hold.
     """
 
     agent_key: str | None
@@ -57,7 +57,7 @@ def _facts() -> Rows:
 
 
 def one_fact(user_sub: str, fact_id: UUID) -> Rows:
-    """Returns the statement for a fact."""
+    """Returns the statement for the fact with this id."""
     return _facts().where(facts.c.user_sub == user_sub, facts.c.id == fact_id)
 
 
@@ -74,6 +74,6 @@ def page_of_facts(user_sub: str, page: FactPage) -> Rows:
 
 
 def holds(at: datetime | ColumnElement[datetime] | None = None) -> tuple[ColumnElement[bool], ...]:
-    """Returns what is so of a fact that holds at that time; None: now."""
+    """Returns the conditions that select the facts that hold at a time; None: now."""
     time = func.now() if at is None else at
     return facts.c.valid_from <= time, or_(facts.c.valid_to.is_(None), facts.c.valid_to > time)

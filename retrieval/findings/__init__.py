@@ -1,1 +1,1 @@
-"""Findings of runs: the statements that look them up, and the summary that shows them."""
+"""Looks up and summarises findings: what the calls of a run found out, such as the content of a file."""

@@ -1,4 +1,4 @@
-"""Changes of what a finding is about: of its file or folder, by a later step of the run."""
+"""Conditions that a later step of a run changed the subject of a finding: the file or folder that it is about."""
 
 from typing import Any
 from uuid import UUID
@@ -40,7 +40,7 @@ def _touches(found: Any, change: Any) -> tuple[ColumnElement[bool], ColumnElemen
 
 
 def changes_since(best: Any) -> Any:
-    """Returns the condition that a later step of the run changed the finding's subject, and that one may have."""
+    """Returns a subquery of two flags for a run's finding: later steps changed its subject, or may have done so."""
     change = findings.alias("change")
     folder = cast(bindparam("folder", type_=BigInteger), BigInteger)
     moves = folder == any_(change.c.place_keys)
@@ -61,7 +61,10 @@ def changes_since(best: Any) -> Any:
 
 
 def changes_of_all(user_sub: str, run_id: UUID, folder: int) -> Any:
-    """Returns the same conditions, for each finding of a run; ``folder`` is the key of the shell's folder."""
+    """Returns a subquery of two flags for each finding of a run: later steps changed its subject, or may have done so.
+
+    ``folder`` is the key of the folder in which the shell runs.
+    """
     change = findings.alias("change")
     known = change.c.place_keys != _NONE
     touches, may_touch = _touches(findings, change)

@@ -1,4 +1,4 @@
-"""Statements that look findings up: one that answers a call, the changes since, and all of a run."""
+"""Statements that look up findings: the one that may answer a call, with later changes, and all those of a run."""
 
 from datetime import datetime
 from typing import Any, Protocol
@@ -36,7 +36,7 @@ from retrieval.tables.profiles import profiles
 from retrieval.tables.runs import run_steps, runs
 
 MOST_SHOWN = 2_000
-"""Newest findings of a run that a summary is made from."""
+"""Largest number of a run's findings, the newest, from which a summary is made."""
 
 NEAREST = 0.99
 """Highest similarity of two different queries with equal words, such as "from a to b" and "from b to a"."""
@@ -45,14 +45,18 @@ AGENT_KEY = bindparam("agent_key", type_=Text)
 
 
 class RunAsked(Protocol):
-    """The run of a question, and the finding that fits it best; the finding's columns are null if no finding fits.
+    """The run in which an agent is about to make a call, and the finding that answers the call best.
+
+    The finding's columns are None if no finding fits.
 
     Attributes:
-        last_step: last step of the run that has a finding.
-        similarity: share of common words of the two queries, 0 to 1.
+        last_step: number of the last step of the run that has a finding.
+        similarity: share of words that the call's query and the finding's have in common, 0 to 1.
+        same_content: whether the finding is about a file of the same content; None if the call has no hash of it.
         changed: true if a later step changed the finding's subject.
-        in_doubt: true if a later step may have changed it.
-        content: payload of its step, sealed; null if not requested, or if it stands in the run's case.
+        in_doubt: true if a later step may have changed the finding's subject.
+        content: payload of the finding's step, sealed; None if not requested, or if it is in the payload of the run's
+            case.
     """
 
     run_id: UUID
@@ -225,7 +229,7 @@ def _is_step_of(best: Any) -> ColumnElement[bool]:
 
 
 class AgentAsked(Protocol):
-    """The agent of a run that has not begun."""
+    """An agent, read for a call of a run that has not begun yet, with the kinds of its tools."""
 
     agent_key: str
     tool_kinds: Any
@@ -250,8 +254,8 @@ IN_EARLIER_RUNS = _in_earlier_runs()
 def findings_of(user_sub: str, run_id: UUID, folder: int) -> Rows:
     """Returns the statement for a run's newest findings.
 
-    ``changed`` marks those whose subject a later step changed, ``in_doubt`` those whose subject it may have changed.
-    ``folder`` is the key of steps that change only the shell's folder.
+    The column ``changed`` is true for findings whose subject a later step changed, ``in_doubt`` for those whose subject
+    a later step may have changed. ``folder`` is the key of steps that only change the shell's folder.
     """
     changes = changes_of_all(user_sub, run_id, folder)
     names = ("step", "part", "kind", "success", "query_hash", "payload")
@@ -265,5 +269,5 @@ def findings_of(user_sub: str, run_id: UUID, folder: int) -> Rows:
 
 
 def run_named(user_sub: str, run_id: UUID) -> Select[str]:
-    """Returns the statement for the agent of a run; no row if the user has no such run."""
+    """Returns the statement for the name of a run's agent; it has no row if the user has no such run."""
     return select(runs.c.agent_key).where(runs.c.user_sub == user_sub, runs.c.id == run_id)

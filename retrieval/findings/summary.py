@@ -1,6 +1,6 @@
-"""The block of a run's findings for a system prompt, within a budget of tokens.
+"""Writes the block of a run's findings for a system prompt, within a limit of tokens.
 
-The text of a tool stands in it on one line, in characters that can leave neither the line nor the block.
+A tool's text is quoted on one line, in characters that can end neither the line nor the block.
 """
 
 from collections.abc import Mapping, Sequence
@@ -17,20 +17,21 @@ TITLE = "# Execution Memory"
 FILES, SEARCHES, OTHERS = "**Files Already Read:**", "**Previous Search Results:**", "**Other Findings:**"
 _GROUPS = (FILES, SEARCHES, OTHERS)
 Standing = Literal["holds", "in_doubt", "changed", "found_again"]
-"""Standing of a finding: it holds, a later step may have changed or did change its subject, or found the same again."""
+"""Standing of a finding: it holds, a later step may have changed its subject, changed it, or found the same again."""
 LONGEST_LINE = 300
 """Longest line of one finding, in characters."""
 
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """A finding of a run, opened.
+    """A finding of a run: what a step's call found out, decrypted.
 
     Attributes:
-        same: equal for findings about the same thing; the newest of them counts.
-        said: tool, query, fact and reading.
-        changed: true if a later step changed its subject.
-        in_doubt: true if a later step may have changed anything, such as a call of an unknown tool.
+        step: number of the step.
+        same: number that is equal for findings with the same subject; the newest of these counts.
+        said: texts of the finding: tool, query, fact and others.
+        changed: true if a later step changed the finding's subject.
+        in_doubt: true if a later step may have changed the subject, such as a call of an unknown tool.
     """
 
     step: int
@@ -44,7 +45,14 @@ class Finding:
 
 @dataclass(frozen=True, slots=True)
 class Summary:
-    """The text, its length in tokens, and the numbers of findings that are in it and that did not fit."""
+    """The text of a run's findings.
+
+    Attributes:
+        text: the block for a system prompt; empty if no finding fits.
+        tokens: length of the text in tokens.
+        shown: number of findings in the text.
+        left_out: number of findings that did not fit, for each group: files, searches, others.
+    """
 
     text: str
     tokens: int
@@ -53,14 +61,14 @@ class Summary:
 
 
 def summary(findings: Sequence[Finding], token_budget: int) -> Summary:
-    """Returns the block of findings that may still hold, in the order of the steps; empty if none fits.
+    """Returns the block of the findings that may still hold, in the order of the steps; empty if none fits.
 
-    A line says if a later step may have changed its subject; a finding whose subject was changed is left out.
-    If not all fit, the newest of each group go in, in turn.
+    A finding whose subject was changed is left out; a line says if a later step may have changed its subject. If not
+    all findings fit, the newest of each group (files, searches, others) are taken in turn.
 
     Args:
         findings: the run's findings, newest first.
-        token_budget: limit of the whole block.
+        token_budget: largest number of tokens of the block.
     """
     groups: dict[str, list[Finding]] = {group: [] for group in _GROUPS}
     for each, stands in zip(findings, standings(findings), strict=True):
@@ -82,7 +90,10 @@ def summary(findings: Sequence[Finding], token_budget: int) -> Summary:
 
 
 def standings(findings: Sequence[Finding]) -> list[Standing]:
-    """Returns the standing of each of a run's findings, newest first as in the input; a change always holds."""
+    """Returns the standing of each of a run's findings, in the order of the input, the newest first.
+
+    A finding that a step changed something always holds.
+    """
     seen: set[tuple[FindingKind, int]] = set()
     standing: list[Standing] = []
     for each in findings:
