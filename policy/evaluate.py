@@ -3,9 +3,8 @@
 Every decision was logged with the exact propensity of its slate under the mixture of the live policies, so a slate that
 two policies share counts for both, and a decision on which two policies agree adds exactly 0 to their difference.
 
-Sources: Horvitz & Thompson 1952 (IPS); Swaminathan & Joachims 2015 (SNIPS); Dudík, Langford & Li 2011 (DR);
-Kish 1965 (effective sample); Efron 1987 (BCa interval); Field & Welsh 2007 (cluster bootstrap);
-Chernozhukov et al. 2018 (cross-fitting).
+Sources: Horvitz & Thompson 1952 (IPS); Dudík, Langford & Li 2011 (DR); Kish 1965 (effective sample); Efron 1987 (BCa
+interval); Field & Welsh 2007 (cluster bootstrap); Chernozhukov et al. 2018 (cross-fitting).
 """
 
 from collections.abc import Mapping, Sequence
@@ -45,15 +44,6 @@ class Interval:
     estimate: float
     low: float
     high: float
-
-
-@dataclass(frozen=True, slots=True)
-class Estimates:
-    """Estimates of one quantity by three estimators (IPS, SNIPS, doubly robust); the gate reads ``dr``."""
-
-    ips: Interval
-    snips: Interval
-    dr: Interval
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,38 +148,21 @@ def difference_shares(logged: Logged, target: Target, other: Target, plan: Plan)
     return controlled(excess * logged.reward, excess, logged, plan)
 
 
-def value_columns(logged: Logged, target: Target, plan: Plan) -> Floats:
-    """Returns the columns from which ``estimate`` estimates a policy's value, (n, 6)."""
+def value_shares(logged: Logged, target: Target, plan: Plan) -> Floats:
+    """Returns each row's share in the target's value, (n,), ``controlled``."""
     weight = weights(logged, target)
-    share = controlled(weight * logged.reward, weight - 1, logged, plan)
-    return _columns(share, weight, np.zeros_like(weight), logged.reward)
+    return controlled(weight * logged.reward, weight - 1, logged, plan)
 
 
-def difference_columns(logged: Logged, target: Target, other: Target, plan: Plan) -> Floats:
-    """Returns the columns from which ``estimate`` estimates the difference of two policies' values, (n, 6)."""
-    share = difference_shares(logged, target, other, plan)
-    return _columns(share, weights(logged, target), weights(logged, other), logged.reward)
-
-
-def _columns(share: Floats, weight: Floats, against: Floats, reward: Floats) -> Floats:
-    return np.column_stack((np.ones_like(share), share, weight, weight * reward, against, against * reward))
-
-
-def estimate(columns: Mapping[str, Floats], group: Ints, plan: Plan) -> dict[str, Estimates]:
-    """Returns the three estimates of each named quantity; all intervals come from the same resamples of groups."""
-    sums = group_sums(np.hstack(list(columns.values())), group)  # (groups, 6 x quantities)
+def estimate(shares: Mapping[str, Floats], group: Ints, plan: Plan) -> dict[str, Interval]:
+    """Returns the mean of each quantity's shares, all from the same resamples of groups."""
+    sums = group_sums(np.column_stack([np.ones(len(group)), *shares.values()]), group)  # (groups, 1 + quantities)
     total = sums.sum(axis=0, keepdims=True)
-    draws, left_out = resampled(sums, plan), total - sums
-    estimates = {}
-    for number, name in enumerate(columns):
-        own = slice(6 * number, 6 * number + 6)
-        tables = total[:, own], draws[:, own], left_out[:, own]
-        # each read from a table whose columns are those of `_columns`
-        ips = [_ratio(table[:, 3] - table[:, 5], table[:, 0]) for table in tables]
-        snips = [_ratio(table[:, 3], table[:, 2]) - _ratio(table[:, 5], table[:, 4]) for table in tables]
-        dr = [_ratio(table[:, 1], table[:, 0]) for table in tables]
-        estimates[name] = Estimates(*(_bca(statistic, plan.level) for statistic in (ips, snips, dr)))
-    return estimates
+    tables = total, resampled(sums, plan), total - sums
+    return {
+        name: _bca([_ratio(table[:, column], table[:, 0]) for table in tables], plan.level)
+        for column, name in enumerate(shares, start=1)
+    }
 
 
 def _ratio(above: Floats, below: Floats) -> Floats:

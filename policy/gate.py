@@ -17,17 +17,16 @@ import numpy as np
 
 from policy.course import Course, Enough, course_of
 from policy.evaluate import (
-    Estimates,
+    Interval,
     Missingness,
     Plan,
     clustered_mean,
-    difference_columns,
     difference_shares,
     effective_sample,
     estimate,
     group_sums,
     missingness,
-    value_columns,
+    value_shares,
     weights,
 )
 from policy.logged import Logged, Target
@@ -173,13 +172,13 @@ def _support_checks(name: str, log: Logged, target: Target, settings: Settings) 
     yield Check(f"support of {name}", gap, settings.support_gap, supported, reason)
 
 
-def _all_estimates(log: Logged, targets: Mapping[str, Target], plan: Plan) -> dict[str, Estimates]:
+def _all_estimates(log: Logged, targets: Mapping[str, Target], plan: Plan) -> dict[str, Interval]:
     """Returns the values and differences of the policies that the log can speak of, from the same resamples."""
-    columns = {name: value_columns(log, target, plan) for name, target in targets.items()}
+    shares = {name: value_shares(log, target, plan) for name, target in targets.items()}
     for one, other in ((CANDIDATE, DEFAULT), (CANDIDATE, SERVING), (SERVING, DEFAULT)):
         if one in targets and other in targets:
-            columns[f"{one} - {other}"] = difference_columns(log, targets[one], targets[other], plan)
-    return estimate(columns, log.group, plan) if columns else {}
+            shares[f"{one} - {other}"] = difference_shares(log, targets[one], targets[other], plan)
+    return estimate(shares, log.group, plan) if shares else {}
 
 
 def _enough(settings: Settings) -> Enough:
@@ -212,12 +211,12 @@ def _courses(log: Logged, targets: Mapping[str, Target], plan: Plan, settings: S
 
 
 def _merit_checks(
-    estimates: Mapping[str, Estimates], courses: Mapping[str, Course], settings: Settings
+    estimates: Mapping[str, Interval], courses: Mapping[str, Course], settings: Settings
 ) -> Iterable[Check]:
     """Yields whether a look has found the candidate better, and it still seems so."""
     for other in (DEFAULT, SERVING):
         name = f"{CANDIDATE} - {other}"
-        course, now = courses[name], estimates[name].dr.estimate
+        course, now = courses[name], estimates[name].estimate
         shown = course.passing or next(reversed(course.looks), None)
         passed = course.passing is not None and now > 0
         reason = f"{name}: {now:+.4f}; {_told(course, settings)}"

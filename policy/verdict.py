@@ -5,7 +5,7 @@ from dataclasses import asdict, dataclass, field
 from typing import Any, Literal
 
 from policy.course import Course
-from policy.evaluate import Estimates, Interval, Missingness
+from policy.evaluate import Interval, Missingness
 from policy.reliability import Bin, Calibration, Segment
 from policy.spending import Spending
 
@@ -110,7 +110,7 @@ class Verdict:
     decisions: int
     groups: int
     missing: Missingness
-    estimates: dict[str, Estimates] = field(default_factory=dict)
+    estimates: dict[str, Interval] = field(default_factory=dict)
     calibration: Calibration | None = None
     segments: tuple[Segment, ...] = ()
     courses: dict[str, Course] = field(default_factory=dict)
@@ -139,8 +139,9 @@ class Verdict:
             groups=stored["groups"],
             missing=Missingness(**stored["missing"]),
             estimates={
-                name: Estimates(**{kind: Interval(**interval) for kind, interval in parts.items()})
-                for name, parts in stored["estimates"].items()
+                # verdicts of before have three estimators of each
+                name: Interval(**interval.get("dr", interval))
+                for name, interval in stored["estimates"].items()
             },
             calibration=measured and Calibration(**{**measured, "bins": tuple(Bin(**row) for row in measured["bins"])}),
             segments=tuple(Segment(**segment) for segment in stored["segments"]),

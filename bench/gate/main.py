@@ -11,7 +11,7 @@ import numpy as np
 from bench.gate import trials
 from bench.gate.canary import Canary, Scenario, canary
 from bench.measure import Measurement
-from policy.evaluate import Interval, effective_sample, weights
+from policy.evaluate import effective_sample, weights
 from policy.gate import judge
 from policy.verdict import Verdict
 from policy.watch import watch
@@ -67,35 +67,33 @@ def _sample(logs: Sequence[Trial]) -> float:
 
 
 def _errors(logs: Sequence[Trial]) -> list[Measurement]:
-    """Returns each estimator's root mean square error against the known truth, in points (hundredths of reward)."""
+    """Returns the estimate's root mean square error against the known truth, in points (hundredths of reward)."""
     measured = []
     for what, name in (("candidate", "value of the candidate"), ("candidate - default", "candidate - default")):
-        for estimator in ("ips", "snips", "dr"):
-            misses = np.array([_miss(trial, what, estimator) for trial in logs if what in trial.verdict.estimates])
-            mean, absolute = 100 * misses.mean(), 100 * np.abs(misses).mean()
-            detail = f"{len(misses)} logs of 1,000; mean {mean:+.2f}, mean absolute {absolute:.2f}"
-            error = 100 * float(np.sqrt(np.square(misses).mean()))
-            measured.append(Measurement(f"error of {estimator}, {name}", error, "points", detail, ERROR))
+        misses = np.array(
+            [
+                trial.verdict.estimates[what].estimate - _truth(trial, what)
+                for trial in logs
+                if what in trial.verdict.estimates
+            ]
+        )
+        mean, absolute = 100 * misses.mean(), 100 * np.abs(misses).mean()
+        detail = f"{len(misses)} logs of 1,000; mean {mean:+.2f}, mean absolute {absolute:.2f}"
+        error = 100 * float(np.sqrt(np.square(misses).mean()))
+        measured.append(Measurement(f"error of the estimate, {name}", error, "points", detail, ERROR))
     return measured
-
-
-def _interval(trial: Trial, what: str, estimator: str = "dr") -> Interval:
-    interval: Interval = getattr(trial.verdict.estimates[what], estimator)
-    return interval
 
 
 def _truth(trial: Trial, what: str) -> float:
     return trial.log.candidate_value - (trial.log.default_value if what == "candidate - default" else 0.0)
 
 
-def _miss(trial: Trial, what: str, estimator: str) -> float:
-    return _interval(trial, what, estimator).estimate - _truth(trial, what)
-
-
 def _coverage(logs: Sequence[Trial]) -> Measurement:
     """Returns the share of true uplifts below their lower bound, 1 % by its level."""
     what = "candidate - default"
-    below = [_truth(trial, what) < _interval(trial, what).low for trial in logs if what in trial.verdict.estimates]
+    below = [
+        _truth(trial, what) < trial.verdict.estimates[what].low for trial in logs if what in trial.verdict.estimates
+    ]
     return Measurement("truth below the lower bound", 100 * float(np.mean(below)), "%", f"{len(below)} logs", 3.0)
 
 
@@ -112,7 +110,7 @@ def _watched(logs: Sequence[Trial], rng: np.random.Generator) -> list[Measuremen
     alarms, delays = [], []
     for trial in logs:
         if trial.verdict.outcome == "promote":
-            floor, truth = _interval(trial, "candidate").low, trial.log.candidate_value
+            floor, truth = trial.verdict.estimates["candidate"].low, trial.log.candidate_value
             alarms.append(watch((rng.random(5000) < truth).astype(np.float64), floor).roll_back)
             due = watch((rng.random(5000) < truth - 0.2).astype(np.float64), floor).at
             delays.append(5000 if due is None else due)

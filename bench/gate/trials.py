@@ -129,7 +129,7 @@ def _once(log: Canary, seed: int) -> Ended:
             continue
         failed = {check.name for check in verdict.checks if not check.passed}
         trusted = not failed & {"calibration", "no segment worse"}
-        better = verdict.estimates["candidate - default"].dr.low > 0
+        better = verdict.estimates["candidate - default"].low > 0
         return Ended("promote" if trusted and better else "keep", night)
     return Ended("keep", NIGHTS[-1])
 

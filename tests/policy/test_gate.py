@@ -214,7 +214,7 @@ def test_a_serving_policy_that_is_worse_than_the_default_is_rolled_back():
     logged, contest = two_arms(uplift=-0.3)
     verdict = judge(logged, replace(contest, serving=contest.candidate), FAST)
     assert verdict.outcome == "roll back"
-    assert verdict.estimates["serving - default"].dr.high < 0
+    assert verdict.estimates["serving - default"].high < 0
 
 
 def test_a_candidate_must_beat_what_serves_and_not_the_default_alone():
@@ -229,6 +229,15 @@ def test_a_verdict_survives_json_unchanged(log: tuple[Logged, Contest]):
     verdict = judge(*log, FAST)
     stored = json.dumps(verdict.as_json(), allow_nan=False)
     assert Verdict.from_json(json.loads(stored)) == verdict
+
+
+def test_an_earlier_verdict_with_three_estimators_of_each_policy_is_read_as_the_last_of_them():
+    verdict = judge(*two_arms(), FAST)
+    stored = json.loads(json.dumps(verdict.as_json()))
+    stored["estimates"] = {
+        name: {"ips": {"estimate": 0, "low": 0, "high": 0}, "dr": each} for name, each in stored["estimates"].items()
+    }
+    assert Verdict.from_json(stored) == verdict
 
 
 def test_the_same_log_and_seed_give_the_same_verdict_to_the_last_digit():

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from policy.evaluate import Estimates, Plan, difference_columns, estimate, value_columns
+from policy.evaluate import Interval, Plan, difference_shares, estimate, value_shares
 from policy.gate import Contest
 from policy.logged import Logged, Target
 
@@ -26,11 +26,11 @@ def two_arms(n: int = 1000, uplift: float = 0.3, share: float = 0.25, agree: flo
     return logged, Contest(candidate, default, default)
 
 
-def value(logged: Logged, target: Target, plan: Plan) -> Estimates:
+def value(logged: Logged, target: Target, plan: Plan) -> Interval:
     """What the target would have earned per decision."""
-    return estimate({"": value_columns(logged, target, plan)}, logged.group, plan)[""]
+    return estimate({"": value_shares(logged, target, plan)}, logged.group, plan)[""]
 
 
-def difference(logged: Logged, target: Target, other: Target, plan: Plan) -> Estimates:
+def difference(logged: Logged, target: Target, other: Target, plan: Plan) -> Interval:
     """value(target) - value(other) per decision."""
-    return estimate({"": difference_columns(logged, target, other, plan)}, logged.group, plan)[""]
+    return estimate({"": difference_shares(logged, target, other, plan)}, logged.group, plan)[""]

@@ -62,7 +62,7 @@ def _watched(serving: PolicyRow | None, log: Sequence[LoggedDecision]) -> tuple[
         return None
     name = name_of(serving.version)
     mine = np.array([entry.reward for entry in log if entry.arm == SERVING and entry.version == name], np.float64)
-    floor = Verdict.from_json(serving.verdict).estimates["candidate"].dr.low
+    floor = Verdict.from_json(serving.verdict).estimates["candidate"].low
     live = watch(mine, max(floor, 0.0))
     if not live.roll_back:
         return None

@@ -8,4 +8,4 @@ def test_a_few_trials_have_every_row_and_promote_no_harmful_policy():
     assert all(name.startswith("gate ") for name in rows)
     assert rows["gate harmful -0.10: ever promoted"].value == 0
     assert rows["gate tiny effective sample: refused"].value == 100
-    assert {f"gate error of {each}, value of the candidate" for each in ("ips", "snips", "dr")} <= set(rows)
+    assert "gate error of the estimate, value of the candidate" in rows

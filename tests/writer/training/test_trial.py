@@ -20,7 +20,7 @@ async def test_a_clear_winner_is_promoted_with_its_numbers_and_reasons(bank: Ban
     assert (row.status, row.retired_at) == ("serving", None)
     assert row.promoted_at >= row.created_at
     assert row.verdict == json.loads(json.dumps(found.verdict.as_json()))
-    assert row.verdict["estimates"]["candidate - default"]["dr"]["low"] > 0
+    assert row.verdict["estimates"]["candidate - default"]["low"] > 0
     assert row.verdict["decisions"] == 600
     assert row.verdict["reasons"]
 
@@ -31,7 +31,7 @@ async def test_a_clear_loser_is_kept_out_and_gone(bank: Bank, user: str):
     (row,) = await rows(bank, user)
     assert (row.status, row.promoted_at) == ("rejected", None)
     assert row.verdict == json.loads(json.dumps(found.verdict.as_json()))
-    assert row.verdict["estimates"]["candidate - default"]["dr"]["high"] < 0
+    assert row.verdict["estimates"]["candidate - default"]["high"] < 0
 
 
 @pytest.mark.parametrize(
