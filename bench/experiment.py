@@ -48,7 +48,6 @@ def rows_of(report: Report) -> list[Measurement]:
     name = f"experiment {report.adapter.name}"
     before, after = (summary(episodes) for episodes in zip(*report.tested, strict=True))
     wrong = summary([episode for _, episode in report.wrong_family])
-    practised = len(report.practice[0])
     arms = report.summaries()
     nets = {k: arms[f"test, K = {k}"].tokens_net for k in report.sweep if k}
     rows = [
@@ -60,7 +59,7 @@ def rows_of(report: Report) -> list[Measurement]:
             report.measured["break_even"],
             "tasks",
             "tokens saved less added, a task: " + ", ".join(f"{_of(net):+.0f} at K = {k}" for k, net in nets.items()),
-            practised,
+            report.size.practice,
         ),
     ]
     if report.reflected:

@@ -32,6 +32,31 @@ def success_points(pairs: Sequence[Pair], seed: int) -> Difference:
     return _bootstrap(pairs, lambda episode: 100.0 * episode.success, absolute, seed)
 
 
+def tokens_change(pairs: Sequence[Pair], seed: int) -> Difference:
+    """Returns the tokens with memory, its text included, against without; each step counts once."""
+    return _bootstrap(pairs, lambda episode: episode.tokens_spent + episode.tokens_added, relative, seed)
+
+
+def rating(episode: Episode, budget: int) -> float:
+    """Returns the quality of a solution, 1 to 5: below 3 for a failure, 5 for a success in one step."""
+    if episode.success:
+        return 3 + 2 * (budget - episode.steps) / max(1, budget - 1)
+    return 1 + min(max(episode.reward, 0.0), 1.0)
+
+
+def rating_won(pairs: Sequence[Pair], budget: int, seed: int) -> Difference:
+    """Returns how much better solutions are rated with memory."""
+    return _bootstrap(pairs, lambda episode: rating(episode, budget), absolute, seed)
+
+
+def of_a_kind(pairs: Sequence[Pair]) -> list[list[Pair]]:
+    """Returns the pairs of each kind of task, in their order."""
+    kinds: dict[str, list[Pair]] = {}
+    for pair in pairs:
+        kinds.setdefault(pair[0].family, []).append(pair)
+    return list(kinds.values())
+
+
 def _bootstrap(
     pairs: Sequence[Pair],
     value: Callable[[Episode], float],

@@ -45,29 +45,47 @@ class Prediction:
         """Returns the number with its unit."""
         if isinf(number) or isnan(number):
             return "never" if isinf(number) else "-"
-        return {"%": f"{number:+.0%}", "points": f"{number:+.1f}"}.get(self.unit, f"{number:g}")
+        return {"%": f"{number:+.0%}", "points": f"{number:+.1f}", "rating": f"{number:+.2f}"}.get(
+            self.unit, f"{number:g}"
+        )
 
 
-def predictions(practice_tasks: int) -> tuple[Prediction, ...]:
-    """Returns the predictions for an experiment with that many tasks of practice."""
+def predictions(practice: int) -> tuple[Prediction, ...]:
+    """Returns the predictions for an experiment with that many tasks of each kind for practice."""
     return (
         Prediction(
             "steps",
             "steps (a failure counts the budget), with memory against without",
             "%",
-            -0.50,
+            -0.37,
             -0.25,
             at_least=False,
         ),
-        Prediction("success", "points of success, with memory less without", "points", 10, 10),
+        Prediction("tokens", "tokens, with memory and its text against without", "%", -0.37, 0, at_least=False),
+        Prediction("success", "points of success, with memory less without", "points", 15, 10),
+        Prediction(
+            "rating",
+            "rating of the solution (failure: 1 + share reached; success: 3 + 2 * share of the budget left)",
+            "rating",
+            0.3,
+            0.1,
+        ),
         Prediction("wrong_family", "points of success, with memory of a wrong family less without", "points", -2, -2),
         Prediction("reuse", "test tasks solved with one same case or procedure", "tasks", 2, 2),
         Prediction(
             "break_even",
-            "tasks from an empty bank until tokens saved exceed tokens added",
+            "tasks of a kind, from an empty bank, until tokens saved exceed tokens added (median of the kinds)",
             "tasks",
-            practice_tasks // 2,
-            practice_tasks,
+            2,
+            practice,
+            at_least=False,
+        ),
+        Prediction(
+            "compounding",
+            "change of steps at the 5th to 10th task of a kind less that at the 2nd to 4th",
+            "%",
+            -0.10,
+            0,
             at_least=False,
         ),
         Prediction(

@@ -4,13 +4,23 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property
-from math import isfinite
-from statistics import fmean
+from math import isfinite, nan
+from statistics import fmean, median
 from typing import TypedDict
 
 from app.demo.difference import Difference
 from examples.experiment.episode import Episode
-from examples.experiment.paired import Pair, break_even, paired, running_balance, steps_change, success_points
+from examples.experiment.paired import (
+    Pair,
+    break_even,
+    of_a_kind,
+    paired,
+    rating_won,
+    running_balance,
+    steps_change,
+    success_points,
+    tokens_change,
+)
 from examples.experiment.prediction import Prediction
 from examples.experiment.reflection import Reflection
 from examples.world import Adapter, Size
@@ -18,6 +28,8 @@ from examples.world import Adapter, Size
 _WITHOUT = ("practice without", "test, K = 0")
 """The arms without memory, of practice and of the test."""
 KEPT = "new rules, kept"
+EARLY, LATE = range(2, 5), range(5, 11)
+"""Places of tasks within their kind, counted from 1, whose gains are compared."""
 
 Matrix = Mapping[str, Sequence[Episode]]
 """Episodes of all test tasks, by the family of the bank."""
@@ -106,6 +118,22 @@ class Report:
         return success_points(self.tested, self.size.seed)
 
     @cached_property
+    def kinds(self) -> list[list[Pair]]:
+        """Returns the practice without and with memory, by kind of task."""
+        return of_a_kind(paired(*self.practice))
+
+    @property
+    def gains(self) -> list[float]:
+        """Returns the change of steps in practice at the 1st, 2nd … 10th task of a kind."""
+        return [self.gain(range(place, place + 1)) for place in range(1, min(self.size.practice, LATE.stop - 1) + 1)]
+
+    def gain(self, places: range) -> float:
+        """Returns the change of steps in practice, at these places of the tasks of each kind."""
+        return self.steps_changed(
+            [pair for kind in self.kinds for pair in kind[places.start - 1 : places.stop - 1]]
+        ).value
+
+    @cached_property
     def wrong_success(self) -> Difference:
         """Returns the points of success won with memory of a wrong family."""
         return success_points(self.wrong_family, self.size.seed)
@@ -135,17 +163,26 @@ class Report:
         uses = Counter(case for _, after in self.tested if after.success for case in set(after.reused))
         return max(uses.values(), default=0)
 
-    @property
+    @cached_property
+    def differences(self) -> dict[str, Difference]:
+        """Returns the measured numbers that have an interval, by the predictions' keys."""
+        return {
+            "steps": self.steps,
+            "tokens": tokens_change(self.tested, self.size.seed),
+            "success": self.success,
+            "rating": rating_won(self.tested, self.adapter.budget, self.size.seed),
+            "wrong_family": self.wrong_success,
+            "reflection": self.reflection_success,
+            "reflection_steps": self.reflection_steps,
+        }
+
+    @cached_property
     def measured(self) -> dict[str, float]:
         """Returns the measured numbers by the predictions' keys."""
-        return {
-            "steps": self.steps.value,
-            "success": self.success.value,
-            "wrong_family": self.wrong_success.value,
+        return {key: each.value for key, each in self.differences.items()} | {
             "reuse": self.most_reused,
-            "break_even": break_even(self.balance),
-            "reflection": self.reflection_success.value,
-            "reflection_steps": self.reflection_steps.value,
+            "break_even": median([break_even(running_balance(kind)) for kind in self.kinds] or [nan]),
+            "compounding": self.gain(LATE) - self.gain(EARLY),
         }
 
     @property
@@ -166,7 +203,6 @@ class Report:
 
     def as_dict(self) -> dict[str, object]:
         """Returns every number, ready for JSON."""
-        families = list(self.matrix)
         return {
             "environment": self.adapter.name,
             "agent": self.adapter.explanation,
@@ -174,13 +210,18 @@ class Report:
             "budget": self.adapter.budget,
             "min_similarity": self.adapter.min_similarity,
             "predictions": [
-                {**asdict(each), "measured": _number(measured), "verdict": each.verdict(measured)}
+                {
+                    **asdict(each),
+                    "measured": _number(self.measured[each.key]),
+                    "verdict": each.verdict(self.measured[each.key]),
+                }
                 for each in self.predictions
-                for measured in [self.measured[each.key]]
             ],
             "differences": {
                 "steps_change": _interval(self.steps),
+                "tokens_change": _interval(self.differences["tokens"]),
                 "success_points": _interval(self.success),
+                "rating": _interval(self.differences["rating"]),
                 "wrong_family_success_points": _interval(self.wrong_success),
                 "wrong_family_steps_change": _interval(self.steps_changed(self.wrong_family)),
                 "reflection_success_points": _interval(self.reflection_success),
@@ -188,8 +229,9 @@ class Report:
             },
             "price": self.price(),
             "running_balance_tokens": self.balance,
+            "steps_change_by_place": [_number(change) for change in self.gains],
             "arms": {name: asdict(arm) for name, arm in self.summaries().items()},
-            "transfer": {bank: {family: self.cell(bank, family) for family in families} for bank in families},
+            "transfer": {bank: {family: self.cell(bank, family) for family in self.matrix} for bank in self.matrix},
             "memory_errors": list(self.memory_errors)[:20],
             "environment_failures": [f"{each.task_id}: {each.error}" for each in self.crashes][:20],
             "episodes": {name: [asdict(each) for each in episodes] for name, episodes in self.arms()},

@@ -29,7 +29,7 @@ async def run_experiment(
         EnvironmentMissing: this machine lacks what the environment needs.
         MemoryUnusable: the service cannot be reached, or refuses.
     """
-    predicted = predictions(size.practice * len(adapter.families))
+    predicted = predictions(size.practice)
     _print_predictions(adapter, predicted, console)
     async with adapter.environment() as environment:
         drawn = [await adapter.tasks(environment, family, size) for family in adapter.families]

@@ -10,6 +10,8 @@ def print_report(report: Report, console: Console) -> None:
     """Prints the verdicts, the arms and the transfer matrix."""
     for table in (_verdicts(report), _arms(report), _transfer(report)):
         console.print(table)
+    gains = ", ".join(f"{gain:+.0%}" for gain in report.gains)
+    console.print(f"  Steps with memory against without, by place of the task in its kind: {gains}", highlight=False)
     price = report.price()
     console.print(
         f"  A task: {_text(price['tokens_added'], '.0f')} tokens added, {_text(price['tokens_saved'], '.0f')} saved,"
@@ -24,13 +26,11 @@ def print_report(report: Report, console: Console) -> None:
 
 
 def _verdicts(report: Report) -> Table:
-    intervals = {"steps": report.steps, "success": report.success, "wrong_family": report.wrong_success}
-    intervals |= {"reflection": report.reflection_success, "reflection_steps": report.reflection_steps}
     title = f"{report.adapter.name}: {len(report.tested)} test tasks in pairs, seed {report.size.seed}"
     columns = ("claim", "predicted", "limit", "measured", "95 %, by task", "verdict")
     table = Table(*columns, title=title, title_justify="left")
     for each in report.predictions:
-        value, interval = report.measured[each.key], intervals.get(each.key)
+        value, interval = report.measured[each.key], report.differences.get(each.key)
         spread = "" if interval is None else f"{each.shown(interval.low)} to {each.shown(interval.high)}"
         numbers = (each.aim, each.shown(each.limit), each.shown(value), spread)
         table.add_row(each.claim, *numbers, each.verdict(value))

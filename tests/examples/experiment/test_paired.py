@@ -6,12 +6,25 @@ from math import inf, isnan
 import pytest
 
 from examples.experiment.episode import Episode
-from examples.experiment.paired import break_even, paired, running_balance, steps_change, success_points
+from examples.experiment.paired import (
+    break_even,
+    of_a_kind,
+    paired,
+    rating,
+    rating_won,
+    running_balance,
+    steps_change,
+    success_points,
+    tokens_change,
+)
 
 
 def episode(task_id: str, steps: int, *, success: bool = True, spent: int = 0, added: int = 0) -> Episode:
     ended = "success" if success else "failure"
     return Episode(task_id, "f", ended, float(success), steps, 0, (), added, spent, None, 1.0)
+
+
+RUNS = [episode(name, 1) for name in "abc"]
 
 
 def test_break_even_is_where_the_balance_stays_above_zero_for_good():
@@ -30,6 +43,22 @@ def test_a_failure_counts_the_whole_budget():
     pairs = [(episode("a", 2, success=False), episode("a", 5)), (episode("b", 10), episode("b", 5))]
     assert steps_change(pairs, 20, seed=1).value == pytest.approx(10 / 30 - 1)
     assert success_points(pairs, seed=1).value == 50
+
+
+def test_a_failure_is_rated_by_what_it_reached_and_a_success_by_the_budget_that_it_left():
+    failed = replace(episode("a", 9, success=False), reward=0.5)
+    assert [rating(failed, 9), *(rating(episode("a", steps), 9) for steps in (9, 5, 1))] == [1.5, 3, 4, 5]
+    assert rating_won([(failed, episode("a", 5))], 9, seed=1).value == 2.5
+
+
+def test_tokens_with_memory_include_its_text():
+    pairs = [(episode("a", 9, spent=100), episode("a", 3, spent=30, added=20))]
+    assert tokens_change(pairs, seed=1).value == pytest.approx(-0.5)
+
+
+def test_pairs_of_a_kind_keep_their_order():
+    kinds = of_a_kind([(replace(one, family=family), one) for family, one in zip("xyx", RUNS, strict=True)])
+    assert [[after.task_id for _, after in kind] for kind in kinds] == [["a", "c"], ["b"]]
 
 
 def test_the_interval_is_by_task_and_the_same_for_the_same_seed():

@@ -13,5 +13,9 @@ def test_a_verdict_is_graded_by_the_limit_that_was_named_before():
         "FALSIFIED",
         "not measured",
     ]
-    break_even = next(each for each in predictions(40) if each.key == "break_even")
-    assert break_even.verdict(inf) == "FALSIFIED"
+    break_even = next(each for each in predictions(8) if each.key == "break_even")
+    assert [break_even.verdict(value) for value in (2, 8, inf)] == [
+        "as predicted",
+        "weaker than predicted",
+        "FALSIFIED",
+    ]

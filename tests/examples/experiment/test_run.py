@@ -2,6 +2,7 @@
 
 import json
 from dataclasses import replace
+from math import inf, isnan
 from pathlib import Path
 from typing import Any
 
@@ -38,7 +39,7 @@ async def test_what_is_predicted_is_said_before_the_environment_is_touched(servi
 
     await run(service, Adapter(), console, practice=1, test=1, ks=(0,))
     assert "predicted before the run" in texts[0]
-    assert all(each.text in texts[0] for each in predictions(3))
+    assert all(each.text in texts[0] for each in predictions(1))
     assert "falsified above -25%" in texts[0]
 
 
@@ -61,6 +62,21 @@ def test_memory_of_the_task_s_kind_makes_it_succeed_in_fewer_steps(report: Repor
     assert all(episode.injected == episode.tokens_added == 0 for episode in report.sweep[0])
     assert all(0 < episode.injected <= 4 and episode.tokens_added for episode in report.sweep[4])
     assert max(episode.injected for episode in report.sweep[1]) == 1
+
+
+def test_gains_are_told_from_task_to_task_of_a_kind_with_tokens_and_rating(report: Report):
+    learning = report.as_dict()
+    assert len(learning["steps_change_by_place"]) == report.size.practice
+    assert learning["steps_change_by_place"][0] == 0  # the bank is empty
+    assert learning["steps_change_by_place"][-1] < 0
+    assert report.measured["rating"] > 1
+    assert report.measured["break_even"] == inf  # a guess costs fewer tokens than a case
+    assert isnan(report.measured["compounding"])  # there is no 5th task
+
+
+async def test_gains_of_the_first_and_of_later_tasks_are_compared(service: Service):
+    report = await run(service, Riddles(), practice=6, test=1, ks=(0,))
+    assert report.measured["compounding"] == report.gain(range(5, 7)) - report.gain(range(2, 5))
 
 
 def test_a_bank_of_a_wrong_family_stays_silent_and_changes_nothing(report: Report):
