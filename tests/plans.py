@@ -17,8 +17,7 @@ def literal(value: object) -> str:
     return "'" + str(value).replace("'", "''") + "'"
 
 
-async def compared_in_vain(url: str, statement: FastStatement[Any], parameters: Mapping[str, object]) -> int:
-    """How many pairs of rows the plan that serves every user compared for one that do not belong together."""
+async def plan(url: str, statement: FastStatement[Any], parameters: Mapping[str, object]) -> str:
     connection = await asyncpg.connect(url.replace("+asyncpg", ""), server_settings={"jit": "off"})
     try:
         await connection.execute("SET ROLE casebank_service; SET plan_cache_mode = force_generic_plan")
@@ -26,10 +25,16 @@ async def compared_in_vain(url: str, statement: FastStatement[Any], parameters: 
         types = ", ".join(_type(each) for each in prepared.get_parameters())
         await connection.execute(f"PREPARE asked ({types}) AS {statement.sql}")
         given = ", ".join(literal(each) for each in statement.arguments(parameters))
-        plan = [row[0] for row in await connection.fetch(f"EXPLAIN (ANALYZE, TIMING OFF) EXECUTE asked({given})")]
+        rows = await connection.fetch(f"EXPLAIN (ANALYZE, TIMING OFF, VERBOSE) EXECUTE asked({given})")
     finally:
         await connection.close()
-    return sum(int(found) for found in re.findall(r"Rows Removed by Join Filter: (\d+)", "\n".join(plan)))
+    return "\n".join(row[0] for row in rows)
+
+
+async def compared_in_vain(url: str, statement: FastStatement[Any], parameters: Mapping[str, object]) -> int:
+    """How many pairs of rows the plan that serves every user compared for one that do not belong together."""
+    removed = re.findall(r"Rows Removed by Join Filter: (\d+)", await plan(url, statement, parameters))
+    return sum(int(found) for found in removed)
 
 
 def _type(of: asyncpg.Type) -> str:

@@ -137,7 +137,8 @@ def _similarity(nearness: Nearness) -> tuple[Expression, CTE | None]:
     if nearness is Nearness.UNKNOWN:
         return cast(null(), Float), None
     if nearness is Nearness.IN_DATABASE:
-        distance = cast(procedures.c.embedding, Vector()).op("<=>", return_type=Float())(cast(vector(), Vector))
+        once = select(cast(vector(), Vector)).scalar_subquery()  # else it is converted again for each procedure
+        distance = cast(procedures.c.embedding, Vector()).op("<=>", return_type=Float())(once)
         as_long = func.cardinality(procedures.c.embedding) == func.cardinality(vector())
         # nested, for only a CASE says what is looked at first, and vectors of two lengths must not meet
         return case((procedures.c.embedding_model == MODEL, case((as_long, 1 - distance)))), None

@@ -149,7 +149,8 @@ def _near_in_database(profile: CTE, scope: Scope) -> CTE:
 
     A bank that is being re-embedded has vectors of two spaces: only the one that the profile has chosen counts.
     """
-    distance = case_embeddings.c.embedding.op("<=>")(cast(vector(), Vector))
+    once = select(cast(vector(), Vector)).scalar_subquery()  # else it is converted again for each case
+    distance = case_embeddings.c.embedding.op("<=>")(once)
     embeddings: FromClause = case_embeddings
     if scope is Scope.ONE_AGENT:
         embeddings = case_embeddings.join(profile, profile.c.embedding_model == MODEL)

@@ -7,7 +7,7 @@ from uuid import uuid4
 from retrieval.retrieve import Reader
 from retrieval.search.candidates import POOL, Candidate, Search, candidates, is_candidate
 from retrieval.search.profile_settings import SETTINGS, STATE, ProfileSettings
-from tests.plans import compared_in_vain
+from tests.plans import compared_in_vain, plan
 from tests.retrieval.conftest import EMBEDDER, walls
 from tests.writer.conftest import AGENT, Bank
 from writer.upkeep.reembed import reembed
@@ -33,7 +33,7 @@ async def test_a_profile_without_cases_is_one_row_without_a_candidate(bank: Bank
     assert (is_candidate(row), row.k) == (False, 4)
 
 
-async def test_the_plan_for_any_user_compares_no_case_with_the_vector_of_each_other(
+async def test_the_plan_for_any_user_compares_no_case_with_each_others_vector_and_converts_the_querys_once(
     bank: Bank, user: str, database_url: str
 ):
     count = 300
@@ -44,3 +44,6 @@ async def test_the_plan_for_any_user_compares_no_case_with_the_vector_of_each_ot
     statement, parameters = candidates(search)
     asked = {**parameters, "user_sub": user, "authorised_at": datetime.now(UTC)}
     assert await compared_in_vain(database_url, statement, asked) < count * POOL  # all with all: count squared
+    distances = [line for line in (await plan(database_url, statement, asked)).splitlines() if "<=>" in line]
+    assert len(distances) > 0
+    assert all("InitPlan" in line for line in distances)  # the query's vector is converted once
