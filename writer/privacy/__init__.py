@@ -1,1 +1,1 @@
-"""Protection of a user's data: redaction of secrets, encryption of payloads, and a key for each user."""
+"""Protects users' data: redacts secrets, encrypts texts with a key for each user, and manages the keys."""

@@ -1,6 +1,6 @@
-"""Checks of candidates that a pattern found: a random key and not a word, a valid card number, a real phone number.
+"""Checks whether a text that a pattern found is a secret: a random key and no word, a valid card or phone number.
 
-Each check returns whether bytes ``start`` to ``end`` of the text are such a value.
+Each check returns whether bytes ``start`` to ``end`` of the text ``data`` are a value of its kind.
 """
 
 import re
@@ -39,7 +39,7 @@ QUOTES = {b'"', b"'"}
 
 
 def is_real(data: bytes, start: int, end: int) -> bool:
-    """Returns whether the bytes are a value, and not a placeholder for one."""
+    """Returns whether bytes ``start`` to ``end`` of a text are a real value, and no placeholder like "<password>"."""
     return not _STANDS_FOR_A_VALUE.fullmatch(data, start, end)
 
 
@@ -165,9 +165,9 @@ CHECKS: dict[str, Check] = {
     "token/several/key": _is_set,
     "password/weak/key": _looks_chosen,
 }
-"""Checks by kind, or by the part of a kind before its last slash; other kinds are checked by `is_real`."""
+"""Checks by kind of secret, or by the part of a kind before its last slash; `is_real` checks all other kinds."""
 
 
 def check_of(kind: str) -> Check:
-    """Returns the check for candidates of this kind."""
+    """Returns the function that checks texts found by a pattern of this kind."""
     return CHECKS.get(kind) or CHECKS.get(kind.rpartition("/")[0]) or is_real

@@ -1,4 +1,4 @@
-"""Deletion of texts in the log of decisions: after a deletion, those that may quote the deleted row go, too."""
+"""Deletes texts in the log of decisions that may quote a row, after that row was deleted."""
 
 from uuid import UUID
 
@@ -9,20 +9,26 @@ from retrieval.tables.decisions import decisions
 from retrieval.tables.failures import advice
 
 BLANK = {"query": "", "rewritten": None, "words": None, "told": None}
-"""Columns of a decision without its texts."""
+"""Values of a decision's columns that blank its texts."""
 
 
 async def forget_contexts(connection: AsyncConnection, user_sub: str, agent_key: str, since: UUID) -> None:
     """Deletes the context texts of the agent's decisions that are newer than a row; ids rise with time (UUIDv7).
 
-    All of them go, without a check which ones quote the row: a context is kept only to explain a slate.
+    All of them are deleted, whether they quote the row or not, because a context is kept only to explain a slate.
     """
     mine = decisions.c.user_sub == user_sub, decisions.c.agent_key == agent_key, decisions.c.id > since
     await connection.execute(update(decisions).where(*mine, decisions.c.told.is_not(None)).values(told=None))
 
 
 async def forget_advice(connection: AsyncConnection, user_sub: str, given: ColumnElement[bool]) -> None:
-    """Blanks the advice of this condition on the table ``advice``: its query and its text quote errors."""
+    """Blanks the query and the text, which quote errors, of the user's advice that matches a condition.
+
+    Args:
+        connection: a transaction as the user.
+        user_sub: the user.
+        given: condition on the table ``advice``.
+    """
     advised = select(advice.c.decision_id).where(advice.c.user_sub == user_sub, given)
     mine = decisions.c.user_sub == user_sub, decisions.c.id.in_(advised)
     await connection.execute(update(decisions).where(*mine).values(BLANK))

@@ -1,4 +1,4 @@
-"""Decoding of disguised text: escapes, invisible characters, split strings and encodings, with the original places."""
+"""Decodes disguised text: escapes, invisible characters, split strings and encodings; keeps the original places."""
 
 import base64
 import binascii
@@ -27,22 +27,22 @@ _ENCODED = re.compile(
     r"(?P<hex>(?:[0-9a-f]{2}){12,}|(?:[0-9A-F]{2}){12,})(?![\w+/=-])|(?P<base64>[A-Za-z0-9+/_-]{20,}={0,2})"
 )
 MOST_DISGUISES = 50_000
-"""Maximum disguises in one text; the text after them is removed, not trusted."""
+"""Maximum number of disguises in one text; the text after them is removed, because it cannot be checked."""
 MOST_ENCODED_CHARS = 1 << 20
-"""Longest encoded text that is decoded; a longer one is a file."""
+"""Maximum characters of an encoded text that is decoded; a longer text is taken for a file."""
 _HEAD = 24
 _PLAIN = re.compile(r"[\t\n\r -~\u00a0-\uffff]*")
 
 
 @dataclass(frozen=True, slots=True)
 class Revealed:
-    """A text without its disguises.
+    """A disguised text in plain form, with the places of its pieces in both forms.
 
     Attributes:
         text: the plain text.
         here: start of each piece in the plain text.
         there: start of each piece in the disguised text.
-        end: characters of the disguised text that were read.
+        end: number of characters of the disguised text that were read.
     """
 
     text: str
@@ -69,7 +69,7 @@ class Revealed:
 
 
 def revealed(text: str) -> Revealed | None:
-    """Returns the text without its disguises, or None for a text without any."""
+    """Returns the text in plain form, without its disguises; None: the text has no disguise."""
     parts: list[str] = []
     here, there, length, done = [0], [0], 0, 0
     for count, match in enumerate(_DISGUISED.finditer(text)):

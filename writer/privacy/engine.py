@@ -1,8 +1,9 @@
-"""The engine `betterleaks`, which knows the tokens of about a hundred providers, if its wheel is installed.
+"""Finds tokens of about a hundred providers by the engine `betterleaks`, if its wheel is installed.
 
-It is written in Go: a call releases Python's lock, takes linear time, keeps no text and opens no connection. This module
-removes NULs, which would end its text, and comments that would make it skip a line, and does not call it in a forked
-child, where its threads are missing. Without the engine the rules of this package work alone, and `name` returns that.
+The engine is written in Go: a call releases Python's lock, takes linear time, keeps no text and opens no connection.
+This module removes NULs, which would end the engine's text, and comments that would make it skip a line. It does not
+call the engine in a forked child, where its threads are missing. Without the engine, this package uses only its own
+rules, and `name` returns "rules".
 """
 
 import os
@@ -19,7 +20,7 @@ except ImportError:  # no wheel for this platform
 
 PIECE_BYTES, OVERLAP_BYTES = 1 << 13, 1 << 10  # it takes longer than twice as long for twice as much
 MOST_FINDS = 2_000
-"""Maximum finds in one text, about a quarter of a second; the text after them is removed, not trusted."""
+"""Maximum finds in one text, which takes about 0.25 s; the text after them is removed, because it cannot be checked."""
 
 _CONFIGURATION = str(Path(__file__).with_name("engine.toml"))
 _IMPORTED_BY = os.getpid()
@@ -31,7 +32,7 @@ _LINE = re.compile(rb"\n")
 
 
 def name() -> str:
-    """Returns the engine that finds the tokens of providers: `betterleaks`, or `rules` if it is not available."""
+    """Returns the name of the engine that finds providers' tokens: `betterleaks`, or `rules` if it is not available."""
     return "rules" if scan_string is None or os.getpid() != _IMPORTED_BY else "betterleaks"
 
 
@@ -41,7 +42,7 @@ def warm_up() -> None:
 
 
 def finds(data: bytes) -> Iterator[tuple[int, int, str]]:
-    """Yields the start, end and kind of each token that the engine finds, in bytes.
+    """Yields the start and end, in bytes, and the kind of each provider's token in a text.
 
     After more than MOST_FINDS, the rest of the text is one find of the kind `unread`.
     """

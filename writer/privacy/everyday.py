@@ -1,7 +1,7 @@
 """Patterns of credentials as people and tools write them: in commands, calls, settings and sentences.
 
-The last part of a kind's name tells how certain its pattern is: an `argument` is always a password, a find of the kind
-`said` must also look like one.
+The last part of a kind's name tells how certain its pattern is: an `argument` is always a password; a text found by a
+pattern of the kind `said` must also look like a password.
 """
 
 from writer.privacy.patterns import ANY_NAME, PASSWORDS, QUOTED, SUFFIX
@@ -97,4 +97,4 @@ EVERYDAY = {
     **_numbered(SAID, _SENTENCES),
     **_numbered(HASHED, _HASHES),
 }
-"""Patterns by kind; only the part of a kind before the first slash is shown."""
+"""Patterns of credentials by kind; marks in redacted texts show only the part of a kind before the first slash."""

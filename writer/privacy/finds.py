@@ -1,8 +1,8 @@
-"""Finds of secrets and personal data in a text, and the text with a mark in the place of each.
+"""Finds secrets and personal data in a text, and replaces each by a mark.
 
-The fixed token formats come from the `detect_secrets` library; the patterns here add newer formats, assignments, and
-credentials in headers and URLs. RE2 runs all of them in linear time. The set of all rules scans a text once, and only
-the rules that it reports are run one by one.
+The fixed token formats come from the `detect_secrets` library; the patterns of this package add newer formats,
+assignments, and credentials in headers and URLs. RE2 runs all of them in linear time. The set of all rules scans a text
+once, and only the rules that it reports are run one by one.
 """
 
 from collections import Counter
@@ -30,9 +30,9 @@ Span = tuple[int, int, str]
 
 
 def marked(text: str) -> tuple[str, Counter[str]]:
-    """Returns the text with `[REDACTED:kind]` in the place of each find, and the number of finds of each kind.
+    """Returns the text with `[REDACTED:kind]` in place of each secret and personal datum, and their numbers by kind.
 
-    Repeats until a pass finds nothing, so that a second call changes nothing.
+    It searches the new text again until nothing is found, so that a second call would change nothing.
     """
     counts: Counter[str] = Counter()
     if len(text) < SHORTEST:
@@ -51,7 +51,7 @@ def marked(text: str) -> tuple[str, Counter[str]]:
 
 
 def mark(kind: str, counts: Counter[str]) -> str:
-    """Returns the mark that takes the place of a find, and counts it."""
+    """Returns the mark that replaces a secret of this kind in a text, and adds one to the kind's count."""
     kind = kind.partition("/")[0]
     counts[kind] += 1
     return f"[REDACTED:{kind}]"

@@ -1,11 +1,11 @@
-"""JSON inside texts: what redaction puts in the place of a number must leave it JSON."""
+"""Handles JSON inside texts, so that the text is still JSON after redaction has replaced a number."""
 
 import json
 import re
 from typing import Any
 
 _NEAR = 200
-"""Bytes around a number in which its neighbours in JSON are looked for."""
+"""Number of bytes before and after a number that are searched for the quotes and commas of JSON."""
 _REST = re.compile(rb"\d*(?:\.\d+)?(?:[eE][+-]?\d+)?")
 _SPACE = rb"(?:\s|\\+[nrt])*"  # in JSON inside JSON a line ends with \n in two characters
 _KEY_BEFORE = re.compile(rb'(\\*)"' + _SPACE + b":" + _SPACE + b"$")
@@ -13,14 +13,14 @@ _ITEM_BEFORE = re.compile(rb"[\[,]" + _SPACE + b"$")
 _END_BEHIND = re.compile(_SPACE + rb"[,\]}]")
 _QUOTE = re.compile(rb'(\\*)"')
 _TELLING = re.compile(r"[:\[,\s]\d{6}|[Cc](?:v[cv]|V[CV])|[Ss]ecurity|[Vv]erification")
-"""A large number, or the name of a card's code."""
+"""Sign of JSON that may hold a number to redact: a large number, or a name for a card's security code."""
 
 
 def whole_number(data: bytes, start: int, end: int) -> tuple[int, int, bytes]:
-    """Returns the start and end of the number in JSON that these bytes belong to, and the quote for a text in its place.
+    """Returns the start and end of the JSON number that contains these bytes, and the quote around a text in its place.
 
-    Bytes that are no number in JSON are returned with an empty quote. In JSON inside JSON the quote has the backslashes
-    of its neighbours.
+    For bytes that are no JSON number, it returns their own start and end and an empty quote. In JSON inside JSON, the
+    quote has the same backslashes as the quotes near it.
     """
     if not data[start:end].isdigit():
         return start, end, b""
@@ -36,12 +36,12 @@ def whole_number(data: bytes, start: int, end: int) -> tuple[int, int, bytes]:
 
 
 def with_numbers(text: str) -> Any:
-    """Returns the object or list that the text is as JSON if it may have a number to redact, or else None."""
+    """Returns the object or list that a JSON text holds; None for other texts, or without a number to redact."""
     return parsed(text) if _TELLING.search(text) else None
 
 
 def parsed(text: str) -> Any:
-    """Returns the object or list that the text is as JSON, or None for another text."""
+    """Returns the object or list that a JSON text holds; None for other texts."""
     if text.lstrip()[:1] not in {"{", "["}:
         return None
     try:

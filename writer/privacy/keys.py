@@ -1,4 +1,4 @@
-"""Users' keys: one AES key for each user, wrapped by a master key, in a table apart from the data it encrypts."""
+"""Users' keys: one AES key for each user, wrapped by a master key, in a table apart from the encrypted data."""
 
 from collections import OrderedDict
 from dataclasses import dataclass, field
@@ -38,7 +38,7 @@ class _Stored(Protocol):
 
 @cache
 def key_of_user() -> FastStatement[_Stored]:
-    """Returns the prepared statement for the key of the connection's user."""
+    """Returns the prepared statement that selects the key of the connection's user."""
     return FastStatement.of(select(*_STORED).where(may_enter(), user_keys.c.user_sub == USER_SUB))
 
 
@@ -49,8 +49,8 @@ _STORED = user_keys.c.key_id, user_keys.c.wrapped_key, user_keys.c.master_key
 class Keyring:
     """Access to users' keys, with a cache of the last ones used.
 
-    A cached key may have been destroyed by an erasure. To encrypt with it is harmless: the foreign key from the row to
-    ``user_keys`` refuses the row, and the caller drops the cached key and asks again.
+    An erasure may have destroyed a cached key. Encrypting with that key does no harm: the foreign key from the row to
+    ``user_keys`` refuses the row, and the caller drops the cached key and asks for the key again.
 
     Attributes:
         master: the current master key.
@@ -81,13 +81,13 @@ class Keyring:
 
         Raises:
             MasterKeyMismatch: the key is wrapped by a master key that this process does not hold.
-            SealBroken: the key does not open.
+            SealBroken: the stored key cannot be unwrapped.
         """
         query = select(*_STORED).where(user_keys.c.user_sub == user_sub)
         return self._opened((await connection.execute(query)).one_or_none(), user_sub)
 
     async def find_fast(self, connection: FastConnection) -> UserKey | None:
-        """Returns the key of the connection's user like ``find``, in one round trip."""
+        """Returns the key of the connection's user as ``find`` does, in one round trip to the database."""
         rows = await connection.all(key_of_user(), {})
         return self._opened(rows[0] if rows else None, connection.user_sub)
 
@@ -109,7 +109,7 @@ class Keyring:
 
         Raises:
             MasterKeyMismatch: this process does not hold the database's master key.
-            SealBroken: the stored key does not open.
+            SealBroken: the stored key cannot be unwrapped.
         """
         if (stored := await self.find(connection, user_sub)) is not None:
             return stored

@@ -1,4 +1,4 @@
-"""Secrets recognised by their place: in a column with a name for secrets, in lines below one, in a list, an INSERT."""
+"""Finds secrets by their place: in a column or below a line with a name for secrets, in a list, in an INSERT."""
 
 import re
 from collections.abc import Iterator
@@ -22,15 +22,15 @@ _ENTRY = re.compile(rb"(?:'(?:[^'\\]|''|\\.)*'|[^,'])+")
 _SEPARATORS = (b"|", b"\t", b";", b",")
 _AROUND = b" \t\"'`\\"
 LONGEST_LINE = 4_000
-"""Longest line of a table, in bytes."""
+"""Maximum bytes of a table's line; longer lines are not examined."""
 MOST_HEADERS = 2_000
-"""Lines with a name for secrets that are examined in one text; tables below them are not found."""
+"""Maximum lines of one text with a name for secrets that are examined; tables after them are not found."""
 
 Span = tuple[int, int, str]
 
 
 def finds(data: bytes) -> Iterator[Span]:
-    """Yields the start and end of each value, in bytes, and the kind of its check."""
+    """Yields the start and end, in bytes, of each value that may be a secret, and the kind for `check_of`."""
     data = data.replace(b"\\n", b" \n").replace(b"\\t", b" \t").replace(b"\r", b" ")  # keeps the places of all bytes
     position = 0
     for _ in range(MOST_HEADERS):

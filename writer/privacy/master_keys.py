@@ -23,7 +23,7 @@ from writer.privacy.seal import SealBroken, unwrap_key
 LOCK = 0x6D61737465726B79
 """Postgres advisory lock: shared while a new user's key is wrapped, exclusive while the current master key changes."""
 SAMPLE = 20
-"""Oldest users' keys on which a master key is tried, before a database without a fingerprint takes it."""
+"""Number of the oldest users' keys that a master key must unwrap before a database without a fingerprint accepts it."""
 
 
 class MasterKeyMismatch(CasebankError):
@@ -40,8 +40,8 @@ class MasterKeys:
     """The master keys that a process holds, by their fingerprints.
 
     Attributes:
-        wanted: fingerprint of the key that is to be the database's current one; the others only open older keys.
-        by_fingerprint: the keys, 32 bytes each; the wanted one first.
+        wanted: fingerprint of the key that is to be the database's current master key; the others only unwrap keys.
+        by_fingerprint: the master keys, 32 bytes each; the wanted key first.
     """
 
     wanted: str
@@ -49,14 +49,14 @@ class MasterKeys:
 
     @classmethod
     def of(cls, wanted: bytes, *old: bytes) -> Self:
-        """Builds the set from the wanted key and the old ones, 32 bytes each."""
+        """Builds the set from the wanted master key and the old master keys, 32 bytes each."""
         return cls(fingerprint(wanted), {fingerprint(key): key for key in (wanted, *old)})
 
     def require(self, needed: Iterable[str]) -> None:
-        """Checks that this process holds a key for each fingerprint.
+        """Checks that this process holds the master key of each fingerprint.
 
         Raises:
-            MasterKeyMismatch: a key is missing.
+            MasterKeyMismatch: this process lacks one of these keys.
         """
         if missing := [known for known in needed if known not in self.by_fingerprint]:
             raise MasterKeyMismatch(
@@ -75,7 +75,7 @@ class MasterKeys:
 
         Raises:
             MasterKeyMismatch: this process does not hold the master key.
-            SealBroken: the key does not open.
+            SealBroken: the user's key cannot be unwrapped.
         """
         if by is not None:
             self.require([by])
@@ -89,12 +89,12 @@ class MasterKeys:
 
 
 async def agree(connection: AsyncConnection, held: MasterKeys) -> None:
-    """Checks that this process holds every master key in use; a database without one takes one of these keys.
+    """Checks that this process holds every master key in use; a new database takes the wanted key as its own.
 
-    The connection must be the worker's. If processes with different keys start on a new database at once, one wins.
+    The connection must be the worker's. If processes with different keys start on a new database at once, one key wins.
 
     Raises:
-        MasterKeyMismatch: a key is missing, or the keys held here do not open the users' keys in the database.
+        MasterKeyMismatch: this process lacks a key in use, or its keys do not unwrap the users' keys in the database.
     """
     needed = (await connection.scalars(in_use())).all()
     if not needed:
@@ -120,7 +120,7 @@ async def wrapping(connection: AsyncConnection, held: MasterKeys) -> str:
 
 
 def in_use() -> Select[str]:
-    """Returns the statement for the fingerprints of all master keys in use, the current one first."""
+    """Returns the statement that selects the fingerprints of all master keys in use, the current key first."""
     statement = select(master_keys.c.fingerprint).where(master_keys.c.status != "retired")
     return statement.order_by(master_keys.c.status, master_keys.c.fingerprint)
 

@@ -1,4 +1,4 @@
-"""Names that look like secrets, which cannot be redacted: an agent's key is refused, an idempotency key is hashed."""
+"""Handles names that look like secrets, which cannot be redacted: an agent's is refused, an idempotency key hashed."""
 
 import hashlib
 from functools import lru_cache
@@ -20,7 +20,7 @@ def nameable(name: str, whose: str = "an agent's") -> str:
 
 
 def unsecret(key: str) -> str:
-    """Returns the key, or its sha256 if it looks like a secret or holds personal data; both identify it."""
+    """Returns an idempotency key, or its sha256 if the key looks like a secret or holds personal data."""
     if not redact_text(key)[1]:
         return key
     return "sha256:" + hashlib.sha256(key.encode("utf-8", "surrogatepass")).hexdigest()

@@ -1,8 +1,8 @@
-"""Payment cards and phone numbers: digits that are one only in context, because most long numbers are ids.
+"""Recognises payment cards and phone numbers by their context, because most long numbers are ids.
 
-A card's digits count if they stand in groups, alone, under a name for cards, or near a word for cards. A national phone
-number counts if it is valid in one of the largest countries and written in groups as people there write it, or near a
-word for phones.
+Digits are a card's if they stand in groups, alone, under a name for cards, or near a word for cards. Digits are a
+national phone number if they are valid in one of the largest countries, and stand in groups as people there write them,
+or near a word for phones.
 """
 
 import re
@@ -13,15 +13,15 @@ import phonenumbers
 from stdnum import luhn
 
 REGIONS = tuple("US CA GB DE FR IT ES JP KR CN IN BR RU MX AU ID PK NG BD PH EG ET".split())
-"""Countries of national numbers: the twelve largest by population and by economy, and some more."""
+"""Countries whose national phone numbers are recognised: the largest by population or economy, and some more."""
 NEAR_BEFORE, NEAR_AFTER = 80, 40
-"""Bytes before and behind a number in which a word tells its kind."""
+"""Number of bytes before and after a number that are searched for a word that tells its kind."""
 NEAR_LINE = 400
-"""Bytes of a line, on each side of a number, in which other numbers are looked for."""
+"""Number of bytes of a line, on each side of a number, that are searched for other numbers."""
 LEAST_CARD, MOST_CARD, LONGEST_CARD = 10**13, 10**16, 24
-"""Bounds of a card's number, and the length of its longest form in characters."""
+"""Least card number, the first number above all card numbers, and the maximum characters of a written card number."""
 SHORTEST_PHONE = 7
-"""Least digits of a phone number."""
+"""Least number of digits of a phone number."""
 
 TEST_CARDS = frozenset(
     """
@@ -30,7 +30,7 @@ TEST_CARDS = frozenset(
     6011000990139424 3566002020360505
     """.split()
 )
-"""Published test numbers of payment providers: cards wherever they stand."""
+"""Published test numbers of payment providers; they count as cards in any context."""
 
 _NUMBER = r"(?:[_ ]?(?:no|nr|num|n[uú]mero|nummer|number)s?)?"
 PHONE_WORDS = (
@@ -40,7 +40,7 @@ PHONE_WORDS = (
     rf"s?{_NUMBER}(?:\b|_)"
     r"|(?:телефон|мобильн|тел\.|电话|電話|手机|手機|携帯|전화|휴대|फ़ोन|फोन|मोबाइल|هاتف|جوال)(?:号码|号碼|番号|번호)?)"
 )
-"""Words for phones and their numbers, for an expression that ignores case."""
+"""Words for phones and their numbers, as part of a regular expression that ignores case."""
 _ID = (
     r"(?:id|uuid|guid|order|invoice|ticket|ref|reference|case|tracking|transaction|txn|trace|span|account|acct|item|sku"
     r"|build|version|job|run|request|session|message|event|serial|imei|isbn|ean|barcode|epoch|timestamp|time|ts|offset|seq"
@@ -76,7 +76,7 @@ _SPEAKER_NAMES = frozenset(
     answer body comment content input message note plan prompt query question reply task text
     """.split()
 )
-"""Names of fields that hold what somebody said: a number alone in them may be the answer to "which card?"."""
+"""Names of fields that hold a message: a number alone in such a field may be the answer to "which card?"."""
 _CARD = re.compile(rb"\d{14,16}|\d{4}(?:[ -]\d{4}){3}|\d{4}[ -]\d{6}[ -]\d{5}")
 _PHONE = re.compile(rb"\s*([+(]{0,2}\d[\d ()./-]{5,20}\d)\s*")
 _ISSUER = re.compile(r"(?:4\d|5[1-5]|2[2-7]|35|6[045])\d{14}|3[47]\d{13}|3[068]\d{12}")
@@ -84,13 +84,13 @@ _GROUP = re.compile(r"\d+")
 _LONG = re.compile(rb"\d{4}")
 _JOINTS = (b"-", b".", b"/", b":")
 _WITHOUT_PREFIX = ("BR", "CN", "IN", "IT")
-"""Regions with a trunk prefix 0 that their mobile numbers, or all numbers of today, do without."""
+"""Regions with a trunk prefix 0 that mobile numbers, or all current numbers, do not need."""
 _DATE = re.compile(r"(?:19|20)\d{6}")
 _CHINESE_MOBILE = re.compile(r"1[3-9]\d{9}")
 
 
 def kind_of_name(name: str) -> str:
-    """Returns the kind of number that a field of this name holds, or an empty string."""
+    """Returns the kind of number, such as a card's, that a field of this name holds; empty: no such kind."""
     if _CARDS_NAME.fullmatch(name):
         return "payment-card"
     if _CODES_NAME.fullmatch(name):
@@ -106,7 +106,7 @@ def is_ids_name(name: str) -> bool:
 
 
 def speaks(name: str) -> bool:
-    """Returns whether a field of this name holds what somebody said; a text without a name does."""
+    """Returns whether a field of this name holds a message; a text without a name counts as a message."""
     return not name or name.lower() in _SPEAKER_NAMES
 
 
@@ -118,19 +118,19 @@ def may_be_card(value: object) -> bool:
 
 
 def is_other_number(text: str, name: str) -> bool:
-    """Returns whether a text of digits alone is an id by its field's name, or a card's digits without context."""
+    """Returns whether a text of digits is an id by its field's name, or could be a card's number but has no context."""
     if not text.isdigit() or text in TEST_CARDS:
         return False
     return is_ids_name(name) or (may_be_card(text) and not speaks(name))
 
 
 def tells_of_cards(labels: str) -> bool:
-    """Returns whether the names and short texts of an object tell that it describes a payment card."""
+    """Returns whether the names and short texts of a JSON object contain a word for payment cards."""
     return bool(_CARD_WORD.search(_MARKER.sub("", labels)))
 
 
 def is_card(data: bytes, start: int, end: int) -> bool:
-    """Returns whether the digits are a payment card's: in groups, alone in the text, or with a word for cards near."""
+    """Returns whether digits are a payment card's: in groups, alone in the text, or near a word for cards."""
     digits = data[start:end].translate(None, b" -").decode()
     if not luhn.is_valid(digits):
         return False
@@ -141,7 +141,7 @@ def is_card(data: bytes, start: int, end: int) -> bool:
 
 
 def is_named_card(data: bytes, start: int, end: int) -> bool:
-    """Returns whether the bytes, under a name for cards, are a card's number."""
+    """Returns whether bytes, as the value of a field with a name for cards, are a card's number."""
     if not _CARD.fullmatch(data, start, end):
         return False
     digits = data[start:end].translate(None, b" -").decode()
@@ -154,7 +154,7 @@ def is_card_code(data: bytes, start: int, end: int) -> bool:
 
 
 def is_from_abroad(data: bytes, start: int, end: int) -> bool:
-    """Returns whether the bytes are a phone number as dialled from abroad, behind 00 or 011, and no id."""
+    """Returns whether the bytes are a phone number in its form for calls from abroad, after 00 or 011, and no id."""
     written = data[start:end].decode()
     number = re.sub(r"^0(?:0|11)[ .-]?", "+", written)
     return not _IDS_LABEL.search(_around(data, start, end)[0]) and _is_international(number)
@@ -187,7 +187,7 @@ def _is_in_table(data: bytes, start: int, end: int) -> bool:
 
 
 def is_near_phone(data: bytes, start: int, end: int) -> bool:
-    """Returns whether the bytes behind a word for phones are a phone number of a large country, and no id or date."""
+    """Returns whether bytes after a word for phones are a phone number of a large country, and no id or date."""
     written = data[start:end].decode()
     if _DATE.fullmatch(written) or _IDS_LABEL.search(_around(data, start, end)[0]):
         return False
@@ -195,7 +195,7 @@ def is_near_phone(data: bytes, start: int, end: int) -> bool:
 
 
 def is_named_phone(data: bytes, start: int, end: int) -> bool:
-    """Returns whether the bytes, all of a value under a name for phones, have the form of a phone number."""
+    """Returns whether bytes, as the value of a field with a name for phones, have the form of a phone number."""
     match = _PHONE.fullmatch(data, start, end)
     return match is not None and len(match[0].translate(None, b" ()./+-")) >= SHORTEST_PHONE
 
@@ -247,6 +247,6 @@ def _first_group(region: str, written: str) -> str:
 
 
 def warm_up() -> None:
-    """Loads the library's numbers of every region, which takes an eighth of a second, so that no request waits."""
+    """Loads the phone library's data of every region, which takes 0.125 s, so that no request waits for it."""
     for region in REGIONS:
         _shapes(region)

@@ -1,4 +1,4 @@
-"""Secrets and personal data in JSON values: under telling names, and in their texts and numbers."""
+"""Redacts secrets and personal data in JSON values: values under names such as `password`, and parts of texts."""
 
 from collections import Counter
 from collections.abc import Callable, Mapping
@@ -18,14 +18,14 @@ PARTS_OF_NUMBER = frozenset(
     digits e164 full home main mobile national no nr num number nummer numero numéro número primary raw value work
     """.split()
 )
-"""Names in the object of a card or phone that hold its digits."""
+"""Names of the fields that hold the digits, in an object that describes a card or a phone."""
 TYPES = ("type", "label", "kind", "field")
-"""Names that tell the kind of the number beside them."""
+"""Names of fields that tell the kind of a number in the same object."""
 SHORTEST_SECRET = 10**5
-"""Least number that is a secret under a name for secrets; smaller ones are counts."""
+"""Least number that counts as a secret under a name for secrets; smaller numbers are counts."""
 SSN_DIGITS = 9
 LONGEST_LABEL = 24
-"""Longest text in an object that tells the kind of a number beside it, in characters."""
+"""Maximum characters of a text that can tell the kind of a number in the same object."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,8 +33,8 @@ class Place:
     """The place of a value in an object.
 
     Attributes:
-        name: key of the value, or of the list that holds it; empty: it has none.
-        sensitive: kind of secret that its key tells of, or that of the object around; empty: none.
+        name: key of the value, or of the list that holds the value; empty: there is no key.
+        sensitive: kind of secret by the value's key, or by the key of the object around the value; empty: no secret.
     """
 
     name: str = ""
@@ -42,11 +42,19 @@ class Place:
 
 
 Cleaner = Callable[[str, Place, Counter[str]], str]
-"""Redacts a text at a place, and counts the finds."""
+"""A function that returns a text at a place redacted, and counts its redactions by kind."""
 
 
 def walk(value: object, place: Place, counts: Counter[str], cleaned: Cleaner, depth: int = MOST_DEPTH) -> object:
-    """Returns the value with its texts and numbers redacted; ``cleaned`` redacts a text."""
+    """Returns a JSON value with its texts and numbers redacted.
+
+    Args:
+        value: the value.
+        place: place of the value in the object around it.
+        counts: counts of redactions by kind, to which this call adds.
+        cleaned: redacts a text.
+        depth: levels of objects and lists that are walked; deeper values are replaced by a mark.
+    """
     if isinstance(value, str):
         return cleaned(value, place, counts)
     if not depth and isinstance(value, dict | list):
@@ -101,7 +109,7 @@ def _kind_of_number(value: float, place: Place) -> str:
 
 
 def named(item: Mapping[str, object]) -> str:
-    """Returns the kind of secret or number that an object's `value` is, by what the object says of it."""
+    """Returns the kind of secret in an object's field `value`, by fields such as `name` and `type`; empty: none."""
     kind = _sensitive(item.get("name")) or _sensitive(item.get("key"))
     return kind or next((each for name in TYPES if (each := _sensitive(item.get(name))) in NUMBER_KINDS), "")
 
@@ -113,7 +121,7 @@ def _sensitive(key: object) -> str:
 
 @lru_cache(maxsize=4096)  # the same few names come in every run
 def sensitive_name(key: str) -> str:
-    """Returns the kind of secret or number that a key of this name holds, or an empty string."""
+    """Returns the kind of secret or number in the value of a key with this name; empty: none."""
     match = SENSITIVE_KEY.fullmatch(key)
     kind = (match and match.lastgroup) or kind_of_name(key)
     if kind == "weak":
@@ -122,7 +130,7 @@ def sensitive_name(key: str) -> str:
 
 
 def is_secret(text: str, sensitive: str) -> bool:
-    """Returns whether the text, under a key of this kind, is a secret."""
+    """Returns whether a text is a secret, as the value of a key for secrets of this kind."""
     data = text.encode("utf-8", "surrogatepass") if sensitive else b""
     if not data.strip():
         return False

@@ -21,7 +21,7 @@ SUFFIX = (
     r"(?:s|[_.-]?(?:base|confirm(?:ation)?|data|hash|plain(?:text)?|prod(?:uction)?|str(?:ing)?|text|value)"
     r"|[_.-](?:b64|base64|default|dev|live|main|new|old|primary|root|secondary|stag(?:e|ing)|test|v?\d{1,3})|\d{1,3})?"
 )
-"""Endings of a name that leave it a name for a secret: PASSWORD_PROD, secretKeyBase, password2."""
+"""Endings with which a name for a secret remains one: PASSWORD_PROD, secretKeyBase, password2."""
 _QUOTE = r"\\*[\"'`]"  # at whatever depth of JSON inside JSON
 _ASSIGN = (
     rf"(?:(?:{_QUOTE})?\]?(?:\s{{0,3}}|[ \t]{{0,24}})(?::=|=>|==?|:)\s{{0,3}}"

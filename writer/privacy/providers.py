@@ -1,6 +1,6 @@
 """Patterns of tokens as providers document them: a unique prefix, an alphabet and a length.
 
-They replace the engine if it is missing, and complement it, because it finds some of them only behind a name.
+The patterns replace the engine if it is missing, and complement it, because it finds some tokens only after a name.
 """
 
 PROVIDER_TOKEN = "provider-token"  # noqa: S105 - a kind of finds
@@ -145,7 +145,7 @@ _LOOSE = (
     r"[\w~.-]{3}\dQ~[\w~.-]{31,36}",
 )
 LOOSE_SIGN = r"-us\d|_mmk|\.atlasv1\.|\dQ~|[0-9a-f]{8}-[0-9a-f]{8}-|[MNO][\w-]{22}[\w-]*\.[\w-]{6}\."
-"""Sign of a text that may hold one of the loose forms."""
+"""Sign of a text that may hold a token in a form without a unique prefix."""
 LOOSE = f"{PROVIDER_TOKEN}/loose"
 
 PROVIDERS = {
@@ -156,4 +156,4 @@ PROVIDERS = {
         for number, (rest, prefixes) in enumerate(_PREFIXES.items())
     },
 }
-"""Patterns by kind; the part of a kind behind the slash only distinguishes patterns and is not shown."""
+"""Patterns of tokens by kind; marks in redacted texts do not show the part of a kind after the slash."""

@@ -1,4 +1,4 @@
-"""Redaction of secrets and personal data, before anything is stored, logged or embedded."""
+"""Redacts secrets and personal data, before anything is stored, logged or embedded."""
 
 import json
 import re
@@ -21,12 +21,12 @@ Json = TypeVar("Json")
 
 _APART = b"\n" * 8  # more white space than any rule spans, so that no rule matches across two texts
 _NAME = re.compile(r"[A-Za-z_]{1,64}")
-"""Keys and names of tools; a string of this form without a find is remembered."""
+"""Form of keys and tools' names; strings of this form in which nothing was found are remembered."""
 
 
 @dataclass(frozen=True, slots=True)
 class Redaction:
-    """Number of redactions of one kind."""
+    """Number of redactions of one kind, such as e-mail addresses, in a text or a request."""
 
     kind: str
     count: int
@@ -35,7 +35,8 @@ class Redaction:
 def redact_text(text: str) -> tuple[str, Counter[str]]:
     """Returns the text with each secret replaced by `[REDACTED:kind]`, and the number of redactions of each kind.
 
-    Repeats until a pass finds nothing, so that a second call changes nothing. A text that is JSON stays JSON.
+    It searches the new text again until nothing is found, so that a second call would change nothing. A JSON text is
+    still JSON afterwards.
     """
     clean, counts = marked(text)
     for _ in range(MOST_PASSES):
@@ -71,8 +72,8 @@ def _numbers_inside(text: str, _: Place, counts: Counter[str]) -> str:
 def redact(value: Json) -> tuple[Json, list[Redaction]]:
     """Returns the JSON value with its strings, numbers and keys redacted, and the redactions by kind, sorted by name.
 
-    The value keeps its shape; only a number that is a secret, a card or a phone becomes a text. One scan of all strings
-    together finds the few that need a scan of their own.
+    The value keeps its structure; only a number that is a secret, a card or a phone becomes a text. One scan of all
+    strings together finds the few strings that need a scan of their own.
     """
     strings, must_walk = _strings(value)
     suspects = _suspects([text for text in strings if not (_NAME.fullmatch(text) and _is_clean_name(text))])
@@ -141,7 +142,7 @@ def _suspects(strings: Sequence[str]) -> set[str]:
 
 
 def redact_at(text: str, place: Place, counts: Counter[str]) -> str:
-    """Returns the text redacted, with respect to the key that it stands under; counts the finds."""
+    """Returns the text redacted, as the value of the key at its place; adds the redactions to ``counts``."""
     if is_secret(text, place.sensitive):
         return mark(place.sensitive, counts)
     if is_other_number(text, place.name):

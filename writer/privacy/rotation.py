@@ -1,7 +1,7 @@
 """Rotation of the master key: wraps every user's key with a new master key, while the service keeps running.
 
-A rotation may be interrupted at any point and started again. It changes one user in one transaction, together with the
-count in the receipt. A key that an erasure destroyed in the meantime does not come back.
+A rotation may be interrupted at any point and started again. One transaction changes one user's key and the count
+in the receipt. A key that an erasure destroyed in the meantime does not come back.
 
     CasebankError
     ├── NothingToRotate      the wanted master key is the only one that this database ever had
@@ -23,7 +23,7 @@ from writer.privacy.master_keys import LOCK, MasterKeyMismatch, MasterKeys, agre
 from writer.privacy.seal import SealBroken, wrap_key
 
 PAGE = 500
-"""Users that are listed at a time."""
+"""Number of users that one statement lists."""
 
 
 class NothingToRotate(CasebankError):
@@ -42,10 +42,10 @@ class Rotation:
         new: fingerprint of the new master key.
         old: fingerprints of the master keys that it replaces.
         began_at: beginning, by the database's clock.
-        finished_at: end; None while some users' keys are not wrapped with the new key.
-        rewrapped: users whose key was wrapped with the new key.
-        left: users whose key does not open with the master keys held here, and stays as it is.
-        now: whether this call did part of the rotation; False for a repeat of a finished one.
+        finished_at: end, by the database's clock; None while some users' keys are not wrapped with the new key.
+        rewrapped: number of users whose key was wrapped with the new key.
+        left: number of users whose key this process cannot unwrap with its master keys; these keys stay as they are.
+        now: whether this call did part of the rotation; False: the rotation was finished before.
     """
 
     new: str
@@ -84,7 +84,7 @@ async def rotate(database: Database, held: MasterKeys, progress: Callable[[], ob
         MasterKeyMismatch: this process lacks a key in use; nothing was changed.
         NothingToRotate: the wanted key is the only one that this database ever had.
         RotationOvertaken: another rotation has begun; users rotated so far stay rotated.
-        SealBroken: a key of the installation does not open; users rotated so far stay rotated.
+        SealBroken: a key of the installation cannot be unwrapped; users rotated so far stay rotated.
         DatabaseUnavailable: users rotated so far stay rotated; start again.
     """
     begun = await _begin(database, held)

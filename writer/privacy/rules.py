@@ -19,8 +19,9 @@ from writer.privacy.providers import LOOSE, LOOSE_SIGN, PROVIDER_TOKEN, PROVIDER
 
 SET_MEMORY_BYTES = 32 << 20
 LONG_BYTES, SETS_OF_LONG = 1 << 14, 16
-"""Length in bytes at which a text is scanned by several sets, and the number of these sets. In a long text many rules
-match, and one automaton for all of them would exceed its memory and be rebuilt over and over."""
+"""Bytes from which a text is scanned by several sets of rules, and the number of these sets.
+
+In a long text many rules match, and one automaton for all of them would exceed its memory and be rebuilt repeatedly."""
 
 # Their matches include words around the secret, or a lockfile's sha512; this package has rules of its own for them.
 _PLUGINS_LEFT_OUT = {"artifactory", "azure_storage_key", "basic_auth", "npm", "private_key"}
@@ -29,23 +30,23 @@ _BOUND = re.compile(r"(?<!\\)\{([01]),\d+\}")
 
 
 class Match(Protocol):
-    """A match of an RE2 expression; positions in bytes, -1 for a group that did not take part."""
+    """A match of an RE2 expression; its positions are in bytes, -1 for a group that took no part in the match."""
 
     def span(self, group: int = 0, /) -> tuple[int, int]:
-        """Returns the start and end."""
+        """Returns the start and end of the match or of one of its groups."""
         ...
 
     def start(self, group: int = 0, /) -> int:
-        """Returns the position of the first byte."""
+        """Returns the position of the first byte of the match or of one of its groups."""
         ...
 
     def end(self, group: int = 0, /) -> int:
-        """Returns the position behind the last byte."""
+        """Returns the position after the last byte of the match or of one of its groups."""
         ...
 
 
 class Regex(Protocol):
-    """The interface of an RE2 expression that is used here; RE2 ships no types."""
+    """The interface of an RE2 expression, as far as it is used here; RE2 ships no types."""
 
     @property
     def pattern(self) -> str:
@@ -53,10 +54,10 @@ class Regex(Protocol):
 
     @property
     def groups(self) -> int:
-        """Returns the number of its groups."""
+        """Returns the number of groups in the expression."""
 
     def search(self, data: bytes, start: int = 0, /) -> Match | None:
-        """Returns the first match at or behind ``start``."""
+        """Returns the first match that begins at or after ``start``; None: there is none."""
         ...
 
 
@@ -109,10 +110,10 @@ def _unbounded(pattern: str) -> str:
 
 _OWN = {**SECRETS, **EVERYDAY, **PROVIDERS, **PERSONAL}
 RULES = [*_compiled(_library_rules(), capture=False), *_compiled(_OWN.items(), capture=True)]
-"""Pairs of kind and expression, the most specific first."""
+"""All rules of redaction: pairs of the kind of secret and the expression that finds it, the most specific first."""
 KINDS = ["unread", *(kind for kind, _ in RULES), ARGUMENT, SET, SAID, PROVIDER_TOKEN]
 RANK = {kind: place for place, kind in enumerate(KINDS)}
-"""Rank of a kind; the smaller, the more specific."""
+"""Rank of each kind of secret; the most specific kind has the smallest rank."""
 
 # Signs in a text that require a closer look.
 NAMED, DISGUISED, ENCODED, TOKENLIKE = "named", "disguised", "encoded", "token-like"
@@ -127,9 +128,9 @@ _SIGNS = {
     TOKENLIKE: r"[\w+/=~.-]{8}\d|\d[\w+/=~.-]{9}|[\w+/=~.-]{20}",
 }
 LOOKS = dict(_compiled({**_SIGNS, LOOSE: LOOSE_SIGN}.items(), capture=False))
-"""Expressions of the signs, by name."""
+"""Expressions that find the signs, by the names of the signs."""
 LABELLED = next(regex for _, regex in _compiled([("", rf"(?i)(?:{PHONE_WORDS}|\bssn)\\*\"")], capture=False))
-"""Sign of JSON whose numbers must be read with the names around them."""
+"""Sign of a JSON text whose numbers must be judged by the names around them."""
 _SET = [place for place, (kind, _) in enumerate(RULES) if kind != LOOSE]
 _LOOSE_PLACE = next(place for place, (kind, _) in enumerate(RULES) if kind == LOOSE)
 ANY_RULE = _set_of([RULES[place] for place in _SET])
@@ -137,7 +138,11 @@ ANY_RULE = _set_of([RULES[place] for place in _SET])
 
 @cache
 def widened(place: int) -> Regex:
-    """Returns the rule at this index with the set's unbounded repetitions; it matches wherever the set reports it."""
+    """Returns a rule as the set of all rules has it: with unbounded repetitions, so that it matches where the set does.
+
+    Args:
+        place: index of the rule in RULES.
+    """
     kind, regex = RULES[place]
     return next(each for _, each in _compiled([(kind, _unbounded(regex.pattern))], capture=False))
 
@@ -150,7 +155,7 @@ def _sets_of_long() -> list[tuple[list[int], RegexSet]]:
 
 
 def signs(data: bytes) -> tuple[list[int], set[str]]:
-    """Returns the indices of the rules that can match the text, and its other signs that require a closer look."""
+    """Returns the indices of the rules that can match a text, and the text's signs that require a closer look."""
     looks = {name for name, regex in LOOKS.items() if regex.search(data)}
     if len(data) < LONG_BYTES:
         places = [_SET[place] for place in ANY_RULE.Match(data) or []]

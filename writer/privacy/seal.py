@@ -1,4 +1,4 @@
-"""Sealing: compression and encryption of a payload into bytes that open only for the same user, case and key.
+"""Seals payloads: compresses and encrypts them into bytes that can be decrypted only for the same user, case and key.
 
     0         1         2               14
     version   encoding  nonce           AES-256-GCM ciphertext and tag
@@ -7,7 +7,7 @@ The master key wraps a user's key in the same way, so that the deletion of the w
 
     CasebankError
     ├── SealBroken         the bytes were changed or cut, or belong to another user, case or key
-    └── PayloadTooLarge    the payload is larger, unsealed, than casebank holds in memory at once
+    └── PayloadTooLarge    the decrypted payload is larger than casebank holds in memory at once
 """
 
 import json
@@ -52,12 +52,12 @@ SESSION_SUMMARY = b"summary of session"
 KNOWLEDGE = b"words of knowledge"
 CHECKPOINT = b"words of checkpoint"
 FAILURE = b"failure of run"
-"""Labels of the sealed parts of rows; bytes sealed with one label do not open with another."""
+"""Labels of the encrypted parts of rows; bytes that were sealed with one label cannot be opened with another."""
 
 
 @dataclass(frozen=True, slots=True)
 class Packed:
-    """A payload as JSON, compressed if it is large: the slow part of sealing, which needs no key."""
+    """A payload as JSON, compressed if it is large: the result of the slow part of sealing, which needs no key."""
 
     encoding: int
     data: bytes = field(repr=False)
@@ -88,7 +88,7 @@ def seal(payload: object, key: bytes, *, user_sub: str, case_id: UUID, of: bytes
         key: the user's key.
         user_sub: the user.
         case_id: id of the case or of another row.
-        of: label of the sealed part.
+        of: label of the part of the row that is sealed.
 
     Raises:
         PayloadTooLarge: the payload has more than `MAX_UNSEALED_BYTES`.
@@ -126,7 +126,7 @@ def unwrap_key(wrapped: bytes, master: bytes, *, user_sub: str) -> bytes:
     """Returns the user's key from its wrapped form.
 
     Raises:
-        SealBroken: it belongs to another user or master key, or the bytes were changed.
+        SealBroken: the bytes belong to another user or master key, or were changed.
     """
     return _decrypt(wrapped, master, _key_owner(user_sub))[1]
 

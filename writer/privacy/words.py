@@ -1,7 +1,8 @@
-"""The words of rows: texts of a user that the database need not search, encrypted with the user's key or plain.
+"""Encrypts the words of rows, the texts of a user that the database need not search, with the user's key.
 
-A setting decides for new rows; each row tells its own form. Beside encrypted words stand keyed hashes of them, so that
-equal steps, runs and queries of one user can be recognised, but words cannot be guessed without the key.
+A setting decides whether new cases and decisions have their words encrypted or plain; each row tells its own form. All
+other words are encrypted in any case. Beside encrypted words the rows have keyed hashes, so that equal steps, runs and
+queries of one user can be recognised, but words cannot be guessed without the key.
 """
 
 import hmac
@@ -37,7 +38,8 @@ from writer.privacy.seal import (
 )
 
 TOKEN_BYTES = 12
-"""Length of a token; two different steps of one user share a token once in about 10^14 pairs of plans."""
+"""Bytes of a token, which stands for a step of a plan; two different steps of one user have equal tokens once in about
+10^14 pairs of plans."""
 _GROUP_BYTES = 7
 _NUMBER_BYTES = 8
 _SMALL_BYTES = 4
@@ -47,7 +49,8 @@ _SMALL_BYTES = 4
 class Words:
     """Encryption and decryption of the words of one user's rows; see `retrieval.sealed.UserSeal`.
 
-    What is opened must have been sealed for the same row, place and user with the same key, or SealBroken is raised.
+    Encrypted bytes are bound to the user, the row and the place in it. The methods that decrypt raise SealBroken for
+    bytes of another user, row, place or key.
     """
 
     user_sub: str
@@ -55,7 +58,7 @@ class Words:
 
     @property
     def key_id(self) -> UUID:
-        """Returns the id of the key."""
+        """Returns the id of the user's key."""
         return self.key.key_id
 
     def seal_case(self, case_id: UUID, task: str, plan: Sequence[str], effects: Sequence[str]) -> dict[str, object]:
@@ -104,7 +107,7 @@ class Words:
         return {**values, **texts}
 
     def seal_told(self, decision_id: UUID, text: str) -> bytes:
-        """Returns the context text of a decision, always encrypted, because no search needs it."""
+        """Returns the context text of a decision, encrypted whatever the setting for new rows is."""
         return self._seal(text, decision_id, TOLD)
 
     def open_told(self, decision_id: UUID, told: bytes) -> str:
@@ -112,17 +115,17 @@ class Words:
         return str(self._open(told, decision_id, TOLD))
 
     def seal_run(self, run_id: UUID, task: str) -> bytes:
-        """Returns the task of an unfinished run, always encrypted, because no search needs it."""
+        """Returns the task of an unfinished run, encrypted whatever the setting for new rows is."""
         return self._seal({"task": task}, run_id, RUN_WORDS)
 
     def open_run(self, run_id: UUID, words: bytes) -> str:
-        """Returns the decrypted task of an unfinished run; empty if it was deleted with the run's case."""
+        """Returns the decrypted task of an unfinished run; empty if the task was deleted with the run's case."""
         if not words:
             return ""
         return str(self._open(words, run_id, RUN_WORDS)["task"])
 
     def seal_step(self, run_id: UUID, number: int, trace: Packed) -> bytes:
-        """Returns a step of an unfinished run, encrypted for its place in the run."""
+        """Returns a step of an unfinished run, encrypted, and bound to the step's number in the run."""
         return self._seal(trace, run_id, RUN_STEP + b"%d" % number)
 
     def open_step(self, run_id: UUID, number: int, payload: bytes) -> dict[str, Any]:
@@ -130,15 +133,15 @@ class Words:
         return self._open(payload, run_id, RUN_STEP + b"%d" % number)
 
     def seal_finding(self, run_id: UUID, step: int, part: int, payload: object) -> bytes:
-        """Returns a finding of a run, always encrypted, for its place in the run."""
+        """Returns a finding of a run, encrypted, and bound to its step and its number among the step's findings."""
         return self._seal(payload, run_id, FINDING + b"%d %d" % (step, part))
 
     def open_finding(self, run_id: UUID, step: int, part: int, payload: bytes) -> dict[str, Any]:
-        """Returns the decrypted finding."""
+        """Returns a decrypted finding of a run."""
         return self._open(payload, run_id, FINDING + b"%d %d" % (step, part))
 
     def seal_failure(self, case_id: UUID, place: int, words: Mapping[str, object]) -> bytes:
-        """Returns the error and the fix of a failed call, always encrypted, for its place in the run."""
+        """Returns the error and the fix of a failed call, encrypted, and bound to the failure's number in the run."""
         return self._seal(dict(words), case_id, FAILURE + b"%d" % place)
 
     def open_failure(self, case_id: UUID, place: int, words: bytes) -> dict[str, Any]:
@@ -146,17 +149,22 @@ class Words:
         return self._open(words, case_id, FAILURE + b"%d" % place)
 
     def number_of(self, purpose: str, text: str) -> int:
-        """Returns a keyed hash of 64 bits; letter case counts."""
+        """Returns a text's keyed hash of 64 bits, signed; letter case counts.
+
+        Args:
+            purpose: use of the hash; equal texts have different hashes for different purposes.
+            text: the text.
+        """
         keyed = hmac.digest(self.key.key, f"{purpose}\n{text}".encode("utf-8", "surrogatepass"), "sha256")
         return int.from_bytes(keyed[:_NUMBER_BYTES], "big", signed=True)
 
     def numbers(self, kind: str, texts: Iterable[str]) -> list[int]:
         """Returns a keyed hash of 32 bits for each text, signed; letter case counts.
 
-        Made for dozens of texts in every run: BLAKE2 with a key of its own for each kind takes a microsecond a text.
+        It is fast, because every run needs dozens of hashes: BLAKE2, with a key for each kind, takes 1 µs a text.
 
         Args:
-            kind: purpose of the numbers; equal texts of two kinds have unlike numbers.
+            kind: use of the hashes; equal texts have different hashes for different kinds.
             texts: the texts.
         """
         keyed = blake2b(digest_size=_SMALL_BYTES, key=hmac.digest(self.key.key, b"numbers" + kind.encode(), "sha256"))
@@ -168,15 +176,15 @@ class Words:
         return list(struct.unpack(f">{len(digests)}i", b"".join(digests)))
 
     def seal_turn(self, session_id: UUID, number: int, message: Packed) -> bytes:
-        """Returns a turn of a session, always encrypted, for its place in the session."""
+        """Returns a turn of a session, encrypted, and bound to its number: it cannot be decrypted as another turn."""
         return self._seal(message, session_id, TURN + b"%d" % number)
 
     def open_turn(self, session_id: UUID, number: int, payload: bytes) -> dict[str, Any]:
-        """Returns the decrypted message of a turn."""
+        """Returns the decrypted message of a session's turn."""
         return self._open(payload, session_id, TURN + b"%d" % number)
 
     def seal_summary(self, session_id: UUID, last: int, lines: Sequence[Mapping[str, object]]) -> bytes:
-        """Returns a model's summary of a session up to turn `last`, encrypted for that place."""
+        """Returns a model's summary of a session up to turn `last`, encrypted, and bound to this turn's number."""
         return self._seal([dict(line) for line in lines], session_id, SESSION_SUMMARY + b"%d" % last)
 
     def open_summary(self, session_id: UUID, last: int, payload: bytes) -> list[dict[str, Any]]:
@@ -184,7 +192,7 @@ class Words:
         return cast("list[dict[str, Any]]", self._open(payload, session_id, SESSION_SUMMARY + b"%d" % last))
 
     def seal_fact(self, fact_id: UUID, words: Mapping[str, str]) -> bytes:
-        """Returns the texts of a fact, always encrypted."""
+        """Returns the texts of a fact, encrypted."""
         return self._seal(dict(words), fact_id, FACT)
 
     def open_fact(self, fact_id: UUID, words: bytes) -> dict[str, str]:
@@ -196,7 +204,7 @@ class Words:
         return self._keyed(b"fact", "\n".join(map(folded, parts)))
 
     def seal_knowledge(self, entry_id: UUID, title: str, text: str) -> bytes:
-        """Returns the texts of an entry of knowledge, always encrypted."""
+        """Returns the texts of an entry of knowledge, encrypted."""
         texts = {"title": title, "text": text}
         return self._seal(texts, entry_id, KNOWLEDGE)
 
@@ -205,12 +213,12 @@ class Words:
         return self._open(words, entry_id, KNOWLEDGE)
 
     def hash_of_knowledge(self, *parts: str) -> bytes:
-        """Returns the keyed hash of an entry's parts; letter case and white space do not count."""
+        """Returns the keyed hash of parts of an entry of knowledge; letter case and white space do not count."""
         # JSON keeps the boundaries of the parts
         return self._keyed(b"knowledge", json.dumps([folded(part) for part in parts]))
 
     def seal_checkpoint(self, part_id: UUID, texts: Mapping[str, str]) -> bytes:
-        """Returns the texts of a part of a checkpoint, always encrypted."""
+        """Returns the texts of a part of a checkpoint, encrypted."""
         return self._seal(dict(texts), part_id, CHECKPOINT)
 
     def open_checkpoint(self, part_id: UUID, words: bytes) -> dict[str, str]:
@@ -218,7 +226,7 @@ class Words:
         return self._open(words, part_id, CHECKPOINT)
 
     def hash_of_checkpoint(self, purpose: str, *names: str) -> bytes:
-        """Returns the keyed hash of names by which a checkpoint is found again; letter case and white space count."""
+        """Returns the keyed hash of names by which a checkpoint is looked up; letter case and white space count."""
         return hmac.digest(self.key.key, b"checkpoint" + json.dumps([purpose, *names]).encode(), "sha256")
 
     def hash_of_call(self, request_hash: bytes) -> bytes:
@@ -230,7 +238,7 @@ class Words:
         return self._keyed(b"step", step)[:TOKEN_BYTES].hex()
 
     def group_of(self, query: str) -> int:
-        """Returns the number by which equal queries are grouped, a keyed hash; case and white space do not count."""
+        """Returns the keyed hash by which equal queries are grouped; letter case and white space do not count."""
         return int.from_bytes(self._keyed(b"query", query)[:_GROUP_BYTES], "big")
 
     def _seal(self, value: object, row_id: UUID, of: bytes) -> bytes:
@@ -246,7 +254,7 @@ class Words:
 
 @dataclass(frozen=True, slots=True)
 class WordSeals:
-    """Access to each user's `Words` through the keyring; see `retrieval.sealed.Seals`."""
+    """Gives the `Words` of each user, with keys from the keyring; see `retrieval.sealed.Seals`."""
 
     keyring: Keyring
 
