@@ -13,18 +13,21 @@ from retrieval.errors import TextNotEmbeddable, Tokens
 from retrieval.tables.kinds import Rewrite
 
 Vector = NDArray[np.float32]
-"""One text, (dimension,), of Euclidean length 1."""
+"""Vector of one text, (dimension,), of Euclidean length 1."""
 
 Vectors = NDArray[np.float32]
-"""One row a text, (n, dimension), each row of Euclidean length 1."""
+"""Vectors of n texts, (n, dimension), each row of Euclidean length 1."""
 
 
 class Embedder(Protocol):
-    """Turns texts into unit vectors of one space."""
+    """Turns texts into unit vectors, which can be compared with each other."""
 
     @property
     def model(self) -> str:
-        """Name of the vector space, another one for another dimension; stored beside each vector: spaces never meet."""
+        """Name of the vector space, stored with each vector: only vectors of one space are compared.
+
+        Vectors of another dimension are another space, with another name.
+        """
 
     @property
     def dimension(self) -> int:
@@ -33,11 +36,11 @@ class Embedder(Protocol):
     async def embed(self, texts: Sequence[str]) -> Vectors:
         """Returns the texts' unit vectors, (len(texts), dimension), in the order of the texts.
 
-        Every row is finite and of length 1: neither NaN nor a zero row stands for a text without a vector.
-        Blank texts are refused before any text is computed or sent; `embed_each` embeds the others alone.
+        Every row is finite and of length 1; no row of NaN or zeros stands for a text without a vector. If a text is
+        blank, no text is embedded or sent; `embed_each` leaves blank texts out.
 
         Raises:
-            TextNotEmbeddable: some texts are blank; it names their indices, and the other texts are fine.
+            TextNotEmbeddable: some texts are blank; the error has their indices.
             EmbedderUnavailable, EmbedderRefused: no answer in time, or a refusal.
             EmbedderMisbehaved: an answer with the wrong count, order, dimension or numbers.
         """
@@ -47,7 +50,7 @@ class Embedder(Protocol):
 
 
 def embedder_inputs(texts: Sequence[str], max_chars: int) -> list[str]:
-    """Returns the texts as every embedder can take them: stripped, at most `max_chars` long, valid Unicode.
+    """Returns the texts in a form that every embedder takes: stripped, at most `max_chars` characters, valid Unicode.
 
     Raises:
         TextNotEmbeddable: some texts are blank.
@@ -60,7 +63,9 @@ def embedder_inputs(texts: Sequence[str], max_chars: int) -> list[str]:
 
 
 async def embed_each(embedder: Embedder, texts: Sequence[str]) -> list[Vector | None]:
-    """Returns a unit vector for each text, normalised, in the order of the texts; None for a text that has none.
+    """Returns a unit vector for each text, in the order of the texts; None for a text that cannot be embedded.
+
+    Each text is normalised first.
 
     Raises:
         EmbedderUnavailable, EmbedderRefused: no answer in time, or a refusal.
@@ -80,19 +85,19 @@ Answer = TypeVar("Answer", bound=BaseModel)
 
 @dataclass(frozen=True, slots=True)
 class Reply(Generic[Answer]):
-    """A language model's answer, validated, and its cost."""
+    """A language model's validated answer, and its cost in tokens."""
 
     answer: Answer
     tokens: Tokens
 
 
 class Model(Protocol):
-    """A language model that answers in a given form, within a time and a length of its own."""
+    """A language model that answers in a given form, with its own limits of time and length."""
 
     async def ask(self, instructions: str, material: JsonValue, answer: type[Answer]) -> Reply[Answer]:
         """Returns the model's answer to the instructions.
 
-        The material is data, redacted by the caller; the prompt says so, and no text in it can end it.
+        ``material`` is data that the caller has redacted. The prompt says so, and no text in it can end it.
 
         Raises:
             ModelUnavailable, ModelRefused: no answer in time, or a refusal.
@@ -104,12 +109,12 @@ class Model(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Rewritten:
-    """A query to search for.
+    """The query to search for, after a rewriter saw it.
 
     Attributes:
         query: the query, unchanged if no rewriter changed it.
-        by: rewriter of the query; "off" if it is unchanged.
-        degraded: true if a rewriter was chosen and failed.
+        by: name of the rewriter that changed the query; "off" if it is unchanged.
+        degraded: true if the chosen rewriter failed.
     """
 
     query: str
@@ -118,8 +123,8 @@ class Rewritten:
 
 
 class Rewriter(Protocol):
-    """Turns a user's message into the query that cases and procedures are searched for."""
+    """Turns a user's message into the query with which cases and procedures are searched."""
 
     async def rewrite(self, query: str) -> Rewritten:
-        """Returns the query to search for, not blank unless the query is; a rewriter that fails returns the query."""
+        """Returns the query to search for, blank only if ``query`` is; a rewriter that fails returns ``query``."""
         ...

@@ -1,1 +1,1 @@
-"""Statements behind the pages and lists that show a bank."""
+"""Statements that read what the console's pages and the API's lists show of a bank."""

@@ -17,10 +17,10 @@ class CheckpointPage:
     """Filters of a page of at most ``limit`` checkpoints of an agent.
 
     Attributes:
-        hashes: keyed hashes of thread and namespace by column; those that are missing let everything through.
-        checkpoint_id: only this checkpoint; None: any.
-        before: only checkpoints with a smaller id; None: any.
-        after: id of the last checkpoint of the page before, and of its row; None: the first page.
+        hashes: keyed hashes of thread and namespace that the columns of these names must have.
+        checkpoint_id: id that the checkpoint must have; None: any.
+        before: id below which the checkpoint's id must lie; None: any.
+        after: ids of the previous page's last checkpoint and of its row; None: this is the first page.
     """
 
     agent_key: str
@@ -32,7 +32,7 @@ class CheckpointPage:
 
 
 def page_of_checkpoints(user_sub: str, page: CheckpointPage) -> Rows:
-    """Returns the statement for the states of a page of checkpoints, by falling id."""
+    """Returns the statement for the states of a page of checkpoints, the highest id first."""
     wanted = [checkpoints.c[name] == value for name, value in page.hashes.items()]
     if page.checkpoint_id is not None:
         wanted.append(checkpoints.c.checkpoint_id == page.checkpoint_id)
@@ -51,7 +51,7 @@ def page_of_checkpoints(user_sub: str, page: CheckpointPage) -> Rows:
 
 
 def pending_writes(user_sub: str, agent_key: str, states: Sequence[AnyRow]) -> Rows:
-    """Returns the statement for the writes pending on these checkpoints, in the order in which they were stored."""
+    """Returns the statement for the pending writes of these checkpoints, in the order in which they were stored."""
     mine = checkpoints.c.user_sub == user_sub, checkpoints.c.agent_key == agent_key
     names = [(state.thread, state.namespace, state.checkpoint_id) for state in states]
     return (

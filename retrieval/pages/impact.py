@@ -18,7 +18,7 @@ from retrieval.tables.procedures import procedures
 
 @dataclass(frozen=True, slots=True)
 class Span:
-    """Span of decisions: the newest ``most``, from ``since`` to before ``until``; None: no bound."""
+    """Span of time of decisions: at most ``most``, the newest, from ``since`` to before ``until``; None: no bound."""
 
     most: int
     since: datetime | None = None
@@ -26,9 +26,10 @@ class Span:
 
 
 def earned(user_sub: str, agent_key: str, span: Span) -> Rows:
-    """Returns the statement for the newest decisions that had candidates, newest first.
+    """Returns the statement for a span's decisions with memory that had candidates, the newest first.
 
-    Columns: ``query``, ``query_group``, ``reward``, ``slate_propensity``, ``is_empty``, ``created_at``.
+    Columns: ``query``, ``query_group``, ``reward``, ``slate_propensity``, ``created_at``, ``is_empty`` (no case was
+    shown).
     """
     slot = decision_slots.c
     shown = exists().where(slot.user_sub == user_sub, slot.decision_id == decisions.c.id, slot.place == 1)
@@ -41,10 +42,11 @@ def earned(user_sub: str, agent_key: str, span: Span) -> Rows:
 
 
 def asked_by_week(user_sub: str, agent_key: str, span: Span, weeks: Sequence[datetime]) -> Rows:
-    """Returns the statement for sums over the newest decisions, by week (numbered from 1).
+    """Returns the statement for sums over a span's decisions, by week.
 
-    Columns: ``week``, ``decisions``, ``asked`` (with memory), ``hits`` (with a case), ``said`` (with a report of what
-    was used), ``reused`` (of these, with a case that was used), ``tokens`` (their sum).
+    Columns: ``week`` (its number, from 1); numbers of ``decisions``, of those with memory (``asked``), with a case on
+    the slate (``hits``), with a report of the cases used (``said``) and with a used case (``reused``); ``tokens``
+    (their sum).
     """
     newest = _within(user_sub, agent_key, span, "id", "mode", "tokens", "created_at").subquery()
     slot = decision_slots.c
@@ -75,16 +77,16 @@ def asked_by_week(user_sub: str, agent_key: str, span: Span, weeks: Sequence[dat
 
 
 def never_helped(user_sub: str, agent_key: str, span: Span, *, least: int, limit: int) -> Rows:
-    """Returns the statement for the ready cases that the newest decisions showed most often and that never helped.
+    """Returns the statement for the ready cases that never helped, those that were shown most often first.
 
-    Columns: the case's own, and ``judged`` (rewarded decisions that showed it). A case helped if the backend did not
-    call it unused and the reward was no failure's.
+    Columns: columns of the case, and ``judged`` (number of rewarded decisions that showed it). A case helped in a
+    decision if the backend did not report it as unused and the reward was not that of a failure.
 
     Args:
         user_sub: owner of the cases.
         agent_key: agent of the cases.
-        span: decisions that count.
-        least: smallest number of judgements.
+        span: decisions that are counted.
+        least: least number of rewarded decisions that showed the case.
         limit: largest number of cases.
     """
     newest = _within(user_sub, agent_key, span, "id", "reward").subquery()
@@ -108,7 +110,7 @@ def never_helped(user_sub: str, agent_key: str, span: Span, *, least: int, limit
 
 
 def put_right(user_sub: str, agent_key: str, *, limit: int) -> Rows:
-    """Returns the statement for the active procedures with the most reward over their uses, the most first."""
+    """Returns the statement for the active procedures whose uses earned the most reward in sum, the most first."""
     names = ("id", "version", "kind", "record", "trigger", "uses", "use_reward")
     return (
         select(*(procedures.c[name] for name in names))
@@ -120,7 +122,7 @@ def put_right(user_sub: str, agent_key: str, *, limit: int) -> Rows:
 
 
 def newest_policy(user_sub: str, agent_key: str) -> Rows:
-    """Returns the statement for a profile's newest policy, as ``StoredPolicy``; no row: none was ever learned."""
+    """Returns the statement for a profile's newest policy, a ``StoredPolicy``; no row if none was ever learned."""
     names = ("user_sub", "version", "created_at", "weights", "checksum", "blend")
     return (
         select(*(policies.c[name] for name in names))

@@ -1,4 +1,4 @@
-"""The statements behind the pages that show a bank: cases, profiles, the audit."""
+"""Statements that read lists of a bank's cases, runs, sessions, profiles and audit entries, and single ones."""
 
 from collections.abc import Mapping, Sequence
 from uuid import UUID
@@ -41,7 +41,7 @@ SHOWN = (
     "created_at",
     "updated_at",
 )
-"""The columns of a case that are shown as they are; the sealed payload and the search vector are not."""
+"""Columns of a case that are shown; the sealed payload and the search vector are not among them."""
 
 
 def _referred_to() -> ColumnElement[list[UUID]]:
@@ -62,7 +62,7 @@ def _named_session() -> ColumnElement[str]:
 
 
 def one_case(user_sub: str, case_id: UUID) -> Rows:
-    """Returns the statement for a case with its sealed payload."""
+    """Returns the statement for the case with this id, and its sealed payload."""
     columns = [cases.c[name] for name in (*SHOWN, "payload")]
     return select(*columns, _referred_to(), _named_session()).where(cases.c.user_sub == user_sub, cases.c.id == case_id)
 
@@ -70,7 +70,7 @@ def one_case(user_sub: str, case_id: UUID) -> Rows:
 def page_of_cases(user_sub: str, only: Mapping[str, object], *, before: UUID | None, limit: int) -> Rows:
     """Returns the statement for the newest ``limit`` cases older than ``before``; ids rise with time (UUIDv7).
 
-    ``only`` has the values that columns must have; None lets everything through.
+    ``only`` has, by column, the values that a case must have; None: any value.
     """
     shown = (cases.c[name] for name in SHOWN)
     return _page(select(*shown, _referred_to(), _named_session()), cases, {"user_sub": user_sub, **only}, before, limit)
@@ -88,23 +88,26 @@ _SHOWN_OF_RUN = (
     "case_id",
     "created_at",
 )
-"""The columns of a run under way that are shown."""
+"""Columns of a run under way that are shown."""
 
 
 def one_run(user_sub: str, run_id: UUID) -> Rows:
-    """Returns the statement for a run under way, or one that was."""
+    """Returns the statement for the run with this id, which the backend sends or sent step by step."""
     shown = (runs.c[name] for name in _SHOWN_OF_RUN)
     return select(*shown).where(runs.c.user_sub == user_sub, runs.c.id == run_id)
 
 
 def page_of_runs(user_sub: str, only: Mapping[str, object], *, before: UUID | None, limit: int) -> Rows:
-    """Returns the statement for ``limit`` runs whose id is below ``before``, falling; ``only`` as for cases."""
+    """Returns the statement for the newest ``limit`` runs whose id is below ``before``.
+
+    ``only`` has, by column, the values that a run must have; None: any value.
+    """
     shown = (runs.c[name] for name in _SHOWN_OF_RUN)
     return _page(select(*shown), runs, {"user_sub": user_sub, **only}, before, limit)
 
 
 def steps_of_run(user_sub: str, run_id: UUID, numbers: Sequence[int] | None = None) -> Select[int, bytes]:
-    """Returns the statement for the steps of a run in their order, or for those of these numbers alone."""
+    """Returns the statement for the steps of a run in their order: for those of these numbers, or (None) for all."""
     steps = select(run_steps.c.number, run_steps.c.payload).where(
         run_steps.c.user_sub == user_sub, run_steps.c.run_id == run_id
     )
@@ -114,14 +117,17 @@ def steps_of_run(user_sub: str, run_id: UUID, numbers: Sequence[int] | None = No
 
 
 def page_of_sessions(user_sub: str, agent_key: str | None, *, before: UUID | None, limit: int) -> Rows:
-    """Returns the statement for ``limit`` sessions whose id is below ``before``, falling; ids rise with time."""
+    """Returns the statement for the newest ``limit`` sessions whose id is below ``before``; ids rise with time."""
     names = ("id", "name", "agent_key", "turn_count", "last_turn_at", "created_at")
     only = {"user_sub": user_sub, "agent_key": agent_key}
     return _page(select(*(sessions.c[name] for name in names)), sessions, only, before, limit)
 
 
 def turns_of_sessions(user_sub: str, session_ids: Sequence[UUID], first: int | None) -> Rows:
-    """Returns the statement for the sealed turns of these sessions in their order, or for the ``first`` of each."""
+    """Returns the statement for the sealed turns of these sessions in their order.
+
+    ``first`` is the largest number of turns of each session, counted from its first; None: all turns.
+    """
     statement = select(turns.c.session_id, turns.c.number, turns.c.payload).where(
         turns.c.user_sub == user_sub, turns.c.session_id.in_(session_ids)
     )
@@ -131,7 +137,7 @@ def turns_of_sessions(user_sub: str, session_ids: Sequence[UUID], first: int | N
 
 
 def turns_to_come(user_sub: str, agent_key: str, name: str, most: int) -> Rows:
-    """Returns the statement for the newest sealed turns of the agent's session that no run has taken, falling."""
+    """Returns the statement for a session's newest ``most`` sealed turns that are no part of a run yet."""
     of_session = and_(turns.c.user_sub == sessions.c.user_sub, turns.c.session_id == sessions.c.id)
     named = sessions.c.user_sub == user_sub, sessions.c.agent_key == agent_key, sessions.c.name == name
     statement = select(turns.c.session_id, turns.c.number, turns.c.payload).join(sessions, of_session)
@@ -139,7 +145,7 @@ def turns_to_come(user_sub: str, agent_key: str, name: str, most: int) -> Rows:
 
 
 def page_of_audit(user_sub: str, agent_key: str | None, *, before: UUID | None, limit: int) -> Rows:
-    """Returns the statement for the newest ``limit`` audit entries older than ``before``."""
+    """Returns the statement for the newest ``limit`` audit entries older than the entry ``before``."""
     shown = (column for column in audit.c if column is not audit.c.mac)
     return _page(select(*shown), audit, {"user_sub": user_sub, "agent_key": agent_key}, before, limit)
 
@@ -167,7 +173,7 @@ def agents_of(user_sub: str) -> Select[str]:
 
 
 def agent_used_last(user_sub: str) -> Select[str]:
-    """Returns the statement for the user's agent with the newest case, decision or turn; no row without any."""
+    """Returns the statement for the user's agent with the newest case, decision or turn; no row if there is none."""
     newest = [
         select(table.c.agent_key, time.label("at"))
         .where(table.c.user_sub == user_sub)

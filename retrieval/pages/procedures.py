@@ -1,4 +1,4 @@
-"""The statements behind the pages of procedures: lists, versions with their reviews, samples."""
+"""Statements that read procedures for their pages: lists, versions with their reviews, samples."""
 
 from dataclasses import dataclass, field
 from operator import eq, ge, le, lt
@@ -36,19 +36,19 @@ _VERSION = (
     "last_used_at",
     "created_at",
 )
-"""The columns of a version that are shown; its vectors are not."""
+"""Columns of a procedure's version that are shown; its vectors are not among them."""
 REVIEW = ("verdict", "note", "root_cause_right", "steps_complete", "actor", "created_at")
-"""The columns of its review, each shown with ``review_`` in front."""
+"""Columns of a version's review; each is shown under its name with ``review_`` in front."""
 
 
 @dataclass(frozen=True, slots=True)
 class Measures:
-    """Conditions on the run behind a procedure; None lets everything through, unknown values too.
+    """Conditions on the run from which a procedure was learned; a condition of None allows all runs.
 
     Attributes:
-        query_kind: kind of the run's task.
-        min_success_score: least score, 0 to 1.
-        max_duration_ms: longest duration of its calls together.
+        query_kind: kind that the run's task must have.
+        min_success_score: least success score of the run, 0 to 1.
+        max_duration_ms: longest duration of all calls of the run together.
     """
 
     query_kind: QueryKind | None = None
@@ -58,7 +58,7 @@ class Measures:
 
 @dataclass(frozen=True, slots=True)
 class ProcedurePage:
-    """Filters of a page of at most ``limit`` procedures older than ``before``; None lets everything through."""
+    """Filters of a page of at most ``limit`` procedures older than ``before``; a filter of None allows all."""
 
     agent_key: str | None
     kind: str | None
@@ -81,7 +81,7 @@ def _versions() -> Rows:
 
 
 def page_of_procedures(user_sub: str, page: ProcedurePage) -> Rows:
-    """Returns the statement for the newest procedures: each one's active version, or else its newest one."""
+    """Returns the statement for the newest procedures: of each its active version, or else its newest version."""
     active = (procedures.c.status == "active").desc()
     first = (
         _versions()
@@ -115,7 +115,10 @@ def versions_of(user_sub: str, procedure_id: UUID) -> Rows:
 
 
 def sample_of_procedures(user_sub: str, agent_key: str | None, *, seed: int, size: int) -> Rows:
-    """Returns the statement for a sample of the active versions: the same for a seed while the registry is the same."""
+    """Returns the statement for a random sample of the active procedures.
+
+    The same seed draws the same sample as long as the active procedures are the same.
+    """
     drawn = func.md5(func.concat(literal(str(seed)), procedures.c.id, procedures.c.version))
     sample = _versions().where(procedures.c.user_sub == user_sub, procedures.c.status == "active")
     if agent_key is not None:
@@ -126,7 +129,7 @@ def sample_of_procedures(user_sub: str, agent_key: str | None, *, seed: int, siz
 def procedure_of(user_sub: str, case_id: UUID) -> Rows:
     """Returns the statement for the kind and record of the fix, or else failure lesson, that a case taught or repeated.
 
-    A script is no such record.
+    Scripts (steps learned without a failure) are left out.
     """
     own = procedures.c.case_id.is_not_distinct_from(case_id)
     return (

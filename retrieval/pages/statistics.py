@@ -1,4 +1,4 @@
-"""The statistics of a profile: what its bank holds, what came of showing it, and when it was last asked and told."""
+"""Statements for a profile's statistics: what its bank holds, and the rewards of decisions that showed its cases."""
 
 from collections.abc import Sequence
 from datetime import datetime, timedelta
@@ -15,14 +15,14 @@ from retrieval.tables.profiles import profiles
 from retrieval.tables.runs import runs
 
 OFF = "off"
-"""The mode of a decision without memory."""
+"""Mode of a decision for a request for which memory was off."""
 
 
 def cases_by_status_and_outcome(user_sub: str, agent_key: str) -> Rows:
-    """Returns the statement for how many cases there are of each status and outcome, and what they were rewarded.
+    """Returns the statement for the numbers and rewards of a profile's cases, by status and outcome.
 
-    Columns: ``status``, ``outcome``, ``cases``, ``runs`` (repeats counted), ``rewarded``, ``rewards`` (their sum),
-    ``trusted`` (rewarded by somebody who knows), ``last_at``.
+    Columns: ``status``, ``outcome``, numbers of ``cases``, of their ``runs`` (merged repeats counted), of ``rewarded``
+    cases, and of ``trusted`` ones (with a reward that is no guess); ``rewards`` (their sum), ``last_at`` (newest case).
     """
     known = and_(cases.c.reward.is_not(None), cases.c.reward_source != "heuristic")
     return (
@@ -43,11 +43,11 @@ def cases_by_status_and_outcome(user_sub: str, agent_key: str) -> Rows:
 
 
 def retrievals(user_sub: str, agent_key: str) -> Rows:
-    """Returns the statement for one row about the decisions that are still in the log.
+    """Returns the statement for one row of sums over a profile's decisions that are still in the log.
 
-    Columns: ``decisions``, ``without_memory``, ``with_cases``, ``tokens`` (their sum), ``last_retrieved_at``,
-    and the rewarded ones with their mean reward: ``rewarded_with_cases``, ``mean_reward_with_cases``,
-    ``rewarded_without_memory``, ``mean_reward_without_memory``.
+    Columns: numbers of ``decisions``, of those ``without_memory`` and of those ``with_cases`` on the slate; ``tokens``
+    (sum of the contexts'), ``last_retrieved_at``; numbers and mean rewards of the rewarded decisions:
+    ``rewarded_with_cases``, ``mean_reward_with_cases``, ``rewarded_without_memory``, ``mean_reward_without_memory``.
     """
     slates = _slates(user_sub)
     shown, off = slates.c.decision_id.is_not(None), decisions.c.mode == OFF
@@ -71,10 +71,11 @@ def retrievals(user_sub: str, agent_key: str) -> Rows:
 
 
 def shown_cases(user_sub: str, agent_key: str) -> Rows:
-    """Returns the statement for one row about the places of the slates that are still in the log.
+    """Returns the statement for one row of numbers of the cases on a profile's logged slates, each place counted.
 
-    Columns: ``shown``, ``used`` (as the backend said), ``judged`` (of rewarded decisions), and of these ``helped``: not
-    said to be unused, and the reward no failure's. ``helped / judged`` is the precision at k.
+    Columns: ``shown`` (all places), ``used`` (reported as used by the backend), ``judged`` (on slates of rewarded
+    decisions), and ``helped`` (of these, not reported as unused, and with a reward that is not a failure's).
+    ``helped / judged`` is the precision at k.
     """
     judged = decisions.c.reward.is_not(None)
     slot = decision_slots.c
@@ -92,12 +93,15 @@ def shown_cases(user_sub: str, agent_key: str) -> Rows:
 
 
 def maybe_used(used: ColumnElement[bool]) -> ColumnElement[bool]:
-    """Returns whether a place was used, or nobody said that it was not."""
+    """Returns the condition that a case on a slate was used, or that no report says whether it was."""
     return or_(used.is_(None), used)
 
 
 def active_procedures(user_sub: str, agent_key: str) -> Rows:
-    """Returns the statement for the active procedures by kind: ``procedures``, ``uses`` and ``use_reward`` (sums)."""
+    """Returns the statement for sums over a profile's active procedures, by kind.
+
+    Columns: ``kind``, ``procedures`` (their number), ``uses`` and ``use_reward`` (sums).
+    """
     return (
         select(
             procedures.c.kind,
@@ -112,23 +116,24 @@ def active_procedures(user_sub: str, agent_key: str) -> Rows:
 
 
 def runs_under_way(user_sub: str, agent_key: str) -> Rows:
-    """Returns the statement for the number of runs under way."""
+    """Returns the statement for the number of a profile's runs that have begun and not ended."""
     return select(func.count()).where(
         runs.c.user_sub == user_sub, runs.c.agent_key == agent_key, runs.c.status == "under_way"
     )
 
 
 def runs_by_week(user_sub: str, agent_key: str, weeks: Sequence[datetime]) -> Rows:
-    """Returns the statement for sums over runs, by week and by whether a case was shown to them.
+    """Returns the statement for numbers and means of a profile's runs, by week and by whether the run saw a case.
 
-    Columns: ``week`` (number of the one that it began in, from 1 on), ``shown``, ``runs``, ``rewarded``, ``reward`` and
-    ``reward_sd`` (over the rewarded ones, guesses by rule included), ``steps``, ``steps_sd`` and ``errors``. A run
-    without a retrieve was shown no case.
+    Columns: ``week`` (number of the week in which the runs were retained, from 1), ``shown`` (a case was shown),
+    ``runs`` and ``rewarded`` (numbers), ``reward`` and ``reward_sd`` (mean and standard deviation of the rewards,
+    guesses included), ``steps`` and ``steps_sd`` (of the steps), ``errors`` (mean). A run without a retrieve was shown
+    no case.
 
     Args:
         user_sub: owner of the runs.
         agent_key: agent of the runs.
-        weeks: beginnings of the weeks, rising; the last week goes on until now.
+        weeks: times at which the weeks begin, rising; the last week goes on until now.
     """
     slates = _slates(user_sub)
     week = func.width_bucket(cases.c.created_at, cast(list(weeks), ARRAY(DateTime(timezone=True)))).label("week")
@@ -155,7 +160,10 @@ def runs_by_week(user_sub: str, agent_key: str, weeks: Sequence[datetime]) -> Ro
 
 
 def degraded(user_sub: str, agent_key: str, days: int) -> Rows:
-    """Returns the statement for what answers of the last days lacked: ``what``, and in how many ``decisions``."""
+    """Returns the statement for the parts that answers of the last ``days`` days lacked because something failed.
+
+    Columns: ``what`` (name of the part that failed), ``decisions`` (number of decisions without it).
+    """
     lately = (
         select(func.unnest(decisions.c.degraded).label("what"))
         .where(*_of(user_sub, agent_key), decisions.c.created_at >= func.now() - timedelta(days=days))
@@ -165,20 +173,20 @@ def degraded(user_sub: str, agent_key: str, days: int) -> Rows:
 
 
 def users() -> Rows:
-    """Returns the statement for how many ``users`` and ``profiles`` there are; the connection must be the worker's."""
+    """Returns the statement for the numbers of ``users`` and ``profiles``; the connection must be the worker's."""
     return select(func.count(profiles.c.user_sub.distinct()).label("users"), func.count().label("profiles"))
 
 
 def cases_of_all() -> Rows:
-    """Returns the statement for how many cases all users have, by status; the connection must be the worker's."""
+    """Returns the statement for the number of all users' cases, by status; the connection must be the worker's."""
     return select(cases.c.status, func.count().label("cases")).group_by(cases.c.status).order_by(cases.c.status)
 
 
 def policies_of_all() -> Rows:
-    """Returns the statement for how many policies all users have, by status and last verdict, and nothing of whose.
+    """Returns the statement for the number of all users' policies, by status and last verdict, without users' names.
 
-    Columns: ``status``, ``verdict`` (the gate's word; NULL: none yet), ``policies``, ``decisions`` (mean, that they
-    learned from). The connection must be the worker's.
+    Columns: ``status``, ``verdict`` (the gate's; NULL: none yet), ``policies`` (their number), ``decisions`` (mean
+    number of decisions from which they were learned). The connection must be the worker's.
     """
     names = column("status", Text), column("verdict", Text), column("policies", BigInteger), column("decisions", Float)
     return select(func.casebank_count_policies().table_valued(*names, name="counted"))

@@ -1,1 +1,1 @@
-"""The procedures that fit a task: found by trigger, attributes or words, above a threshold of the embedding model."""
+"""Finds procedures that fit a task, by trigger, attributes or words, and chooses those to show."""

@@ -1,4 +1,4 @@
-"""Compares two versions of a procedure: fields by name, steps by place."""
+"""Compares two versions of a procedure: its fields by name, its steps by place."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -6,21 +6,21 @@ from difflib import SequenceMatcher
 from typing import Any, Literal, Protocol
 
 COMPARED = ("kind", "origin", "level", "task_type", "trigger", "domain")
-"""Columns that are compared beside the fields of the record."""
+"""Columns of a version that are compared in addition to the fields of its record."""
 STEPS = "learned_procedure_steps"
 
 
 class Version(Protocol):
-    """A version of a procedure; it has an attribute of each name in COMPARED."""
+    """A version of a procedure; it has an attribute for each name in COMPARED."""
 
     @property
     def record(self) -> dict[str, Any]:
-        """The record as JSON."""
+        """The procedure's record, as a JSON object."""
 
 
 @dataclass(frozen=True, slots=True)
 class FieldChange:
-    """A field that differs; a field that only one version has is None in the other."""
+    """A field that differs between two versions; in a version without the field its value is None."""
 
     field: str
     before: object
@@ -29,10 +29,10 @@ class FieldChange:
 
 @dataclass(frozen=True, slots=True)
 class StepChange:
-    """A run of steps that differs.
+    """Consecutive steps that differ between two versions.
 
     Attributes:
-        place: place of the first of them, 1-based: in the earlier version, or where they were added.
+        place: place of the first of these steps in the earlier version, from 1; for added steps, where they were added.
     """
 
     change: Literal["added", "removed", "changed"]
@@ -43,7 +43,7 @@ class StepChange:
 
 @dataclass(frozen=True, slots=True)
 class VersionChanges:
-    """Everything in which the later version differs from the earlier one."""
+    """All fields and steps in which the later of two versions of a procedure differs from the earlier one."""
 
     fields: list[FieldChange] = field(default_factory=list)
     steps: list[StepChange] = field(default_factory=list)
@@ -57,7 +57,7 @@ _CHANGES: Mapping[str, Literal["added", "removed", "changed"]] = {
 
 
 def difference(before: Version, after: Version) -> VersionChanges:
-    """Returns what changed from one version to the other, fields in their order and steps by place."""
+    """Returns the changes from one version of a procedure to the other: fields in their order, steps by place."""
     old, new = _fields(before), _fields(after)
     names = [name for name in dict.fromkeys([*old, *new]) if old.get(name) != new.get(name)]
     earlier, later = before.record[STEPS], after.record[STEPS]

@@ -1,4 +1,4 @@
-"""The fast statements that find procedures: by trigger and attributes, or by words without vectors."""
+"""Finds procedures: by the similarity of their trigger and by attributes, or by words if there are no vectors."""
 
 from dataclasses import dataclass, field
 from functools import cache
@@ -35,19 +35,23 @@ from retrieval.tables.procedures import procedures
 from retrieval.tables.profiles import profiles
 
 LOOK = 16
-"""Nearest procedures that are read for one answer."""
+"""Largest number of procedures, the nearest, that are read for one answer."""
 LEAST_SHARE = 0.5
-"""Share of the words of query or procedure, whichever has fewer, that must be common where there are no vectors."""
+"""Least share of the query's or the procedure's words, whichever are fewer, to be common if there are no vectors."""
 
 
 @dataclass(frozen=True, slots=True)
 class ProcedureSearch:
-    """A search for procedures in one profile; an attribute of None lets everything through.
+    """A search for procedures in one profile; a condition of None allows all procedures.
 
     Attributes:
-        text: the task; None: the attributes alone decide.
-        floor: the least similarity of trigger and text, for procedures that have a vector in the text's space.
-        by_tool: also find, whatever the similarity, procedures with tools whose names have all words of a short text.
+        text: the task; None: only the conditions on attributes decide.
+        vector: vector of the text; None: the text is compared by words.
+        model: embedding model of the vector.
+        floor: least similarity of trigger and text, for procedures that have a vector of the same model.
+        by_tool: whether to find, whatever the similarity, procedures with tools whose names have all words of a short
+            text.
+        look: largest number of procedures to return.
     """
 
     agent_key: str
@@ -64,7 +68,7 @@ class ProcedureSearch:
 
     @property
     def attributes(self) -> dict[str, object]:
-        """The parameters of the attributes that procedures must have."""
+        """Values of the attributes that procedures must have, by the names of the statement's parameters."""
         return {
             "task_type": self.task_type,
             "domain": self.domain,
@@ -78,7 +82,7 @@ class ProcedureSearch:
 
 
 class ProcedureRow(Protocol):
-    """A row of ``find``: see Procedure; the record is text, for orjson reads it fastest."""
+    """A row of the statement of ``find``, with the columns of a Procedure; the record is JSON text."""
 
     id: UUID
     version: int
@@ -110,16 +114,21 @@ class TriggerVector(Protocol):
 
 
 class ProfileTerms(Protocol):
-    """The profile's switch for memory, and its threshold for procedures."""
+    """A profile's settings that a search for procedures needs.
+
+    Attributes:
+        enabled: whether the profile's memory is switched on.
+        procedure_similarity: least similarity of a procedure's trigger and a task; None: the embedding model's.
+    """
 
     enabled: bool
     procedure_similarity: float | None
 
 
 async def find(connection: FastConnection, search: ProcedureSearch, *, pgvector: bool) -> list[Procedure]:
-    """Returns the active procedures that pass, at most ``search.look``: proven ones first, and the nearest of each.
+    """Returns the active procedures that fit a search: proven ones first, and among equals the nearest first.
 
-    Those with a vector in the text's space count by similarity, and the others by common words.
+    Procedures with a vector of the search's model are compared by similarity, the others by common words.
     """
     attributes = search.attributes
     parameters: dict[str, object] = {
@@ -227,7 +236,7 @@ def _statement(nearness: Nearness, *, by_attributes: bool, by_tool: bool) -> Fas
 
 
 def profile_terms(agent_key: str) -> tuple[FastStatement[ProfileTerms], dict[str, object]]:
-    """Returns the statement for the profile's switch for memory, and its threshold for procedures."""
+    """Returns the statement, and its parameters, for a profile's settings that a search for procedures needs."""
     return _TERMS, {"agent_key": agent_key}
 
 

@@ -1,4 +1,4 @@
-"""Lessons of cases, each wrapped as a learned-procedure record; only lessons in use."""
+"""Reads the lessons of cases: the active fix, or else failure lesson, that each case taught or repeated."""
 
 from collections.abc import Mapping, Sequence
 from typing import Protocol
@@ -25,16 +25,19 @@ class Lesson(Protocol):
     version: int
     kind: ProcedureKind
     record: str
-    """JSON."""
+    """Record of the procedure, as JSON text."""
 
 
 def wrapped(kind: ProcedureKind, record: object) -> dict[str, object]:
-    """Returns the record in its wrapping: a procedure, or the lesson of a failure that was never put right."""
+    """Returns a lesson's record with its status: a learned procedure, or a failure that was never put right."""
     return {"status": "failure_lesson" if kind == "failure_lesson" else "procedure_learned", "data": record}
 
 
 def lesson_of(lesson: Lesson | None, error_count: int) -> dict[str, object]:
-    """Returns the lesson of a ready case, wrapped; the status is None if calls failed without a known cause."""
+    """Returns the lesson of a ready case with its status.
+
+    Without a lesson, the status says that no call failed; it is None if calls failed without a known cause.
+    """
     if lesson is not None:
         return wrapped(lesson.kind, orjson.loads(lesson.record))
     return {**(NO_FAILURE if not error_count else {"status": None}), "data": None}
@@ -43,9 +46,9 @@ def lesson_of(lesson: Lesson | None, error_count: int) -> dict[str, object]:
 async def lessons(
     connection: FastConnection, case_ids: Sequence[UUID], *, quarantine: bool = False
 ) -> dict[UUID, Lesson]:
-    """Returns the lessons of these cases, by case; neither scripts, nor lessons that were taken out of use.
+    """Returns the active lessons of these cases, by case id; scripts are no lessons.
 
-    In quarantine there are none that no proven run taught and no person pinned.
+    With ``quarantine``, only lessons that a proven run taught or a person pinned are returned.
     """
     parameters = {"case_ids": list(case_ids), "quarantine": quarantine}
     rows = await connection.all(_LESSONS, parameters) if case_ids else []

@@ -1,4 +1,4 @@
-"""The active procedures of a profile that have the wanted attributes, each with its nearness to a text."""
+"""Part of a statement that reads a profile's active procedures, each with its nearness to a text."""
 
 from pgvector.sqlalchemy import Vector
 from sqlalchemy import (
@@ -33,13 +33,20 @@ from retrieval.tables.columns import SEARCH_CONFIGURATION
 from retrieval.tables.procedures import procedures
 
 FEWEST_WORDS = 3
-"""Least number of words that a share is taken of, so that one common word alone is no match."""
+"""Least divisor of a share of common words, so that one common word alone is no match."""
 NAMING = range(2, 5)
-"""Numbers of words of a query that may name tools."""
+"""Numbers of words that a query may have to be compared with the names of tools."""
 
 
 def near(nearness: Nearness, query: CTE, *, by_attributes: bool, by_tool: bool) -> CTE:
-    """Returns the profile's active procedures, or those with the attributes, by their similarity or share of words."""
+    """Returns a CTE of the profile's active procedures, each with its similarity to the query or share of common words.
+
+    Args:
+        nearness: the way in which vectors are compared.
+        query: CTE of the query, with its words.
+        by_attributes: whether to leave out procedures without the attributes that the statement's parameters name.
+        by_tool: whether to mark procedures whose tools' names have all words of the query.
+    """
     similarity, measured = _similarity(nearness)
     own = func.tsvector_to_array(procedures.c.search_vector)
     shared = (
@@ -93,7 +100,7 @@ def _names_its_tools(query: CTE) -> ColumnElement[bool]:
 
 
 def lexemes(text: ColumnElement[str]) -> ColumnElement[list[str]]:
-    """Returns the stems of the text's words, as an array."""
+    """Returns an SQL expression for the stems of a text's words, as an array."""
     vector = func.to_tsvector(cast(literal(SEARCH_CONFIGURATION), REGCONFIG), text)
     return func.tsvector_to_array(vector, type_=ARRAY(Text))
 
@@ -124,7 +131,7 @@ def _have_attributes() -> list[ColumnElement[bool]]:
 
 
 def active() -> tuple[ColumnElement[bool], ...]:
-    """Returns the conditions of the profile's active versions, in the form that their index serves."""
+    """Returns the conditions that select the profile's active procedures, in the form that their index serves."""
     return (
         procedures.c.user_sub == USER_SUB,
         procedures.c.agent_key == AGENT_KEY,

@@ -1,4 +1,4 @@
-"""Procedures that may guide a task, and the choice of those shown together."""
+"""Procedures that may guide an agent in a task, and the choice of procedures to show together."""
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
@@ -13,11 +13,11 @@ from retrieval.text import folded, without_example
 FEWEST = 2
 """Least number of different procedures that make the parts of a task count."""
 ROUNDING = 1e-6
-"""Difference of two similarities that may come from rounding."""
+"""Largest difference of two similarities that may come from rounding."""
 
 
 class ProcedureRecord(TypedDict):
-    """The record of a procedure as JSON, as far as a retrieval reads it; ``writer.run`` has all of its fields."""
+    """The fields of a procedure's JSON record that a retrieval reads; ``writer.run`` has all fields."""
 
     procedure_name: str
     semantic_description: str
@@ -28,18 +28,21 @@ class ProcedureRecord(TypedDict):
 
 @dataclass(frozen=True, slots=True)
 class Procedure:
-    """The active version of a procedure.
+    """The active version of a procedure, found for a text.
 
     Attributes:
-        similarity: cosine of trigger and text; None if words alone found it.
-        names_tools: true if the text's words all stand in names of its tools.
-        level: abstraction of a script; None for a fix or a failure lesson.
-        reported: true if a backend sent it with its run, unchecked against the calls.
-        uses: rewarded decisions that showed it, shared among all shown if no use was reported.
-        sources: runs that it was learned from.
-        pinned: true if a person said that nothing replaces it.
-        proven_runs: number of the sources that are proven.
-        alternative_to: better procedure shown beside it, with the same trigger and other steps.
+        level: level of abstraction of a script; None for a fix or a failure lesson.
+        similarity: cosine of the procedure's trigger and the text; None if it was found by words only.
+        uses: number of rewarded decisions that showed the procedure, in part if several were shown and no use was
+            reported.
+        use_reward: sum of the procedure's shares of these decisions' rewards.
+        occurrences: number of runs that taught or repeated the procedure.
+        reported: true if a backend sent the procedure with its run; it was not checked against the run's calls.
+        sources: ids of the cases from which the procedure was learned.
+        pinned: true if a person pinned this version, so that no later version replaces it.
+        proven_runs: number of proven runs among the sources.
+        alternative_to: id of a better procedure that is shown as well, with the same trigger and other steps.
+        names_tools: true if names of the procedure's tools have all words of the text.
     """
 
     id: UUID
@@ -67,27 +70,27 @@ class Procedure:
 
     @property
     def steps(self) -> list[str]:
-        """Steps of the procedure, in the order in which an agent does them."""
+        """Steps of the procedure, in the order in which an agent takes them."""
         return self.record["learned_procedure_steps"]
 
     @property
     def cause(self) -> str:
-        """Reason for the steps; empty if no call failed."""
+        """Root cause of the failure that the steps put right; empty if no call failed."""
         return self.record.get("identified_root_cause", "")
 
     @property
     def is_fix(self) -> bool:
-        """True if it says how a failure was put right."""
+        """True if the procedure says how a failure was put right."""
         return self.level is None and not self.warns
 
     @property
     def is_proven(self) -> bool:
-        """True if others than its runs stand for it: a person pinned it, or a later reward proved a run."""
+        """True if a person pinned the procedure, or a later reward proved one of its runs."""
         return self.pinned or self.proven_runs > 0
 
     @property
     def worth(self) -> float:
-        """Similarity times the reward of its uses; a new procedure counts like one that helped in 4 of 5."""
+        """Similarity times the mean reward of the procedure's uses, which for a new procedure is 4 / 5."""
         return (1.0 if self.similarity is None else self.similarity) * (4 + self.use_reward) / (5 + self.uses)
 
     @property
@@ -97,17 +100,17 @@ class Procedure:
 
     @property
     def plan(self) -> list[str]:
-        """Plan that the backend gave beside the calls that are the steps; empty without one."""
+        """Plan that the backend gave for the run; empty without one. The steps come from the run's calls instead."""
         return self.record.get("plan", [])
 
     def guidance(self, shown: Collection[UUID] = ()) -> Guidance:
-        """Returns the fields that a context quotes; without the plan if one of its runs is a ``shown`` case."""
+        """Returns the procedure's fields that a context quotes; without the plan if a shown case is a source of it."""
         plan = self.plan if self.sources.isdisjoint(shown) else []
         return Guidance(self.trigger, self.steps, self.cause, self.kind, reported=self.reported, plan=plan)
 
     @property
     def why(self) -> str:
-        """One line with the match that found it, and its record."""
+        """One line that says how the procedure was found, and how its uses went."""
         match = "its words match" if self.similarity is None else f"trigger similarity {self.similarity:.2f}"
         named = "; the query names its tools" if self.names_tools else ""
         used = f"; {self.use_reward:.1f} of {self.uses:.1f} uses rewarded" if self.uses else "; never used yet"
@@ -119,16 +122,16 @@ class Procedure:
 
 @dataclass(frozen=True, slots=True)
 class ProcedureMatches:
-    """Procedures for a task, best first, and the threshold that they reached."""
+    """Procedures found for a task, the best first, and the least similarity that they had to reach."""
 
     matches: Sequence[Procedure] = ()
     threshold: Threshold | None = None
-    """Threshold of the procedures; None if the profile has no procedures, or shows none."""
+    """Least similarity of the procedures to the task; None if the profile has no procedures, or shows none."""
     of_parts: Sequence[Sequence[Procedure]] = ()
-    """Procedures for each part of a task of several parts, in the parts' order; empty for a task of one."""
+    """Procedures for each part of a task, in the parts' order; empty for a task of one part."""
 
     def __bool__(self) -> bool:
-        """Returns whether there is a procedure."""
+        """Returns whether a procedure was found."""
         return bool(self.matches) or any(self.of_parts)
 
 
@@ -137,8 +140,14 @@ def compose_procedures(
 ) -> list[Procedure]:
     """Returns at most ``most`` procedures to show together: those of the task's parts, then the best of the others.
 
-    The parts count where the best procedures of FEWEST or more of them differ, unless another procedure is as near to
-    the task as a whole; or where nothing is near the task as a whole.
+    The parts' procedures are taken if the best ones of at least FEWEST parts differ and no procedure is as near to the
+    whole task, or if no procedure is near the whole task.
+
+    Args:
+        found: the procedures found for the task.
+        most: largest number of procedures.
+        warnings: largest number of failure lessons among them.
+        quarantine: whether to leave out procedures that are not proven.
     """
     plain = _together(found.matches, most, warnings=warnings, quarantine=quarantine)
     of_parts = [_together(matches, 1, warnings=0, quarantine=quarantine) for matches in found.of_parts]
@@ -175,7 +184,7 @@ def _together(matches: Sequence[Procedure], most: int, *, warnings: int, quarant
 
 
 def as_alternatives(shown: Sequence[Procedure]) -> list[Procedure]:
-    """Returns the procedures; the second and later ones of a trigger are alternatives to the first, warnings aside."""
+    """Returns the procedures, those after the first of a trigger marked as alternatives to it, except warnings."""
     first: dict[str, UUID] = {}
     for each in shown:
         if not each.warns:

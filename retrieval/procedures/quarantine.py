@@ -1,7 +1,8 @@
-"""Holds back what was learned from unproven runs alone, for it is as easily planted as the runs themselves.
+"""Holds back procedures that were learned from unproven runs only, because they are as easily planted as the runs.
 
-A procedure or a lesson is proven if a run behind it is, see ``writer.rewards.proof``, or if a person pinned it. Where a
-proven case or a proven procedure fits the query, unproven ones wait. In a bank without proof none does.
+A procedure or a lesson is proven if one of its runs is proven (``writer.rewards.proof``), or if a person pinned it. If
+a proven case or a proven procedure fits the query, unproven procedures are not shown. In a bank without proven runs
+none is held back.
 """
 
 import numpy as np
@@ -14,7 +15,7 @@ from retrieval.tables.procedures import procedures
 
 
 def proven_runs() -> Select[int]:
-    """Returns the subquery for the number of a procedure's runs that are proven."""
+    """Returns the subquery for the number of a procedure's proven runs."""
     runs = select(func.count().label("proven_runs")).where(
         cases.c.user_sub == USER_SUB, cases.c.id == any_(procedures.c.source_case_ids), cases.c.proven
     )
@@ -22,9 +23,9 @@ def proven_runs() -> Select[int]:
 
 
 def fits_proven(field: Field, least: float) -> bool:
-    """Returns whether a proven candidate is as similar to the query as a procedure must be.
+    """Returns whether some proven case is as similar to the query as a procedure must be to be shown.
 
-    One of unknown similarity counts as well: it was found by words, as the procedures then are.
+    A case of unknown similarity counts, too: cases and procedures are then found by words.
     """
     if field.proven is None or field.similarity is None:
         return False

@@ -1,7 +1,8 @@
-"""Calibrates an embedding model: the least similarity of two texts that mean the same, measured on our sentences.
+"""Calibrates an embedding model: measures the least similarity of two texts that mean the same, on fixed sentences.
 
-Models differ: what one calls 0.7 another calls 0.4. Each sentence stands beside one that asks for
-the same, of other things or in other words, and one that shares words or matter with it and asks for something else.
+Models differ: texts with the similarity 0.7 under one model may have 0.4 under another. Each sentence is compared with
+one that asks for the same, about other things or in other words, and with one that shares words or a subject with it
+but asks for something else.
 """
 
 from collections.abc import Sequence
@@ -13,9 +14,9 @@ from retrieval.ports import Vector
 from retrieval.search.unrelated import Floor
 
 SOURCE_THRESHOLD = 0.7
-"""Threshold of a model that could not be measured."""
+"""Least similarity of a trigger and a query, for a model that could not be measured."""
 UNRELATED_PART = 0.95
-"""Share of the pairs of unrelated sentences that lie below the floor."""
+"""Share of the pairs of unrelated sentences whose similarity lies below the floor."""
 
 TRIPLES = (
     ("Add an email column to the customers table", "Add a phone column to the suppliers table",
@@ -55,12 +56,13 @@ TRIPLES = (
 
 @dataclass(frozen=True, slots=True)
 class Threshold:
-    """The least similarity of a trigger and a query, and its origin.
+    """The least similarity of a procedure's trigger and a query at which the procedure is found, and its origin.
 
     Attributes:
         similarity: cosine, -1 to 1.
-        origin: measured for this model, set by the profile, or the source's, for a model that could not be measured.
-        right: share of the pairs that it sorts correctly, 0 to 1; None if not measured.
+        origin: whether it was measured for the embedding model, set by the profile or the request, or is
+            SOURCE_THRESHOLD.
+        right: share of the pairs of sentences that it sorts correctly, 0 to 1; None if not measured.
     """
 
     similarity: float = SOURCE_THRESHOLD
@@ -69,17 +71,17 @@ class Threshold:
 
     @property
     def is_set(self) -> bool:
-        """True if the profile or the request set it."""
+        """True if the profile or the request set the threshold."""
         return self.origin in {"profile", "request"}
 
 
 def sentences() -> list[str]:
-    """Returns the sentences whose vectors `calibrated` takes, in its order."""
+    """Returns the sentences whose vectors ``Calibrations.learn`` takes, in the same order."""
     return [sentence for triple in TRIPLES for sentence in triple]
 
 
 def calibrated(vectors: Sequence[Vector]) -> Threshold:
-    """Returns the threshold that sorts most pairs correctly; of equal ones, the middle of the widest gap."""
+    """Returns the threshold that sorts the most pairs of sentences correctly: the middle of the widest such range."""
     units = np.asarray(vectors, dtype=np.float64).reshape(len(TRIPLES), 3, -1)
     same = np.einsum("nd,nd->n", units[:, 0], units[:, 1])
     other = np.einsum("nd,nd->n", units[:, 0], units[:, 2])
@@ -92,22 +94,22 @@ def calibrated(vectors: Sequence[Vector]) -> Threshold:
 
 @dataclass(frozen=True, slots=True)
 class Unrelated:
-    """Similarities of unrelated sentences, all of them English.
+    """Similarities that an embedding model gives to unrelated English sentences.
 
     Attributes:
-        mean: mean similarity.
-        most: similarity under which UNRELATED_PART of the pairs lie.
+        mean: mean similarity of the pairs.
+        most: similarity below which UNRELATED_PART of the pairs lie.
     """
 
     mean: float
     most: float
 
     def floor(self, unlike: float | None) -> Floor:
-        """Returns the least similarities of related texts.
+        """Returns the least similarities at which two texts of a profile count as related.
 
         Args:
-            unlike: similarity of unlike texts of the profile, in whatever language; it counts in place of ``mean``, and
-                the same share of what is left up to 1 is added. None: the profile has too few.
+            unlike: mean similarity of unlike texts of the profile, in whatever language; it takes the place of
+                ``mean``, and the same share of the distance to 1 is added to it. None: the profile has too few texts.
         """
         if unlike is None:
             return Floor(self.most, self.most)
@@ -116,7 +118,7 @@ class Unrelated:
 
 
 def unrelated(vectors: Sequence[Vector]) -> Unrelated:
-    """Returns the similarities of the pairs of unrelated sentences."""
+    """Returns the similarities of the unrelated sentences, from the vectors of all sentences."""
     units = np.asarray(vectors, dtype=np.float64).reshape(3 * len(TRIPLES), -1)
     triple = np.repeat(np.arange(len(TRIPLES)), 3)
     strangers = triple[:, None] != triple[None, :]
@@ -125,18 +127,18 @@ def unrelated(vectors: Sequence[Vector]) -> Unrelated:
 
 
 class Calibrations:
-    """The thresholds of the models that were measured in this process."""
+    """The thresholds of the embedding models that were measured in this process."""
 
     def __init__(self) -> None:
         self._known: dict[str, Threshold] = {}
         self._unrelated: dict[str, Unrelated] = {}
 
     def wanted(self, model: str) -> list[str]:
-        """Returns the sentences, if the model has yet to be measured."""
+        """Returns the sentences to embed if the model was not measured yet, else none."""
         return [] if model in self._known else sentences()
 
     def learn(self, model: str, vectors: Sequence[Vector]) -> None:
-        """Measures the model by the vectors of `wanted`; one that gave none keeps the source's threshold."""
+        """Measures the model by its vectors of `wanted`'s sentences; a model that gave none keeps SOURCE_THRESHOLD."""
         if model in self._known:
             return
         self._known[model] = Threshold()
@@ -145,20 +147,20 @@ class Calibrations:
             self._unrelated[model] = unrelated(vectors)
 
     def of(self, model: str) -> Threshold:
-        """Returns the model's threshold."""
+        """Returns the threshold of the embedding model."""
         return self._known.get(model, Threshold())
 
     def threshold(self, model: str, of_profile: float | None, of_request: float | None = None) -> Threshold:
-        """Returns the threshold of procedures; a request may raise the profile's or the model's, and never lower it."""
+        """Returns the threshold of procedures: the profile's, or else the model's; a request may only raise it."""
         least = self.of(model) if of_profile is None else Threshold(of_profile, "profile")
         return least if of_request is None or of_request <= least.similarity else Threshold(of_request, "request")
 
     def floor(self, model: str, unlike: float | None = None) -> Floor | None:
-        """Returns the similarities below which two texts are unrelated; None: the model was not measured.
+        """Returns the similarities below which two texts count as unrelated; None: the model was not measured.
 
         Args:
-            model: the embedding model.
-            unlike: see ``Unrelated.floor``.
+            model: name of the embedding model.
+            unlike: mean similarity of unlike texts of the profile, see ``Unrelated.floor``.
         """
         known = self._unrelated.get(model)
         return None if known is None else known.floor(unlike)
