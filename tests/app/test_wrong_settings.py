@@ -27,8 +27,6 @@ WRONG = [
     ("CASEBANK_LIMITS", "perhaps", f"must be like user_reads=1, with names of {Limits.names()}"),
     ("CASEBANK_CONNECTIONS", "500", "must be like total=1, with names of total, per_address"),
     ("CASEBANK_WORKER_PACE", "lease=3", "must be like poll_s=1, with names of poll_s, lease_s, attempts, backoff_s"),
-    ("CASEBANK_USER_PENDING", "5", "is a part of another setting now: CASEBANK_LIMITS=user_pending=N"),
-    ("CASEBANK_CROWD_SHARE", "0.2", "cannot be set any more, it is always 0.1; take it out"),
     ("CASEBANK_JWT_SECRET", "short", "needs 32 bytes at least"),
     ("CASEBANK_JWKS_URL", "nonsense", "must be an address like https://issuer.example/jwks.json"),
     ("CASEBANK_JWKS_URL", "ftp://127.0.0.1/keys", "must be an address like https://issuer.example/jwks.json"),
