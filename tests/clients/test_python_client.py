@@ -443,6 +443,20 @@ async def test_messages_given_to_add_raise_an_error_that_names_add_turns(service
             await later.add(said)
 
 
+async def test_a_user_id_raises_an_error_that_names_the_token(service: Service):
+    user: Any = {"user_id": "ben"}
+    with memory(service, "mia") as casebank:
+        for call in (casebank.add, casebank.search):
+            with pytest.raises(TypeError, match="'user_id': the user is the one of the token"):
+                call("I live in Lisbon", **user)
+        with pytest.raises(TypeError, match="'user_id'"):
+            casebank.get_all(**user)
+    async with AsyncCasebank(service.url, token(service, "mia")) as later:
+        for work in (later.add("I live in Lisbon", **user), later.search("home", **user), later.get_all(**user)):
+            with pytest.raises(TypeError, match="'user_id'"):
+                await work
+
+
 async def test_everything_that_was_added_is_listed_beyond_one_page(service: Service):
     async with AsyncCasebank(service.url, token(service, "max")) as casebank:
         added = [(await casebank.add(f"Rule {number} is kept"))["fact_id"] for number in range(PAGE + 5)]

@@ -83,7 +83,14 @@ def add_fact(agent: str, kind: str, text: str, more: Mapping[str, Any]) -> Reque
         raise TypeError(
             "a fact is a text; messages go into add_turns(agent, session_id, messages), which reads facts itself"
         )
+    refuse({"user_id"} & more.keys())
     return Request("POST", "/v1/facts", without_none({"agent": agent, "kind": kind, "text": text, **more}))
+
+
+def refuse(names: Iterable[str]) -> None:
+    """Raises TypeError where there are arguments of these names, such as the ``user_id`` of other memories."""
+    for name in names:
+        raise TypeError(f"no argument {name!r}: the user is the one of the token; use a client for each user")
 
 
 def add_knowledge(agent: str, category: str, text: str, more: Mapping[str, Any]) -> Request:

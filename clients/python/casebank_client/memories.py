@@ -4,7 +4,7 @@
 """
 
 from collections.abc import Iterable
-from typing import Any, cast
+from typing import Any, Never, cast
 
 from casebank_client import bodies
 from casebank_client.answers import (
@@ -46,12 +46,14 @@ class Memories:
         """
         return cast("Fact", self.ask(bodies.add_fact(agent, kind, text, more)))
 
-    def search(self, query: str, *, agent: str = ASSISTANT, limit: int = 10) -> list[MemoryFound]:
+    def search(self, query: str, *, agent: str = ASSISTANT, limit: int = 10, **other: Never) -> list[MemoryFound]:
         """Returns the facts that match the query, the best first; ``source["fact_id"]`` is the id for ``delete``."""
+        bodies.refuse(other)
         return self.recall(agent, query, kinds=["fact"], top_k=limit)["memories"]
 
-    def get_all(self, *, agent: str = ASSISTANT) -> list[Fact]:
+    def get_all(self, *, agent: str = ASSISTANT, **other: Never) -> list[Fact]:
         """Returns every fact of the agent that holds now, the newest first."""
+        bodies.refuse(other)
         page = self.facts(agent=agent, limit=bodies.PAGE)
         every = page["facts"]
         while page["next_cursor"] is not None:
@@ -107,12 +109,14 @@ class AsyncMemories:
         """See ``Memories.add``."""
         return cast("Fact", await self.ask(bodies.add_fact(agent, kind, text, more)))
 
-    async def search(self, query: str, *, agent: str = ASSISTANT, limit: int = 10) -> list[MemoryFound]:
+    async def search(self, query: str, *, agent: str = ASSISTANT, limit: int = 10, **other: Never) -> list[MemoryFound]:
         """See ``Memories.search``."""
+        bodies.refuse(other)
         return (await self.recall(agent, query, kinds=["fact"], top_k=limit))["memories"]
 
-    async def get_all(self, *, agent: str = ASSISTANT) -> list[Fact]:
+    async def get_all(self, *, agent: str = ASSISTANT, **other: Never) -> list[Fact]:
         """See ``Memories.get_all``."""
+        bodies.refuse(other)
         page = await self.facts(agent=agent, limit=bodies.PAGE)
         every = page["facts"]
         while page["next_cursor"] is not None:

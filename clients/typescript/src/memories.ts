@@ -36,6 +36,13 @@ const ASSISTANT = "assistant";
 /** Most rows of one page of the service. */
 const PAGE = 200;
 
+/** Throws where a field of other memories names a user: without types, `search` would answer for the token's. */
+function refuseUser(more: object): void {
+  for (const name of ["userId", "user_id"]) {
+    if (name in more) throw new TypeError(`no field ${name}: the user is the one of the token; use a client for each user`);
+  }
+}
+
 export abstract class Memories {
   /** Sends a request until it is answered; see `Casebank` for what it throws. */
   protected abstract asked<T>(send: (http: Client<paths>, signal: AbortSignal) => Promise<Answer<T>>): Promise<T>;
@@ -44,22 +51,28 @@ export abstract class Memories {
    * Keeps a text of at most 2,000 characters as a fact about the user, in these words, and returns it.
    *
    * No model rewrites it; secrets are taken out. A fact that was told before is counted, and not kept twice. Messages of
-   * a conversation belong into `addTurns`, from which casebank reads facts itself.
+   * a conversation belong into `addTurns`, from which casebank reads facts itself; a `TypeError` says so.
    *
    * @param more agent (default: `assistant`), kind (default: `fact`), and further fields of `POST /v1/facts`.
    */
-  add(text: string, more: Partial<FactMore> = {}): Promise<Fact> {
+  async add(text: string, more: Partial<FactMore> = {}): Promise<Fact> {
+    if (typeof text !== "string") {
+      throw new TypeError("a fact is a text; messages go into addTurns(agent, sessionId, messages), which reads facts itself");
+    }
+    refuseUser(more);
     const body: Schemas["FactWritten"] = { agent: ASSISTANT, kind: "fact", ...more, text };
     return this.asked((http, signal) => http.POST("/v1/facts", { body, signal }));
   }
 
   /** Returns the facts that match the query, the best first; `source.fact_id` is the id for `delete`. */
-  async search(query: string, { agent = ASSISTANT, limit = 10 } = {}): Promise<MemoryFound[]> {
+  async search(query: string, { agent = ASSISTANT, limit = 10, ...other } = {}): Promise<MemoryFound[]> {
+    refuseUser(other);
     return (await this.recall(agent, query, { kinds: ["fact"], top_k: limit })).memories;
   }
 
   /** Returns every fact of the agent that holds now, the newest first. */
-  async getAll({ agent = ASSISTANT } = {}): Promise<Fact[]> {
+  async getAll({ agent = ASSISTANT, ...other } = {}): Promise<Fact[]> {
+    refuseUser(other);
     const every: Fact[] = [];
     let cursor: string | null | undefined;
     do {

@@ -19,6 +19,17 @@ function retained(server: Fake) {
   return server.asked.filter(({ path }) => path === "/v1/retain");
 }
 
+test("messages and a user that are given as to other memories throw an error that names what to call", async () => {
+  await using server = await fake(works);
+  const casebank = memory(server);
+  const [messages, user]: any[] = [[{ role: "user", content: "I live in Lisbon" }], { userId: "ben" }];
+  await assert.rejects(casebank.add(messages), /TypeError: .*addTurns/);
+  for (const call of [casebank.add("I live in Lisbon", user), casebank.search("home", user), casebank.getAll(user)]) {
+    await assert.rejects(call, /TypeError: no field userId: the user is the one of the token/);
+  }
+  assert.deepEqual(server.asked, []);
+});
+
 test("a run retrieves before, and is retained after with what it did", async () => {
   await using server = await fake(works);
   const casebank = memory(server);
