@@ -1,5 +1,6 @@
 """Procedures that may guide an agent in a task, and the choice of procedures to show together."""
 
+import re
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from typing import NotRequired, TypedDict
@@ -14,6 +15,12 @@ FEWEST = 2
 """Least number of different procedures that make the parts of a task count."""
 ROUNDING = 1e-6
 """Largest difference of two similarities that may come from rounding."""
+
+
+_NO_CORRECTION = re.compile(
+    r"what put it right: (?:the arguments as a whole|(?:[^:;]+: another [^:;]+ was right(?:; |, …)?)+)\.?$"
+)
+"""End of a step that says which argument was corrected, but not how."""
 
 
 class ProcedureRecord(TypedDict):
@@ -84,6 +91,11 @@ class Procedure:
         return self.level is None and not self.warns
 
     @property
+    def is_hollow(self) -> bool:
+        """True if it is a fix that does not say what to do: it names no call before, and only the argument at fault."""
+        return self.is_fix and not self.steps[:-2] and _NO_CORRECTION.search(self.steps[-1]) is not None
+
+    @property
     def is_proven(self) -> bool:
         """True if a person pinned the procedure, or a later reward proved one of its runs."""
         return self.pinned or self.proven_runs > 0
@@ -136,9 +148,16 @@ class ProcedureMatches:
 
 
 def compose_procedures(
-    found: ProcedureMatches, most: int, *, warnings: int, quarantine: bool = False
+    found: ProcedureMatches,
+    most: int,
+    *,
+    warnings: int,
+    quarantine: bool = False,
+    went_well: Collection[UUID] = (),
 ) -> list[Procedure]:
     """Returns at most ``most`` procedures to show together: those of the task's parts, then the best of the others.
+
+    Fixes that do not say what to do are left out.
 
     The parts' procedures are taken if the best ones of at least FEWEST parts differ and no procedure is as near to the
     whole task, or if no procedure is near the whole task.
@@ -148,9 +167,14 @@ def compose_procedures(
         most: largest number of procedures.
         warnings: largest number of failure lessons among them.
         quarantine: whether to leave out procedures that are not proven.
+        went_well: runs that the text tells as ones that went well; warnings from them are left out.
     """
-    plain = _together(found.matches, most, warnings=warnings, quarantine=quarantine)
-    of_parts = [_together(matches, 1, warnings=0, quarantine=quarantine) for matches in found.of_parts]
+    plain, *of_parts = (
+        [each for each in matches if not each.is_hollow and (not each.warns or each.sources.isdisjoint(went_well))]
+        for matches in (found.matches, *found.of_parts)
+    )
+    plain = _together(plain, most, warnings=warnings, quarantine=quarantine)
+    of_parts = [_together(matches, 1, warnings=0, quarantine=quarantine) for matches in of_parts]
     firsts = {each.id: each for best in of_parts for each in best}
     if plain:
         whole = [plain[0].similarity or 0.0] if plain[0].id not in firsts else []

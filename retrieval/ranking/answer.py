@@ -83,7 +83,11 @@ def rank(
         # a failed case on the slate is the one warning that a context has
         warnings = 0 if any(row.failed for row in cases) else 1
         procedures = compose_procedures(
-            result.procedures, settings.procedures, warnings=warnings, quarantine=quarantine
+            result.procedures,
+            settings.procedures,
+            warnings=warnings,
+            quarantine=quarantine,
+            went_well=[row.id for row in cases if not row.failed],
         )
     return Ranked(retrieval_id, seed, k, pool, decision, arms[decision.arm], cases, beside, procedures, quarantine)
 

@@ -74,7 +74,7 @@ async def told(user: User, query: str) -> list[str]:
     context = answer["memory_context"]
     shown = answer["procedures"]
     found = [
-        (context.find(each["trigger"]), name)
+        (context.find(each["trigger"].partition(" (for example: ")[0]), name)
         for each in shown
         for name, (_, tool) in KNOWN.items()
         if tool in str(each)

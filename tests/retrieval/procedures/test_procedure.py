@@ -1,5 +1,6 @@
 """Which procedures are shown together: the best, no two the same, and one warning."""
 
+from dataclasses import replace
 from typing import Any
 from uuid import UUID, uuid4
 
@@ -78,3 +79,33 @@ def test_a_plan_is_told_unless_a_shown_case_tells_it():
     assert planned.guidance().plan == ["ask", "act"]
     assert planned.guidance([UUID(int=2)]).plan == ["ask", "act"]
     assert planned.guidance([UUID(int=1)]).plan == []
+
+
+HOLLOW = "Check the arguments before the call; what put it right: command: another <word> was right."
+
+
+def fix(*steps: str, similarity: float = 0.9) -> Procedure:
+    made = procedure(similarity, level=None)
+    made.record["learned_procedure_steps"] = [*steps]
+    return made
+
+
+def test_a_fix_that_does_not_say_what_to_do_is_left_out():
+    told = "Check the arguments before the call; what put it right: command: `a -o <word>` instead of `a <word>`."
+    both = HOLLOW.replace(".", "; note: another <string> was right.")
+    as_a_whole = HOLLOW.replace("command: another <word> was right", "the arguments as a whole")
+    hollow = [fix("Call bash with command=`a <word>`.", each) for each in (HOLLOW, both, as_a_whole)]
+    assert similarities([*hollow, fix("Call bash.", told, similarity=0.5)]) == [0.5]
+    assert similarities([fix("Call login.", "Call bash.", HOLLOW)]) == [0.9], "it names a call before"
+    assert similarities([procedure(0.9, steps=HOLLOW)]) == [0.9], "it is no fix"
+
+
+def test_the_script_of_a_run_is_told_where_its_fix_does_not_say_what_to_do():
+    hollow, script = replace(fix("Call bash.", HOLLOW), sources=frozenset([UUID(int=1)])), procedure(0.5, 1)
+    assert similarities([hollow, script]) == [0.5]
+
+
+def test_a_warning_from_a_run_that_is_told_as_one_that_went_well_is_left_out():
+    warning = ProcedureMatches([procedure(0.9, 1, warns=True)])
+    assert compose_procedures(warning, 4, warnings=1, went_well=[UUID(int=1)]) == []
+    assert compose_procedures(warning, 4, warnings=1, went_well=[UUID(int=2)]) != []

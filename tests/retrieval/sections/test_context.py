@@ -179,3 +179,11 @@ def test_the_placeholders_of_learned_steps_stay_readable(value: object):
 def test_the_plan_of_a_run_stands_above_the_calls_that_are_the_steps():
     text = memory_context(BUDGET, ProceduresSection([Guidance("t", ["Call a"], plan=["ask", "act"])])).text
     assert text.index('Plan: ["ask", "act"]') < text.index('Steps: ["Call a"]')
+
+
+def test_of_a_pattern_and_its_example_the_example_is_told():
+    step = "Call sql with query=`SELECT <identifier> FROM <identifier>` (for example `SELECT a FROM b`), rows=<number>."
+    guide = Guidance("Name <word> (for example: Name the port)", [step, "Wait (for example 3 s)."])
+    (trigger, _, steps), *_ = read(memory_context(BUDGET, ProceduresSection([guide]))).guidance
+    assert trigger == "Name <word>"
+    assert steps == ["Call sql with query=`SELECT a FROM b` (for example), rows=<number>.", "Wait (for example 3 s)."]
