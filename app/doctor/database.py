@@ -19,7 +19,7 @@ OLDEST_POSTGRES = 150_000
 OLDEST_PGVECTOR = (0, 8)
 SKEW = timedelta(seconds=2)
 LARGE_BYTES = 1_000_000
-"""Size in bytes from which a table has a line of its own; an empty table with its indexes has some 10,000."""
+"""Bytes from which a table is listed by itself; an empty one with its indexes has some tens of thousands."""
 
 
 async def postgres(installation: Installation) -> Finding:
