@@ -1,1 +1,1 @@
-"""Ranks the rows of a search, chooses the slate, composes the answer and logs the decision."""
+"""Ranks the cases that a search found, chooses the slate, composes the answer and logs the decision."""

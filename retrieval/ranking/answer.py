@@ -1,4 +1,4 @@
-"""Ranks the candidates, and composes the answer and the entry that logs its decision."""
+"""Ranks the candidates of a query, composes the answer, and makes the log entry of the decision."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -31,16 +31,17 @@ LARGEST_SEED = 0x7FFF_FFFF_FFFF_FFFF
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Ranked:
-    """The candidates in the order of a policy.
+    """The decision on a query's candidates, and everything that the answer shows.
 
     Attributes:
-        seed: draws the lots of the decision.
+        seed: seed of the decision's random draws.
         k: largest number of cases on the slate.
-        policy: the policy that served; None: the default.
-        cases: the slate, best first, with its words opened.
-        others: further runs to show beside the slate, likewise.
-        procedures: those to show, best first.
-        quarantine: true if a proven case fits the query, beside which nothing is told that unproven runs alone taught.
+        pool: the candidates as the policy sees them.
+        policy: the policy that served; None: the untrained default.
+        cases: the cases on the slate, the best first, decrypted.
+        others: further runs to show below the slate, decrypted.
+        procedures: procedures to show, the best first.
+        quarantine: true if a proven case fits the query; then only lessons that proven runs taught are shown.
     """
 
     retrieval_id: UUID
@@ -56,14 +57,22 @@ class Ranked:
 
     @property
     def case_ids(self) -> list[UUID]:
-        """Ids of the slate's cases, by place."""
+        """Ids of the cases on the slate, in the order of places."""
         return [row.id for row in self.cases]
 
 
 def rank(
     question: Question, result: SearchResult, pool: Pool, arms: Mapping[str, Policy | None], *, explore: bool
 ) -> Ranked:
-    """Returns the slate that a policy chooses from the candidates, and the runs and procedures to show beside it."""
+    """Returns the slate that a policy chooses from the candidates, and the other runs and procedures to show.
+
+    Args:
+        question: the request for memory.
+        result: the rows that were read for it.
+        pool: the candidates as a policy sees them.
+        arms: policy of each live arm; None: the untrained default.
+        explore: whether random draws may change the slate.
+    """
     settings, retrieval_id = result.settings, uuids.uuid7()
     k = question.k or (settings.k if settings else 0)
     seed = retrieval_id.int & LARGEST_SEED
@@ -95,14 +104,14 @@ def rank(
 def compose(
     question: Question, result: SearchResult, ranked: Ranked, lessons: Mapping[UUID, Lesson], tools: Iterable[str]
 ) -> Retrieved:
-    """Returns the answer with the text for the prompt, from its sections.
+    """Returns the answer to a request for memory, with the text for the prompt.
 
     Args:
-        question: the question.
+        question: the request.
         result: the rows that were read for it.
-        ranked: the slate.
-        lessons: by case of the slate; empty where the request asked for none.
-        tools: lines about the tools of the slate's cases; empty where the request asked for none.
+        ranked: the slate, and the other runs and procedures to show.
+        lessons: lesson of each case on the slate, by case id; empty if the request wants none.
+        tools: lines about tools of the slate's cases; empty if the request wants none.
     """
     settings, decision, pool, degraded = result.settings, ranked.decision, ranked.pool, result.degraded
     other_model = settings is not None and settings.embedding_model != question.search.model
@@ -149,7 +158,7 @@ def compose(
 
 
 def entry_of(question: Question, ranked: Ranked, answered: Retrieved) -> LoggedDecision:
-    """Returns the entry that logs the decision; lessons are logged as the procedures that were shown."""
+    """Returns the log entry of the decision; shown lessons are logged as shown procedures."""
     search, decision, pool = question.search, ranked.decision, ranked.pool
     procedures = {each.id: each.version for each in answered.procedures}
     procedures |= {each.id: each.version for each in answered.lessons.values()}

@@ -1,4 +1,4 @@
-"""The log of decisions, the only rows that retrieval writes: one statement inserts a decision with its slots."""
+"""Writes the log of decisions, the only rows that retrieval writes: one statement inserts a decision with its slate."""
 
 from dataclasses import dataclass, fields, replace
 from functools import cache
@@ -37,13 +37,14 @@ class LoggedDecision:
 
     Attributes:
         query: the request's query, redacted.
-        rewritten: the query that was searched for in its place.
-        words: query and rewritten, sealed; both are empty then.
+        rewritten: the query that was searched for in place of the request's; None: the request's was.
+        words: ``query`` and ``rewritten``, sealed; if set, these two are empty.
         told: the text of ``memory_context``, sealed.
-        query_group: number that equal queries share, where words are sealed.
-        key_id: key that they are sealed with; if it is no longer the user's, they are not kept.
-        case_ids: cases of the slate, by place.
-        propensities: propensities of the slate, by place.
+        query_group: number that equal queries share, if ``words`` is set.
+        key_id: id of the key that sealed ``words`` and ``told``; if it is no longer the user's key, the two are not
+            stored.
+        case_ids: ids of the cases on the slate, in the order of places.
+        propensities: propensities of these cases.
     """
 
     id: UUID
@@ -75,21 +76,21 @@ class LoggedDecision:
     key_id: UUID | None = None
 
     def parameters(self) -> dict[str, object]:
-        """Returns the parameters of ``log_decision``."""
+        """Returns the decision's fields as parameters of the statement of ``log_decision``."""
         return {name: getattr(self, name) for name in _FIELDS}
 
 
 SLOTS = ("case_ids", "propensities")
-"""Fields that are written to ``decision_slots``, a row for each place."""
+"""Fields of a LoggedDecision that are written to the table ``decision_slots``, one row for each place of the slate."""
 _FIELDS = tuple(field.name for field in fields(LoggedDecision))
 COLUMNS = ("user_sub", *(name for name in _FIELDS if name not in {*SLOTS, "key_id"}))
 
 
 @cache
 def log_decision() -> FastStatement[bool]:
-    """Returns the statement that writes a LoggedDecision; besides its fields it takes user_sub and authorised_at.
+    """Returns the statement that writes a LoggedDecision; its parameters are the fields, user_sub and authorised_at.
 
-    It answers whether the key is the user's: words sealed with another key could not be opened.
+    The statement answers whether the key is the user's: text sealed with another key could not be opened.
     """
     enter = entered(relaxed=True)
     key_id = cast(bindparam("key_id", type_=Uuid), Uuid)
@@ -129,7 +130,14 @@ def log_decision() -> FastStatement[bool]:
 
 
 async def log(connection: FastConnection, entry: LoggedDecision, context_text: str, opener: Opener) -> None:
-    """Logs the decision with the text that it served, sealed, and the words of its query, sealed where that is set."""
+    """Writes a decision to the log, with the served context, sealed; its query is sealed if the settings say so.
+
+    Args:
+        connection: connection of the user.
+        entry: the decision.
+        context_text: text of the context that was served.
+        opener: the users' keys, with which texts are sealed.
+    """
     seals = opener.seals
     if seals is not None:
         seal = await seals.of_user(opener.database, connection)

@@ -1,4 +1,4 @@
-"""Reads the fit that replay stored for a profile, once per process, and remembers it."""
+"""Reads and caches the fits that replays stored for profiles; each is read once per process."""
 
 from datetime import datetime
 from typing import Protocol
@@ -16,11 +16,11 @@ from retrieval.telemetry import log
 
 
 class StoredFit(Protocol):
-    """A row of ``replays``, as far as serving needs it."""
+    """The columns of a row of ``replays`` that serving needs."""
 
     @property
     def fit(self) -> bytes:
-        """The fit, as ``policy.weights`` packs it."""
+        """The fit, as packed by ``policy.weights.pack_fit``."""
 
     @property
     def created_at(self) -> datetime:
@@ -28,13 +28,13 @@ class StoredFit(Protocol):
 
 
 class Fits:
-    """The fits in memory, at most ``capacity``, the latest used."""
+    """A cache of the ``capacity`` latest used fits."""
 
     def __init__(self, capacity: int = 2_000) -> None:
         self._known: LRUCache[tuple[str, str, datetime], Fit | None] = LRUCache(capacity)
 
     async def of(self, connection: FastConnection, agent_key: str, settings: ProfileSettings | None) -> Fit | None:
-        """Returns the fit of the profile; None if it was never replayed, or if the fit cannot be read."""
+        """Returns the fit of the profile; None if the profile was never replayed, or if the fit cannot be read."""
         if settings is None or settings.replayed_at is None:
             return None
         key = connection.user_sub, agent_key, settings.replayed_at

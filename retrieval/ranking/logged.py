@@ -1,4 +1,4 @@
-"""Statements that read the log of decisions: a page of it, and one decision with its runs and rewards."""
+"""Statements that read the log of decisions: a page of the log, and one decision with its runs and rewards."""
 
 from collections.abc import Collection
 from dataclasses import dataclass
@@ -50,11 +50,14 @@ _WHOLE = (
 
 @dataclass(frozen=True, slots=True)
 class DecisionPage:
-    """Filters of a page of at most ``limit`` decisions older than ``before``; None lets everything through.
+    """Filters of a page of at most ``limit`` decisions older than ``before``; a filter of None allows all.
 
     Attributes:
-        since: earliest time.
-        until: time before which they were taken.
+        policy_version: policy that served.
+        arm: arm that served.
+        rewarded: whether the decision has a reward.
+        since: earliest time of a decision.
+        until: time before which a decision was made.
     """
 
     before: UUID | None
@@ -88,7 +91,7 @@ def page_of_decisions(user_sub: str, page: DecisionPage) -> Rows:
 
 
 def one_decision(user_sub: str, decision_id: UUID) -> Rows:
-    """Returns the statement for a decision with the columns of its slots, by place."""
+    """Returns the statement for a decision with the columns of its slate's places, in order."""
     return _with_slots(user_sub, _WHOLE).where(decisions.c.id == decision_id)
 
 
@@ -102,10 +105,10 @@ def _with_slots(user_sub: str, names: Collection[str]) -> Rows:
 
 
 def slots_of(user_sub: str) -> LateralFromClause:
-    """Returns the slots of a row of ``decisions``, by place; NULL without slots.
+    """Returns a subquery for the slate of a row of ``decisions``: arrays in the order of places, NULL if it is empty.
 
-    Its columns are ``case_ids``, ``propensities``, ``used``, ``agreed``, and ``positions``: the 1-based places of the
-    cases among the decision's candidates.
+    Columns: ``case_ids``, ``propensities``, ``used``, ``agreed``, and ``positions``: the positions of the cases among
+    the decision's candidates, from 1.
     """
     slot = decision_slots.c
     position = func.array_position(decisions.c.candidate_ids, slot.case_id)
@@ -123,13 +126,13 @@ def slots_of(user_sub: str) -> LateralFromClause:
 
 
 def cases_now(user_sub: str, case_ids: Collection[UUID]) -> Rows:
-    """Returns the statement for the cases that are left of these: their words, status and reward."""
+    """Returns the statement for those of the cases that still exist: their words, status and reward."""
     shown = ("id", "task", "plan", "words", "status", "outcome", "reward", "reward_source")
     return select(*(cases.c[name] for name in shown)).where(cases.c.user_sub == user_sub, cases.c.id.in_(case_ids))
 
 
 def runs_of(user_sub: str, decision_id: UUID) -> Rows:
-    """Returns the statement for the runs that got the decision's context, oldest first."""
+    """Returns the statement for the runs whose agents were shown the decision's context, the oldest first."""
     shown = ("id", "status", "outcome", "reward", "reward_source", "created_at")
     return (
         select(*(cases.c[name] for name in shown))
@@ -139,7 +142,7 @@ def runs_of(user_sub: str, decision_id: UUID) -> Rows:
 
 
 def rewards_of(user_sub: str, decision_id: UUID) -> Rows:
-    """Returns the statement for the rewards of a decision and of its runs, oldest first."""
+    """Returns the statement for the rewards of a decision and of its runs, the oldest first."""
     its_runs = select(cases.c.id).where(cases.c.user_sub == user_sub, cases.c.retrieval_id == decision_id)
     return (
         select(rewards.c.case_id, rewards.c.reward, rewards.c.source, rewards.c.actor, rewards.c.created_at)
@@ -150,7 +153,7 @@ def rewards_of(user_sub: str, decision_id: UUID) -> Rows:
 
 
 def policies_for(user_sub: str, agent_key: str, version: int | None) -> Rows:
-    """Returns the statement for the live policies of the profile, and for this version."""
+    """Returns the statement for the profile's live policies and for its policy of this version, if not None."""
     shown = ("version", "status", "created_at", "weights", "checksum", "blend")
     policy = policies.c
     return (

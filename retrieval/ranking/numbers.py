@@ -1,4 +1,4 @@
-"""Metrics and log event of an answer: its mode and policy, its size and its cost, without the user."""
+"""Counts an answer in the metrics and logs its mode, policy, sizes and costs, without the user's name."""
 
 from prometheus_client import Counter
 
@@ -23,11 +23,11 @@ PROCEDURES_SHOWN = Counter("casebank_procedures_shown_total", "Procedures told b
 CONTEXT_TOKENS = Counter("casebank_context_tokens_total", "Tokens added to prompts by memory_context")
 
 LAST_VERSION = 50
-"""The last version with a label of its own: a profile that is trained every night has one more each day."""
+"""Highest version with a label of its own: a profile that is trained every night gets a new version each day."""
 
 
 def count_answer(answered: Retrieved, arm: str) -> None:
-    """Counts the answer, and logs its sizes."""
+    """Counts the answer in the metrics, and logs its sizes."""
     DECISIONS.labels(arm).inc()
     BY_VERSION.labels(version_label(answered.policy_version)).inc()
     RETRIEVALS.labels(answered.mode).inc()
@@ -47,6 +47,6 @@ def count_answer(answered: Retrieved, arm: str) -> None:
 
 
 def version_label(version: str) -> str:
-    """Returns the version as a label, of which there are LAST_VERSION and a few in all."""
+    """Returns a policy's version as a metric's label; versions above LAST_VERSION share one label."""
     number = number_of(version)
     return version if number is None or number <= LAST_VERSION else f"{version[:2]}{LAST_VERSION + 1}+"

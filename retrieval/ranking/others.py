@@ -1,9 +1,9 @@
-"""Chooses the runs beside the slate: one that failed near the task, and another way in which it was done.
+"""Chooses runs to show below the slate: one that failed at a similar task, and one that did the task in another way.
 
-A place on the slate goes to the case that is expected to help most, so that a failure stands behind every success. A
-fifth run helps if it says something else about this task: a failure as near as the slate, or, where the plans of the
-slate do not agree, another way as near as half of the slate. Two further ways more did not help an agent. The slate
-stays as it is, and an empty slate stands alone, to show what is done without memory.
+The places of the slate go to the cases that are expected to help most, so that a failure stands behind every success. A
+fifth run helps if it says something else about the task: a failure as near to the query as the slate, or, if the plans
+of the slate differ, another plan as near as half of the slate. Two plans more did not help an agent. The slate itself
+does not change, and nothing is shown below an empty slate, which measures rewards without memory.
 """
 
 from collections.abc import Sequence
@@ -14,17 +14,17 @@ from numpy.typing import NDArray
 from policy.slate import Field, Slate
 
 WARNING_DEPTH = 8
-"""Candidates, in the order of retrieval, among which a failure is looked for; later ones are about another task."""
+"""Number of first candidates, in the order of retrieval, among which a failure is chosen; others have other tasks."""
 
 
 def others(field: Field, ordered: Sequence[int], slate: Slate, plans: Sequence[Sequence[str]]) -> list[int]:
-    """Returns the candidates to show below the slate: at most one failure, and then at most one alternative.
+    """Returns indices of candidates to show below the slate: at most one failure, then at most one with another plan.
 
     Args:
-        field: candidates in the order of retrieval.
-        ordered: allowed candidates, best first.
-        slate: candidates on the slate.
-        plans: plan of each candidate, in words or in tokens that are equal where the words are.
+        field: the numbers of the candidates, in the order of retrieval.
+        ordered: indices of the allowed candidates, the best first.
+        slate: indices of the candidates on the slate.
+        plans: plan of each candidate, as words or as tokens that are equal for equal words.
     """
     if not slate:
         return []

@@ -1,4 +1,4 @@
-"""The learned policies that serve: each version is read once per process and remembered."""
+"""Reads and caches the learned policies that serve; each version is read once per process."""
 
 from dataclasses import replace
 from datetime import datetime
@@ -20,26 +20,26 @@ from retrieval.tables.policies import policies
 from retrieval.telemetry import log
 
 DIFFERS = "differs"
-"""Among a policy's metrics: the share of decisions on which it would serve another slate."""
+"""Name of a policy's metric: the share of decisions on which the policy would serve another slate."""
 LEARNED = "q-"
-"""Prefix of the names of a profile's learned policies; the number follows."""
+"""Prefix of the name of a learned policy; the number of its version follows."""
 REFUSED = Counter("casebank_policies_refused_total", "Policies that could not be loaded, by why", ["why"])
 
 
 class StoredPolicy(Protocol):
-    """A row of ``policies``, as far as a decision needs it: the head as ``policy.weights`` packs it, and its blend."""
+    """The columns of a row of ``policies`` that a decision needs."""
 
     @property
     def version(self) -> int:
-        """Number of the policy, counted within its profile."""
+        """Number of the policy's version, counted within its profile."""
 
     @property
     def created_at(self) -> datetime:
-        """Time of training."""
+        """Time at which the policy was trained."""
 
     @property
     def weights(self) -> bytes:
-        """The packed head."""
+        """Weights of the network, as packed by ``policy.weights.pack``."""
 
     @property
     def checksum(self) -> bytes:
@@ -47,15 +47,15 @@ class StoredPolicy(Protocol):
 
     @property
     def blend(self) -> float:
-        """Weight of the learned part, 0 to 1."""
+        """Weight of the learned part in a score, 0 to 1."""
 
 
 class ServedPolicy(StoredPolicy, Protocol):
-    """A row of ``policies``, as far as serving needs it."""
+    """The columns of a row of ``policies`` that serving needs."""
 
     @property
     def differs(self) -> float | None:
-        """Share of decisions on which it would serve another slate; None if not counted."""
+        """Share of decisions on which the policy would serve another slate; None if these were not counted."""
 
 
 _Key = tuple[str, str, int, datetime]
@@ -63,9 +63,9 @@ _Key = tuple[str, str, int, datetime]
 
 
 class Policies:
-    """The heads in memory, at most ``capacity``, the latest used.
+    """A cache of the ``capacity`` latest used policies.
 
-    A policy that cannot be loaded leaves its arm to the default.
+    If a policy cannot be loaded, the default serves in its place.
     """
 
     def __init__(self, capacity: int = 2_000) -> None:
@@ -74,12 +74,12 @@ class Policies:
     async def arms(
         self, connection: FastConnection, agent_key: str, settings: ProfileSettings | None
     ) -> dict[str, Policy | None]:
-        """Returns each live arm's policy: the default's is None; an arm whose policy cannot be loaded is left out.
+        """Returns the policy of each live arm: the default's is None; an arm whose policy cannot be loaded is left out.
 
         Args:
             connection: connection of the policies' user.
-            agent_key: the other half of the profile's name.
-            settings: the row of the profile with the live versions, see ``ProfileSettings``; None: no profile.
+            agent_key: agent of the profile.
+            settings: the profile's settings, with the versions of its live policies; None: there is no profile.
         """
         if settings is None or not settings.learning:
             return {DEFAULT: None}
@@ -106,10 +106,10 @@ class Policies:
 
 
 def policy_of(row: StoredPolicy) -> Policy:
-    """Returns the policy in a row of ``policies``.
+    """Returns the policy that a row of ``policies`` stores.
 
     Raises:
-        WeightsError: its weights are corrupt, or were trained on other inputs.
+        WeightsError: the weights are corrupt, or were trained on other inputs.
     """
     head = unpack(row.weights, row.checksum, features.VERSION)
     if (head.linear.shape[-1], head.query_linear.shape[-1]) != (len(CASE), len(QUERY)):
@@ -120,12 +120,12 @@ def policy_of(row: StoredPolicy) -> Policy:
 
 
 def name_of(version: int) -> str:
-    """Returns the name of a learned policy in decisions."""
+    """Returns the name that decisions have for the learned policy of this version."""
     return f"{LEARNED}{version}"
 
 
 def number_of(name: str) -> int | None:
-    """Returns the version in the name of a learned policy; None for the default's name."""
+    """Returns the version of the learned policy with this name; None for the default's name."""
     number = name.removeprefix(LEARNED)
     return int(number) if name.startswith(LEARNED) and number.isdigit() else None
 

@@ -1,4 +1,4 @@
-"""The candidates as a policy sees them: rows turned into features, and into groups and sources for a slate's rules."""
+"""Turns rows of candidates into what a policy sees: features, and groups and sources for the rules of a slate."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -18,17 +18,18 @@ from retrieval.search.candidates import Candidate
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Pool:
-    """The candidates of one query, n of them in the order of retrieval.
+    """The n candidates of one query as a policy sees them, in the order of retrieval.
 
     Attributes:
         ids: ids of the cases.
-        features: (n, inputs), see ``policy.features``.
-        group: (n,), candidates of one group have the same plan and the same fate: one of them is told.
+        features: (n, inputs), the features of ``policy.features``.
+        group: (n,), number of each candidate's group; of a group, with the same plan and outcome, one candidate is
+            shown.
         source: (n,), number of the writer of each case.
         query: terms of the query.
-        terms: terms of each case.
-        agreement: (n, n), of the plans.
-        runs: (n,), runs that were merged into each case, itself included.
+        terms: terms of each case's task.
+        agreement: (n, n), agreement of the candidates' plans.
+        runs: (n,), number of runs that each case stands for: its own and those merged into it.
         failed: (n,), true if the run failed.
         fit: numbers of the bank by which the candidates were ranked.
     """
@@ -46,13 +47,13 @@ class Pool:
 
 
 def pool_of(rows: Sequence[Candidate], query: Sequence[int], fit: Fit | None, first_order: str = FIRST_ORDER) -> Pool:
-    """Returns the candidates in the rows with their features.
+    """Returns the candidates of a query as a policy sees them.
 
     Args:
-        rows: the candidates, in the order of retrieval.
-        query: the terms of the query; empty if its words cannot be compared.
-        fit: numbers that replay stored for the profile; None: it was never replayed.
-        first_order: order that serves a profile that was never replayed.
+        rows: rows of the candidates, in the order of retrieval.
+        query: terms of the query; empty if its words cannot be compared.
+        fit: numbers that the last replay stored for the profile; None: it was never replayed.
+        first_order: name of the order that serves a profile that was never replayed.
     """
     stored = [as_stored(row) for row in rows]
     terms = np.array(query, dtype=np.int32)
@@ -88,9 +89,9 @@ def pool_of(rows: Sequence[Candidate], query: Sequence[int], fit: Fit | None, fi
 
 
 def groups(agreement: Matrix, failed: NDArray[np.bool_]) -> NDArray[np.int16]:
-    """Returns each candidate's group, (n,): that of the first one with the same plan and fate, or a new one.
+    """Returns the number of each candidate's group, (n,); candidates with the same plan and outcome share a group.
 
-    The order is that of retrieval, whatever a policy makes of it.
+    Groups are numbered in the order of retrieval, which is the same for every policy.
     """
     alike = (agreement >= SAME) & (failed[:, None] == failed[None, :])
     group = np.full(len(failed), -1, dtype=np.int16)

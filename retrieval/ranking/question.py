@@ -1,4 +1,4 @@
-"""The question that a backend asks before its agent acts."""
+"""The request for memory that a backend sends before its agent acts."""
 
 from dataclasses import dataclass
 
@@ -15,22 +15,22 @@ class Question:
     token_budget: int = 1500
     min_similarity: float | None = None
     memory: bool = True
-    """False for an empty answer, logged as a decision without memory."""
+    """False to get an empty answer, which is logged as a decision without memory."""
     tool_memory: bool = False
-    """True for lines about the tools of the slate's cases that fail often, and what put that right."""
+    """True to get lines about tools of the slate's cases that fail often, with what put their failures right."""
     rewrite: Rewrite | None = None
-    """Rewriter of the query; None: the profile's."""
+    """Rewriter of the query; None: the one that the profile's settings name."""
     original_query: str | None = None
-    """Query of the request, if ``search`` has another in its place."""
+    """Query of the request, if ``search`` has a rewritten query in its place; else None."""
     session: str | None = None
-    """Session that the context begins with; an unknown one is ignored."""
+    """Name of the session whose conversation the context begins with; an unknown name is ignored."""
     facts: bool = True
-    """False to leave out the facts known of the user, for a caller who quotes them elsewhere."""
+    """False to leave the facts about the user out of the context, for a caller that quotes them elsewhere."""
     others: bool = True
-    """False to leave out runs beside the slate: a failure near the task, and other ways to do it."""
+    """False to leave out the runs below the slate: a failure at a similar task, and another way to do the task."""
     recall: bool = False
-    """True to recall turns, facts and knowledge as well."""
+    """True to recall turns, facts and knowledge in addition to cases."""
     lessons: bool = False
     """True to return each case's lesson in place of procedures for the task."""
     logged: bool = True
-    """False to log no decision, for questions that a person tries out in the console."""
+    """False to log no decision, for a search that a person tries out in the console."""

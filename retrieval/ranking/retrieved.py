@@ -1,4 +1,4 @@
-"""The answer to a question: the slate, with the reasons for each case, and the text for the prompt."""
+"""The answer to a request for memory: the slate, with the reason for each case, and the text for the prompt."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -17,17 +17,20 @@ from retrieval.search.candidates import Candidate
 from retrieval.sections.context import MemoryContext
 
 Mode = Literal["hybrid", "keyword", "off", "empty"]
-"""Halves that carried the search; off: memory is off for the profile or the request; empty: no candidates."""
+"""Mode of an answer.
+
+``hybrid``: cases were searched by vectors and words; ``keyword``: by words only; ``off``: memory is off for the profile
+or the request; ``empty``: neither cases nor procedures were found."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Choice:
-    """One place of the slate: the case, its features and scores, and the reason that it is there."""
+    """One place of the slate: the case, its features and scores, and the reason why the case is there."""
 
     row: Candidate
     propensity: float
     q_value: float | None
-    """Expected reward, 0 to 1; None without a network, for an order predicts no reward."""
+    """Expected reward of the case, 0 to 1; None if no network served, because an order predicts no reward."""
     why: str
     index: int
     """Index of the case among the candidates."""
@@ -49,7 +52,7 @@ class Choice:
 
 @dataclass(frozen=True, slots=True)
 class Retrieved:
-    """The answer to a question, as it was logged."""
+    """The answer to a request for memory, as it is logged."""
 
     retrieval_id: UUID
     choices: list[Choice]
@@ -59,14 +62,14 @@ class Retrieved:
     degraded: list[str] = field(default_factory=list)
     procedures: Sequence[Procedure] = ()
     others: Sequence[Candidate] = ()
-    """Runs beside the slate that fit the budget."""
+    """Runs below the slate that fit the limit of tokens."""
     threshold: Threshold | None = None
-    """Least similarity of the procedures; None if no procedure was looked for."""
+    """Least similarity that procedures had to reach; None if no procedure was searched for."""
     rewritten: str | None = None
-    """Query that was searched for in place of the request's; None: the request's own."""
+    """Query that was searched for in place of the request's; None: the request's own was."""
     why_empty: str | None = None
-    """Reason for a slate without cases; None if it has one."""
+    """Reason why the slate has no case; None if it has one."""
     recalled: Recalled | None = None
     """Recalled turns, facts and knowledge; None if not requested, or if memory is off."""
     lessons: Mapping[UUID, Lesson] = field(default_factory=dict)
-    """Lessons of the slate's cases, by case, if requested."""
+    """Lessons of the slate's cases, by case id, if requested."""

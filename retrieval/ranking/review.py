@@ -1,4 +1,4 @@
-"""A logged decision, computed again from its log: what each candidate scored, and why it stands or does not."""
+"""Computes a logged decision again: the score of each candidate, and why it is on the slate or not."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -15,58 +15,58 @@ from policy.slate import choose, field_of, order
 
 
 class Logged(Protocol):
-    """A row of ``decisions`` with its slots, as far as it is computed again."""
+    """The columns of a logged decision from which it is computed again."""
 
     @property
     def policy_version(self) -> str:
-        """Policy that it followed."""
+        """Name of the policy that the decision followed."""
 
     @property
     def feature_version(self) -> int:
-        """Version of the logged features."""
+        """Version of the features that were logged."""
 
     @property
     def k(self) -> int:
-        """Number of places."""
+        """Largest number of cases on the slate."""
 
     @property
     def min_similarity(self) -> float | None:
-        """Least similarity of the request."""
+        """Least similarity of a case that the request allows; None: any."""
 
     @property
     def candidate_ids(self) -> Sequence[UUID]:
-        """Candidates in the order of retrieval."""
+        """Ids of the candidates, in the order of retrieval."""
 
     @property
     def candidate_groups(self) -> Sequence[int]:
-        """Number of each candidate's group; candidates with one plan have one number."""
+        """Number of each candidate's group; candidates with the same plan and outcome share a group."""
 
     @property
     def candidate_sources(self) -> Sequence[int]:
-        """Number of each candidate's source: who retained the run."""
+        """Number of each candidate's source, the writer that retained the run."""
 
     @property
     def features(self) -> bytes:
-        """Features as ``policy.features`` packs them."""
+        """The candidates' features, as packed by ``policy.features.packed``."""
 
     @property
     def scores(self) -> Sequence[float]:
-        """Scores of the candidates."""
+        """Logged scores of the candidates."""
 
     @property
     def case_ids(self) -> Sequence[UUID] | None:
-        """Cases of the slate, by place; None for an empty slate."""
+        """Ids of the cases on the slate, in the order of places; None for an empty slate."""
 
 
 @dataclass(frozen=True, slots=True)
 class Terms:
-    """Terms of a score, which is their sum; log odds up to a constant of the query, except ``expected``.
+    """Terms of a candidate's score, which is ``order + learned``, and numbers beside it.
 
     Attributes:
-        order: place by the order that replay chose.
-        learned: term of the network, after weighting against the order; 0 without a network.
-        spread: standard deviation of ``learned`` over the ensemble, before the blend.
-        expected: reward expected of a slate of this case alone, 0 to 1; None without a network.
+        order: log odds that follow from the candidate's place by the order that replay chose.
+        learned: log odds that the network adds, times the policy's blend; 0 without a network.
+        spread: standard deviation of the network's log odds over its ensemble, before the blend.
+        expected: expected reward of a slate of this case alone, 0 to 1; None without a network.
     """
 
     order: float
@@ -77,13 +77,16 @@ class Terms:
 
 @dataclass(frozen=True, slots=True)
 class Reviewed:
-    """A candidate: its place on the slate, 1-based, or None, and the reason.
+    """A candidate of a logged decision, computed again.
 
     Attributes:
+        place: place on the slate, from 1; None if the candidate is not on the slate.
         score: the logged score.
-        seen: its features by name; a missing one is None. Empty if they are of another version.
-        terms: terms of the score; None if the policy or its features are gone.
-        reason: rule that decided; None if the features are of another version.
+        group: number of the group; candidates with the same plan and outcome share a group.
+        source: number of the writer that retained the run.
+        seen: the features by name; a missing feature is None. Empty if the features are of another version.
+        terms: terms of the score; None if the policy was deleted or the features are of another version.
+        reason: why the candidate is on the slate or not; None if the features are of another version.
     """
 
     case_id: UUID
@@ -98,12 +101,13 @@ class Reviewed:
 
 @dataclass(frozen=True, slots=True)
 class Review:
-    """A decision, computed again.
+    """A logged decision, computed again.
 
     Attributes:
-        candidates: in the order of retrieval.
-        off_by: largest difference between a logged score and the same one computed again; None: it cannot be.
-        would_serve: by policy, the cases that it would serve by rule; empty where the features are of another version.
+        candidates: the candidates in the order of retrieval.
+        off_by: largest difference between a logged score and the recomputed one; None if scores cannot be recomputed.
+        would_serve: for each policy, by its name, the cases that it would serve without random draws; empty if the
+            features are of another version.
     """
 
     candidates: list[Reviewed]
@@ -112,11 +116,11 @@ class Review:
 
 
 def review(row: Logged, policies: Mapping[str, Policy | None]) -> Review:
-    """Computes a logged decision again, for its page and for the API: the terms of each candidate, and the slates.
+    """Computes a logged decision again, for its page and for the API: each candidate's terms, each policy's slate.
 
     Args:
         row: row of the decision.
-        policies: policies by version, with the one that served unless it was deleted; None stands for the default.
+        policies: policies by name, with the one that served unless it was deleted; None is the untrained default.
     """
     if row.feature_version != features.VERSION:
         return Review([_reviewed(row, index, None, None, None) for index in range(len(row.candidate_ids))], None, {})

@@ -1,4 +1,4 @@
-"""The rows that a retrieval read, before they are ranked."""
+"""The rows that a retrieval read from the database, before they are ranked."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -15,25 +15,31 @@ from retrieval.sections.context import Section
 
 @dataclass(frozen=True)
 class SearchResult:
-    """The rows of the candidates' statement, the parts that were down, and the other rows that an answer needs."""
+    """The rows that were read for a request for memory.
+
+    Attributes:
+        rows: rows of the search for candidates, each with the profile's settings.
+        degraded: names of the parts of the search that failed.
+        procedures: the procedures found.
+    """
 
     rows: Sequence[BankRow]
     degraded: list[str]
     procedures: ProcedureMatches = field(default_factory=ProcedureMatches)
     threshold: Threshold = field(default_factory=Threshold)
-    """Least similarity of a text that asks for the same as the query."""
+    """Least similarity of a procedure's trigger to the query."""
     unrelated: frozenset[UUID] = frozenset()
-    """Candidates that are unrelated to the query."""
+    """Ids of the cases found that are unrelated to the query."""
     wanted: bool = True
-    """False if the request asked for no memory."""
+    """False if the request switched memory off."""
     quotes: Sequence[Section] = ()
-    """The sections of the session and of the user's facts."""
+    """Sections of the context that quote the session and the facts about the user."""
     recalled: Recalled | None = None
     """Recalled turns, facts and knowledge; None if not requested, or if memory is off."""
 
     @property
     def settings(self) -> ProfileSettings | None:
-        """The profile's settings; None if there is no such profile."""
+        """The profile's settings; None if there is no such profile yet."""
         return self.rows[0] if self.rows else None
 
     @property
@@ -43,10 +49,10 @@ class SearchResult:
 
     @cached_property
     def candidates(self) -> list[Candidate]:
-        """The candidates; empty for a profile without cases, or if memory is off."""
+        """The cases found; empty for a profile without cases, or if memory is off."""
         return [] if self.is_off else [row for row in self.rows if is_candidate(row)]
 
     @cached_property
     def cases(self) -> list[Candidate]:
-        """The candidates that are related to the query."""
+        """Those of the cases found that are related to the query."""
         return [row for row in self.candidates if row.id not in self.unrelated]

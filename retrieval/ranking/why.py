@@ -1,4 +1,4 @@
-"""Tells in one line why a case is on the slate: shared words that tell kinds of tasks apart, and its plan's record."""
+"""Tells in one line why a case is on the slate: the words that it shares with the query, and how its plan went."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -13,44 +13,44 @@ from retrieval.ranking.pool import Pool
 from retrieval.search.candidates import Candidate
 
 MOST_WORDS = 3
-"""Number of shared words that are named."""
+"""Largest number of shared words that the line names."""
 LEAST_PART = 0.5
-"""Weight of a word that is named, in parts of the heaviest shared word's."""
+"""Least weight of a named word, as a share of the weight of the heaviest shared word."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class TellingWords:
-    """The words of a query, in the order of its terms, with the weight by which each tells plans apart, (t,)."""
+    """The t words of a query and their weights, (t,): the more a word says about a run's plan, the more it weighs."""
 
     words: Sequence[str]
     weights: Matrix
 
     @classmethod
     def of(cls, pool: Pool, query: str) -> Self:
-        """Returns the words of the query that the candidates were searched for."""
+        """Returns the words of a query with their weights, from the fit that ranked its candidates."""
         return cls(words(query), pool.fit.telling(pool.query)[0])
 
     def shared(self, pool: Pool, index: int) -> list[str]:
-        """Returns the words that the case has and that best tell plans apart, the heaviest first."""
+        """Returns the heaviest of the query's words that the candidate at this index has, too, the heaviest first."""
         has = set(pool.terms[index].tolist())
         return self.heaviest(np.array([term in has for term in pool.query.tolist()], dtype=bool))
 
     def heaviest(self, has: NDArray[np.bool_]) -> list[str]:
-        """Returns the heaviest of the words that a text has, at most MOST_WORDS; ``has``: (t,)."""
+        """Returns the heaviest of the words for which ``has`` is true, (t,), at most MOST_WORDS, the heaviest first."""
         weights = self.weights * has
         heaviest = np.argsort(-weights, kind="stable")[:MOST_WORDS]
         return [self.words[place] for place in heaviest if weights[place] >= LEAST_PART * weights.max() > 0]
 
 
 def why(pool: Pool, index: int, row: Candidate, words: TellingWords, *, drawn: bool) -> str:
-    """Returns the reason in words.
+    """Returns the line that tells why a case is on the slate.
 
     Args:
         pool: the candidates.
-        index: index of the case among them.
-        row: its row.
+        index: index of the case among the candidates.
+        row: row of the case.
         words: the words of the query.
-        drawn: true if its slate was tried out.
+        drawn: true if the slate was drawn at random, to try it out.
     """
     shared = words.shared(pool, index)
     kind = f"same kind of task by {', '.join(f'“{word}”' for word in shared)}" if shared else "similar in meaning"
@@ -61,6 +61,6 @@ def why(pool: Pool, index: int, row: Candidate, words: TellingWords, *, drawn: b
 
 
 def plan_record(pool: Pool, index: int) -> tuple[int, int]:
-    """Returns how many runs among the candidates have the plan of this one, and how many of them went well."""
+    """Returns the number of the candidates' runs with the same plan as this one, and how many of these went well."""
     alike = pool.agreement[index] >= SAME
     return int(pool.runs[alike].sum()), int(pool.runs[alike & ~pool.failed].sum())

@@ -1,1 +1,1 @@
-"""Recalls turns of sessions, facts and knowledge by the meaning of a question, each with its source."""
+"""Recalls turns of sessions, facts about the user and knowledge that a question is about, each with its source."""

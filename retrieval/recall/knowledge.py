@@ -1,4 +1,4 @@
-"""Statements that read knowledge, and the text of an entry."""
+"""Statements that read entries of knowledge (notes about a domain), and the text of an entry."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -10,12 +10,12 @@ from retrieval.database.rows import Rows
 from retrieval.tables.knowledge import knowledge, shared_knowledge
 
 _SHOWN = ("id", "agent_key", "category", "entry_type", "words", "created_at", "updated_at")
-"""The columns of an entry that are shown; its keyed hash is not."""
+"""Columns of an entry of knowledge that are shown; its keyed hash is not among them."""
 
 
 @dataclass(frozen=True, slots=True)
 class KnowledgePage:
-    """Filters of a page of at most ``limit`` entries older than ``before``; None lets everything through."""
+    """Filters of a page of at most ``limit`` entries of knowledge older than ``before``; None allows all."""
 
     agent_key: str | None
     category: str | None
@@ -23,26 +23,26 @@ class KnowledgePage:
     before: UUID | None
     limit: int
     said: bytes | None = None
-    """Keyed hash of an entry's content; None: any."""
+    """Keyed hash that an entry's content must have; None: any."""
 
 
 def text_of(said: Mapping[str, str]) -> str:
-    """Returns the text of an entry, below its title if it has one."""
+    """Returns the text of an entry of knowledge, below its title if it has one."""
     return f"{said['title']}\n{said['text']}" if said["title"] else said["text"]
 
 
 def one_entry(user_sub: str, entry_id: UUID) -> Rows:
-    """Returns the statement for an entry."""
+    """Returns the statement for the entry of knowledge with this id."""
     return _entries().where(knowledge.c.user_sub == user_sub, knowledge.c.id == entry_id)
 
 
 def page_of_knowledge(user_sub: str, page: KnowledgePage) -> Rows:
-    """Returns the statement for a page of entries, the newest first; ids rise with time (UUIDv7)."""
+    """Returns the statement for a page of the user's entries of knowledge, the newest first; ids rise with time."""
     return _paged(_entries().where(knowledge.c.user_sub == user_sub), knowledge, page)
 
 
 def page_of_shared(page: KnowledgePage) -> Rows:
-    """Returns the statement for a page of shared entries, likewise."""
+    """Returns the statement for a page of entries that all users of an agent share, the newest first."""
     shown = [shared_knowledge.c[name] for name in ("id", "category", "entry_type", "title", "text")]
     return _paged(select(*shown), shared_knowledge, page)
 

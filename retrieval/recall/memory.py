@@ -1,4 +1,4 @@
-"""The question of a recall, and its answer: memories of several kinds, each with its source."""
+"""The question of a recall, and its answer: turns, facts and knowledge, each with its source."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -10,19 +10,20 @@ from retrieval.tables.kinds import FactKind, MemoryKind, Speaker
 
 KINDS: tuple[MemoryKind, ...] = get_args(MemoryKind)
 MOST = 100
-"""Memories that one recall answers, at most."""
+"""Largest number of memories in the answer of a recall."""
 
 
 @dataclass(frozen=True, slots=True)
 class RecallQuestion:
-    """A question about one agent's memories.
+    """A question to recall the memories of one agent: its turns, facts and knowledge.
 
     Attributes:
-        kinds: kinds to look for, at least one.
-        session: session to look for turns in, by its backend's name; other kinds are found all the same.
-        as_of: time until which turns were said and at which facts held; None: all turns, and the facts that hold.
+        top_k: largest number of memories.
+        kinds: kinds of memories to search, at least one.
+        session: name of the only session whose turns are searched; None: all. Facts and knowledge belong to no session.
+        as_of: time up to which turns were said and at which facts held; None: all turns, and the facts that hold now.
             Knowledge is always the current one.
-        token_budget: limit for the texts of all memories together; a memory that does not fit is left out, whole.
+        token_budget: largest number of tokens of all texts together; a memory that does not fit is left out as a whole.
     """
 
     agent_key: str
@@ -36,25 +37,25 @@ class RecallQuestion:
 
 @dataclass(frozen=True, slots=True)
 class Large:
-    """Sizes above which a recall weighs a sample of the texts.
+    """Settings for large banks, in which a recall compares only a sample of the texts.
 
     Attributes:
-        texts: number of a profile's texts, at its last recall, above which a recall is an approximation, except
-            within one session.
-        sample: approximate number of texts to draw, by a hash of their ids.
+        texts: number of a profile's texts, at its last recall, above which recalls draw a sample; within one session
+            they never do.
+        sample: approximate number of texts in the sample, which a hash of the texts' ids draws.
     """
 
     texts: int = 20_000
     sample: int = 2_000
 
     def sample_of(self, texts: int) -> int | None:
-        """Returns the number to draw from these texts; None: all are weighed."""
+        """Returns the number of texts to draw from a bank of this many; None: all are compared."""
         return min(self.sample, texts) if texts > self.texts else None
 
 
 @dataclass(frozen=True, slots=True)
 class TurnSource:
-    """Source of a turn: its session by the backend's name, its 1-based number, its role and its time."""
+    """Source of a turn: the backend's name of its session, its number there, from 1, its role and its time."""
 
     session_id: str
     number: int
@@ -64,7 +65,7 @@ class TurnSource:
 
 @dataclass(frozen=True, slots=True)
 class FactSource:
-    """Source of a fact: its id and kind, its speaker, and the time it held."""
+    """Source of a fact: its id and kind, its speaker, and the time for which it holds (``valid_to`` None: still)."""
 
     fact_id: UUID
     kind: FactKind
@@ -75,7 +76,7 @@ class FactSource:
 
 @dataclass(frozen=True, slots=True)
 class KnowledgeSource:
-    """Source of knowledge: the entry's id, category and type, and a mark if all users of the agent share it."""
+    """Source of knowledge: the entry's id, category and type, and whether all users of the agent share it."""
 
     knowledge_id: UUID
     category: str
@@ -88,12 +89,14 @@ Source = TurnSource | FactSource | KnowledgeSource
 
 @dataclass(frozen=True, slots=True)
 class Memory:
-    """One memory in its own words.
+    """One recalled memory: the text of a turn, a fact or an entry of knowledge.
 
     Attributes:
-        rank: place, 1-based; ties go to the newer one.
-        similarity: cosine of its text and the query, -1 to 1; None if either has no vector.
-        relevance: distance from the mean of its kind, in standard deviations; memories are ranked by it.
+        rank: place in the answer, from 1; of equally relevant memories the newer comes first.
+        relevance: standard deviations by which the memory fits the query better than the mean of its kind; memories are
+            ranked by it.
+        similarity: cosine of the text and the query, -1 to 1; None if one of them has no vector.
+        source: where the text comes from.
     """
 
     kind: MemoryKind
@@ -106,7 +109,12 @@ class Memory:
 
 @dataclass(frozen=True, slots=True)
 class SessionFound:
-    """A session, by its backend's name, and its relevance among the agent's sessions, in standard deviations."""
+    """A session that fits a recall's query.
+
+    Attributes:
+        session_id: the backend's name of the session.
+        relevance: standard deviations by which the session fits better than the mean of the agent's sessions.
+    """
 
     session_id: str
     relevance: float
@@ -114,14 +122,15 @@ class SessionFound:
 
 @dataclass(frozen=True, slots=True)
 class Recalled:
-    """The memories found, the best first.
+    """The answer of a recall.
 
     Attributes:
-        tokens: length of their texts.
-        left_out: number of memories that did not fit the budget.
-        sessions: the best five whose turns were looked at, the best first.
-        degraded: parts that were down: ``embedder``, ``query_not_embeddable``, ``pgvector``.
-        texts: number of texts that were looked at, estimated in a large bank; 0 if no memory was found.
+        memories: the memories found, the best first.
+        tokens: number of tokens of the memories' texts together.
+        left_out: number of found memories that did not fit the limit of tokens.
+        sessions: the five sessions that fit best, the best first.
+        degraded: parts of the search that failed: ``embedder``, ``query_not_embeddable``, ``pgvector``.
+        texts: number of texts that were searched, estimated in a large bank; 0 if no memory was found.
     """
 
     memories: Sequence[Memory] = ()

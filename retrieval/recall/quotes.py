@@ -1,7 +1,8 @@
-"""The lines that a context quotes of the session, of the user, and of memories recalled for the query.
+"""Reads the lines that a context quotes: of the session, of the facts about the user, and of recalled memories.
 
-Recalled turns take up to half of the session's share, recalled facts and knowledge up to half of the user's. A turn
-that the conversation shows is not quoted again as a recalled one, nor a recalled fact among the facts.
+Recalled turns take up to half of the session's share of the context, recalled facts and knowledge up to half of the
+facts' share. A turn that is quoted in the conversation is not quoted again as a recalled one, nor is a recalled fact
+quoted again among the facts.
 """
 
 from collections.abc import Sequence
@@ -29,7 +30,7 @@ from retrieval.sessions.read import Reading, conversation, cost_of_line, cost_of
 from retrieval.tokens import count_tokens
 
 RECALLED_SHARE = 1 / 2
-"""Largest part of the session's and of the user's share that recalled memories take."""
+"""Largest part of the session's share, and of the facts' share, of a context that recalled memories take."""
 
 
 def line_of(memory: Memory) -> str:
@@ -48,11 +49,15 @@ class QuoteReader:
     """Reads the quoted sections of one context of one profile.
 
     Attributes:
-        settings: the profile's, with the shares; None: there is no profile yet, and a new one's shares count.
-        session: the backend's name of it; None: the context quotes no session.
-        facts: True to quote facts that were not recalled as well.
-        recalled: memories recalled for the query; empty where the request asked for no recall.
-        seal_of: finds the seal of a key.
+        connection: connection of the user.
+        agent_key: agent of the profile.
+        settings: the profile's settings, with the shares of a context; None: there is no profile yet, and defaults are
+            used.
+        token_budget: largest number of tokens of the context.
+        session: the backend's name of the session to quote; None: none is quoted.
+        facts: whether to quote facts that were not recalled, too.
+        recalled: memories recalled for the query; empty if the request wants no recall.
+        seal_of: function that returns the user's seal for a key's id.
     """
 
     connection: FastConnection
@@ -65,7 +70,7 @@ class QuoteReader:
     seal_of: SealOf
 
     async def sections(self) -> list[Section]:
-        """Returns the sections of the session and of the user's facts.
+        """Returns the context's sections about the session and about the user.
 
         Raises:
             SealBroken: a turn or a fact was sealed with another key, or was changed.

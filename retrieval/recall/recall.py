@@ -1,4 +1,4 @@
-"""Finds an agent's memories for a question, in one statement, and opens their words."""
+"""Finds an agent's memories that a question is about, with one statement, and decrypts them."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -32,14 +32,20 @@ from retrieval.sessions.messages import Turn
 from retrieval.tokens import count_tokens
 
 LATER_SHARE = 0.2
-"""Share of the places for the turns that followed the best ones."""
+"""Share of an answer's places that turns which followed the best turns get at least."""
 UNRELATED = 2.0
-"""Similarity above all others: without the model's floor, keywords alone decide what is related."""
+"""Similarity that no text reaches: if the model was not measured, only keywords decide whether a text is related."""
 
 
 @dataclass(frozen=True, slots=True)
 class Meaning:
-    """The question's vector by the embedding model, and the least similarity of a related text."""
+    """Vector of a question.
+
+    Attributes:
+        vector: the vector.
+        model: name of the embedding model that made it.
+        least: least similarity of a text that is related to the question; None: the model was not measured.
+    """
 
     vector: Sequence[float]
     model: str
@@ -47,19 +53,19 @@ class Meaning:
 
 
 class BankSizes:
-    """The number of texts in each bank, learnt from each recall: only the first recall of a large bank is exact."""
+    """Number of texts in each bank, cached from its last recall; only the first recall of a large bank is exact."""
 
     def __init__(self, capacity: int = 10_000) -> None:
         self._texts: LRUCache[tuple[str, str, frozenset[str]], int] = LRUCache(capacity)
 
     def sample(self, user_sub: str, question: RecallQuestion, large: Large) -> tuple[int, int] | None:
-        """Returns the texts of a large bank, and the size of the sample to draw; None: the bank is not large."""
+        """Returns the number of texts in a large bank, and the size of its sample; None: the bank is not large."""
         texts = self._texts.get((user_sub, question.agent_key, frozenset(question.kinds)), 0)
         sample = large.sample_of(texts)
         return None if sample is None else (texts, sample)
 
     def learn(self, user_sub: str, question: RecallQuestion, recalled: Recalled) -> None:
-        """Remembers how many texts the recall looked at, unless it was about one session or the past."""
+        """Remembers how many texts the recall searched, unless it was about one session or a time in the past."""
         if recalled.texts and question.session is None and question.as_of is None:
             self._texts[user_sub, question.agent_key, frozenset(question.kinds)] = recalled.texts
 
@@ -71,11 +77,17 @@ async def recall(
     seal_of: SealOf,
     size: tuple[int, int] | None = None,
 ) -> Recalled:
-    """Returns the memories that the question is about, the best first, and the sessions.
+    """Returns the memories and the sessions that the question is about, the best first.
 
-    Without a meaning, words alone find them. A memory is left out if it neither shares a word with the question nor is
-    related to it by the model's calibration. With the ``size`` of a large bank (its texts, and the sample to draw), the
-    answer is an approximation, see ``statement``.
+    A memory is left out if it neither shares a word with the question nor is similar enough to be related to it.
+
+    Args:
+        connection: connection of the user.
+        question: the question.
+        meaning: the question's vector; None: memories are found by words only.
+        seal_of: function that returns the user's seal for a key's id.
+        size: number of texts in a large bank, and of the sample to draw, with which the answer is an approximation (see
+            ``statement``); None: all texts are compared.
 
     Raises:
         SealBroken: a memory was sealed with another key, or was changed.

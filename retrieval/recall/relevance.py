@@ -1,15 +1,15 @@
-"""The relevance of memories, in SQL: keywords and similarity, each standardised among its kind.
+"""SQL for the relevance of memories: keywords and similarity, each standardised among memories of the same kind.
 
-Keywords by BM25 (Robertson, Zaragoza 2009; k1 1.2, b .75), exactly, over the profile's own rows: a lexeme's idf is that
-among the memories of the kind, and for sessions among sessions, each as one text. Each measure is standardised among
-its kind, so that it is known by how much one is better, and then added:
+Keywords are weighed by BM25 (Robertson, Zaragoza 2009; k1 1.2, b .75), exactly, over the profile's own rows: a lexeme's
+idf is computed among the memories of one kind, and for sessions among all sessions, each as one text. Each measure is
+standardised among its kind, which says by how much one memory is better than others, and then added:
 
     own     = z(keywords) + VECTOR_WEIGHT · z(similarity)
     turn    = own + z(keywords of its session)
     session = z(keywords) + z(own of its best turn)
 
-Kinds meet by how much a memory stands out among its own. The weight of vectors is what they are worth beside keywords,
-see docs/decisions/0016; all others are 1.
+Memories of different kinds are compared by how much each stands out among its own kind. VECTOR_WEIGHT is what vectors
+are worth beside keywords, see docs/decisions/0016; all other weights are 1.
 """
 
 from dataclasses import dataclass
@@ -18,7 +18,7 @@ VECTOR_WEIGHT = 0.5
 
 
 def standardised(measure: str, mean: str, deviation: str) -> str:
-    """Returns the SQL for a measure's distance from the mean in standard deviations; 0 if all are alike."""
+    """Returns the SQL for a measure's distance from its mean, in standard deviations; 0 if all values are equal."""
     return f"coalesce(({measure} - {mean}) / nullif({deviation}, 0), 0)"
 
 
@@ -29,12 +29,13 @@ def _z_of_all(measure: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """Parts of the statement, in SQL, that read the texts of a bank.
+    """SQL that reads the texts of a bank, all of them or a sample.
 
     Attributes:
-        entries: the parts of the statement that read the texts, and the lengths of sessions as ``talks``.
-        stands_for: column with the number of texts that a row of ``entries`` represents; empty: one.
-        in_sessions: condition of the hits that count for sessions.
+        entries: CTEs that read the texts as ``entries``, and the lengths of sessions as ``talks``.
+        stands_for: name of the column with the number of texts that a row of ``entries`` represents; empty: each row is
+            one text.
+        in_sessions: condition on the keyword hits that count for sessions.
     """
 
     entries: str
@@ -46,24 +47,24 @@ class Reading:
         return f"sum({self.stands_for})" if self.stands_for else "count(*)"
 
     def mean(self, measure: str) -> str:
-        """Returns the mean of a measure over all texts that have it."""
+        """Returns the SQL for the mean of a measure over all texts that have it."""
         if not self.stands_for:
             return f"avg({measure})"
         return f"sum({self.stands_for} * {measure}) / sum({self.stands_for}) FILTER (WHERE {measure} IS NOT NULL)"
 
     def deviation(self, measure: str) -> str:
-        """Returns the standard deviation of a measure over all texts that have it."""
+        """Returns the SQL for the standard deviation of a measure over all texts that have it."""
         if not self.stands_for:
             return f"stddev_pop({measure})"
         squares = self.mean(f"power({measure}, 2)")
         return f"sqrt(greatest({squares} - power({self.mean(measure)}, 2), 0))"
 
     def sum(self, measure: str) -> str:
-        """Returns the sum of a measure over all texts."""
+        """Returns the SQL for the sum of a measure over all texts."""
         return f"sum({self.stands_for} * {measure})" if self.stands_for else f"sum({measure})"
 
     def keywords(self) -> str:
-        """Returns the parts that weigh each text and each session by BM25."""
+        """Returns the CTEs that weigh each text and each session by BM25."""
         stands_for = f", {self.stands_for}" if self.stands_for else ""
         return f"""
 sizes AS MATERIALIZED (
@@ -107,7 +108,7 @@ keywords AS MATERIALIZED (
 """  # noqa: S608 - its parts are our own
 
     def relevance(self) -> str:
-        """Returns the parts that add keywords, similarity and the session's share, each in standard deviations."""
+        """Returns the CTEs that add keywords, similarity and the session's share, each in standard deviations."""
         stands_for = bool(self.stands_for)
         of = "talks" if stands_for else "o"
         return f"""spreads AS MATERIALIZED (

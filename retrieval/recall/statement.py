@@ -1,15 +1,17 @@
-"""The one statement of a recall: every memory of the profile that may be meant, in the order of its relevance.
+"""The statement of a recall: reads the profile's memories that a question may be about, in the order of relevance.
 
-Knowledge is the user's own and, beside it, the shared one of the agent. ``retrieval.recall.relevance`` has the formula.
+Knowledge is read from the user's own entries and from those that all users of the agent share.
+``retrieval.recall.relevance`` has the formula of relevance.
 
-A large bank is weighed by a sample, drawn by a hash of the memories' ids, the same one each time: each text of it
-stands for as many as it was drawn from (Horvitz, Thompson 1952). Beside it are looked at, in full, all texts with a
-word of the query that is rare in the sample, those that are far more similar than its mean, and all that are no turns.
-Of sessions the rare words alone count.
+For a large bank, means and deviations come from a sample, which a hash of the memories' ids draws, the same one each
+time: each text of the sample stands for as many as it was drawn from (Horvitz, Thompson 1952). In addition to the
+sample the statement reads all texts with a word of the query that is rare in the sample, all that are far more similar
+to the query than the sample's mean, and all facts and knowledge. For sessions only the rare words count.
 
-Once Postgres plans for any user, after five executions, it cannot know how many rows the parts have, and would compare
-each with each: 5 s for 10,000 turns. So what is large is joined in full, which takes a hash or a merge; no row is on
-the right alone. Means and deviations are summed up, for a window over all would sort all.
+After five executions Postgres makes one plan for all users. Then it cannot know how many rows the CTEs have, and would
+compare each row with each: 5 s for 10,000 turns. So large CTEs are joined by FULL JOIN, which needs a hash or a merge;
+no row is on the right side only. Means and deviations are computed from sums, because a window over all rows would sort
+them.
 """
 
 from datetime import datetime
@@ -25,25 +27,26 @@ from retrieval.recall.relevance import Reading, standardised
 from retrieval.tables.kinds import FactKind, MemoryKind, Speaker
 
 LATER = 3
-"""Turns after a turn that are read with it."""
+"""Number of following turns that are read with a turn."""
 SESSIONS = 5
-"""Best sessions that are named."""
+"""Number of sessions, the best, that an answer names."""
 MOST_WITH_WORD = 3_000
-"""Largest number of texts of a large bank, by the sample, with a rare word; at least one word counts as rare."""
+"""Largest number of texts of a large bank, estimated from the sample, with a rare word; some word is always rare."""
 NEAR_SD = 2.5
 """Standard deviations above the mean similarity at which a text of a large bank is read; about 1 in 160 is."""
 
 
 class MemoryRow(Protocol):
-    """A memory beside its source: a turn, a fact, or an entry of knowledge.
+    """A row of a recall: a memory with the columns of its turn, fact or entry of knowledge; the others are NULL.
 
     Attributes:
-        place: 1-based; a memory beyond ``top_k`` is there as the best turn of its session.
-        session_place: place of its session, 1-based.
-        best_of_session: true if the session is named by this row.
-        payloads: the turns that followed a turn, with their ``times``.
-        texts: number of texts of the requested kinds; estimated in a large bank.
-        key_id: key of its sealed words; None for a shared entry, whose words stand in ``title`` and ``text``.
+        place: place by relevance, from 1; a row beyond ``top_k`` is the best turn of a session that the answer names.
+        relevance: standard deviations by which the memory fits better than the mean of its kind.
+        session_place: place of the turn's session among sessions, from 1.
+        best_of_session: true for the best turn of a session, from whose row the answer names the session.
+        key_id: id of the key of the sealed text; None for a shared entry, whose text is in ``title`` and ``text``.
+        payloads: sealed turns that followed this turn; ``times`` has their times.
+        texts: number of the profile's texts of the requested kinds; estimated in a large bank.
     """
 
     kind: MemoryKind
@@ -104,10 +107,10 @@ _OF_PROFILE = """(SELECT entered FROM entered)
 
 
 _QUOTED = "chr(39) || replace(replace(lexeme, chr(92), repeat(chr(92), 2)), chr(39), repeat(chr(39), 2)) || chr(39)"
-"""A lexeme as it stands in the text of a tsquery."""
+"""SQL for a lexeme, quoted for the text of a tsquery."""
 
 _DRAWN = "(uuid_hash(id) & 65535) < 65536 * CAST(:sample AS float) / :texts"
-"""Condition of the sample: a hash of the id, the same for each recall."""
+"""Condition that draws the sample by a hash of a memory's id, the same for each recall."""
 
 
 def _all(similarity: str) -> Reading:
@@ -260,8 +263,8 @@ def _statement(reading: Reading) -> FastStatement[MemoryRow]:
 
 
 BY_VECTORS = _statement(_all(_BY_VECTOR))
-"""Statement with the parameters ``vector`` and ``model``; needs pgvector."""
+"""Statement that compares vectors, with the parameters ``vector`` and ``model``; it needs pgvector."""
 BY_WORDS = _statement(_all(_UNKNOWN))
 SAMPLED_BY_VECTORS = _statement(_sampled(_BY_VECTOR))
-"""Statement with the parameters ``texts`` and ``sample`` as well: the profile's texts, and the size of the sample."""
+"""Statement for a large bank, with the further parameters ``texts`` (number of its texts) and ``sample`` (size)."""
 SAMPLED_BY_WORDS = _statement(_sampled(_UNKNOWN))
