@@ -1,1 +1,1 @@
-"""Analysis of a run's tool calls: which failed, why, and which later call fixed it. Pure: no database, clock or I/O."""
+"""Analysis of a run's tool calls: which calls failed, why, and which calls fixed them; no database, clock or I/O."""

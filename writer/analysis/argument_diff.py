@@ -1,4 +1,4 @@
-"""Differences between the arguments of two calls, path by path, as types and short forms without the content."""
+"""Differences between the arguments of two calls, argument by argument, described by types and forms of the values."""
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
@@ -16,16 +16,16 @@ from writer.analysis.value_differences import date_form, in_place_of, statement_
 
 MOST_DIFFERENCES = 20
 MOST_DEPTH = 6
-"""Levels of nesting that are compared one by one; deeper values are compared as a whole."""
+"""Levels of nested arguments that are compared value by value; deeper values are compared as a whole."""
 MOST_LOOKS = 500
-"""Maximum pairs of values that one comparison looks at."""
+"""Maximum number of pairs of values that one comparison reads."""
 VALUE_CHARS = 40
 PARSED_CHARS = 20_000
-"""Longest text that is parsed where a client writes its arguments as JSON in a text."""
+"""Maximum characters of arguments that a client wrote as JSON in a text and that are parsed."""
 TEXT_CHARS = 10 * VALUE_CHARS
-"""Characters of a text that are compared."""
+"""Maximum characters of a text that are compared."""
 LINE_CHARS = 160
-"""Longest command line that a difference quotes as a whole."""
+"""Maximum characters of a command line that a difference quotes as a whole."""
 MOST_PIECES = 6
 ALIKE = 0.75
 """Least similarity, 0 to 1, at which one name counts as a misspelling of the other."""
@@ -59,11 +59,11 @@ _ABSENT = object()
 
 
 def differences(before: object, after: object, *, concrete: bool = False) -> tuple[ArgumentChange, ...]:
-    """Returns the first MOST_DIFFERENCES differences between two inputs, in the order of their keys.
+    """Returns the first MOST_DIFFERENCES differences between the arguments of two calls, in the order of their keys.
 
     Args:
-        before: the input of the call that failed.
-        after: the input of the call that succeeded.
+        before: the arguments of the call that failed.
+        after: the arguments of the call that succeeded.
         concrete: whether harmless words of a command line are quoted, in place of placeholders.
     """
     changes: list[ArgumentChange] = []
@@ -82,9 +82,10 @@ def differences(before: object, after: object, *, concrete: bool = False) -> tup
 
 
 def concrete_differences(before: object, after: object) -> list[str]:
-    """Returns the first MOST_DIFFERENCES differences between two inputs in words, with the values that are no data.
+    """Describes in words the first MOST_DIFFERENCES differences between the arguments of two calls.
 
-    Such values are types, flags, versions, enum values, and tables and columns; see `value_differences`.
+    Values are quoted only if they are types, flags, versions, enum values, or tables and columns (see
+    `value_differences`); other values are the run's data and become placeholders.
     """
     changes: list[str] = []
     for looks, (path, old, new) in enumerate(_places("", as_object(before), as_object(after), 0)):
@@ -102,7 +103,7 @@ def concrete_differences(before: object, after: object) -> list[str]:
 
 
 def as_object(arguments: object) -> object:
-    """Returns the object of arguments that a client wrote as JSON in a text; other arguments as they are."""
+    """Returns the object of arguments that a client wrote as JSON in a text; other arguments unchanged."""
     if isinstance(arguments, str) and arguments[:1] == "{" and len(arguments) <= PARSED_CHARS:
         with suppress(orjson.JSONDecodeError, UnicodeError):  # a text may begin with a brace
             return orjson.loads(arguments)
@@ -149,7 +150,7 @@ def _places(path: str, before: object, after: object, depth: int) -> Iterator[tu
 
 
 def shown(value: object) -> str:
-    """Returns the type of the value and, for text, numbers, booleans and null, the beginning of the value."""
+    """Returns a value's type and, for a text, number, boolean or null, the beginning of the value."""
     if isinstance(value, str):
         return f'string "{shortened(value, VALUE_CHARS)}"'
     if isinstance(value, bool) or value is None:
@@ -241,7 +242,7 @@ def alike(one: str, other: str) -> bool:
 
 
 def respelled(before: object, after: object) -> bool:
-    """Returns whether two inputs differ only in spelling, in an abbreviation, or in edits of a statement."""
+    """Returns whether two calls' arguments differ only in spelling, in an abbreviation, or in edits of a statement."""
     changes = differences(before, after)
     for item in changes:
         old, new = (value.get(item.path) if isinstance(value, Mapping) else value for value in (before, after))

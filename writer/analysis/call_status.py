@@ -1,9 +1,9 @@
-"""Failure of a call by its status alone: the part of the definition in ``analysis.calls`` that reads no output.
+"""Decides by a call's status alone whether the call failed; ``analysis.calls`` also reads outputs.
 
-A module of its own, because retain uses it and must load no code that reads outputs.
+This is a module of its own, because retain uses it and must load no code that reads outputs.
 """
 
 
 def failed_by_status(status: object) -> bool:
-    """Returns whether the status of a call is the one for failed calls."""
+    """Returns whether the status of a call says that the call failed."""
     return status == "error"

@@ -30,8 +30,8 @@ class Call:
         index: position among the calls of the run, from 0.
         arguments: the input of the call.
         failure: the beginning of the error; None if the call succeeded.
-        evidence: where the failure shows.
-        line: the command line that the call ran; None for other tools.
+        evidence: the part of the call that shows the failure: its status, its output, or a complaint of the user.
+        line: the command line that the call ran; None: it ran no command line.
     """
 
     index: int
@@ -50,10 +50,10 @@ class Call:
 
 @dataclass(frozen=True)
 class StoredRun:
-    """A finished run as it is stored: redacted, with traces and turns in the shape in which the backend sent them.
+    """A finished run as it is stored: redacted, with tool traces and turns in the form in which the backend sent them.
 
     Attributes:
-        is_short: whether a computation on the run takes milliseconds and may hold up the event loop.
+        is_short: whether an analysis of the run takes only milliseconds, so that it may run on the event loop.
     """
 
     task: str
@@ -75,10 +75,11 @@ def failed(status: object, output: object) -> bool:
 
 
 def calls_in(traces: Iterable[object]) -> list[Call]:
-    """Returns the first MOST_CALLS calls, each with its failure if it failed by its status or by its output.
+    """Returns the first MOST_CALLS calls of a run, each with its failure if it failed by its status or by its output.
 
-    Traces have the shape of retain's ``tool_traces``. A trace of another shape becomes a call without tool and data,
-    so that the index of later calls stays right.
+    Args:
+        traces: tool traces, in the form of retain's ``tool_traces``; a trace of another form becomes a call without a
+            tool and data, so that the index of later calls stays right.
     """
     calls: list[Call] = []
     for index, trace in enumerate(islice(traces, MOST_CALLS)):

@@ -1,7 +1,7 @@
 """Causes of errors: a fixed list, and quotations of an error message that contain no instruction.
 
-The advice of a lesson is made of these causes alone. Words of a tool's output appear only as such a quotation, in the
-summary and the cause of a failure and in a revision's note on a failed run.
+The advice of a lesson contains only these causes. Words of a tool's output appear only in such quotations: in the
+summary and the cause of a failure, and in a revision's note on a failed run.
 """
 
 import re
@@ -29,8 +29,8 @@ class Cause:
 
     Attributes:
         name: with its article, as in "answered with a syntax error".
-        means: the explanation that a lesson quotes.
-        pattern: matches messages of this class.
+        means: the explanation of the class, which lessons quote.
+        pattern: pattern of the messages of this class.
     """
 
     name: str
@@ -126,7 +126,7 @@ OTHER = Cause("an error", "the tool reported an error", re2.compile(""))
 
 
 def cause_of(message: str) -> Cause:
-    """Returns the class of the error that the message reports: the first of the list that matches, or OTHER."""
+    """Returns the class of the error that a message reports: the first class whose pattern matches, or OTHER."""
     quotation = quoted(message)
     return next((cause for cause in _CAUSES if cause.pattern.search(quotation)), OTHER)
 
@@ -151,14 +151,14 @@ _INSTRUCTS = re2.compile(
 
 
 def instructs(text: str) -> bool:
-    """Returns whether a text gives its reader an instruction; errs towards yes, because yes only drops a quotation."""
+    """Returns whether a text gives its reader an instruction; true in doubt, which only drops a quotation."""
     return _INSTRUCTS.search(beginning(text, len(text))) is not None
 
 
 def quoted(message: str) -> str:
-    """Returns the first line of an error, up to the first sentence that gives an instruction, with placeholders.
+    """Returns the first line of an error, with placeholders, up to the first sentence that gives an instruction.
 
-    The result is empty if the first sentence is an instruction.
+    The result is empty if the first sentence gives an instruction.
     """
     line = next((text for text in message.splitlines() if text.strip()), "")
     kept, _ = parted(line[: 2 * QUOTE_CHARS])
@@ -166,7 +166,7 @@ def quoted(message: str) -> str:
 
 
 def parted(line: str) -> tuple[list[str], list[str]]:
-    """Splits a line into the sentences before the first that gives an instruction, and the rest."""
+    """Splits a line into the sentences before the first instruction, and the other sentences."""
     sentences = _SENTENCE.split(line)
     for place, sentence in enumerate(sentences):
         label, _, rest = sentence.partition(":")

@@ -1,4 +1,4 @@
-"""Comparison of the goals of two command lines: the same or an equivalent program, on the same operands."""
+"""Compares the goals of two command lines: the same or an equivalent program, on the same operands."""
 
 import re
 
@@ -7,7 +7,7 @@ from writer.analysis.command_names import DATABASES, FAMILIES, FILTERS, INTERPRE
 from writer.analysis.commands import Command, commands
 
 FEWEST_CHARS = 3
-"""Difference in length at which two names of programs are no misspellings of each other."""
+"""Least difference in length of two programs' names that are no misspellings of each other."""
 MOST_OPERANDS = 12
 MOST_CHARS = 200
 SAME_TEXT = 0.5
@@ -15,14 +15,14 @@ SAME_TEXT = 0.5
 
 _PAIRS = ({"master", "main"}, {"build", "dist"}, {"build", "out"})
 _OF_ONE_FILE = {"run", "write"} | READERS | DATABASES
-"""Programs whose goal is their operand: without operands, only another call without operands has the same goal."""
+"""Programs whose goal depends on their operands: a call without operands has the goal only of another such call."""
 _LOOKS = re.compile(r"--(?:version|help)|-(?:version|V)")
 
 
 def mains(line: str) -> list[Command]:
-    """Returns the main commands of a line, without those that only prepare (cd) or filter the output (head).
+    """Returns the main commands of a line, without commands that only prepare (cd) or filter the output (head).
 
-    A line of nothing else keeps all its commands.
+    A line that has only such commands keeps them all.
     """
     every = commands(line)
     acting = [each for each in every if each.program not in TRIVIAL and not (each.piped and each.program in FILTERS)]
@@ -30,12 +30,12 @@ def mains(line: str) -> list[Command]:
 
 
 def same_goal(failed: str, later: str) -> bool:
-    """Returns whether a command of the later line has the goal of the failed line's last main command."""
+    """Returns whether a command of a later line has the same goal as the last main command of a failed line."""
     return any(_akin(old, new) for old in mains(failed)[-1:] for new in mains(later))
 
 
 def only_reads(line: str) -> bool:
-    """Returns whether a line only reads: every command shows files or state, or asks for a version or help."""
+    """Returns whether a command line only reads: its commands show files or state, or it asks for a version or help."""
     every = [each for each in commands(line) if each.program not in {"cd", "echo"}]
     return bool(_LOOKS.search(line)) or all(
         each.program in READERS or (each.program == "git" and each.sub in {"status", "log", "diff", "show", "branch"})

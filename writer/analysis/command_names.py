@@ -1,4 +1,4 @@
-"""Names that reveal no data of a run: programs, their subcommands, and files and words that occur in any project."""
+"""Names in command lines that are no data of a run: programs, subcommands, and files and words of any project."""
 
 PROGRAMS = frozenset(
     """
@@ -24,7 +24,7 @@ PROGRAMS = frozenset(
 )
 INTERPRETERS = frozenset("python python3 bash sh zsh node ruby perl php bun deno".split())
 WRAPPERS = frozenset("sudo time timeout nice nohup env exec command stdbuf npx bunx uvx xvfb-run".split())
-"""Programs that run another one."""
+"""Programs that run another program."""
 SUBCOMMANDS = frozenset(
     """
     alembic ansible apk apt apt-get aws az brew bun bundle cargo casebank composer conda coverage deno django-admin dnf
@@ -107,7 +107,7 @@ EXTENSIONS = frozenset(
 """.split()
 )
 FILTERS = frozenset("awk column cut grep head less more sed sort tail tee tr uniq wc xargs".split())
-"""Programs that, behind a pipe, only filter or shorten the output of the command before them."""
+"""Programs that, after a pipe, only filter or shorten the output of the command before them."""
 READERS = frozenset(
     """
     awk cat column cut diff dig env file find free git-log grep head hexdump id journalctl less ls man more nl od pwd
@@ -127,7 +127,7 @@ FAMILIES = tuple(
         "mvn mvnw", "gradle gradlew", "cc gcc clang", "less more cat", "mysql mariadb",
     )
 )  # fmt: skip
-"""Groups of equivalent programs."""
+"""Groups of programs with the same purpose."""
 SUB_FAMILIES = tuple(
     frozenset(names.split(","))
     for names in (
@@ -135,7 +135,7 @@ SUB_FAMILIES = tuple(
         "pip install,add,install,sync", "merge,pull,rebase", "up,compose up", "rm,restore,reset",
     )
 )  # fmt: skip
-"""Groups of equivalent subcommands."""
+"""Groups of subcommands with the same purpose."""
 DATABASES = frozenset("duckdb mariadb mysql psql sqlite3".split())
 """Database clients, whose quoted words may be SQL."""
 JQ_WORDS = frozenset(

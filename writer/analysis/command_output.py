@@ -1,6 +1,6 @@
-"""Errors in the output of a command, in any of its lines, because a shell may run many commands in one call.
+"""Finds errors in any line of a command's output, because a shell may run many commands in one call.
 
-The output of a command that only shows files may quote errors of others; there only the program's own error counts.
+The output of a command that only shows files may contain errors as content; there only the program's own error counts.
 """
 
 import re2
@@ -10,14 +10,14 @@ from writer.analysis.command_names import READERS
 from writer.analysis.error_output import SHORT_CHARS, TRACEBACK, both_ends, exception_in
 
 MOST_LINES = 5
-"""First lines that are searched for a program's own error, as in ``sed: no such option``."""
+"""Number of first lines of an output that are searched for a program's own error, as in ``sed: no such option``."""
 
 _SHELL = re2.compile(
     r"(?i)^(?:[\w./-]{0,80}(?:bash|sh|zsh): )?(?:line \d+: |\d+: )?[^\n:]{1,120}: (?:command not found|not found"
     r"|permission denied"
     r"|no such file or directory|is a directory|not a directory|cannot [a-z]+[^\n]*)\s*$"
 )
-"""Errors of a shell that could not run a command, and of the small standard tools."""
+"""Pattern of errors of a shell that could not run a command, and of the standard command-line tools."""
 _TOOLS = re2.compile(
     r"^(?:[\w./+-]{1,80}: )?(?i:fatal|error|panic)(?:\[\w{1,10}\])?: "
     r"|^[^\s:][^\n:]{0,150}:\d{1,6}:(?:\d{1,5}:)? (?i:fatal )?(?i:error)\b"
@@ -38,11 +38,11 @@ _NO_HARM = re2.compile(
 
 
 def error_in_command(line: str, output: object) -> str | None:
-    """Returns the line in which a command's output reports an error, or None without one.
+    """Returns the line in which a command's output reports an error; None: it reports none.
 
     Args:
         line: the command line.
-        output: the output; anything but a text has no such line.
+        output: the output; None is returned for anything but a text.
     """
     if not isinstance(output, str) or not output.strip():
         return None

@@ -1,4 +1,4 @@
-"""Command lines with placeholders for their data, so that a procedure may quote them.
+"""Shows command lines with placeholders for their data, so that a procedure may quote them.
 
 Programs, subcommands, flags, packages and common project names stay. Paths, hosts, numbers that may be ids, texts and
 values of flags for secrets become placeholders. The concrete level also keeps words, relative paths and texts, unless
@@ -29,7 +29,7 @@ from writer.analysis.commands import Piece, bare
 
 _STARTS = {"|", "||", "&&", ";", "&", "\n", "(", "|&"}
 _FLAG = re.compile(r"-[A-Za-z0-9]|-[A-Za-z]{2,3}|--[A-Za-z][A-Za-z0-9-]{0,30}|--")
-"""Flags that cannot contain a value; longer ones might, as in ``-psecret``."""
+"""Flags that cannot contain a value; longer flags might, as in ``-psecret``."""
 _CLUSTER = re.compile(r"-?[cxtruzjJvfpkah]{2,7}")
 _COUNTED = re.compile(r"-[jnOCABUpLl]\d{1,2}")
 _NUMBER = re.compile(r"[+-]?\d{1,3}(?:[.,:]\d{1,3})?[a-zA-Z]?|0[0-7]{3}")
@@ -38,13 +38,13 @@ _ID = re.compile(r"(?i)[0-9a-f]{7,64}|[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12
 _VARIABLE = re.compile(r"\$\{?[A-Z_][A-Z0-9_]*\}?|\$[?#@*0-9]?")
 _ASSIGNED = re.compile(r"([A-Z_][A-Z0-9_]{0,40}|[a-z]{1,12})=(.+)", re.DOTALL)
 _END = re.compile(r"(['\"]?)[A-Z]{2,10}\1")
-"""The word that ends a here-document."""
+"""Pattern of the word that ends a here-document."""
 _VERSION = re.compile(r"v?\d{1,3}(?:\.\d{1,3}){1,3}")
 _REVISION = re.compile(r"(?:HEAD|FETCH_HEAD)[~^\d]*")
 MOST_PARTS = 3
 """Maximum parts of a name with colons, such as a mount with its mode."""
 MOST_CHARS = 100
-"""Longest quoted text that the concrete level keeps, about a line."""
+"""Maximum characters of a quoted text that the concrete level keeps, about a line."""
 _MODE = re.compile(r"[ugoa]{0,4}[-+=][rwxXst]{1,6}")
 _NUMERIC_FLAG = re.compile(
     r"--(?:edition|std|port|timeout|target|max\S*|min\S*|limit|depth|line-length|release|memory)"
@@ -74,11 +74,11 @@ _NAME = re.compile(r"[a-z_][a-z_.+-]{0,23}\d{0,2}(?:\.\d{1,2})?")
 
 
 def shown(line: Sequence[Piece], *, concrete: bool = False) -> list[str]:
-    """Returns each piece of a command line, in order, or the placeholder for it.
+    """Returns the pieces of a command line in order, each as it is written or as a placeholder.
 
     Args:
         line: the pieces, see ``commands.pieces``.
-        concrete: whether to keep words, relative paths and texts that identify nothing.
+        concrete: whether to keep words, relative paths and texts that name no machine, person or id.
     """
     return list(_Abstraction(concrete=concrete).apply(line))
 

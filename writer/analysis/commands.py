@@ -18,10 +18,10 @@ MOST_KEYS = 8
 COMMAND_KEYS = ("command", "cmd", "commandline", "command_line", "bash", "shell", "shell_command")
 """Names of arguments whose text is a command line."""
 LINE_CHARS = 40_000
-"""Characters of a line that are read, here-documents included."""
+"""Maximum characters of a command line that are read, here-documents included."""
 SHELLS = frozenset({"bash", "sh", "zsh"})
 DEEPEST = 3
-"""Nested shells that are followed, as in ``bash -c "sh -c …"``."""
+"""Maximum levels of nested shells that are parsed, as in ``bash -c "sh -c …"``."""
 
 Kind = Literal["word", "sign", "text", "quote"]
 
@@ -58,7 +58,7 @@ class Command:
     Attributes:
         program: name of the program; "run" for a script, with the script as first operand; "write" for a text that is
             redirected into a file.
-        sub: subcommand of one or two words; empty without one.
+        sub: subcommand of one or two words; empty: there is none.
         operands: words other than flags, without quotes; the last one is the here-document that the command reads.
         piped: whether the command reads the output of the command before it.
     """
@@ -70,7 +70,7 @@ class Command:
 
 
 def with_lines(arguments: object) -> object:
-    """Returns the arguments of a call with each command that is a list of words joined to one line."""
+    """Returns a call's arguments; a command that is a list of words becomes one line."""
     if not isinstance(arguments, Mapping):
         return arguments
     lines: dict[object, str] = {}
@@ -90,12 +90,12 @@ def is_command_key(key: object, text: object) -> bool:
 
 
 def starts_command(first: str) -> bool:
-    """Returns whether a text with this first word is a command line: a known program, or one in a folder."""
+    """Returns whether a text with this first word is a command line: the word is a known program, or a path."""
     return first in PROGRAMS or _PROGRAM_IN_FOLDER.fullmatch(first) is not None
 
 
 def pieces(text: str) -> Iterator[Piece]:
-    """Yields the pieces of a command line: each here-document as one, a line break only where it ends a command."""
+    """Yields the pieces of a command line; a here-document is one piece, a line break only if it ends a command."""
     last = "\n"
     for piece in _all_pieces(text):
         if piece.text != "\n" or last not in _SEPARATORS:
@@ -128,7 +128,7 @@ def commands(text: str, depth: int = 0) -> list[Command]:
 
     Args:
         text: the line.
-        depth: levels of ``bash -c`` around it, at most DEEPEST.
+        depth: levels of ``bash -c`` around the line, at most DEEPEST.
     """
     line: list[Command] = []
     for simple in _simple_commands(islice(pieces(text[:LINE_CHARS]), 40 * MOST_COMMANDS)):
@@ -218,7 +218,7 @@ def _run_by_interpreter(program: str, rest: list[str], as_written: str) -> tuple
 
 
 def unwrapped(words: Sequence[str]) -> Sequence[str]:
-    """Returns the words of a command from its program on, without assignments and wrappers such as ``sudo``."""
+    """Returns the words of a command, beginning with its program, without assignments and wrappers such as ``sudo``."""
     at = 0
     while at < len(words):
         word = bare(words[at])

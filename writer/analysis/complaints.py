@@ -1,4 +1,4 @@
-"""Complaints of the user about a wrong result, recognised in several languages."""
+"""Recognises complaints of the user about a wrong result, in several languages."""
 
 from collections.abc import Iterable, Mapping
 from itertools import islice
@@ -41,7 +41,7 @@ _DENIED = re2.compile(r"(?i)\b(?:nothing|not|never|isn.t|no longer) (?:\w+ )?(?:
 
 
 def complaints(turns: Iterable[object]) -> list[str]:
-    """Returns the beginnings of the user's texts that complain about a result, without the first turn, the task.
+    """Returns the beginnings of the user's turns that complain about a result; the first turn, the task, is not read.
 
     Args:
         turns: the turns of the conversation; the content of a turn is a text or a list of parts.

@@ -1,4 +1,4 @@
-"""Recognition of calls and plans that destroy something or switch a check off: advice tells them only with proof."""
+"""Recognises calls and plans that destroy something or switch a check off; advice tells them only of proven runs."""
 
 import json
 
@@ -22,11 +22,11 @@ _DANGEROUS = re2.compile(
 
 
 def is_dangerous(call: Call) -> bool:
-    """Returns whether the call destroys something or switches a check off; errs towards yes."""
+    """Returns whether a call destroys something or switches a check off; true in doubt."""
     written = json.dumps(call.arguments, ensure_ascii=False, default=str)[:LOOK_CHARS]
     return names_danger(f"{call.tool} {written}")
 
 
 def names_danger(text: str) -> bool:
-    """Returns whether a text names something that destroys, or that switches a check off."""
+    """Returns whether a text, such as a plan's step, names an action that destroys or that switches a check off."""
     return _DANGEROUS.search(text) is not None

@@ -1,4 +1,4 @@
-"""Recognition of empty tool outputs: an empty text, empty lists, a count of 0, or a phrase such as "no results"."""
+"""Recognises empty tool outputs: an empty text, empty lists, a count of 0, or a phrase such as "no results"."""
 
 from collections.abc import Mapping
 from itertools import islice
@@ -20,7 +20,7 @@ _RESULTS = {
 
 
 def is_empty(output: object) -> bool:
-    """Returns whether an output says that there are no results; None, the missing output, does not say so."""
+    """Returns whether a tool's output says that there are no results; False for None, a missing output."""
     return output is not None and _is_empty(output, 0)
 
 

@@ -1,4 +1,4 @@
-"""Recognition of outputs that report an error, whatever the status of the call is.
+"""Recognises tool outputs that report an error, whatever the status of the call is.
 
 Only the beginning of an output (and its end) is read, so that the cost of a call does not grow with its output. RE2
 runs the patterns in linear time.
@@ -15,9 +15,9 @@ from writer.nested import parts
 
 LOOK_CHARS = 2_000
 LOOK_JSON_CHARS = 8_000
-"""Longest text that is parsed as JSON; of a longer text only the beginning is searched."""
+"""Maximum characters of a text that is parsed as JSON; of a longer text only the beginning is searched."""
 SHORT_CHARS = 300
-"""Longest text in which a phrase such as "not found" counts as an error; in a longer text it may be content."""
+"""Maximum characters of a text in which a phrase such as "not found" counts as an error; longer texts may quote it."""
 MOST_KEYS = 100
 MOST_DEPTH = 4
 FEWEST_CHARS = 3
@@ -70,7 +70,7 @@ _EXIT = re2.compile(
     r"|value)?[ :=]{1,3}-?[1-9]\d{0,3}\b"
 )
 _ECHO = re.compile(r"""^(?:# ?)?\w{1,40} = (?=["'])""")
-"""The name in front of a value that a notebook or a script prints."""
+"""Pattern of a name and "=" before a value that a notebook or a script prints."""
 TRACEBACK = "Traceback (most recent call last)"
 CAUSE = "Caused by: "
 _CUT_JSON = re.compile(
@@ -99,9 +99,9 @@ def beginning(text: str, longest: int) -> str:
 
 
 def both_ends(text: str) -> str:
-    """Returns a text up to twice LOOK_CHARS, or of a longer one as much of the beginning and of the end.
+    """Returns a text of up to twice LOOK_CHARS; of a longer text, LOOK_CHARS of the beginning and of the end.
 
-    The end begins with a whole line, if it has one.
+    The end begins with a whole line, if it contains one.
     """
     if len(text) <= 2 * LOOK_CHARS:
         return beginning(text, 2 * LOOK_CHARS)
@@ -111,17 +111,17 @@ def both_ends(text: str) -> str:
 
 
 def error_in(output: object) -> str | None:
-    """Returns the beginning of the error that the output reports, or None where it reports none."""
+    """Returns the beginning of the error that an output reports; None: it reports no error."""
     return _in_value(output, 0)
 
 
 def is_silent(output: object) -> bool:
-    """Returns whether a call has no output or a blank one, which tells neither success nor failure."""
+    """Returns whether a call's output is missing or blank, which shows neither success nor failure."""
     return output is None or (isinstance(output, str) and not output[:LOOK_CHARS].strip())
 
 
 def says_not_yet(output: object) -> bool:
-    """Returns whether a short output describes an unchanged problem ("no signal") without being an error itself."""
+    """Returns whether a short output says that a problem persists ("no signal"), without being an error."""
     return (
         isinstance(output, str)
         and len(output) <= SHORT_CHARS
@@ -130,13 +130,13 @@ def says_not_yet(output: object) -> bool:
 
 
 def exception_in(text: str) -> str:
-    """Returns the exception of a text's last traceback, its first line that is not indented; TRACEBACK without one."""
+    """Returns the exception of a text's last traceback, its first line without indent; else TRACEBACK."""
     after = text[text.rindex(TRACEBACK) :].splitlines()[1:]
     return next((line for line in after if line and not line[0].isspace()), TRACEBACK)[:SHORT_CHARS]
 
 
 def glimpse(value: object) -> str:
-    """Returns the first LOOK_CHARS of the texts and numbers in a value, one in each line, names of fields included."""
+    """Returns the texts, numbers and names of fields in a value, each on a line, up to LOOK_CHARS characters."""
     return "\n".join(_leaves(value))[:LOOK_CHARS]
 
 

@@ -1,7 +1,7 @@
-"""Search for the failures among the calls of a run, and for the later call that reached the goal of a failed one.
+"""Finds the failures among the calls of a run, and for each the later call that reached the failed call's goal.
 
-Linear in the number of calls: each call is compared with at most MOST_OPEN failures of its tool. For a failure without
-a fix, the next MOST_AFTER calls are searched once more.
+The search is linear in the number of calls: each call is compared with at most MOST_OPEN failures of its tool. For a
+failure without a fix, the next MOST_AFTER calls are searched once more.
 """
 
 import re
@@ -27,18 +27,18 @@ from writer.nested import parts
 FixKind = Literal[
     "same_args_retry", "args_changed", "args_changed_after_other_tool", "same_args_after_other_tool", "other_tool"
 ]
-"""Difference between the call that succeeded and the failed calls before it."""
+"""Kind of a fix: the difference between the call that succeeded and the failed calls before it."""
 
 
 MOST_OPEN = 8
-"""Failures of one tool that are open at a time; calls of a tool that takes statements may have different goals."""
+"""Maximum failures of one tool that wait for a fix; there are several, because calls of a tool may differ in goal."""
 VERB_CHARS = 40
 MOST_BETWEEN = 20
 SAME_GOAL = 0.5
 """Least overlap of words, 0 to 1, at which two statements count as having the same goal."""
 
 MOST_AFTER = 50
-"""Calls after a failure that are searched for another tool that did the same."""
+"""Number of calls after a failure that are searched for another tool that reached the failed call's goal."""
 
 _BY = re.compile(r"_(?:by|with|via|using|from)_")
 _WORD = re.compile(r"\w{3,}")
@@ -48,7 +48,7 @@ _VERBS = {
     "select",
     "set", "truncate", "update", "vacuum",
 }  # fmt: skip
-"""First words of SQL statements; two statements with different ones have different goals."""
+"""First words of SQL statements; two statements with different first words have different goals."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,10 +58,10 @@ class Failure:
     Attributes:
         tool: the tool that failed; in the kind "other_tool" a call of another tool succeeded.
         failed: indices of the failed calls, rising.
-        evidence: where the failure shows.
-        message: the last failed call's error, verbatim; never to be quoted unsanitised.
+        evidence: the part of the call that shows the failure: its status, its output, or a complaint of the user.
+        message: the last failed call's error, verbatim; quote it only after ``causes.quoted``.
         succeeded: index of the call that reached the goal; None if no call did.
-        kind: difference between that call and the failed ones; None without it.
+        kind: difference between the call that succeeded and the failed calls; None: no call succeeded.
         differences: changes of the arguments; empty if there are none or no call succeeded.
         between: names of the tools called between the last failure and the success, each once, in order.
     """
@@ -152,8 +152,8 @@ class RunFailures:
     Attributes:
         calls: the calls of the run.
         recovered: failures with a fix, in the order of their success.
-        lost: failures without one.
-        intended: failures without one that the run wanted; they teach nothing.
+        lost: failures without a fix.
+        intended: failures that the run wanted, as in a test of an error; nothing is learned from them.
         concrete: whether harmless words of command lines are quoted.
     """
 
@@ -171,9 +171,9 @@ def find(
 
     Args:
         calls: the calls of the run, see ``calls_in``.
-        turns: the turns of its conversation, in which the user may complain.
+        turns: the turns of the run's conversation, in which the user may complain.
         succeeded: whether the run as a whole succeeded.
-        task: the task, which may have asked for a failure.
+        task: the run's task, which may have asked for a failure.
         concrete: whether harmless words of command lines are quoted, in place of placeholders.
     """
     with_status = frozenset(call.tool for call in calls if call.failed and call.evidence == "status")
@@ -223,7 +223,7 @@ def _without_keywords(statement: str) -> str:
 
 
 def statement_of(arguments: object) -> str | None:
-    """Returns the SQL statement or the command line among the arguments of a call, or None without one."""
+    """Returns the SQL statement or the command line among the arguments of a call; None: there is none."""
     values = islice(arguments.items(), MOST_OPEN) if isinstance(arguments, Mapping) else (("", arguments),)
     return next((value for key, value in values if isinstance(value, str) and is_statement(value, key)), None)
 

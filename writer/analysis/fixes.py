@@ -1,8 +1,9 @@
-"""Failed calls as the bank keeps them: how a failure is recognised, and what put it right, in words and in terms.
+"""Failed calls in the form that the bank stores: the sign of each failure, and its fix, in words and in terms.
 
-A *sign* is what a failure is recognised by: the terms of its error, of its call and of its tool. A *fix* is the least
-that made the difference: the arguments that changed, the values that tell plans apart, the calls that came between.
-Terms are short texts that become keyed hashes; values that differ in every run are no part of them.
+Like failures have the same *sign*: the terms of the error, the call and the tool. A *fix* is the smallest difference
+between the failed call and the call that succeeded: changed arguments, with values that name a choice such as
+`store_credit`, and the calls that came between. Terms are short texts that become keyed hashes; they contain no values
+that differ in every run, such as ids.
 """
 
 import re
@@ -26,35 +27,35 @@ from writer.analysis.statements import language_of, tokens
 from writer.analysis.value_differences import statement_told
 
 ERROR_CHARS = 400
-"""Characters of an error that are read."""
+"""Maximum characters of an error that are read."""
 PART_CHARS = 160
-"""Longest part of a fix in words."""
+"""Maximum characters of one part of a fix in words."""
 MOST_PARTS = 5
-"""Changes of a fix that are kept."""
+"""Maximum number of changes of a fix, and of steps of its plan, that are stored."""
 MOST_BEFORE = 3
-"""Calls before the one that worked that are kept, the last ones."""
+"""Maximum number of calls before the call that worked that a fix contains, the last of them."""
 READING = frozenset(("analyze", "describe", "explain", "lock", "pragma", "select", "show", "with"))
 """First words of statements that change no row and no table."""
 _CHANGING = re.compile(r"(?i)select\s+(?:setval|nextval|set_config|pg_\w+)\s*\(")
 NAMED = frozenset(("<identifier>", "<string>"))
-"""Placeholders of tokens whose pieces tell changes apart."""
+"""Placeholders of tokens whose words are compared as well, so that two changes of names differ."""
 MOST_FAILURES = 20
-"""Failures of a run that are kept, those with a fix first."""
+"""Maximum number of failures of a run that are stored, those with a fix first."""
 MOST_TERMS = 64
-"""Terms of each kind that are kept."""
+"""Maximum number of terms of each kind that are stored."""
 _CODE = re.compile(r"\b[1-5]\d\d\b|\b[A-Z]{1,12}[-_]?\d{2,6}\b|\b\d{2}[0-9A-Z]{3}\b")
-"""Codes of errors: of HTTP, of libraries, of SQL."""
+"""Pattern of error codes: of HTTP, of libraries, of SQL."""
 _NAME = re.compile(r"[^\W\d][\w$]*")
 _INDEX = re.compile(r"\.\d+(?=\.|$)")
-"""Place in a list, in the path of an argument."""
+"""Pattern of a position in a list, in the path of an argument."""
 _PIECE = re.compile(r"[^\W\d_]{3,}")
-"""A word in a name or in a string."""
+"""Pattern of a word in a name or in a string."""
 _PLACEHOLDER = re.compile(r"<\w+>")
 
 
 @dataclass(frozen=True, slots=True)
 class Sign:
-    """The terms by which a failed call is recognised.
+    """The terms by which failures like this one are found.
 
     Attributes:
         tool: name of the tool.
@@ -71,14 +72,14 @@ class Sign:
 
 @dataclass(frozen=True, slots=True)
 class Fix:
-    """The change that put a failure right.
+    """The change that put a failure right in a run.
 
     Attributes:
-        terms: its parts, by which fixes agree.
+        terms: the parts of the change; two fixes with the same terms are the same fix.
         instead: the other tool that did the same; empty if the tool itself worked later.
         changes: differences between the failed call and the one that worked, in words; empty: the same call worked.
-        first: calls that came between and probably made it possible, in words.
-        plan: first steps of the plan that the backend gave for a run that went well; empty without one.
+        first: calls between failure and success that probably made the success possible, in words.
+        plan: first steps of the plan that the backend gave for the run; empty: it gave none, or the run failed.
         dangerous: whether the call that worked destroys something or switches a check off.
     """
 
@@ -92,11 +93,11 @@ class Fix:
 
 @dataclass(frozen=True, slots=True)
 class RunFailure:
-    """A failure of a run; a fix of None: no call of the run put it right.
+    """A failure of a run, with its fix; a fix of None: no call of the run put the failure right.
 
     Attributes:
-        error: the first line of the error, with placeholders and without instructions; may be empty.
-        calls: number of calls that failed like this.
+        error: the first line of the error, with placeholders, up to the first instruction; may be empty.
+        calls: number of the run's calls that failed in this way.
     """
 
     sign: Sign
@@ -106,7 +107,7 @@ class RunFailure:
 
 
 def sign_of(call: Call) -> Sign:
-    """Returns the terms of a failed call; its error may be of any length."""
+    """Returns the sign of a failed call."""
     text = (call.failure or "")[:ERROR_CHARS]
     line = abstract(next((part for part in text.splitlines() if part.strip()), ""))
     error = [*words(without_placeholders(abstract(text))), *(code.casefold() for code in _CODE.findall(text))]
@@ -116,13 +117,14 @@ def sign_of(call: Call) -> Sign:
 
 
 def failures_of(run: StoredRun, given_plan: Sequence[str] = ()) -> list[RunFailure]:
-    """Returns the failures of a run, at most MOST_FAILURES, those with a fix first; empty results are none.
+    """Returns the failures of a run, at most MOST_FAILURES, those with a fix first; empty results are no failures.
 
-    Failures of one sign are one, and their last fix counts: the run went on after the others.
+    Failures with the same sign count as one failure; its fix is the last one, because the run failed again after the
+    others.
 
     Args:
         run: the run.
-        given_plan: the plan that the backend gave for the run; empty without one.
+        given_plan: the plan that the backend gave for the run; empty: it gave none.
     """
     failures = find(run.calls, (), succeeded=run.outcome == "success", task=run.task, concrete=True)
     plan = [clean(step, PART_CHARS) for step in given_plan[:MOST_PARTS]] if run.outcome == "success" else []
@@ -196,10 +198,10 @@ def _in_words(call: Call) -> str:
 
 
 def change_terms(failed: Call, later: Call) -> list[str]:
-    """Returns the parts of the change from one call to another, without values that differ in every run.
+    """Returns the terms of the change from a failed call to a later call, without values that differ in every run.
 
-    In a statement these are its words that came and went, those in names and strings, too; elsewhere the arguments
-    that changed, and the moves that only the later call has.
+    For calls with a statement, these are the words that were added and removed, also inside names and strings; for
+    other calls, the arguments that changed, and the moves that only the later call has.
     """
     before, after = _words_of(failed), _words_of(later)
     if before and after:
@@ -211,9 +213,9 @@ def change_terms(failed: Call, later: Call) -> list[str]:
 
 
 def has_change(call: Call, terms: Sequence[str]) -> bool:
-    """Returns whether a call is already as a fix with these terms makes it, so that the fix changes nothing.
+    """Returns whether a fix with these terms would change nothing in a call, because the call has all its changes.
 
-    A fix that needs another tool or another call first is never had.
+    It is false for a fix that needs another tool, or another call first.
     """
     words_had, moves_had = _words_of(call).keys(), _moves_of(call).keys()
     changes = [term for term in terms if not term.startswith("arg:")]

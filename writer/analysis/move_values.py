@@ -1,7 +1,8 @@
-"""Values of arguments as moves show them: the value where it tells plans apart, else a placeholder of its type.
+"""Values of arguments as moves show them: a value that names a choice as it is, else a placeholder of its type.
 
-``method=store_credit`` and ``days=30`` tell plans apart; ids, names, paths, dates and texts differ in every run. The
-name of the argument decides first, because "open" may be a state and "bob" a person; then the form of the value.
+A choice, as in ``method=store_credit`` or ``days=30``, belongs to the plan; ids, names, paths, dates and texts are data
+that differ in every run. The name of the argument decides first, because "open" may be a state and "bob" a person; then
+the form of the value.
 """
 
 import math
@@ -14,18 +15,18 @@ from itertools import islice
 from writer.analysis.placeholders import kind_of, path_name
 
 DEEPEST = 3
-"""Levels of nested objects whose fields are read."""
+"""Maximum levels of nested objects whose fields are read."""
 MOST_FIELDS = 40
-"""Fields of an object that are read."""
+"""Maximum number of fields of an object that are read."""
 MOST_ITEMS = 20
-"""Items of a list that are read."""
+"""Maximum number of items of a list that are read."""
 LARGEST = 100
-"""Largest whole number that tells plans apart, beside the days of a year."""
+"""Largest whole number that counts as a choice; the days of a year count, too."""
 YEAR = 365
 VALUE_CHARS = 32
-"""Longest text that may tell plans apart."""
+"""Maximum characters of a text that may name a choice."""
 MOST_WORDS = 3
-"""Words of a text that may tell plans apart."""
+"""Maximum number of words of a text that may name a choice."""
 TEXT_CHARS = 400
 
 _CHOICES = frozenset(
@@ -35,7 +36,7 @@ _CHOICES = frozenset(
     role scope severity size sort speed status strategy tier tone type unit visibility
     """.split()
 )
-"""Last words in the names of arguments with a few values: capitals count as in "High" or "POST"."""
+"""Last words in the names of arguments that take one of a few values, also with capitals: "High" or "POST"."""
 _FREE = {
     word: placeholder
     for placeholder, words in {
@@ -58,7 +59,7 @@ _FREE = {
     }.items()
     for word in words.split()
 }
-"""Last words in the names of arguments whose texts and numbers differ in every run, with their placeholder."""
+"""Last words in the names of arguments whose values differ in every run, each with the values' placeholder."""
 LITTLE = frozenset(
     """
     a an the and then or to in into inside on onto at from of off out up down with without for by as is are be it its
@@ -66,23 +67,23 @@ LITTLE = frozenset(
     der die das den dem des ein eine einen einem und oder mit von zu zum zur im auf aus für ist
     """.split()
 )
-"""Words without content of their own, in English and German."""
+"""Words without a meaning of their own, such as "the", in English and German."""
 _ALIKE = {"<word>": "<text>", "<number as text>": "<number>", "<redacted>": "<text>"}
 _NAME_WORD = re.compile(r"[A-Z]?[a-z]+|[A-Z]+")
 _FIELD = re.compile(r"\D+\d?")
-"""A name of a field; "W1234567" is an id."""
+"""Pattern of a field's name; a key such as "W1234567" is an id."""
 _HOST = re.compile(r"\w{1,20}://[^/]*")
 _ROUTE_PART = re.compile(r"[A-Za-z][A-Za-z_-]{1,31}")
 _INTEGER = re.compile(r"[+-]?\d{1,4}")
 _NUMBERED = re.compile(r"(?P<kind>[^\W\d_]+(?:[ _-][^\W\d_]+){0,2})[ _]\d{1,3}")
-"""An object with its number, as in "mug 1"."""
+"""Pattern of an object with its number, as in "mug 1"."""
 _BETWEEN_WORDS = re.compile(r"[\s_-]+")
 
 
 def fields_of(arguments: object, name: str = "", depth: int = 0) -> Iterator[tuple[str, object]]:
-    """Yields the plain values in the arguments of a call, each with its dotted name; lists repeat their name.
+    """Yields the plain values in the arguments of a call, each with its dotted name; list items have the list's name.
 
-    None is left out: many clients write it for each argument that was not passed.
+    None is left out, because many clients write it for arguments that were not passed.
     """
     if isinstance(arguments, Mapping) and depth < DEEPEST:
         for key, value in islice(arguments.items(), MOST_FIELDS):
@@ -98,7 +99,7 @@ def fields_of(arguments: object, name: str = "", depth: int = 0) -> Iterator[tup
 
 
 def value_of(name: str, value: object) -> str:
-    """Returns a value where it tells plans apart, else the placeholder of its type; empty for a blank text."""
+    """Returns an argument's value if it names a choice, else the placeholder of its type; empty for a blank text."""
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, str):
@@ -109,13 +110,13 @@ def value_of(name: str, value: object) -> str:
 
 
 def route_of(url: str) -> str:
-    """Returns the words in the path of an address without ids, as in "/orders/refunds"; empty without one."""
+    """Returns the path of a URL without ids, as in "/orders/refunds"; empty: the URL has no path."""
     path = _HOST.sub("", url[:TEXT_CHARS]).partition("?")[0]
     return "".join(f"/{normal(part)}" for part in path.split("/") if _ROUTE_PART.fullmatch(part))
 
 
 def normal(text: str) -> str:
-    """Returns the text in folded case and in one form of its characters (NFKC)."""
+    """Returns a text in the form in which texts are compared: folded case, NFKC characters."""
     return unicodedata.normalize("NFKC", text).casefold()
 
 

@@ -1,8 +1,8 @@
-"""Moves of a run's plan: its successful calls in the parts that tell plans apart.
+"""Moves of a run's plan: the parts of its successful calls that two runs with the same plan have in common.
 
 Each move is a short text: ``tool:refund_order``, ``refund_order.method=store_credit``,
-``refund_order.amount=<number>``, ``sql:update orders``, ``shell:git commit``, ``act:heat mug``. Plans that did the same
-to other objects have the same moves. ``policy.agreement`` compares plans by them; a move's weight is its rarity.
+``refund_order.amount=<number>``, ``sql:update orders``, ``shell:git commit``, ``act:heat mug``. Plans that do the same
+to other objects have the same moves. ``policy.agreement`` compares plans by their moves; rare moves weigh more.
 """
 
 import re
@@ -21,23 +21,23 @@ from writer.analysis.statement_moves import language_in, statement_moves
 
 MOST_MOVES = 256
 CHANGE = 4
-"""Repeats of a move that changes something; a move that looks something up stands once."""
+"""Times that a move which changes something is listed; a move that looks something up is listed once."""
 LOOKED_AT = 300
-"""Successful calls of a run that are read."""
+"""Maximum number of successful calls of a run that are read."""
 MOST_FIELDS = 100
-"""Values of one call that are read."""
+"""Maximum number of values of one call that are read."""
 TOOL_CHARS = 80
 MOST_STEPS = 60
-"""Steps of a plan in prose that are read."""
+"""Maximum number of steps of a plan in prose that are read."""
 STEP_CHARS = 400
 WORD_CHARS = 40
 CAPITALS = 0.2
-"""Share of capitalised words within sentences at which a capital is no sign of a name, as in German."""
+"""Share of capitalised words within sentences above which a capital is no sign of a name, as in German."""
 
 _GOES = frozenset(("examine", "go", "goto", "inventory", "look", "navigate", "scroll", "wait", "walk"))
 """Tools by which an agent only looks around."""
 _ADDRESSES = frozenset(("endpoint", "path", "route", "uri", "url"))
-"""Arguments of a request over HTTP that say what it is for."""
+"""Names of the arguments of an HTTP request that hold its address."""
 _WORD = re.compile(r"[^\W\d_]+")
 _WITHOUT_SPACES = re.compile(r"[぀-ヿ㐀-鿿豈-﫿฀-๿]")
 """Characters of scripts without spaces between words."""
@@ -46,11 +46,11 @@ _STEMMER = snowballstemmer.stemmer("english")
 
 
 def moves_of(run: StoredRun) -> list[str]:
-    """Returns the moves of a run's plan, at most MOST_MOVES, in the order of its calls; a run without calls has words.
+    """Returns the moves of a run's plan, at most MOST_MOVES, in the order of its calls; without calls, its words.
 
-    Failed calls count for nothing, and a call that repeats the one before it is a retry. A move stands once where it
-    looks something up, however often, because how an agent searched varies much between runs that did the same. It
-    stands CHANGE times where it changes something, and once more when it comes the second, fourth and eighth time.
+    Failed calls have no moves, and a call that repeats the call before it is a retry. A move that looks something up is
+    listed once, because runs with the same plan may search differently. A move that changes something is listed CHANGE
+    times, and once more when it comes the second, fourth and eighth time.
     """
     if not any(call.tool for call in run.calls):
         return _prose(run.plan)
@@ -75,7 +75,7 @@ def moves_of(run: StoredRun) -> list[str]:
 def moves_of_call(call: Call) -> Iterator[tuple[str, bool]]:
     """Yields the moves of a call, each with whether it changes something.
 
-    Placeholders of a lookup are left out: by which id an agent looks something up says little, and varies much.
+    Values of a lookup that are placeholders are left out, because lookups by different ids may belong to the same plan.
     """
     tool = normal(call.tool[:TOOL_CHARS])
     changes = changes_state(call.tool) and tool not in _GOES

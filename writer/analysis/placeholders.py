@@ -1,4 +1,4 @@
-"""Replacement of concrete values by typed placeholders, so that a lesson reveals no data of the run it came from."""
+"""Replaces concrete values by typed placeholders, so that a lesson reveals no data of the run that it came from."""
 
 import re
 from collections.abc import Callable, Iterable
@@ -8,21 +8,21 @@ from retrieval.text import shortened
 from writer.analysis.statements import SQL_WORDS, language_of, tokens, words
 
 TEXT_CHARS = 400
-"""Characters of a text that are read, and maximum length of a form."""
+"""Maximum characters of a text that are read, and of a form."""
 MOST_SHOWN = 40
-"""Tokens of a statement that its form shows."""
+"""Maximum number of tokens of a statement that its form shows."""
 MOST_ARGUMENTS = 8
-"""Arguments of a call that its form shows."""
+"""Maximum number of arguments of a call that its form shows."""
 MOST_LOOKED_AT = 120
-"""Arguments of a call that are searched for names."""
+"""Maximum number of arguments of a call that are searched for names."""
 PATH_CHARS = 40
-"""Longest name of an argument; a longer key counts as text."""
+"""Maximum characters of an argument's name; a longer key counts as a text."""
 MOST_WORDS = 3
-"""Most words of a text that counts as names and values; a longer one is prose."""
+"""Maximum words of a text whose words count as names and values; a longer text is prose."""
 FEWEST_CHARS = 3
 
 _FOR_NAMES = {"<identifier>", "<word>", "<branch>", "<module>"}
-"""Placeholders that stand for names in a statement."""
+"""Placeholders that replace names in a statement."""
 
 _ARGUMENT_NAME = re.compile(rf"[\w$@-]{{1,{PATH_CHARS}}}")
 
@@ -46,9 +46,9 @@ _VALUES = (
     (re.compile(r"(?<![\w<])[#$€£]?[+-]?\d(?:[\d.,:]*\d)?%?(?!\w)"), "<number>"),
     (re.compile(r"\b[A-Za-z]\w*_\w+\b|\b[a-z]+[A-Z]\w*\b|\b\w+\.\w+\.\w+\b"), "<identifier>"),
 )
-"""Patterns of values within a text, applied one after the other, with their placeholders."""
+"""Patterns of values within a text, each with its placeholder, in the order in which they are replaced."""
 PROPER_NAMES = re.compile(r"(?<=[a-z,] )[A-Z][a-zà-ÿ]+(?: [A-Z][a-zà-ÿ]+){0,3}")
-"""Capitalised words within a sentence."""
+"""Pattern of capitalised words within a sentence, which may be names."""
 _TYPES = (
     ("<email>", re.compile(r"[\w.%+-]+@[\w.-]+\.\w+")),
     ("<url>", re.compile(r"(?i)https?://\S+")),
@@ -58,12 +58,12 @@ _TYPES = (
     ("<id>", re.compile(r"#?(?=\S*\d)[\w-]+")),
     ("<word>", re.compile(r"[\w-]+")),
 )
-"""Types of a short text as a whole; the first that matches counts."""
+"""Placeholders for the type of a short text, each with its pattern; the first pattern that matches the text counts."""
 _PLACEHOLDER = re.compile(r"<[a-z]+(?: [a-z0-9]+){0,3}>")
 
 
 def without_placeholders(text: str) -> str:
-    """Returns a text without its placeholders, which blur an embedding; the text itself if no word would be left."""
+    """Returns a text without its placeholders, which harm an embedding; unchanged if it has only placeholders."""
     return " ".join(_PLACEHOLDER.sub(" ", text).split()) or text
 
 
@@ -76,10 +76,10 @@ def clean(text: str, longest: int) -> str:
 
 
 def abstract(text: str, known: Iterable[str] = ()) -> str:
-    """Returns the text in one line, with placeholders for its concrete values.
+    """Returns a text in one line, with placeholders for its concrete values.
 
     Args:
-        text: the text; its first TEXT_CHARS characters count.
+        text: the text; only its first TEXT_CHARS characters are read.
         known: further words that are values, because a call had them in its arguments.
     """
     line = clean(text, TEXT_CHARS)
@@ -92,7 +92,7 @@ def abstract(text: str, known: Iterable[str] = ()) -> str:
 
 
 def values_of(arguments: object) -> set[str]:
-    """Returns the words in the arguments of a call that are names or values: words of short texts and statements."""
+    """Returns the words in a call's arguments that are names or values: words of short texts, names in statements."""
     values = list(arguments.values())[:MOST_LOOKED_AT] if isinstance(arguments, dict) else [arguments]
     names = {word for text in values if isinstance(text, str) for word in _names_in(text) if word.isidentifier()}
     return {word for word in names if word.casefold() not in SQL_WORDS}
@@ -110,12 +110,12 @@ def _names_in(text: str) -> list[str]:
 
 
 def path_name(key: object) -> str:
-    """Returns a key as a part of a path; "<key>" for a key that is a text and not a name."""
+    """Returns a key of an argument as it is if it is a name, else "<key>"."""
     return str(key) if _ARGUMENT_NAME.fullmatch(str(key)[: PATH_CHARS + 1]) else "<key>"
 
 
 def kind_of(value: object) -> str:
-    """Returns the placeholder of the value's type."""
+    """Returns the placeholder for the type of a value, such as "<number>"."""
     if isinstance(value, str):
         return _kind_of_text(value)
     if isinstance(value, bool):
@@ -138,11 +138,11 @@ def _kind_of_text(text: str) -> str:
 
 
 def form(arguments: object, shown: Callable[[object, object], str] | None = None, *, concrete: bool = False) -> str:
-    """Returns the form of a call's arguments: each name with the type of its value, or with its statement's form.
+    """Returns the form of a call's arguments: the name of each with the type of its value, or its statement's form.
 
     Args:
         arguments: the arguments.
-        shown: writes a value and its name; ``form_of`` if None.
+        shown: returns the form of a value, given the value and its name; None: ``form_of``.
         concrete: whether harmless words of command lines are kept, in place of placeholders.
     """
     show = shown or partial(form_of, concrete=concrete)
@@ -155,7 +155,7 @@ def form(arguments: object, shown: Callable[[object, object], str] | None = None
 
 
 def form_of(value: object, key: object = None, *, concrete: bool = False) -> str:
-    """Returns the type of a value; for a statement, its words with placeholders for the data."""
+    """Returns the placeholder for a value's type; for a statement, its words with placeholders for the data."""
     language = language_of(value, key) if isinstance(value, str) else None
     if language is None or not isinstance(value, str):
         return kind_of(value)

@@ -1,4 +1,4 @@
-"""Kind of a task (find, create, change, …) by its first known verb, in English and German; and the verb itself."""
+"""Finds the kind of a task (find, create, change, …) by its first known verb, in English and German."""
 
 import re
 from collections.abc import Sequence
@@ -34,7 +34,7 @@ _WORD = re.compile(r"[^\W\d_]+")
 def query_kind(task: str) -> QueryKind:
     """Returns the kind of a task: "question" if it begins with a question word, else the kind of its first known verb.
 
-    Without a known verb it is "question" if the task has a question mark, else "other".
+    A task without a known verb is a "question" if it has a question mark, else "other".
     """
     words = _words(task)
     if words and words[0] in _ASKS:
@@ -43,7 +43,7 @@ def query_kind(task: str) -> QueryKind:
 
 
 def verb_of(task: str, plan: Sequence[str]) -> str:
-    """Returns the first known verb of a task, or else of the last step of its plan that has one, or else the kind."""
+    """Returns the first known verb of a task; else that of the plan's last step that has one; else the task's kind."""
     known = (word for text in (task, *reversed(plan)) for word in _words(text) if word in _KINDS)
     return next(known, query_kind(task))
 

@@ -1,4 +1,4 @@
-"""Counts of a run by its outputs, beside the counts that retain made by the statuses alone."""
+"""Counts a run's errors by its calls' outputs, and again by their statuses alone, as retain did."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -10,7 +10,7 @@ from writer.analysis.run_counts import RunCounts, counted_by_status
 
 @dataclass(frozen=True, slots=True)
 class Recount:
-    """The counts of a run by the statuses of its calls, as retain made them, and by statuses and outputs."""
+    """The counts of a run by the statuses of its calls alone, and by statuses and outputs."""
 
     by_status: RunCounts
     by_output: RunCounts
@@ -19,7 +19,7 @@ class Recount:
 def recount(run: StoredRun) -> Recount:
     """Returns both counts of a run; reads the outputs of its calls, unless ``run.calls`` was computed before.
 
-    By output, a failure that the run wanted is none.
+    In the counts by output, a failure that the run wanted is no error.
     """
     traces = [trace for trace in run.tool_traces if isinstance(trace, Mapping)]
     intended = find(run.calls, (), succeeded=run.outcome == "success", task=run.task).intended

@@ -1,4 +1,4 @@
-"""Descriptions of the fix of a failure: tools, names of arguments, values that are no data, placeholders."""
+"""Describes the fix of a failure in words: tools, arguments, and values that are no data of the run."""
 
 import re
 from collections.abc import Sequence
@@ -16,22 +16,22 @@ TOOL_CHARS = 80
 MOST_NAMED = 5
 MOST_LOOKED_AT = 50
 MOST_COMMANDS = 3
-"""Last commands between failure and success that a fix names."""
+"""Maximum number of commands between failure and success that a fix names, the last of them."""
 COMMAND_CHARS = 200
 
 
 def tool_name(tool: str) -> str:
-    """Returns the name of a tool with "_" for characters that names do not have; "the tool" if it is empty."""
+    """Returns the name of a tool, with "_" in place of unusual characters; "the tool" if the name is empty."""
     return re.sub(r"[^\w.:/-]+", "_", clean(tool, TOOL_CHARS)) or "the tool"
 
 
 def listed(names: Sequence[str]) -> str:
-    """Returns the first MOST_NAMED of the names, with an ellipsis for the rest."""
+    """Returns the first MOST_NAMED names, with commas, and with an ellipsis in place of the others."""
     return ", ".join(names[:MOST_NAMED]) + (", …" if len(names) > MOST_NAMED else "")
 
 
 def changed(run: RunFailures, failure: Failure) -> str:
-    """Returns the differences between the failed call and the one that succeeded, with the values that are no data."""
+    """Describes the differences between the failed call and the call that succeeded, without data of the run."""
     if failure.succeeded is None or not failure.differences:
         return "the arguments as a whole"
     failed, success = (run.calls[at] for at in (failure.failed[-1], failure.succeeded))
@@ -46,7 +46,7 @@ def called_first(run: RunFailures, failure: Failure) -> list[str]:
     """Returns the tools, called between failure and success, that probably made the success possible.
 
     If the arguments changed, these are the tools whose output has one of the new values, or else the tools that only
-    read. A tool that an output named in an instruction is left out.
+    read. A tool is left out if an output with an instruction names it.
     """
     if failure.succeeded is None or failure.kind == "other_tool":
         return []
@@ -81,23 +81,23 @@ def _commands_first(run: RunFailures, failure: Failure, calls: Sequence[Call], i
 
 
 def follows(line: str, injected: str) -> bool:
-    """Returns whether a command of the line occurs in the injected text, the outputs that give instructions."""
+    """Returns whether a command of a line occurs in `injected`, the text of the outputs that give instructions."""
     return any(part.strip() in injected for part in re.split(r"&&|\|\||[;\n]", line) if part.strip())
 
 
 def remedy(run: RunFailures, failure: Failure) -> str:
-    """Returns the fix of a failure in one sentence, without data of the run."""
+    """Describes the fix of a failure in one sentence, without data of the run."""
     what = instead(run, failure) if failure.kind == "other_tool" else changed(run, failure)
     return remedy_text(failure, called_first(run, failure), what)
 
 
 def instead(run: RunFailures, failure: Failure) -> str:
-    """Returns the name of the tool that succeeded in place of the failed one."""
+    """Returns the name of the tool that succeeded in place of the failed tool."""
     return tool_name(run.calls[failure.succeeded or 0].tool)
 
 
 def remedy_text(failure: Failure, before: list[str], what: str) -> str:
-    """Returns the fix of a failure in one sentence, from parts that the caller has already.
+    """Describes the fix of a failure in one sentence, from parts that the caller has computed.
 
     Args:
         failure: the failure.

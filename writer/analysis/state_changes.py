@@ -10,7 +10,7 @@ _LOOKS_UP = frozenset((
     "get", "find", "list", "search", "check", "read", "describe", "show", "fetch", "lookup", "inspect", "view", "grep",
     "rg", "glob", "ls", "cat", "head", "tail", "stat",
 ))  # fmt: skip
-"""First words in the names of tools that only look something up."""
+"""First words in the names of tools that only look something up, such as "get"."""
 _WORKS_OUT = {"calculate", "think"}
 """Whole names of tools that change nothing outside the agent."""
 _WORD = re.compile(r"[A-Z]?[a-z]+|[A-Z]+|\d+")
@@ -20,7 +20,7 @@ _WORD = re.compile(r"[A-Z]?[a-z]+|[A-Z]+|\d+")
 def changes_state(tool: str) -> bool:
     """Returns whether a tool of this name does more than look something up.
 
-    A name may stand in a name space (``fs:read``, ``files.search``) and be written in any case (``readFile``).
+    The name may have a name space (``fs:read``, ``files.search``) and be written in any case (``readFile``).
     """
     name = re.split(r"[:./]", tool)[-1]
     words = [word.casefold() for word in _WORD.findall(name)]
@@ -28,7 +28,7 @@ def changes_state(tool: str) -> bool:
 
 
 def effects(calls: Sequence[tuple[str, bool]], plan: Sequence[str]) -> list[str]:
-    """Returns the names of the tools that changed something, once for each success, at most MOST_EFFECTS.
+    """Returns the names of the tools that changed something, once for each successful call, at most MOST_EFFECTS.
 
     The effects of a run without tool calls are the steps of its plan.
 

@@ -1,7 +1,7 @@
 """Moves of calls that pass a statement: SQL, a command line, a program, or an action in words ("heat mug 1").
 
-One tool does everything there, so the statement tells plans apart: its kind and tables, its program and subcommand, the
-functions that it calls, its verb and the kinds of its objects. Each move comes with whether it changes something.
+A tool that takes statements does everything, so the moves come from the statement: its kind and tables, its program and
+subcommand, the functions that it calls, its verb and the kinds of its objects.
 """
 
 import re
@@ -18,13 +18,13 @@ from writer.analysis.statements import language_of, tokens
 Language = Literal["sql", "shell", "act", "code"]
 
 ACT_CHARS = 200
-"""Longest action in words, and longest operand of a command that is read."""
+"""Maximum characters of an action in words, and of an operand of a command, that are read."""
 ACT_WORDS = 16
-"""Most words of an action; a longer one is prose."""
+"""Maximum words of an action; a longer text is prose."""
 MOST_OBJECTS = 8
-"""Objects of an action, and operands of a command, that are read."""
+"""Maximum number of objects of an action, and of operands of a command, that are read."""
 MOST_OPERANDS = 2
-"""Operands of a command that become moves; the values of flags mostly stand behind them."""
+"""Maximum number of a command's operands that become moves; later operands are mostly values of flags."""
 WORD_CHARS = 40
 
 _TAKES_ACTIONS = frozenset(
@@ -32,7 +32,7 @@ _TAKES_ACTIONS = frozenset(
     act action behave command do env environment execute game instruction interact move perform play robot step world
     """.split()
 )
-"""Words in the name of a tool, or of its argument, that takes an action in words."""
+"""Words in the names of tools, and of arguments, that take an action in words."""
 _TAKES_LINES = re.compile(r"(?i)bash|shell|terminal|console|cmd|ssh|(?:^|[_.])sh$|^(?:run|exec|execute)(?:_command)?$")
 """Names of tools that run command lines."""
 _LINE = re.compile(r"(?<!\S)[-~./]\S|[|&$]|\S\.\S")
@@ -44,7 +44,7 @@ _SQL = re.compile(
     r"|(?:alter|create|drop) (?:(?:or|replace|temp|temporary|unique|global|materialized) )*(?:column|database|extension"
     r"|function|index|policy|role|schema|sequence|table|trigger|type|user|view) ",
 )
-"""Beginnings of statements; "drop mug 1" and "update my address" are none."""
+"""Beginnings of SQL statements; "drop mug 1" and "update my address" are no SQL."""
 _BEFORE_TABLE = frozenset("from join into update table truncate view exists only".split())
 _CLAUSES = frozenset(
     """
@@ -56,7 +56,7 @@ _CLAUSES = frozenset(
 _COMPARES = frozenset(("=", "in", "like", "ilike", "("))
 
 _OPERAND = re.compile(r"([a-z]{2,24}(?:-[a-z]{2,24}){0,3})(?:[=<>~!@].*)?")
-"""A lower-case word, without the version behind it; names with digits or dots are data."""
+"""Pattern of a lower-case operand, without a version after it; names with digits or dots are data."""
 _SCRIPT = re.compile(r"(?:.*/)?([A-Za-z][A-Za-z_-]{0,30})(?:\.\w{1,4})?")
 _SHOWS = frozenset("diff help history info log logs ps status version".split())
 """Subcommands that show state."""
@@ -77,12 +77,12 @@ _TAKES_CODE = re.compile(r"(?i)python|jupyter|notebook|javascript|(?:^|_)repl$|i
 _CODE_NAMES = frozenset(("code", "script", "source", "snippet", "program"))
 """Names of arguments that hold a program."""
 _CODE = re.compile(r"\b(?:import|from|require)\b\s*\(?['\"]?([A-Za-z_]\w{0,40})|\b([A-Za-z_]\w{1,40})\s{0,4}\(")
-"""A module that is imported, or a function that is called."""
+"""Pattern of a module that a program imports, or a function that it calls."""
 CODE_CHARS = 8_000
 MOST_FUNCTIONS = 30
 
 _ACT_WORD = re.compile(r"[぀-ヿ㐀-鿿]+|(?<!\w)(?:[^\W\d_]{3,}(?=\d{0,3}(?!\w))|[^\W\d_]+(?!\w))")
-"""A word, without the number of an object; "W1001" is an id and no word."""
+"""Pattern of a word of an action, without the number of an object; "W1001" is an id and no word."""
 _LOOKS_AROUND = frozenset("close examine go goto inventory look move navigate open turn wait walk".split())
 """Verbs by which an agent looks for something."""
 _SPEAKS = frozenset("answer ask finish reply say tell type write".split())
@@ -90,12 +90,12 @@ _SPEAKS = frozenset("answer ask finish reply say tell type write".split())
 
 
 def language_in(tool: str, name: str, text: str, *, only: bool) -> Language | None:
-    """Returns the language of a text among the arguments of a call; None for an ordinary value.
+    """Returns the language of a call's argument that is a statement; None: it is an ordinary value.
 
     Args:
         tool: name of the tool.
-        name: name of the argument; empty where the input is the text.
-        text: the text.
+        name: name of the argument; empty: the call's input is only this text.
+        text: the argument's value.
         only: whether the call has no other argument.
     """
     if (_TAKES_CODE.search(tool) or normal(name) in _CODE_NAMES) and _CODE.search(text[:CODE_CHARS]):

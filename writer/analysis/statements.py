@@ -1,8 +1,8 @@
 """A tokenizer for SQL statements and command lines; each token has a form that reveals no data.
 
-Regular expressions, each linear in the text, that never raise: failed calls often have broken statements, and an open
-quote must not hide the rest. A quote that is never closed is an ordinary sign; an open comment or dollar quote reaches
-to the end, as in Postgres.
+The tokenizer never raises, because failed calls often have broken statements. A quote that is never closed is an
+ordinary sign, so that it does not hide the text after it; an open comment or dollar quote reaches to the end, as in
+Postgres. Each regular expression takes time linear in the text.
 """
 
 import re
@@ -17,13 +17,13 @@ from writer.analysis.commands import MOST_KEYS, bare, is_command_key, pieces, st
 Language = Literal["sql", "shell"]
 
 STATEMENT_CHARS = 40_000
-"""Characters of a statement that are read, enough to contain the end of most strings."""
+"""Maximum characters of a statement that are read, enough to contain the end of most strings."""
 MOST_TOKENS = 120
-"""Tokens of a statement, and words of a text, that are read."""
+"""Maximum number of tokens of a statement, and of words of a text, that are read."""
 TEXT_CHARS = 4_000
-"""Characters of a text of any kind that are read."""
+"""Maximum characters of a text of any other kind that are read."""
 FIRST_CHARS = 400
-"""Characters in which a second word must begin."""
+"""Number of characters within which the second word of a statement must begin."""
 
 _SQL_VERBS = frozenset({
     "alter", "analyze", "create", "delete", "drop", "explain", "grant", "insert", "merge", "select", "truncate",
@@ -43,9 +43,9 @@ SQL_WORDS = _SQL_VERBS | {
     "time", "timestamp", "timestamptz", "to", "transaction", "trigger", "true", "type", "union", "unique", "upper",
     "using", "uuid", "values", "varchar", "view", "when", "where", "window", "zone",
 }  # fmt: skip
-"""Words that are SQL wherever they stand unquoted, without words that are often columns (name, value, data)."""
+"""Words that are SQL wherever they occur unquoted; words that are often columns (name, value, data) are left out."""
 _LEAD = re.compile(r"(?:\s|--[^\n]*\n|/\*(?:[^*]|\*(?!/))*\*/)*")
-"""Blanks and SQL comments before the first word."""
+"""Pattern of the blanks and SQL comments before the first word of a statement."""
 _SQL = re.compile(
     r"""(?xs)
     (?P<left_out> --[^\n]* | /\*(?:[^*]|\*(?!/))*(?:\*/|\Z) )
@@ -62,12 +62,12 @@ _PLAIN = re.compile(
     r"|\d[\w.:-]*|\S"
 )
 _ASSIGNS = re.compile(r"[A-Z_][A-Z0-9_]{1,40}=\S*")
-"""Assignments before a program, as in ``PYTHONPATH=src python …``."""
+"""Pattern of an assignment before a program, as in ``PYTHONPATH=src python …``."""
 _SHOWN = {"string": "<string>", "name": "<identifier>", "number": "<number>"}
 
 
 class Token(NamedTuple):
-    """A word, string, number or sign of a statement, and its form: a word of the language, or a placeholder."""
+    """A word, string, number or sign of a statement, and the form that shows it: the word itself, or a placeholder."""
 
     text: str
     shown: str
@@ -78,7 +78,7 @@ def language_of(text: str, key: object = None) -> Language | None:
 
     Args:
         text: the text.
-        key: name of the argument that holds it; under a name for command lines, any text that is not SQL is one.
+        key: name of the argument that holds the text; if it is a name for command lines, any text but SQL is one.
     """
     known = text[:TEXT_CHARS]
     lead = _LEAD.match(known)
@@ -92,7 +92,7 @@ def language_of(text: str, key: object = None) -> Language | None:
 
 
 def command_in(arguments: object) -> str | None:
-    """Returns the command line among the arguments of a call, or None without one."""
+    """Returns the command line among the arguments of a call; None: there is none."""
     values = islice(arguments.items(), MOST_KEYS) if isinstance(arguments, Mapping) else (("", arguments),)
     lines = (text for key, text in values if isinstance(text, str) and language_of(text, key) == "shell")
     return next(lines, None)

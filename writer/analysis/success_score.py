@@ -12,7 +12,7 @@ IN_TIME_MS = 30_000.0
 MOST_MS = 1e12
 """Longest duration of a run in milliseconds; longer ones are cut to it."""
 OUTCOME = {"success": 1.0, "partial": 0.5, "unknown": 1.0}
-"""Factor of each outcome; other outcomes have the factor 0. Without calls, so has "unknown"."""
+"""Factor of the score for each outcome; other outcomes, and "unknown" for a run without calls, have the factor 0."""
 
 
 def success_score(run: StoredRun, reward: float | None, source: str | None) -> float:

@@ -1,6 +1,7 @@
 """Use of each tool in a run: calls, errors, forms of arguments that worked, and fixes of its failures.
 
-The result contains no data of the run, only names of tools and arguments, placeholders, and causes of the fixed list.
+The result contains no data of the run, only names of tools and arguments, placeholders, and causes from
+``analysis.causes``.
 """
 
 from collections import Counter
@@ -14,15 +15,15 @@ from writer.analysis.placeholders import clean, form
 from writer.analysis.remedy import remedy, tool_name
 
 MOST_TOOLS = 50
-"""Tools of one run that are counted, in the order of first use."""
+"""Maximum number of tools of one run that are counted, in the order of first use."""
 MOST_FORMS = 8
 MOST_FAILURES = 20
-"""Failures of one tool in one run; repeated calls with one goal are one failure."""
+"""Maximum number of failures of one tool in one run; repeated calls with the same goal are one failure."""
 LOOKED_AT = 200
-"""Successful calls of one tool whose arguments are read."""
+"""Maximum number of successful calls of one tool whose arguments are read."""
 FORM_CHARS = 300
 MOST_MS = 1e12
-"""Duration in milliseconds at which a call counts as not timed."""
+"""Duration in milliseconds above which a call counts as one without a duration."""
 
 
 @dataclass(slots=True)
@@ -31,9 +32,9 @@ class ToolUse:
 
     Attributes:
         errors: number of calls that failed, by their status or by their output.
-        duration_ms: sum over all calls; None unless every call has a duration.
+        duration_ms: sum of the calls' durations in milliseconds; None: a call has no duration.
         forms: forms of the arguments of successful calls, the most frequent first.
-        failures: cause and fix of each failure; the fix is None if the failure was never fixed.
+        failures: cause and fix of each failure of the tool; a fix of None: the run did not fix the failure.
     """
 
     tool: str
@@ -47,7 +48,7 @@ class ToolUse:
 def tools_used(run: StoredRun) -> list[ToolUse]:
     """Returns the use of each tool, in the order of first use; linear in the number of calls.
 
-    Complaints of the user do not count as failures of a tool, because the call that they mean is only inferred.
+    Complaints of the user do not count as failures of a tool, because it is only inferred which call they mean.
     """
     uses: dict[str, ToolUse] = {}
     worked: dict[str, list[Call]] = {}

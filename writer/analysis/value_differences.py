@@ -1,7 +1,7 @@
-"""Differences between two values in words, with the parts that are right for every run.
+"""Describes the difference between two values in words, without data of the run.
 
-Types, flags, versions, enum values, and tables and columns of a schema are told; ids, names, paths, texts and secrets
-stay placeholders. ``move_values`` decides which values these are.
+Types, flags, versions, enum values, and tables and columns of a schema are quoted; ids, names, paths, texts and
+secrets, which are data of the run, become placeholders. ``move_values`` decides which values are data.
 """
 
 import math
@@ -16,17 +16,17 @@ from writer.analysis.placeholders import kind_of
 from writer.analysis.statements import Language, Token, tokens
 
 LINE_CHARS = 160
-"""Longest command line that is quoted as a whole."""
+"""Maximum characters of a command line that is quoted as a whole."""
 PIECE_CHARS = 80
 MOST_PIECES = 6
-"""Changes of a statement that are told."""
+"""Maximum number of changes of a statement that are described."""
 LONGEST_LIMIT = 100_000
-"""Largest limit of a call that is told."""
+"""Largest number that is quoted as a limit in a call."""
 
 _LIMIT = re.compile(
     r"(?i)(?:^|_|\b)(?:k|limit|max|min|offset|page|pages|results|size|timeout|top)(?:_\w+)?$|(?:limit|size)s?$"
 )
-"""Names of arguments whose numbers are bounds of the tool and not data of the run."""
+"""Pattern of the names of arguments whose numbers are limits, such as `page_size`, and no data of the run."""
 _VERSION = re.compile(r"v?\d{1,3}(?:\.\d{1,3}){0,3}(?:-[a-z]{2,8})?")
 _NUMBERED_VERSION = re.compile(r"v\d{1,3}(?:\.\d{1,3}){0,2}(?:alpha|beta)?\d{0,2}")
 _URL = re.compile(
@@ -35,14 +35,14 @@ _URL = re.compile(
 _ROUTE_PART = re.compile(r"[a-z][a-z_-]{1,31}")
 _DATE = re.compile(r"[\dT:./Z +-]{6,32}")
 _ADDRESSES = frozenset(("endpoint", "route", "uri", "url"))
-"""Names of arguments whose value is an address even without a scheme."""
+"""Names of arguments whose value is a URL even without a scheme."""
 _SHELL_WORD = re.compile(r"[a-z]{2,24}(?:-[a-z]{2,24})?")
 _BEFORE_TABLE = frozenset(("from", "into", "join", "table", "truncate", "update"))
 _COMPARES = frozenset(("=", "<>", "!=", "in", "like", "ilike", "(", ","))
 
 
 def in_place_of(name: str, before: object, after: object) -> str | None:
-    """Returns the change from one value to another; None where both are data of the run and of one type.
+    """Describes the change of an argument's value; None: both values are data of the run and of the same type.
 
     Args:
         name: name of the argument.
@@ -58,7 +58,7 @@ def in_place_of(name: str, before: object, after: object) -> str | None:
 
 
 def told(name: str, value: object) -> str:
-    """Returns a value as it is written, quoted if it is a text; empty for data of the run."""
+    """Returns the value of an argument as a description quotes it: texts in quotes; empty: it is data of the run."""
     if isinstance(value, bool) or value is None:
         return {True: "true", False: "false", None: "null"}[value]
     if isinstance(value, int | float):
@@ -81,7 +81,7 @@ def _type(value: object) -> str:
 
 
 def date_form(before: str, after: str) -> str | None:
-    """Returns the change of a date's form, with 0 for each digit; None where the form is the same, or no date's."""
+    """Describes the change of a date's form, with 0 for each digit; None: the form is the same, or there is no date."""
     if kind_of(after) != "<date>" or not _DATE.fullmatch(after):
         return None
     old = re.sub(r"\d", "0", before) if _DATE.fullmatch(before) else kind_of(before)
@@ -90,9 +90,9 @@ def date_form(before: str, after: str) -> str | None:
 
 
 def url_difference(name: str, before: str, after: str) -> str | None:
-    """Returns the change of an address: its scheme, versions and words of its path, and its parameters; None if hidden.
+    """Describes the change of a URL: scheme, versions and words of the path, parameters; None: no URLs, or only data.
 
-    A word behind a plural is told only if it is a plural or a version too, since "users/ada" names a person.
+    A word of the path after a plural is quoted only if it is a plural or a version, because "users/ada" names a person.
     """
     old, new = (_URL.fullmatch(text) for text in (before, after))
     if old is None or new is None or not ((old["scheme"] and new["scheme"]) or normal(name) in _ADDRESSES):
@@ -127,7 +127,7 @@ def _route(path: Sequence[str], places: Iterable[int]) -> list[str]:
 
 
 def statement_difference(before: str, after: str, language: Language) -> str:
-    """Returns the words that were changed, added and left out in a statement; short command lines as a whole."""
+    """Describes the words that were changed, added and left out in a statement; short command lines as a whole."""
     old, new = tokens(before, language), tokens(after, language)
     if language == "shell":
         kept = {token.text for token in old} & {token.text for token in new}
@@ -150,7 +150,7 @@ def statement_difference(before: str, after: str, language: Language) -> str:
 
 
 def statement_told(text: str, language: Language) -> str:
-    """Returns a statement with its tables and columns; strings and numbers where they tell plans apart."""
+    """Returns a statement with its tables and columns; strings and numbers that are data become placeholders."""
     if language == "shell":
         return " ".join(token.shown for token in tokens(text, language, concrete=True))
     return " ".join(_sql_words(tokens(text, language)))
