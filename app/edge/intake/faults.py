@@ -8,6 +8,9 @@ from writer.privacy.redact import redact_text
 LONGEST_QUOTED = 1_000
 """Characters of an unknown field's name that are redacted; 200 of the result are shown."""
 MOST = 20
+_OBJECT = "Input should be a JSON object"
+_PLAIN = {"model_attributes_type": _OBJECT, "model_type": _OBJECT, "dict_type": _OBJECT}
+"""Messages in place of those in which pydantic speaks of its own types."""
 
 
 def faults(errors: Sequence[Mapping[str, Any]]) -> list[dict[str, str]]:
@@ -18,7 +21,7 @@ def faults(errors: Sequence[Mapping[str, Any]]) -> list[dict[str, str]]:
     return [
         {
             "field": ".".join(_printable(part) for part in item["loc"]),
-            "message": _printable(item["msg"]).removeprefix("Value error, "),
+            "message": _printable(_PLAIN.get(item["type"], item["msg"])).removeprefix("Value error, "),
         }
         for item in errors[:MOST]
     ]

@@ -66,7 +66,7 @@ async def test_a_client_of_the_handshake_and_one_without_find_the_server(alice: 
 async def test_arguments_that_are_json_in_a_text_are_read(version: str, alice: User):
     answer = await send(alice.http, "tools/call", version, name="recall", arguments=json.dumps({"query": "sushi"}))
     assert "Receipt" in said(answer.json()["result"])
-    for wrong in ("sushi", "[1]", '"sushi"'):
+    for wrong in ("sushi", "[1]", '"sushi"', "5", ["sushi"], 5):
         refused = (await send(alice.http, "tools/call", version, name="recall", arguments=wrong)).json()
         assert "result" not in refused
         assert "arguments must be a JSON object" in refused["error"]["message"]
@@ -82,8 +82,9 @@ async def test_an_argument_that_is_json_in_a_text_is_read_where_its_schema_wants
     assert "Receipt" in said(await call(alice, "recall", version, query="123", top_k="2"))
     failed = {"query": "refund", "tool": "pay", "input": json.dumps({"a": [1]}), "error": json.dumps({"error": "no"})}
     said(await call(alice, "get_tool_suggestions", version, **failed))
-    wrong = await call(alice, "remember", version, **{**run, "steps": "stop, start"})
-    assert wrong["content"][0]["text"] == "Invalid arguments: steps must be a valid list"
+    for steps in ("stop, start", "5", 5, '{"first": "stop"}'):
+        wrong = await call(alice, "remember", version, **{**run, "steps": steps})
+        assert wrong["content"][0]["text"] == "Invalid arguments: steps must be a valid list"
 
 
 async def test_the_memories_of_an_answer_stand_in_one_block(alice: User):

@@ -255,6 +255,13 @@ async def test_bad_arguments_are_named_in_a_problem_document(tool: str, given: d
     assert fault in json.dumps(answer.json()["errors"])
 
 
+@pytest.mark.parametrize("arguments", [["sushi"], 5, '["sushi"]', "5", '{"query": "sushi"}'])
+async def test_arguments_that_are_no_object_are_refused_with_what_is_expected(arguments: Any, alice: User):
+    answer = await alice.http.post("/v1/memory-tools/recall", params={"agent": AGENT}, json=arguments)
+    assert answer.status_code == 422
+    assert answer.json()["errors"] == [{"field": "body", "message": "Input should be a JSON object"}]
+
+
 async def test_what_is_another_agents_cannot_be_forgotten_or_rewarded(alice: User):
     await fill(alice, ["restart the web server"], plan=STEPS, tool_traces=[{"tool": "ssh", "input": "x"}])
     await tell(alice, "I want to run a marathon", agent=AGENT)
