@@ -21,7 +21,7 @@ from app.edge.intake.faults import faults
 from app.edge.requests import with_problem
 from app.erasure.scrub import ScrubRefused
 from app.postgres import EmbeddedPostgresFailed
-from app.postgres.migrate import MigrationRefused
+from app.postgres.errors import MigrationRefused
 from retrieval.errors import CasebankError, DatabaseUnavailable, EmbedderError, ModelError, NotFound, UserErased
 from retrieval.telemetry import log
 from writer.errors import (

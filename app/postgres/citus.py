@@ -2,7 +2,7 @@
 
 import asyncpg
 
-from app.postgres.migrate import MigrationRefused
+from app.postgres.errors import MigrationRefused
 from app.postgres.migration_rights import ROLES
 from app.postgres.pools import dsn
 from retrieval.tables.installation import rate_limits

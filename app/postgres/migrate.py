@@ -11,24 +11,16 @@ from sqlalchemy import Connection
 from sqlalchemy.exc import DBAPIError
 
 from alembic import command
+from app.postgres.errors import MigrationRefused, SchemaInUse
 from app.postgres.migration_rights import missing_rights
 from app.postgres.pools import engine_of
 from retrieval.database.database import sqlstate
-from retrieval.errors import CasebankError, DatabaseUnavailable
 
 PLACES = (Path(__file__).parents[1] / "migrations", Path(__file__).parents[2] / "alembic")
 """Folders of the migrations: inside the package in a wheel, beside it in a clone."""
 LOCK_NOT_AVAILABLE = "55P03"
 
 Act = Callable[[Connection, Config], None]
-
-
-class SchemaInUse(DatabaseUnavailable):
-    """A migration did not get the tables to itself in time, and changed nothing."""
-
-
-class MigrationRefused(CasebankError):
-    """The database or alembic refused, and nothing was changed; the text is what they said, in one line."""
 
 
 async def migrate(url: str, revision: str = "head", *, pgvector: str = "auto") -> None:

@@ -3,7 +3,7 @@
 import pytest
 
 from app.postgres.citus import BY_USER, EVERYWHERE, distribute
-from app.postgres.migrate import MigrationRefused
+from app.postgres.errors import MigrationRefused
 from retrieval.tables.metadata import metadata
 
 

@@ -7,7 +7,8 @@ import asyncpg
 import pytest
 
 from app.postgres import EmbeddedPostgres
-from app.postgres.migrate import MigrationRefused, SchemaInUse, migrate
+from app.postgres.errors import MigrationRefused, SchemaInUse
+from app.postgres.migrate import migrate
 from app.postgres.pools import dsn
 from tests.conftest import WAITING, new_database
 
