@@ -80,6 +80,14 @@ def test_the_list_of_all_commands_imports_none_of_them():
     assert not imported & {"sqlalchemy", "fastapi", "numpy"}
 
 
+def test_a_service_imports_what_migrates_only_where_it_migrates():
+    service = "import app.commands.serve, app.main, sys; print(*sys.modules)"
+    done = subprocess.run([sys.executable, "-c", service], cwd=ROOT, capture_output=True, text=True, check=True)
+    imported = set(done.stdout.split())
+    assert "app.runtime" in imported
+    assert not imported & {"alembic", "mako"}
+
+
 async def test_a_token_is_signed_with_the_secret_of_the_home_and_says_what_it_may(home: Path):
     verifier = TokenVerifier.hs256(Settings(home=home).signing_secret, "casebank", "casebank")
     plain, service = (casebank("token", "--user", "alice", *more).stdout.strip() for more in ((), ("--service",)))
