@@ -9,7 +9,7 @@ from typer.testing import CliRunner
 
 from app.auth.errors import NotAuthenticated
 from app.auth.keys import OldSecret, key_id
-from app.auth.tokens import TokenVerifier, issue_token
+from app.auth.tokens import ACT_AS, TokenVerifier, issue_token
 from app.cli import cli
 from app.doctor.machine import tokens
 from app.runtime import make_verifier
@@ -69,6 +69,23 @@ def test_an_old_secret_without_a_date_is_refused_by_name_of_the_setting(tmp_path
     with pytest.raises(WrongSettings, match="CASEBANK_JWT_SECRETS_OLD") as refused:
         Settings(home=tmp_path, jwt_secret=NEW, jwt_secrets_old=old)
     assert OLD not in str(refused.value)
+
+
+async def test_tokens_of_a_supabase_project_are_good_with_its_legacy_secret_and_its_service_role_key_is_not(
+    tmp_path: Path,
+):
+    """The claims are those of Supabase's access tokens and of the key that each project has."""
+    issuer, audience = "https://ref.supabase.co/auth/v1", "authenticated"
+    settings = Settings(home=tmp_path, jwt_secret=NEW, jwt_issuer=issuer, jwt_audience=audience)
+    verifier, now = make_verifier(settings), datetime.now(UTC)
+    user = {"iss": issuer, "aud": audience, "sub": "8a2f", "role": audience, "iat": now, "exp": LATER, "aal": "aal1"}
+    users = jwt.encode(user, NEW, algorithm="HS256", headers={"kid": "Xa1"})
+    assert (await verifier.identify(f"Bearer {users}", None)).user_sub == "8a2f"
+    own = issue_token(NEW, user="n8n", issuer=issuer, audience=audience, ttl=timedelta(hours=1), now=now, scope=ACT_AS)
+    assert (await verifier.identify(f"Bearer {own}", "8a2f")).user_sub == "8a2f"
+    key = {"iss": "supabase", "ref": "ref", "role": "service_role", "iat": now, "exp": LATER}
+    with pytest.raises(NotAuthenticated, match="lacks"):
+        await verifier.identify(f"Bearer {jwt.encode(key, NEW, algorithm='HS256')}", "8a2f")
 
 
 async def test_the_secret_of_the_home_is_changed_by_a_command(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
