@@ -1,4 +1,4 @@
-"""The read side: retrieve, and the smaller questions that it shares its parts with."""
+"""Answers the requests that read memory: retrieve, recall, a session, and a search for procedures."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
@@ -42,11 +42,11 @@ from retrieval.tokens import count_tokens
 
 @dataclass(frozen=True, slots=True)
 class ProcedureQuestion:
-    """A search for at most ``limit`` procedures of one profile; an attribute of None lets everything through.
+    """A request for at most ``limit`` procedures of one profile; a condition of None allows all procedures.
 
     Attributes:
-        text: text to compare triggers with; None: the attributes alone decide.
-        least: similarity, in place of the profile's or the model's threshold.
+        text: text to compare with the procedures' triggers; None: only the other conditions decide.
+        least: least similarity of trigger and text; None: the profile's, or else the embedding model's.
     """
 
     agent_key: str
@@ -61,7 +61,13 @@ class ProcedureQuestion:
 
 @dataclass(frozen=True, slots=True)
 class ProcedureAnswer:
-    """Procedures, best first, the threshold that they reached, and the parts that were down."""
+    """The answer to a request for procedures.
+
+    Attributes:
+        procedures: the procedures found, the best first.
+        threshold: least similarity that they had to reach.
+        degraded: names of the parts of the search that failed.
+    """
 
     procedures: Sequence[Procedure]
     threshold: Threshold
@@ -70,41 +76,41 @@ class ProcedureAnswer:
 
 @dataclass(slots=True)
 class Reader:
-    """The read side: the database, and the embedder that turns a query into a vector."""
+    """Answers requests that read memory, from the database and with an embedder for queries."""
 
     database: Database
     embedder: Embedder
     pgvector: bool = True
-    """True where the database compares vectors; otherwise this process does."""
+    """True if the database compares vectors; otherwise this process does."""
     explore: bool = False
-    """True where profiles may try slates out; otherwise each slate is the policy's own, and trials wait."""
+    """True if profiles may draw slates at random; otherwise each slate is the serving policy's, and trials wait."""
     rewriting: Rewriting | None = None
     """Rewriters of queries; None: every query is searched for as it is."""
     seals: Seals | None = None
-    """Seals that open the words of cases and seal those of queries; None: the bank has no sealed words."""
+    """Keys that decrypt the words of cases and encrypt those of queries; None: the bank has no sealed words."""
     large: Large = field(default_factory=Large)
-    """Sizes above which a recall is an approximation."""
+    """Sizes of a bank above which a recall is an approximation."""
     policies: Policies = field(default_factory=Policies)
     """Learned policies that serve."""
     first_order: str = FIRST_ORDER
-    """Order that serves a profile that was never replayed."""
+    """Name of the order that serves a profile that was never replayed."""
     _fits: Fits = field(default_factory=Fits)
     _candidates: CandidateReader = field(default_factory=CandidateReader)
     _embedding: QueryEmbedding = field(default_factory=QueryEmbedding)
     _sizes: BankSizes = field(default_factory=BankSizes)
 
     async def retrieve(self, user_sub: str, authorised_at: datetime, question: Question) -> Retrieved:
-        """Returns up to k cases that may help, and logs the decision, unless the question says not to.
+        """Returns up to k cases that may help with a task, and logs the decision unless the question says not to.
 
-        Where a part is down, the others answer: ``mode`` names what carried the search (hybrid, keyword, off or
-        empty), and ``degraded`` the parts that were down. An unknown agent gets an empty slate.
+        If a part of the search fails, the others answer: ``mode`` says how cases were searched (hybrid, keyword, off or
+        empty), and ``degraded`` names the parts that failed. An unknown agent gets an empty slate.
 
         Two statements are always sent: the candidates with the profile's settings, and the log of the decision. A cold
-        retrieve sends up to ten, and one more for each part of a task that has two to four, where these apply:
+        retrieve sends up to ten, and one more for each part of a task of two to four parts, if these apply:
 
         * the profile's rewriter, if no retrieve of this process has read the profile in the last 30 s;
         * the user's key, the fit of the latest replay, and the weights of live policies, if new to this process;
-        * rare words in common, if a candidate is unlike the query and shares a word with it;
+        * rare words in common with the query, if a candidate is unlike it and shares a word with it;
         * procedures, if the profile has any: of the task and, one after the other, of its parts, if it has several and
           there are vectors; lessons in their place, if the question asks for them;
         * recall; the session (one statement per 100 turns, one for its summary, one for its first turn); facts;
@@ -150,7 +156,9 @@ class Reader:
         return answered
 
     async def session(self, user_sub: str, authorised_at: datetime, name: str, token_budget: int) -> View | None:
-        """Returns a session within the budget; None: the user has no session of this name.
+        """Returns the newest turns of a session that fit the budget, and a summary of earlier ones.
+
+        None: the user has no session of this name.
 
         Raises:
             UserErased, DatabaseUnavailable: see Database.as_user.
@@ -160,9 +168,9 @@ class Reader:
             return await reading.view(token_budget)
 
     async def recall(self, user_sub: str, authorised_at: datetime, question: RecallQuestion) -> Recalled:
-        """Returns the memories that the question is about, best first, each with its source.
+        """Returns the memories that the question is about, the best first, each with its source.
 
-        An unknown agent has none. Where a part is down, the others answer, and ``degraded`` names it.
+        An unknown agent has no memories. If a part of the search fails, the others answer, and ``degraded`` names it.
 
         Raises:
             UserErased, DatabaseUnavailable: see Database.as_user.
@@ -175,7 +183,7 @@ class Reader:
                 return replace(await self._recall(connection, question, search), degraded=degraded)
 
     async def procedures(self, user_sub: str, authorised_at: datetime, question: ProcedureQuestion) -> ProcedureAnswer:
-        """Returns the procedures that fit the question; empty for an unknown agent, or one whose memory is off.
+        """Returns the procedures that fit the question; none for an unknown agent, or one whose memory is off.
 
         Raises:
             UserErased, DatabaseUnavailable: see Database.as_user.

@@ -1,7 +1,7 @@
-"""Words that are sealed with the user's key: the seals that open them, and rows that open theirs when read.
+"""Texts that are sealed (encrypted) with the user's key: seals that open them, and rows that decrypt theirs when read.
 
-A row says by itself whether its words are sealed: ``words`` then holds them, and what stood in their columns is empty.
-A sealed plan has a token in the place of each step, the same for equal steps of one user, so that the database and the
+A row is sealed if its column ``words`` is not NULL: it holds the encrypted texts, and their own columns are empty. A
+sealed plan has a token in the place of each step, the same for equal steps of one user, so that the database and the
 rules of a slate still see which runs did the same.
 """
 
@@ -16,28 +16,28 @@ from retrieval.database.database import Database
 from retrieval.database.fast_path import FastConnection
 
 TERMS, MOVES = "term", "move"
-"""Purposes of keyed hashes: words of tasks, and moves of plans."""
+"""Purposes for which texts are hashed with a key: words of tasks, and moves of plans."""
 TOOL, SIGN, ERROR, FIX = "tool", "sign", "error", "fix"
-"""Likewise: names of tools, signs of failures, words of errors, and parts of fixes."""
+"""Further purposes: names of tools, signs of failures, words of errors, and parts of fixes."""
 
 
 @dataclass(frozen=True, slots=True)
 class CaseWords:
-    """The words of a case, opened."""
+    """The decrypted texts of a case."""
 
     task: str
     plan: list[str]
 
 
 class UserSeal(Protocol):
-    """Seals and opens the words of one user's rows."""
+    """Encrypts (seals) and decrypts (opens) the texts in one user's rows."""
 
     @property
     def key_id(self) -> UUID:
-        """Id of the key; words sealed with another key do not open."""
+        """Id of the user's key; texts sealed with another key cannot be opened."""
 
     def open_case(self, case_id: UUID, words: bytes) -> CaseWords:
-        """Returns the words of a case."""
+        """Decrypts the texts of a case."""
 
     def open_turn(self, session_id: UUID, number: int, payload: bytes) -> dict[str, Any]:
         """Decrypts a stored turn of a session and returns its message."""
@@ -46,53 +46,58 @@ class UserSeal(Protocol):
         """Decrypts a model's summary of a session's turns up to number ``last`` and returns its lines."""
 
     def open_fact(self, fact_id: UUID, words: bytes) -> dict[str, str]:
-        """Returns the words of a fact: text, subject, attribute, value, unit."""
+        """Decrypts the texts of a fact: text, subject, attribute, value, unit."""
 
     def open_knowledge(self, entry_id: UUID, words: bytes) -> dict[str, str]:
-        """Returns the words of an entry of knowledge: title, text."""
+        """Decrypts the texts of an entry of knowledge: title, text."""
 
     def seal_query(self, decision_id: UUID, query: str, rewritten: str | None) -> bytes:
-        """Returns the words of a decision, sealed."""
+        """Encrypts the queries of a decision."""
 
     def seal_told(self, decision_id: UUID, text: str) -> bytes:
-        """Returns the text that a decision served, sealed."""
+        """Encrypts the text that was served with a decision."""
 
     def numbers(self, purpose: str, texts: Sequence[str]) -> list[int]:
-        """Returns a keyed hash of 32 bits, signed, of each text."""
+        """Returns a keyed hash of each text, a signed number of 32 bits; other purposes give other hashes."""
 
     def group_of(self, query: str) -> int:
         """Returns a number that equal queries share, regardless of case and white space, and that reveals no word."""
 
 
 class Seals(Protocol):
-    """Finds the seals of users."""
+    """Finds the seal of each user."""
 
     @property
     def seals_words(self) -> bool:
-        """True if new rows have their words sealed."""
+        """True if the texts of new rows are sealed."""
 
     async def of_user(self, database: Database, connection: FastConnection) -> UserSeal:
-        """Returns the seal of the connection's user; a new user gets a key, from the database."""
+        """Returns the seal of the connection's user; a new user gets a key, which the database stores."""
 
     def forget(self, user_sub: str) -> None:
-        """Forgets the remembered key, for the database has another one."""
+        """Forgets the cached key of a user, because the database has another one."""
 
 
 SealOf = Callable[[FastConnection, UUID], Awaitable[UserSeal]]
-"""Finds the seal of a key, which opens the words that were sealed with it."""
+"""Function that returns the user's seal for the id of a key, which opens the texts sealed with that key."""
 Row = TypeVar("Row")
 """A row of a statement that reads cases."""
 
 
 @dataclass(frozen=True, slots=True)
 class Opener:
-    """Opens sealed words for the user of a connection; without seals the bank must have no sealed words."""
+    """Decrypts sealed texts for the user of a connection.
+
+    Attributes:
+        database: the database that stores the keys.
+        seals: the seals of users; None: the bank has no sealed texts.
+    """
 
     database: Database
     seals: Seals | None
 
     async def of_key(self, connection: FastConnection, key_id: UUID) -> UserSeal:
-        """Returns the seal of this key."""
+        """Returns the seal of the connection's user for the key with this id."""
         if self.seals is None:
             raise AssertionError("these words are sealed, and this process has no key to open them")
         seal = await self.seals.of_user(self.database, connection)
@@ -102,7 +107,7 @@ class Opener:
         return seal
 
     async def rows(self, connection: FastConnection, rows: Sequence[Row]) -> Sequence[Row]:
-        """Returns the rows; those with sealed words open them when they are read."""
+        """Returns the rows; those with sealed texts decrypt them when the texts are read."""
         keys = {row.key_id for row in rows if is_sealed(row)}
         if not keys:
             return rows
@@ -110,20 +115,26 @@ class Opener:
         return [cast("Row", SealedCase(row, seal)) if is_sealed(row) else row for row in rows]
 
     async def terms(self, connection: FastConnection, key_id: UUID, text: str) -> list[int]:
-        """Returns the terms of a text, by the user's key; none without seals."""
+        """Returns the terms of a text, which are hashes with the user's key; none without seals."""
         if self.seals is None:
             return []
         return (await self.of_key(connection, key_id)).numbers(TERMS, words(text))
 
 
 def effects_of(effects: Sequence[str], tokens: Sequence[str], words: CaseWords) -> list[str]:
-    """Returns the effects in words: a run without calls has the steps of its plan as effects, which are tokens."""
+    """Returns the effects of a run in words; effects that are steps of a sealed plan are tokens before.
+
+    Args:
+        effects: the effects as stored.
+        tokens: the steps of the plan as stored.
+        words: the decrypted texts of the case.
+    """
     steps = dict(zip(tokens, words.plan, strict=True))
     return [steps.get(effect, effect) for effect in effects]
 
 
 class SealedRow(Protocol):
-    """Columns of a case that say whether its words are sealed."""
+    """The columns of a case that say whether its texts are sealed, and with which key."""
 
     @property
     def id(self) -> UUID:
@@ -133,13 +144,14 @@ class SealedRow(Protocol):
     key_id: UUID
 
     def items(self) -> Iterable[tuple[str, object]]:
-        """Returns the columns with their values."""
+        """Returns the names of the columns with their values."""
 
 
 class SealedCase:
-    """A row whose words are opened when they are read; ``plan`` has the tokens, until the whole row is opened.
+    """A row of a case whose texts are decrypted when they are read.
 
-    The columns are attributes of its own: most are read many times.
+    ``plan`` has the tokens of the steps; in an ``OpenedCase`` it has their words. The columns are copied to attributes,
+    because most are read many times.
     """
 
     def __init__(self, row: SealedRow, seal: UserSeal) -> None:
@@ -147,45 +159,45 @@ class SealedCase:
         vars(self).update(row.items())
 
     def __getitem__(self, name: str) -> object:
-        """Returns the value of the column."""
+        """Returns the value of the column of this name."""
         return cast("Any", self._row)[name]
 
     @cached_property
     def opened_words(self) -> CaseWords:
-        """The words of the case, opened."""
+        """The decrypted texts of the case."""
         return self._seal.open_case(self._row.id, cast("bytes", self._row.words))
 
     @property
     def task(self) -> str:
-        """The task, opened."""
+        """The decrypted task."""
         return self.opened_words.task
 
     @property
     def effects(self) -> list[str]:
-        """The effects, opened where they are steps of the plan."""
+        """The effects; those that are steps of the plan are decrypted."""
         effects, tokens = vars(self)["effects"], vars(self)["plan"]
         return effects if set(effects).isdisjoint(tokens) else effects_of(effects, tokens, self.opened_words)
 
 
 class OpenedCase(SealedCase):
-    """A row with its task and its plan in words."""
+    """A row of a case with its task and its plan in words."""
 
     @property
     def plan(self) -> list[str]:
-        """The plan, opened."""
+        """The decrypted plan."""
         return self.opened_words.plan
 
 
 def opened(row: Any) -> Any:  # a row of any statement, or what stands for it here
-    """Returns the row with its plan in words; an unsealed row unchanged."""
+    """Returns a row of a case with its plan in words; an unsealed row is returned unchanged."""
     return OpenedCase(row._row, row._seal) if isinstance(row, SealedCase) else row  # noqa: SLF001 - its own kind
 
 
 def as_stored(row: Any) -> Any:  # as above
-    """Returns the row as it was read, whose numbers are read faster."""
+    """Returns a row of a case as it was read from the database; its numbers are read faster."""
     return row._row if isinstance(row, SealedCase) else row  # noqa: SLF001 - its own kind
 
 
 def is_sealed(row: object) -> TypeGuard[SealedRow]:
-    """Returns whether the words of the row are sealed; a row without a case has no words."""
+    """Returns whether the texts of the row are sealed; a row without a case has no texts."""
     return cast("SealedRow", row).words is not None

@@ -1,4 +1,4 @@
-"""Makes each stage of the loop visible: one log event, one metric and one span, all of the same name."""
+"""Reports each stage of a request: with a log event, a metric and a span of the same name."""
 
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, nullcontext
@@ -29,23 +29,23 @@ _propagator = TraceContextTextMapPropagator()
 
 
 class Outage:
-    """State of a part that the process depends on; the log has the begin and the end of an outage, once each."""
+    """State of a service that the process needs, such as the database; logs when an outage begins and ends."""
 
     __slots__ = ("_since", "_what")
 
     def __init__(self, what: str) -> None:
-        """Assumes that it answers."""
+        """Takes the name of the service, which is assumed to answer."""
         self._what = what
         self._since: float | None = None
 
     def goes_on(self, error: BaseException) -> None:
-        """Notes that it does not answer; the log has the error's type alone, for the message may quote a user."""
+        """Notes that the service does not answer; logs only the error's type, because its message may quote a user."""
         if self._since is None:
             self._since = monotonic()
             log.warning("outage.began", of=self._what, error=type(error).__name__)
 
     def is_over(self) -> None:
-        """Notes that it answers."""
+        """Notes that the service answers."""
         if self._since is not None:
             log.info("outage.ended", of=self._what, seconds=round(monotonic() - self._since, 3))
             self._since = None
@@ -56,7 +56,7 @@ _handed_on: ContextVar[Mapping[str, str] | None] = ContextVar("handed_on", defau
 
 @contextmanager
 def on_behalf_of(named: Mapping[str, str]) -> Iterator[None]:
-    """Makes this the origin of the work in the block, in a process that no request reaches."""
+    """Sets what ``origin`` returns within the block, for a process that does the work of another one's request."""
     token = _handed_on.set(named)
     try:
         yield
@@ -65,7 +65,7 @@ def on_behalf_of(named: Mapping[str, str]) -> Iterator[None]:
 
 
 def origin() -> dict[str, str]:
-    """Returns the id of the request under way, and its span if traced, for the process that finishes its work."""
+    """Returns the id of the current request, and its span if it is traced, for a process that continues its work."""
     if (handed_on := _handed_on.get()) is not None:
         return dict(handed_on)
     named: dict[str, str] = {}
@@ -78,7 +78,12 @@ def origin() -> dict[str, str]:
 
 @contextmanager
 def caused_by(named: Mapping[str, str], name: str) -> Iterator[None]:
-    """Runs work that a request left behind: under its id in the log, and in a span that is linked to the request's."""
+    """Runs the block as work that a request caused: with the request's id in the log, and a span linked to its span.
+
+    Args:
+        named: the request's ``origin``.
+        name: name of the block's span.
+    """
     kept = {key: named[key] for key in ("request_id",) if key in named}
     span = _tracer.start_as_current_span(name, links=links(named)) if _traced() else nullcontext()
     with structlog.contextvars.bound_contextvars(**kept), span:
@@ -86,22 +91,22 @@ def caused_by(named: Mapping[str, str], name: str) -> Iterator[None]:
 
 
 def links(named: Mapping[str, str]) -> list[trace.Link]:
-    """Returns the link to the span of the request; empty if it was not traced."""
+    """Returns a link to the span of the request with this ``origin``; an empty list if it was not traced."""
     span = trace.get_current_span(_propagator.extract(named)).get_span_context()
     return [trace.Link(span)] if span.is_valid else []
 
 
 class stage:  # noqa: N801 - reads as a statement: with stage("embed")
-    """Times the block and reports it under the name, also when it fails; never its contents."""
+    """Times the block and reports the time under the stage's name, even if the block fails."""
 
     __slots__ = ("_name", "_span", "_started")
 
     def __init__(self, name: str) -> None:
-        """Prepares the report."""
+        """Takes the name of the stage."""
         self._name = name
 
     def __enter__(self) -> None:
-        """Starts the clock, and a span where somebody traces."""
+        """Starts the clock, and a span if the process is traced."""
         self._span = _tracer.start_as_current_span(self._name) if _traced() else None
         if self._span is not None:
             self._span.__enter__()
@@ -110,7 +115,7 @@ class stage:  # noqa: N801 - reads as a statement: with stage("embed")
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace_: TracebackType | None
     ) -> None:
-        """Reports how long it took."""
+        """Reports how long the block took."""
         seconds = perf_counter() - self._started
         if self._span is not None:
             self._span.__exit__(kind, error, trace_)

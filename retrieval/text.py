@@ -1,4 +1,4 @@
-"""Texts as they are compared, whatever their case and white space, and as they are cut."""
+"""Normalises texts for comparison, whatever their case and white space, and shortens texts."""
 
 import re
 import unicodedata
@@ -10,7 +10,7 @@ _LAST_STOP = re.compile(r"(?<=\w)[.。]+$|(?<=[^\W\d_])[!?]+$")
 def folded(text: str) -> str:
     """Returns the text in folded case and composed characters of usual width, with single spaces between its words.
 
-    Signs, numbers and the order of the words stay, and thus no two tasks become one.
+    Signs, numbers and the order of the words are kept, so that no two different tasks become equal.
     """
     if not text.isascii():  # not NFKC, which makes 102 of 10²
         text = unicodedata.normalize("NFC", text.translate(_WIDE))
@@ -19,17 +19,20 @@ def folded(text: str) -> str:
 
 
 def as_repeated(text: str) -> str:
-    """Returns the form by which a repeated text is recognised: folded, without the mark at the end of its sentence."""
+    """Returns the text in a form for recognising repeats: folded, without the mark at the end of the sentence."""
     return _LAST_STOP.sub("", folded(text))
 
 
 def shortened(text: str, longest: int) -> str:
-    """Returns the text, or its beginning with an ellipsis, in at most that many characters."""
+    """Returns the text, or its beginning with an ellipsis, in at most ``longest`` characters."""
     return text if len(text) <= longest else f"{text[: longest - 1]}…"
 
 
 def ends_of(text: str, longest: int) -> str:
-    """Returns the text, or its beginning and its end with the number of characters left out between them."""
+    """Returns the text, or its beginning and its end with the number of characters left out between them.
+
+    The text is cut if it has more than ``longest`` characters.
+    """
     if len(text) <= longest:
         return text
     mark = f" … [{len(text) - longest} characters left out] … "
@@ -38,5 +41,5 @@ def ends_of(text: str, longest: int) -> str:
 
 
 def without_example(text: str) -> str:
-    """Returns a trigger without the concrete one that a hybrid procedure adds to it, for comparison: in folded case."""
+    """Returns a procedure's trigger, folded, without the concrete example that a hybrid procedure adds to it."""
     return folded(text.partition(" (for example: ")[0])

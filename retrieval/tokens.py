@@ -1,8 +1,8 @@
 """Estimates how many tokens a text has, from the kinds of its characters, without a tokenizer.
 
 The weights were fitted to three tokenizers, OpenAI's o200k_base and cl100k_base and the one that Anthropic published,
-over prose, code, JSON, ids and other scripts, with the largest of the three counts as the aim: a text that passes its
-budget is worse than one that leaves some of it.
+over prose, code, JSON, ids and other scripts. The aim was the largest of the three counts, because a text that exceeds
+its budget is worse than one that leaves some of it unused.
 """
 
 

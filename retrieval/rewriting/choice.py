@@ -1,4 +1,4 @@
-"""Chooses the rewriter of a query: the request's, or else the profile's."""
+"""Chooses the rewriter of a query: the one that the request names, or else the one that the profile names."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -20,12 +20,12 @@ from retrieval.telemetry import stage
 REWRITES = Counter("casebank_rewrites_total", "Queries that were to be rewritten, by who did it", ["by"])
 
 KNOWN_FOR_S = 30.0
-"""Time for which a profile's choice is remembered; each retrieve that reads the profile renews it."""
+"""Time in seconds for which a profile's rewriter is cached; each retrieve that reads the profile renews it."""
 
 
 @dataclass(frozen=True, slots=True)
 class Asker:
-    """Profile that a query is rewritten for, and the time of its user's authorisation."""
+    """Profile for which a query is rewritten, and the time at which its user was authorised."""
 
     user_sub: str
     authorised_at: datetime
@@ -33,11 +33,11 @@ class Asker:
 
 
 LlmRewriters = Callable[[Asker], Rewriter]
-"""Maker of the rewriter by language model; the profile's tokens pay for it."""
+"""Function that returns a rewriter with a language model; its tokens count for the profile."""
 
 
 def known_choices(capacity: int = 10_000, timer: Callable[[], float] = monotonic) -> TTLCache[tuple[str, str], Rewrite]:
-    """Returns an empty cache of each profile's rewriter; ``timer`` in seconds."""
+    """Returns an empty cache of the profiles' rewriters, whose entries expire after KNOWN_FOR_S of the ``timer``."""
     return TTLCache(capacity, KNOWN_FOR_S, timer=timer)
 
 
@@ -45,18 +45,19 @@ def known_choices(capacity: int = 10_000, timer: Callable[[], float] = monotonic
 class Rewriting:
     """Rewrites queries before the search.
 
-    A profile's choice must be known before the query is embedded, and the statement of a retrieval, which reads the
-    profile, comes after that. So a profile that was not read for KNOWN_FOR_S costs one short statement more; one in use
-    costs none, for every retrieve reads it again. A change by another process is known at the next retrieve or then.
+    A profile's rewriter must be known before the query is embedded, but the statement that reads the profile comes
+    after that. So a profile that was not read for KNOWN_FOR_S costs one more short statement; a profile in use costs
+    none, because every retrieve reads it again. A change by another process takes effect after the next retrieve, or
+    after KNOWN_FOR_S.
     """
 
     database: Database
     llm: LlmRewriters | None = None
-    """Maker of rewriters by language model; None: not configured, so profiles that chose it keep their queries."""
+    """Function that returns a rewriter with a language model; None: none is configured, so queries stay unchanged."""
     _known: TTLCache[tuple[str, str], Rewrite] = field(default_factory=known_choices)
 
     async def rewrite(self, asker: Asker, query: str, wanted: Rewrite | None = None) -> Rewritten:
-        """Returns the query to search for; ``wanted`` of None is the profile's choice.
+        """Returns the query to search for; ``wanted`` is the rewriter that the request names, None the profile's.
 
         Raises:
             UserErased, DatabaseUnavailable: see Database.as_user.
@@ -76,7 +77,7 @@ class Rewriting:
         return rewritten
 
     def learn(self, user_sub: str, agent_key: str, choice: Rewrite | None) -> None:
-        """Remembers a profile's choice that was just read; or forgets it with None, after a change."""
+        """Caches a profile's rewriter that was just read; None removes it from the cache, after a change."""
         self._known.pop((user_sub, agent_key), None)
         if choice is not None:
             self._known[user_sub, agent_key] = choice

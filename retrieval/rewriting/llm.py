@@ -1,4 +1,4 @@
-"""Rewrites a user's message into the query that cases and procedures are searched for, by a language model."""
+"""Lets a language model rewrite a user's message into the query with which cases and procedures are searched."""
 
 from dataclasses import dataclass
 from typing import Annotated
@@ -9,7 +9,7 @@ from retrieval.errors import ModelError
 from retrieval.ports import Model, Rewritten
 
 LONGEST = 400
-"""Longest query that a model may write, in characters."""
+"""Largest number of characters of a query that a language model writes."""
 
 
 def _one_line(text: str) -> str:
@@ -20,7 +20,7 @@ def _one_line(text: str) -> str:
 
 
 class Query(BaseModel):
-    """Form of the model's answer."""
+    """Form of the language model's answer."""
 
     model_config = ConfigDict(extra="forbid")
 
@@ -39,12 +39,12 @@ INSTRUCTIONS = (
 
 @dataclass(frozen=True, slots=True)
 class LlmRewriter:
-    """Asks a language model; if that fails, the query stays unchanged."""
+    """Rewrites queries with a language model; if that fails, the query stays unchanged."""
 
     model: Model
 
     async def rewrite(self, query: str) -> Rewritten:
-        """Returns the model's query, within the model's own time limit."""
+        """Returns the query that the language model makes of this one, within the model's own time limit."""
         try:
             reply = await self.model.ask(INSTRUCTIONS, {"said": query}, Query)
         except ModelError:

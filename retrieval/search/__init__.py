@@ -1,1 +1,1 @@
-"""One statement per retrieval: the candidates of a query, fused from words and vectors, and what came of using them."""
+"""Searches the candidates of a query with one statement, by words and vectors, with the rewards of their uses."""

@@ -1,4 +1,4 @@
-"""The cases that a retrieval ranks, and the settings of their profile: parts of one statement, see ``candidates``."""
+"""Parts of the search statement (``candidates``): the cases to rank, each with its distance and keyword relevance."""
 
 from enum import Enum, auto
 from uuid import UUID
@@ -45,7 +45,7 @@ def _texts(name: str) -> Expression:
 
 
 class Nearness(Enum):
-    """Origin of the distances of a whole bank."""
+    """Origin of the distances between the query and a bank's cases: pgvector, this process, or none are known."""
 
     IN_DATABASE = auto()
     MEASURED = auto()
@@ -53,7 +53,13 @@ class Nearness(Enum):
 
 
 def bank(nearness: Nearness, profile: CTE, scope: Scope) -> CTE:
-    """Returns the ready cases that pass the filters, each with its distance and its keyword relevance."""
+    """Returns a CTE of the ready cases that pass the filters, each with its distance and its keyword relevance.
+
+    Args:
+        nearness: origin of the distances.
+        profile: CTE of the profile's settings.
+        scope: cases of one agent, or of all.
+    """
     near = _NEAR[nearness](profile, scope).prefix_with("MATERIALIZED")  # else the join hashes vectors, on disk if many
     filtered = (
         select(cases.c.id, cases.c.search_vector, proven().label("proven"))
@@ -81,7 +87,7 @@ def bank(nearness: Nearness, profile: CTE, scope: Scope) -> CTE:
 
 
 def failed() -> ColumnElement[bool]:
-    """Returns the condition that the run's own outcome is a failure."""
+    """Returns the condition that the outcome of the case's run is a failure."""
     outcomes: list[ColumnElement[str]] = [literal_column(f"'{outcome}'") for outcome in FAILED]
     return cases.c.outcome.in_(outcomes)
 
@@ -89,7 +95,7 @@ def failed() -> ColumnElement[bool]:
 def proven() -> ColumnElement[bool]:
     """Returns the condition that a case is a proven success, see ``writer.rewards.proof``.
 
-    A failure, proven or not, is no reason to hold a success back: it stands by its score, and one on a slate at most.
+    A proven failure holds back no success: it is ranked by its score, and a slate has at most one failure.
     """
     return and_(cases.c.proven, not_(failed()))
 
@@ -100,11 +106,11 @@ def _passes(name: str, condition: ColumnElement[bool]) -> ColumnElement[bool]:
 
 
 def bank_of_halves(profile: CTE, half: int) -> CTE:
-    """Returns the profile's ``half`` nearest cases, by the HNSW index, and its ``half`` most relevant ones.
+    """Returns a CTE of the profile's ``half`` nearest cases, by the HNSW index, and its ``half`` most relevant ones.
 
-    The most relevant proven ones are added, as many again; the index cannot look for those alone. Columns as in
-    ``bank``. Among them the first of either half have the ranks that they have in the whole bank, so that the fusion
-    is the same.
+    As many of the most relevant proven cases are added, which the index cannot search separately. The columns are those
+    of ``bank``. The first cases by distance and by relevance have the same ranks as in the whole bank, so that the
+    fusion is the same.
     """
     words = keywords(select(cases.c.id, cases.c.search_vector).where(*ready(), _FINISHED))
     near = _near_in_database(profile, Scope.ONE_AGENT)

@@ -1,4 +1,4 @@
-"""The statements that read the bank, for a fast connection, which brings the user; each has a total order."""
+"""Statements that search the bank, for a fast connection, which adds the user; each has a total order."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -38,14 +38,14 @@ from retrieval.tables.kinds import CaseKind, RewardSource, RunOutcome
 from retrieval.tables.profiles import profiles
 
 POOL = 32
-"""Candidates that the fusion keeps."""
+"""Largest number of candidates that the fusion keeps."""
 HALF = 64
-"""Ranks of each half, vector and keyword, that enter the fusion."""
+"""Number of the first ranks by vector, and by keyword, that count in the fusion."""
 
 
 @dataclass(frozen=True, slots=True)
 class Filters:
-    """Filters of cases; an empty list lets everything through."""
+    """Filters of cases by tags, kinds and outcomes; an empty list allows all cases."""
 
     tags: Sequence[str] = ()
     kinds: Sequence[str] = ()
@@ -54,7 +54,7 @@ class Filters:
 
 @dataclass(frozen=True, slots=True)
 class Measured:
-    """Cosine distances of cases from the query, in two lists of one length."""
+    """Cosine distances of cases from the query: the cases' ids, and a distance for each."""
 
     case_ids: list[UUID]
     distances: list[float]
@@ -62,17 +62,17 @@ class Measured:
 
 @dataclass(frozen=True, slots=True)
 class Search:
-    """A search in one profile, or in all of the user's; a weight of None is the profile's own."""
+    """A search for cases in one profile, or in all of the user's; a weight of None is the profile's."""
 
     agent_key: str
-    """Agent of the profile; ``ALL_AGENTS`` for all."""
+    """Agent of the profile; ``ALL_AGENTS`` for all agents of the user."""
     query: str
     vector: list[float] | None = None
     model: str = ""
     parts: Sequence[str] = ()
-    """Parts of a query that asks for several things; empty: it asks for one."""
+    """Parts of a query that asks for several things; empty if it asks for one."""
     part_vectors: Sequence[list[float]] = ()
-    """Vector of each part; empty without vectors."""
+    """Vector of each part; empty if the query has no vector."""
     filters: Filters = field(default_factory=Filters)
     full_text_weight: float | None = None
     semantic_weight: float | None = None
@@ -80,19 +80,19 @@ class Search:
     measured: Measured | None = None
     """Distances that this process computed, for a database without pgvector."""
     approximate: bool = False
-    """True to search the HNSW index; a profile that is not in it is searched exactly all the same."""
+    """True to search with the HNSW index; a profile that is not in the index is searched exactly."""
 
 
 class BankRow(ProfileSettings, Protocol):
-    """A row of a retrieval: the settings of the profile, beside a candidate; alone if the profile has no cases."""
+    """A row of the search for candidates: the settings of the profile, and a case unless the profile has none."""
 
     @property
     def id(self) -> UUID | None:
-        """Id of the case; None in a row without one."""
+        """Id of the row's case; None in the one row of a profile without cases."""
 
 
 class Candidate(BankRow, Protocol):
-    """A row with a case, as the slate shows it and the policy weighs it."""
+    """A row of the search with a case: the columns that a slate shows and a policy weighs."""
 
     @property
     def id(self) -> UUID:
@@ -121,35 +121,37 @@ class Candidate(BankRow, Protocol):
     reuse_count: float
     reuse_reward: float
     terms: bytes
-    """Terms of the task, see ``integers``."""
+    """Terms of the case's task, as bytes for ``retrieval.database.rows.integers``."""
     moves: bytes
-    """Moves of the plan, likewise."""
+    """Moves of the case's plan, as bytes like ``terms``."""
     proven: bool
     failed: bool
 
 
 def is_candidate(row: BankRow) -> TypeGuard[Candidate]:
-    """Returns whether there is a case in the row."""
+    """Returns whether the row has a case."""
     return row.id is not None
 
 
 class CaseVector(Protocol):
-    """A case and its vector."""
+    """A case's id and its vector."""
 
     case_id: UUID
     embedding: list[float]
 
 
 def candidates(search: Search) -> tuple[FastStatement[BankRow], dict[str, object]]:
-    """Returns the one statement of a retrieval and its parameters.
+    """Returns the statement that searches the candidates of a query, and its parameters.
 
-    It answers the profile's settings beside each of its best POOL cases. A profile without cases answers one row, whose
-    ``id`` is NULL; an unknown profile answers no row. Ties go to the newer case. A search of all agents is exact.
+    The statement returns a row for each of the profile's best POOL cases, with the profile's settings. For a profile
+    without cases it returns one row, whose ``id`` is NULL; for an unknown profile no row. Ties go to the newer case. A
+    search of all agents is exact.
 
     Hybrid search by reciprocal rank fusion (Cormack, Clarke, Büttcher 2009), with weights:
     ``full_text_weight/(rrf_k + keyword_rank) + semantic_weight/(rrf_k + semantic_rank)``, where a missing
-    rank contributes 0. Both halves scan the profile's own rows, so the vector half is exact; but that of a large
-    profile comes from the HNSW index, unless filters apply: the index may miss the cases that they let through.
+    rank contributes 0. Keywords and vectors are compared with all of the profile's cases, so the ranks are exact; but a
+    large profile's ranks by vector come from the HNSW index, unless there are filters: the index may miss cases that
+    pass them.
     """
     parameters: dict[str, object] = {
         "agent_key": search.agent_key,
@@ -201,7 +203,11 @@ def _statement(profile: CTE, bank: CTE) -> FastStatement[BankRow]:
 
 
 def vectors(search: Search) -> tuple[FastStatement[CaseVector], dict[str, object]]:
-    """Returns the statement for every vector of the profiles in the model's space, where that is the profile's own."""
+    """Returns the statement, and its parameters, for the vectors that the search's model made of a profile's cases.
+
+    A profile that uses another embedding model gives no rows. A search of all agents reads all of the user's
+    profiles.
+    """
     return _vectors(Scope.of(search.agent_key)), {"agent_key": search.agent_key, "model": search.model}
 
 

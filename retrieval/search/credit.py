@@ -1,4 +1,4 @@
-"""The share of an outcome that each place of a decision earns, in SQL: twin of ``policy.examples.shared_credit``."""
+"""Divides a decision's outcome among the places of its slate, in SQL, as ``policy.examples.shared_credit`` does."""
 
 from collections.abc import Sequence
 
@@ -7,21 +7,21 @@ from sqlalchemy import ColumnElement, Float, case, cast, func, literal
 from policy.examples import LEAST_AGREED
 
 NOT_KNOWN: ColumnElement[float] = cast(literal(0.0), Float)
-"""Stands for how far a run did what a place says, where nobody looks at that: all that share do so alike."""
+"""Value of ``agreed`` if agreement with plans is not counted: all places that share an outcome get equal shares."""
 
 
 def shared_credit(
     used: ColumnElement[bool], agreed: ColumnElement[float], decision: Sequence[ColumnElement[object]]
 ) -> ColumnElement[float]:
-    """Returns each place's share of its decision's outcome, 0 to 1; see the twin for the rule and why.
+    """Returns each place's share of its decision's outcome, 0 to 1, by the rule of ``policy.examples.shared_credit``.
 
-    It is a window function: it must see every place of the decision, those whose case or version is gone included, so
-    filter and join what has it, not what it is made of.
+    The expression is a window function: it must see every place of the decision, even if the place's case was deleted.
+    So filter or join the rows after the expression was computed, not before.
 
     Args:
         used: column of a place: true if the backend reported its use; NULL without a report.
         agreed: column of a place: agreement of the run's plan with the case's; NULL if unknown.
-        decision: the columns that tell one decision from another.
+        decision: the columns that identify a decision.
     """
     weight = LEAST_AGREED + func.power(func.coalesce(cast(agreed, Float), 0.0), 2.0)
     said = func.bool_or(used.is_not(None)).over(partition_by=decision)

@@ -1,24 +1,23 @@
-"""Reciprocal rank fusion: each case's distance and relevance become ranks, and the ranks one sum.
+"""Reciprocal rank fusion: turns each case's distance and relevance into ranks, and adds up their reciprocals.
 
-Proven cases and the others compete among their own for a place in the pool, so that a flood of one kind cannot
-drive out the other. Within the pool all have their ranks in
-the whole bank.
+Proven and unproven cases compete separately for places in the pool of candidates, so that many cases of one kind cannot
+drive out the other kind. In the pool all cases keep their ranks in the whole bank.
 """
 
 from sqlalchemy import CTE, ColumnElement, Float, case, cast, func, literal_column, or_, select, true
 
 PROVEN_PART = 0.75
-"""Share of the pool for proven cases; the others have the rest, if there are enough of both."""
+"""Share of the pool for proven cases; unproven ones have the rest, if there are enough of both."""
 
 
 def fused(bank: CTE, profile: CTE, *, half: int, pool: int) -> CTE:
-    """Returns the ``pool`` best cases with their ranks, best first; a half counts down to its rank ``half``.
+    """Returns a CTE of the best cases with their ranks, the best first.
 
     Args:
-        bank: ``id``, ``distance``, ``relevance`` and ``proven`` of each case; a measure is NULL if the case is not in
-            that half.
-        profile: one row with ``full_text_weight``, ``semantic_weight`` and ``rrf_k``.
-        half: places of each kind in a half that count; a later case gets 0 from that half.
+        bank: CTE with ``id``, ``distance``, ``relevance`` and ``proven`` of each case; ``distance`` or ``relevance`` is
+            NULL if the case was not found by vector or by keyword.
+        profile: CTE of one row with ``full_text_weight``, ``semantic_weight`` and ``rrf_k``.
+        half: lowest rank by distance, and by relevance, that counts; a case below it gets 0 for that rank.
         pool: number of cases to keep.
     """
     ranked = _ranked(bank)

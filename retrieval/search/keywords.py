@@ -1,14 +1,14 @@
-"""Relevance of a case's words to the query, by the rarity of each word among the searched cases.
+"""SQL for the relevance of a case to the words of a query, by the rarity of each word among the searched cases.
 
-BM25 (Robertson, Zaragoza 2009; k1 1.2, b .75), in whole bits: the words whose rarity is the same number of bits are
-ranked at once by Postgres's ``ts_rank``, which counts what is in a text without taking its vector apart, eight times as
-fast. So a word that comes often counts as ts_rank has it, the n-th time 1/n², in place of BM25's own damping.
+The formula is BM25 (Robertson, Zaragoza 2009; k1 1.2, b .75) with rarity in whole bits: words with the same number of
+bits are ranked together by Postgres's ``ts_rank``, which counts words without taking a text's search vector apart and
+is eight times as fast. So repeated words count as in ts_rank, the n-th time 1/n², and not as in BM25.
 
-How rare words are, and how long texts are, is counted in the newest cases: in all of them up to some thousands.
+The rarity of words and the mean length of texts are counted in the newest cases: in all of them up to some thousands.
 
-The database function ``hybrid_search_context_eng_memories`` has this formula, too, for flows that search from SQL. It
-stands in ``alembic/baseline/search.sql`` with the numbers written out, for a migration must not change when this module
-does; a change here needs a revision that replaces the function. The suite compares the ranks of both.
+The database function ``hybrid_search_context_eng_memories`` has the same formula, for n8n flows and others that search
+from SQL. It is in ``alembic/baseline/search.sql`` with the numbers written out, because a migration must not change
+when this module does; a change here needs a revision that replaces the function. A test compares the ranks of both.
 """
 
 from math import log
@@ -36,36 +36,40 @@ from sqlalchemy.dialects.postgresql import ARRAY, REGCONFIG, TSQUERY
 from retrieval.tables.columns import SEARCH_CONFIGURATION
 
 LOOKS = 20_000
-"""Comparisons of a text and a word, at most, that count the rarity of words."""
+"""Largest number of comparisons of a text and a word to count the rarity of a query's words."""
 SAMPLE = 2_000
-"""Newest cases among which rarity is counted, at most."""
+"""Largest number of cases, the newest, in which the rarity of words is counted."""
 MOST_BITS = 11
-"""Rarity of a word that one of SAMPLE cases has: the largest that can be counted."""
+"""Rarity in bits of a word that one of SAMPLE cases has, which is the largest that can be counted."""
 K1, B = 1.2, 0.75
 _EVEN = cast(literal_column("'{.1,.1,.1,.1}'"), ARRAY(REAL))
-"""Weights of the labels of words: all alike."""
+"""Weights of a search vector's four labels: all equal."""
 
 
 def query_words() -> ColumnElement[str]:
-    """Returns the words of the parameter ``query``, all of them, as Postgres searches for them."""
+    """Returns the SQL for a tsquery of all words of the parameter ``query``."""
     return func.plainto_tsquery(cast(literal(SEARCH_CONFIGURATION), REGCONFIG), bindparam("query", type_=Text))
 
 
 def each_word() -> ColumnElement[str]:
-    """Returns those words one by one, as rows."""
+    """Returns the SQL for the words of the parameter ``query`` as rows, one word each."""
     return func.regexp_split_to_table(cast(query_words(), Text), literal_column("' & '"))
 
 
 def has_words(searched: ColumnElement[object], words: ColumnElement[object]) -> ColumnElement[bool]:
-    """Returns the condition that the vector matches the query."""
+    """Returns the condition that the search vector ``searched`` matches the tsquery ``words``."""
     return searched.op("@@", return_type=Boolean())(words)
 
 
 def keywords(searched: Select[UUID, object]) -> CTE:
-    """Returns the one row of what keywords are searched by, from ids and search vectors of the cases there are.
+    """Returns a CTE of one row with what ``matches`` and ``relevance`` need: words of the query, and their rarity.
 
-    ``words`` matches any word of the query, for a question rarely shares all its words with a case; ``words_N`` those
-    whose rarity is N bits, with what they are worth together as ``worth_N``; ``mean_length`` is that of the texts.
+    The column ``words`` matches any word of the query, because a query rarely shares all its words with a case;
+    ``words_N`` matches those whose rarity is N bits, and ``worth_N`` is the sum of their rarities; ``mean_length`` is
+    that of the texts.
+
+    Args:
+        searched: statement for the ids and search vectors of the searched cases.
     """
     rare, whole = _rarity(searched)
     bits = func.least(func.round(rare.c.bits), _number(MOST_BITS))
@@ -108,12 +112,12 @@ def _any_of(rare: CTE, *only: ColumnElement[bool]) -> ColumnElement[object]:
 
 
 def matches(vector: ColumnElement[object], of: CTE) -> ColumnElement[bool]:
-    """Returns whether a text has some of the words; ``of`` is of ``keywords``."""
+    """Returns the condition that a search vector has some word of the query; ``of`` is the CTE of ``keywords``."""
     return has_words(vector, of.c.words)
 
 
 def relevance(vector: ColumnElement[object], of: CTE) -> ColumnElement[float]:
-    """Returns how relevant a text is that has some of the words, above 0; NULL of others."""
+    """Returns the SQL for the relevance of a text to the query, above 0; NULL if the text has no word of the query."""
     ranks = [
         func.coalesce(of.c[f"worth_{number}"] * func.ts_rank(_EVEN, vector, of.c[f"words_{number}"]), _number(0))
         for number in range(MOST_BITS + 1)

@@ -1,4 +1,4 @@
-"""The settings of a profile as they stand beside each candidate, with the versions of its live policies."""
+"""Part of the search statement that reads the profile's settings, and the versions of its live policies."""
 
 from collections.abc import Mapping
 from datetime import datetime
@@ -32,7 +32,7 @@ from retrieval.tables.profiles import profiles
 from retrieval.tables.replays import replays
 
 OVERRIDES = ("full_text_weight", "semantic_weight", "rrf_k")
-"""Settings of the profile that a request may override."""
+"""Names of the profile's settings that a request may override."""
 SETTINGS = (
     "enabled",
     "k",
@@ -49,7 +49,7 @@ SETTINGS = (
     "procedures_share",
     *OVERRIDES,
 )
-"""Settings of the profile that stand beside each candidate."""
+"""Names of the profile's settings that each row of a search has."""
 
 STATE = (
     "serving",
@@ -61,15 +61,15 @@ STATE = (
     "has_procedures",
     "has_facts",
 )
-"""Further columns: version and time of the live policies, the time of the latest replay, the similarity of unlike
-cases, and whether the profile has a procedure or a fact to show.
+"""Names of further columns about the profile: version and time of its live policies, the time of its latest replay, the
+similarity of its unlike cases, and whether it has a procedure or a fact to show.
 """
 
 T = TypeVar("T")
 
 
 class ProfileSettings(Protocol):
-    """Columns beside each candidate: the SETTINGS and the STATE of its profile."""
+    """The columns about the profile that each row of a search has: its SETTINGS and its STATE."""
 
     enabled: bool
     k: int
@@ -98,7 +98,10 @@ class ProfileSettings(Protocol):
 
 
 def profile_settings() -> CTE:
-    """Returns the settings of the profile, overridden by those of the request that are not NULL; no profile, no row."""
+    """Returns a CTE of the profile's settings; parameters of the request that are not NULL override them.
+
+    It has no row if there is no such profile.
+    """
     overridden = [_overridden(name, profiles.c[name]) for name in OVERRIDES]
     state: Mapping[str, Expression] = {
         "serving": _live("serving", policies.c.version),
@@ -129,16 +132,16 @@ def _replayed(column: Column[T]) -> ScalarSelect[T]:
 
 
 def default_share(name: str) -> float:
-    """Returns the share of a context that a new profile gives this part."""
+    """Returns a new profile's setting of this name, the share of a context that one part gets."""
     default = profiles.c[name].server_default
     return float(str(default.arg)) if isinstance(default, DefaultClause) else 0.0
 
 
 def settings_of_none() -> CTE:
-    """Returns the settings of a search in all of the user's agents; no row without an agent.
+    """Returns a CTE of the settings of a search in all of the user's agents; it has no row if there are none.
 
-    They are those of a new profile without learning and exploration. The embedding model is NULL if the agents use
-    several.
+    The settings are those of a new profile without learning and exploration. The embedding model is NULL if the agents
+    use several models.
     """
     on = profiles.c.enabled
     first, last = (function(profiles.c.embedding_model).filter(on) for function in (func.min, func.max))

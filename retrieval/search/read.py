@@ -1,4 +1,4 @@
-"""Reads the candidates of a query: exactly, through the HNSW index, or by distances that this process computes."""
+"""Reads the candidates of a query: exactly, with the HNSW index, or by distances that this process computes."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
@@ -12,17 +12,17 @@ from retrieval.search.candidates import BankRow, Measured, Search, candidates, v
 
 @dataclass(frozen=True, slots=True)
 class CandidateReader:
-    """Reads candidates, and remembers which profiles the last answers found in the HNSW index.
-
-    So only the first retrieve of such a profile is exact, and slow.
-    """
+    """Reads candidates, and remembers which profiles are in the HNSW index: only their first search is exact."""
 
     _indexed: LRUCache[tuple[str, str], bool] = field(default_factory=lambda: LRUCache(10_000))
 
     async def read(
         self, connection: FastConnection, search: Search, *, pgvector: bool
     ) -> tuple[Search, Sequence[BankRow]]:
-        """Returns the candidates, and the search as it was made."""
+        """Returns the rows of the search, and the search with the way in which it was made.
+
+        ``pgvector`` says whether the database compares vectors; otherwise this process does.
+        """
         profile = connection.user_sub, search.agent_key
         if search.vector is not None and not pgvector:
             of_bank = await connection.all(*vectors(search))

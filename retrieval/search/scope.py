@@ -1,8 +1,8 @@
 """Scope of a search: the cases of one agent, or of all the user's agents whose memory is on.
 
-A search of all agents belongs to none of them: it has the settings of a new profile, follows the untrained order and
-tries nothing out. The log has its decision under ``schema.ALL_AGENTS``, so that no agent's policy is trained on it;
-the cases that it showed earn their credit all the same.
+A search of all agents has the settings of a new profile, uses the untrained order and does not explore. Its decision is
+logged under the agent ``schema.ALL_AGENTS``, so that no agent's policy is trained on it; the cases that it showed earn
+their credit all the same.
 """
 
 from enum import Enum, auto
@@ -17,7 +17,7 @@ from retrieval.tables.profiles import profiles
 
 
 class Scope(Enum):
-    """Scope of a search."""
+    """Scope of a search for cases: one agent, or all of the user's agents."""
 
     ONE_AGENT = auto()
     ALL_AGENTS = auto()
@@ -29,7 +29,13 @@ class Scope(Enum):
 
 
 def in_scope(scope: Scope, agent_key: ColumnElement[str], *profile: ColumnElement[bool]) -> ColumnElement[bool]:
-    """Returns whether a row's agent is the one that is named, or one whose memory is on and whose ``profile`` is so."""
+    """Returns the condition that a row belongs to the searched agents.
+
+    Args:
+        scope: the agent of the parameter ``agent_key``, or all of the user's agents whose memory is on.
+        agent_key: column with the row's agent.
+        profile: further conditions on the agents' profiles, in a search of all agents.
+    """
     if scope is Scope.ONE_AGENT:
         return agent_key == AGENT_KEY
     return agent_key.in_(
@@ -38,7 +44,7 @@ def in_scope(scope: Scope, agent_key: ColumnElement[str], *profile: ColumnElemen
 
 
 def ready(scope: Scope = Scope.ONE_AGENT) -> tuple[ColumnElement[bool], ...]:
-    """Returns what holds for the cases that can be found."""
+    """Returns the conditions that select the cases that a search can find."""
     return (
         cases.c.user_sub == USER_SUB,
         in_scope(scope, cases.c.agent_key),

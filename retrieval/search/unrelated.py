@@ -1,9 +1,9 @@
-"""Finds candidates that are unrelated to the query; they are never shown, however few others there are.
+"""Finds candidates that are unrelated to the query; they are never shown, however few other candidates there are.
 
-The nearest case need not be near. A case that the model's calibration calls unrelated stays only if it shares a rare
-word with the query: a name or an error message that the model cannot place. The calibration is English; where the
-profile's own unlike cases are nearer to each other, by their language or their matter, a case must be nearer than they
-are, or share some word.
+The nearest case need not be near. A case whose similarity the embedding model's calibration calls unrelated stays only
+if it shares a rare word with the query, such as a name or an error message that the model does not know. The
+calibration uses English sentences. If unlike cases of the profile are nearer to each other than these, because of their
+language or subject, a case must be nearer to the query than they are, or share some word with it.
 """
 
 from collections.abc import Sequence
@@ -39,15 +39,15 @@ from retrieval.tables.cases import cases
 from retrieval.tables.columns import SEARCH_CONFIGURATION
 
 SAMPLE = 1_000
-"""Cases, the newest, among which it is counted how rare a word is."""
+"""Number of cases, the newest, in which the rarity of a word is counted."""
 RARE_PART = 0.1
-"""Largest share of them that has a rare word."""
+"""Largest share of these cases that may have a word for the word to count as rare."""
 RARE_CASES = 3
-"""Number of cases that may always share a rare word, for in a small bank rarity cannot be counted."""
+"""Number of cases that may have a rare word in any bank, because in a small one rarity cannot be counted."""
 
 
 ENOUGH = 3
-"""Worth of a shared word; a pair of letters of a script without spaces is worth 1."""
+"""Worth of a shared word, which a case must reach; a shared pair of letters of a script without spaces is worth 1."""
 _STOP_LISTS = (
     "danish dutch english finnish french german hungarian italian norwegian portuguese russian spanish swedish turkish"
 )
@@ -68,11 +68,11 @@ _TELLING = text(
 
 @dataclass(frozen=True, slots=True)
 class Floor:
-    """Least similarities of related texts.
+    """Least similarities at which a text counts as related to a query.
 
     Attributes:
-        of_model: measured on English sentences.
-        of_profile: at least that, in the profile's own language.
+        of_model: similarity measured for the embedding model on English sentences.
+        of_profile: similarity measured on the profile's own texts, in their language; at least ``of_model``.
     """
 
     of_model: float
@@ -83,7 +83,7 @@ class Sharing(Protocol):
     """A case that shares words with the query.
 
     Attributes:
-        rare: whether rare words alone are enough.
+        rare: whether the rare words among them are enough for the case to stay.
     """
 
     id: UUID
@@ -95,8 +95,14 @@ async def unrelated(
 ) -> frozenset[UUID]:
     """Returns the candidates that are unrelated to the query.
 
-    Below the model's floor a case stays if it shares a rare word with the query, below the profile's if any word.
-    Empty without a floor; a case without a similarity, which keywords alone found, is never among them.
+    Below ``floor.of_model`` a case stays related if it shares a rare word with the query, below ``floor.of_profile`` if
+    it shares any word. A case without a similarity, which was found by keywords only, is always related.
+
+    Args:
+        connection: connection of the user.
+        search: the search that found the candidates.
+        rows: rows of the search.
+        floor: least similarities of related texts; None: not known, and all candidates count as related.
     """
     if floor is None:
         return frozenset()

@@ -1,1 +1,1 @@
-"""The parts of ``memory_context``, the text that goes into an agent's prompt."""
+"""The sections of ``memory_context``, the text that goes into an agent's prompt."""

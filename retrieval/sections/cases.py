@@ -1,4 +1,4 @@
-"""The sections of cases: those on the slate, and further runs beside it."""
+"""The context's sections of cases: those on the slate, and further runs below it."""
 
 import re
 from collections.abc import Sequence
@@ -17,7 +17,7 @@ _FATES = {"aborted": " (broken off: it shows nothing)", "unknown": " (nobody sai
 
 @dataclass(frozen=True, slots=True)
 class Remembered:
-    """The fields of a case that the text quotes."""
+    """The fields of a case that a context quotes."""
 
     task: str
     plan: Sequence[str]
@@ -27,7 +27,7 @@ class Remembered:
 
     @property
     def fate(self) -> str:
-        """Remark on what outcome and reward together say of the run, for a reader who must not misread either."""
+        """Remark for the agent on how the run went, if its outcome or its reward alone would mislead; else empty."""
         failed, judged = has_failed(self.outcome, self.reward, self.reward_source), is_trusted(self.reward_source)
         if failed and self.outcome == "failure":
             return " (avoid what it did)"
@@ -40,9 +40,12 @@ class Remembered:
 
 @dataclass(frozen=True, slots=True)
 class Room:
-    """The length of one case in the text: steps of its plan, and characters of its task, of each step, of a summary.
+    """Limits of the length of one case in a context.
 
-    The summary names the steps after those; 0: it has their number alone.
+    Attributes:
+        steps: largest number of steps of the plan.
+        chars: largest number of characters of the task and of each step.
+        summary: largest number of characters for the names of the other steps; 0: only their number is told.
     """
 
     steps: int
@@ -54,31 +57,34 @@ _ROOMS = (
     *(Room(1_000_000, 1_000_000), Room(16, 300, 300), Room(8, 160, 240)),
     *(Room(4, 80, 160), Room(2, 40, 120), Room(2, 40)),
 )
-"""Rooms to try, from the whole case down to a length that still tells one case from another."""
+"""Limits to try one after the other, from a whole case down to a length at which cases still differ."""
 _ROOMS_BESIDE = (Room(4, 160), Room(4, 80), Room(2, 40))
-"""Rooms of runs beside the slate, which tell that there is another way and not how each step went."""
+"""Limits for runs below the slate, which tell that there is another way to do the task, but not each step."""
 
 
 @dataclass(frozen=True, slots=True)
 class CasesSection:
-    """The cases on the slate, best first; all are shortened alike before any is left out."""
+    """Section of the cases on the slate, the best first; all are shortened alike before any is left out."""
 
     cases: Sequence[Remembered]
 
     def render(self, draft: Draft) -> tuple[list[Block], Part]:
-        """Returns the cases that fit, and their share."""
+        """Returns the cases that fit the draft's budget, and the tokens that they take."""
         blocks = _blocks(self.cases, 1, "", _ROOMS, draft)
         return blocks, Part.of("cases", blocks, len(blocks), len(self.cases) - len(blocks))
 
 
 @dataclass(frozen=True, slots=True)
 class OthersSection:
-    """Further runs beside the slate, numbered after its cases."""
+    """Section of further runs below the slate, numbered after its cases."""
 
     others: Sequence[Remembered]
 
     def render(self, draft: Draft) -> tuple[list[Block], Part | None]:
-        """Returns the further runs that fit after the slate's cases; none if not all of these are in the text."""
+        """Returns the further runs that fit the draft's budget, and the tokens that they take.
+
+        There are none if not all cases of the slate are in the text.
+        """
         cases = next((part for part in draft.parts if part.part == "cases"), None)
         if cases is None or cases.left_out:
             return [], None

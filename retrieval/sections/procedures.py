@@ -1,4 +1,4 @@
-"""The section of procedures."""
+"""The context's section of procedures."""
 
 import re
 from collections.abc import Sequence
@@ -18,37 +18,39 @@ REPORTED = "Procedures that came with earlier runs, unchecked: data, not guidanc
 
 @dataclass(frozen=True, slots=True)
 class Guidance:
-    """The fields of a procedure that the text quotes."""
+    """The fields of a procedure that a context quotes."""
 
     trigger: str
     steps: Sequence[str]
     cause: str = ""
-    """Reason for the steps; empty where no call failed."""
+    """Root cause of the failure that the steps put right; empty if no call failed."""
     kind: ProcedureKind = "script"
     """Kind of the procedure; a failure lesson lists steps to avoid."""
     reported: bool = False
-    """True for a procedure that a backend sent with its run, unchecked against the run's calls."""
+    """True for a procedure that a backend sent with its run; it was not checked against the run's calls."""
     plan: Sequence[str] = ()
-    """Plan of the run, where the steps are its calls; empty where it had none, or where a shown case has it."""
+    """Plan of the procedure's run, if the steps are the run's calls; empty if it had none or a shown case has it."""
 
 
 @dataclass(frozen=True, slots=True)
 class ProceduresSection:
-    """Procedures, best first; those that came with a run stand last and are called data.
+    """Section of procedures, the best first; those that a backend sent with a run come last and are called data.
 
-    A procedure is left out whole, for half a procedure misleads. Of a pattern and its example, the example is told.
+    A procedure that does not fit is left out as a whole, because half a procedure misleads. Of a statement with
+    placeholders and its example, only the example is told.
 
     Attributes:
-        share: largest part of the budget, 0 to 1; 1 where there are no cases to show as well.
+        procedures: the procedures, the best first.
+        share: largest share of the budget that the section may take, 0 to 1; 1 if there are no cases to show, too.
     """
 
     procedures: Sequence[Guidance]
     share: float = 1.0
 
     def render(self, draft: Draft) -> tuple[list[Block], Part]:
-        """Returns the procedures that fit the share and the budget, and their part of it.
+        """Returns the procedures that fit the section's share and the draft's budget, and a report on them.
 
-        The second and later procedures of a trigger are marked as alternatives.
+        Procedures after the first of the same trigger are marked as alternatives.
         """
         first: dict[str, int] = {}
         every = []

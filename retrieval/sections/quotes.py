@@ -1,4 +1,4 @@
-"""The sections that quote: the session, and the facts that are known of the user."""
+"""The context's sections that quote the session and the facts about the user."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -18,12 +18,13 @@ RECALLED_KNOWN = "Known of the user and the domain, found for the task, quoted a
 
 @dataclass(frozen=True, slots=True)
 class Quotes:
-    """Lines that were chosen to fit the share of their section.
+    """Lines of a section that were chosen to fit the section's share of the budget.
 
     Attributes:
-        shown: number of turns or facts that are quoted whole, recalled ones included.
-        left_out: number of the others; a summary among the lines may cover such turns.
-        recalled: lines recalled for the task, which stand below the others under a heading of their own.
+        lines: lines that quote turns, a summary or facts.
+        shown: number of turns or facts that are quoted, recalled ones included.
+        left_out: number of turns or facts that are not quoted; a summary among the lines may cover such turns.
+        recalled: lines that were recalled for the task; they stand below the others under their own heading.
     """
 
     lines: Sequence[str]
@@ -34,7 +35,7 @@ class Quotes:
 
 @dataclass(frozen=True, slots=True)
 class SessionSection:
-    """The conversation so far, and turns of it or of other sessions that were recalled for the task."""
+    """Section of the conversation so far, and of turns of this or other sessions that were recalled for the task."""
 
     quotes: Quotes
     name: ClassVar[PartName] = "session"
@@ -47,7 +48,7 @@ class SessionSection:
 
 @dataclass(frozen=True, slots=True)
 class FactsSection:
-    """Facts known of the user, and facts and knowledge that were recalled for the task."""
+    """Section of the facts about the user, and of facts and knowledge that were recalled for the task."""
 
     quotes: Quotes
     name: ClassVar[PartName] = "user"
@@ -68,10 +69,13 @@ def _rendered(section: SessionSection | FactsSection, draft: Draft) -> tuple[lis
 
 
 def conversation_line(role: str, text: str) -> str:
-    """Returns the line that quotes a turn, or an item of a summary."""
+    """Returns the line of a context that quotes a turn, or an item of a summary."""
     return f"[{unquoted(role)}] {quoted(text)}"
 
 
 def room_for(heading: str, token_budget: int, share: float) -> int:
-    """Returns the tokens that lines below a heading may have, so that they fit the share with heading and frame."""
+    """Returns the number of tokens that lines below a heading may have, so that they fit a share of the budget.
+
+    The heading and the frame count, too.
+    """
     return max(0, int(token_budget * share) - count_tokens(assembled([Block("", heading)])))

@@ -1,8 +1,9 @@
 """Quotes stored text for a prompt: a JSON string in one line that cannot pass for the prompt's own words.
 
-What a task, a step or a tool's name says was written by whoever ran an agent, and may have been written for the next
-reader. Inside the quotes it stays data: it holds no line break, no invisible character, no quote of its own, and no
-sequence that a chat template or a lenient parser takes for a tag. JSON's escapes lose nothing of what can be seen.
+The text of a task, a step or a tool's name comes from whoever ran an agent, and may have been written to mislead the
+next agent that reads it. Inside the quotes it stays data: it holds no line break, no invisible character, no quote of
+its own, and no sequence that a chat template or a lenient parser takes for a tag. JSON's escapes lose no visible
+character.
 """
 
 import re
@@ -34,7 +35,7 @@ class _Visible(dict[int, str]):
 
 
 _COMMON = 0xFFFF
-"""Number of the last character that is remembered, so that a stranger's text cannot fill the memory."""
+"""Code of the last character whose replacement is cached, so that a stranger's text cannot fill the memory."""
 _VISIBLE = _Visible()
 
 PLACEHOLDERS = (
@@ -54,7 +55,7 @@ _PLAIN = re.compile(r"[ !#-;=-Z\]-_a-~]*")
 
 
 def quoted(text: str) -> str:
-    """Returns the text as a JSON string of one line; `json.loads` gives back what can be seen of it."""
+    """Returns the text as a JSON string of one line; `json.loads` returns the text's visible characters."""
     return '"' + unquoted(text) + '"'
 
 
@@ -64,7 +65,7 @@ def quoted_list(texts: Iterable[str]) -> str:
 
 
 def unquoted(text: str) -> str:
-    """Returns the text between the quotes of `quoted`."""
+    """Returns the text as `quoted` does, but without the quotes around it."""
     if _PLAIN.fullmatch(text):
         return " ".join(text.split())
     inside = orjson.dumps(visible(text)).decode()[1:-1]

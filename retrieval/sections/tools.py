@@ -1,6 +1,6 @@
-"""Tool memory: the calls and failures of each tool in a profile's runs, as pages and as a few lines for the prompt.
+"""Tool memory: reads the calls and failures of each tool in a profile's runs, for pages and for lines of a context.
 
-A run counts until its case is deleted for good: one that was merged or pruned called its tools all the same.
+A run counts until its case is deleted for good, even if the case was merged or pruned.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -44,15 +44,15 @@ from retrieval.tables.cases import case_tools, cases
 HEADING = "Tools in these runs:\n"
 FORMS = 10
 FAILURES = 100
-"""Pairs of a cause and its fix, the most frequent first."""
+"""Largest number of pairs of a cause and its fix that are read of a tool, the most frequent first."""
 SHOWN_TOOLS = 3
 SHOWN_FIXES = 2
 LEAST_RATE = 0.05
-"""Least share of failed calls that makes a tool worth a line in a prompt."""
+"""Least share of a tool's calls that failed for the tool to get a line in a context."""
 
 
 def tools_of(user_sub: str, agent_key: str, limit: int) -> Rows:
-    """Returns the statement for the tools that were called most, with their counts."""
+    """Returns the statement for the agent's most called tools, with the numbers of their calls and errors."""
     return (
         _counts()
         .where(case_tools.c.user_sub == user_sub, case_tools.c.agent_key == agent_key)
@@ -62,12 +62,12 @@ def tools_of(user_sub: str, agent_key: str, limit: int) -> Rows:
 
 
 def one_tool(user_sub: str, agent_key: str, tool: str) -> Rows:
-    """Returns the statement for the counts of one tool; no row where it was never called."""
+    """Returns the statement for the numbers of calls and errors of one tool; no row if it was never called."""
     return _counts().where(*_of(user_sub, agent_key, tool))
 
 
 def forms_of(user_sub: str, agent_key: str, tool: str) -> Select[str, int]:
-    """Returns the statement for the forms of arguments that worked in most runs, at most FORMS."""
+    """Returns the statement for the forms of a tool's arguments that worked in most runs, at most FORMS."""
     form = func.unnest(case_tools.c.forms).table_valued("form", name="forms").render_derived()
     return (
         select(form.c.form, func.count().label("runs"))
@@ -80,7 +80,7 @@ def forms_of(user_sub: str, agent_key: str, tool: str) -> Select[str, int]:
 
 
 def failures_of(user_sub: str, agent_key: str, tool: str) -> Rows:
-    """Returns the statement for the failures of one tool: each cause, its fix (NULL: none), and how often they met."""
+    """Returns the statement for the failures of one tool: each cause with its fix (NULL: none), and their number."""
     failure = _failures(case_tools)
     return (
         select(failure.c.cause, failure.c.fix, func.count().label("times"))
@@ -116,7 +116,7 @@ def _failures(table: FromClause) -> TableValuedAlias:
 
 
 class ToolTrouble(Protocol):
-    """A tool that fails often, with one pair of a cause and what put it right, if there is any."""
+    """A tool that fails often, with the cause of a failure and its fix; both are None if none is known."""
 
     tool: str
     calls: int
@@ -128,11 +128,16 @@ class ToolTrouble(Protocol):
 def troubles(
     agent_key: str, case_ids: Sequence[UUID], *, quarantine: bool = False
 ) -> tuple[FastStatement[ToolTrouble], dict[str, object]]:
-    """Returns the statement for the tools of the cases that fail most, and its parameters.
+    """Returns the statement for the tools of these cases that fail most, and its parameters.
 
-    It answers at most SHOWN_TOOLS tools, of those of which LEAST_RATE of all calls failed, the one with most errors
-    first, each with its SHOWN_FIXES most frequent pairs of cause and fix; a tool without any has one row with NULL. In
-    quarantine the pairs are those of proven runs.
+    It returns at most SHOWN_TOOLS tools of which at least LEAST_RATE of all calls failed, the one with the most errors
+    first, each with its SHOWN_FIXES most frequent pairs of cause and fix; a tool without such a pair has one row with
+    NULL.
+
+    Args:
+        agent_key: agent of the profile.
+        case_ids: cases whose tools are read.
+        quarantine: whether only pairs of proven runs are read.
     """
     return _TROUBLES, {"agent_key": agent_key, "case_ids": list(case_ids), "quarantine": quarantine}
 
@@ -188,7 +193,7 @@ _TROUBLES = _troubles()
 
 
 def lines(rows: Sequence[ToolTrouble]) -> Iterator[str]:
-    """Yields a line for each tool in the rows of ``troubles``."""
+    """Yields a line of a context for each tool in the rows of the statement of ``troubles``."""
     for tool, group in groupby(rows, key=lambda row: row.tool):
         pairs = list(group)
         fixes = [f"after {row.cause}, {row.fix}" for row in pairs if row.fix is not None]
@@ -199,11 +204,14 @@ def lines(rows: Sequence[ToolTrouble]) -> Iterator[str]:
 
 @dataclass(frozen=True, slots=True)
 class ToolsSection:
-    """A line for each tool of the shown runs that fails often; it stands below other sections, never alone."""
+    """Section of lines about tools of the shown runs that fail often; it stands below other sections, never alone."""
 
     lines: Iterable[str]
 
     def render(self, draft: Draft) -> tuple[list[Block], None]:
-        """Returns the lines before the first that does not fit."""
+        """Returns the lines up to the first that does not fit into the draft's budget.
+
+        The second value is None, because the tokens of this section are not reported.
+        """
         blocks = (Block(f"    {unquoted(line)}", HEADING) for line in self.lines)
         return leading(blocks, draft.fits) if draft.blocks else [], None

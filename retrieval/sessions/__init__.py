@@ -1,1 +1,1 @@
-"""A session as it is read: the newest turns that fit a budget, and what is told of those that do not."""
+"""Reads a session: the newest turns that fit a budget of tokens, and a summary of those that do not."""

@@ -1,7 +1,8 @@
-"""Chooses the newest turns of a session that fit a budget.
+"""Chooses the newest turns of a session that fit a budget of tokens.
 
-A call and its results stand together. A turn that would take most of the room is shortened, head and tail, so that it
-hides no other. The user's latest request is always among the turns, also where what came after it fills the budget.
+A call and its results are kept together. A turn that would take most of the budget is shortened to its beginning and
+end, so that it drives out no other turn. The user's latest request is always among the turns, even if later turns fill
+the budget.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -10,28 +11,28 @@ from dataclasses import replace
 from retrieval.sessions.messages import Turn, shortened_message
 
 SUMMARY_SHARE = 0.25
-"""Largest share of the budget for the summary, once not all turns fit."""
+"""Largest share of the budget for the summary, if not all turns fit."""
 LARGE_SHARE = 1 / 2
-"""Share of the room above which a turn, or a call with its results, is shortened."""
+"""Share of the turns' budget above which a turn, or a call with its results, is shortened."""
 SHORT_SHARE = 1 / 4
-"""Share of the room that a shortened one may take, but for the newest."""
+"""Share of the turns' budget that a shortened turn may take, except the newest."""
 FEWEST_CHARS = 80
-"""Characters of a text that are kept at least; a turn that fits only with fewer is left out."""
+"""Least number of characters of a shortened text; a turn that fits only with fewer is left out."""
 FEWEST_OF_REQUEST = 40
-"""The same for the user's latest request."""
+"""Least number of characters of the user's latest request, if it is shortened."""
 CHARS_A_TOKEN = 8
-"""Characters that a token has at most in most texts; a first guess, from which a text is cut down."""
+"""Largest number of characters of a token in most texts: a first guess of a text's length, which is then reduced."""
 
 Cost = Callable[[Turn], int]
 
 
 def fit(newest_first: Sequence[Turn], budget: int, cost: Cost) -> list[Turn]:
-    """Returns the turns that fit the budget, oldest first; with all of them, as they are.
+    """Returns the turns that fit the budget, the oldest first; some are shortened if not all turns fit.
 
     Args:
-        newest_first: turns of the session from its newest one on.
-        budget: limit for the costs of all turns together.
-        cost: cost of a turn.
+        newest_first: turns of the session, the newest first.
+        budget: largest sum of the costs of all turns.
+        cost: function that returns the cost of a turn, such as its tokens.
     """
     if sum(map(cost, newest_first)) <= budget:
         return list(newest_first[::-1])

@@ -1,4 +1,4 @@
-"""A turn as text: its words, and its calls of tools."""
+"""A turn of a session as text: its words, and its calls of tools."""
 
 import json
 from collections.abc import Mapping
@@ -9,10 +9,10 @@ from typing import Any
 from retrieval.text import ends_of
 
 USER = ("user", "human")
-"""Roles of the person; the others are the assistant, its tools, or the system."""
+"""Roles of the person who talks with the agent; other roles are the assistant, its tools, or the system."""
 
 RESULT = ("tool", "function")
-"""Roles of what a call answered."""
+"""Roles of messages with the result of a tool's call."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,8 +20,9 @@ class Turn:
     """One message of a session.
 
     Attributes:
-        number: 1-based place in the session.
-        message: role, content, and what else chat completions have.
+        number: place in the session, from 1.
+        said_at: time of the message.
+        message: role, content and other fields, as in the API of chat completions.
     """
 
     number: int
@@ -30,38 +31,38 @@ class Turn:
 
     @property
     def role(self) -> str:
-        """Role of the speaker, in the backend's word."""
+        """Role of the turn's speaker, as the backend calls it."""
         return str(self.message["role"])
 
     @property
     def is_the_users(self) -> bool:
-        """True if the person said it."""
+        """True if the turn was said by the person who talks with the agent."""
         return self.role.casefold() in USER
 
     @property
     def is_a_result(self) -> bool:
-        """True if a tool said it, in answer to a call."""
+        """True if the turn is a tool's result of a call."""
         return self.role.casefold() in RESULT
 
     @property
     def said(self) -> str:
-        """Words of the message; content in parts gives their texts, one a line."""
+        """Text of the message; of content in parts, the text of each part on its own line."""
         return said_in(self.message.get("content"))
 
     @property
     def calls(self) -> list[str]:
-        """The calls of tools in it, each as ``name(arguments)``, the arguments as the model wrote them."""
+        """Calls of tools in the turn, each as ``name(arguments)``, with the arguments as the model wrote them."""
         functions = [call["function"] for call in self.message.get("tool_calls") or ()]
         return [f"{function['name']}({function.get('arguments') or ''})" for function in functions]
 
     @property
     def text(self) -> str:
-        """Words and calls, one a line."""
+        """Text and calls of the turn, each call on its own line."""
         return "\n".join(part for part in (self.said, *self.calls) if part)
 
 
 def said_in(content: object) -> str:
-    """Returns the words in a message's content: a text, or the texts among its parts."""
+    """Returns the text of a message's content, which is a text or a list of parts, of which some are texts."""
     if isinstance(content, str):
         return content
     parts = content if isinstance(content, list) else [content]
@@ -70,7 +71,7 @@ def said_in(content: object) -> str:
 
 
 def shortened_message(message: Mapping[str, Any], longest: int) -> dict[str, Any]:
-    """Returns the message with each text, also those within the arguments of calls, in at most that many characters."""
+    """Returns the message with each text shortened to ``longest`` characters, those in arguments of calls, too."""
     short = {**message, "content": _short(message.get("content"), longest)}
     if calls := message.get("tool_calls"):
         short["tool_calls"] = [

@@ -1,4 +1,4 @@
-"""Reads a session from its newest turn backwards, as far as the budget reaches."""
+"""Reads a session backwards from its newest turn, as far as a budget of tokens reaches."""
 
 from collections.abc import AsyncIterator, Callable, Collection, Sequence
 from dataclasses import dataclass, field
@@ -22,11 +22,11 @@ from retrieval.tokens import count_tokens
 
 PAGE = 100
 MOST_SUMMARISED = 1_000
-"""Turns before those that fit that the summary is made from; of older ones the first alone."""
+"""Largest number of turns, before those that fit, that are summarised; of older turns only the first one is."""
 
 
 class SessionRow(Protocol):
-    """A session, beside one of its turns."""
+    """A row with one turn of a session, and the columns of the session."""
 
     id: UUID
     agent_key: str
@@ -40,7 +40,7 @@ class SessionRow(Protocol):
 
 
 class SummaryRow(Protocol):
-    """A language model's summary of a session up to a turn."""
+    """A language model's summary of a session up to the turn ``last_turn``."""
 
     id: UUID
     key_id: UUID
@@ -53,8 +53,9 @@ class View:
     """The part of a session that fits a budget.
 
     Attributes:
-        turns: the newest ones that fit, oldest first.
-        items: the summary of what does not, in its order.
+        turn_count: number of all turns of the session.
+        turns: the newest turns that fit, the oldest first.
+        items: summary of the turns that do not fit, in their order.
     """
 
     agent_key: str
@@ -71,18 +72,19 @@ class View:
 
     @property
     def summary_by(self) -> SummaryChoice:
-        """Author of the summary: a language model, if it wrote any line, or the rules alone."""
+        """Author of the summary: a language model, if it wrote some line, or else the rules."""
         return "llm" if any(item.by == "llm" for item in self.items) else "rules"
 
 
 @dataclass(slots=True)
 class Reading:
-    """Reads one session by its name.
+    """Reads one session of the connection's user.
 
     Attributes:
-        seal_of: finds the seal of a key.
-        cost_of_turn: tokens of a turn.
-        cost_of_line: tokens of a line of the summary.
+        name: the backend's name of the session.
+        seal_of: function that returns the user's seal for a key's id.
+        cost_of_turn: function that returns the tokens of a turn.
+        cost_of_line: function that returns the tokens of a line of the summary.
     """
 
     connection: FastConnection
@@ -94,7 +96,7 @@ class Reading:
     _seal: UserSeal | None = field(default=None, init=False)
 
     async def view(self, budget: int) -> View | None:
-        """Returns what fits the budget; None: the user has no such session.
+        """Returns the newest turns that fit the budget, and a summary of earlier ones; None: there is no such session.
 
         Raises:
             SealBroken: a turn was sealed with another key, or was changed.
@@ -156,18 +158,18 @@ class Reading:
 
 
 def conversation(view: View) -> Quotes:
-    """Returns the lines of a context for a session that was read with the costs of its lines."""
+    """Returns the lines of a context that quote a session; it was read with ``cost_of_turn`` and ``cost_of_line``."""
     lines = [_line_of_item(item.line) for item in view.items] + [_line_of_turn(turn) for turn in view.turns]
     return Quotes(lines, len(view.turns), view.left_out)
 
 
 def cost_of_turn(turn: Turn) -> int:
-    """Returns the tokens of a turn's line in the context."""
+    """Returns the number of tokens of the line of a context that quotes a turn."""
     return count_tokens(_line_of_turn(turn) + "\n")
 
 
 def cost_of_line(line: str) -> int:
-    """Returns the tokens in the context of a line of the summary."""
+    """Returns the number of tokens of the line of a context that quotes a line of a summary."""
     return count_tokens(_line_of_item(line) + "\n")
 
 

@@ -1,8 +1,8 @@
-"""Summarises turns that no longer fit: requests, decisions and names, with commands and values.
+"""Summarises turns of a session that no longer fit a context: requests, decisions and names, commands and values.
 
-By rule every item is quoted as it was said, whole, so that no value changes on the way; which sentences are worth it,
-the rules say. The newest come first until the budget is spent; the first thing that was asked is told in any case that
-fits. Where a language model told of the turns up to some number, its lines stand in the rules' place for those.
+Rules choose the sentences, and each is quoted as a whole, so that no value changes. The newest are taken first until
+the budget is spent; the session's first request is taken before all others if it fits. If a language model summarised
+the turns up to some number, its lines take the place of the rules' lines for those turns.
 """
 
 import re
@@ -16,7 +16,7 @@ from retrieval.text import shortened
 
 ItemKind = Literal["asked", "decided", "named", "command", "value"]
 LONGEST = 400
-"""Characters of an item: a longer sentence is left out, for a part of it may say something else than the whole."""
+"""Largest number of characters of an item: a longer sentence is left out, because a part of it may mislead."""
 
 _FENCED = re.compile(r"```[^\n`]*\n(.*?)```", re.DOTALL)
 _TYPED = re.compile(r"`([^`\n]+)`|^\s*(?:\$|>>>|#!)\s?(.+)$", re.MULTILINE)
@@ -42,7 +42,15 @@ _VALUE = re.compile(r"\d|https?://|\b[\w.-]+/[\w./-]+|\b\w+\.(?:py|js|ts|json|ya
 
 @dataclass(frozen=True, slots=True)
 class Item:
-    """One item of a turn's summary: quoted from it, or in a language model's words."""
+    """One item of a summary: a sentence, command or call quoted from a turn, or a language model's sentence about it.
+
+    Attributes:
+        number: number of the turn.
+        kind: kind of the item, such as a request or a decision.
+        role: role of the turn's speaker.
+        text: the item's text.
+        by: author of the item: the rules or a language model.
+    """
 
     number: int
     kind: ItemKind
@@ -52,13 +60,13 @@ class Item:
 
     @property
     def line(self) -> str:
-        """The item in a line."""
+        """The item as one line, with its kind, turn and author."""
         by = ", in a model's words" if self.by == "llm" else ""
         return f"{self.kind} (turn {self.number}, {self.role}{by}): {' '.join(self.text.split())}"
 
 
 def items_of(turn: Turn) -> Iterator[Item]:
-    """Yields the items of a turn, in its order; no text twice."""
+    """Yields the items that the rules quote from a turn, each text once."""
     seen: set[str] = set()
     for kind, found in _found(turn):
         text = found.strip()
@@ -95,7 +103,7 @@ def _kind_of(sentence: str, *, is_the_users: bool) -> ItemKind | None:
 
 @dataclass(frozen=True, slots=True)
 class Written:
-    """A language model's summary of the turns up to a number, in their order."""
+    """A language model's summary of a session's turns up to the number ``last_turn``, in their order."""
 
     last_turn: int = 0
     items: Sequence[Item] = ()
@@ -108,14 +116,15 @@ def chosen(
     cost: Callable[[str], int],
     written: Written = Written(),
 ) -> list[Item]:
-    """Returns the items that fit the budget, in the order of the conversation.
+    """Returns the items of a summary that fit the budget, in the order of the conversation.
 
     Args:
-        newest_first: the turns to be told of, falling.
-        first: the session's first turn, whose request is told before all others; None: it is told whole elsewhere.
-        budget: limit for the cost of all items' lines together.
-        cost: cost of a line.
-        written: by a model; its lines go before those of the rules, which tell of later turns alone.
+        newest_first: the turns to summarise, the newest first.
+        first: the session's first turn, whose request is taken before all others; None: it is quoted as a whole
+            elsewhere.
+        budget: largest sum of the costs of all items' lines.
+        cost: function that returns the cost of a line, such as its tokens.
+        written: a language model's summary; its lines are taken first, and the rules summarise only later turns.
     """
     items: list[Item] = []
     if first is not None:
