@@ -1,4 +1,4 @@
-"""Effects of deleted cases on procedures: versions made of their words are deleted, and the rest stays usable."""
+"""Handles procedures when cases are deleted: versions with the cases' words are deleted, the others stay usable."""
 
 from collections.abc import Sequence
 from uuid import UUID
@@ -11,9 +11,9 @@ from retrieval.tables.procedures import procedures
 
 
 async def forget_words(connection: AsyncConnection, user_sub: str, case_ids: Sequence[UUID]) -> None:
-    """Deletes the versions that contain words of these cases, that is, were learned or revised from them.
+    """Deletes the versions of procedures that were learned or revised from these cases, and so contain their words.
 
-    A procedure that loses its active version this way goes back to its newest superseded version.
+    If the active version of a procedure is deleted, its newest superseded version becomes active again.
     """
     from_cases = procedures.c.user_sub == user_sub, procedures.c.case_id.in_(case_ids)
     deletion = delete(procedures).where(*from_cases).returning(procedures.c.id)
@@ -48,6 +48,6 @@ async def forget_sources(connection: AsyncConnection, user_sub: str, case_ids: S
 
 
 async def keep_without_case(connection: AsyncConnection, user_sub: str, case_ids: Sequence[UUID]) -> None:
-    """Detaches the versions learned from these cases, so that they stay when the cases are deleted."""
+    """Detaches versions of procedures from the cases that they were learned from, so that they outlive the cases."""
     learned = update(procedures).where(procedures.c.user_sub == user_sub, procedures.c.case_id.in_(case_ids))
     await connection.execute(learned.values(case_id=None))

@@ -1,4 +1,4 @@
-"""Counters of a version: recomputed from the log of decisions, with a rollback of versions that do worse."""
+"""Counts uses and rewards of procedure versions from the log of decisions, and rolls back versions that do worse."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -16,31 +16,31 @@ from writer.audit import Change, note
 from writer.procedures.versions import roll_back
 
 FEWEST_USES = 5.0
-"""Uses that a version and its parent must each have before they are compared."""
+"""Least number of uses that a version and its parent must each have before they are compared."""
 CLEAR_DIFFERENCE_SD = 1.64
 """Standard deviations by which two posterior means must differ to be significant: one side, 95 %."""
 
 
 @dataclass(frozen=True, slots=True)
 class Counters:
-    """Uses of a version, in shares of decisions, and the sum of their rewards."""
+    """Uses of a version of a procedure, and the sum of their rewards; a use is the version's share of a decision."""
 
     uses: float
     use_reward: float
 
     @property
     def mean(self) -> float:
-        """Returns the mean of the Beta(1, 1) posterior."""
+        """Returns the mean reward of the version, by a Beta(1, 1) posterior."""
         return (1 + self.use_reward) / (2 + self.uses)
 
     @property
     def variance(self) -> float:
-        """Returns the variance of the Beta(1, 1) posterior."""
+        """Returns the variance of the version's mean reward, by a Beta(1, 1) posterior."""
         return self.mean * (1 - self.mean) / (3 + self.uses)
 
 
 def clearly_worse(version: Counters, parent: Counters) -> bool:
-    """Returns whether a version does significantly worse than its parent.
+    """Returns whether a version has a significantly lower mean reward than its parent.
 
     Both must have FEWEST_USES, and the posterior means must differ by more than CLEAR_DIFFERENCE_SD standard deviations
     of their difference.
@@ -51,10 +51,10 @@ def clearly_worse(version: Counters, parent: Counters) -> bool:
 
 
 async def credit_procedures(connection: AsyncConnection, user_sub: str, procedure_ids: Sequence[UUID]) -> None:
-    """Recomputes the counters of all versions of these procedures, then rolls back versions that do worse.
+    """Recomputes the counters of all versions of these procedures, then rolls back versions with clearly lower rewards.
 
     A version counts its share of each rewarded decision; ``retrieval.search.credit.shared_credit`` shares the reward
-    among the procedures that the decision returned. The result depends on the log alone, so repetition changes nothing.
+    among the procedures that the decision returned. The result depends only on the log, so it may be repeated.
     """
     if not procedure_ids:
         return
@@ -121,7 +121,7 @@ def uses(user_sub: str, procedure_ids: Sequence[UUID]) -> Subquery:
 
 
 async def roll_back_worse(connection: AsyncConnection, user_sub: str, procedure_ids: Sequence[UUID]) -> None:
-    """Replaces each active version that does clearly worse by its parent; pinned versions stay."""
+    """Makes the parent active in place of each active version that does clearly worse; pinned versions stay."""
     for row in (await connection.execute(beside_parents(user_sub, procedure_ids))).all():
         version = Counters(row.uses, row.use_reward)
         if clearly_worse(version, Counters(row.parent_uses, row.parent_use_reward)):
@@ -133,7 +133,7 @@ async def roll_back_worse(connection: AsyncConnection, user_sub: str, procedure_
 
 
 def beside_parents(user_sub: str, procedure_ids: Sequence[UUID]) -> Rows:
-    """Returns the statement for active versions and the parents they superseded, with both counters; locks the rows."""
+    """Returns the statement that selects and locks active versions, with the counters of each and of its parent."""
     parent = procedures.alias("parent")
     superseded = and_(
         parent.c.user_sub == procedures.c.user_sub,

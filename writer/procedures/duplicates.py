@@ -1,6 +1,6 @@
-"""Search for the stored procedure that a new draft repeats: one with a similar trigger and nearly the same steps.
+"""Finds the stored procedure that a new draft repeats: one with a similar trigger and nearly the same steps.
 
-With the very same steps, a trigger that is about something like it is enough: one way is one procedure.
+If the steps are equal, a less similar trigger suffices.
 """
 
 import re
@@ -22,13 +22,13 @@ from writer.procedures.rules.revise import MARK
 from writer.procedures.rules.steps import EACH_VALUE, without_examples
 
 SAME_TRIGGER = 0.85
-"""Least cosine similarity of the triggers of two procedures that count as one."""
+"""Least cosine similarity of two procedures' triggers at which the procedures may be the same."""
 LIKE_TRIGGER = 0.5
-"""The same for procedures with the very same steps."""
+"""Least cosine similarity of the triggers at which procedures with equal steps are the same."""
 SAME_STEPS = 0.8
-"""Least share of common words (Jaccard) of the steps of two procedures that count as one."""
+"""Least share of common words (Jaccard) of two procedures' steps at which the procedures may be the same."""
 NEAREST = 8
-"""Stored procedures, the nearest by trigger, that a draft is compared with."""
+"""Number of stored procedures, the nearest by trigger, that a draft is compared with."""
 
 _ACTIVE_FIRST = (procedures.c.status == "active").desc()
 _HOW_MANY = re.compile(rf"{EACH_VALUE}: \d+ here")
@@ -57,13 +57,13 @@ class _Known:
 async def find_duplicate(
     connection: AsyncConnection, source: Source, draft: Draft, vector: UnitVector | None
 ) -> _Known | None:
-    """Returns the stored version that the draft repeats, or None; active before retired ones, the nearest first.
+    """Returns the stored version that a draft repeats, preferring active versions, then near triggers; None: it is new.
 
     Args:
         connection: a transaction as the user.
         source: the run of the draft, and the embedder's model.
         draft: the new procedure.
-        vector: the embedding of its trigger; None compares triggers by their words alone.
+        vector: the embedding of the draft's trigger; None: triggers are compared only by words.
     """
     if vector is not None and source.pgvector:
         near = nearest_versions(source.user_sub, source.agent_key, draft, source.model, vector)
@@ -81,12 +81,12 @@ def _repeats(own: tuple[int, frozenset[str]], known: _Known) -> bool:
 
 
 def known_versions(user_sub: str, agent_key: str, draft: Draft) -> Rows:
-    """Returns the statement for all versions that a draft may repeat, active ones before retired ones."""
+    """Returns the statement that selects all versions that a draft may repeat, active before retired versions."""
     return _comparable(user_sub, agent_key, draft).order_by(_ACTIVE_FIRST, procedures.c.id, procedures.c.version)
 
 
 def nearest_versions(user_sub: str, agent_key: str, draft: Draft, model: str, vector: UnitVector) -> Rows:
-    """Returns the statement for the NEAREST versions with a trigger like the draft's; needs pgvector."""
+    """Returns the statement that selects the NEAREST versions with a trigger like the draft's; it needs pgvector."""
     own = cast(cast(literal(vector.tolist(), ARRAY(REAL)), ARRAY(REAL)), Vector(len(vector)))
     distance = cast(procedures.c.embedding, Vector()).op("<=>", return_type=Float())(own)
     as_long = func.cardinality(procedures.c.embedding) == len(vector)

@@ -1,4 +1,4 @@
-"""Learning from one finished run: a fix, a failure lesson, a script, and revisions of the procedures it used."""
+"""Learns from one finished run: a fix or a failure lesson, a script, and revisions of the procedures that it used."""
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -29,8 +29,8 @@ class Terms:
     """A profile's settings for scripts.
 
     Attributes:
-        level: abstraction of the scripts; None learns no scripts.
-        least_success: least success score, 0 to 1, of a run that becomes a script.
+        level: level of abstraction of the scripts; None: no scripts are learned.
+        least_success: least success score, 0 to 1, that a run must have to become a script.
     """
 
     level: AbstractionLevel | None = "hybrid"
@@ -51,12 +51,13 @@ class RunToLearnFrom:
     """A finished run with its reward and the statements of the backend about it.
 
     Attributes:
-        supplied_record: a learned-procedure record that the backend wrote; None without one.
-        no_failure: True if the backend found no failure: no lesson is made of the run's calls.
+        supplied_record: a learned-procedure record that the backend wrote; None: it wrote none.
+        no_failure: whether the backend found no failure; if so, no lesson is made of the run's calls.
         used: the versions of procedures that the backend reported as used.
         tags: tags of the case; the first one is the domain.
-        plan: the plan that the backend gave beside the run's calls; empty without one.
-        task_type, trigger: as the backend gave them for the procedures of the run; None: they are made from the run.
+        plan: the plan that the backend gave beside the run's calls; empty: it gave none.
+        task_type, trigger: task type and trigger that the backend gave for the run's procedures; None: they are made
+            from the run.
     """
 
     run: StoredRun
@@ -83,7 +84,7 @@ class RunToLearnFrom:
 
 @dataclass(slots=True)
 class Lessons:
-    """New procedures, and revisions of used procedures, each with the version that it revises."""
+    """Lessons of a run: new procedures, and revisions of used procedures, each with the version that it revises."""
 
     drafts: list[Draft] = field(default_factory=list)
     revisions: list[tuple[UsedVersion, Draft]] = field(default_factory=list)
@@ -131,10 +132,10 @@ async def learn_from_run(
     learners: Learners,
     before_each: Callable[[], Awaitable[None]] | None = None,
 ) -> Lessons:
-    """Returns the lessons of a run; a learner that fails costs only its own answer.
+    """Returns the lessons of a run; if a learner fails, only its own lesson is missing.
 
-    A run with a supplied record brings its own lesson and is not abstracted. A run without a failure, by the word of
-    its backend, has no lesson of one. An aborted run has no lessons.
+    The lesson of a run with a supplied record is that record, and no script is made of it. If the backend says that the
+    run had no failure, there is no lesson of a failure. An aborted run has no lessons.
 
     Args:
         finished: the run.

@@ -1,4 +1,4 @@
-"""Changes of versions by a person: pin, unpin and retire; each change is noted in the audit."""
+"""Changes of procedure versions by a person: pin, unpin and retire; each change is noted in the audit."""
 
 from uuid import UUID
 
@@ -33,7 +33,7 @@ async def pin(connection: AsyncConnection, author: Author, procedure_id: UUID, v
 
 
 async def retire(connection: AsyncConnection, author: Author, procedure_id: UUID) -> int:
-    """Retires the active version and returns its number; a later draft that repeats it will not become a new procedure.
+    """Retires the active version of a procedure and returns its number; later runs do not learn the procedure again.
 
     Raises:
         NotFound: the user has no such procedure, or no version of it is active.

@@ -1,4 +1,4 @@
-"""Asks the worker to reflect on runs: to revise the procedures that they used, since they turned out to have failed."""
+"""Asks the worker to reflect on runs that a later reward shows to have failed: to revise the procedures they used."""
 
 from collections.abc import Sequence
 from uuid import UUID
@@ -12,9 +12,9 @@ from retrieval.tables.procedures import reflections
 
 
 async def ask_to_reflect(connection: AsyncConnection, user_sub: str, case_ids: Sequence[UUID]) -> None:
-    """Queues those of these cases whose run used a procedure, each once in its life.
+    """Queues for reflection those of these cases whose run used a procedure; a case is never queued twice.
 
-    A case that the worker has not finished is left out: it revises the procedures itself, or asks for it at the end.
+    A case that the worker has not finished yet is left out, because finishing it revises its procedures.
     """
     names = "user_sub", "id", "agent_key"
     used = select(*(cases.c[name] for name in names)).where(

@@ -1,4 +1,4 @@
-"""Reviews of a version of a procedure by a person; the newest one counts, and each is noted in the audit."""
+"""Stores a person's review of a version of a procedure; the newest review counts, and the audit notes each."""
 
 from dataclasses import asdict, dataclass
 from uuid import UUID
@@ -19,10 +19,10 @@ REVIEWS = Counter("casebank_procedure_reviews_total", "Reviews of procedures by 
 
 @dataclass(frozen=True, slots=True)
 class Review:
-    """A person's verdict on a version.
+    """A person's verdict on a version of a procedure.
 
     Attributes:
-        note: the reasons, redacted already.
+        note: the reviewer's reasons, redacted.
         root_cause_right: whether the root cause is right; None if the reviewer did not answer.
         steps_complete: whether the steps are complete; None if the reviewer did not answer.
     """
@@ -42,7 +42,7 @@ async def review(
         connection: a transaction as the user.
         author: the reviewer.
         procedure_id: the procedure.
-        version: the version; None for the active one.
+        version: number of the version; None: the active version.
         opinion: the review.
 
     Raises:

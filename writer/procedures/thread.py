@@ -1,4 +1,4 @@
-"""Computation on a run beside the event loop; for a short run a thread would cost as much as the computation."""
+"""Runs computations on a run beside the event loop; for a short run, a thread would cost more than the computation."""
 
 import asyncio
 from collections.abc import Callable
@@ -11,7 +11,7 @@ R = TypeVar("R")
 
 
 async def computed(run: StoredRun, compute: Callable[P, R], *arguments: P.args, **named: P.kwargs) -> R:
-    """Returns the result of a computation that reads the run: made at once for a short run, in a thread for others."""
+    """Returns the result of a computation on a run, made on the event loop for a short run, else in a thread."""
     if run.is_short:
         return compute(*arguments, **named)
     return await asyncio.to_thread(compute, *arguments, **named)

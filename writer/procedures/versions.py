@@ -1,4 +1,4 @@
-"""Storage of versions: a new procedure, one more run of a known procedure, or the next version of one."""
+"""Stores versions of procedures: a new procedure, one more run of a known procedure, or the next version of one."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields, replace
@@ -27,7 +27,7 @@ LEARNED = Counter("casebank_procedures_learned_total", "New procedures and revis
 
 MOST_SOURCES = 200
 MEASURES = ("query_kind", "success_score", "duration_ms")
-"""Columns of a version that describe the run it was learned from; a revision keeps those of its parent."""
+"""Columns of a version that describe the run that it was learned from; a revision has its parent's values."""
 
 _ACTOR = "worker"
 
@@ -48,7 +48,7 @@ class StoredVersion:
 async def add(connection: AsyncConnection, source: Source, draft: Draft, vector: UnitVector | None) -> None:
     """Stores a draft as a new procedure, or counts one more run for the stored procedure that it repeats.
 
-    A retired procedure stays retired and counts the run as well. The caller must hold the profile's lock.
+    A retired procedure counts the run, too, and stays retired. The caller must hold the profile's lock.
     """
     known = await find_duplicate(connection, source, draft, vector)
     if known is None:
@@ -71,7 +71,7 @@ async def revise(
 ) -> None:
     """Stores a revision as the next version of the procedure, active in place of the version that the run used.
 
-    Does nothing if that version is pinned or no longer active, or if the procedure had the same record before.
+    Does nothing if the used version is pinned or no longer active, or if an earlier version had the same record.
     """
     rows = await locked_versions(connection, source.user_sub, used.id)
     parent = next((row for row in rows if row.version == used.version), None)
@@ -108,7 +108,7 @@ async def revisable(
 
 
 def used_versions(user_sub: str, agent_key: str, procedure_ids: Sequence[UUID]) -> Rows:
-    """Returns the statement for the active versions of these procedures that a failed run may revise."""
+    """Returns the statement that selects the active versions of these procedures that a failed run may revise."""
     names = ("id", "version", "kind", "origin", "record", "trigger", "task_type", "domain", "level", *MEASURES)
     return (
         select(*(procedures.c[name] for name in names))
@@ -125,7 +125,7 @@ def used_versions(user_sub: str, agent_key: str, procedure_ids: Sequence[UUID]) 
 
 
 def version_update(user_sub: str, procedure_id: UUID, version: int) -> Update:
-    """Returns the update statement for one version, without values."""
+    """Returns an update statement for the row of one version; the caller adds the values."""
     return update(procedures).where(
         procedures.c.user_sub == user_sub, procedures.c.id == procedure_id, procedures.c.version == version
     )
@@ -134,7 +134,7 @@ def version_update(user_sub: str, procedure_id: UUID, version: int) -> Update:
 async def roll_back(
     connection: AsyncConnection, user_sub: str, procedure_id: UUID, version: int, parent_version: int | None
 ) -> None:
-    """Marks a version as rolled back, and makes the parent that it superseded active again, if it is still there."""
+    """Marks a version as rolled back, and makes the parent that it superseded active again, unless it was deleted."""
     await connection.execute(version_update(user_sub, procedure_id, version).values(status="rolled_back"))
     if parent_version is not None:
         parent = version_update(user_sub, procedure_id, parent_version)
@@ -142,7 +142,7 @@ async def roll_back(
 
 
 def searched_text(draft: Draft) -> str:
-    """Returns the text of a procedure that keyword search reads."""
+    """Returns the text by which keyword search finds a procedure."""
     lines = (draft.trigger, draft.record.procedure_name, draft.record.semantic_description, draft.task_type)
     return searchable("\n".join(lines))[:MAX_SEARCH_TEXT_CHARS]
 

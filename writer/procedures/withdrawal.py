@@ -1,4 +1,4 @@
-"""Withdrawal of procedures: those of runs that turn out to have failed, and warnings of what was put right."""
+"""Withdraws procedures learned from runs that a later reward calls failed, and warnings about fixed failures."""
 
 from collections.abc import Sequence
 from functools import cache
@@ -24,10 +24,10 @@ from writer.procedures.versions import roll_back, version_update
 async def withdraw_learned(
     connection: AsyncConnection, user_sub: str, actor: str, case_ids: Sequence[UUID]
 ) -> list[UUID]:
-    """Withdraws what was learned from failed runs, and returns the ids of procedures that lost their active version.
+    """Withdraws procedures learned from failed runs; returns the ids of procedures that lost their active version.
 
-    A version learned from these runs alone is rolled back, and its parent, if any, is active again, unless it was
-    learned from them as well; a later run may teach the same again. A version that other runs taught too stays, with
+    A version learned only from these runs is rolled back, and its parent becomes active, unless the parent was learned
+    only from them, too; a later run may teach the same again. A version that other runs taught as well stays, with
     fewer sources. Failure lessons and pinned versions stay.
     """
     withdrawn: list[UUID] = []
@@ -49,10 +49,16 @@ async def withdraw_learned(
 
 
 async def retire_lessons(connection: AsyncConnection, words: Words, agent_key: str, met: Sequence[RunFailure]) -> None:
-    """Retires the failure lessons about failures that runs met now and that these runs, or earlier ones, put right.
+    """Retires the lessons of an agent about failures without a fix, after a run fixed the failure.
 
-    A lesson is about a failure if the run that taught it met the same error of the same tool without a fix. A retired
-    lesson stays retired when a later run would teach it again; a pinned one stays.
+    A lesson is about a failure if the run that taught it met the same error of the same tool. A retired lesson stays
+    retired when a later run would teach it again; pinned lessons stay.
+
+    Args:
+        connection: a transaction as the user.
+        words: hashes with the user's key.
+        agent_key: the agent.
+        met: failures that the agent's newest runs met; only lessons about these are looked at.
     """
     if not met:
         return
@@ -100,14 +106,14 @@ def _retirement() -> ReturningUpdate[tuple[UUID, int]]:
 
 
 async def failed_runs(connection: AsyncConnection, user_sub: str, case_ids: Sequence[UUID]) -> set[UUID]:
-    """Returns the runs among these that count as failed now, by their outcome or a trusted reward."""
+    """Returns those of these runs' cases that count as failed now, by the outcome or a trusted reward."""
     query = select(cases.c.id, cases.c.outcome, cases.c.reward, cases.c.reward_source)
     rows = await connection.execute(query.where(cases.c.user_sub == user_sub, cases.c.id.in_(case_ids)))
     return {row.id for row in rows if has_failed(row.outcome, row.reward, row.reward_source)}
 
 
 def learned_from(user_sub: str, case_ids: Sequence[UUID]) -> Rows:
-    """Returns the statement for the active, unpinned scripts and fixes learned from these runs; locks the rows."""
+    """Returns the statement that selects and locks the active, unpinned scripts and fixes learned from these runs."""
     names = ("id", "version", "agent_key", "parent_version", "source_case_ids", "occurrences")
     return (
         select(*(procedures.c[name] for name in names))

@@ -1,1 +1,1 @@
-"""A finished run in, one INSERT: the row is the case and its entry in the worker's queue."""
+"""Stores finished runs, and runs that are sent step by step; a finished run's row is its case and its queue entry."""

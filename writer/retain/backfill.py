@@ -28,34 +28,37 @@ from writer.retain.retain import store
 from writer.run import FinishedRun
 
 CHUNK_LINES = 64
-"""Lines that are looked up and retained together."""
+"""Number of lines that are looked up and retained together."""
 CONCURRENCY = 8
-"""Most runs of a chunk that are retained at the same time."""
+"""Maximum number of runs that are retained at the same time."""
 
 
 @dataclass(slots=True)
 class Backfilled:
-    """The result of a backfill: numbers of lines by what became of them; blank lines do not count."""
+    """The result of a backfill: the numbers of lines read, retained, already known, passed over and refused.
+
+    Blank lines do not count.
+    """
 
     read: int = 0
     retained: int = 0
     known: int = 0
     passed_over: int = 0
-    """Rows of an export that are no cases."""
+    """Number of lines that are rows of an export other than cases."""
     refused: list[tuple[int, str]] = field(default_factory=list)
-    """Lines that are no run: the 1-based line number, rising, and the reason."""
+    """Lines that hold no valid run, in order: the 1-based line number, and the reason."""
 
 
 class LineRefused(ValueError):
-    """The line is no run; the message gives the reason without quoting the line."""
+    """A line of a file of past runs holds no valid run; the message gives the reason without quoting the line."""
 
 
 class NoRun(Exception):
-    """The line is a row of an export other than a case, as of a session or a fact."""
+    """A line of a file of past runs is a row of an export other than a case, such as a session or a fact."""
 
 
 class OldRun(NamedTuple):
-    """A run of the past, and its time; None: it counts as of now."""
+    """A past run, and its time; None: the time is unknown, and the run gets the time of the backfill."""
 
     run: FinishedRun
     created_at: datetime | None
@@ -92,11 +95,11 @@ async def backfill(  # noqa: PLR0913 - retain's own parameters, and the callback
     A line is a retain request, with the time of the run in ``created_at`` if it is known, a case as `export` writes it,
     or a run with ``task_text`` and ``steps`` (`from_benchmark`). The hash of agent and line is the idempotency key, so
     reading a file again adds only the runs that are missing.
-    ``progress`` is called after each chunk with its number of lines.
+    ``progress`` is called after each chunk of lines with their number.
 
     Raises:
         UserErased: the user was erased after the author was authorised.
-        DatabaseUnavailable: what was retained stays; going on later adds the rest.
+        DatabaseUnavailable: the runs retained so far stay; reading the file again adds the others.
     """
     done = Backfilled()
     bank = _Bank(database, keyring, author, agent)
@@ -155,7 +158,7 @@ async def _retain(bank: _Bank, line: _Line, turns: asyncio.Semaphore) -> str | N
 
 
 def known_keys(user_sub: str, keys: list[str]) -> Select[str | None]:
-    """Returns a statement that selects those of the idempotency keys under which a case is stored already."""
+    """Returns a statement that selects those of the user's idempotency keys under which a case is stored already."""
     return select(cases.c.idempotency_key).where(cases.c.user_sub == user_sub, cases.c.idempotency_key.in_(keys))
 
 
@@ -168,7 +171,7 @@ def _past(time: datetime) -> datetime:
 def parse(text: bytes, agent: str) -> OldRun:
     """Returns the run in a line: a retain request, a case of an export, or a run of τ-bench (see `backfill`).
 
-    An exported case loses its links, because ids are not kept: its retrieval, its used cases and its parent run.
+    An exported case loses its links to a retrieval, used cases and a parent run, because the import gives new ids.
 
     Raises:
         LineRefused: the line is no JSON, no run, or a run that retain would refuse.

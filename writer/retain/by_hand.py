@@ -1,4 +1,4 @@
-"""Findings that a backend writes itself, beside those that are extracted from steps."""
+"""Stores findings that a backend writes itself, beside the findings that are extracted from steps."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -25,7 +25,7 @@ from writer.retain.steps import MOST_STEPS, open_run
 from writer.run import AgentKey, Strict, TaskText, ToolName, line, storable
 
 FIRST_PART = 1_000
-"""Part of the first finding of a step that was written by hand; the parts before it are the step's own."""
+"""Number of a step's first finding that was written by hand; lower numbers are for findings extracted from the step."""
 
 
 class WrittenFinding(Strict):
@@ -64,7 +64,7 @@ class FindingsWritten(Strict):
 
 @dataclass(frozen=True, slots=True)
 class PreparedFindings:
-    """Findings without secrets, ready to be stored."""
+    """Findings written by hand, redacted, ready to be stored."""
 
     agent_key: str
     task: str
@@ -73,7 +73,7 @@ class PreparedFindings:
 
 
 def prepare_findings(written: FindingsWritten) -> PreparedFindings:
-    """Returns the findings without secrets."""
+    """Returns the findings redacted, ready for ``write_findings``."""
     clean, redactions = redact(written.model_dump(mode="json"))
     return PreparedFindings(written.agent, clean["task"], clean["findings"], redactions)
 
@@ -81,14 +81,14 @@ def prepare_findings(written: FindingsWritten) -> PreparedFindings:
 async def write_findings(
     database: Database, keyring: Keyring, run_id: UUID, new: PreparedFindings, author: Author
 ) -> list[Redaction]:
-    """Adds the findings to the run, and returns what was redacted; the first findings or steps begin the run.
+    """Adds findings to a run, and returns the redactions made in them; the first findings or steps begin the run.
 
     Raises:
         MemoryOff: memory is not written for this agent.
         RunEnded: the run was retained.
         UnknownReference: the run is another agent's.
         SecretInName: the agent's name looks like a secret.
-        PathTooLong: a path is longer than that of any file.
+        PathTooLong: a path is longer than any path of Linux.
         UserErased, DatabaseUnavailable: see ``Database.as_user``.
     """
     nameable(new.agent_key)

@@ -1,4 +1,4 @@
-"""Guesses a run's reward by rule; any reward given later outweighs the guess."""
+"""Guesses a run's reward by rule; any reward that is given for the run outweighs the guess."""
 
 from retrieval.tables.kinds import RunOutcome
 
@@ -15,11 +15,15 @@ _OUTCOME_REWARD: dict[RunOutcome, float | None] = {
 
 
 def heuristic_reward(outcome: RunOutcome, *, unresolved: bool) -> float | None:
-    """Returns the reward, 0 to 1, that the outcome and the failed calls suggest; None where they suggest none.
+    """Returns the guessed reward of a run, 0 to 1, by its outcome and failed calls; None: no guess.
 
-    Success 1, partial 0.5, failure 0; half of that if the last call of some tool failed. An error that a later call of
-    the same tool made good is how agents work, and costs nothing. An aborted run, and a run with an unknown outcome,
-    get no guess and credit no case.
+    The reward is 1 for a success, 0.5 for a partial success and 0 for a failure; half of that if the last call of a
+    tool failed. A failed call that a later call of the same tool put right costs nothing. Aborted runs and runs with an
+    unknown outcome get no guess, and credit no case.
+
+    Args:
+        outcome: outcome of the run, as the backend gave it.
+        unresolved: whether the last call of any tool failed.
     """
     whole = _OUTCOME_REWARD[outcome]
     return None if whole is None else whole * (UNRESOLVED_DISCOUNT if unresolved else 1.0)

@@ -1,4 +1,4 @@
-"""Builds a plan from a run's calls, for a run without one."""
+"""Builds a plan from a run's calls, for a run without a plan."""
 
 from collections.abc import Mapping, Sequence
 
@@ -14,11 +14,11 @@ from writer.analysis.state_changes import changes_state
 Traces = Sequence[Mapping[str, JsonValue]]
 
 STEP_CHARS = 500
-"""Longest step of a plan that is made from a call."""
+"""Maximum characters of a plan's step that is made from a call."""
 VALUE_CHARS = 80
-"""Longest value of an argument in such a step."""
+"""Maximum characters of an argument's value in such a step."""
 MOST_STEPS = 200
-"""Most steps of a plan that is made from calls."""
+"""Maximum number of steps of a plan that is made from calls."""
 
 
 class CallMade(TypedDict):
@@ -32,8 +32,8 @@ class CallMade(TypedDict):
 def plan_of(calls: Sequence[CallMade]) -> list[str]:
     """Returns a plan of at most MOST_STEPS steps, each one call as ``tool(argument=value, …)``, shortened.
 
-    The steps are the calls that changed something and did not fail, in order; if there are no such calls, all that did
-    not fail; if every call failed, what was tried.
+    The steps are the calls that changed something and did not fail, in order; if there are none, all calls that did not
+    fail; if every call failed, all calls.
     """
     worked = [call for call in calls if not call["failed"]]
     changes = [call for call in worked if changes_state(call["tool"])]
@@ -46,14 +46,14 @@ def plan_of(calls: Sequence[CallMade]) -> list[str]:
 
 
 def plan_by_output(traces: Traces, calls: Sequence[Call], plan: Sequence[str]) -> list[str]:
-    """Returns the plan without the calls that failed by their output, if retain made it from the calls' statuses."""
+    """Returns a run's plan; if retain made it from the calls, without the calls that failed by their output."""
     if given_plan(traces, calls, plan):
         return list(plan)
     return plan_of([_made(trace, failed=call.failed) for trace, call in _with_input(traces, calls)])
 
 
 def given_plan(traces: Traces, calls: Sequence[Call], plan: Sequence[str]) -> list[str]:
-    """Returns the plan that the backend gave for a run; empty if retain made it from the calls."""
+    """Returns the plan that the backend gave for a run; empty if retain made the plan from the run's calls."""
     by_status = [_made(trace, failed=failed_by_status(trace["status"])) for trace, _ in _with_input(traces, calls)]
     return [] if list(plan) == plan_of(by_status) else list(plan)
 

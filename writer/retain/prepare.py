@@ -1,4 +1,4 @@
-"""Prepares a finished run for storage: redacts, hashes, measures and packs it, without asking the database."""
+"""Prepares a finished run for storage, without the database: redacts it, computes its case's columns, and packs it."""
 
 import hashlib
 import json
@@ -29,7 +29,7 @@ from writer.run import FinishedRun, ToolTrace, Turn
 
 @dataclass(frozen=True, slots=True)
 class RedactedRun:
-    """A finished run without secrets, not measured yet.
+    """A finished run, redacted, whose case's columns are not computed yet.
 
     Attributes:
         run: the run as the backend sent it; only fields that hold no text are read from it.
@@ -41,18 +41,23 @@ class RedactedRun:
 
     @property
     def lacks_steps(self) -> bool:
-        """Returns whether its tool traces are missing because they were sent before as steps of a run under way."""
+        """Returns whether the run has no tool traces because its steps were sent before, one by one."""
         return self.run.run_id is not None and not self.clean["tool_traces"]
 
     @property
     def lacks_turns(self) -> bool:
-        """Returns whether its turns are missing because they were sent before as turns of a session."""
+        """Returns whether the run has no turns because they were sent before as turns of a session."""
         return self.run.session_id is not None and not self.clean["turns"]
 
     def joined(self, steps: Sequence[Mapping[str, Any]], turns: Sequence[Mapping[str, Any]]) -> "RedactedRun":
-        """Returns the run with the redacted ``steps`` and ``turns`` in place of the ones that it lacks.
+        """Returns the run with the steps and turns that it lacks.
 
-        A run that lacks turns only, and has no tool traces, takes its tool traces from the calls in the turns.
+        A run that lacks only turns, and has no tool traces, gets its tool traces from the calls in the turns.
+
+        Args:
+            steps: redacted tool traces of the steps that were sent before.
+            turns: redacted turns of the session.
+
         """
         clean = dict(self.clean)
         if self.lacks_turns:
@@ -67,7 +72,7 @@ class RedactedRun:
 
 @dataclass(frozen=True, slots=True)
 class MeasuredRun:
-    """The columns of a case that depend on its steps and turns, and its payload, compressed but not sealed yet."""
+    """The columns of a case that depend on its run's steps and turns, and the case's payload, not encrypted yet."""
 
     columns: Mapping[str, Any]
     payload: Packed
@@ -78,15 +83,16 @@ class PreparedRun:
     """A finished run, ready to be stored under the user's key.
 
     Attributes:
-        reward_source: the source that the backend names for its reward; None: no reward, or no source.
-        request_hash: sha256 of the request; tells a repeat from another run under the same idempotency key.
-        retrieval_id: the retrieval that the run began with.
+        reward_source: the source that the backend names for its reward; None: it gave no reward, or no source.
+        request_hash: sha256 of the request, by which a repeat under the same idempotency key is recognised.
+        retrieval_id: the retrieval that the run began with; None: the backend named none.
         run_id: the run under way that this run ends; None: its steps were not sent before.
-        session: the name of the session that the run was a part of, if any.
-        content: the run, measured; only redacted if its steps or turns are still to be read from the database.
-        created_at: the time of the run; None: now.
-        ends_as: the status that the run under way gets.
-        warnings: parts of the turns that are kept and not read.
+        session: name of the session that the run was part of; None: it was part of no session.
+        content: the case's columns and payload; or the redacted run, if steps or turns are still to be read from the
+            database.
+        created_at: the time of the run; None: the time at which it is stored.
+        ends_as: status that the run with ``run_id`` gets.
+        warnings: parts of the turns that are stored but not read, such as images.
     """
 
     case_id: UUID
@@ -104,14 +110,14 @@ class PreparedRun:
 
     @property
     def measured(self) -> MeasuredRun:
-        """Returns the content, measured now if it was only redacted."""
+        """Returns the case's columns and payload; computes them if ``content`` is only redacted."""
         return self.content if isinstance(self.content, MeasuredRun) else measure(self.content)
 
 
 def prepare(run: FinishedRun) -> PreparedRun:
-    """Returns the run redacted, hashed, and measured unless its steps or turns are still in the database.
+    """Returns the run ready for ``store``; its columns are computed later if its steps or turns are in the database.
 
-    Called before ``store``, without a connection: redacting takes longer the longer the run is.
+    Call it before a connection is taken, because redacting a long run takes a while.
 
     Raises:
         SecretInName: the name of the agent or of the session looks like a secret.
@@ -150,7 +156,7 @@ def prepare(run: FinishedRun) -> PreparedRun:
 
 
 def measure(redacted: RedactedRun) -> MeasuredRun:
-    """Returns the run's case: columns with counts, plan and guessed reward, and the packed payload."""
+    """Returns the columns of a run's case, such as its counts, plan and guessed reward, and its packed payload."""
     run, clean = redacted.run, redacted.clean
     traces, plan = clean["tool_traces"], clean["plan"]
     tools = list(dict.fromkeys(trace["tool"] for trace in traces))
@@ -196,6 +202,6 @@ def search_text(task: str, plan: Sequence[str], tools: Sequence[str], tags: Sequ
 
 
 def message_hash(task: str, plan: list[str]) -> bytes:
-    """Returns the hash by which equal runs are found: of task and plan, see ``as_repeated``."""
+    """Returns the hash of a task and a plan, by which repeats of a run are found; see ``as_repeated``."""
     normal = json.dumps([*map(as_repeated, (task, *plan))])  # which keeps the boundaries of the texts
     return hashlib.sha256(normal.encode()).digest()

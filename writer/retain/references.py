@@ -26,11 +26,11 @@ _FAULTS = {
         "used_case_ids, or a step of the plan, names a case that there is not, and that the retrieval did not show"
     ),
 }
-"""Error messages by the wrong reference; another user's case is reported as missing."""
+"""Error messages for wrong references, by the field of the request; another user's case is reported as missing."""
 _OTHERS = (cases, facts, knowledge, procedures, runs, sessions)
-"""Tables whose ids a caller may take for a retrieval's."""
+"""Tables whose ids a caller may mistake for the id of a retrieval."""
 _NO_ID = UUID(int=0)
-"""Id of no row. What compares with NULL drops out of a plan, and a Citus cluster then misses the user in it."""
+"""Id that no row has, in place of NULL: Postgres drops comparisons with NULL, and Citus then misses the user's key."""
 
 
 async def wrong_reference(
@@ -40,10 +40,10 @@ async def wrong_reference(
     parent_case_id: object,
     used_case_ids: object,
 ) -> str | None:
-    """Returns the error message for the first wrong reference of a run of this agent; None if all are right.
+    """Returns the error message for the first wrong reference of a run; None if all references are right.
 
-    An unknown retrieval is accepted: a crash may have lost it, and the run is kept without it. The id of another row of
-    the user, such as a fact, is not. A used case that was deleted after the retrieval showed it is accepted.
+    An unknown retrieval is accepted, because a crash may have lost it; the run is stored without it. The id of another
+    row of the user, such as a fact, is refused. A used case may have been deleted since the retrieval showed it.
     """
     if retrieval_id is None and parent_case_id is None and not used_case_ids:
         return None

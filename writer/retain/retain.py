@@ -1,4 +1,4 @@
-"""Retains one finished run: prepares, seals and inserts it as a case; the new row is also the worker's queue entry."""
+"""Retains one finished run: prepares, encrypts and inserts it as a case; the row is also the worker's queue entry."""
 
 import asyncio
 from collections.abc import Mapping, Sequence
@@ -33,16 +33,16 @@ from writer.run import FinishedRun
 from writer.sessions.lock import lock_session, mark_taken, turns_to_take
 
 ATTEMPTS = 4
-"""Attempts to insert a run: the first, and one after each repair (missing profile, changed key, lost retrieval)."""
+"""Maximum attempts to insert a run: the first, and one after each repair (missing profile, new key, lost retrieval)."""
 
 
 @dataclass(frozen=True, slots=True)
 class Retained:
-    """A stored run: its case, and the redactions that the answer lists.
+    """A stored run: its case, and the redactions made in it.
 
     Attributes:
         retrieval_id: the retrieval that the run is linked to; None: the run named no retrieval, or an unknown one.
-        warnings: parts of the turns that are kept and not read.
+        warnings: parts of the turns that are stored but not read, such as images.
     """
 
     case_id: UUID
@@ -59,7 +59,7 @@ async def retain(
     author: Author,
     idempotency_key: str | None = None,
 ) -> Retained:
-    """Redacts and measures the finished run, then stores it as a pending case; raises as ``store`` does."""
+    """Redacts a finished run and stores it as a pending case: ``prepare``, then ``store``; raises what these raise."""
     return await store(database, keyring, prepare(run), author, idempotency_key)
 
 
@@ -70,17 +70,17 @@ async def store(
     author: Author,
     idempotency_key: str | None = None,
 ) -> Retained:
-    """Stores the run as a pending case and returns its id once it is on disk.
+    """Stores a run as a pending case, and returns the case once it is on disk.
 
-    A repeated idempotency key with the same run returns the first case. A run that names an unknown retrieval is kept
-    without it: the log of decisions does not wait for the disk, so a crash may have lost the last retrievals.
+    A repeated idempotency key with the same run returns the first case. A run with an unknown retrieval is stored
+    without the retrieval: the log of decisions does not wait for the disk, so a crash may have lost retrievals.
 
     Raises:
         IdempotencyConflict: the key was used with another run.
         UnknownReference: the run names a parent, a used case or a run under way that the user does not have, or another
             agent's retrieval or run.
         MemoryOff: memory is not written for this agent.
-        RunEnded: the run under way that it names ended before, and not with this case.
+        RunEnded: the run under way that the request names ended before, with another case.
         UserErased: the user was erased after the author was authorised.
         DatabaseUnavailable: nothing was stored, or it is unknown whether it was; repeat with the same key.
     """
@@ -262,16 +262,16 @@ INSERTED = (
     "payload",
     "source",
 )
-"""The columns of a case that a retain fills, besides ``created_at``; the others begin with their defaults."""
+"""The columns of a case that a retain fills, besides ``created_at``; all other columns begin with their defaults."""
 
 
 @cache
 def insert_case() -> FastStatement[UUID]:
     """Returns a statement that inserts a case and selects its id.
 
-    No row, if the idempotency key is known, or the agent's memory is not written and ``even_off`` is false. Its further
-    parameters are the INSERTED columns, ``created_at`` (None: now) and ``authorised_at``. It writes no entry in the
-    audit: the worker does, in the transaction in which the case joins the bank.
+    It inserts no row if the idempotency key is known, or if writing is off for the agent and ``even_off`` is false. Its
+    other parameters are the INSERTED columns, ``created_at`` (None: now) and ``authorised_at``. It writes no audit
+    entry: the worker does, in the transaction in which the case becomes ready.
     """
     created_at = func.coalesce(bindparam("created_at", type_=cases.c.created_at.type), func.now())
     given = (bindparam(name, type_=cases.c[name].type) for name in INSERTED)
@@ -291,4 +291,4 @@ def insert_case() -> FastStatement[UUID]:
 _WRITING: FastStatement[bool] = FastStatement.of(
     select(profiles.c.writing).where(may_enter(), profiles.c.user_sub == USER_SUB, profiles.c.agent_key == AGENT_KEY)
 )
-"""Selects whether the agent's memory is written; no row for a new agent."""
+"""A statement that selects whether writing is on for the agent; no row: the agent has no profile yet."""

@@ -1,4 +1,4 @@
-"""Appends steps to a run under way: redacted, sealed, and on disk before the agent takes the next step."""
+"""Appends steps to a run under way: redacted, encrypted, and on disk before the agent takes the next step."""
 
 import asyncio
 import json
@@ -34,11 +34,11 @@ from writer.retain.under_way import UnderWay, lock_run, take_back
 from writer.run import AgentKey, Strict, TaskText, ToolTrace
 
 MOST_STEPS = 10_000
-"""Most steps of a run: the most tool traces of a retain."""
+"""Maximum number of steps of a run, equal to that of the tool traces of a retain."""
 MOST_AT_ONCE = 200
-"""Most steps of one request."""
+"""Maximum number of steps of one request."""
 MOST_BYTES = 16 << 20
-"""Most bytes of all steps of a run as JSON, so that its case can be unsealed."""
+"""Maximum bytes of all steps of a run as JSON, so that its case can be decrypted."""
 
 
 class Step(ToolTrace):
@@ -93,11 +93,11 @@ class PreparedStep:
     """A step, ready to be stored.
 
     Attributes:
-        trace: the tool trace, redacted.
+        trace: the step's tool trace, redacted.
         packed: the trace, compressed.
         size: bytes of the trace as JSON.
-        findings: findings of the step by the usual kinds of tools.
-        redacted: whether secrets were removed from the output.
+        findings: findings of the step, if its tool has the kind that its name suggests.
+        redacted: whether secrets were removed from the step's output.
     """
 
     number: int
@@ -129,7 +129,7 @@ class Appended:
 
 
 def prepare_steps(taken: StepsTaken) -> PreparedSteps:
-    """Returns the steps redacted, packed and searched for findings; takes longer the more there is to redact."""
+    """Returns the steps redacted, packed and searched for findings; this takes a while for long steps."""
     raw = taken.model_dump(mode="json")
     clean, redactions = redact(raw)
     steps = []
@@ -144,9 +144,9 @@ def prepare_steps(taken: StepsTaken) -> PreparedSteps:
 async def append_steps(
     database: Database, keyring: Keyring, run_id: UUID, new: PreparedSteps, author: Author
 ) -> Appended:
-    """Adds the steps to the run and returns the run's state once they are on disk; the first steps begin the run.
+    """Adds the steps to a run, and returns the run's state once they are on disk; the first steps begin the run.
 
-    A step that is there already is not added again. A run that was aborted for its silence is under way again.
+    A step that is stored already is not added again. A run that was aborted because no step came is under way again.
 
     Raises:
         IdempotencyConflict: a number was used before, for another step; no step is added.
@@ -155,9 +155,9 @@ async def append_steps(
         UnknownReference: the run is another agent's, or began with another agent's retrieval.
         PayloadTooLarge: the run would have more than MOST_BYTES.
         SecretInName: the agent's name looks like a secret.
-        PathTooLong: a path in a step is longer than that of any file.
+        PathTooLong: a path in a step is longer than any path of Linux.
         UserErased: the user was erased after the author was authorised.
-        DatabaseUnavailable: nothing was added, or it is unknown whether it was; repeat.
+        DatabaseUnavailable: the steps may or may not be added; the caller can safely send them again.
     """
     nameable(new.agent_key)
     async with database.as_user(author.user_sub, author.authorised_at) as connection:
@@ -195,13 +195,15 @@ async def append_steps(
 async def open_run(
     connection: AsyncConnection, keyring: Keyring, run_id: UUID, first: tuple[str, str, UUID | None], author: Author
 ) -> tuple[Words, UnderWay, bool]:
-    """Returns the run, locked, with its words, and whether it was begun now; begins it, and its profile, if need be.
+    """Returns a run, locked, with the user's ``Words``, and whether this call began the run.
+
+    It begins a run that does not exist, and creates the agent's profile if it is missing.
 
     Args:
         connection: a transaction of the user.
         keyring: the users' keys.
         run_id: id of the run.
-        first: agent, task without secrets, and retrieval, of a run that is begun.
+        first: agent, redacted task and retrieval of the run, if this call begins it.
         author: the user.
 
     Raises:

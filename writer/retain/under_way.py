@@ -1,7 +1,7 @@
-"""Runs under way: runs whose steps are sent one by one; a retain ends such a run and makes a case of it.
+"""Runs under way: runs whose steps are sent one by one; a retain ends such a run and makes a case of the run.
 
-A run without new steps for a long time is ended as aborted (``writer.upkeep.silent_runs``). If it goes on after all,
-the case of the aborted run is deleted.
+A run without new steps for a long time is ended as aborted (``writer.upkeep.silent_runs``). If new steps come
+afterwards, the case of the aborted run is deleted.
 """
 
 from collections.abc import Sequence
@@ -30,11 +30,11 @@ for _status in ("retained", "aborted"):
 
 
 class UnderWay(Protocol):
-    """The row of a run, as ``lock_run`` reads it.
+    """The row of a run under way, as ``lock_run`` reads it.
 
     Attributes:
         known_retrieval_id: the retrieval that the run began with; None: it named no retrieval, or an unknown one.
-        tool_kinds: the kinds of tools that the run's profile declares, by tool.
+        tool_kinds: kinds of tools that the profile's settings name, by the tool's name.
     """
 
     id: UUID
@@ -76,7 +76,7 @@ async def traces_of(connection: AsyncConnection, words: Words, run_id: UUID) -> 
     """Returns the tool traces of the run's steps, in their order.
 
     Raises:
-        SealBroken: a step was sealed with another key, or was changed.
+        SealBroken: a step was encrypted with another key, or was changed.
     """
     rows = await connection.execute(steps_of_run(words.user_sub, run_id))
     return [words.open_step(run_id, row.number, row.payload) for row in rows]
@@ -93,9 +93,9 @@ async def take_back(connection: AsyncConnection, author: Author, run: UnderWay) 
 
 
 async def end(connection: AsyncConnection, author: Author, run: UnderWay, case_id: UUID, status: RunStatus) -> None:
-    """Ends the run: links it to the case that has its steps from now on, and notes that in the audit.
+    """Ends a run: links it to the case that its steps became, and notes the end in the audit.
 
-    The steps of a retained run are deleted; those of an aborted run stay, because it may go on.
+    The steps of a retained run are deleted; the steps of an aborted run stay, because the run may go on.
     """
     await take_back(connection, author, run)
     mine = runs.c.user_sub == author.user_sub, runs.c.id == run.id

@@ -1,1 +1,1 @@
-"""Training: turns the log of decisions into a candidate, a verdict, and the policy that serves."""
+"""Training: learns policies from the log of decisions, judges each in a trial, and puts the winners into service."""

@@ -1,4 +1,4 @@
-"""Trains candidates: of every profile that is due at once, each measured on its later decisions before it is stored."""
+"""Trains candidates, policies for a trial, of all due profiles at once; each is measured before it is stored."""
 
 import hashlib
 from collections.abc import AsyncIterator, Sequence
@@ -29,16 +29,16 @@ from writer.training.trial import policy_in
 
 HELD_OUT = 0.2
 COMPARED = 200
-"""The latest decisions, on which a candidate's slates are compared with those that are served."""
+"""Number of the latest decisions on which a candidate's slates are compared with the slates that are served now."""
 LEAST_DIFFERENT = 0.1
-"""Least share of them with another slate: on fewer a candidate has too little to win for the cost of a trial."""
+"""Least share of these decisions on which a candidate's slate differs; with less, a trial costs more than it wins."""
 CURVE = (0.25, 0.5, 1.0)
-"""Shares of the earlier decisions at which the learning curve is measured."""
+"""Shares of the decisions before the held-out ones, at which the learning curve is measured."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Learner:
-    """A profile, and what can be learned of its log."""
+    """A profile that is due for training, with the examples from its log of decisions."""
 
     profile: Profile
     examples: Examples
@@ -46,13 +46,13 @@ class Learner:
 
 @dataclass(frozen=True, slots=True)
 class Recipe:
-    """The settings of a night.
+    """The settings of a night's training.
 
     Attributes:
-        fit: trains many heads at once.
+        fit: function that trains the policies' heads, many at once.
         demand: the log that a profile needs before a candidate is trained.
-        seed: the same seed and logs give the same weights.
-        first_order: order that serves a profile until its replay tells of a better one.
+        seed: seed of all random numbers; the same seed and logs give the same weights.
+        first_order: order of cases that a profile uses until its replay finds a better order.
     """
 
     fit: Fit
@@ -62,7 +62,10 @@ class Recipe:
 
 
 async def train_candidates(database: Database, due: Sequence[Learner], recipe: Recipe) -> AsyncIterator[TrainingResult]:
-    """Trains all who are due at once: first on the earlier decisions, to be measured on the later, then on all."""
+    """Trains a candidate for every due profile, all at once, and yields each profile's result.
+
+    A head that is trained on the earlier decisions is measured on the later ones; the candidate is trained on all.
+    """
     fit, demand = recipe.fit, recipe.demand
     start = factory(demand.members)
     seeds = [seed_of(each.profile, recipe.seed) for each in due]
@@ -126,6 +129,6 @@ async def _differs(database: Database, learner: Learner, new: NewPolicy) -> floa
 
 
 def seed_of(profile: Profile, seed: int) -> int:
-    """Returns a seed of the profile's own, so that no other profile's number changes its weights."""
+    """Returns a seed for a profile, derived from the night's seed, so that other profiles do not change its weights."""
     digest = f"{seed}\n{profile.user_sub}\n{profile.agent_key}".encode()
     return int.from_bytes(hashlib.sha256(digest).digest()[:6], "big")

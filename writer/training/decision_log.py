@@ -1,4 +1,4 @@
-"""The log of decisions as training and the gate read it: numbers only, in the order of time."""
+"""Reads the log of decisions for training and for the gate, which judges trials: only numbers, in the order of time."""
 
 import hashlib
 from collections.abc import Sequence
@@ -20,20 +20,20 @@ from retrieval.tables.decisions import decisions
 from retrieval.text import folded
 
 MOST_DECISIONS = 5_000
-"""The latest decisions that are read; older ones were taken when the bank held other cases."""
+"""Maximum number of decisions that are read, the latest ones; at older decisions the bank had other cases."""
 
 
 @dataclass(frozen=True, eq=False)
 class LoggedDecision:
-    """One logged decision.
+    """One logged decision: a retrieval, its candidates and the slate of cases that it served.
 
     Attributes:
-        group: the query; equal queries are one group.
-        slate: indices of the candidates served, by place; a case that is no candidate cannot be.
-        usage_known: whether the backend said which cases it used.
-        used: for each place whether the backend said that it used this case.
-        agreed: for each place how well the run's plan agrees with the case's, 0 to 1; NaN: not known.
-        reward: 0 to 1; NaN is missing, never zero.
+        group: number of the query; equal queries have the same number.
+        slate: indices of the candidates that were served, in the order of the slate.
+        usage_known: whether the backend named the cases that it used.
+        used: for each place of the slate, whether the backend named its case as used.
+        agreed: for each place of the slate, agreement of the run's plan with the case's plan, 0 to 1; NaN: unknown.
+        reward: reward of the decision, 0 to 1; NaN: it has none.
     """
 
     group: int
@@ -57,7 +57,7 @@ class LoggedDecision:
 
     @property
     def rewarded(self) -> bool:
-        """True: the reward is known."""
+        """True if the decision has a reward."""
         return bool(np.isfinite(self.reward))
 
 
@@ -94,13 +94,13 @@ class _Row(_Columns):
 async def read(
     connection: AsyncConnection, user_sub: str, agent_key: str, most: int = MOST_DECISIONS
 ) -> list[LoggedDecision]:
-    """Returns the latest decisions of the profile that offered candidates, the oldest first."""
+    """Returns the latest decisions of the profile with candidates, at most ``most``, the oldest first."""
     rows = (await connection.execute(entries(user_sub, agent_key, most))).all()
     return [_logged_decision(_Row(*row)) for row in reversed(rows)]
 
 
 def entries(user_sub: str, agent_key: str, most: int = MOST_DECISIONS) -> Rows:
-    """Returns the statement for the latest decisions of this version of the features, each with its slots in order."""
+    """Returns the statement of ``read``: decisions of the current version of the features, each with its slots."""
     slots = slots_of(user_sub)
     return (
         select(
@@ -119,9 +119,9 @@ def entries(user_sub: str, agent_key: str, most: int = MOST_DECISIONS) -> Rows:
 
 
 def rewarded(user_sub: str, agent_key: str) -> Select[int]:
-    """Returns the statement that counts the profile's rewarded decisions that there is something to learn from.
+    """Returns the statement that counts the profile's rewarded decisions with candidates, which training can use.
 
-    As ``entries`` reads them: of this version of the features, and with candidates.
+    Only decisions of the current version of the features count.
     """
     return select(func.count()).where(
         decisions.c.user_sub == user_sub,
@@ -157,6 +157,6 @@ def _logged_decision(row: _Row) -> LoggedDecision:
 
 
 def group_of(query: str) -> int:
-    """Returns the number of the query's group: the same for texts that differ in case and white space alone."""
+    """Returns the number of a query; queries that differ only in letter case and white space have the same number."""
     digest = hashlib.sha256(folded(query).encode()).digest()
     return int.from_bytes(digest[:7], "big")

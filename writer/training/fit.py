@@ -1,4 +1,4 @@
-"""The function that trains heads, and the data that it needs."""
+"""The function that trains the heads of policies, and the number of decisions that it needs."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -9,10 +9,16 @@ from policy.network import Head
 
 
 class Fit(Protocol):
-    """Trains heads."""
+    """A function that trains heads, the learned parts of policies, for many profiles at once."""
 
     def __call__(self, profiles: Sequence[Examples], seeds: Sequence[int], start: Head) -> list[Head]:
-        """Returns a head for each set of examples, with its seed, from where all begin."""
+        """Returns a trained head for each profile.
+
+        Args:
+            profiles: the examples of each profile.
+            seeds: the seed of each profile.
+            start: the head with which the training of every profile begins.
+        """
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,10 +26,10 @@ class Demand:
     """The log that a profile needs before a candidate is trained.
 
     Attributes:
-        decisions: rewarded ones, of this version of the features.
-        fresh: number of them since the last training.
-        half: decisions at which the learned part has half of its weight: the n0 of n / (n + n0).
-        members: heads of the ensemble.
+        decisions: number of rewarded decisions, of the current version of the features.
+        fresh: number of such decisions since the last training.
+        half: number of decisions at which the head has half of its full weight: the n0 of n / (n + n0).
+        members: number of networks in a head, which is an ensemble.
     """
 
     decisions: int = 100

@@ -1,4 +1,4 @@
-"""The life of a policy: on trial, promoted, retired, rolled back; every change is noted in the audit."""
+"""Stores policies and changes their status: on trial, in service, retired, rolled back; the audit notes each change."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
@@ -15,7 +15,7 @@ from retrieval.tables.policies import policies
 from writer.audit import Change, note
 
 TRAINER = "trainer"
-"""The actor of what the nightly job and the gate decide."""
+"""Actor, in the audit, of the changes that the nightly training makes."""
 LIVE = ("candidate", "serving")
 
 
@@ -51,7 +51,7 @@ class PolicyRow:
 
 
 class PolicyKey(Protocol):
-    """Names a policy."""
+    """The key of a policy."""
 
     @property
     def user_sub(self) -> str:
@@ -59,7 +59,7 @@ class PolicyKey(Protocol):
 
     @property
     def agent_key(self) -> str:
-        """The agent whose decisions it orders."""
+        """The agent whose cases it ranks."""
 
     @property
     def version(self) -> int:
@@ -67,7 +67,7 @@ class PolicyKey(Protocol):
 
 
 def versions(user_sub: str, agent_key: str) -> Rows:
-    """Returns the statement for every policy of the profile without its weights, the newest first."""
+    """Returns the statement that selects every policy of the profile, without weights, the newest first."""
     shown = [column for column in policies.c if column.name not in {"weights", "checksum"}]
     return (
         select(*shown)
@@ -79,13 +79,13 @@ def versions(user_sub: str, agent_key: str) -> Rows:
 async def live_policies(
     connection: AsyncConnection, user_sub: str, agent_key: str, *, lock: bool = False
 ) -> list[PolicyRow]:
-    """Returns the profile's policies on trial and in service; locked ones stay so until the transaction ends."""
+    """Returns the profile's policies on trial and in service; with ``lock``, locks them until the transaction ends."""
     statement = live(user_sub, agent_key)
     return [PolicyRow(*row) for row in await connection.execute(statement.with_for_update() if lock else statement)]
 
 
 def live(user_sub: str, agent_key: str) -> Rows:
-    """Returns the statement for the profile's policies on trial and in service, each a ``PolicyRow``."""
+    """Returns the statement that selects the profile's policies on trial and in service, each as a ``PolicyRow``."""
     return (
         select(*(policies.c[column.name] for column in fields(PolicyRow)))
         .where(policies.c.user_sub == user_sub, policies.c.agent_key == agent_key, policies.c.status.in_(LIVE))
@@ -94,7 +94,7 @@ def live(user_sub: str, agent_key: str) -> Rows:
 
 
 async def add(connection: AsyncConnection, user_sub: str, agent_key: str, new: NewPolicy) -> int:
-    """Stores a policy under the next version, which is returned."""
+    """Stores a new policy of the profile, and returns its version, the next free number."""
     last = select(func.coalesce(func.max(policies.c.version), 0)).where(
         policies.c.user_sub == user_sub, policies.c.agent_key == agent_key
     )
@@ -107,12 +107,12 @@ async def add(connection: AsyncConnection, user_sub: str, agent_key: str, new: N
 
 
 async def set_columns(connection: AsyncConnection, policy: PolicyKey, **columns: Mapping[str, object]) -> None:
-    """Puts a verdict or metrics on the policy."""
+    """Stores a verdict or metrics in the row of a policy."""
     await connection.execute(_of_profile(policy).where(policies.c.version == policy.version).values(**columns))
 
 
 async def set_status(connection: AsyncConnection, policy: PolicyKey, status: str, *, actor: str = TRAINER) -> None:
-    """Gives the policy its new status; a promotion retires what served."""
+    """Sets the status of a policy; if it is promoted to serve, the policy in service before is retired."""
     if status == "serving":
         retired = _of_profile(policy).where(policies.c.status == "serving")
         await connection.execute(retired.values(status="retired", retired_at=func.now()))
@@ -124,10 +124,12 @@ async def set_status(connection: AsyncConnection, policy: PolicyKey, status: str
 
 
 async def roll_back(connection: AsyncConnection, user_sub: str, agent_key: str, *, actor: str = TRAINER) -> int:
-    """Takes the serving policy out of service, and any trial with it; the default goes on. Returns its version.
+    """Takes the serving policy out of service, ends any trial, and returns the serving policy's version.
+
+    The default policy serves from now on.
 
     Raises:
-        NotFound: no policy of the profile serves.
+        NotFound: the profile has no policy in service.
     """
     rows = await live_policies(connection, user_sub, agent_key, lock=True)
     serving = next((row for row in rows if row.status == "serving"), None)

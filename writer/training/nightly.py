@@ -1,7 +1,7 @@
-"""The nightly training: replays, judges each trial, watches each serving policy, and trains candidates from the logs.
+"""The nightly training: replays runs, judges each trial, watches each serving policy, and trains candidates from logs.
 
-Nothing is stored before a head is finished, so a training that is interrupted changes nothing. Where two trainers
-store at the same time, one of them succeeds and the other stores nothing.
+A policy is stored only when it is completely trained, so an interrupted training changes nothing. If two trainers
+store a policy of a profile at the same time, one of them succeeds and the other stores nothing.
 """
 
 from collections.abc import AsyncIterator, Sequence
@@ -32,12 +32,12 @@ async def learn(database: Database, recipe: Recipe, only: Profile | None = None)
     """Replays every profile, judges its trial, watches its policy, and trains candidates; yields each profile's result.
 
     Args:
-        database: where the logs are.
-        recipe: the settings of the night.
-        only: this profile alone; None: every profile.
+        database: the database.
+        recipe: the settings of the night's training.
+        only: the only profile to train; None: every profile.
 
     Raises:
-        DatabaseUnavailable: what was stored so far stays.
+        DatabaseUnavailable: the results stored so far stay.
     """
     due: list[Learner] = []
     async for profile in _profiles(database, only):

@@ -1,4 +1,4 @@
-"""Measures a trial's progress, by the verdict that was stored last night."""
+"""Tells the progress of a policy's trial, from the verdict that the last nightly training stored."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -12,13 +12,14 @@ DAY = timedelta(days=1)
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """A trial as of the last night.
+    """The state of a policy's trial at the last nightly training.
 
     Attributes:
-        decisions: rewarded ones since it began.
-        more: those that it still takes if all stays as it is; 0: it is won; None: it is not to be won.
-        chance: probability of a promotion; None: not known yet.
-        courses: each look at each difference.
+        decisions: number of rewarded decisions since the trial began.
+        more: rewarded decisions that the trial still needs if rewards stay as they are; 0: it is won; None: it cannot
+            be won, or the number is unknown.
+        chance: probability that the policy is promoted, 0 to 1; None: unknown yet.
+        courses: for each compared policy, the estimated difference in reward at each look at the trial.
     """
 
     decisions: int
@@ -27,13 +28,17 @@ class Progress:
     courses: Mapping[str, Course]
 
     def days(self, age: timedelta) -> float | None:
-        """Returns how many days that still takes at the rate of a trial of this age."""
+        """Returns the days that the trial still takes, at its rate of decisions so far; None: unknown.
+
+        Args:
+            age: time since the trial began.
+        """
         if self.more is None or not self.decisions:
             return None
         return self.more / self.decisions * (age / DAY)
 
     def sentence(self) -> str:
-        """Returns it for a table."""
+        """Returns the progress in a few words, for a table."""
         if self.more is None:
             return "not to be won" if self.chance is not None else "nobody can say yet"
         chance = "" if self.chance is None else f", promoted with a chance of {self.chance:.0%}"
@@ -41,7 +46,7 @@ class Progress:
 
 
 def trial_of(verdict: Mapping[str, Any] | None) -> Progress | None:
-    """Returns how far the trial is; None of a policy that was never judged, or before trials had looks."""
+    """Returns the progress of a trial, from its stored verdict; None: there is none, or it has no outlook."""
     if not verdict or not verdict.get("outlook"):
         return None
     courses = {name: Course.from_json(course) for name, course in verdict["courses"].items()}

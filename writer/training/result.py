@@ -26,7 +26,7 @@ TrainingOutcome = Literal[
 
 
 class CurvePoint(TypedDict):
-    """One point of a learning curve: what a head gains in log loss, in nats, after so many decisions."""
+    """One point of a learning curve: the gain in log loss, in nats, of a head trained on this number of decisions."""
 
     decisions: int
     log_loss_gain: float
@@ -37,8 +37,8 @@ class TrainingResult:
     """The outcome of one night's training for one profile.
 
     Attributes:
-        decisions: rewarded ones that there were to learn from.
-        missing: how many more of them are needed before a candidate is trained.
+        decisions: number of rewarded decisions in the profile's log.
+        missing: number of further rewarded decisions that are needed before a candidate is trained.
     """
 
     user_sub: str
@@ -52,5 +52,5 @@ class TrainingResult:
 
     @property
     def learning_curve(self) -> Sequence[CurvePoint]:
-        """Returns the curve that is part of the metrics of a new policy; empty without one."""
+        """Returns the learning curve in the metrics of a new policy; empty: no policy was trained."""
         return cast("Sequence[CurvePoint]", self.metrics.get("learning_curve", ()))

@@ -1,4 +1,4 @@
-"""The log of decisions as numbers: examples for training, and what the gate holds policies against."""
+"""Turns the log of decisions into arrays: examples for training, and the data by which the gate judges policies."""
 
 from collections.abc import Sequence
 
@@ -14,7 +14,7 @@ from writer.training.decision_log import LoggedDecision
 
 
 def examples(log: Sequence[LoggedDecision]) -> Examples:
-    """Returns the rewarded decisions as training sees them."""
+    """Returns the rewarded decisions of a log as examples for training."""
     known = [entry for entry in log if entry.rewarded]
     places = max([len(entry.slate) for entry in known], default=1) or 1
     count = len(known)
@@ -45,7 +45,7 @@ def _queries(seen: Sequence[Inputs]) -> NDArray[np.float32]:
 
 
 def logged(log: Sequence[LoggedDecision]) -> Logged:
-    """Returns the decisions as the gate sees them; the segment is whether the bank knew a similar task."""
+    """Returns the decisions of a log as the gate reads them, in two segments by the nearest task's similarity."""
     queries = _queries([entry.inputs for entry in log]).astype(np.float64)
     known = queries[:, QUERY.index("top_similarity")] if len(log) else np.zeros(0)
     return Logged(
@@ -58,7 +58,12 @@ def logged(log: Sequence[LoggedDecision]) -> Logged:
 
 
 def target(log: Sequence[LoggedDecision], policy: Policy | None) -> Target:
-    """Returns the policy on the rows of the log: whether it would have served each slate, and its predicted reward."""
+    """Returns, for each decision of a log, whether a policy would have served its slate, and the predicted reward.
+
+    Args:
+        log: the decisions.
+        policy: the policy; None: the default policy.
+    """
     chance, predicted = [], []
     for entry in log:
         chance.append(float(slate_of(policy, entry) == entry.slate))
@@ -67,13 +72,18 @@ def target(log: Sequence[LoggedDecision], policy: Policy | None) -> Target:
 
 
 def slate_of(policy: Policy | None, entry: LoggedDecision) -> Slate:
-    """Returns what the policy would have served, had nothing been drawn; None is the default."""
+    """Returns the slate that a policy would have served at a logged decision, without random choice.
+
+    Args:
+        policy: the policy; None: the default policy.
+        entry: the logged decision.
+    """
     scores = score_inputs(policy, entry.inputs)
     return preferred(scores, choose(entry.field, order(entry.field, scores.total), entry.k))
 
 
 def differing(log: Sequence[LoggedDecision], policy: Policy, other: Policy | None) -> float:
-    """Returns the share of decisions on which the two would serve different slates; 1 of no decisions."""
+    """Returns the share of a log's decisions at which two policies would serve different slates; 1 for an empty log."""
     counted = [slate_of(policy, entry) != slate_of(other, entry) for entry in log]
     return sum(counted) / len(counted) if counted else 1.0
 

@@ -1,4 +1,4 @@
-"""Judges policies by the log: the gate's verdict on a trial, and the watch over what serves."""
+"""Judges policies by the log of decisions: the gate's verdict on a trial, and the watch over the policy in service."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -23,12 +23,12 @@ ENDS: Mapping[GateOutcome, str] = {
     "futile": "rejected",
     "roll back": "rolled_back",
 }
-"""A candidate's new status by its verdict; without enough evidence its trial goes on."""
+"""New status of a candidate by the gate's verdict; without enough evidence its trial goes on."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Transition:
-    """A change of a live policy: columns to set on it, and its new status, if any."""
+    """A change of a policy on trial or in service: columns to set, and its new status; None: the status stays."""
 
     policy: PolicyRow
     status: str | None
@@ -38,7 +38,10 @@ class Transition:
 def transitions_of(
     live: Sequence[PolicyRow], log: Sequence[LoggedDecision]
 ) -> tuple[list[Transition], TrainingResult | None]:
-    """Returns the changes of the live policies, and the profile's result if no candidate is to be trained now."""
+    """Returns the changes of a profile's policies on trial and in service, and the night's result for the profile.
+
+    The result is None if a new candidate may be trained now.
+    """
     transitions: list[Transition] = []
     sound: dict[str, PolicyRow] = {}
     for row in live:
@@ -92,7 +95,7 @@ def _judged(sound: Mapping[str, PolicyRow], log: Sequence[LoggedDecision]) -> tu
 
 
 def policy_in(row: PolicyRow | None) -> Policy | None:
-    """Returns the policy in the row; None where there is none, or it cannot be loaded."""
+    """Returns the policy in a row; None: there is no row, or its weights cannot be loaded."""
     if row is None:
         return None
     try:

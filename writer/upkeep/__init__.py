@@ -1,1 +1,1 @@
-"""Jobs that keep a bank in bounds: pruning, the index of large profiles, and the move to another embedding model."""
+"""Upkeep jobs: prune old rows, index large profiles, move to another embedding model, encrypt older rows."""

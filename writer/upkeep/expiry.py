@@ -1,4 +1,4 @@
-"""Statements that select the rows of a profile to remove: merged, unused for too long, or pruned or logged long ago."""
+"""SQL that selects the rows of a profile to remove: merged cases, rows unused for too long, old decisions and runs."""
 
 from datetime import datetime
 from uuid import UUID
@@ -15,7 +15,7 @@ from retrieval.tables.runs import runs
 from retrieval.tables.sessions import sessions
 
 BATCH = 1_000
-"""Most rows that one transaction prunes."""
+"""Maximum number of rows that one transaction prunes."""
 LAST_USED = func.greatest(cases.c.created_at, cases.c.last_used_at)  # greatest ignores NULL
 
 
@@ -78,7 +78,7 @@ def expired_sessions(user_sub: str, agent_key: str, now: datetime) -> Select[UUI
 
 
 def expired_checkpoints(user_sub: str, agent_key: str, now: datetime) -> Select[UUID]:
-    """Returns a statement that selects BATCH rows of threads without a new one for ``session_ttl_days``."""
+    """Returns a statement that selects BATCH checkpoint rows of threads without a new row for ``session_ttl_days``."""
     profile = and_(profiles.c.user_sub == checkpoints.c.user_sub, profiles.c.agent_key == checkpoints.c.agent_key)
     mine = checkpoints.c.user_sub == user_sub, checkpoints.c.agent_key == agent_key
     newest = func.max(checkpoints.c.created_at)

@@ -1,4 +1,4 @@
-"""Moves the vectors of large profiles into the HNSW index, and out again when the profile has become small.
+"""Moves the vectors of large profiles into the HNSW index, and of profiles that became small out of the index.
 
 HNSW is pgvector's index for approximate nearest-neighbour search; small profiles are searched exactly, without it.
 """
@@ -17,20 +17,20 @@ from writer.audit import Change, note
 from writer.profiles import Profile, each_profile, is_approximate, lock_profile
 
 LARGE_VECTORS = 20_000
-"""Least vectors of a profile for which the index is used; below half of this number its use ends."""
+"""Number of vectors of a profile from which searches use the index; below half of this number they stop using it."""
 BATCH = 200
-"""Most vectors that one statement moves; inserting one into the index takes about a millisecond."""
+"""Maximum number of vectors that one statement moves; each takes about a millisecond to insert into the index."""
 
 
 @dataclass(frozen=True, slots=True)
 class ProfileSize:
-    """The numbers that decide whether the index serves a profile.
+    """The size of a profile, which decides whether its searches use the index.
 
     Attributes:
-        approximate: whether the index serves the profile now.
-        vectors: number of ready cases' vectors in the profile's space.
-        dimension: dimension of those vectors; None without any.
-        indexable: whether the database has an index to search.
+        approximate: whether the profile's searches use the index now.
+        vectors: number of the profile's ready cases with a vector of its embedding model.
+        dimension: dimension of these vectors; None: there are none.
+        indexable: whether the database has an HNSW index.
     """
 
     approximate: bool
@@ -40,7 +40,7 @@ class ProfileSize:
 
 
 async def index_all(database: Database, *, large: int = LARGE_VECTORS) -> int:
-    """Moves profiles that became large into the index, and those no longer large out; returns how many changed.
+    """Moves the vectors of profiles that became large into the index, of small ones out; returns the number of changes.
 
     Raises:
         DatabaseUnavailable: what was moved so far stays; the next time goes on there.
@@ -132,7 +132,13 @@ def size(user_sub: str, agent_key: str) -> Rows:
 
 
 def move(user_sub: str, agent_key: str, *, approximate: bool) -> Update:
-    """Returns a statement that moves up to BATCH vectors of the profile, of any model, into the index or out of it."""
+    """Returns a statement that moves up to BATCH vectors of a profile, of any model; run it until it moves none.
+
+    Args:
+        user_sub: the user.
+        agent_key: the agent.
+        approximate: True: into the index; False: out of the index.
+    """
     theirs = and_(case_embeddings.c.user_sub == user_sub, case_embeddings.c.agent_key == agent_key)
     left = (
         select(case_embeddings.c.model, case_embeddings.c.case_id)
@@ -147,7 +153,10 @@ def move(user_sub: str, agent_key: str, *, approximate: bool) -> Update:
 
 
 def set_approximate(user_sub: str, agent_key: str, *, approximate: bool) -> Update:
-    """Returns a statement that makes the profile's searches use the index or not; no row changes if they do already."""
+    """Returns a statement that makes a profile's searches use the index (``approximate``), or stop using it.
+
+    It changes no row if the searches do so already.
+    """
     profile = update(profiles).where(
         profiles.c.user_sub == user_sub,
         profiles.c.agent_key == agent_key,

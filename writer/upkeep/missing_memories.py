@@ -1,4 +1,4 @@
-"""Makes turns and facts findable that were stored before there was recall, and so have no memory (search entry).
+"""Adds the missing memories (search entries) of turns and facts that were stored before recall existed.
 
 New turns and facts get their memory in the transaction that stores them. The worker adds the vectors, as for all
 memories.
@@ -25,7 +25,7 @@ from writer.privacy.words import Words
 from writer.profiles import Profile, each_profile, lock_profile
 
 BATCH = 256
-"""Most turns or facts of one transaction."""
+"""Maximum number of turns or facts of one transaction."""
 
 Progress = Callable[[int], object]
 """A callback that gets the number of turns or facts of each transaction."""
@@ -94,7 +94,12 @@ async def _words(connection: AsyncConnection, keyring: Keyring, profile: Profile
 
 
 def unremembered_turns(profile: Profile, after: tuple[UUID, int] | None) -> Rows:
-    """Returns a statement that selects BATCH turns of the profile without a memory, after the session and number."""
+    """Returns a statement that selects the next BATCH turns of the profile without a memory.
+
+    Args:
+        profile: the profile.
+        after: session and number of the last turn of the batch before; None: this is the first batch.
+    """
     of = and_(
         memories.c.user_sub == turns.c.user_sub,
         memories.c.session_id == turns.c.session_id,

@@ -1,6 +1,6 @@
-"""Prunes profiles: removes cases over a profile's limits, first from searches, a month later from the database.
+"""Prunes profiles: removes cases beyond a profile's limits, first from searches, a month later from the database.
 
-Old decisions, procedures, ended runs, silent sessions and stale facts are deleted as well.
+It also deletes old decisions, procedures and ended runs, and sessions, checkpoints and facts without news.
 """
 
 from collections.abc import Awaitable, Callable, Sequence
@@ -45,7 +45,7 @@ KEPT = timedelta(days=30)
 DECISIONS_KEPT = timedelta(days=180)
 """Time after which a logged decision is deleted."""
 PROCEDURES_KEPT = 1_000
-"""Most procedures of a profile; every retrieve compares its query with the triggers of all of them."""
+"""Maximum procedures of a profile, because every retrieve compares its query with the triggers of all procedures."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,7 +81,7 @@ class Pruned:
 
 
 Preparation = Callable[[AsyncConnection, str, Sequence[UUID]], Awaitable[None]]
-"""A step before a removal, with the user and the ids of the rows that are about to go."""
+"""A step before a removal, called with the user and the ids of the rows that are about to be removed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,9 +126,9 @@ async def prune(
 ) -> Pruned:
     """Removes a profile's rows that are too old or too many, and returns their numbers.
 
-    Merged, expired and least valuable cases leave the searches; they are deleted after ``kept``. Pending and dead cases
-    stay, however old: the worker or an operator has yet to handle them. A procedure outlives the case that it was
-    learned from, unless the case expired: then the procedure is deleted at once.
+    Merged, expired and least valuable cases are taken out of searches, and deleted after ``kept``. Pending and dead
+    cases stay, however old, because the worker or an operator has yet to handle them. A procedure outlives the case
+    that it was learned from, unless the case expired: then the procedure is deleted at once.
 
     Raises:
         UserErased: the user was erased after the profile was listed.

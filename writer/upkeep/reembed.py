@@ -1,4 +1,4 @@
-"""Re-embeds profiles: makes the vectors of another embedding model beside the old ones, then switches at once."""
+"""Re-embeds profiles: makes vectors of another embedding model beside the old vectors, then switches at once."""
 
 from collections.abc import Callable, Collection
 from contextlib import suppress
@@ -21,7 +21,7 @@ from writer.profiles import Profile, each_profile, lock_profile
 from writer.vectors import add_vector
 
 BATCH = 256
-"""Most texts that are embedded at a time."""
+"""Maximum number of texts that are embedded at a time."""
 
 Progress = Callable[[int], object]
 """A callback that gets the number of newly embedded cases after each batch."""
@@ -57,12 +57,11 @@ async def reembed(  # noqa: PLR0913 - the last three have defaults that nearly a
     batch: int = BATCH,
     progress: Progress = _no_progress,
 ) -> int:
-    """Gives each ready case a vector of the embedder's model, then switches the profile to it and drops the old ones.
+    """Gives each ready case a vector of the embedder's model, then switches the profile to it and drops old vectors.
 
-    Searches use the old vectors until the switch. After it the procedures get their vectors here, and turns and facts
-    get theirs from the worker; until then they are found by words alone.
-    The keyring opens sealed texts; without one no text may be sealed.
-    Returns how many cases were embedded.
+    Searches use the old vectors until the switch. After the switch this call embeds the procedures, and the worker the
+    turns and facts; until they are embedded, they are found only by words. The keyring decrypts texts; without a
+    keyring, no text may be encrypted. Returns the number of embedded cases.
 
     Raises:
         UserErased: the user was erased after the profile was listed.
@@ -141,7 +140,7 @@ def unembedded_triggers(
 ) -> Select[UUID, int, str]:
     """Returns a statement that selects procedure versions without a vector of the model, the newest first.
 
-    It leaves out ``blank``: the versions whose trigger the embedder made no vector of.
+    It leaves out ``blank``, the versions for whose trigger the embedder made no vector.
     """
     return (
         select(procedures.c.id, procedures.c.version, procedures.c.trigger)
@@ -181,7 +180,7 @@ async def _switch(database: Database, model: str, profile: Profile, blank: Colle
 def unembedded(user_sub: str, agent_key: str, model: str, blank: Collection[UUID]) -> Rows:
     """Returns a statement that selects ready cases without a vector of the model, the newest first.
 
-    It leaves out ``blank``: the cases whose task the embedder made no vector of.
+    It leaves out ``blank``, the cases for whose task the embedder made no vector.
     """
     vector = and_(
         case_embeddings.c.user_sub == user_sub,
@@ -203,7 +202,7 @@ def unembedded(user_sub: str, agent_key: str, model: str, blank: Collection[UUID
 
 
 def lock_cases(user_sub: str, case_ids: Collection[UUID]) -> Select[UUID]:
-    """Returns a statement that selects the cases that are still there, locked against deletion in the transaction."""
+    """Returns a statement that selects those of these cases that still exist, and locks them against deletion."""
     there = select(cases.c.id).where(cases.c.user_sub == user_sub, cases.c.id.in_(case_ids))
     return there.order_by(cases.c.id).with_for_update(read=True, key_share=True)
 

@@ -1,7 +1,7 @@
-"""Reseals rows: after the setting for sealed (encrypted) words has changed, rewrites older rows in the new form.
+"""Rewrites older rows after a change of the setting that decides whether their words are encrypted.
 
-All readers know both forms, so the service runs on meanwhile. A call that was interrupted can be repeated and goes on
-where it stopped.
+All readers know both forms, so the service keeps running. A call that was interrupted can be repeated; it goes on where
+it stopped.
 """
 
 from collections.abc import Callable, Mapping
@@ -24,7 +24,7 @@ from writer.profiles import Profile, each_profile
 from writer.retain.prepare import message_hash
 
 BATCH = 256
-"""Most rows of one transaction."""
+"""Maximum number of rows of one transaction."""
 
 Progress = Callable[[int], object]
 """A callback that gets the number of rows of each transaction."""
@@ -37,12 +37,12 @@ _COLUMNS = {
 
 
 async def reseal_all(database: Database, keyring: Keyring, *, progress: Progress = lambda _count: None) -> int:
-    """Rewrites all cases and decisions that are not in the form of the keyring's setting: sealed, or in plain columns.
+    """Rewrites all cases and decisions that do not have the form of the keyring's setting, encrypted or plain words.
 
-    Returns how many rows were changed.
+    Returns the number of changed rows.
 
     Raises:
-        DatabaseUnavailable: the rows changed so far stay; a further call does the rest.
+        DatabaseUnavailable: the rows changed so far stay; a further call changes the others.
     """
     total = 0
     async for profile in each_profile(database):
@@ -73,7 +73,7 @@ async def _reseal_some(database: Database, keyring: Keyring, profile: Profile, t
 
 
 def in_other_form(profile: Profile, table: Table, *, sealed: bool) -> Rows:
-    """Returns a statement that selects and locks up to BATCH rows of the table with sealed, or with plain, words.
+    """Returns a statement that selects and locks up to BATCH rows of a table with encrypted, or with plain, words.
 
     The rows are cases of the profile, or decisions of its user.
     """

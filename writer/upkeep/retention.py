@@ -1,4 +1,4 @@
-"""Ranks a profile's cases and procedures by their worth, and selects the least worthy over the profile's limits."""
+"""Ranks a profile's cases and procedures by their worth, and selects the least worthy beyond the profile's limits."""
 
 from uuid import UUID
 
@@ -10,11 +10,11 @@ from retrieval.tables.profiles import profiles
 from writer.upkeep.expiry import BATCH, LAST_USED
 
 STALEST = 0.25
-"""Freshness of the case that was used longest ago; the case used last has 1."""
+"""Freshness of the case that was used longest ago, 0 to 1; the case used last has 1."""
 
 
 def crowded_out(user_sub: str, agent_key: str) -> Select[UUID]:
-    """Returns a statement that selects BATCH ready cases over the profile's ``window_size``, lowest retention first."""
+    """Returns a statement that selects BATCH ready cases beyond the profile's ``window_size``, worst first."""
     bank = retention(user_sub, agent_key)
     best_first = bank.c.retention.desc(), bank.c.last_used.desc(), bank.c.id.desc()
     ranked = select(bank.c.id, func.row_number().over(order_by=best_first).label("rank")).cte("ranked")
@@ -30,7 +30,7 @@ def too_many_procedures(user_sub: str, agent_key: str, kept: int) -> Select[UUID
     """Returns a statement that selects BATCH procedures beyond the ``kept`` best, the worst first; never a pinned one.
 
     A procedure's worth is the Beta(1, 1) posterior mean of the rewards of its uses, times its freshness, which is
-    computed as a case's, see ``retention``.
+    computed as for a case, see ``retention``.
     """
     mine = procedures.c.user_sub == user_sub, procedures.c.agent_key == agent_key
     used = func.max(func.greatest(procedures.c.created_at, procedures.c.last_used_at))
@@ -52,9 +52,9 @@ def retention(user_sub: str, agent_key: str) -> CTE:
     ``retention = expected * freshness / (1 + (1 - expected) * ln(frequency)) / copy``, where
 
     * ``expected``: the Beta(1, 1) posterior mean of the case's own reward and of its reuses' rewards;
-    * ``freshness``: 1 for the case that was made or used last, falling evenly by rank towards STALEST. By rank
-      and not by age: a holiday costs no case. A failed run leaves after about two thirds of the life of a successful
-      one, and a case that keeps helping outlives both;
+    * ``freshness``: 1 for the case that was made or used last, falling evenly by rank towards STALEST. The rank
+      counts and not the age, so that a holiday costs no case. A case of a failed run stays about two thirds as long as
+      one of a successful run, and a case that keeps helping stays longer than both;
     * ``frequency``: runs merged into the case and reuses; a frequent case with low rewards weighs less, else such cases
       would crowd out the others;
     * ``copy``: 1 for the best of the cases with the same plan and outcome, 2 for the next, … (diversity).

@@ -1,7 +1,7 @@
 """Ends runs under way that have had no new step for a long time, as aborted.
 
-Such a run becomes a case from which no procedure is learned and which credits no other case; the bank shows it only on
-request.
+Such a run becomes a case, from which no procedure is learned and which credits no other case; lists show the case only
+on request.
 """
 
 from contextlib import suppress
@@ -28,7 +28,7 @@ from writer.run import FinishedRun
 from writer.upkeep.expiry import BATCH
 
 ACTOR = "upkeep"
-"""Actor in the audit, and source of the case."""
+"""Actor of the end of a silent run, in the audit and as the source of its case."""
 
 
 async def abort_all(database: Database, keyring: Keyring, *, silent_for: timedelta) -> int:

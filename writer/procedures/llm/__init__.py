@@ -1,1 +1,1 @@
-"""Learners that use a language model: the digest it reads, its answers, and its token budget."""
+"""Learners that use a language model: the digest that the model reads, its answers, and its token budget."""

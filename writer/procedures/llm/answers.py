@@ -16,7 +16,7 @@ Label = Annotated[str, Field(max_length=100)]
 
 
 class Lesson(Strict):
-    """The analyst's answer: a learned-procedure record of a fix or of a failure without one."""
+    """The analyst's answer: a learned-procedure record of a fix, or of a failure without a fix."""
 
     status: Literal["procedure_learned", "failure_lesson", "no_failure_detected"]
     data: ProcedureData | None
@@ -45,7 +45,7 @@ class Script(Strict):
 
 
 class Revision(Strict, Generic[Record]):
-    """The reviser's answer: a record of the same form as the one it revises, or that no change is needed."""
+    """The reviser's answer: a record of the same form as the revised record, or that no change is needed."""
 
     status: Literal["revised", "nothing_to_say"]
     data: Record | None
@@ -59,7 +59,7 @@ class Revision(Strict, Generic[Record]):
 
 
 _DONE = ("procedure_name", "successful_intervention", "learned_procedure_steps")
-"""Fields of a record that an agent follows."""
+"""Fields of a record whose texts an agent follows."""
 
 
 def instructions_in(shown: Mapping[str, JsonValue]) -> list[str]:
@@ -75,7 +75,7 @@ def texts_in(value: JsonValue) -> list[str]:
 
 
 def storable(shown: JsonValue) -> JsonValue:
-    """Returns an answer as it may be stored: each text in one line, with secrets redacted."""
+    """Returns a model's answer in the form in which it is stored: each text in one line, with secrets redacted."""
     return redact(_in_lines(shown))[0]
 
 

@@ -1,7 +1,7 @@
-"""Detection of prompt injection: words that a run has first from an instruction, and answers that repeat them.
+"""Detects prompt injection: words that come from an instruction in a tool's output, and answers that repeat them.
 
-A tool's output may contain an instruction to the model that reads it. The prompt tells the model to treat outputs as
-data, but it may obey all the same, so the source of each word of an answer is checked.
+A tool's output may contain an instruction to the model that reads the output. The prompt tells the model to treat
+outputs as data, but the model may obey, so the source of each word of an answer is checked.
 """
 
 import re
@@ -11,11 +11,11 @@ from writer.analysis.causes import parted
 from writer.procedures.llm.run_digest import RunDigest
 
 MOST_ELSEWHERE = 2
-"""Injected words that a description may have by chance; a text that an agent follows may have 0."""
+"""Maximum injected words in the parts of an answer that only describe; texts that an agent follows may have none."""
 
 _WORD = re.compile(r"[^\W_]{3,}")
 STEM_CHARS = 5
-"""Characters of a word that are compared, because an answer may inflect it."""
+"""Number of first characters of a word that are compared, because an answer may inflect the word."""
 _VALUE = re.compile(r"https?://[^\s\"'<>]+|[\w.+-]+@[\w.-]+|\b\d{5,}\b")
 _COMMON = (
     "the and for with from that this then when where which who not are was were has have had its can may will one two "
@@ -24,18 +24,18 @@ _COMMON = (
     "make sure check find get set give given found correct right valid must should instead only also such like until "
     "try list name names type http https www com org net"
 )
-"""Words of any procedure, which are no evidence of an injection."""
+"""Words that any procedure may contain, and that are no evidence of an injection."""
 
 
 def injected_words(digest: RunDigest, trusted: Iterable[str] = ()) -> set[str]:
-    """Returns the words that occur first after an instruction in a tool's output or in a message of another role.
+    """Returns the words that first occur after an instruction, in an output or in a message of an unusual role.
 
-    An unrecognised instruction still needs an address or an account, so addresses and long numbers in outputs that no
-    call used are added.
+    Addresses and long numbers in outputs that no call used are returned, too, because an instruction that was not
+    recognised needs an address or an account.
 
     Args:
-        digest: the part of the run that the model reads, and therefore all that it can repeat.
-        trusted: texts by the rules or by an earlier version.
+        digest: the part of the run that the model reads.
+        trusted: texts written by the rules or by an earlier version of the procedure; their words are not returned.
     """
     by_user = [turn.content for turn in digest.turns if turn.role == "user"]
     known = words([_COMMON, digest.task, *digest.plan, *by_user, *trusted])
@@ -53,7 +53,7 @@ def injected_words(digest: RunDigest, trusted: Iterable[str] = ()) -> set[str]:
 
 
 def follows_injection(injected: set[str], done: Sequence[str], described: Sequence[str]) -> bool:
-    """Returns whether an answer repeats an injected word in its instructions, or more than chance would elsewhere.
+    """Returns whether a model's answer has an injected word in its instructions, or more than MOST_ELSEWHERE elsewhere.
 
     Args:
         injected: the injected words, see ``injected_words``.

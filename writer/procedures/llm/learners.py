@@ -1,6 +1,6 @@
 """The learners that use a language model: analyst, abstractor and reviser.
 
-Each falls back on the rule-based learner if the model has no usable answer: the model is down, its answer does not
+Each uses the rule-based learner's answer if the model has no usable answer: the model is down, its answer does not
 match the schema, the day's tokens are used up, or the answer follows an instruction in a tool's output.
 """
 
@@ -85,7 +85,7 @@ class LlmAnalyst:
     by_rule: Analyst
 
     async def analyse(self, run: StoredRun, level: AbstractionLevel | None = None) -> Analysis:
-        """Returns the analysis with the model's lesson, or else with that of the rules; see `Analyst`."""
+        """Returns the analysis with the model's lesson, or else with the lesson of the rules; see `Analyst`."""
         rules = await self.by_rule.analyse(run, level)
         if not run.tool_traces and not run.turns:
             return rules
@@ -109,7 +109,7 @@ class LlmAbstractor:
     by_rule: Abstractor
 
     async def abstract(self, run: StoredRun, level: AbstractionLevel) -> Draft | None:
-        """Returns the model's script, or else that of the rules; see `Abstractor`."""
+        """Returns the model's script, or else the script of the rules; see `Abstractor`."""
         reader = _Reader(self.model, "abstract")
         answer = await reader.ask(f"{ABSTRACT}{LEVELS[level]}", digest_of(run, Analysis()), {}, Script)
         if answer is None:
@@ -127,7 +127,7 @@ class LlmReviser:
     by_rule: Reviser
 
     async def revise(self, used: Draft, run: StoredRun, analysis: Analysis) -> Draft | None:
-        """Returns the model's revision, or else that of the rules; see `Reviser`."""
+        """Returns the model's revision, or else the revision of the rules; see `Reviser`."""
         before = used.record.model_dump(mode="json")
         more: dict[str, JsonValue] = {"used": before, "analysis": analysis.wrapped(), "evidence": evidence(analysis)}
         form: type[Revision[ProcedureData] | Revision[ScriptData]] = (

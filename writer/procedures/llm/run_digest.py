@@ -1,4 +1,4 @@
-"""The digest of a run that a language model reads: a bounded part, in which failed calls have priority."""
+"""The digest of a run, which a language model reads: a part of bounded size, in which failed calls have priority."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -73,7 +73,7 @@ class RunDigest:
 
 
 def digest_of(run: StoredRun, analysis: Analysis) -> RunDigest:
-    """Returns the digest of a run, with the calls of the failures in the analysis, then the latest, in their order."""
+    """Returns the digest of a run, with the calls of the analysis' failures and then the latest calls, in run order."""
     traces = list(islice(run.tool_traces, MOST_CALLS))
     chosen: dict[int, None] = {}
     for failure in [*analysis.recovered[:MOST_FAILURES], *analysis.lost[:MOST_FAILURES]]:

@@ -36,7 +36,7 @@ class Account:
     tokens_per_day: int
 
     def model(self, model: Model, profile: Profile, purpose: LlmPurpose) -> Model:
-        """Returns the model with its calls limited by the profile's budget and added to the account."""
+        """Returns a model that limits its calls to the profile's budget, and adds their tokens to the account."""
         return _Metered(self, model, profile, purpose)
 
 
@@ -89,7 +89,7 @@ def today() -> ColumnElement[date]:
 
 
 def left(user_sub: str, agent_key: str, tokens_per_day: int) -> Select[int]:
-    """Returns the statement for the tokens that the profile has left today; negative after an overrun."""
+    """Returns the statement that selects the tokens that the profile has left today; negative after an overrun."""
     own = select(profiles.c.llm_tokens_per_day).where(
         profiles.c.user_sub == user_sub, profiles.c.agent_key == agent_key
     )
@@ -119,7 +119,7 @@ def add(profile: Profile, purpose: LlmPurpose, tokens: Tokens, *, failures: int)
 
 
 def by_day(user_sub: str, agent_key: str, days: int) -> Rows:
-    """Returns the statement for the profile's account of the last ``days`` days, the newest first."""
+    """Returns the statement that selects the profile's account of the last ``days`` days, the newest day first."""
     shown: Sequence[str] = ("day", "purpose", "calls", "failures", "prompt_tokens", "completion_tokens")
     return (
         select(*(llm_usage.c[name] for name in shown))

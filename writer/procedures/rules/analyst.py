@@ -1,4 +1,4 @@
-"""The rule-based analyst, which finds the failures of a run and writes the lesson of the most instructive one."""
+"""The rule-based analyst, which finds the failures of a run and writes a lesson about the most instructive failure."""
 
 from dataclasses import dataclass
 
@@ -13,7 +13,7 @@ from writer.procedures.thread import computed
 
 @dataclass(frozen=True, slots=True)
 class RuleAnalyst:
-    """Analyst by fixed rules over a run's calls and turns; pure, deterministic, linear in their number."""
+    """Analyst by fixed rules over a run's calls and turns; deterministic, linear in their number."""
 
     async def analyse(self, run: StoredRun, level: AbstractionLevel | None = None) -> Analysis:
         """Returns the analysis of a run; see `explain` and `computed`."""

@@ -1,7 +1,7 @@
-"""The text of a learned-procedure record: the failure, its cause, and what to do or to avoid.
+"""The texts of a learned-procedure record: the failure, its cause, and what to do or to avoid.
 
-Names, interventions and steps consist of tool names, argument names, the values that tell plans apart, placeholders and
-the fixed list of causes; a tool's output appears only in the summary and the cause, as a sanitised quotation.
+Names, interventions and steps consist of tool names, argument names, values that name a choice, placeholders and the
+fixed list of causes; a tool's output appears only in the summary and the cause, as a sanitised quotation.
 """
 
 from writer.analysis.calls import Call, StoredRun
@@ -55,7 +55,7 @@ def learned_fix(run: StoredRun, failures: RunFailures, failure: Failure) -> Proc
 
 
 def failure_lesson(run: StoredRun, failures: RunFailures, failure: Failure) -> ProcedureData:
-    """Returns the record of a failure without a fix: a warning, which never claims a fix."""
+    """Returns the record of a failure without a fix: a warning, which describes no fix."""
     tool, cause = tool_name(failure.tool), cause_of(failure.message)
     failed = failures.calls[failure.failed[-1]]
     shape = _shape(failed, failures)

@@ -19,18 +19,18 @@ from writer.procedures.thread import computed
 STEP_CHARS = 2_000
 MOST_STEPS = 100
 MOST_NOTES = 3
-"""Maximum notes on one step, so that they do not bury it."""
+"""Maximum notes on one step, so that the step can still be read."""
 MOST_FAILURES = 20
 MOST_LEFT_OUT = 3
 PLAN_CHARS = 400
-"""Longest quotation of the plan of a failed run."""
+"""Maximum characters of a quotation of a failed run's plan."""
 MARK = " In a run that failed: "
 NOT_ENOUGH = "all steps were done and no call failed, so check the result before the end."
 
 
 @dataclass(frozen=True, slots=True)
 class RuleReviser:
-    """Reviser by fixed rules, for a procedure and a failed run that used it; pure, deterministic, linear in calls."""
+    """Reviser by fixed rules, for a procedure and a failed run that used it; deterministic, linear in calls."""
 
     async def revise(self, used: Draft, run: StoredRun, analysis: Analysis) -> Draft | None:
         """Returns the procedure with notes on its failing steps; see `revised` and `computed`."""
@@ -41,8 +41,8 @@ def revised(used: Draft, run: StoredRun, analysis: Analysis) -> Draft | None:
     """Returns the procedure with notes from a failed run, or None if the run adds no note.
 
     A failure without a fix becomes a warning, a failure with a fix a note of the call that worked. If no call failed,
-    the steps that the run omitted are marked; if it omitted none, the procedure itself did not do, and a note says so;
-    if it planned none of them, a note says what it planned.
+    the steps that the run omitted are marked; if the run omitted none, a note says that the steps did not suffice; if
+    the run planned none of the steps, a note quotes the run's plan.
     """
     calls, steps = run.calls, list(used.record.learned_procedure_steps)
     level = used.level or "abstract"

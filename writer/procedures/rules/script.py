@@ -23,15 +23,15 @@ MOST_LOOKED_AT = 200
 
 @dataclass(frozen=True, slots=True)
 class RuleAbstractor:
-    """Abstractor by fixed rules over a run's calls, or else its plan; pure, deterministic, linear in their number."""
+    """Abstractor by fixed rules over a run's calls, or else its plan; deterministic, linear in their number."""
 
     async def abstract(self, run: StoredRun, level: AbstractionLevel) -> Draft | None:
-        """Returns the script of the run, or None for a run without steps; see `script` and `computed`."""
+        """Returns the script of a run; None: the run has no steps; see `script` and `computed`."""
         return await computed(run, script, run, level)
 
 
 def script(run: StoredRun, level: AbstractionLevel) -> Draft | None:
-    """Returns the script of a run, without failed and repeated calls; None for a run without steps."""
+    """Returns the script of a run, without failed and repeated calls; None: the run has no steps."""
     failures = find(run.calls, run.turns, succeeded=run.outcome == "success", task=run.task)
     # calls that a later one replaced are left out as well, though they may have reported no error
     replaced = {index for failure in failures.recovered for index in failure.failed}

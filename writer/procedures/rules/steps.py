@@ -23,9 +23,9 @@ from writer.nested import parts
 
 MOST_STEPS = 30
 EACH_VALUE = "Once for each value, in the order of the task"
-"""Ending of a step that stands for several calls of one form without their values."""
+"""Ending of a step that combines several calls of the same form, without their values."""
 MOST_TOGETHER = 8
-"""Maximum calls of one form that one step combines with all their values."""
+"""Maximum number of calls of the same form that one step combines with all their values."""
 STEP_CHARS = 1_000
 EXAMPLE_CHARS = 60
 STATEMENT_CHARS = 200
@@ -35,10 +35,10 @@ _WORD = re.compile(r"[^\s\"'(),:;{}\[\]<>=]{3,60}")
 
 
 def worth_repeating(calls: Sequence[Call], task: str) -> list[Call]:
-    """Returns the calls that did the work, in their order, without failed, repeated and injected ones.
+    """Returns the calls of a run that did the work, in order; failed, repeated and injected calls are left out.
 
-    Calls that only look something up are kept if the run did nothing else, or if a kept later call uses a value from
-    their output that was new; also if their output is missing or too long to search.
+    A call that only looks something up is kept if the run did nothing else, if a later kept call uses a new value from
+    its output, or if its output is missing or too long to search.
     """
     done = list(_successes(calls))
     if not any(changes_state(call.tool) for call in done):
@@ -55,11 +55,11 @@ def worth_repeating(calls: Sequence[Call], task: str) -> list[Call]:
 
 
 def steps_of(calls: Sequence[Call], level: AbstractionLevel) -> list[str]:
-    """Returns the calls as steps, at most MOST_STEPS.
+    """Returns the calls as steps of a script, at most MOST_STEPS.
 
-    Calls of one form in a row become one step, without values at the abstract level. At the hybrid level a step is
-    MOST_TOGETHER of them with a list of the values in their order, or one call if the values are long. At the concrete
-    level each call is a step.
+    At the abstract level, consecutive calls of the same form are one step without values. At the hybrid level, a step
+    has up to MOST_TOGETHER of them with a list of their values in order, or one call if the values are long. At the
+    concrete level, each call is a step.
     """
     steps: list[str] = []
     injected = set().union(*map(_instruction_words, calls))
@@ -89,12 +89,12 @@ def _step(row: Sequence[Call], level: AbstractionLevel, injected: set[str]) -> s
 
 
 def called(call: Call, level: AbstractionLevel) -> str:
-    """Returns a description of one call: its tool and its arguments at this level."""
+    """Returns a description of one call: its tool, and its arguments at this level of abstraction."""
     return f"{tool_name(call.tool)} called with {_arguments([call], level, _instruction_words(call))}"
 
 
 def without_examples(step: str) -> str:
-    """Returns the step without the examples behind its placeholders, so that equal steps compare equal."""
+    """Returns a step without the examples after its placeholders, so that steps with other examples are equal."""
     return _EXAMPLE.sub("", step)
 
 
