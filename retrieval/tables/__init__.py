@@ -1,1 +1,1 @@
-"""Every table of the case bank, one module a family; ``retrieval.tables.metadata`` has them all."""
+"""The tables of the case bank, one module for each family; ``retrieval.tables.metadata`` lists them all."""

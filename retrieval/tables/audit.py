@@ -1,4 +1,4 @@
-"""The tables of the audit: entries, and the chain that seals their order."""
+"""The tables of the audit: entries, and the chain of keyed checksums that proves their order."""
 
 from sqlalchemy import (
     BigInteger,

@@ -1,4 +1,4 @@
-"""The tables of cases: each case, which is its own queue entry, with its vectors and its tools."""
+"""The tables of cases: each case, whose row is its entry in the worker's queue, too, with its vectors and its tools."""
 
 from pgvector.sqlalchemy import Vector
 from sqlalchemy import (
@@ -29,13 +29,13 @@ from retrieval.tables.kinds import (
 )
 
 ERRORS = "C"
-"""The label of those words of a case's index that come from the errors of its calls; ranking takes no notice of it."""
+"""Label, in a case's search vector, of words that come from the errors of its calls; ranking ignores labels."""
 
 MAX_SEARCH_TEXT_CHARS = 100_000
-"""Longest searchable text: the tsvector of any such text stays under Postgres' limit of 1 MB."""
+"""Largest number of characters of a searchable text, whose tsvector then stays under Postgres's limit of 1 MB."""
 
 INDEXED_DIMENSIONS = (256, 384, 512, 768, 1024, 1536)
-"""The dimensions of vectors for which the migrations make an HNSW index, where pgvector can be had."""
+"""Dimensions of vectors for which the migrations create an HNSW index, if the database has pgvector."""
 
 cases = Table(
     "cases",

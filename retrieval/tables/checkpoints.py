@@ -1,7 +1,7 @@
 """The table of checkpoints: states of a backend's graphs, by thread, which casebank keeps and does not read.
 
-A checkpoint has one row for its state and one for each write that is pending on it. Names and values are sealed; beside
-them stand keyed hashes of the names, by which a thread is found again.
+A checkpoint has one row for its state and one for each write that is pending on it. Names and values are sealed; keyed
+hashes of the names are stored with them, by which a thread is found again.
 """
 
 from sqlalchemy import (

@@ -1,4 +1,4 @@
-"""Ranges of columns: a check for the fields of bodies that are stored in them."""
+"""Checks that a number in a request's body fits the column in which it is stored."""
 
 import math
 import struct
@@ -7,13 +7,13 @@ from pydantic import AfterValidator
 from sqlalchemy import REAL, Column, SmallInteger
 
 SMALLINT, INTEGER = 2**15 - 1, 2**31 - 1
-"""The largest numbers of these columns."""
+"""Largest numbers that columns of these types hold."""
 
 
 def fits(column: Column[object]) -> AfterValidator:
-    """Returns the check that a number fits the column: a ``real`` neither over- nor underflows, an integer is in range.
+    """Returns a pydantic check that a number fits the column's range, without over- or underflow of a ``real``.
 
-    Its ValueError says how the number fails; pydantic makes a refusal of it.
+    The check raises a ValueError that says how the number fails, which pydantic reports to the caller.
     """
 
     def real(number: float) -> float:  # four bytes hold magnitudes from about 1e-45 to 3.4e38, and zero

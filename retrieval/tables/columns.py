@@ -17,20 +17,19 @@ metadata = MetaData(
 )
 
 SEARCH_CONFIGURATION = "english"
-"""The text search configuration of stored vectors and of queries; both must agree."""
+"""Name of the text search configuration of stored search vectors and of queries, which must be the same."""
 
 ALL_AGENTS = ""
-"""The ``agent_key`` of a search, and of its row in ``decisions``, that is about all of a user's agents; none is called
-so."""
+"""The ``agent_key`` of a search in all of a user's agents, and of its row in ``decisions``; no agent has this name."""
 
 
 def user() -> Column[str]:
-    """Returns the column that every key begins with: whose the row is."""
+    """Returns the column ``user_sub``, the owner of the row, with which every key begins."""
     return Column("user_sub", Text, nullable=False)
 
 
 def created() -> Column[object]:
-    """Returns the column that says since when there is the row."""
+    """Returns the column with the time at which the row was created."""
     return Column("created_at", DateTime(timezone=True), nullable=False, server_default=func.now())
 
 
@@ -58,10 +57,10 @@ def search_columns() -> tuple[Column[Any], ...]:
 
 
 def one_of(column: str, kind: object) -> CheckConstraint:
-    """Returns the check that the column has one of the values of an enumeration of ``retrieval.tables.kinds``."""
+    """Returns the constraint that the column has one of the values of an enumeration of ``retrieval.tables.kinds``."""
     return CheckConstraint(f"{column} IN ({', '.join(repr(value) for value in get_args(kind))})", name=column)
 
 
 def unit_interval(column: str) -> CheckConstraint:
-    """Returns the check that the column lies within 0 and 1."""
+    """Returns the constraint that the column's value lies within 0 and 1."""
     return CheckConstraint(f"{column} >= 0 AND {column} <= 1", name=column)

@@ -1,4 +1,4 @@
-"""The tables of decisions: each logged retrieval, the places of its slate, and the rewards that came."""
+"""The tables of decisions: each logged retrieval, the places of its slate, and its rewards."""
 
 from sqlalchemy import (
     REAL,
@@ -26,7 +26,7 @@ from retrieval.tables.kinds import (
 )
 
 ADVICE = "advice"
-"""Mode of a decision at a failed call: it has no candidates, and no place in what slates are judged by."""
+"""Mode of a decision about advice at a failed call: it has no candidates, and does not count as a slate."""
 
 decisions = Table(
     "decisions",

@@ -1,4 +1,4 @@
-"""The tables of erasures: receipts, their chain, and users who began again."""
+"""The tables of erasures: receipts, the chain of their checksums, and erased users who were admitted again."""
 
 from sqlalchemy import (
     BigInteger,

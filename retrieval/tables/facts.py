@@ -1,7 +1,7 @@
-"""The table of facts: what a user told of themselves, with when it held.
+"""The table of facts: what a user said about themselves, with the time for which it holds.
 
-What a fact says is sealed; beside it stand keyed hashes, by which the same fact is known again and one that a newer one
-contradicts is found.
+The text of a fact is sealed; keyed hashes are stored with it, by which the same fact, or one that a newer fact
+contradicts, is found.
 """
 
 from sqlalchemy import (

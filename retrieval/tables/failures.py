@@ -1,4 +1,4 @@
-"""The tables of failed calls: what each run's failures say, and the advice that was given at one."""
+"""The tables of failed calls: the failures of each run with their fixes, and the advice given at a failed call."""
 
 from sqlalchemy import (
     Boolean,

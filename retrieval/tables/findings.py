@@ -1,7 +1,7 @@
-"""The table of findings: what the steps of runs found out, kept so that no agent looks the same thing up twice.
+"""The table of findings: what the steps of runs found out, stored so that no agent looks up the same thing twice.
 
-Whatever a step said is sealed. What the database compares are keyed hashes of it, which tell no word and are the same
-for the same words of one user.
+The texts of a step are sealed. The database compares keyed hashes of their words, which reveal no word and are equal
+for equal words of one user.
 """
 
 from sqlalchemy import (

@@ -38,4 +38,4 @@ jobs = Table(
     PrimaryKeyConstraint("name"),
     comment="what the service does by the clock; no user_sub, for nothing of any user may stand here",
 )
-"""Last runs of each background job: for the worker's role alone, and neither exported nor erased with a user."""
+"""Last run of each background job. Only the worker's role reads and writes it; it has no data of users."""

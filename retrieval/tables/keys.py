@@ -68,7 +68,7 @@ master_keys = Table(
     Index("master_keys_current_idx", "status", unique=True, postgresql_where=text("status = 'current'")),
     comment="by which keys the users' keys are wrapped; no user_sub, for nothing of any user may stand here",
 )
-"""Master keys that wrap the users' keys: written by the worker's role alone, and not erased with a user."""
+"""Master keys that wrap the users' keys. Only the worker's role writes it; rows are not erased with a user."""
 
 token_revocations = Table(
     "token_revocations",

@@ -1,6 +1,6 @@
-"""The values that a column of a fixed choice may have, each list once; the database's check constraints hold the same.
+"""Enumerations: the values that columns with a fixed choice may have, each list once.
 
-A test reads the constraints of a migrated database and compares.
+The database's check constraints have the same values; a test compares them in a migrated database.
 """
 
 from typing import Literal
@@ -26,23 +26,23 @@ RewardSource = Literal["heuristic", "user", "judge", "metric"]
 
 
 def is_trusted(source: str | None) -> bool:
-    """Returns whether a reward of this source is trusted, and not guessed by rule."""
+    """Returns whether a reward of this source is trusted; a heuristic is a guess by rule."""
     return source is not None and source != "heuristic"
 
 
 FAILED_BELOW = 0.5
-"""A trusted reward under which a run counts as failed, whatever its outcome says."""
+"""Trusted reward below which a run counts as failed, whatever its outcome says."""
 
 
 def has_failed(outcome: str, reward: float | None, source: str | None) -> bool:
-    """Returns whether the run missed its goal: by a trusted reward, or else by its own outcome."""
+    """Returns whether a run failed, by its reward if that is trusted, or else by its own outcome."""
     if reward is not None and is_trusted(source):
         return reward < FAILED_BELOW
     return outcome == "failure"
 
 
 def went_well(outcome: str, reward: float | None, source: str | None) -> bool:
-    """Returns whether the run reached its goal: rewarded, or a success without a reward."""
+    """Returns whether a run went well: it was rewarded, or reports a success and has no reward."""
     if has_failed(outcome, reward, source):
         return False
     return outcome == "success" if reward is None else reward >= FAILED_BELOW
@@ -58,27 +58,27 @@ ProcedureOrigin = Literal["run", "rules", "llm"]
 """Author of a version: the backend with its run, the rules, or a language model."""
 ProcedureStatus = Literal["active", "superseded", "retired", "rolled_back"]
 AbstractionLevel = Literal["concrete", "abstract", "hybrid"]
-"""Abstraction of a procedure: as it was done, with placeholders alone, or with an example for each."""
+"""Form of the values in a procedure: as they were in the run, as placeholders, or as placeholders with examples."""
 ReflectionStatus = Literal["pending", "ready", "dead"]
 """Status of a reflection: pending while the worker has not revised what the run used."""
 ReviewVerdict = Literal["good", "incomplete", "wrong"]
 """Verdict of a person on a procedure: right and whole, right but not whole, or wrong."""
 QueryKind = Literal["find", "create", "change", "remove", "repair", "run", "question", "other"]
-"""Kind of a task."""
+"""Kind of a task, by what it asks the agent to do."""
 
 Rewrite = Literal["off", "llm"]
-"""Rewriter of queries."""
+"""Rewriter of a profile's queries: none, or a language model."""
 AnalystChoice = Literal["rules", "llm"]
-"""Analyst of the failures of a profile's runs."""
+"""Author of the analysis of failures in a profile's runs: rules, or a language model."""
 Abstraction = Literal["off", "concrete", "abstract", "hybrid"]
 """Abstraction of a profile's scripts; ``off``: no scripts."""
 SummaryChoice = Literal["rules", "llm"]
-"""Author of a summary of turns that no longer fit."""
+"""Author of a summary of a session's turns that no longer fit a context."""
 LlmPurpose = Literal["rewrite", "analyse", "abstract", "revise", "summarise"]
-"""Purpose of a call of a language model, in the account of a profile's tokens."""
+"""Purpose of a call of a language model, by which a profile's tokens are counted."""
 
 MasterKeyStatus = Literal["current", "retiring", "retired"]
-"""Status of a master key: it wraps new users' keys, still wraps some, or wraps none."""
+"""Status of a master key: it wraps the keys of new users, still wraps keys of some users, or wraps none."""
 
 SessionStatus = Literal["pending", "ready", "dead"]
 """Status of a session: pending while it has turns that the worker has not read."""

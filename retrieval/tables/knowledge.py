@@ -1,7 +1,7 @@
 """The tables of knowledge: entries about a domain, by category and type, of a user or shared by an agent's users.
 
-What a user's entry says is sealed; beside it stands a keyed hash, by which the same entry is known again. Shared ones,
-and what finds them, hold nothing of any user, and belong to none: the operator writes them, and the service reads them.
+The text of a user's entry is sealed; a keyed hash is stored with it, by which the same entry is found again. Shared
+entries, and the table that finds them, have no data of users: the operator writes them, and the service reads them.
 """
 
 from sqlalchemy import (

@@ -1,6 +1,6 @@
 """The table that finds turns, facts and knowledge again: the vector of each, and the index of its stemmed words.
 
-What they say is sealed in their own rows; these go with them.
+The texts are sealed in their own rows; when these are deleted, so are the rows of this table.
 """
 
 from sqlalchemy import (

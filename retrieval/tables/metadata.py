@@ -1,10 +1,9 @@
-"""Every table of the case bank, in one MetaData.
+"""All tables of the case bank, in one MetaData.
 
-Every primary key, unique key and foreign key starts with ``user_sub``: row-level security, erasure
-and a distribution column all come from the same column. The exceptions are the tables about the service itself,
-which hold nothing of any user but digests: ``jobs``, ``master_keys``, ``installation_keys``, ``erasure_links``,
-``erasure_heads``, ``token_revocations`` and ``readmissions``. The migrations create what stands here, and
-``alembic check`` proves that the two agree.
+Every primary key, unique key and foreign key starts with ``user_sub``, which row-level security, erasure and the
+distribution over a cluster use. The exceptions are the tables about the service itself, whose only data of users are
+digests: ``jobs``, ``master_keys``, ``installation_keys``, ``erasure_links``, ``erasure_heads``, ``token_revocations``
+and ``readmissions``. The migrations create these tables, and ``alembic check`` proves that the two agree.
 """
 
 from retrieval.tables.audit import audit, audit_heads, audit_links
@@ -60,4 +59,4 @@ USER_TABLES = (
     user_keys,
     profiles,
 )
-"""The tables that hold a user's data, in the order in which they can be emptied."""
+"""The tables with a user's data, in an order in which foreign keys allow to empty them."""

@@ -1,4 +1,4 @@
-"""The tables of procedures: each version, the reviews of users, and the runs that are to revise what they used."""
+"""The tables of procedures: each version, the reviews by users, and runs whose procedures are to be revised."""
 
 from sqlalchemy import (
     REAL,

@@ -1,4 +1,4 @@
-"""The table of replays: what each profile's own runs say about the order that ranks them, see ``policy.replay``."""
+"""The table of replays: for each profile, the results of ``policy.replay`` on its own runs."""
 
 from sqlalchemy import (
     Column,

@@ -1,7 +1,7 @@
 """The tables of sessions: conversations turn by turn, kept as they are until they expire.
 
-A session has an id of ours beside the name that the backend gave it: what is sealed is bound to the id, and a session
-that is begun again under a deleted one's name is another one.
+A session has an id in addition to the name that the backend gave it: sealed texts are bound to the id, and a session
+that begins under the name of a deleted one is a new session.
 """
 
 from sqlalchemy import (
