@@ -27,9 +27,9 @@ LOOK_S = 0.1
 KEPT_S = 5.0
 """Seconds after a request after which its user's seat is forgotten; by then the longest debt is paid off."""
 ALLOWANCE_S = 0.03
-"""Processor seconds that a user may owe before the user is held to ``Places.share``."""
+"""Processor seconds that a user may use beyond ``Places.share`` before the user is held to that share."""
 MOST_OWED_S = 0.2
-"""Most processor seconds that a user can owe, so that a burst is soon paid off."""
+"""Largest debt of a user: processor seconds used beyond the user's share, bounded so that a burst is soon paid off."""
 AT_ONCE = "user-at-once"
 
 

@@ -48,8 +48,8 @@ class Identity:
         user_sub: user whose memory the request is about.
         actor: the token's subject.
         issued_at: time of issue, by the token.
-        authorised_at: earliest time of issue: the issuer's clock may have been ahead by the leeway, and a token that
-            was issued before a purge must not pass for one from after it.
+        authorised_at: earliest possible time of issue, since the issuer's clock may be ahead by the leeway; so a token
+            from before a purge cannot pass for one from after it.
         is_service: True if the token has the scope to act for users.
     """
 
