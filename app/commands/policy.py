@@ -83,7 +83,7 @@ def orders(
         int, typer.Option("--at-least", min=1, help="only profiles with at least so many replayed runs")
     ] = 20,
 ) -> None:
-    """Compare the orders over all profiles, to choose CASEBANK_FIRST_ORDER: sums alone, and no user is named."""
+    """Compare the orders over all profiles, to choose CASEBANK_FIRST_ORDER; print only sums, without users' names."""
 
     async def work() -> tuple[Totals, str]:
         async with parts(only_reads=True) as runtime:

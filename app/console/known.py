@@ -26,7 +26,7 @@ from writer.privacy.words import Words
 Kind = Literal["facts", "cases", "sessions", "knowledge"]
 
 MOST_PAGES = 10
-"""Maximum number of pages that one search reads; the next search goes on behind them."""
+"""Maximum number of pages that one search reads; the link to more results goes on after them."""
 ROWS = 200
 """Facts, cases or entries that are read at once."""
 SESSIONS = 20

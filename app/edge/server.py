@@ -13,7 +13,7 @@ from app.edge.open_files import OTHER_FILES, allow_files
 from app.settings import Settings
 
 METRICS_FOLDER = "PROMETHEUS_MULTIPROC_DIR"
-"""Variable by which prometheus_client shares the counts of processes; its folder is where they are."""
+"""Environment variable with the folder in which prometheus_client shares the counts of several processes."""
 
 
 def check_free(host: str, port: int) -> None:

@@ -29,7 +29,7 @@ SIGN_EVERY_S = 15.0
 SILENCE = 4 * timedelta(seconds=SIGN_EVERY_S)
 """Time since its last sign of life after which a worker counts as dead."""
 GRACE = timedelta(minutes=10)
-"""Time that a job may be late beyond two of its periods."""
+"""Time after two of its periods from which a job without a success counts as late."""
 STUCK_AFTER_S = 600.0
 """Longest time of one batch, in seconds: a language model may read every run of it."""
 

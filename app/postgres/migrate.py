@@ -28,7 +28,7 @@ async def migrate(url: str, revision: str = "head", *, pgvector: str = "auto") -
 
     Raises:
         SchemaInUse: another transaction holds a table that is to change.
-        MigrationRefused: the login lacks rights, or this version has no such revision, or not the database's own.
+        MigrationRefused: the login lacks rights, or this version lacks the revision, or the one of the database.
     """
 
     def move(connection: Connection, config: Config) -> None:

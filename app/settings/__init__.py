@@ -222,7 +222,7 @@ class Settings(BaseSettings):
 
     @property
     def operator_networks(self) -> list[IPv4Network | IPv6Network]:
-        """Returns the networks that see the numbers without a token.
+        """Returns the networks that see the numbers of the installation without a token.
 
         Raises:
             ValueError: a part of the setting is no network.

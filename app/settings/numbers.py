@@ -31,7 +31,7 @@ class Numbers(BaseModel):
 
     @classmethod
     def names(cls) -> str:
-        """Returns the names that the text may have, with commas between them."""
+        """Returns the names that the text of the setting may contain, with commas between them."""
         return ", ".join(cls.model_fields)
 
     def __str__(self) -> str:
@@ -85,7 +85,7 @@ class Limits(Numbers):
 
 
 class Timeouts(Numbers):
-    """Longest waits, in seconds."""
+    """Longest waits of a service, in seconds; each field says for what."""
 
     database: float = Field(default=10.0, gt=0)
     """10 s: one answer of the database."""

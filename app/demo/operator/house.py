@@ -23,7 +23,7 @@ READ_ALIKE = ("mixed_case_table", "other_schema", "double_quoted_text", "value_m
 OWN_WAY = ("children_left", "nulls_left", "some_rows_exist", "row_exists", "duplicates_left")
 """Families that the house replaces by its conventions."""
 OTHERS = 4
-"""Number of further families of a house."""
+"""Number of families that a house draws besides READ_ALIKE and its conventions."""
 PLANTED = 0.05
 """Number of planted runs as a share of the tasks."""
 USELESS = ("raise_timeouts", "lock_first", "analyze_first", "retry", "outside_transaction", "if_exists")
@@ -38,7 +38,7 @@ class House:
     length: int
 
     def tasks(self) -> list[Task]:
-        """Returns the tasks in order; the first is always of the first family."""
+        """Returns the tasks in order; the first is always of the first family of ``FAMILIES``."""
         seen: Counter[str] = Counter()
         drawn = []
         for family in self._drawn():

@@ -1,4 +1,4 @@
-"""Faults of an input in words that may be shown: they repeat no value and no secret."""
+"""Describes the faults of an input in words that may be shown: they repeat no value and no secret."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any

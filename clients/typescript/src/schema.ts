@@ -318,8 +318,8 @@ export interface paths {
          * @description Adds steps to a run and answers once they are on disk; the first call for an id starts the run.
          *
          *     A repeated step with the same number is stored once; another step with that number gets a 409. A retain with
-         *     `run_id` ends the run. A run without new steps is ended as `aborted`: it teaches nothing and credits no case. A
-         *     further step or a retain revokes that.
+         *     `run_id` ends the run. A run that gets no step for long (by default two hours) is ended as `aborted`: it teaches
+         *     nothing and credits no case. A further step or a retain takes that back.
          */
         post: operations["tell_steps"];
         delete?: never;
