@@ -92,7 +92,7 @@ class Procedure:
 
     @property
     def is_hollow(self) -> bool:
-        """True if it is a fix that does not say what to do: it names no call before, and only the argument at fault."""
+        """True if the procedure is a fix that names only the wrong argument, and neither a right value nor a call before."""
         return self.is_fix and not self.steps[:-2] and _NO_CORRECTION.search(self.steps[-1]) is not None
 
     @property
@@ -167,7 +167,7 @@ def compose_procedures(
         most: largest number of procedures.
         warnings: largest number of failure lessons among them.
         quarantine: whether to leave out procedures that are not proven.
-        went_well: runs that the text tells as ones that went well; warnings from them are left out.
+        went_well: ids of runs that the context shows as successes; failure lessons from them are left out.
     """
     plain, *of_parts = (
         [each for each in matches if not each.is_hollow and (not each.warns or each.sources.isdisjoint(went_well))]

@@ -42,7 +42,7 @@ class SessionSection:
     headings: ClassVar[tuple[str, str]] = (CONVERSATION, RECALLED_TURNS)
 
     def render(self, draft: Draft) -> tuple[list[Block], Part]:
-        """Returns the section's lines, all or none, and their share."""
+        """Returns all lines of the section, or none if they do not fit the budget, and a report on them."""
         return _rendered(self, draft)
 
 
@@ -55,7 +55,7 @@ class FactsSection:
     headings: ClassVar[tuple[str, str]] = (KNOWN, RECALLED_KNOWN)
 
     def render(self, draft: Draft) -> tuple[list[Block], Part]:
-        """Returns the section's lines, all or none, and their share."""
+        """Returns all lines of the section, or none if they do not fit the budget, and a report on them."""
         return _rendered(self, draft)
 
 
