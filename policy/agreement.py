@@ -38,7 +38,7 @@ class Rarity:
     unknown: float
 
     def of(self, moves: Moves) -> Matrix:
-        """Returns the weight of each of these moves."""
+        """Returns the weight of each of these moves; a move that no plan of the bank has gets ``unknown``."""
         return looked_up(self.moves, self.weights, self.unknown, moves)
 
 

@@ -31,7 +31,7 @@ class Look:
     """An interim test of the difference of two policies' rewards, on a log's first decisions.
 
     Attributes:
-        decisions: number of rewarded decisions that the look is at.
+        decisions: number of the log's first rewarded decisions, which the look uses.
         difference: estimate of the first policy's mean reward less the second's.
         error: standard error of the difference, clustered by query.
         bound: number of standard errors above zero that the difference must reach for the look to pass.

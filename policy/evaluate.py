@@ -81,7 +81,7 @@ def effective_sample(weight: Floats) -> float:
 
 
 def group_sums(column: Floats, group: Ints) -> Floats:
-    """Returns the column's sum in each group, (groups,) or (groups, k), in ascending order of group."""
+    """Returns the column's sum over each group's rows, (groups,) or (groups, k), in the groups' order."""
     order = np.argsort(group, kind="stable")
     starts = np.flatnonzero(np.diff(group[order], prepend=group[order][:1] - 1))
     return np.add.reduceat(column[order], starts, axis=0)
@@ -143,19 +143,19 @@ def _design(logged: Logged) -> Floats:
 
 
 def difference_shares(logged: Logged, target: Target, other: Target, plan: Plan) -> Floats:
-    """Returns each row's share in value(target) - value(other), (n,), doubly robust and controlled."""
+    """Returns each row's share in value(target) - value(other), (n,), less the baseline of ``controlled``."""
     excess = weights(logged, target) - weights(logged, other)
     return controlled(excess * logged.reward, excess, logged, plan)
 
 
 def value_shares(logged: Logged, target: Target, plan: Plan) -> Floats:
-    """Returns each row's share in the target's value, (n,), ``controlled``."""
+    """Returns each row's share in the target policy's value, (n,), less the baseline of ``controlled``."""
     weight = weights(logged, target)
     return controlled(weight * logged.reward, weight - 1, logged, plan)
 
 
 def estimate(shares: Mapping[str, Floats], group: Ints, plan: Plan) -> dict[str, Interval]:
-    """Returns the mean of each quantity's shares, all from the same resamples of groups."""
+    """Returns the mean of each named quantity's shares with its interval, all from the same resamples of groups."""
     sums = group_sums(np.column_stack([np.ones(len(group)), *shares.values()]), group)  # (groups, 1 + quantities)
     total = sums.sum(axis=0, keepdims=True)
     tables = total, resampled(sums, plan), total - sums

@@ -190,7 +190,7 @@ class _Bettor:
 
     @classmethod
     def of(cls, surprise: Floats, weight: Floats, log: Logged, largest: float) -> "_Bettor":
-        """Returns the bettor whose stake fits this log."""
+        """Returns the bettor whose stake is best for the weights and the spread of this log."""
         gained, other = (group_sums(each, log.group) for each in ((1 - weight) * surprise, weight))
         estimate = float(gained.sum() / other.sum())
         worst = max(largest, float(other.max()))
@@ -200,11 +200,11 @@ class _Bettor:
 
     @property
     def estimate(self) -> float:
-        """Estimate of d, which no bet wins against."""
+        """Estimate of d: the sums of z by query group add up to 0 at it."""
         return float(np.clip(self.gained.sum() / self.weight.sum(), -1, 1))
 
     def bound(self, side: int) -> float:
-        """Returns the farthest d on this side of the estimate that is not left out, -1 to 1."""
+        """Returns the bound of the interval of d on this side of the estimate, -1 to 1; ``side`` is -1 or 1."""
         inside, outside = self.estimate, float(side)
         if self.money(outside, side) < np.log(2 / ALPHA):
             return outside
@@ -215,7 +215,7 @@ class _Bettor:
         return outside
 
     def money(self, d: float, side: int) -> float:
-        """Returns the log of the money of a bet that the truth lies nearer to the estimate than d does."""
+        """Returns the logarithm of the money after a bet that the truth lies nearer to the estimate than ``d``."""
         won = -side * (self.gained - d * self.weight)
         loss = self.highest + d if side < 0 else -self.lowest - d  # of one slate of weight 1, at most
         most = max(float(-won.min(initial=0)), self.worst * loss, TINY)

@@ -71,7 +71,7 @@ class Head:
 
     @property
     def is_finite(self) -> bool:
-        """True if every weight is finite."""
+        """True if every weight of the network is finite."""
         return all(np.isfinite(array).all() for array in self.arrays().values())
 
     def log_odds(self, inputs: Array, odds: Array, empty: NDArray[np.bool_] | None = None) -> Array:

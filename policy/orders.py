@@ -51,7 +51,7 @@ class Field:
 
     Attributes:
         near: (m, n) for each channel, by its name: the nearness of each run to each query.
-        good: (m, n), true for runs that went well and may be told for the query.
+        good: (m, n), true for runs that went well and may be shown for the query.
         trust: (n,), above 0 to 1, weight of each run as a neighbour.
         agreement: (n, n), agreement of the runs' plans.
     """

@@ -119,7 +119,7 @@ def _one_standard_error_rule(losses: np.ndarray, group: np.ndarray, ridges: Sequ
     _, place = np.unique(group, return_inverse=True)
 
     def better(one: int, other: int) -> float:
-        """Returns the standard errors, clustered by query, by which the one loses less."""
+        """Returns the number of standard errors, clustered by query, by which the loss of ridge ``one`` is less."""
         gained = losses[other] - losses[one]
         error = np.sqrt(np.square(np.bincount(place, gained - gained.mean())).sum()) / len(group)
         return float(gained.mean() / max(error, TINY))
@@ -208,7 +208,7 @@ class _Loss:
         )
 
     def gradients(self, moved: dict[str, Numbers]) -> dict[str, Numbers]:
-        """Returns the gradient of the loss with respect to each weight, in its shape."""
+        """Returns the gradient of the loss with respect to each trained weight, by its name and in its shape."""
         gaps = {name: moved[name] - begun for name, begun in self.begun.items()}
         sharpness = np.exp(moved["log_sharpness"])
         slates = moved["linear"] @ self.shared.T + self.prior  # (R, M, N)

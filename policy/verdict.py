@@ -123,7 +123,7 @@ class Verdict:
         return failed or tuple(check.reason for check in self.checks)
 
     def as_json(self) -> dict[str, object]:
-        """Returns the verdict as plain dicts, lists, strings and finite numbers."""
+        """Returns the verdict as a JSON object: plain dicts, lists, strings and finite numbers."""
         return {**asdict(self), "reasons": list(self.reasons)}
 
     @classmethod

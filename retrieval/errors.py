@@ -84,7 +84,7 @@ class TextNotEmbeddable(EmbedderError):
 
 @dataclass(frozen=True, slots=True)
 class Tokens:
-    """Cost of a call of a language model, in tokens."""
+    """Cost of a call of a language model: tokens of the prompt and of the completion."""
 
     prompt: int = 0
     completion: int = 0

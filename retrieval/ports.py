@@ -24,14 +24,14 @@ class Embedder(Protocol):
 
     @property
     def model(self) -> str:
-        """Name of the vector space, stored with each vector: only vectors of one space are compared.
+        """Name of the embedder's vector space, stored with each vector: only vectors of one space are compared.
 
         Vectors of another dimension are another space, with another name.
         """
 
     @property
     def dimension(self) -> int:
-        """Length of each vector."""
+        """Number of elements of each of the embedder's vectors."""
 
     async def embed(self, texts: Sequence[str]) -> Vectors:
         """Returns the texts' unit vectors, (len(texts), dimension), in the order of the texts.

@@ -61,7 +61,7 @@ class UserSeal(Protocol):
         """Returns a keyed hash of each text, a signed number of 32 bits; other purposes give other hashes."""
 
     def group_of(self, query: str) -> int:
-        """Returns a number that equal queries share, regardless of case and white space, and that reveals no word."""
+        """Returns a number that queries share which are equal but for case and white space; it reveals no word."""
 
 
 class Seals(Protocol):

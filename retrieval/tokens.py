@@ -23,7 +23,7 @@ _KINDS = "".join(map(_kind, range(256))).encode()
 def count_tokens(text: str) -> int:
     """Returns the estimated number of tokens of a text, at most 10 % below the count of each of the three tokenizers.
 
-    `tests/retrieval/data/token_counts.json` holds texts with their counts.
+    `tests/retrieval/data/token_counts.json` holds texts with the tokenizers' counts.
     """
     kinds = text.encode(errors="surrogatepass").translate(_KINDS)
     count = kinds.count

@@ -246,5 +246,5 @@ def _detail(error: BaseException) -> str | None:
 
 
 def sqlstate(error: DBAPIError) -> str:
-    """Returns the five-character SQLSTATE behind the error, or an empty string."""
+    """Returns Postgres's five-character code (SQLSTATE) of the error, or an empty string if it has none."""
     return str(getattr(error.orig, "sqlstate", None) or "")

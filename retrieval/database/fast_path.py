@@ -58,7 +58,7 @@ class FastStatement(Generic[Answer]):
 
     @cached_property
     def names(self) -> tuple[str, ...]:
-        """Returns the names of the parameters in the order of their numbers."""
+        """Returns the names of the statement's parameters in the order of their numbers."""
         return tuple(getattr(self._compiled, "positiontup", None) or ())
 
     @cached_property

@@ -35,7 +35,7 @@ _SHOWN = (
 
 @dataclass(frozen=True, slots=True)
 class FactPage:
-    """Filters of a page of at most ``limit`` facts older than ``before``; None lets everything through.
+    """Filters of a page of at most ``limit`` facts older than ``before``; a filter of None allows all facts.
 
     Attributes:
         as_of: time at which the facts must hold; None: now.
@@ -62,7 +62,7 @@ def one_fact(user_sub: str, fact_id: UUID) -> Rows:
 
 
 def page_of_facts(user_sub: str, page: FactPage) -> Rows:
-    """Returns the statement for a page of facts, the newest first; ids rise with time (UUIDv7)."""
+    """Returns the statement for a page of facts about the user, the newest first; ids rise with time (UUIDv7)."""
     only = {"agent_key": page.agent_key, "kind": page.kind, "category": page.category}
     wanted = [facts.c[name] == value for name, value in only.items() if value is not None]
     statement = _facts().where(facts.c.user_sub == user_sub, *wanted)

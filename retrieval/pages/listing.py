@@ -158,12 +158,12 @@ def _page(statement: Rows, table: Table, only: Mapping[str, object], before: UUI
 
 
 def one_profile(user_sub: str, agent_key: str) -> Rows:
-    """Returns the statement for a profile's settings."""
+    """Returns the statement for the settings of the profile of this user and agent."""
     return select(profiles).where(profiles.c.user_sub == user_sub, profiles.c.agent_key == agent_key)
 
 
 def every_profile(user_sub: str) -> Rows:
-    """Returns the statement for the settings of all the user's profiles, by the name of the agent."""
+    """Returns the statement for the settings of all the user's profiles, in the order of the agents' names."""
     return select(profiles).where(profiles.c.user_sub == user_sub).order_by(profiles.c.agent_key)
 
 
@@ -191,7 +191,7 @@ def agent_used_last(user_sub: str) -> Select[str]:
 
 
 def cases_by_status(user_sub: str, agent_key: str | None = None) -> Select[str, str, int]:
-    """Returns the statement for how many cases a profile has of each status; without an agent those of every one."""
+    """Returns the statement for the number of cases of each status in a profile, or in each profile of the user."""
     counts = (
         select(cases.c.agent_key, cases.c.status, func.count().label("cases"))
         .where(cases.c.user_sub == user_sub)

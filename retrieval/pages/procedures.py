@@ -106,7 +106,7 @@ def page_of_procedures(user_sub: str, page: ProcedurePage) -> Rows:
 
 
 def versions_of(user_sub: str, procedure_id: UUID) -> Rows:
-    """Returns the statement for every version of a procedure, the newest first."""
+    """Returns the statement for all versions of a procedure, the newest first."""
     return (
         _versions()
         .where(procedures.c.user_sub == user_sub, procedures.c.id == procedure_id)

@@ -107,7 +107,7 @@ class ProcedureRow(Protocol):
 
 
 class TriggerVector(Protocol):
-    """A procedure and the vector of its trigger."""
+    """A procedure's id and the vector of its trigger."""
 
     id: UUID
     embedding: list[float]

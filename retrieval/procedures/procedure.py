@@ -92,7 +92,7 @@ class Procedure:
 
     @property
     def is_hollow(self) -> bool:
-        """True if the procedure is a fix that names only the wrong argument, and neither a right value nor a call before."""
+        """True if the procedure is a fix that only names the argument at fault: no right value, and no call before."""
         return self.is_fix and not self.steps[:-2] and _NO_CORRECTION.search(self.steps[-1]) is not None
 
     @property

@@ -24,7 +24,7 @@ class StoredFit(Protocol):
 
     @property
     def created_at(self) -> datetime:
-        """Time of the replay."""
+        """Time of the replay that made the fit."""
 
 
 class Fits:

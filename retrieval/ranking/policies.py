@@ -43,7 +43,7 @@ class StoredPolicy(Protocol):
 
     @property
     def checksum(self) -> bytes:
-        """Checksum of the weights."""
+        """The sha256 of the stored weights."""
 
     @property
     def blend(self) -> float:

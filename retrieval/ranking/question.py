@@ -8,7 +8,7 @@ from retrieval.tables.kinds import Rewrite
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """A request for memory before an agent acts."""
+    """A request for memory that a backend sends before its agent acts."""
 
     search: Search
     k: int | None = None

@@ -38,7 +38,7 @@ class Choice:
     scores: Scores
 
     def terms(self) -> dict[str, float | None]:
-        """Returns every feature of the case, and every term of its score; a missing number is None."""
+        """Returns every feature of the case and every term of its score, by name; a missing number is None."""
         scores, index = self.scores, self.index
         terms = {
             "prior": float(scores.prior[index]),

@@ -44,7 +44,7 @@ class SearchResult:
 
     @property
     def is_off(self) -> bool:
-        """True if memory is off, for the request or the profile."""
+        """True if memory is switched off, for the request or the profile."""
         return not self.wanted or bool(self.rows and not self.rows[0].enabled)
 
     @cached_property

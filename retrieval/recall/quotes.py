@@ -34,7 +34,7 @@ RECALLED_SHARE = 1 / 2
 
 
 def line_of(memory: Memory) -> str:
-    """Returns the memory as one line: its text, quoted, and its source."""
+    """Returns a recalled memory as one line of a context: its text, quoted, and its source."""
     source = memory.source
     if isinstance(source, TurnSource):
         day = source.said_at.date().isoformat()

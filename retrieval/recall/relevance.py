@@ -43,7 +43,7 @@ class Reading:
     in_sessions: str
 
     def count(self) -> str:
-        """Returns the SQL for the number of texts."""
+        """Returns the SQL for the number of the bank's texts."""
         return f"sum({self.stands_for})" if self.stands_for else "count(*)"
 
     def mean(self, measure: str) -> str:

@@ -1,7 +1,7 @@
 """Scope of a search: the cases of one agent, or of all the user's agents whose memory is on.
 
 A search of all agents has the settings of a new profile, uses the untrained order and does not explore. Its decision is
-logged under the agent ``schema.ALL_AGENTS``, so that no agent's policy is trained on it; the cases that it showed earn
+logged under the agent ``ALL_AGENTS``, so that no agent's policy is trained on it; the cases that it showed earn
 their credit all the same.
 """
 
@@ -24,7 +24,7 @@ class Scope(Enum):
 
     @classmethod
     def of(cls, agent_key: str) -> Self:
-        """Returns the scope of a search for this agent, or for ``schema.ALL_AGENTS``."""
+        """Returns the scope of a search whose agent is this one; ``ALL_AGENTS`` stands for all of the user's agents."""
         return cls(cls.ALL_AGENTS if agent_key == ALL_AGENTS else cls.ONE_AGENT)
 
 

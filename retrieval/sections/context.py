@@ -86,7 +86,7 @@ class Draft:
             self.parts.append(part)
 
     def fits(self, blocks: Sequence[Block]) -> bool:
-        """Returns whether the budget has room for these blocks below those of the draft."""
+        """Returns whether the text stays within the budget with these blocks below those that the draft has."""
         return count_tokens(assembled([*self.blocks, *blocks])) <= self.token_budget
 
     def context(self) -> MemoryContext:

@@ -73,7 +73,7 @@ def unquoted(text: str) -> str:
 
 
 def visible(text: str) -> str:
-    """Returns the visible characters of the text, in one line, with single spaces."""
+    """Returns the text's visible characters in one line, with single spaces between words."""
     if text.isascii() and text.isprintable():
         return " ".join(text.split())
     return " ".join(text.translate(_VISIBLE).split())

@@ -67,7 +67,7 @@ class View:
 
     @property
     def left_out(self) -> int:
-        """Number of turns that are not shown; the summary covers some of them."""
+        """Number of the session's turns that are not among ``turns``; the summary covers some of them."""
         return self.turn_count - len(self.turns)
 
     @property

@@ -34,7 +34,7 @@ def created() -> Column[object]:
 
 
 def search_columns() -> tuple[Column[Any], ...]:
-    """Returns new column definitions for a table whose texts are searched: the word index and the vector."""
+    """Returns new columns for a table whose texts are searched: for the index of the words and for the vector."""
     return (
         Column(
             "search_text",
