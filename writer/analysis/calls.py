@@ -12,6 +12,7 @@ from itertools import islice
 from typing import Literal
 
 from writer.analysis.call_status import failed_by_status
+from writer.analysis.causes_below import marked_line, with_cause
 from writer.analysis.command_output import error_in_command, only_shows
 from writer.analysis.commands import with_lines
 from writer.analysis.error_output import error_in
@@ -95,6 +96,7 @@ def calls_in(traces: Iterable[object]) -> list[Call]:
         evidence: Evidence = "output"
         if failed_by_status(trace.get("status")):
             evidence = "status"
-            error = error or (output[:TEXT_CHARS] if isinstance(output, str) else "an error")
+            error = error or (marked_line(output) or output[:TEXT_CHARS] if isinstance(output, str) else "an error")
+        error = error and with_cause(error, output)
         calls.append(Call(index, trace["tool"], arguments, output, error, evidence, line))
     return calls

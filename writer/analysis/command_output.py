@@ -5,6 +5,7 @@ The output of a command that only shows files may contain errors as content; the
 
 import re2
 
+from writer.analysis.causes_below import is_generic
 from writer.analysis.command_goals import mains
 from writer.analysis.command_names import READERS
 from writer.analysis.error_output import SHORT_CHARS, TRACEBACK, both_ends, exception_in
@@ -50,9 +51,9 @@ def error_in_command(line: str, output: object) -> str | None:
     if only_shows(line):
         return next((row for row in text.splitlines()[:MOST_LINES] if _is_own_error(line, row)), None)
     rows = [row for row in text.splitlines() if row.strip()]
-    errors = (row for row in rows if (_TOOLS.search(row) and not _FINE.search(row)) or _SHELL.search(row))
+    errors = [row for row in rows if (_TOOLS.search(row) and not _FINE.search(row)) or _SHELL.search(row)]
     own = (row for row in rows[:MOST_LINES] if _is_own_error(line, row))
-    error = next(errors, None) or next(own, None)
+    error = next((row for row in errors if not is_generic(row)), None) or next(iter(errors), None) or next(own, None)
     if error and error.startswith(TRACEBACK):
         return exception_in(text)
     return error[:SHORT_CHARS] if error else None

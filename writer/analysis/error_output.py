@@ -37,10 +37,12 @@ _BEGINS = re2.compile(
     rf"| \d{{1,6}})? ?[:\x{{FF1A}}!]"
     r"|^\W{0,4}(?:[\w$]{1,60}[./]){0,8}\w{0,60}(?-i:Error|Exception)\b ?[:(]"
     r"|^\W{0,4}[\w.]{0,60}\b(?:errors|exceptions)\.\w{1,60} ?:"
-    r"|^\W{0,4}traceback \(most recent call last\)|^\W{0,4}exception in thread\b"
+    r"|^npm (?:ERR!|error) |^\W{0,4}traceback \(most recent call last\)|^\W{0,4}exception in thread\b"
     r"|^\W{0,4}error (?:executing|calling|running|while|in|during|occurred|at|parsing|when|from)\b"
     r"|^\W{0,4}unknown (?:action|argument|column|command|field|function|method|option|parameter|table|tool)\b",
 )
+_BARE = re2.compile(rf"(?i)^\W{{0,4}}{_ERROR_WORD}\W{{0,4}}$")
+"""An error without words."""
 _FIRST_LINE = re2.compile(
     r"(?i)\bsyntax error\b.{0,40}\b(?:at|near|in|on)\b|: syntax error\b|error in your sql syntax|\bORA-\d{5}\b"
     r"|\bSQLSTATE\b"
@@ -192,7 +194,7 @@ def _in_text(text: str, head: str) -> str | None:
         return _cause_in(text) or head[:SHORT_CHARS]
     if TRACEBACK in head:
         return exception_in(both_ends(text))
-    if len(head) <= SHORT_CHARS and _SHORT.search(head):
+    if len(head) <= SHORT_CHARS and (_SHORT.search(head) or _BARE.search(first)):
         return head
     if exited := _EXIT.search(f"{head[:SHORT_CHARS]}\n{beginning(text[-SHORT_CHARS:], SHORT_CHARS)}"):
         return str(exited.group())
