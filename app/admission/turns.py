@@ -64,8 +64,8 @@ class Seat:
         used_s: processor seconds that the user owes: those used, less ``Places.share`` of the time since.
         used_at: time of ``used_s``.
         usual_s: cost of the last request in processor seconds, charged to the next one in advance.
-        several: True from several requests at once until the debt is paid off.
-        many: True after several requests at once, for as long as the seat is kept.
+        several: True since the user had several requests at once, until the debt is paid off.
+        many: True since the user had several requests at once, for as long as the seat is kept.
     """
 
     running: int = 0

@@ -28,9 +28,9 @@ Kind = Literal["facts", "cases", "sessions", "knowledge"]
 MOST_PAGES = 10
 """Maximum number of pages that one search reads; the link to more results goes on after them."""
 ROWS = 200
-"""Facts, cases or entries that are read at once."""
+"""Number of facts, cases or entries that a search reads at once."""
 SESSIONS = 20
-"""Sessions that are read at once, with all their turns."""
+"""Number of sessions that a search reads at once, with all their turns."""
 QUOTED = 160
 """Maximum characters of a turn that are quoted."""
 

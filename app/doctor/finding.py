@@ -1,4 +1,4 @@
-"""The result of a check."""
+"""The finding: the result of one check of the doctor."""
 
 from dataclasses import dataclass
 

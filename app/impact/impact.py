@@ -56,7 +56,7 @@ class Asked:
     until: datetime | None = None
 
     def span(self, most: int) -> Span:
-        """Returns the span, with at most that many decisions."""
+        """Returns the time span for a query of at most ``most`` decisions."""
         return Span(most, self.since, self.until)
 
 

@@ -23,7 +23,7 @@ LAST_SUCCESS = Gauge(
 
 DAY_S = 86_400.0
 RARE_S = 60.0
-"""Least period in seconds of a job that logs each success; other jobs log the first after a failure."""
+"""Period in seconds from which a job logs each success; a more frequent job logs only the first after a failure."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -98,7 +98,7 @@ async def tell_resource(request: Request) -> ResourceMetadataOut:
 
 
 def may_call(origin: str | None, settings: Settings) -> bool:
-    """Returns whether a request with this Origin header is allowed; None, as programs send it, is.
+    """Returns whether a request with this Origin header is allowed; without one, as from a program, it is.
 
     A page that reaches this machine under its own host name (DNS rebinding) has that name in its origin.
     """

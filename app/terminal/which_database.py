@@ -1,4 +1,4 @@
-"""Tells which database a command uses, and reads the file of settings that it is pointed to."""
+"""Tells which database a command uses, and reads the file of settings that the command is given."""
 
 import os
 from pathlib import Path

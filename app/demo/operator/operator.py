@@ -41,7 +41,7 @@ _RULE = "P0001"
 """SQLSTATE of errors raised by functions of the database: no repair of a statement changes such a rule."""
 
 NOBODY_PASSED = "got past it"
-"""Words of advice about a failure that stopped every earlier run."""
+"""Words in a text of advice that mark a failure which stopped every earlier run."""
 
 
 class World(Protocol):

@@ -41,7 +41,7 @@ def catalog_case(script: Script, catalog: Catalog) -> Script | None:
 
 
 def qualify_schema(script: Script, catalog: Catalog) -> Script | None:
-    """Adds the schema to tables of other schemas."""
+    """Adds the name of the schema to each table that is in another schema."""
     homes = {column.table: column.schema for column in catalog.columns if column.schema != WORK_SCHEMA}
 
     def qualify(found: re.Match[str]) -> str:
