@@ -10,8 +10,7 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
-from app.demo.operator.conventions import CONVENTIONS
-from app.demo.operator.families import FAMILIES
+from app.demo.operator.families import CONVENTIONS, FAMILIES
 from app.demo.operator.house import USELESS, House
 from app.demo.operator.repairs import REPAIRS
 from app.demo.operator.tasks import Task

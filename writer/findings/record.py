@@ -16,8 +16,6 @@ from writer.findings.extract import Finding
 from writer.privacy.words import Words
 from writer.run import AgentKey
 
-INT4 = 2**31 - 1
-
 
 async def add_findings(
     connection: AsyncConnection,

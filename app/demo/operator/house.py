@@ -11,9 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from app.demo.memory import AgentRun, Trace
-from app.demo.operator.conventions import CLOSED_BOOKS, houses_ways
-from app.demo.operator.families import FAMILIES, FAMILY_BY_KEY
-from app.demo.operator.family import Family
+from app.demo.operator.families import CLOSED_BOOKS, FAMILIES, FAMILY_BY_KEY, Family, houses_ways
 from app.demo.operator.operator import WORKED
 from app.demo.operator.repairs import REPAIRS
 from app.demo.operator.tasks import Task, draw

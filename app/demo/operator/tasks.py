@@ -3,7 +3,7 @@
 import random
 from dataclasses import dataclass
 
-from app.demo.operator.family import Family
+from app.demo.operator.families import Family
 
 BASE = """
 CREATE TYPE {one}_status AS ENUM ('new', 'open', 'closed');

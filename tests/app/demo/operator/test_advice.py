@@ -7,8 +7,7 @@ import pytest
 from app.demo.memory import RetrievedCases, Trace
 from app.demo.operator.advice import advised
 from app.demo.operator.catalog import Catalog
-from app.demo.operator.conventions import CLOSED_BOOKS
-from app.demo.operator.families import FAMILY_BY_KEY
+from app.demo.operator.families import CLOSED_BOOKS, FAMILY_BY_KEY
 from app.demo.operator.operator import Operator
 from app.demo.operator.repairs import REPAIRS
 from app.demo.operator.scratch import Scratch

@@ -2,8 +2,7 @@
 
 import pytest
 
-from app.demo.operator.families import FAMILIES
-from app.demo.operator.family import Family
+from app.demo.operator.families import FAMILIES, Family
 from app.demo.operator.repairs import REPAIRS, apply_chain
 from app.demo.operator.scratch import Scratch
 from app.demo.operator.script import naive

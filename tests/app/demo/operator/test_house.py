@@ -1,6 +1,6 @@
 """A house is drawn by its seed, changes its mind at half time, and has a forger whose runs no check has seen."""
 
-from app.demo.operator.conventions import CONVENTIONS
+from app.demo.operator.families import CONVENTIONS
 from app.demo.operator.house import House
 
 TASKS = 200

@@ -5,9 +5,7 @@ from dataclasses import replace
 import pytest
 
 from app.demo.memory import AgentRun, RememberedCase, slate_of
-from app.demo.operator.conventions import CLOSED_BOOKS
-from app.demo.operator.families import FAMILIES, FAMILY_BY_KEY
-from app.demo.operator.family import Family
+from app.demo.operator.families import CLOSED_BOOKS, FAMILIES, FAMILY_BY_KEY, Family
 from app.demo.operator.operator import Operator
 from app.demo.operator.repairs import REPAIRS
 from app.demo.operator.scratch import Scratch, scratch_database

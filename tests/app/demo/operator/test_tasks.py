@@ -2,8 +2,7 @@
 
 import pytest
 
-from app.demo.operator.families import FAMILIES
-from app.demo.operator.family import Family
+from app.demo.operator.families import FAMILIES, Family
 from app.demo.operator.tasks import draw
 
 VARIATIONS = 8

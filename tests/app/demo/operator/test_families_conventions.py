@@ -2,7 +2,7 @@
 
 import pytest
 
-from app.demo.operator.conventions import CLOSED_BOOKS, CONVENTIONS, Convention, Way
+from app.demo.operator.families import CLOSED_BOOKS, CONVENTIONS, Convention, Way
 from app.demo.operator.repairs import REPAIRS, apply_chain
 from app.demo.operator.scratch import Scratch
 from app.demo.operator.script import naive
