@@ -34,11 +34,7 @@ class Profile:
 
 
 async def each_profile(database: Database) -> AsyncIterator[Profile]:
-    """Yields every profile of every user, in the order of their keys.
-
-    Raises:
-        DatabaseUnavailable: there was no connection, or it broke.
-    """
+    """Yields every profile of every user, in the order of their keys."""
     after: Profile | None = None
     while True:
         async with database.as_worker() as connection:

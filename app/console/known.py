@@ -166,7 +166,8 @@ async def _sessions(looking: Visitor, cursor: UUID | None, size: int, *, whole: 
             id=row.id,
             agent=row.agent_key,
             text=row.name,
-            detail=f"{row.turn_count} turn{'' if row.turn_count == 1 else 's'}" + _quoted(turns[row.id]),
+            detail=f"{row.turn_count} turn{'' if row.turn_count == 1 else 's'}"
+            + (f", beginning with “{shortened(turns[row.id][0], QUOTED)}”" if turns[row.id] else ""),
             at=row.created_at,
             page=f"{ROOT}/session?agent={quote(row.agent_key, safe='')}&name={quote(row.name, safe='')}",
             deletes=f"{ROOT}/session/delete",
@@ -194,8 +195,3 @@ def _opened(words: Words, sealed: Sequence[AnyRow]) -> dict[UUID, list[str]]:
 
 def _searched(*texts: str) -> str:
     return folded("\n".join(texts))
-
-
-def _quoted(turns: Sequence[str]) -> str:
-    """Returns the beginning of a session's first turn; empty without a turn."""
-    return f", beginning with “{shortened(turns[0], QUOTED)}”" if turns else ""

@@ -207,14 +207,7 @@ def compile_templates() -> None:
 
 
 def rendered(template: str, *, at: str, looking: Any = None, **more: Any) -> str:
-    """Renders a template.
-
-    Args:
-        template: file name of the template.
-        at: path of the page, for the menu.
-        looking: the visitor; None: not signed in.
-        more: variables of the template.
-    """
+    """Renders a template; ``at`` is the path of the page, for the menu, and ``more`` are the template's variables."""
     agent = looking.agent if looking is not None else None
     here = "" if agent is None else f"agent={quote(agent, safe='')}"
     return _environment().get_template(template).render(at=at, looking=looking, here=here, **more)

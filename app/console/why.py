@@ -37,12 +37,7 @@ async def answers(looking: Visitor, decision: WholeDecisionOut) -> dict[UUID, st
 
 
 def sentence(candidate: CandidateOut, shared: list[str]) -> str:
-    """Returns why a candidate was chosen, or why not.
-
-    Args:
-        candidate: a candidate of a decision.
-        shared: words that the candidate's task shares with the query, the most telling first.
-    """
+    """Returns why a candidate was chosen, or why not; ``shared`` are its words in the query, the most telling first."""
     if candidate.reason is None:
         return "The reason can no longer be computed."
     if candidate.reason not in {"chosen", "drawn"} or candidate.case is None:

@@ -23,12 +23,6 @@ async def demo(settings: Settings, *, tasks: int, seeds: Sequence[int], out_dir:
     """Runs each house's tasks in the four arms, writes and prints the report, and lists the next commands.
 
     Each house has its own user in casebank, and so starts with an empty bank.
-
-    Args:
-        settings: settings of the service.
-        tasks: number of tasks of each house.
-        seeds: seeds of the houses; the same seed gives the same house.
-        out_dir: folder of the plot (with the extra `plots`) and of demo.json, which has all numbers.
     """
     console = plain_console()
     users = [f"demo-{datetime.now(UTC):%Y%m%d-%H%M%S}-{seed}" for seed in seeds]
@@ -52,11 +46,6 @@ def own_command(python: Path, path: str | None, folder: Path) -> str:
     """Returns the words that start this installation's casebank from the shell that started the demo.
 
     They are its name if the shell finds it, or else its path, or else the module.
-
-    Args:
-        python: the interpreter; the installation's scripts are beside it.
-        path: value of PATH.
-        folder: working folder of the shell.
     """
     script, named = python.with_name("casebank"), which("casebank", path=path)
     if named is not None and Path(named).resolve() == script.resolve():

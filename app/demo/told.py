@@ -66,7 +66,12 @@ class ToldFix:
 def told_fixes(text: str) -> list[ToldFix]:
     """Returns the fixes in a text of advice, the best first."""
     match = _FIXES.search(text)
-    return [] if match is None else [_told_fix(fix) for fix in match["fixes"].split(" Or: ")]
+    fixes = []
+    for fix in [] if match is None else match["fixes"].split(" Or: "):
+        plan, pieces = _PLAN.search(fix), _CHANGE.finditer(_FIRST.sub("", fix))
+        changes = [(each["old"] or each["gone"] or "", each["new"] or each["added"] or "") for each in pieces]
+        fixes.append(ToldFix(json.loads(plan["plan"]) if plan else (), _FIRST.findall(fix), changes))
+    return fixes
 
 
 def told_plans(text: str) -> list[Sequence[str]]:
@@ -78,10 +83,3 @@ def told_plans(text: str) -> list[Sequence[str]]:
         plans.append(plan)
         rest = rest[end:].removeprefix(DANGER).removeprefix(". Or: ")
     return plans
-
-
-def _told_fix(fix: str) -> ToldFix:
-    plan = _PLAN.search(fix)
-    pieces = _CHANGE.finditer(_FIRST.sub("", fix))
-    changes = [(each["old"] or each["gone"] or "", each["new"] or each["added"] or "") for each in pieces]
-    return ToldFix(json.loads(plan["plan"]) if plan else (), _FIRST.findall(fix), changes)

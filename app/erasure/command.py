@@ -63,11 +63,7 @@ async def purge(settings: Settings, user: str | None, *, scrubs: bool, progress:
 
 
 async def is_known(settings: Settings, user: str) -> bool:
-    """Returns whether a row belongs to the user, or another user's row names the user.
-
-    Raises:
-        DatabaseUnavailable: the database does not answer.
-    """
+    """Returns whether a row belongs to the user, or another user's row names the user."""
     async with running(settings) as runtime:
         async with runtime.database.as_eraser(user) as connection:
             for table in USER_TABLES:

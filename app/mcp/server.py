@@ -44,12 +44,7 @@ Check = Callable[[str, type[Any], bytes], Awaitable[Taken]]
 
 
 def make_server(asking_of: AskingOf, check: Check) -> Server[Any]:
-    """Builds the server of the memory tools, which keeps no state between requests.
-
-    Args:
-        asking_of: finds the user and agent of a request.
-        check: validates the arguments of a call.
-    """
+    """Builds the server of the memory tools, which keeps no state between requests."""
 
     async def list_tools(_context: Context, _params: PaginatedRequestParams | None) -> ListToolsResult:
         return ListToolsResult(tools=_TOOLS, ttl_ms=_LIST_KEPT_MS, cache_scope="public")

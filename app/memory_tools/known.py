@@ -8,7 +8,7 @@ import math
 import re
 import sys
 from collections import Counter
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from datetime import date
 from uuid import UUID
@@ -90,16 +90,10 @@ async def facts_for(
     for row, of, share in zip(wanted, opened, relevances, strict=True):
         if row["id"] in near or share > 0 or row["kind"] in always:
             since = row["valid_from"].date()
-            facts.append(KnownFact(row["id"], row["kind"], of["text"], _value(of), row["said_by"], since, share))
+            attribute = "" if of["value"].startswith(of["attribute"]) else of["attribute"]
+            value = " ".join(filter(None, (attribute, of["value"], of["unit"]))) if of["value"] else ""
+            facts.append(KnownFact(row["id"], row["kind"], of["text"], value, row["said_by"], since, share))
     return sorted(facts, key=lambda fact: (near.get(fact.id, MOST + 1), -fact.relevance))[:limit]
-
-
-def _value(fact: Mapping[str, str]) -> str:
-    """Returns attribute, value and unit in one text; a value that begins with the attribute stands alone."""
-    if not fact["value"]:
-        return ""
-    attribute = "" if fact["value"].startswith(fact["attribute"]) else fact["attribute"]
-    return " ".join(filter(None, (attribute, fact["value"], fact["unit"])))
 
 
 def relevance(query: str, texts: Sequence[str]) -> list[float]:

@@ -28,11 +28,6 @@ _RUNS: Mapping[ToolName, Callable[[Asking, Any], Awaitable[str]]] = {
 async def run_tool(name: str, asking: Asking, given: BaseModel) -> str:
     """Runs the tool and returns its answer, a text for the model.
 
-    Args:
-        name: name of the tool.
-        asking: user and agent.
-        given: validated arguments of the tool.
-
     Raises:
         CasebankError: see the tool's own function.
     """

@@ -11,7 +11,7 @@ from pydantic import JsonValue
 from app.auth.tokens import TokenVerifier
 from app.edge.dependencies import Operator, Parts, is_operator
 from app.edge.intake.route import BodyRoute
-from app.jobs.metrics import State, exposition, refresh, state
+from app.jobs.metrics import exposition, refresh, state
 from app.jobs.schedule import SILENCE, WORKER, is_well, periods
 from retrieval.errors import DatabaseUnavailable
 from writer.privacy.master_keys import MasterKeyMismatch, agree
@@ -61,7 +61,10 @@ async def readyz(request: Request, parts: Parts) -> JSONResponse:
         for job in seen.jobs
     }
     late = [job.name for job in seen.jobs if job.name in wanted and not is_well(job, wanted[job.name])]
-    if not _has_worker(seen):
+    # a worker without work gives no sign of life
+    sign = next((job for job in seen.jobs if job.name == WORKER), None)
+    well = seen.oldest <= SILENCE or (sign is not None and sign.age <= SILENCE)
+    if not well or (sign is not None and sign.last_error is not None):
         late.append(WORKER)
     bounds = asdict(parts.admission.backlog.bounds)
     return JSONResponse({"status": "ok", "queue": seen.cases, "bounds": bounds, "jobs": jobs, "late": late})
@@ -77,14 +80,6 @@ async def metrics(parts: Parts, _operator: Operator) -> Response:
         if not parts.rest.at_rest:
             await refresh(parts.database)
     return Response(exposition(), media_type=CONTENT_TYPE_LATEST)
-
-
-def _has_worker(seen: State) -> bool:
-    """Returns whether no case waits, or a worker gave a sign of life lately; one without work gives none."""
-    sign = next((job for job in seen.jobs if job.name == WORKER), None)
-    if sign is not None and sign.last_error is not None:
-        return False
-    return seen.oldest <= SILENCE or (sign is not None and sign.age <= SILENCE)
 
 
 def _unavailable(why: str) -> JSONResponse:

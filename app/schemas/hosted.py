@@ -63,9 +63,9 @@ def prepared(memories: MemoriesIn) -> PreparedMemories:
     """
     is_list = isinstance(memories.root, list)
     rows = memories.root if isinstance(memories.root, list) else [memories.root]
-    return PreparedMemories([_prepared(each) for each in rows], is_list)
-
-
-def _prepared(memory: MemoryIn) -> PreparedRun:
-    outcome: RunOutcome = "unknown" if memory.metadata.data is None else "success"
-    return prepare(FinishedRun(agent=memory.agent, task=memory.content, outcome=outcome, procedure=memory.metadata))
+    prepared = []
+    for each in rows:
+        outcome: RunOutcome = "unknown" if each.metadata.data is None else "success"
+        run = FinishedRun(agent=each.agent, task=each.content, outcome=outcome, procedure=each.metadata)
+        prepared.append(prepare(run))
+    return PreparedMemories(prepared, is_list)

@@ -62,12 +62,7 @@ def earlier_settings(environment: Collection[str]) -> Iterator[str]:
 
 
 def unknown_variables(environment: Iterable[str], settings: Iterable[str]) -> Iterator[str]:
-    """Yields a line for each variable of casebank's that nothing reads, with the nearest setting's name.
-
-    Args:
-        environment: names of all variables.
-        settings: names of all settings.
-    """
+    """Yields a line for each variable of casebank's that nothing reads, with the nearest setting's name."""
     known = {variable_of(name) for name in settings} | OTHER_READERS
     for name in sorted(environment):
         if name.startswith("CASEBANK_") and name not in known and not ORCHESTRATED.match(name):

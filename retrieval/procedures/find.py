@@ -1,10 +1,11 @@
 """Finds procedures: by the similarity of their trigger and by attributes, or by words if there are no vectors."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from functools import cache
 from typing import Protocol
 from uuid import UUID
 
+import asyncpg
 import numpy as np
 import orjson
 from sqlalchemy import (
@@ -30,7 +31,6 @@ from retrieval.procedures.procedure import Procedure
 from retrieval.procedures.quarantine import proven_runs
 from retrieval.search.bank import Nearness
 from retrieval.search.candidates import Filters
-from retrieval.tables.kinds import AbstractionLevel, ProcedureKind, ProcedureOrigin, QueryKind
 from retrieval.tables.procedures import procedures
 from retrieval.tables.profiles import profiles
 
@@ -81,31 +81,6 @@ class ProcedureSearch:
         }
 
 
-class ProcedureRow(Protocol):
-    """A row of the statement of ``find``, with the columns of a Procedure; the record is JSON text."""
-
-    id: UUID
-    version: int
-    origin: ProcedureOrigin
-    kind: ProcedureKind
-    level: AbstractionLevel | None
-    task_type: str
-    trigger: str
-    domain: str
-    query_kind: QueryKind | None
-    success_score: float | None
-    duration_ms: float | None
-    record: str
-    similarity: float | None
-    named: bool
-    uses: float
-    use_reward: float
-    occurrences: int
-    source_case_ids: list[UUID]
-    pinned: bool
-    proven_runs: int
-
-
 class TriggerVector(Protocol):
     """A procedure's id and the vector of its trigger."""
 
@@ -154,55 +129,28 @@ async def find(connection: FastConnection, search: ProcedureSearch, *, pgvector:
         parameters |= {"ids": [row.id for row in usable], "similarities": similarities}
     by_tool = search.by_tool and search.text is not None and len(words(search.text)) in NAMING
     rows = await connection.all(_statement(nearness, by_attributes=by_attributes, by_tool=by_tool), parameters)
-    return [
-        Procedure(
-            id=row.id,
-            version=row.version,
-            kind=row.kind,
-            level=row.level,
-            task_type=row.task_type,
-            trigger=row.trigger,
-            domain=row.domain,
-            record=orjson.loads(row.record),
-            similarity=row.similarity,
-            names_tools=row.named,
-            uses=row.uses,
-            use_reward=row.use_reward,
-            occurrences=row.occurrences,
-            warns=row.kind == "failure_lesson",
-            query_kind=row.query_kind,
-            success_score=row.success_score,
-            duration_ms=row.duration_ms,
-            reported=row.origin == "run",
-            sources=frozenset(row.source_case_ids),
-            pinned=row.pinned,
-            proven_runs=row.proven_runs,
-        )
-        for row in rows
-    ]
+    return [_procedure(row) for row in rows]
+
+
+def _procedure(row: asyncpg.Record) -> Procedure:
+    values = dict(row.items())
+    record, origin, named, sources = (values.pop(name) for name in ("record", "origin", "named", "source_case_ids"))
+    return Procedure(
+        **{name: value for name, value in values.items() if name != "share"},
+        record=orjson.loads(record),
+        names_tools=named,
+        warns=row["kind"] == "failure_lesson",
+        reported=origin == "run",
+        sources=frozenset(sources),
+    )
 
 
 @cache
-def _statement(nearness: Nearness, *, by_attributes: bool, by_tool: bool) -> FastStatement[ProcedureRow]:
+def _statement(nearness: Nearness, *, by_attributes: bool, by_tool: bool) -> FastStatement[asyncpg.Record]:
     text = cast(bindparam("text", type_=Text), Text)
     query = select(lexemes(text).label("words")).cte("query").prefix_with("MATERIALIZED")
     nearest = near(nearness, query, by_attributes=by_attributes, by_tool=by_tool)
-    names = (
-        "kind",
-        "origin",
-        "level",
-        "task_type",
-        "trigger",
-        "domain",
-        "query_kind",
-        "success_score",
-        "duration_ms",
-        "uses",
-        "use_reward",
-        "occurrences",
-        "source_case_ids",
-        "pinned",
-    )
+    own = {each.name for each in fields(Procedure)} - {"id", "version", "record"} | {"origin", "source_case_ids"}
     proven = proven_runs().lateral("proven")
     least = cast(bindparam("floor", type_=Float), Float)
     enough = or_(text.is_(None), nearest.c.similarity >= least, nearest.c.share >= LEAST_SHARE, nearest.c.named)
@@ -214,7 +162,7 @@ def _statement(nearness: Nearness, *, by_attributes: bool, by_tool: bool) -> Fas
     statement = (
         select(
             *nearest.c,
-            *(procedures.c[name] for name in names),
+            *(column for column in procedures.c if column.name in own),
             proven.c.proven_runs,
             cast(procedures.c.record, Text).label("record"),
         )

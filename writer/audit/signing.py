@@ -60,14 +60,7 @@ class AuditKey:
         )
 
     def seal(self, chain: str, seq: int, link: bytes, pruned: tuple[int, bytes | None] = (0, None)) -> bytes:
-        """Returns the seal of a chain.
-
-        Args:
-            chain: the user, or the name of another chain.
-            seq: number of the last sealed link.
-            link: hash of that link.
-            pruned: number and hash of the last pruned link.
-        """
+        """Returns the seal of a chain up to a link; ``pruned`` are the number and hash of the last pruned link."""
         pruned_hash = None if pruned[1] is None else pruned[1].hex()
         return self.mac("seal", chain, seq, link.hex(), pruned[0], pruned_hash)
 

@@ -88,8 +88,6 @@ async def is_known(database: Database, keyring: Keyring, author: Author, run_id:
 
     Raises:
         PathTooLong: the path of the call is too long.
-        SealBroken: a finding was changed in the database.
-        UserErased, DatabaseUnavailable: see ``Database.as_user``.
     """
     key = keyring.remembered(author.user_sub)
     if key is None:

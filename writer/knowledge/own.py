@@ -74,8 +74,6 @@ async def edit_knowledge(
         KnowledgeExists: another entry has this category, type and title.
         MemoryOff: memory is not written for this agent.
         SecretInName: a name looks like a secret.
-        UserErased: the user was erased after the author was authorised.
-        DatabaseUnavailable: as for `write_knowledge`.
     """
     agent_key = written.check_names()
     async with database.as_user(author.user_sub, author.authorised_at) as connection:

@@ -66,12 +66,7 @@ class MasterKeys:
             )
 
     def unwrap(self, wrapped: bytes, by: str | None, *, user_sub: str) -> bytes:
-        """Returns the user's key, unwrapped.
-
-        Args:
-            wrapped: the key as it is stored.
-            by: fingerprint of the master key that wrapped it; None if it was not stored.
-            user_sub: the user.
+        """Returns the user's key, unwrapped; ``by`` is the fingerprint of the master key, if it was stored.
 
         Raises:
             MasterKeyMismatch: this process does not hold the master key.

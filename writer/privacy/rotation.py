@@ -75,11 +75,6 @@ async def rotate(database: Database, held: MasterKeys, progress: Callable[[], ob
     New users' keys are wrapped with the new key from the beginning. Until the rotation has finished, every process
     needs both keys.
 
-    Args:
-        database: the database of the users' keys.
-        held: the new key as the wanted one, and the keys in use.
-        progress: called after each user.
-
     Raises:
         MasterKeyMismatch: this process lacks a key in use; nothing was changed.
         NothingToRotate: the wanted key is the only one that this database ever had.

@@ -72,12 +72,11 @@ async def find_duplicate(
         every = await connection.execute(known_versions(source.user_sub, source.agent_key, draft))
         candidates = _nearest(draft, source.model, vector, [_Known(*row) for row in every])
     own = _shape(draft.record.learned_procedure_steps)
-    return next((each for each in candidates if _repeats(own, each)), None)
-
-
-def _repeats(own: tuple[int, frozenset[str]], known: _Known) -> bool:
-    steps = _shape(known.steps)
-    return alike(own, steps) if (known.similarity or 0.0) >= SAME_TRIGGER else own == steps
+    for known in candidates:
+        steps = _shape(known.steps)
+        if alike(own, steps) if (known.similarity or 0.0) >= SAME_TRIGGER else own == steps:
+            return known
+    return None
 
 
 def known_versions(user_sub: str, agent_key: str, draft: Draft) -> Rows:

@@ -137,12 +137,6 @@ async def learn_from_run(
     The lesson of a run with a supplied record is that record, and no script is made of it. If the backend says that the
     run had no failure, there is no lesson of a failure. An aborted run has no lessons.
 
-    Args:
-        finished: the run.
-        terms: the profile's settings for scripts.
-        learners: the analyst, the abstractor and the reviser.
-        before_each: awaited before each call of a learner, to renew a lease for example.
-
     Raises:
         UserErased, LeaseLost, DatabaseUnavailable: the case must not be finished, or cannot be finished now.
     """
@@ -165,7 +159,10 @@ async def learn_from_run(
             lessons.drafts += _lesson(run, analysis)
         if terms.level is not None and finished.success_score >= terms.least_success:
             draft = await attempts.ask("abstract", partial(learners.abstractor.abstract, run, terms.level))
-            lessons.drafts += [_with_plan(draft, finished.plan, terms.level)] if draft is not None else []
+            steps = planned(finished.plan, terms.level)
+            if draft is not None and steps:
+                draft = replace(draft, record=PlannedScript(**draft.record.model_dump(), plan=steps))
+            lessons.drafts += [draft] if draft is not None else []
     for used in finished.used if revising else ():
         revision = await attempts.ask("revise", partial(learners.reviser.revise, used.draft, run, analysis))
         lessons.revisions += [(used, revision)] if revision is not None else []
@@ -183,12 +180,6 @@ async def learn_from_run(
         for draft in lessons.drafts
     ]
     return lessons
-
-
-def _with_plan(draft: Draft, plan: Sequence[str], level: AbstractionLevel) -> Draft:
-    """Returns a script with the plan in its record; unchanged for an empty one."""
-    steps = planned(plan, level)
-    return replace(draft, record=PlannedScript(**draft.record.model_dump(), plan=steps)) if steps else draft
 
 
 def _lesson(run: StoredRun, analysis: Analysis) -> list[Draft]:

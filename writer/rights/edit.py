@@ -6,7 +6,6 @@ from uuid import UUID
 from sqlalchemy import cast, delete, func, literal_column, select, update
 from sqlalchemy.dialects.postgresql import REGCONFIG, insert
 from sqlalchemy.ext.asyncio import AsyncConnection
-from sqlalchemy.sql.dml import ReturningUpdate
 
 from retrieval.errors import NotFound
 from retrieval.tables.cases import ERRORS, cases
@@ -50,7 +49,9 @@ async def set_tags(
     errors = func.ts_filter(cases.c.search_vector, literal_column(f"'{{{ERRORS}}}'"))
     values = {"tags": tags, "search_vector": searched.concat(errors)}
     changed = update(cases).where(*mine).values(values).returning(cases.c.agent_key)
-    agent_key = await _agent_of(connection, changed)
+    agent_key = await connection.scalar(changed)
+    if agent_key is None:
+        raise NotFound("no such case")
     await note(connection, Change.of((author.user_sub, agent_key), author.actor, "update_case", case_id, tags=tags))
 
 
@@ -121,10 +122,3 @@ async def set_profile(
         fresh = fresh.on_conflict_do_nothing()
     await connection.execute(fresh)
     await note(connection, Change.of((author.user_sub, agent_key), author.actor, "update_profile", None, **settings))
-
-
-async def _agent_of(connection: AsyncConnection, statement: ReturningUpdate[str]) -> str:
-    agent_key = await connection.scalar(statement)
-    if agent_key is None:
-        raise NotFound("no such case")
-    return str(agent_key)

@@ -79,7 +79,6 @@ async def export(database: Database, keyring: Keyring, user_sub: str) -> AsyncIt
     Rows that are written during the export may be missing.
 
     Raises:
-        UserErased: the user was erased during the export.
         DatabaseUnavailable: the export is not complete.
     """
     async with database.as_worker() as connection:

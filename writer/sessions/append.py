@@ -67,7 +67,6 @@ async def append_turns(  # noqa: PLR0913, PLR0917 - retain's own parameters, and
         UnknownReference: the session is another agent's.
         PayloadTooLarge: the session would have more than MOST_TURNS or MOST_BYTES.
         SecretInName: the name of the agent or the session looks like a secret.
-        UserErased: the user was erased after the author was authorised.
         DatabaseUnavailable: nothing was added, or it is unknown whether it was; repeat with the same key.
     """
     nameable(new.agent_key)

@@ -58,7 +58,6 @@ async def index_profile(database: Database, profile: Profile, *, large: int = LA
     While the profile's row says ``approximate``, all of its vectors are in the index: searches rely on that.
 
     Raises:
-        UserErased: the user was erased after the profile was listed.
         DatabaseUnavailable: what was moved so far stays; the next time goes on there.
     """
     async with database.as_user(profile.user_sub, profile.seen_at) as connection:

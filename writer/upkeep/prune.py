@@ -131,7 +131,6 @@ async def prune(
     that it was learned from, unless the case expired: then the procedure is deleted at once.
 
     Raises:
-        UserErased: the user was erased after the profile was listed.
         DatabaseUnavailable: what was pruned so far stays pruned.
     """
     user_sub, agent_key = profile.user_sub, profile.agent_key

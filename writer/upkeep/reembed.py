@@ -39,7 +39,6 @@ async def reembed_all(
     Raises:
         EmbedderUnavailable: the vectors made so far stay, and are not made again when the call is repeated.
         EmbedderMisbehaved: as above.
-        DatabaseUnavailable: as above.
     """
     total = 0
     async for profile in each_profile(database):
@@ -64,10 +63,8 @@ async def reembed(  # noqa: PLR0913 - the last three have defaults that nearly a
     keyring, no text may be encrypted. Returns the number of embedded cases.
 
     Raises:
-        UserErased: the user was erased after the profile was listed.
         EmbedderUnavailable: the vectors made so far stay, and are not made again when the call is repeated.
         EmbedderMisbehaved: as above.
-        DatabaseUnavailable: as above.
     """
     done = 0
     blank: set[UUID] = set()

@@ -8,7 +8,6 @@ from fastapi import APIRouter, Query, Request, Response
 from app.console.page import ROOT, Looking, Page, show
 from app.console.why import answers
 from app.routes.decisions import get_decision, list_decisions
-from app.schemas.decisions import RewardOut, WholeDecisionOut
 from retrieval.tables.kinds import Arm
 
 router = APIRouter(prefix=f"{ROOT}/decisions", route_class=Page, include_in_schema=False)
@@ -45,6 +44,10 @@ async def decision_page(request: Request, looking: Looking, retrieval_id: UUID) 
     slate = sorted((each for each in decision.candidates if each.place), key=lambda each: each.place or 0)
     others = sorted((each for each in decision.candidates if not each.place), key=lambda each: -each.score)
     names = {each.case_id: each.case and each.case.task for each in decision.candidates}
+    # without rewards of the decision that repeat a reward of one of its runs
+    of_runs: set[tuple[float, str | None]] = {(each.reward, each.source) for each in decision.rewards if each.case_id}
+    of_runs |= {(run.reward, run.reward_source) for run in decision.runs if run.reward is not None}
+    rewards = [each for each in decision.rewards if each.case_id or (each.reward, each.source) not in of_runs]
     why = await answers(looking, decision)
     return show(
         request,
@@ -55,14 +58,5 @@ async def decision_page(request: Request, looking: Looking, retrieval_id: UUID) 
         others=others,
         names=names,
         why=why,
-        rewards=_once(decision),
+        rewards=rewards,
     )
-
-
-def _once(decision: WholeDecisionOut) -> list[RewardOut]:
-    """Returns the rewards without those of the decision that repeat a reward of one of its runs."""
-    of_runs = [(each.reward, each.source) for each in decision.rewards if each.case_id]
-    of_runs += [
-        (run.reward, run.reward_source) for run in decision.runs if run.reward is not None and run.reward_source
-    ]
-    return [each for each in decision.rewards if each.case_id or (each.reward, each.source) not in of_runs]

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from app.demo.operator.catalog import Catalog
 from app.demo.operator.repairs import REPAIRS, Repair, apply_chain, named_in
 from app.demo.operator.script import Script
-from app.demo.told import ToldFix, told_fixes, told_plans
+from app.demo.told import told_fixes, told_plans
 
 LEAST = 0.35
 """Least F1 between the words that a fix and a repair change, 0 to 1, at which the fix is taken for that repair."""
@@ -38,10 +38,12 @@ def advised(text: str, chain: tuple[Repair, ...], script: Script, catalog: Catal
         if named := _named(fix.plan):
             found.append(named)
             continue
-        told = _told(fix)
+        told = Counter[str]()  # the change of SQL that the fix tells
+        for before, after in (*(("", statement) for statement in fix.first), *fix.changes):
+            told += _change(before, after)
         scores = {
-            (*before, repair): _f1(told, words)
-            for before, wanted in (((), alone), (chain, behind))
+            (*first, repair): 2 * (told & words).total() / ((told + words).total() or 1)  # F1
+            for first, wanted in (((), alone), (chain, behind))
             for repair, words in wanted.items()
             if words
         }
@@ -53,16 +55,6 @@ def advised(text: str, chain: tuple[Repair, ...], script: Script, catalog: Catal
 
 def _named(plan: Sequence[str]) -> tuple[Repair, ...]:
     return tuple(repair for line in plan if (repair := named_in(line)))
-
-
-def _told(fix: ToldFix) -> Counter[str]:
-    """Returns the change of SQL that the fix tells."""
-    words: Counter[str] = Counter()
-    for statement in fix.first:
-        words += _change("", statement)
-    for before, after in fix.changes:
-        words += _change(before, after)
-    return words
 
 
 def _made_by(script: Script, chain: tuple[Repair, ...], repair: Repair, catalog: Catalog) -> Counter[str] | None:
@@ -88,7 +80,3 @@ def _sql(text: str) -> Counter[str]:
     """Returns the counts of the words that any table could have: key words, functions, types and signs."""
     words = (A_TYPE if word in _TYPES else word for word in _WORD.findall(re.sub(r"<\w+>", "''", text)))
     return Counter(word for word in words if not word[0].isalnum() or word.isupper() or word in {A_TYPE, *_FUNCTIONS})
-
-
-def _f1(told: Counter[str], words: Counter[str]) -> float:
-    return 2 * (told & words).total() / ((told + words).total() or 1)

@@ -41,13 +41,13 @@ def injected_words(digest: RunDigest, trusted: Iterable[str] = ()) -> set[str]:
     known = words([_COMMON, digest.task, *digest.plan, *by_user, *trusted])
     injected: set[str] = set()
     for call in digest.calls:
-        known |= words([call.tool, call.arguments]) - injected
+        known |= words([call.tool, call.input]) - injected
         before, after = _split(call.output)
         known |= words(before) - injected
         injected |= words(after) - known
     messages = [turn.content for turn in digest.turns if turn.role not in {"user", "assistant", "system", "developer"}]
     injected |= words(text for content in messages for text in _split(content)[1]) - known
-    used = "\n".join([digest.task, *digest.plan, *by_user, *(call.arguments for call in digest.calls), *trusted])
+    used = "\n".join([digest.task, *digest.plan, *by_user, *(call.input for call in digest.calls), *trusted])
     read = [value for text in [*messages, *(call.output for call in digest.calls)] for value in _VALUE.findall(text)]
     return injected | (words(value for value in read if value not in used) - words([_COMMON, used]))
 

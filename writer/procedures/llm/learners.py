@@ -50,15 +50,7 @@ class _Reader:
     ) -> Answer | None:
         """Returns the model's answer as it may be stored, or None without a usable answer.
 
-        Args:
-            instructions: the prompt.
-            run: the digest that the model reads.
-            more: further fields of the model's input.
-            form: the schema of the answer.
-            trusted: texts whose words are no evidence of an injection.
-
         Raises:
-            UserErased: the user was erased in the meantime.
             DatabaseUnavailable: the call could not be added to the token account.
         """
         try:

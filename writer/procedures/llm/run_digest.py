@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from itertools import islice
 
 from pydantic import JsonValue
@@ -25,13 +25,13 @@ MOST_FAILURES = 5
 
 @dataclass(frozen=True, slots=True)
 class DigestCall:
-    """A call in the digest, with arguments and output as shortened texts."""
+    """A call in the digest, by its number in the run, with input and output as shortened texts."""
 
-    index: int
+    call: int
     tool: str
-    arguments: str
-    output: str
+    input: str
     status: str
+    output: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,22 +54,7 @@ class RunDigest:
 
     def as_json(self) -> dict[str, JsonValue]:
         """Returns the digest as JSON for the model's input."""
-        return {
-            "task": self.task,
-            "outcome": self.outcome,
-            "plan": list(self.plan),
-            "calls": [
-                {
-                    "call": call.index,
-                    "tool": call.tool,
-                    "input": call.arguments,
-                    "status": call.status,
-                    "output": call.output,
-                }
-                for call in self.calls
-            ],
-            "turns": [{"role": turn.role, "content": turn.content} for turn in self.turns],
-        }
+        return asdict(self)
 
 
 def digest_of(run: StoredRun, analysis: Analysis) -> RunDigest:
@@ -114,13 +99,13 @@ def _failure(failure: Failure) -> JsonValue:
 
 def _call(index: int, trace: object) -> DigestCall:
     if not isinstance(trace, Mapping):
-        return DigestCall(index, "", "", beginning(glimpse(trace), OUTPUT_CHARS), "")
+        return DigestCall(index, "", "", "", beginning(glimpse(trace), OUTPUT_CHARS))
     arguments = trace.get("input")
     text = arguments if isinstance(arguments, str) else json.dumps(arguments, ensure_ascii=False, default=str)
     return DigestCall(
-        index=index,
-        tool=beginning(str(trace.get("tool", "")), PLAN_CHARS),
-        arguments=beginning(text, ARGUMENT_CHARS),
-        output=glimpse(trace.get("output"))[:OUTPUT_CHARS],
-        status=beginning(str(trace.get("status", "")), PLAN_CHARS),
+        index,
+        beginning(str(trace.get("tool", "")), PLAN_CHARS),
+        beginning(text, ARGUMENT_CHARS),
+        beginning(str(trace.get("status", "")), PLAN_CHARS),
+        glimpse(trace.get("output"))[:OUTPUT_CHARS],
     )

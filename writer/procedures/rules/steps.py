@@ -48,7 +48,9 @@ def worth_repeating(calls: Sequence[Call], task: str) -> list[Call]:
     for call in reversed(done):
         plain = (part for part in parts(call.arguments, widest=MOST_KEYS) if not isinstance(part, dict | list))
         own = set(_WORD.findall(glimpse(list(islice(plain, MOST_KEYS)))))
-        if changes_state(call.tool) or _answered(call, needed - own):
+        text = "" if call.output is None else glimpse(call.output)
+        unclear = call.output is None or len(text) >= LOOK_CHARS
+        if changes_state(call.tool) or unclear or not (needed - own).isdisjoint(_WORD.findall(text)):
             kept.append(call)
             needed |= own - set(_WORD.findall(task))
     return kept[::-1]
@@ -129,14 +131,6 @@ def _instruction_words(call: Call) -> set[str]:
     """Returns the words of the output if it gives its reader an instruction, else an empty set."""
     text = glimpse(call.output)
     return {word.casefold().strip(".!?") for word in _WORD.findall(text)} if instructs(text) else set()
-
-
-def _answered(call: Call, needed: set[str]) -> bool:
-    """Returns whether the output has a needed word, or may have one because it is missing or too long to search."""
-    if call.output is None:
-        return True
-    text = glimpse(call.output)
-    return len(text) >= LOOK_CHARS or not needed.isdisjoint(_WORD.findall(text))
 
 
 def _arguments(row: Sequence[Call], level: AbstractionLevel, injected: set[str]) -> str:
