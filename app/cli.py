@@ -76,7 +76,7 @@ COMMANDS = {
     "backfill": Command(
         "app.commands.rows",
         "backfill",
-        "Retain old runs from a file, or index old turns and facts for recall; a repeat adds only what is missing.",
+        "Retain old runs from a file; a repeat adds only what is missing.",
     ),
     "reembed": Command(
         "app.commands.upkeep",

@@ -9,14 +9,13 @@ from typing import Annotated
 import typer
 from tqdm import tqdm
 
-from app.terminal.command_line import MaybeUser, User, checked, parts
+from app.terminal.command_line import Agent, User, checked, parts
 from app.terminal.plain_console import plain_console
 from app.terminal.run_to_end import run_to_end as run
 from writer.author import Author
 from writer.retain.backfill import Backfilled
 from writer.retain.backfill import backfill as backfill_runs
 from writer.rights.export import export as export_rows
-from writer.upkeep.missing_memories import remember_all
 
 out = plain_console()
 
@@ -33,37 +32,14 @@ def export(user: User) -> None:
 
 
 def backfill(
-    file: Annotated[
-        Path | None, typer.Argument(exists=True, dir_okay=False, help="old runs: a file with one JSON object a line")
-    ] = None,
-    user: MaybeUser = None,
-    agent: Annotated[str | None, typer.Option("--agent", help="assistant of that user")] = None,
-    of_memories: Annotated[
-        bool,
-        typer.Option("--memories", help="without a file: index the turns and facts of all users from before recall"),
-    ] = False,
+    file: Annotated[Path, typer.Argument(exists=True, dir_okay=False, help="old runs: one JSON object a line")],
+    user: User,
+    agent: Agent,
 ) -> None:
-    """Retain old runs from a file, or index old turns and facts for recall; a repeat adds only what is missing."""
-    if of_memories and file is None and user is None and agent is None:
-        _backfill_memories()
-    elif not of_memories and file is not None and user is not None and agent is not None:
-        _backfill_runs(file, checked(user), agent)
-    else:
-        raise typer.BadParameter("give FILE --user U --agent A, or --memories alone")
+    """Retain old runs from a file; a repeat adds only what is missing."""
 
-
-def _backfill_memories() -> None:
-    async def work() -> int:
-        async with parts() as runtime:
-            with tqdm(unit=" memories", desc="backfill", disable=None) as bar:
-                return await remember_all(runtime.database, runtime.keyring, progress=bar.update)
-
-    out.print(f"{run(work())} turns and facts indexed; a worker embeds them")
-
-
-def _backfill_runs(file: Path, user: str, agent: str) -> None:
     async def work() -> Backfilled:
-        author = Author(user, "backfill", datetime.now(UTC))
+        author = Author(checked(user), "backfill", datetime.now(UTC))
         with file.open("rb") as lines, tqdm(unit=" runs", desc=file.name, disable=None) as bar:
             async with parts() as runtime:
                 return await backfill_runs(runtime.database, runtime.keyring, lines, author, agent, progress=bar.update)

@@ -23,7 +23,7 @@ from app.settings import texts
 from app.settings.home import USUAL_HOME, HomeFolder, HomeSecrets, home_errors, load_or_make_secrets, rotate_jwt_secret
 from app.settings.numbers import Connections, Limits, Timeouts, WorkerPace
 from app.settings.texts import NoMasterKey
-from app.settings.variables import earlier_settings, unknown_variables
+from app.settings.variables import unknown_variables
 from app.wrong_settings import WrongSettings, as_lines, variable_of
 
 __all__ = ["Connections", "HomeSecrets", "Limits", "NoMasterKey", "Settings", "Timeouts", "WorkerPace"]
@@ -142,15 +142,12 @@ class Settings(BaseSettings):
     @model_validator(mode="wrap")
     @classmethod
     def _refuse_with_names(cls, values: Any, handler: ModelWrapValidatorHandler[Self]) -> Self:
-        """Turns pydantic's errors, and earlier settings in the environment, into one line each."""
-        lines = list(earlier_settings(os.environ))
+        """Turns pydantic's errors into one line each."""
         try:
-            settings = handler(values)
+            return handler(values)
         except ValidationError as error:
-            lines += as_lines(error.errors(include_url=False, include_input=False))
-        if lines:
-            raise WrongSettings("\n".join(lines))
-        return settings
+            lines = as_lines(error.errors(include_url=False, include_input=False))
+            raise WrongSettings("\n".join(lines)) from None
 
     @field_validator("jwt_secret")
     @classmethod

@@ -1,4 +1,4 @@
-"""Environment variables of the settings: every name in code, docs and hints is one, and earlier names are refused."""
+"""Environment variables of the settings: every name in code, docs and hints is one."""
 
 import os
 import re
@@ -10,8 +10,7 @@ import pytest
 from app.providers import llm, openai
 from app.settings import Connections, Limits, Settings, Timeouts, WorkerPace
 from app.settings.numbers import Numbers
-from app.settings.variables import FIXED, OTHER_READERS, REPLACED
-from app.wrong_settings import WrongSettings
+from app.settings.variables import OTHER_READERS
 from tests.paths import ROOT
 
 NAMES = {f"CASEBANK_{name.upper()}" for name in Settings.model_fields}
@@ -32,21 +31,6 @@ def test_every_setting_that_the_code_names_exists(file: Path):
 
 def test_there_are_at_most_45_settings():
     assert len(Settings.model_fields) <= 45
-
-
-def test_every_earlier_setting_is_gone_and_what_took_its_place_exists():
-    assert not (REPLACED.keys() | FIXED.keys()) & Settings.model_fields.keys()
-    for place in REPLACED.values():
-        setting, number, _ = place.split("=")
-        assert number in type(Settings.model_fields[setting].default).model_fields
-
-
-@pytest.mark.parametrize("earlier", sorted(REPLACED.keys() | FIXED.keys()))
-def test_an_earlier_setting_is_never_ignored(earlier: str, monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setenv(f"CASEBANK_{earlier.upper()}", "1")
-    with pytest.raises(WrongSettings, match=f"^CASEBANK_{earlier.upper()}: ") as refused:
-        Settings()
-    assert str(refused.value).count("\n") == 0
 
 
 def test_a_number_that_is_left_out_keeps_its_default(monkeypatch: pytest.MonkeyPatch):

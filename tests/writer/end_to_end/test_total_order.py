@@ -56,9 +56,7 @@ KEYS: Mapping[str, set[str]] = {
     "too_many_procedures": {"anon_1.rank"},
     "unembedded": {"cases.id"},
     "unembedded_triggers": {"procedures.id", "procedures.version"},
-    "unremembered_facts": {"facts.id"},
     "newest_summary": {"session_summaries.last_turn"},
-    "unremembered_turns": {"turns.session_id", "turns.number"},
     "used_versions": {"procedures.id"},
     "versions": {"policies.version"},
 }
