@@ -42,7 +42,9 @@ def sentence(candidate: CandidateOut, shared: list[str]) -> str:
         return "The reason can no longer be computed."
     if candidate.reason not in {"chosen", "drawn"} or candidate.case is None:
         return REASONS[candidate.reason]
-    near = f"it shares {_quoted(shared)} with the query" if shared else "its meaning is similar to the query"
+    quoted = [f"“{word}”" for word in shared]
+    words = " and ".join(filter(None, (", ".join(quoted[:-1]), *quoted[-1:])))
+    near = f"it shares {words} with the query" if shared else "its meaning is similar to the query"
     ended = "its run failed, so it is a warning" if candidate.case.outcome in FAILED else "its run went well"
     if candidate.case.outcome == "unknown":
         ended = "the outcome of its run is not known"
@@ -55,8 +57,3 @@ def _weights(spoken: list[str], tasks: Collection[set[str]], numbers: list[int],
         return np.asarray(fit.telling(np.array(numbers, dtype=np.int32))[0])
     having = np.array([sum(word in task for task in tasks) for word in spoken], dtype=np.float32)
     return idf(float(len(tasks)), having)
-
-
-def _quoted(shared: list[str]) -> str:
-    quoted = [f"“{word}”" for word in shared]
-    return " and ".join([", ".join(quoted[:-1]), quoted[-1]]) if len(quoted) > 1 else quoted[0]

@@ -180,11 +180,7 @@ def _vectors(body: bytes, count: int, dimension: int) -> Vectors:
         raise EmbedderMisbehaved(f"{len(items)} vectors for {count} texts, or wrong indices")
     if wrong := {len(item.embedding) for item in items} - {dimension}:
         raise EmbedderMisbehaved(f"vectors of {min(wrong)} dimensions, not {dimension}: {CHECK_DIMENSION}")
-    return _unit(np.array([item.embedding for item in items]))
-
-
-def _unit(rows: np.ndarray) -> Vectors:
-    """Returns the rows at length 1; a row that cannot be scaled to it (zero, NaN, infinite, huge) is an error."""
+    rows = np.array([item.embedding for item in items])
     with np.errstate(all="ignore"):
         unit: Vectors = (rows / np.linalg.norm(rows, axis=1, keepdims=True)).astype(np.float32)
         lengths = np.linalg.norm(unit, axis=1)

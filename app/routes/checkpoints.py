@@ -47,7 +47,14 @@ async def list_checkpoints(  # noqa: PLR0913, PLR0917 - each is a query paramete
     cursor: Annotated[str | None, Query(max_length=80, description="next_cursor of the previous page")] = None,
 ) -> CheckpointsOut:
     """Returns a page of checkpoints, the one with the largest id first, each with the writes pending on it."""
-    after = None if cursor is None else _place_of(cursor)
+    after = None
+    if cursor is not None:
+        try:
+            checkpoint, row = map(UUID, cursor.split("."))
+        except ValueError:
+            problem = {"loc": ("query", "cursor"), "msg": "no next_cursor of this list", "type": "value_error"}
+            raise RequestValidationError([problem]) from None
+        after = checkpoint, row
     async with parts.database.as_user(caller.user_sub, caller.authorised_at) as connection:
         key = await parts.keyring.find(connection, caller.user_sub)
         if key is None:
@@ -81,12 +88,3 @@ def _shown(words: Words, state: AnyRow, writes: list[AnyRow]) -> CheckpointOut:
     kept = [CheckpointPartOut(task_id=texts["task_id"], place=place, value=texts["value"]) for place, texts in opened]
     names = {name: opened[0][1][name] for name in ("thread_id", "namespace")}
     return CheckpointOut(**names, checkpoint_id=state.checkpoint_id, created_at=state.created_at, parts=kept)
-
-
-def _place_of(cursor: str) -> tuple[UUID, UUID]:
-    try:
-        checkpoint_id, row_id = map(UUID, cursor.split("."))
-    except ValueError:
-        problem = {"loc": ("query", "cursor"), "msg": "no next_cursor of this list", "type": "value_error"}
-        raise RequestValidationError([problem]) from None
-    return checkpoint_id, row_id

@@ -1,6 +1,7 @@
 """Routes over the log of decisions: served slates, reasons, runs and rewards."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
+from contextlib import suppress
 from typing import Annotated, Any
 from uuid import UUID
 
@@ -86,7 +87,11 @@ async def get_decision(retrieval_id: UUID, parts: Parts, caller: Caller) -> Whol
     if key is None:
         raise NotFound("no such decision")
     words, used = Words(user_sub, key), row.used_procedure_ids
-    known = _known(policies)
+    known: dict[str, Policy | None] = {REPLAYED: None}
+    for each in policies:
+        with suppress(WeightsError):  # a policy that cannot be loaded is left out
+            policy = policy_of(each)
+            known[policy.version] = policy
     found = review(row, known)
     now = {case["id"]: words.opened(case) for case in left}
     shown = _shown(row._mapping, words)  # noqa: SLF001 - the public name of the row as a mapping
@@ -125,18 +130,6 @@ def _shown(row: RowMapping | Mapping[str, Any], words: Words) -> dict[str, Any]:
     opened = words.open_query(row)
     slate = {"case_ids": opened["case_ids"] or []}
     return {**opened, **slate, "retrieval_id": opened["id"], "agent": opened["agent_key"]}
-
-
-def _known(rows: Sequence[AnyRow]) -> dict[str, Policy | None]:
-    """Returns the policies by version, including the default; one that cannot be loaded is left out."""
-    known: dict[str, Policy | None] = {REPLAYED: None}
-    for row in rows:
-        try:
-            policy = policy_of(row)
-        except WeightsError:
-            continue
-        known[policy.version] = policy
-    return known
 
 
 def _candidate(each: Reviewed, row: AnyRow, now: Mapping[str, Any] | None) -> CandidateOut:

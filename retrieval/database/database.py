@@ -219,7 +219,10 @@ def _raise_own(error: BaseException) -> None:
 def _translate(error: Exception, state: str) -> None:
     """Raises the casebank error for this SQLSTATE; returns if there is no such."""
     if state == ERASED_SQLSTATE:
-        raise UserErased(_ERASED, _detail(error)) from error
+        inner: BaseException | None = error  # SQLAlchemy and its adapter each wrap the driver's own error
+        while inner is not None and not isinstance(inner, asyncpg.PostgresError):
+            inner = getattr(inner, "orig", None) or inner.__cause__
+        raise UserErased(_ERASED, None if inner is None else str(inner.detail)) from error
     if state in _MISSING:
         raise SchemaOutdated("the database's schema is not the one of this version: run casebank migrate") from error
     if refused := _REFUSED.get(state[:2]):
@@ -233,16 +236,6 @@ def _translate(error: Exception, state: str) -> None:
         raise Deadlocked("the database ended this, for it and another waited for each other: try again") from error
     if state.startswith(("08", "57P", "53300")):  # Postgres is starting, stopping, or out of connections
         raise DatabaseUnavailable("the database connection broke") from error
-
-
-def _detail(error: BaseException) -> str | None:
-    """Returns the detail of Postgres's message; SQLAlchemy and its adapter each wrap the driver's own error."""
-    inner: BaseException | None = error
-    while inner is not None:
-        if isinstance(inner, asyncpg.PostgresError):
-            return str(inner.detail)
-        inner = getattr(inner, "orig", None) or inner.__cause__
-    return None
 
 
 def sqlstate(error: DBAPIError) -> str:

@@ -78,9 +78,14 @@ class Rest:
         pause_s = FIRST_PAUSE_S
         try:
             async with asyncio.timeout(COLD_S), self._closing:
-                while not await self._answers():
+                while True:
+                    with suppress(DatabaseUnavailable):
+                        async with self.database.as_worker():
+                            break
                     await asyncio.sleep(pause_s)
                     pause_s = min(LAST_PAUSE_S, 2 * pause_s)
+        except SchemaOutdated:
+            pass  # it answers
         except TimeoutError:
             raise DatabaseUnavailable(f"the database did not wake within {COLD_S:.0f} s") from None
         finally:
@@ -89,15 +94,6 @@ class Rest:
         self.used_at = self.woke_at = now()
         log.info("rest.ended")
         self._tell()
-
-    async def _answers(self) -> bool:
-        try:
-            async with self.database.as_worker():
-                return True
-        except SchemaOutdated:
-            return True
-        except DatabaseUnavailable:
-            return False
 
     def _tell(self) -> None:
         self._changed.set()

@@ -3,7 +3,6 @@
 import hmac
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from datetime import datetime
 
 from sqlalchemy import RowMapping, select, update
 
@@ -42,7 +41,12 @@ async def verify_tombstones(database: Database) -> Tombstones:
         head = (await connection.execute(select(erasure_heads))).mappings().one_or_none()
     if head is None:
         return Tombstones(0, b"", 0, "the head of the chain of erasures is gone")
-    fault = _chain_fault(links, head, key_of(database.engine)) or _tombstone_fault(links, stones)
+    fault = _chain_fault(links, head, key_of(database.engine))
+    linked = {(link["user_sha256"], link["erased_at"]): link["seq"] for link in links}
+    if fault is None and (gone := linked.keys() - stones):
+        fault = f"the tombstone of erasure {min(map(linked.__getitem__, gone))} was deleted or changed"
+    if fault is None and (strange := stones - linked.keys()):
+        fault = f"a tombstone was put in: {min(strange)[0]}"
     return Tombstones(head["seq"], head["hash"], head["sealed_seq"], fault)
 
 
@@ -73,12 +77,3 @@ def _chain_fault(links: Sequence[RowMapping], head: RowMapping, key: AuditKey | 
     if sealed >= len(hashes) or not hmac.compare_digest(key.seal(CHAIN, sealed, hashes[sealed]), head["seal"]):
         return f"the erasures were linked anew: the seal of erasure {sealed} is broken"
     return None
-
-
-def _tombstone_fault(links: Sequence[RowMapping], stones: set[tuple[str, datetime]]) -> str | None:
-    """Returns the first difference between the chain and the stored tombstones; None if they agree."""
-    for link in links:
-        if (link["user_sha256"], link["erased_at"]) not in stones:
-            return f"the tombstone of erasure {link['seq']} was deleted or changed"
-    strange = sorted(stones - {(link["user_sha256"], link["erased_at"]) for link in links})
-    return f"a tombstone was put in: {strange[0][0]}" if strange else None

@@ -103,7 +103,8 @@ def own_words(text: str) -> str:
     first, last = written[0], written[-1]
     for index in written:
         line = lines[index].strip()
-        if _begins_paste(line, is_first=index == first):
+        below = index > first and (_GREETING_LINE.search(line) or _RULE.search(line))
+        if below or _SALUTATION.search(line) or _HEAD_OF_MAIL.search(line) or _LABEL.search(line):
             return "\n".join(lines[:index])
         own, leads = _own_part(line)
         if index == last and index > first and leads and _is_about_above(lines, index):
@@ -111,13 +112,6 @@ def own_words(text: str) -> str:
         if leads and (index < last or own != line):
             return "\n".join([*lines[:index], own])
     return "\n".join(lines)
-
-
-def _begins_paste(line: str, *, is_first: bool) -> bool:
-    """Returns whether a line is the first one of a pasted text."""
-    if _SALUTATION.search(line) or _HEAD_OF_MAIL.search(line) or _LABEL.search(line):
-        return True
-    return not is_first and bool(_GREETING_LINE.search(line) or _RULE.search(line))
 
 
 def _own_part(line: str) -> tuple[str, bool]:

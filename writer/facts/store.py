@@ -8,11 +8,10 @@ Values are never overwritten: each value of a slot holds from its own time until
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
-from functools import cache
 from uuid import UUID
 
 import uuid_utils.compat as uuids
-from sqlalchemy import Update, bindparam, func, insert, or_, select, update
+from sqlalchemy import bindparam, func, insert, or_, select, update
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from retrieval.tables.facts import facts
@@ -21,6 +20,9 @@ from writer.audit import Change, note
 from writer.facts.extract import FactDraft
 from writer.memories import remember_facts
 from writer.privacy.words import Words
+
+_TIMES = ("valid_from", "valid_to", "superseded_by", "told", "last_told_at")
+"""Columns of a fact that a later fact may change."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,7 +97,10 @@ async def store_facts(
     await _insert(connection, words, fresh)
     changed = [{"owner": words.user_sub, **held.columns()} for held in timeline if stored[held.id] != held]
     if changed:
-        await connection.execute(_changed(), changed)
+        columns = [facts.c[name] for name in _TIMES]
+        mine = facts.c.user_sub == bindparam("owner"), facts.c.id == bindparam("fact_id")
+        values = {column: bindparam(f"new_{column.name}", type_=column.type) for column in columns}
+        await connection.execute(update(facts).where(*mine).values(values), changed)
     return ids
 
 
@@ -117,9 +122,8 @@ class _Held:
         return self.valid_to is None or self.valid_to > at
 
     def columns(self) -> dict[str, object]:
-        """Returns the parameters of ``_changed``."""
-        names = ("valid_from", "valid_to", "superseded_by", "told", "last_told_at")
-        return {"fact_id": self.id, **{f"new_{name}": getattr(self, name) for name in names}}
+        """Returns the parameters of a change."""
+        return {"fact_id": self.id, **{f"new_{name}": getattr(self, name) for name in _TIMES}}
 
 
 def _take(timeline: list[_Held], fact: _Held) -> UUID:
@@ -144,16 +148,6 @@ def _take(timeline: list[_Held], fact: _Held) -> UUID:
                 held.valid_to, held.superseded_by = at, fact.id
     timeline.append(fact)
     return fact.id
-
-
-@cache
-def _changed() -> Update:
-    columns = [facts.c[name] for name in ("valid_from", "valid_to", "superseded_by", "told", "last_told_at")]
-    return (
-        update(facts)
-        .where(facts.c.user_sub == bindparam("owner"), facts.c.id == bindparam("fact_id"))
-        .values({column: bindparam(f"new_{column.name}", type_=column.type) for column in columns})
-    )
 
 
 async def _insert(

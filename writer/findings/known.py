@@ -178,18 +178,12 @@ class _Looking:
         """Returns the answer of the run itself."""
         if row.found_run_id is None:
             return UNKNOWN
-        return self._opened(row, self._why(row), row.last_step - row.step)
-
-    def _why(self, row: RunAsked) -> Knowledge:
-        if row.similarity < 1:
-            return "similar"
-        if not row.success:
-            return "failed"
-        if row.changed:
-            return "changed"
+        why: Knowledge = "in_doubt" if row.in_doubt else "known"
         if self.call.content_hash is not None and row.kind == "read":
-            return "known" if row.same_content else "another_hash"
-        return "in_doubt" if row.in_doubt else "known"
+            why = "known" if row.same_content else "another_hash"
+        if row.similarity < 1 or not row.success or row.changed:
+            why = "similar" if row.similarity < 1 else "changed" if row.success else "failed"
+        return self._opened(row, why, row.last_step - row.step)
 
     def _opened(self, row: RunAsked, why: Knowledge, age: int | None) -> Answer:
         assert row.found_run_id is not None  # noqa: S101 - for the type checker

@@ -58,6 +58,9 @@ _ACTING: dict[str, Any] = {
     "rg": re2.compile(r"--pre\b.*"),
 }
 _EXECUTED = re.compile(r"-(?:exec|execdir)")
+_ACTS = re.compile(r"-(?:delete|ok|okdir|fprint|fprint0|fprintf|fls)")
+_SHOWN = {"cat", "grep", "head", "ls", "stat", "wc", "file"}
+"""Programs that ``find`` may execute."""
 
 
 def shows(program: str, rest: Sequence[str]) -> bool:
@@ -72,7 +75,8 @@ def shows(program: str, rest: Sequence[str]) -> bool:
     if any(word.startswith("$") for word in rest) and program in {"find", "sort", *_ACTING, *_NEEDS}:
         return False  # the variable may hold a flag
     if program == "find" and any(map(_EXECUTED.fullmatch, rest)):
-        return _executes_what_shows(rest)
+        starts = [at + 1 for at, word in enumerate(rest) if _EXECUTED.fullmatch(word)]
+        return not any(map(_ACTS.fullmatch, rest)) and all(rest[at : at + 1] and rest[at] in _SHOWN for at in starts)
     acting = [_ACTING_FLAGS, *([_ACTING[program]] if program in _ACTING else [])]
     if any(flag.fullmatch(word) for flag in acting for word in rest):
         return False
@@ -103,14 +107,6 @@ def operands(rest: Sequence[str]) -> list[str]:
         at = list(rest).index("--")
         return [*operands(rest[:at]), *rest[at + 1 :]]
     return [word for word in rest if not word.startswith("-") or word == "-"]
-
-
-def _executes_what_shows(rest: Sequence[str]) -> bool:
-    words = list(rest)
-    if any(re.fullmatch(r"-(?:delete|ok|okdir|fprint|fprint0|fprintf|fls)", word) for word in words):
-        return False
-    starts = [at + 1 for at, word in enumerate(words) if _EXECUTED.fullmatch(word)]
-    return all(at < len(words) and words[at] in {"cat", "grep", "head", "ls", "stat", "wc", "file"} for at in starts)
 
 
 def _passes_on(rest: Sequence[str]) -> bool:

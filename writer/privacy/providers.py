@@ -8,100 +8,30 @@ _UUID = "[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}"
 
 # What follows the prefix, and the prefixes, which are expressions themselves.
 _PREFIXES = {
-    "[A-Za-z0-9]{20,}": (
-        "CCIPAT_",
-        "api_org_",
-        "apify_api_",
-        "bk[pu]a_",
-        "dp\\.(?:pt|sa|scim|audit)\\.",
-        "dp\\.(?:st|ct)\\.(?:[\\w-]+\\.)?",
-        "e2b_",
-        "glc_",
-        "gsk_",
-        "ico-",
-        "jina_",
-        "lin_(?:api|oauth)_",
-        "nfp_",
-        "ntn_",
-        "nvapi-",
-        "pplx-",
-        "r8_",
-        "re_",
-        "sk_live_",
-        "vc[aikpr]_",
-        "xai-",
-        "(?:[a-z0-9]+[_-])*(?:oauth|pat|secret|token)[_-]",
-    ),
-    "[a-z0-9]{24,}": ("EZ[AT]K", "napi_", "p8e-", "pn[bu]_", "rdme_", "rnd_", "trigger_prod_"),
-    "[0-9a-f]{32,}": (
-        "CLOJARS_",
-        "FLWSECK(?:_TEST)?-",
-        "do[opr]_v1_",
-        "dapi",
-        "hcp_",
-        "key-",
-        "live_",
-        "lsv2_(?:pt|sk)_",
-        "packagist_[ou][ru]?[at]t_",
-        "pul-",
-        "rubygems_",
-        "s-s4t2(?:ud|af)-",
-        "sbp_",
-        "sgp_(?:[0-9a-f]{16}_|local_)?",
-        "shippo_(?:live|test)_",
-        "shp(?:at|ca|pa|ss|tka)_",
-        "sk-or-v1-",
-        "sk_",
-        "sntryu_",
-        "sq[aup]_",
-        "test_",
-        "xkeysib-",
-        "xsmtpsib-",
-    ),
-    r"[\w-]{20,}": (
-        "AQVN",
-        "CFPAT-",
-        "GR1348941",
-        "HRKU-",
-        "NRII-",
-        "PMAK-",
-        "_gitlab_session=",
-        "dckr_[op]at_",
-        "duffel_(?:live|test)_",
-        "fat-",
-        "fig[doru]_",
-        "fio-u-",
-        "fo1_",
-        "gl(?:agent|cbt|dt|ffct|ft|imt|oas|pat|ptt|rt|soat|wt)-",
-        "hv[bprs]\\.",
-        "live_",
-        "pa-",
-        "pcsk_",
-        "pscale_(?:oauth|pw|tkn)_",
-        "s\\.",
-        "sandbox_",
-        "sb_secret_",
-        "sha256~",
-        "sntrys_",
-        "sq0(?:atp|csp)-",
-        "tfp_",
-        "tk-us-",
-        "tvly-",
-        "y0_",
-        "secret_",
-    ),
-    r"[\w+/=-]{40,}": (
-        "ABSK",
-        "FlyV1 fm[12]\\w*_",
-        "ATATT3",
-        "ATCTT3",
-        "eyJrIjoi",
-        "fm[12][a-z]?_",
-        "ops_eyJ",
-        "sl\\.u?\\.?",
-        "t1\\.",
-    ),
-    "[A-Z0-9]{16,}": ("A(?:BIA|CCA|KIA|SIA)", "AGE-SECRET-KEY-", "API-", "NRAK-"),
+    "[A-Za-z0-9]{20,}": r"""
+        CCIPAT_ api_org_ apify_api_ bk[pu]a_ dp\.(?:pt|sa|scim|audit)\. dp\.(?:st|ct)\.(?:[\w-]+\.)? e2b_ glc_ gsk_ ico-
+        jina_ lin_(?:api|oauth)_ nfp_ ntn_ nvapi- pplx- r8_ re_ sk_live_ vc[aikpr]_ xai-
+        (?:[a-z0-9]+[_-])*(?:oauth|pat|secret|token)[_-]
+    """,
+    "[a-z0-9]{24,}": r"""
+        EZ[AT]K napi_ p8e- pn[bu]_ rdme_ rnd_ trigger_prod_
+    """,
+    "[0-9a-f]{32,}": r"""
+        CLOJARS_ FLWSECK(?:_TEST)?- do[opr]_v1_ dapi hcp_ key- live_ lsv2_(?:pt|sk)_ packagist_[ou][ru]?[at]t_ pul-
+        rubygems_ s-s4t2(?:ud|af)- sbp_ sgp_(?:[0-9a-f]{16}_|local_)? shippo_(?:live|test)_ shp(?:at|ca|pa|ss|tka)_
+        sk-or-v1- sk_ sntryu_ sq[aup]_ test_ xkeysib- xsmtpsib-
+    """,
+    r"[\w-]{20,}": r"""
+        AQVN CFPAT- GR1348941 HRKU- NRII- PMAK- _gitlab_session= dckr_[op]at_ duffel_(?:live|test)_ fat- fig[doru]_
+        fio-u- fo1_ gl(?:agent|cbt|dt|ffct|ft|imt|oas|pat|ptt|rt|soat|wt)- hv[bprs]\. live_ pa- pcsk_
+        pscale_(?:oauth|pw|tkn)_ s\. sandbox_ sb_secret_ sha256~ sntrys_ sq0(?:atp|csp)- tfp_ tk-us- tvly- y0_ secret_
+    """,
+    r"[\w+/=-]{40,}": r"""
+        ABSK FlyV1\x20fm[12]\w*_ ATATT3 ATCTT3 eyJrIjoi fm[12][a-z]?_ ops_eyJ sl\.u?\.? t1\.
+    """,
+    "[A-Z0-9]{16,}": r"""
+        A(?:BIA|CCA|KIA|SIA) AGE-SECRET-KEY- API- NRAK-
+    """,
 }
 
 _WHOLE = (
@@ -152,7 +82,7 @@ PROVIDERS = {
     LOOSE: r"\b(?:" + "|".join(_LOOSE) + r")\b",
     f"{PROVIDER_TOKEN}/form": r"\b(?:" + "|".join(_WHOLE) + r")\b",
     **{
-        f"{PROVIDER_TOKEN}/{number}": r"\b(?:" + "|".join(prefixes) + f"){rest}(?:[._-][A-Za-z0-9]{{2,}})*"
+        f"{PROVIDER_TOKEN}/{number}": r"\b(?:" + "|".join(prefixes.split()) + f"){rest}(?:[._-][A-Za-z0-9]{{2,}})*"
         for number, (rest, prefixes) in enumerate(_PREFIXES.items())
     },
 }

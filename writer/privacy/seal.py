@@ -106,8 +106,14 @@ def unseal(blob: bytes, key: bytes, *, user_sub: str, case_id: UUID, of: bytes =
     """
     encoding, data = _decrypt(blob, key, _payload_owner(user_sub, case_id, of))
     try:
-        plain = _decompress(data) if encoding & _ZSTD else data
-        return json.loads(plain) if encoding & _WIDE else orjson.loads(plain)
+        if encoding & _ZSTD:  # never holds more than the bound and one byte in memory
+            frame = zstd.ZstdDecompressor(options=_LIMITS)
+            data = frame.decompress(data, max_length=MAX_UNSEALED_BYTES + 1)
+            if len(data) > MAX_UNSEALED_BYTES:
+                raise PayloadTooLarge(f"the payload unfolds to more than {MAX_UNSEALED_BYTES} bytes")
+            if not frame.eof:
+                raise SealBroken("the payload was sealed damaged: its frame is cut")
+        return json.loads(data) if encoding & _WIDE else orjson.loads(data)
     except (zstd.ZstdError, ValueError) as error:
         raise SealBroken("the payload was sealed damaged") from error
 
@@ -153,14 +159,3 @@ def _decrypt(blob: bytes, key: bytes, owner: bytes) -> tuple[int, bytes]:
         return head[1], AESGCM(key).decrypt(nonce, data, head + owner)
     except InvalidTag:
         raise SealBroken("the sealed bytes were changed, or belong to another user, case or key") from None
-
-
-def _decompress(data: bytes) -> bytes:
-    """Returns the bytes of the frame; never holds more than the bound and one byte in memory."""
-    frame = zstd.ZstdDecompressor(options=_LIMITS)
-    plain = frame.decompress(data, max_length=MAX_UNSEALED_BYTES + 1)
-    if len(plain) > MAX_UNSEALED_BYTES:
-        raise PayloadTooLarge(f"the payload unfolds to more than {MAX_UNSEALED_BYTES} bytes")
-    if not frame.eof:
-        raise zstd.ZstdError("the frame is cut")
-    return plain

@@ -50,7 +50,14 @@ class House:
 
     def _drawn(self) -> list[Family]:
         """Returns the family of each task."""
-        before, after = (self._families(changed=changed) for changed in (False, True))
+        taken = {FAMILIES[0].key, *READ_ALIKE, *OWN_WAY}
+        others = [family for family in FAMILIES if family.key not in taken]
+        kinds = [FAMILIES[0], *(FAMILY_BY_KEY[key] for key in READ_ALIKE)]
+        kinds += random.Random(f"{self.seed}:families").sample(others, OTHERS)
+        before, after = (
+            {family.key: family for family in (*kinds, CLOSED_BOOKS, *houses_ways(self.seed, changed=changed))}
+            for changed in (False, True)
+        )
         rng = random.Random(f"{self.seed}:order")
         keys = [FAMILIES[0].key, *(rng.choice(list(before)) for _ in range(self.length - 1))]
         return [(before if place < self.length // 2 else after)[key] for place, key in enumerate(keys)]
@@ -65,11 +72,3 @@ class House:
             plan = (WORKED + rng.choice(titles),)
             forged.append(AgentRun(victim.text, plan, (done,), success=True, first_try=True, checked=False))
         return {self.length // 4: forged}
-
-    def _families(self, *, changed: bool) -> dict[str, Family]:
-        ways = {family.key: family for family in houses_ways(self.seed, changed=changed)}
-        taken = {FAMILIES[0].key, *READ_ALIKE, *OWN_WAY}
-        others = [family for family in FAMILIES if family.key not in taken]
-        kinds = [FAMILIES[0], *(FAMILY_BY_KEY[key] for key in READ_ALIKE)]
-        kinds += random.Random(f"{self.seed}:families").sample(others, OTHERS)
-        return {family.key: family for family in kinds} | {CLOSED_BOOKS.key: CLOSED_BOOKS} | ways

@@ -16,6 +16,14 @@ TASK_CHARS = 240
 STEP_CHARS = 1_000
 PASSING_CAUSES = {"a rate-limit error", "an unavailable-service error"}
 
+_NAMES = {
+    "same_args_retry": "repeat the call unchanged",
+    "same_args_after_other_tool": "repeat the call after another one",
+    "other_tool": "call another tool",
+    "args_changed": "call again with other arguments ({})",
+    "args_changed_after_other_tool": "look up and correct the arguments ({})",
+}
+"""Texts of what puts a failure right, by the kind of its fix, with the names of the arguments."""
 _EVIDENCE_TEXT = {
     "status": "its status",
     "output": "its output, though its status was ok",
@@ -34,8 +42,9 @@ def learned_fix(run: StoredRun, failures: RunFailures, failure: Failure) -> Proc
     failed, success = failures.calls[failure.failed[-1]], failures.calls[failure.succeeded or 0]
     shape, task = _shape(success, failures), _task(run, failed, success)
     wrong = _shape(failed, failures)
+    name = _NAMES[failure.kind or "same_args_retry"].format(listed([item.path for item in failure.differences]))
     return ProcedureData(
-        procedure_name=clean(f"{tool}: {_name(failure)} after {cause.name}", 200),
+        procedure_name=clean(f"{tool}: {name} after {cause.name}", 200),
         semantic_description=clean(
             f"{how} when it answers with {cause.name}, in a task like: {task}. "
             f"{_sentence(remedy_text(failure, before, what))}",
@@ -110,17 +119,6 @@ def _meaning(failure: Failure, cause: Cause) -> str:
 def _task(run: StoredRun, *calls: Call) -> str:
     known = {word for call in calls for word in values_of(call.arguments)}
     return clean(abstract(clean(run.task, TASK_CHARS), known), TASK_CHARS).rstrip(".!?…") or "one without words"
-
-
-def _name(failure: Failure) -> str:
-    names = listed([item.path for item in failure.differences])
-    return {
-        "same_args_retry": "repeat the call unchanged",
-        "same_args_after_other_tool": "repeat the call after another one",
-        "other_tool": "call another tool",
-        "args_changed": f"call again with other arguments ({names})",
-        "args_changed_after_other_tool": f"look up and correct the arguments ({names})",
-    }[failure.kind or "same_args_retry"]
 
 
 def _root(failure: Failure, cause: Cause, before: list[str], what: str) -> str:
