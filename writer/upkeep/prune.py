@@ -5,12 +5,13 @@ It also deletes old decisions, procedures and ended runs, and sessions, checkpoi
 
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import astuple, dataclass
 from datetime import datetime, timedelta
 from functools import partial
+from operator import add
 from uuid import UUID
 
-from sqlalchemy import Delete, Select, Update, delete, update
+from sqlalchemy import Delete, Select, Table, Update, delete, update
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from retrieval.database.database import Database
@@ -68,16 +69,7 @@ class Pruned:
     checkpoints: int = 0
 
     def __add__(self, other: "Pruned") -> "Pruned":
-        return Pruned(
-            self.soft + other.soft,
-            self.hard + other.hard,
-            self.decisions + other.decisions,
-            self.procedures + other.procedures,
-            self.runs + other.runs,
-            self.sessions + other.sessions,
-            self.facts + other.facts,
-            self.checkpoints + other.checkpoints,
-        )
+        return Pruned(*map(add, astuple(self), astuple(other)))
 
 
 Preparation = Callable[[AsyncConnection, str, Sequence[UUID]], Awaitable[None]]
@@ -142,20 +134,21 @@ async def prune(
         _Sweep(crowded_out(*mine), mark, "window"),
     )
     clear = {table: partial(clear_references, table) for table in (cases, decisions, sessions, facts)}
-    delete_case, before = partial(delete_cases, user_sub), (keep_without_case, forget_sources, clear[cases])
-    hard = _Sweep(long_pruned(*mine, now - kept), delete_case, "deleted", before=before)
-    delete_version = partial(delete_procedures, user_sub)
+    gone = {
+        table: partial(_delete, table, user_sub)
+        for table in (cases, procedures, decisions, runs, sessions, facts, checkpoints)
+    }
+    before = keep_without_case, forget_sources, clear[cases]
+    hard = _Sweep(long_pruned(*mine, now - kept), gone[cases], "deleted", before=before)
     procedure_sweeps = (
-        _Sweep(expired_procedures(*mine, now), delete_version, "ttl", "prune_procedure"),
-        _Sweep(too_many_procedures(*mine, procedures_kept), delete_version, "window", "prune_procedure"),
+        _Sweep(expired_procedures(*mine, now), gone[procedures], "ttl", "prune_procedure"),
+        _Sweep(too_many_procedures(*mine, procedures_kept), gone[procedures], "window", "prune_procedure"),
     )
-    delete_decision, delete_run = partial(delete_decisions, user_sub), partial(delete_runs, user_sub)
-    delete_session, delete_fact = partial(delete_sessions, user_sub), partial(delete_facts, user_sub)
-    log = _Sweep(old_decisions(*mine, now - DECISIONS_KEPT), delete_decision, None, before=[clear[decisions]])
-    ended = _Sweep(ended_runs(*mine, now - kept), delete_run, "ended", "prune_run")
-    silent = _Sweep(expired_sessions(*mine, now), delete_session, "ttl", "prune_session", [clear[sessions]])
-    stale = _Sweep(expired_facts(*mine, now), delete_fact, "ttl", "prune_fact", [clear[facts]])
-    threads = _Sweep(expired_checkpoints(*mine, now), partial(_delete_checkpoints, user_sub), "ttl", "prune_checkpoint")
+    log = _Sweep(old_decisions(*mine, now - DECISIONS_KEPT), gone[decisions], None, before=[clear[decisions]])
+    ended = _Sweep(ended_runs(*mine, now - kept), gone[runs], "ended", "prune_run")
+    silent = _Sweep(expired_sessions(*mine, now), gone[sessions], "ttl", "prune_session", [clear[sessions]])
+    stale = _Sweep(expired_facts(*mine, now), gone[facts], "ttl", "prune_fact", [clear[facts]])
+    threads = _Sweep(expired_checkpoints(*mine, now), gone[checkpoints], "ttl", "prune_checkpoint")
     return Pruned(
         soft=sum([await _sweep(database, profile, sweep) for sweep in soft]),
         hard=await _sweep(database, profile, hard),
@@ -195,35 +188,5 @@ def mark_pruned(user_sub: str, case_ids: Sequence[UUID], now: datetime) -> Updat
     return pruned.values(status="pruned", pruned_at=now)
 
 
-def delete_cases(user_sub: str, case_ids: Sequence[UUID]) -> Delete:
-    """Returns a statement that deletes the cases; their vectors and reward histories go with them."""
-    return delete(cases).where(cases.c.user_sub == user_sub, cases.c.id.in_(case_ids))
-
-
-def delete_procedures(user_sub: str, procedure_ids: Sequence[UUID]) -> Delete:
-    """Returns a statement that deletes all versions of the procedures."""
-    return delete(procedures).where(procedures.c.user_sub == user_sub, procedures.c.id.in_(procedure_ids))
-
-
-def delete_decisions(user_sub: str, decision_ids: Sequence[UUID]) -> Delete:
-    """Returns a statement that deletes these decisions of a user; their slates' rows and rewards go with them."""
-    return delete(decisions).where(decisions.c.user_sub == user_sub, decisions.c.id.in_(decision_ids))
-
-
-def delete_runs(user_sub: str, run_ids: Sequence[UUID]) -> Delete:
-    """Returns a statement that deletes runs that were sent step by step; the steps they still have go with them."""
-    return delete(runs).where(runs.c.user_sub == user_sub, runs.c.id.in_(run_ids))
-
-
-def delete_sessions(user_sub: str, session_ids: Sequence[UUID]) -> Delete:
-    """Returns a statement that deletes the sessions; their turns go with them."""
-    return delete(sessions).where(sessions.c.user_sub == user_sub, sessions.c.id.in_(session_ids))
-
-
-def _delete_checkpoints(user_sub: str, part_ids: Sequence[UUID]) -> Delete:
-    return delete(checkpoints).where(checkpoints.c.user_sub == user_sub, checkpoints.c.id.in_(part_ids))
-
-
-def delete_facts(user_sub: str, fact_ids: Sequence[UUID]) -> Delete:
-    """Returns a statement that deletes the facts; an older fact that one of them had ended stays ended."""
-    return delete(facts).where(facts.c.user_sub == user_sub, facts.c.id.in_(fact_ids))
+def _delete(table: Table, user_sub: str, ids: Sequence[UUID]) -> Delete:
+    return delete(table).where(table.c.user_sub == user_sub, table.c.id.in_(ids))
