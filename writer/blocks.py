@@ -105,7 +105,11 @@ def _of_item(item: Message, kind: str) -> list[Message]:
 
 
 def _calls_or_answers(part: object) -> bool:
-    return isinstance(part, dict) and bool(_is_call(part) or _is_answer(part) or _is_invocation(part))
+    if not isinstance(part, dict):
+        return False
+    # a call of Vercel's UI messages holds its own answer
+    invoked = "toolCallId" in part or isinstance(part.get("toolInvocation"), dict)
+    return invoked or _is_call(part) or _is_answer(part)
 
 
 def _is_call(part: Mapping[str, Any]) -> bool:
@@ -115,11 +119,6 @@ def _is_call(part: Mapping[str, Any]) -> bool:
 def _is_answer(part: Mapping[str, Any]) -> bool:
     kind = part.get("type")
     return kind in _ANSWERS or (isinstance(kind, str) and kind.endswith("tool_result"))
-
-
-def _is_invocation(part: Mapping[str, Any]) -> bool:
-    """Returns whether a part is a call of Vercel's UI messages, which holds its own answer."""
-    return "toolCallId" in part or isinstance(part.get("toolInvocation"), dict)
 
 
 def _split(message: Message, parts: Sequence[object]) -> Iterator[Message]:

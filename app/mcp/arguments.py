@@ -26,15 +26,14 @@ def with_json_read(arguments: object, schema: Mapping[str, Any]) -> object:
     arguments = _read(arguments, "object")
     if not isinstance(arguments, dict):
         return arguments
-    fields = schema.get("properties", {})
-    return {name: _field(value, fields.get(name, {})) for name, value in arguments.items()}
-
-
-def _field(value: object, schema: Mapping[str, Any]) -> object:
-    value = _read(value, schema.get("type"))
-    if isinstance(value, list) and "items" in schema:
-        return [_read(item, schema["items"].get("type")) for item in value]
-    return value
+    read = {}
+    for name, given in arguments.items():
+        field = schema.get("properties", {}).get(name, {})
+        value = _read(given, field.get("type"))
+        if isinstance(value, list) and "items" in field:
+            value = [_read(item, field["items"].get("type")) for item in value]
+        read[name] = value
+    return read
 
 
 def _read(value: object, kind: object) -> object:

@@ -218,7 +218,9 @@ def _without_numbers(text: str) -> tuple[str, int]:
 def _search_finding(aspect: Aspect, answer: _ToolAnswer) -> Finding:
     listing = LISTS_FOLDERS.search(answer.tool.casefold()) is not None
     value = answer.value
-    items = _items(value)
+    items = value if isinstance(value, list) else None
+    if isinstance(value, Mapping):
+        items = next((value[name] for name in _LISTS if isinstance(value.get(name), list)), None)
     if items is None:
         text = answer.text_under(("output", "stdout", "content", "text", "result"))
         lines, said = _without_count([line.strip() for line in text[:LOOKED_AT].splitlines() if line.strip()])
@@ -247,14 +249,6 @@ def _without_count(lines: list[str]) -> tuple[list[str], int | None]:
             here = (counted[3] or "").split(", ") if not others else []
             return others + [each for each in here if each], int(counted[1].replace(",", ""))
     return lines, None
-
-
-def _items(output: object) -> list[Any] | None:
-    if isinstance(output, list):
-        return output
-    if isinstance(output, Mapping):
-        return next((output[name] for name in _LISTS if isinstance(output.get(name), list)), None)
-    return None
 
 
 def _is_path(line: str) -> bool:

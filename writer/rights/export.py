@@ -100,23 +100,19 @@ async def export(database: Database, keyring: Keyring, user_sub: str) -> AsyncIt
             after = rows[-1]
 
 
-def _case(words: Words, row: RowMapping) -> dict[str, object]:
-    payload = unseal(row["payload"], words.key.key, user_sub=words.user_sub, case_id=row["id"])
-    return {**words.opened(row), "payload": payload}
-
-
-def _decision(words: Words, row: RowMapping) -> dict[str, object]:
-    told = None if row["told"] is None else words.open_told(row["id"], row["told"])
-    return {**words.open_query(row), "told": told}
-
-
 def _without_words(row: RowMapping) -> dict[str, object]:
     return {name: value for name, value in row.items() if name != "words"}
 
 
 _OPENERS: Mapping[Table, Callable[[Words, RowMapping], dict[str, object]]] = {
-    cases: _case,
-    decisions: _decision,
+    cases: lambda words, row: {
+        **words.opened(row),
+        "payload": unseal(row["payload"], words.key.key, user_sub=words.user_sub, case_id=row["id"]),
+    },
+    decisions: lambda words, row: {
+        **words.open_query(row),
+        "told": None if row["told"] is None else words.open_told(row["id"], row["told"]),
+    },
     failures: lambda words, row: {
         **_without_words(row),
         **words.open_failure(row["case_id"], row["place"], row["words"]),
