@@ -387,7 +387,8 @@ async def test_the_worker_has_exactly_the_rights_it_needs(bank: Bank):
     }
     sealed = {"erasure_heads": {"sealed_seq", "seal"}}
     wrapping = {"user_keys": {"wrapped_key", "master_key"}}
-    queues = dict.fromkeys(("cases", "memories", "reflections", "sessions"), queue | {"last_error"})
+    queues = dict.fromkeys(("memories", "reflections", "sessions"), queue | {"last_error"})
+    queues["cases"] = queue | {"last_error", "updated_at"}
     assert await allowed("UPDATE") == own | keys | sealed | wrapping | queues
     assert await allowed("INSERT") == own | keys | revoked | back
     deletable = "SELECT has_table_privilege($1, $2, 'DELETE')"
