@@ -122,7 +122,7 @@ def _is_answer(part: Mapping[str, Any]) -> bool:
 
 
 def _split(message: Message, parts: Sequence[object]) -> Iterator[Message]:
-    """Yields a message's words and calls, with its answers behind its calls and before what the user says to them."""
+    """Yields the messages for a message's words, calls and answers; answers follow calls and precede a user's words."""
     words: list[object] = []
     calls: list[Message] = []
     answers: list[Message] = []
@@ -148,7 +148,7 @@ def _split(message: Message, parts: Sequence[object]) -> Iterator[Message]:
 
 
 def _call(call: Any, place: int, call_id: str = "") -> Any:
-    """Returns a call as chat completions have it; what is no object, unchanged."""
+    """Returns a call in the form of chat completions; anything but an object is returned unchanged."""
     if not isinstance(call, dict):
         return call
     function = call.get("function") or call.get("custom") or call

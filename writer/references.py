@@ -27,7 +27,7 @@ REFERENCES = {
 
 
 async def clear_references(table: Table, connection: AsyncConnection, user_sub: str, ids: Sequence[UUID]) -> None:
-    """Sets every reference to these rows of the user to null; call it before the rows are deleted.
+    """Sets every reference to these rows of the user to null; call it before deleting the rows.
 
     Locks the rows, so that no other transaction refers to them until this one has deleted them.
 

@@ -99,7 +99,7 @@ class Adviser:
         return answer
 
     async def _answer(self, asked: Asked, rows: Sequence[FailureRow], plans: Sequence[ToldPlan]) -> Answer:
-        """Returns the answer of these earlier failures, with these plans of like runs."""
+        """Returns the answer that follows from these earlier failures, with these plans of like runs."""
         advice_id = uuids.uuid7()
         if any(row.proven and row.sign == asked.number for row in rows):  # what anybody can plant waits behind proof
             rows = [row for row in rows if row.proven or row.sign != asked.number]

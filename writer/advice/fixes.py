@@ -53,7 +53,7 @@ class Found:
         return self._without_fix(advice_id, "tried" if self.in_vain else "unsure" if self.alike else "unknown_failure")
 
     def _without_fix(self, advice_id: UUID, why: Silence) -> Answer:
-        """Returns the answer that tells plans alone, or nothing."""
+        """Returns the answer that tells only plans, or nothing."""
         text, plans = with_plans("", self.plans, self.asked.failed.token_budget)
         return Answer(advice_id, text, plans=plans, why_empty=why)
 
@@ -98,7 +98,7 @@ class Found:
 
 
 def _with_safe_plan(fix: Mapping[str, Any], *, proven: bool) -> Mapping[str, Any]:
-    """Returns the fix; one whose plan names a danger is marked if its run is proven, and else loses the plan."""
+    """Returns the fix; if its plan names a danger, marked as dangerous if its run is proven, else without the plan."""
     if not any(map(names_danger, fix.get("plan", ()))):
         return fix
     return {**fix, "dangerous": True} if proven else {**fix, "plan": []}

@@ -23,7 +23,7 @@ MOST_OPENED = 16
 async def plans_for(
     connection: FastConnection, opener: Opener, rows: Sequence[FailureRow], terms: Mapping[str, Terms], most: int
 ) -> list[ToldPlan]:
-    """Returns the different plans of earlier runs that went well, those of the likest runs first, at most ``most``.
+    """Returns different plans of earlier successful runs, those of the runs most like the asking run first.
 
     A plan that the asking run was told before is left out.
 

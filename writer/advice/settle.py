@@ -17,7 +17,7 @@ from writer.privacy.words import Words
 
 
 async def advised(connection: AsyncConnection, user_sub: str, case_ids: Collection[UUID]) -> set[UUID]:
-    """Returns those of these cases whose runs got advice that is not settled yet."""
+    """Returns those of these cases whose runs got advice of which it is not stored yet whether it helped."""
     mine = _given(user_sub).with_only_columns(cases.c.id).where(cases.c.id.in_(case_ids))
     return set((await connection.scalars(mine)).all())
 

@@ -136,7 +136,7 @@ def _told_change(path: str, before: object, after: object) -> str:
 
 
 def _places(path: str, before: object, after: object, depth: int) -> Iterator[tuple[str, object, object]]:
-    """Yields the path and the two leaves of each place in both values; _ABSENT stands for a leaf that is missing."""
+    """Yields each path in the two values with both plain values there; _ABSENT stands for a missing value."""
     if depth < MOST_DEPTH and isinstance(before, Mapping) and isinstance(after, Mapping):
         keys = [*before, *(key for key in after if key not in before)]
         for key in keys[:MOST_LOOKS]:

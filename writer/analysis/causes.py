@@ -17,10 +17,10 @@ QUOTE_CHARS = 160
 
 
 class _Pattern(Protocol):
-    """The method of an RE2 expression that is used here; RE2 ships no types."""
+    """The part of an RE2 expression that is used here; RE2 ships no types."""
 
     def search(self, text: str) -> object | None:
-        """Returns a match, or None without one."""
+        """Returns the first match in the text; None: there is none."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,7 +28,7 @@ class Cause:
     """A class of errors.
 
     Attributes:
-        name: with its article, as in "answered with a syntax error".
+        name: name of the class with its article, as in "answered with a syntax error".
         means: the explanation of the class, which lessons quote.
         pattern: pattern of the messages of this class.
     """

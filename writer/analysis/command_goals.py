@@ -60,7 +60,7 @@ def _akin(old: Command, new: Command) -> bool:
 
 
 def _subjects(command: Command) -> tuple[str, ...]:
-    """Returns the operands that tell goals apart; for a database client its statements, not the database's name."""
+    """Returns the operands that make a command's goal; of a database client the statements, not the database's name."""
     if command.program in DATABASES:
         return tuple(word for word in command.operands if " " in word) or command.operands[1:]
     return command.operands

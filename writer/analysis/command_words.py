@@ -44,7 +44,7 @@ _REVISION = re.compile(r"(?:HEAD|FETCH_HEAD)[~^\d]*")
 MOST_PARTS = 3
 """Maximum parts of a name with colons, such as a mount with its mode."""
 MOST_CHARS = 100
-"""Maximum characters of a quoted text that the concrete level keeps, about a line."""
+"""Maximum characters of a quoted text that the concrete level of abstraction keeps, about a line."""
 _MODE = re.compile(r"[ugoa]{0,4}[-+=][rwxXst]{1,6}")
 _NUMERIC_FLAG = re.compile(
     r"--(?:edition|std|port|timeout|target|max\S*|min\S*|limit|depth|line-length|release|memory)"
@@ -78,7 +78,8 @@ def shown(line: Sequence[Piece], *, concrete: bool = False) -> list[str]:
 
     Args:
         line: the pieces, see ``commands.pieces``.
-        concrete: whether to keep words, relative paths and texts that name no machine, person or id.
+        concrete: whether to keep, at the concrete level of abstraction, words, relative paths and texts that name no
+            machine, person or id.
     """
     return list(_Abstraction(concrete=concrete).apply(line))
 

@@ -259,7 +259,7 @@ def _between(calls: Sequence[Call], last: Call, success: Call) -> tuple[str, ...
 
 
 def _done_by_another_tool(calls: Sequence[Call], failure: Failure) -> Failure | None:
-    """Returns the failure with the first later call of another tool that did the same as its fix; None without one.
+    """Returns the failure with its fix, the first later call of another tool that did the same; None: there is none.
 
     A tool that an output told the agent to call never counts as a fix.
     """
@@ -293,7 +293,7 @@ def _values(arguments: object) -> set[str | float]:
 
 
 def _corrected(calls: Sequence[Call], texts: Sequence[str], *, concrete: bool) -> list[Failure]:
-    """Returns the correction that followed a complaint: a repeated call with other arguments; empty without one.
+    """Returns the correction that followed a complaint: a repeated call with other arguments; empty: there is none.
 
     The last such call that changed a word of the complaint is preferred; else it is the last one. Turns and calls have
     no common clock, so `find` uses this only where the run succeeded and no other failure was recovered.

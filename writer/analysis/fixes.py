@@ -233,7 +233,7 @@ def _moves_of(call: Call) -> dict[str, None]:
 
 
 def _words_of(call: Call) -> Counter[str]:
-    """Returns the words of the statement that a call runs, with their counts; else empty.
+    """Returns the words of the statement that a call runs, with their counts; empty: the call runs no statement.
 
     A name stands as its form and its pieces, a string as its placeholder and its pieces; what identifies is left out.
     """
@@ -252,7 +252,7 @@ def _words_of(call: Call) -> Counter[str]:
 
 
 def _pieces_of(text: str) -> list[str]:
-    """Returns the words in a name or in a string, none of what identifies."""
+    """Returns the words in a name or in a string, without ids and other data of the run."""
     inner = text.strip("'\"`")
     told = abstract(inner)
     return _PIECE.findall((inner if told == "<identifier>" else _PLACEHOLDER.sub(" ", told)).casefold())

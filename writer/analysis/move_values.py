@@ -15,7 +15,7 @@ from itertools import islice
 from writer.analysis.placeholders import kind_of, path_name
 
 DEEPEST = 3
-"""Maximum levels of nested objects whose fields are read."""
+"""Maximum levels of nested objects in a call's arguments whose fields are read."""
 MOST_FIELDS = 40
 """Maximum number of fields of an object that are read."""
 MOST_ITEMS = 20
@@ -163,7 +163,7 @@ def _text(name: str, value: str) -> str:
 
 
 def _tells(name: str, text: str) -> bool:
-    """Returns whether a short text is one of a few values: some words, in lower case unless the name asks for one.
+    """Returns whether a short text names a choice: a few words, in lower case unless the name allows capitals.
 
     A sign of a selector or a channel may stand before them, as in "#checkout".
     """

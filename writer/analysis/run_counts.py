@@ -10,7 +10,7 @@ from writer.analysis.state_changes import effects
 
 @dataclass(frozen=True, slots=True)
 class RunCounts:
-    """Counts of the calls of a run.
+    """Counts of a run's calls: errors, effects, and whether a tool's last call failed.
 
     Attributes:
         error_count: number of failed calls.

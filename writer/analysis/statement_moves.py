@@ -142,7 +142,7 @@ def _act_words(text: str) -> Sequence[str]:
 
 
 def _sql(text: str) -> Iterator[tuple[str, bool]]:
-    """Yields kind and tables of a statement, its columns and clauses, and the values that it compares columns with."""
+    """Yields an SQL statement's moves: its kind and tables, columns and clauses, and values compared with columns."""
     statement = tokens(text, "sql")
     words = [token.text.casefold() for token in statement]
     verb = words[0]

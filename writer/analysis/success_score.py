@@ -10,7 +10,7 @@ ERRORS, RESPONSE, TIME = 0.4, 0.4, 0.2
 """Weights of the share of calls without an error, of a response, and of an end in time; their sum is 1."""
 IN_TIME_MS = 30_000.0
 MOST_MS = 1e12
-"""Longest duration of a run in milliseconds; longer ones are cut to it."""
+"""Longest duration of a run in milliseconds; longer durations are cut to this value."""
 OUTCOME = {"success": 1.0, "partial": 0.5, "unknown": 1.0}
 """Factor of the score for each outcome; other outcomes, and "unknown" for a run without calls, have the factor 0."""
 

@@ -150,14 +150,14 @@ def statement_difference(before: str, after: str, language: Language) -> str:
 
 
 def statement_told(text: str, language: Language) -> str:
-    """Returns a statement with its tables and columns; strings and numbers that are data become placeholders."""
+    """Returns a statement as a description quotes it: strings and numbers that are data become placeholders."""
     if language == "shell":
         return " ".join(token.shown for token in tokens(text, language, concrete=True))
     return " ".join(_sql_words(tokens(text, language)))
 
 
 def _hidden_change(before: Sequence[Token], after: Sequence[Token]) -> str:
-    """Returns which kinds of words differ in two statements of one form."""
+    """Describes which kinds of words differ in two statements of the same form."""
     pairs = zip(before, after, strict=False)
     kinds = dict.fromkeys(old.shown for old, new in pairs if old.text != new.text and old.shown.startswith("<"))
     return f"another {' and '.join(kinds)} was right" if kinds else "written otherwise"
@@ -169,7 +169,7 @@ def _changes(one: Sequence[str], other: Sequence[str]) -> list[tuple[str, int, i
 
 
 def _change(before: str, after: str) -> list[str]:
-    """Returns the change between two pieces in words; nothing where both are one placeholder."""
+    """Describes the change between two pieces; empty if both are the same placeholder."""
     if before == after:
         return [f"another {after.strip('`')} was right"] if after else []
     if before and after:
@@ -188,7 +188,7 @@ def _shell_words(line: Sequence[Token], kept: set[str]) -> list[str]:
 
 
 def _sql_words(statement: Sequence[Token]) -> list[str]:
-    """Returns the words of a statement with its tables and columns; strings and numbers where they tell plans apart."""
+    """Returns the words of a statement; strings and numbers that are data of the run become placeholders."""
     shown, column, before = [], "", ""
     for token in statement:
         word = token.text

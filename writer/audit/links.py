@@ -11,7 +11,7 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 def genesis(chain: str) -> bytes:
-    """Returns the hash with which a chain begins, before its first link.
+    """Returns the hash with which an audit chain begins, before its first link.
 
     Args:
         chain: the user whose chain it is, or ``erasures``.
@@ -20,7 +20,7 @@ def genesis(chain: str) -> bytes:
 
 
 def link_hash(before: bytes, seq: int, content: str) -> bytes:
-    """Returns the hash of a link from the hash of the link before it, its number and its content."""
+    """Returns the hash of a link of an audit chain, from the hash of the link before it, its number and its content."""
     return hashlib.sha256(before + seq.to_bytes(8, signed=True) + content.encode()).digest()
 
 

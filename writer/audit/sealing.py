@@ -17,7 +17,7 @@ from writer.audit.verify import Verified, tombstones, verify_user
 
 @dataclass(frozen=True, slots=True)
 class Sealed:
-    """The result of sealing all chains.
+    """The result of sealing all audit chains.
 
     Attributes:
         sealed: number of users' chains with a new seal.
@@ -31,7 +31,7 @@ class Sealed:
 
 
 async def seal_all(database: Database) -> Sealed:
-    """Seals every intact chain that grew since its last seal.
+    """Seals every user's audit chain that is intact and grew since its last seal.
 
     From then on, an attacker who can write to the database but lacks the master key cannot remove or move an entry
     without breaking the seal.
@@ -99,13 +99,13 @@ def _key(database: Database) -> AuditKey:
 
 
 def unsealed() -> Select[str]:
-    """Returns the statement that selects, in the worker's role, the users whose chains grew since their last seal."""
+    """Returns the statement that selects, in the worker's role, users whose audit chains grew since the last seal."""
     grown = select(audit_heads.c.user_sub).where(audit_heads.c.seq > audit_heads.c.sealed_seq)
     return grown.order_by(audit_heads.c.user_sub)
 
 
 def put_seal(chain: Verified, seal: bytes) -> Update:
-    """Returns the statement that stores a verified chain's seal, unless the chain was sealed or pruned meanwhile."""
+    """Returns the statement that stores a verified audit chain's seal, unless it was sealed or pruned meanwhile."""
     same = (audit_heads.c.sealed_seq == chain.sealed_seq, audit_heads.c.pruned_seq == chain.pruned[0])
     head = update(audit_heads).where(audit_heads.c.user_sub == chain.user_sub, *same)
     return head.values(sealed_seq=chain.seq, seal=seal)

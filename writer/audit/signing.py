@@ -60,7 +60,7 @@ class AuditKey:
         )
 
     def seal(self, chain: str, seq: int, link: bytes, pruned: tuple[int, bytes | None] = (0, None)) -> bytes:
-        """Returns the seal of a chain up to a link; ``pruned`` are the number and hash of the last pruned link."""
+        """Returns the seal of an audit chain up to a link; ``pruned`` has the last pruned link's number and hash."""
         pruned_hash = None if pruned[1] is None else pruned[1].hex()
         return self.mac("seal", chain, seq, link.hex(), pruned[0], pruned_hash)
 
@@ -103,7 +103,7 @@ def signing(engine: AsyncEngine, key: AuditKey | LaterKey) -> AsyncEngine:
 
 
 def key_of(source: AsyncConnection | AsyncEngine) -> AuditKey | None:
-    """Returns the key that signs the connection's entries; None if they are not signed.
+    """Returns the key that signs the connection's audit entries; None if they are not signed.
 
     Raises:
         SchemaOutdated: the database is not migrated, and the key is not available yet.

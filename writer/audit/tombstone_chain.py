@@ -62,7 +62,7 @@ async def seal_tombstones(database: Database, key: AuditKey) -> Tombstones:
 
 
 def _chain_fault(links: Sequence[RowMapping], head: RowMapping, key: AuditKey | None) -> str | None:
-    """Returns the fault of the links, of their end, or of the seal; None if the chain holds."""
+    """Returns the fault of the links, of their end, or of the seal; None if the chain is intact."""
     before = genesis(CHAIN)
     for seq, link in enumerate(links, start=1):
         before = link_hash(before, seq, tombstone_content(link["user_sha256"], link["erased_at"]))

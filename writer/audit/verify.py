@@ -21,7 +21,7 @@ PAGE = 1_000
 
 @dataclass(frozen=True, slots=True)
 class Fault:
-    """The first fault of a chain.
+    """The first fault of an audit chain.
 
     Attributes:
         seq: number of the link; None for an entry without a link.
@@ -36,7 +36,7 @@ class Fault:
 
 @dataclass(frozen=True, slots=True)
 class Verified:
-    """The result of verifying a user's chain.
+    """The result of verifying a user's audit chain.
 
     Attributes:
         user_sub: the user.
@@ -57,7 +57,7 @@ class Verified:
 
 @dataclass(frozen=True, slots=True)
 class _Head:
-    """The stored end of a chain: its last link, its seal, and its last pruned link."""
+    """The stored end of a user's audit chain: its last link, its seal, and its last pruned link."""
 
     user_sub: str
     seq: int
@@ -80,7 +80,7 @@ class _Head:
 
 @dataclass(slots=True)
 class _Walk:
-    """A walk along a chain.
+    """A walk along a user's audit chain, link by link.
 
     Attributes:
         seq: number of the last verified link.
@@ -138,7 +138,7 @@ class _Walk:
             self.sealed_hash = self.hash
 
     def _signature(self, row: RowMapping) -> str | None:
-        """Checks the MAC of an entry and returns what is wrong, or None; entries from before the key may lack a MAC."""
+        """Checks the MAC of an entry and returns the fault, or None; entries from before the key may have no MAC."""
         if self.key is None:
             return None
         if row["mac"] is None:
@@ -151,7 +151,7 @@ class _Walk:
 
 
 async def verify_user(database: Database, user_sub: str, erased: set[str], *, since_seal: bool = False) -> Verified:
-    """Verifies the chain of a user in one snapshot of the database.
+    """Verifies the audit chain of a user in one snapshot of the database.
 
     Args:
         database: the database; its engine has the key that verifies the signatures.
@@ -196,7 +196,7 @@ async def _walk_to_end(connection: AsyncConnection, walk: _Walk, erased: set[str
 
 
 def head_of(user_sub: str) -> Rows:
-    """Returns the statement that selects the stored end of the user's chain: its last link, seal and pruned link."""
+    """Returns the statement that selects the stored end of a user's audit chain: last link, seal, last pruned link."""
     return select(audit_heads).where(audit_heads.c.user_sub == user_sub)
 
 
@@ -223,7 +223,7 @@ def page(user_sub: str, after: int, until: int) -> Rows:
 
 
 def hash_of(user_sub: str, seq: int) -> Select[bytes]:
-    """Returns the statement that selects the hash of the user's link of number ``seq``."""
+    """Returns the statement that selects the hash of the link of number ``seq`` in the user's audit chain."""
     return select(audit_links.c.hash).where(audit_links.c.user_sub == user_sub, audit_links.c.seq == seq)
 
 
@@ -234,20 +234,20 @@ def link_beyond(user_sub: str, seq: int) -> Select[UUID]:
 
 
 def anything_of(user_sub: str) -> CompoundSelect[UUID]:
-    """Returns the statement that selects the id of any one entry of the user, stored or linked, if there is one."""
+    """Returns the statement that selects the id of any audit entry of the user, stored or linked, if there is one."""
     entries = select(audit.c.id).where(audit.c.user_sub == user_sub)
     links = select(audit_links.c.entry_id).where(audit_links.c.user_sub == user_sub)
     return entries.union_all(links).limit(1)
 
 
 def unlinked(user_sub: str) -> Select[UUID]:
-    """Returns the statement that selects the id of the user's first entry without a link."""
+    """Returns the statement that selects the id of the user's first audit entry without a link."""
     linked = select(audit_links.c.seq).where(audit_links.c.user_sub == user_sub, audit_links.c.entry_id == audit.c.id)
     return select(audit.c.id).where(audit.c.user_sub == user_sub, ~linked.exists()).order_by(audit.c.id).limit(1)
 
 
 def everybody() -> CompoundSelect[str]:
-    """Returns the statement that selects, in the worker's role, all users with a chain or parts of one."""
+    """Returns the statement that selects, in the worker's role, all users with an audit chain or parts of one."""
     parts = (select(table.c.user_sub) for table in (audit_heads, audit_links, audit))
     return union(*parts).order_by("user_sub")
 

@@ -112,10 +112,10 @@ _FORMS = {
 ABOUT_ME = [(attribute, re.compile(form)) for attribute, forms in _FORMS.items() for form in forms]
 """Attributes of the user with the patterns of sentences that state them; the group ``value`` is the value."""
 SEVERAL = frozenset({"allergy", "health", "is", "system"})
-"""Attributes of which several values may hold at a time."""
+"""Attributes of the user that may have several values at a time."""
 MINE = re.compile(
     rf"{START}(?:[Mm]y|[Oo]ur) (?:new |current )?(?:(?P<thing>{_OWN_THING})(?:'s| is)(?: now)? (?P<which>(?=[A-Z\d]|an? (?!mess|disaster|piece|wreck|nightmare|joke|bit|lot|total|problem|pain|little)){_PHRASE})"
     rf"|(?P<trait>{_OWN_TRAIT})(?:'s| is| are)(?: now)? (?P<what>(?!(?:not|very|so|too|being|wrong|right|fine|good|bad|here|there|in|on|at|with|from|about|like|missing|misspelled|spelled)\b){_PHRASE}))"
     r"(?: now)?(?=$|[.,;!)]|\s+(?:and|but|so|because|since|which|while)\b)"
 )
-"""Sentences about a thing of the user ("my laptop is …") or a trait; their groups are the attribute and its value."""
+"""Sentences about a thing or a trait of the user ("my laptop is …"); their groups are the attribute and its value."""

@@ -177,7 +177,7 @@ LANGUAGES = (
 
 
 OPENS = re.compile("|".join(language.opens.pattern for language in LANGUAGES), re.IGNORECASE)
-"""Every sentence with a fact in one of the languages has one of these words."""
+"""Every German, Spanish or French sentence with a fact has one of these words."""
 PERIOD = re.compile(
     r"\b(?:im|pro|am|al|por|cada|par|chaque) (?:tag|woche|monat|jahr|día|semana|mes|año|jour|semaine|mois|an)\b",
     re.IGNORECASE,

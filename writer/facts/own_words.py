@@ -131,7 +131,7 @@ def _own_part(line: str) -> tuple[str, bool]:
 
 
 def _is_about_a_text(sentence: str) -> bool:
-    """Returns whether a sentence asks something about a text, or announces one; what the user did is neither."""
+    """Returns whether a sentence asks about a text, or announces one; a report of what the user did does neither."""
     begin = sentence[:LONGEST].lower()
     if _DID.search(begin) and not _TOLD_BY.search(begin):
         return False

@@ -106,7 +106,7 @@ async def store_facts(
 
 @dataclass(slots=True)
 class _Held:
-    """A fact among those of its words or its slot: the time for which it holds, and how often it was told."""
+    """A stored or new fact: the time for which it holds, and how often the user stated it."""
 
     id: UUID
     said: bytes
@@ -127,7 +127,7 @@ class _Held:
 
 
 def _take(timeline: list[_Held], fact: _Held) -> UUID:
-    """Counts a fact on an equal one in the timeline, or adds it there, where it closes others; returns the id.
+    """Counts a fact as a repeat of an equal fact in the timeline, or adds it, which closes others; returns its id.
 
     Without a slot, an equal fact counts also if it holds at a later time alone.
     """
@@ -221,5 +221,5 @@ def _said(words: Words, draft: FactDraft) -> bytes:
 
 
 def _slot(words: Words, draft: FactDraft) -> bytes | None:
-    """Returns the keyed hash of what one fact holds of at a time; None: any number."""
+    """Returns the keyed hash of the fact's slot, see ``FactDraft.slot``; None: it has no slot."""
     return words.hash_of_fact(draft.kind, draft.subject, draft.slot) if draft.slot else None

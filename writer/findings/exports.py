@@ -35,7 +35,7 @@ class Exports:
     classes: list[str] = field(default_factory=list)
 
     def as_dict(self) -> dict[str, list[str]]:
-        """Returns the groups that are not empty, for JSON."""
+        """Returns the groups of exports that are not empty, as JSON values."""
         groups = {"names": self.names, "interfaces": self.interfaces, "classes": self.classes}
         return {kind: names for kind, names in groups.items() if names}
 

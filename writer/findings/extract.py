@@ -22,7 +22,7 @@ FACT_CHARS = 200
 ANSWER_CHARS = 2_000
 SAMPLES = 5
 LOOKED_AT = 200_000
-"""Characters of a search's output that are searched for paths."""
+"""Maximum characters of a search tool's output that are searched for paths."""
 MOST_PARTS = 20
 """Maximum findings of one step; a step with more counts as one that may have changed any file."""
 _ONE_LINE = 300
@@ -135,7 +135,7 @@ class _ToolAnswer:
 
     @property
     def value(self) -> object:
-        """Returns the output as a value, also if the tool answered with JSON in a text."""
+        """Returns the tool's output as a JSON value, parsed if the output is JSON in a text."""
         output = self.output
         if not isinstance(output, str) or len(output) > LOOKED_AT or output.lstrip()[:1] not in {"[", "{", '"'}:
             return output
@@ -149,7 +149,7 @@ class _ToolAnswer:
         return Finding(self.tool, aspect, fact, redacted=self.redacted, **{"success": not self.failed, **more})
 
     def text_under(self, names: Sequence[str]) -> str:
-        """Returns the first text that the output has under one of the names, or else the whole output."""
+        """Returns the first text in the output's fields of these names; without such a field, the whole output."""
         value = self.value
         if isinstance(value, Mapping):
             return next((value[name] for name in names if isinstance(value.get(name), str)), self.text)

@@ -54,7 +54,7 @@ class KnownFinding:
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """The result of a lookup.
+    """The result of looking up a planned call.
 
     Attributes:
         why: "known", or the reason why the agent must make the call.
@@ -142,7 +142,7 @@ def parameters(words: Words, run_id: UUID, call: PlannedCall, kinds: Mapping[str
 
 @dataclass(slots=True)
 class _Looking:
-    """The lookup of one call."""
+    """The lookup of one planned call."""
 
     words: Words
     run_id: UUID
@@ -152,12 +152,12 @@ class _Looking:
         return parameters(self.words, self.run_id, self.call, kinds)
 
     async def in_this_run(self, connection: FastConnection, kinds: Mapping[str, str]) -> RunAsked | None:
-        """Returns the run with its nearest finding; None before its first step."""
+        """Returns the run with the finding nearest to the planned call; None: the run has no step yet."""
         rows = await connection.all(IN_THIS_RUN, self._parameters(kinds))
         return rows[0] if rows else None
 
     async def before_the_first_step(self, connection: FastConnection) -> Answer:
-        """Returns the answer of the earlier runs of the agent that the call names, or of the user's only agent."""
+        """Returns the answer for a run without steps, from earlier runs of the call's agent or of the only agent."""
         agents = await connection.all(AGENTS, {"agent_key": self.call.agent_key})
         if len(agents) != 1:
             return UNKNOWN
@@ -166,7 +166,7 @@ class _Looking:
     async def in_earlier_runs(
         self, connection: FastConnection, agent_key: str, kinds: Mapping[str, str]
     ) -> Answer | None:
-        """Returns the answer of the agent's earlier runs; None without a finding."""
+        """Returns the answer from the agent's earlier runs; None: they have no like finding."""
         rows = await connection.all(IN_EARLIER_RUNS, {**self._parameters(kinds), "agent_key": agent_key})
         if not rows:
             return None
@@ -175,7 +175,7 @@ class _Looking:
         return self._opened(row, "known" if holds else "earlier" if row.similarity == 1 else "similar", None)
 
     def answer(self, row: RunAsked) -> Answer:
-        """Returns the answer of the run itself."""
+        """Returns the answer from the run's own finding."""
         if row.found_run_id is None:
             return UNKNOWN
         why: Knowledge = "in_doubt" if row.in_doubt else "known"

@@ -29,7 +29,7 @@ _SHOWS_THE_MACHINE = frozenset(
 )
 """Programs that change no file, with an output that may differ each time."""
 SILENT = frozenset(": [ alias export false hash set sleep test true ulimit umask unset".split())
-"""Programs without output."""
+"""Programs that print nothing."""
 _CHANGES = frozenset("chmod chown cp install ln mkdir mv rm rmdir tee touch truncate unlink".split())
 """Programs that change only the files and folders among their operands."""
 _GIT = frozenset(

@@ -100,7 +100,7 @@ def _pipelines(line: Iterable[Piece]) -> Iterator[list[_Command]]:
 
 
 class _Line:
-    """The analysis of one line: its aspects so far, the shell's folder, and the number of outputs."""
+    """The analysis of one command line: its aspects so far, the shell's folder, and the number of outputs."""
 
     def __init__(self, line: str, folder: str, depth: int) -> None:
         self._line, self._folder, self._depth = line, folder, depth

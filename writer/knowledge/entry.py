@@ -88,7 +88,7 @@ class KnowledgeWritten(Strict):
 
 
 def reason_of(error: Exception) -> str:
-    """Returns the reason why an entry is invalid, without quoting the entry."""
+    """Returns the reason why an entry of knowledge is invalid, without quoting the entry."""
     if not isinstance(error, ValidationError):
         return str(error)
     errors = error.errors(include_input=False, include_url=False, include_context=False)

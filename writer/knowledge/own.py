@@ -28,7 +28,7 @@ from writer.profiles import check_writing, lock_profile
 async def write_knowledge(
     database: Database, keyring: Keyring, agent_key: str, entries: Sequence[KnowledgeWritten], author: Author
 ) -> list[UUID]:
-    """Stores the entries in one transaction and returns their ids; an entry that the user has already is updated.
+    """Stores entries of knowledge in one transaction and returns their ids; entries that the user has are updated.
 
     Two entries are the same if category, type and title are equal, or for entries without a title the text.
 
@@ -67,7 +67,7 @@ async def write_knowledge(
 async def edit_knowledge(
     database: Database, keyring: Keyring, entry_id: UUID, written: KnowledgeWritten, author: Author
 ) -> None:
-    """Replaces the entry of a user by `written`.
+    """Replaces an entry of the user's knowledge by `written`.
 
     Raises:
         NotFound: the agent has no such entry of the user.
@@ -92,7 +92,7 @@ async def edit_knowledge(
 async def delete_knowledge(
     connection: AsyncConnection, author: Author, entry_id: UUID, agent_key: str | None = None
 ) -> None:
-    """Deletes an entry of the user for good; if `agent_key` is given, only an entry of that agent.
+    """Deletes an entry of the user's knowledge for good; if `agent_key` is given, only an entry of that agent.
 
     Raises:
         NotFound: the user has no such entry.

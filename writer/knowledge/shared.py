@@ -65,7 +65,7 @@ async def write_shared(
 
 
 async def edit_shared(database: Database, entry_id: UUID, written: KnowledgeWritten, operator: Author) -> None:
-    """Replaces a shared entry by `written`.
+    """Replaces a shared entry of knowledge by `written`.
 
     Raises:
         NotFound: the agent has no such shared entry.
@@ -85,7 +85,7 @@ async def edit_shared(database: Database, entry_id: UUID, written: KnowledgeWrit
 
 
 async def delete_shared(database: Database, agent_key: str, entry_id: UUID, operator: Author) -> None:
-    """Deletes a shared entry for good.
+    """Deletes a shared entry of knowledge for good.
 
     Raises:
         NotFound: the agent has no such shared entry.
@@ -100,7 +100,7 @@ async def delete_shared(database: Database, agent_key: str, entry_id: UUID, oper
 
 
 async def embed_shared(database: Database, embedder: Embedder, operator: Author) -> int:
-    """Embeds every shared entry without a vector of the embedder's model, and returns their number.
+    """Embeds every shared entry of knowledge without a vector of the embedder's model, and returns their number.
 
     Raises:
         EmbedderError: entries that were embedded before the error keep their vectors; keywords still find the others.

@@ -37,7 +37,7 @@ def name() -> str:
 
 
 def warm_up() -> None:
-    """Loads the engine, which takes an eighth of a second and 20 MiB, so that no request waits for it."""
+    """Loads the engine `betterleaks`, which takes 0.125 s and 20 MiB, so that no request waits for it."""
     list(finds(b"nothing"))
 
 

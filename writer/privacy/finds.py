@@ -59,7 +59,7 @@ def mark(kind: str, counts: Counter[str]) -> str:
 
 @dataclass(frozen=True, slots=True)
 class _Seen:
-    """A text, its bytes, the rules that can match it, and its other signs that require a closer look."""
+    """A text, its bytes, the rules that can match it, and the signs in it that require a closer look."""
 
     text: str
     data: bytes

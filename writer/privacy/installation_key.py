@@ -28,7 +28,7 @@ class InstallationKey:
 
 
 async def find_or_make(connection: AsyncConnection, held: MasterKeys, name: str) -> InstallationKey:
-    """Returns the key of this name, and makes it if there is none; concurrent callers get the same key.
+    """Returns the installation's key of this name, and makes it if there is none; concurrent callers get the same key.
 
     The connection must be the worker's.
 

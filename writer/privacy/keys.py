@@ -47,7 +47,7 @@ _STORED = user_keys.c.key_id, user_keys.c.wrapped_key, user_keys.c.master_key
 
 @dataclass(slots=True)
 class Keyring:
-    """Access to users' keys, with a cache of the last ones used.
+    """Access to users' keys, with a cache of the keys that were used last.
 
     An erasure may have destroyed a cached key. Encrypting with that key does no harm: the foreign key from the row to
     ``user_keys`` refuses the row, and the caller drops the cached key and asks for the key again.

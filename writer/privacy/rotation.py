@@ -5,7 +5,7 @@ in the receipt. A key that an erasure destroyed in the meantime does not come ba
 
     CasebankError
     ├── NothingToRotate      the wanted master key is the only one that this database ever had
-    └── RotationOvertaken    another rotation, to another master key, has begun in the meantime
+    └── RotationOvertaken    a rotation to another master key began while this rotation was running
 """
 
 from collections.abc import Callable
@@ -31,12 +31,12 @@ class NothingToRotate(CasebankError):
 
 
 class RotationOvertaken(CasebankError):
-    """Another rotation, to another master key, has begun in the meantime."""
+    """A rotation to another master key began while this rotation was running."""
 
 
 @dataclass(frozen=True, slots=True)
 class Rotation:
-    """The receipt of a rotation, over all its restarts.
+    """The receipt of a rotation of the master key, over all its restarts.
 
     Attributes:
         new: fingerprint of the new master key.

@@ -65,7 +65,7 @@ class RegexSet(Protocol):
     """The interface of a set of RE2 expressions, which are scanned together."""
 
     def Match(self, data: bytes, /) -> list[int]:  # noqa: N802 - RE2's name
-        """Returns the indices of the expressions that match."""
+        """Returns the indices of the set's expressions that match the text."""
         ...
 
 
@@ -128,7 +128,7 @@ _SIGNS = {
     TOKENLIKE: r"[\w+/=~.-]{8}\d|\d[\w+/=~.-]{9}|[\w+/=~.-]{20}",
 }
 LOOKS = dict(_compiled({**_SIGNS, LOOSE: LOOSE_SIGN}.items(), capture=False))
-"""Expressions that find the signs, by the names of the signs."""
+"""Expressions that find the signs of a text that needs a closer look, by the names of the signs."""
 LABELLED = next(regex for _, regex in _compiled([("", rf"(?i)(?:{PHONE_WORDS}|\bssn)\\*\"")], capture=False))
 """Sign of a JSON text whose numbers must be judged by the names around them."""
 _SET = [place for place, (kind, _) in enumerate(RULES) if kind != LOOSE]
@@ -138,7 +138,7 @@ ANY_RULE = _set_of([RULES[place] for place in _SET])
 
 @cache
 def widened(place: int) -> Regex:
-    """Returns a rule as the set of all rules has it: with unbounded repetitions, so that it matches where the set does.
+    """Returns a rule with unbounded repetitions, as in the set of all rules, so that both match in the same texts.
 
     Args:
         place: index of the rule in RULES.

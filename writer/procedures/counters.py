@@ -51,7 +51,7 @@ def clearly_worse(version: Counters, parent: Counters) -> bool:
 
 
 async def credit_procedures(connection: AsyncConnection, user_sub: str, procedure_ids: Sequence[UUID]) -> None:
-    """Recomputes the counters of all versions of these procedures, then rolls back versions with clearly lower rewards.
+    """Recomputes the counters of all versions of these procedures, then rolls back those that do clearly worse.
 
     A version counts its share of each rewarded decision; ``retrieval.search.credit.shared_credit`` shares the reward
     among the procedures that the decision returned. The result depends only on the log, so it may be repeated.

@@ -90,7 +90,7 @@ class Lessons:
     revisions: list[tuple[UsedVersion, Draft]] = field(default_factory=list)
 
     def triggers(self) -> list[str]:
-        """Returns the trigger of each draft and then of each revision."""
+        """Returns the trigger of each new procedure, and then of each revision."""
         return [draft.trigger for draft in (*self.drafts, *(revision for _, revision in self.revisions))]
 
 
@@ -101,7 +101,7 @@ def rule_learners() -> Learners:
 
 @dataclass(frozen=True, slots=True)
 class _Attempts:
-    """Calls of learners; a learner that fails is logged and costs only its own answer.
+    """Calls of learners; an error of a learner is logged, and only its own answer is missing.
 
     Attributes:
         before_each: awaited before each call of a learner.

@@ -13,7 +13,7 @@ from writer.procedures.versions import StoredVersion, locked_versions, version_u
 
 
 async def pin(connection: AsyncConnection, author: Author, procedure_id: UUID, version: int, *, pinned: bool) -> None:
-    """Pins a version, which makes it active and keeps revisions from replacing it, or unpins it.
+    """Pins a version of a procedure, so that it is active and no revision replaces it, or unpins it.
 
     Raises:
         NotFound: the user has no such version.

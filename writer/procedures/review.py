@@ -36,7 +36,7 @@ class Review:
 async def review(
     connection: AsyncConnection, author: Author, procedure_id: UUID, version: int | None, opinion: Review
 ) -> int:
-    """Stores the review of a version in place of an earlier one, and returns the number of the version.
+    """Stores the review of a procedure's version in place of an earlier review, and returns the version's number.
 
     Args:
         connection: a transaction as the user.

@@ -176,7 +176,7 @@ class CaseHandler:
                         _count(work, how)
 
     async def _end_together(self, batch: Sequence[Work]) -> dict[UUID, str]:
-        """Finishes cases of one user, and returns how those ended that need no further try alone."""
+        """Finishes cases of one user together, and returns each one's end; empty: it failed, so try the cases alone."""
         try:
             return await self._finalise(batch)
         except Deadlocked as error:
@@ -205,7 +205,7 @@ class CaseHandler:
         await self.teaching.teach(work, self.queue.renew)
 
     async def _finalise(self, batch: Sequence[Work]) -> dict[UUID, str]:
-        """Finishes cases of one user, and returns how each ended."""
+        """Finishes cases of one user, and returns the end of each: "ready" or "merged"."""
         held = batch[0].held
         async with self.queue.database.as_user(held.user_sub, held.claimed_at) as connection:
             return await Finish(connection, held.user_sub, self.embedder, self.pgvector).all_of(batch)

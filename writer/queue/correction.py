@@ -27,7 +27,7 @@ from writer.rewards.history import Given, add_reward
 
 
 class Counters(TypedDict, total=False):
-    """The corrected columns of a case."""
+    """The values of a case that may be corrected: its number of errors, its effects, and its guessed reward."""
 
     error_count: int
     effects: list[str]

@@ -67,7 +67,7 @@ class SessionSummary(Strict):
 
 @dataclass(frozen=True, slots=True)
 class Material:
-    """The part of a session that a model reads.
+    """The part of a session that a language model reads to summarise it.
 
     Attributes:
         before: the lines of the newest summary, as they are stored.

@@ -3,7 +3,7 @@
 from retrieval.tables.kinds import RunOutcome
 
 UNRESOLVED_DISCOUNT = 0.5
-"""Factor of the reward when some tool's last call failed."""
+"""Factor of a run's guessed reward if the last call of some tool failed."""
 
 _OUTCOME_REWARD: dict[RunOutcome, float | None] = {
     "success": 1.0,

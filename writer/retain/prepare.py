@@ -110,7 +110,7 @@ class PreparedRun:
 
     @property
     def measured(self) -> MeasuredRun:
-        """Returns the case's columns and payload; computes them if ``content`` is only redacted."""
+        """Returns the case's columns and payload; computes them if ``content`` is a ``RedactedRun``."""
         return self.content if isinstance(self.content, MeasuredRun) else measure(self.content)
 
 
@@ -197,7 +197,7 @@ def measure(redacted: RedactedRun) -> MeasuredRun:
 
 
 def search_text(task: str, plan: Sequence[str], tools: Sequence[str], tags: Sequence[str]) -> str:
-    """Returns the text of a case that goes into the index for keyword search."""
+    """Returns the text by which keyword search finds a case."""
     return searchable("\n".join([task, *plan, *tools, *tags]))[:MAX_SEARCH_TEXT_CHARS]
 
 

@@ -107,7 +107,7 @@ class _Storing:
     idempotency_key: str | None
 
     async def store(self, run: PreparedRun) -> Retained:
-        """Inserts the run's case, or returns the case that the idempotency key made before."""
+        """Inserts the run's case; returns it, or the case that was stored under the idempotency key before."""
         author = self.author
         joins = run.run_id is not None or run.session is not None
         # opening steps and turns takes the key that the database has; a row that is sealed with another one it refuses
@@ -141,7 +141,7 @@ class _Storing:
     async def _insert(
         self, connection: FastConnection, key: UserKey, run: PreparedRun, session_id: UUID | None = None
     ) -> CasebankError | None:
-        """Inserts the case, sealed with the key; returns None, or the error that kept it from being inserted."""
+        """Inserts the case, encrypted with the key; returns None, or the error that kept it from being inserted."""
         user_sub, columns = self.author.user_sub, run.measured.columns
         wrong = await wrong_reference(
             connection, run.agent_key, run.retrieval_id, columns["parent_case_id"], columns["used_case_ids"]
@@ -218,8 +218,11 @@ class _Storing:
     async def repair(self, run: PreparedRun, broken: str) -> PreparedRun:
         """Removes the cause of a broken foreign key and returns the run to store.
 
-        ``broken`` is the database's message, for a cluster names the constraint there alone, with a shard's number.
-        Inserts the missing profile, forgets the remembered key, or drops the unknown retrieval from the run.
+        It inserts the missing profile, forgets the cached key, or drops the unknown retrieval from the run.
+
+        Args:
+            run: the run.
+            broken: the database's message; on a cluster, only the message names the constraint, with a shard's number.
         """
         if "cases_user_sub_retrieval_id_fkey" in broken:
             return replace(run, retrieval_id=None)

@@ -121,7 +121,7 @@ class PreparedSteps:
 
 @dataclass(frozen=True, slots=True)
 class Appended:
-    """The run after an append."""
+    """The state of a run after steps were appended to it."""
 
     status: RunStatus
     step_count: int

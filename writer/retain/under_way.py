@@ -83,7 +83,7 @@ async def traces_of(connection: AsyncConnection, words: Words, run_id: UUID) -> 
 
 
 async def take_back(connection: AsyncConnection, author: Author, run: UnderWay) -> None:
-    """Deletes the case that an aborted run became, because the run goes on; does nothing for other runs."""
+    """Deletes the case that an aborted run became, because a new step came; does nothing for other runs."""
     if run.status != "aborted" or run.case_id is None:
         return
     await clear_references(cases, connection, author.user_sub, [run.case_id])

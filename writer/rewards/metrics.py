@@ -22,7 +22,7 @@ for _use, _reward in product(USES.values(), ("good", "bad")):
 
 
 async def count_judged(connection: AsyncConnection, user_sub: str, decision_id: UUID, reward: float) -> None:
-    """Adds a retrieval's shown cases to the metric, by use and by the retrieval's first reward (good: at least 0.5)."""
+    """Counts a retrieval's shown cases in the metrics, by use and by its first reward (good: at least 0.5)."""
     slot = decision_slots.c
     shown = select(slot.used).where(slot.user_sub == user_sub, slot.decision_id == decision_id)
     uses: Sequence[bool | None] = (await connection.scalars(shown.order_by(slot.place))).all()

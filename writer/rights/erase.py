@@ -94,7 +94,7 @@ def delete_rows(user_sub: str, table: Table) -> Delete:
 
 
 def bury(user_digest: str, rows: dict[str, int]) -> ReturningInsert[datetime]:
-    """Returns the statement that stores the tombstone and returns the time of the erasure, by the database's clock."""
+    """Returns the statement that stores an erased user's tombstone, and selects the time of the erasure."""
     values = {"user_sub": user_digest, "erased_at": func.clock_timestamp(), "receipt": {"rows": rows}}
     return insert(erasures).values(values).returning(erasures.c.erased_at)
 

@@ -29,7 +29,7 @@ MOST_TURNS = 10_000
 MOST_BYTES = 16 << 20
 """Maximum bytes of all turns of a session as JSON, so that a case can hold them."""
 AHEAD = timedelta(minutes=5)
-"""Longest time by which a backend's clock may be ahead of the database's."""
+"""Longest accepted time by which a backend's clock is ahead of the database's."""
 
 
 @dataclass(frozen=True, slots=True)

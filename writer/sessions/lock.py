@@ -24,7 +24,7 @@ from writer.references import clear_references
 
 @dataclass(frozen=True, slots=True)
 class Locked:
-    """A locked session.
+    """A session that the current transaction has locked.
 
     Attributes:
         taken_turns: the number of the last turn that became part of a run.

@@ -33,7 +33,7 @@ COMPARED = 200
 LEAST_DIFFERENT = 0.1
 """Least share of these decisions on which a candidate's slate differs; with less, a trial costs more than it wins."""
 CURVE = (0.25, 0.5, 1.0)
-"""Shares of the decisions before the held-out ones, at which the learning curve is measured."""
+"""Shares of a profile's decisions, without the held-out ones, at which the learning curve is measured."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -118,7 +118,7 @@ async def _store(database: Database, learner: Learner, new: NewPolicy) -> Traini
 
 
 async def _differs(database: Database, learner: Learner, new: NewPolicy) -> float:
-    """Returns on which share of the latest decisions the policy would serve another slate than is served without it."""
+    """Returns the share of the latest decisions at which the policy in service would serve another slate."""
     profile = learner.profile
     async with database.as_user(profile.user_sub, profile.seen_at) as connection:
         live = await lifecycle.live_policies(connection, profile.user_sub, profile.agent_key)

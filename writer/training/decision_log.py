@@ -63,7 +63,7 @@ class LoggedDecision:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Columns:
-    """The columns of ``decisions`` that are read."""
+    """The columns of ``decisions`` that ``read`` reads."""
 
     query: str
     query_group: int | None
@@ -81,9 +81,12 @@ class _Columns:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Row(_Columns):
-    """Those columns, and of the decision's slots, by place, which candidate each is and what is known of its use.
+    """The columns of a decision, with lists over the places of its slate.
 
-    The first candidate is 1; all are None of no slot.
+    Attributes:
+        positions: number of each place's candidate, from 1; None: the slate is empty.
+        used: whether the backend named each place's case as used; None: the slate is empty.
+        agreed: agreement of the run's plan with each place's case, 0 to 1; None: the slate is empty.
     """
 
     positions: Sequence[int] | None

@@ -89,7 +89,7 @@ async def _judge(database: Database, profile: Profile, demand: Demand) -> Traini
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _ProfileState:
-    """A learning profile as a trainer read it: its log, its live and its latest policies."""
+    """A profile as the training read it: its log, its policies on trial and in service, and its latest ones."""
 
     log: Sequence[LoggedDecision]
     live: Sequence[PolicyRow]
@@ -97,13 +97,13 @@ class _ProfileState:
     """Version and time of the latest policies that have not failed, the newest first."""
 
     def trained_at(self, transitions: Sequence["Transition"]) -> datetime | None:
-        """Returns when the newest policy was made that has not failed and does not now; None: there is none."""
+        """Returns the time of the newest policy that has not failed before or by a transition; None: there is none."""
         failed = {transition.policy.version for transition in transitions if transition.status == "failed"}
         return next((created_at for version, created_at in self.latest if version not in failed), None)
 
 
 async def _read(connection: AsyncConnection, profile: Profile) -> _ProfileState | None:
-    """Returns the state of a profile; None where it does not learn, or gives a policy on trial no decisions."""
+    """Returns the state of a profile; None: learning is off, or trials get no decisions."""
     user_sub, agent_key = profile.user_sub, profile.agent_key
     learns = select(profiles.c.learning & (profiles.c.canary > 0))
     if not await connection.scalar(learns.where(profiles.c.user_sub == user_sub, profiles.c.agent_key == agent_key)):
@@ -135,7 +135,7 @@ async def _apply(connection: AsyncConnection, state: _ProfileState, transitions:
 def _why_not_due(
     learner: Learner, log: Sequence[LoggedDecision], trained_at: datetime | None, demand: Demand
 ) -> TrainingResult | None:
-    """Returns why there is no candidate to be trained of these examples; None if there is."""
+    """Returns the reason why no candidate is trained on these examples; None: one is trained."""
     known = learner.examples
     fresh = sum(entry.rewarded for entry in log if trained_at is None or entry.at > trained_at)
     why: TrainingOutcome | None = None

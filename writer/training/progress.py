@@ -46,7 +46,7 @@ class Progress:
 
 
 def trial_of(verdict: Mapping[str, Any] | None) -> Progress | None:
-    """Returns the progress of a trial, from its stored verdict; None: there is none, or it has no outlook."""
+    """Returns the progress of a trial, from its stored verdict; None: there is none, or an older version stored it."""
     if not verdict or not verdict.get("outlook"):
         return None
     courses = {name: Course.from_json(course) for name, course in verdict["courses"].items()}

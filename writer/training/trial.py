@@ -78,7 +78,7 @@ def _watched(serving: PolicyRow | None, log: Sequence[LoggedDecision]) -> tuple[
 
 
 def _judged(sound: Mapping[str, PolicyRow], log: Sequence[LoggedDecision]) -> tuple[Transition, TrainingResult]:
-    """Returns what the gate says of the trial, by the decisions since it began."""
+    """Returns the gate's verdict on the trial, from the decisions since the trial began."""
     row = sound[CANDIDATE]
     trial = [entry for entry in log if entry.at >= row.created_at]
     default = target(trial, None)

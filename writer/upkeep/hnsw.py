@@ -85,7 +85,7 @@ async def index_profile(database: Database, profile: Profile, *, large: int = LA
 
 
 async def _set_approximate(database: Database, profile: Profile, vectors: int, *, approximate: bool) -> bool:
-    """Makes searches use the index, after moving the last vectors into it, or not; returns whether that changed."""
+    """Makes searches use the index, once the last vectors are moved into it, or stop; returns whether this changed."""
     user_sub, agent_key = profile.user_sub, profile.agent_key
     async with database.as_user(user_sub, profile.seen_at) as connection:
         await lock_profile(connection, user_sub, agent_key)

@@ -51,7 +51,7 @@ PROCEDURES_KEPT = 1_000
 
 @dataclass(frozen=True, slots=True)
 class Pruned:
-    """The result of a pruning, in numbers of rows.
+    """The result of a pruning: the numbers of removed rows.
 
     Attributes:
         soft: cases taken out of searches, which can still be brought back.
@@ -78,7 +78,7 @@ Preparation = Callable[[AsyncConnection, str, Sequence[UUID]], Awaitable[None]]
 
 @dataclass(frozen=True, slots=True)
 class _Sweep:
-    """One kind of rows to remove.
+    """One kind of rows that pruning removes.
 
     Attributes:
         pick: the statement that selects the rows' ids, at most BATCH at a time.
@@ -183,7 +183,7 @@ async def _sweep(database: Database, profile: Profile, sweep: _Sweep) -> int:
 
 
 def mark_pruned(user_sub: str, case_ids: Sequence[UUID], now: datetime) -> Update:
-    """Returns a statement that marks the cases as pruned: no search finds them, and they can be brought back."""
+    """Returns a statement that marks cases as pruned: no search finds them, but they can still be brought back."""
     pruned = update(cases).where(cases.c.user_sub == user_sub, cases.c.id.in_(case_ids))
     return pruned.values(status="pruned", pruned_at=now)
 

@@ -205,7 +205,7 @@ def lock_cases(user_sub: str, case_ids: Collection[UUID]) -> Select[UUID]:
 
 
 def queue_memories(user_sub: str, agent_key: str, model: str) -> Update:
-    """Returns a statement that queues the profile's memories without a vector of the model for the worker."""
+    """Returns a statement that queues, for the worker, the profile's memories without a vector of the model."""
     waiting = update(memories).where(
         memories.c.user_sub == user_sub,
         memories.c.agent_key == agent_key,

@@ -24,7 +24,7 @@ from writer.profiles import Profile, each_profile
 from writer.retain.prepare import message_hash
 
 BATCH = 256
-"""Maximum number of rows of one transaction."""
+"""Maximum number of rows that one transaction rewrites."""
 
 Progress = Callable[[int], object]
 """A callback that gets the number of rows of each transaction."""
@@ -33,7 +33,7 @@ _COLUMNS = {
     cases: ("task", "plan", "effects", "words", "message_hash"),
     decisions: ("query", "rewritten", "words", "query_group"),
 }
-"""The columns that differ between the two forms, by table."""
+"""The columns that differ between rows with encrypted and with plain words, by table."""
 
 
 async def reseal_all(database: Database, keyring: Keyring, *, progress: Progress = lambda _count: None) -> int:
@@ -73,9 +73,12 @@ async def _reseal_some(database: Database, keyring: Keyring, profile: Profile, t
 
 
 def in_other_form(profile: Profile, table: Table, *, sealed: bool) -> Rows:
-    """Returns a statement that selects and locks up to BATCH rows of a table with encrypted, or with plain, words.
+    """Returns a statement that selects and locks up to BATCH rows of a table whose words have the wrong form.
 
-    The rows are cases of the profile, or decisions of its user.
+    Args:
+        profile: the profile whose cases are selected, or whose user's decisions.
+        table: ``cases`` or ``decisions``.
+        sealed: True: rows with encrypted words; False: rows with plain words.
     """
     form = table.c.words.is_not(None) if sealed else table.c.words.is_(None)
     columns = [table.c[name] for name in ("id", *_COLUMNS[table])]

@@ -26,7 +26,7 @@ TOKENS = Counter("casebank_llm_tokens_total", "Tokens that language models read 
 
 @dataclass(frozen=True, slots=True)
 class Account:
-    """The token account of all profiles.
+    """The account of the tokens that profiles use for language models.
 
     Attributes:
         tokens_per_day: budget of a profile without a setting of its own.
@@ -89,7 +89,7 @@ def today() -> ColumnElement[date]:
 
 
 def left(user_sub: str, agent_key: str, tokens_per_day: int) -> Select[int]:
-    """Returns the statement that selects the tokens that the profile has left today; negative after an overrun."""
+    """Returns the statement that selects the tokens that the profile may still use today; negative after an overrun."""
     own = select(profiles.c.llm_tokens_per_day).where(
         profiles.c.user_sub == user_sub, profiles.c.agent_key == agent_key
     )

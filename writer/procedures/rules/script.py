@@ -57,7 +57,7 @@ def script(run: StoredRun, level: AbstractionLevel) -> Draft | None:
 
 
 def trigger(task: str, calls: Sequence[Call], level: AbstractionLevel) -> str:
-    """Returns the trigger of a procedure in one line: the task for which to use it, described at this level."""
+    """Returns the trigger of a procedure in one line: the task for which to use it, at this level of abstraction."""
     line = clean(task, TASK_CHARS)
     known: set[str] = set()
     for call in islice(calls, MOST_LOOKED_AT):
@@ -67,7 +67,7 @@ def trigger(task: str, calls: Sequence[Call], level: AbstractionLevel) -> str:
 
 
 def planned(plan: Sequence[str], level: AbstractionLevel) -> list[str]:
-    """Returns the steps of a plan at this level, without blank steps and repeats in a row."""
+    """Returns the steps of a plan at this level of abstraction, without blank steps and repeats in a row."""
     steps = [clean(step, 900) for step in plan[:MOST_PLAN_STEPS]]
     once = [step for index, step in enumerate(steps) if step and step != (steps[index - 1] if index else "")]
     return [_at_level(step, abstract(step), level) for step in once]
