@@ -131,13 +131,15 @@ def threshold(past: Failures, right_share: float = RIGHT) -> float:
 
 
 def _confidence(past: Failures, asked: dict[str, list[Terms]], tool: Moves, earlier: Matrix) -> tuple[Matrix, Matrix]:
-    """Returns how well the errors of m failures match those of n others, and the confidence in these others' fixes.
+    """Returns the similarity of m failures' errors to those of n others, and the confidence in the others' fixes.
+
+    Both are tables, (m, n).
 
     Args:
-        past: the others, n of them.
-        asked: terms of the m failures.
-        tool: (m,), their tools.
-        earlier: (m, n) of 0 and 1, which of the others each may ask.
+        past: the n other failures.
+        asked: terms of the m failures, under the names of SHARES.
+        tool: (m,), number of each failure's tool.
+        earlier: (m, n) of 0 and 1, from which of the others each failure may be advised.
     """
     count = len(past.tool)
     cosines = {}

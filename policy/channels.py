@@ -34,7 +34,7 @@ LEAST_GAIN = 0.03
 CAUTION = 2.0
 """Number m of runs (less one) at which half of a term's gain counts: two runs that share it may agree by chance."""
 MOST_WORDS = 512
-"""Distinct words of a text that count, half of them from its beginning and half from its end."""
+"""Largest number of distinct words of a text that count, half from its beginning and half from its end."""
 TINY = np.float32(1e-9)
 
 _WORD = re.compile(r"[^\W_]+")
@@ -42,7 +42,7 @@ UNSPACED = r"\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u4dbf\u
 """Ranges of the scripts that are written without spaces; in these, each two neighbouring letters count as a word."""
 _UNSPACED = re.compile(rf"[{UNSPACED}]+")
 _MARKS = re.compile("[" + "".join(sign for sign in map(chr, range(0x300, 0x3100)) if category(sign)[0] == "M") + "]")
-"""Vowel signs, tones and accents that are no part of a letter's normal form; Postgres takes them for no letters."""
+"""Vowel signs, tones and accents that are no part of a letter's normal form; for Postgres they are no letters."""
 
 
 def normalised(text: str) -> str:
@@ -68,7 +68,7 @@ def words(text: str) -> list[str]:
 
 
 def _pairs(run: re.Match[str]) -> str:
-    """Returns the pairs of neighbouring letters as words."""
+    """Returns each pair of neighbouring letters of a text without spaces as a word."""
     letters = run[0]
     return f" {' '.join(letters[at : at + 2] for at in range(max(len(letters) - 1, 1)))} "
 

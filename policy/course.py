@@ -108,7 +108,7 @@ def course_of(log: Logged, pair: tuple[Target, Target], spending: Spending, plan
 
 
 def _course(seen: list[tuple[int, float, float]], now: int, spending: Spending) -> Course:
-    """Returns the course of these looks, by decisions, difference and error, with its prospects."""
+    """Returns the course of the looks so far, each given by its decisions, difference and standard error."""
     decisions, difference, _ = seen[-1]
     later = np.array([count for count in spending.looks() if count > decisions], dtype=np.float64)
     taken = np.array([count for count, _, _ in seen], dtype=np.float64)
@@ -125,7 +125,7 @@ def _course(seen: list[tuple[int, float, float]], now: int, spending: Spending) 
 
 
 def _chance(difference: float, information: float, to_come: Floats, asked: Floats) -> float:
-    """Returns the chance that the likeliest of the looks to come passes, averaged over the truth."""
+    """Returns the chance that the most promising future look passes, averaged over the possible true differences."""
     growth = to_come - information
     spread = np.sqrt(growth + growth**2 / information)  # of the score: chance to come, and doubt about the truth
     short = (asked * np.sqrt(to_come) - difference * to_come) / spread

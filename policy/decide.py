@@ -136,9 +136,9 @@ def preferred(scores: Scores, slate: Slate) -> Slate:
 
 
 def _gained(scores: Scores, slate: Slate) -> float:
-    """Returns the ensemble's expectation of a slate over an empty one, in log odds; 0 if its members disagree.
+    """Returns the ensemble's mean log odds of a slate less those of an empty one; 0 if its members disagree.
 
-    They agree if the mean gain of the slate's places lies farther from zero than the members' spread.
+    The members agree if the mean over them lies farther from zero than their standard deviation.
     """
     if scores.gain is None or not slate:
         return 0.0
@@ -177,7 +177,7 @@ def decide(features: Features, field: Field, k: int, trial: Trial) -> Decision:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Wish:
-    """An arm's slate without a draw: ``full`` is the slate if it is not to be empty."""
+    """The slate that an arm gives without random draws; ``full`` is the slate before an empty one may replace it."""
 
     scores: Scores
     ordered: list[int]
@@ -192,7 +192,7 @@ def _wish(field: Field, scores: Scores, k: int) -> _Wish:
 
 
 def _lottery(field: Field, wish: _Wish, budget: float) -> Lottery:
-    """Returns an arm's slates and their chances, with the explored part."""
+    """Returns the lottery of the slates that an arm gives, those of its random draws included."""
     if not wish.slate:
         return unless_empty(wish.full, budget)
     return explored(field, wish.scores.total, wish.ordered, wish.slate, budget)

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 Array = NDArray[np.float32]
 
 LEAST_AGREED = 0.01
-"""Number added to the square of a run's agreement with a case, so that without agreement all cases share alike."""
+"""Number added to the square of a run's agreement with a case, so that without agreement all cases get equal shares."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -76,7 +76,7 @@ def explored(field: Field, scores: NDArray[np.float32], ordered: list[int], slat
 
 
 def _last_drawn(slate: Slate, scores: NDArray[np.float32], rivals: list[int]) -> Lottery:
-    """Returns the lottery of the last place: a softmax over the rivals' scores, as Gumbel-max has it (Gumbel 1954)."""
+    """Returns the lottery of slates whose last place is drawn by a softmax over the rivals' scores (Gumbel 1954)."""
     weight = np.exp((scores[rivals] - scores[rivals].max()).astype(np.float64) / TEMPERATURE)
     return Lottery({(*slate[:-1], index): share for index, share in zip(rivals, weight / weight.sum(), strict=True)})
 

@@ -114,7 +114,7 @@ def judge(logged: Logged, contest: Contest, settings: Settings | None = None, se
 def _outcome(
     checks: Iterable[Check], outlook: Outlook, decisions: int, settings: Settings, *, sufficient: bool
 ) -> GateOutcome:
-    """Returns the verdict; a better candidate replaces a serving policy that is worse than the default."""
+    """Returns the verdict's outcome; a better candidate is promoted in place of a serving policy that is worse."""
     failed = {check.name for check in checks if not check.passed}
     if sufficient and failed <= {"serving is not worse"}:
         return "promote"
@@ -129,7 +129,10 @@ def _outcome(
 
 
 def _outlook(checks: Iterable[Check], courses: Mapping[str, Course], decisions: int, *, sufficient: bool) -> Outlook:
-    """Returns the prospects of the trial: those of the worse difference, or as far as the log allows."""
+    """Returns the prospects of the trial: those of the difference that is farther from passing.
+
+    Without enough decisions for a look, they are the decisions until the log has enough.
+    """
     asked = [courses[name] for name in (f"{CANDIDATE} - {DEFAULT}", f"{CANDIDATE} - {SERVING}") if name in courses]
     if sufficient and asked:
         more = [course.more for course in asked]
@@ -148,7 +151,7 @@ def _at_least(name: str, value: float, limit: float, what: str) -> Check:
 
 
 def _log_checks(log: Logged, missing: Missingness, settings: Settings) -> Iterable[Check]:
-    """Yields what the log must hold whichever policy is asked about."""
+    """Yields the checks of the log that concern every policy: decisions, differing rewards and missing rewards."""
     yield _at_least("decisions", len(log.reward), settings.min_decisions, "decisions with a reward")
     distinct = len(np.unique(log.reward))
     yield _at_least("rewards differ", distinct, 2, "distinct rewards")
@@ -159,7 +162,7 @@ def _log_checks(log: Logged, missing: Missingness, settings: Settings) -> Iterab
 
 
 def _support_checks(name: str, log: Logged, target: Target, settings: Settings) -> Iterable[Check]:
-    """Yields whether the log holds enough of this policy's slates, from the weights alone."""
+    """Yields the checks that the log has enough of this policy's slates, which follow from the importance weights."""
     weight = weights(log, target)
     sample = effective_sample(weight)
     yield _at_least(f"effective sample of {name}", sample, settings.min_effective, f"effective sample ({name})")
@@ -173,7 +176,7 @@ def _support_checks(name: str, log: Logged, target: Target, settings: Settings) 
 
 
 def _all_estimates(log: Logged, targets: Mapping[str, Target], plan: Plan) -> dict[str, Interval]:
-    """Returns the values and differences of the policies that the log can speak of, from the same resamples."""
+    """Returns the estimated values and differences of these policies, all from the same resamples."""
     shares = {name: value_shares(log, target, plan) for name, target in targets.items()}
     for one, other in ((CANDIDATE, DEFAULT), (CANDIDATE, SERVING), (SERVING, DEFAULT)):
         if one in targets and other in targets:
@@ -182,7 +185,7 @@ def _all_estimates(log: Logged, targets: Mapping[str, Target], plan: Plan) -> di
 
 
 def _enough(settings: Settings) -> Enough:
-    """Returns what a log must say of two policies for a look at their difference."""
+    """Returns the function that checks whether a log has enough decisions of two policies for a look."""
 
     def enough(first: Logged, *pair: Target) -> bool:
         each = [weights(first, target) for target in pair]
@@ -196,7 +199,7 @@ def _enough(settings: Settings) -> Enough:
 
 
 def _courses(log: Logged, targets: Mapping[str, Target], plan: Plan, settings: Settings) -> dict[str, Course]:
-    """Returns the course of each difference that is tested; where nothing serves but the default, it is one contest."""
+    """Returns the course of each difference that is tested; if the default serves, two of them are the same."""
     enough = _enough(settings)
     found: dict[str, Course] = {}
     chances = {name: target.target_probability for name, target in targets.items()}
@@ -213,7 +216,7 @@ def _courses(log: Logged, targets: Mapping[str, Target], plan: Plan, settings: S
 def _merit_checks(
     estimates: Mapping[str, Interval], courses: Mapping[str, Course], settings: Settings
 ) -> Iterable[Check]:
-    """Yields whether a look has found the candidate better, and it still seems so."""
+    """Yields the checks that a look has found the candidate better than each other policy, and it still is."""
     for other in (DEFAULT, SERVING):
         name = f"{CANDIDATE} - {other}"
         course, now = courses[name], estimates[name].estimate
@@ -225,7 +228,7 @@ def _merit_checks(
 
 
 def _told(course: Course, settings: Settings) -> str:
-    """Returns what the looks at a difference say of it, and what is to be expected."""
+    """Returns the result of the looks at a difference in words, and what to expect of further looks."""
     if not course.looks:
         return "no look has told the two apart"
     look = course.passing or course.looks[-1]
@@ -244,7 +247,7 @@ def _told(course: Course, settings: Settings) -> str:
 
 
 def _trust_checks(found: Calibration | None, parts: Iterable[Segment], settings: Settings) -> Iterable[Check]:
-    """Yields the checks that the candidate's predictions hold, for every segment."""
+    """Yields the checks that the candidate's predicted rewards are calibrated, and that it is worse in no segment."""
     if found is None:
         yield Check("calibration", None, settings.ece_limit, passed=False, reason="the candidate promised no rewards")
     else:

@@ -12,7 +12,7 @@ from policy.network import Head
 class HeldOutLogLoss:
     """Mean log losses of reward predictions on held-out decisions, in nats; a mean over no decision is None.
 
-    The *blend* is the default's score plus the head's case part, weighted as it is served.
+    The *blend* is the untrained default's score plus the learned part (the head's case part), weighted as it serves.
 
     Attributes:
         held_out: number of held-out decisions.

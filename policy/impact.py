@@ -159,7 +159,7 @@ def known_before(at: Floats, group: Ints, reward: Floats) -> Floats:
 
 
 def _until_apart(measured: RewardDifference) -> int | None:
-    """Returns the further decisions that move the interval off 0, by the root of their number."""
+    """Returns the number of further decisions until the interval excludes 0, if its width falls with their root."""
     if measured.helped is not None:
         return 0
     estimate, low, high = measured.estimate or 0.0, measured.low or 0.0, measured.high or 0.0
@@ -172,13 +172,13 @@ def _until_apart(measured: RewardDifference) -> int | None:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Bettor:
-    """A bettor that the truth lies near the estimate.
+    """A bettor who bets that the true d lies near the estimate.
 
     Attributes:
-        gained, weight: (groups,), sums of (1 - w) s, and of w.
-        stake: best stake against a d just outside, if the sums were normal.
-        worst: largest weight of a slate that could have come.
-        lowest, highest: range of the surprises.
+        gained, weight: (groups,), sums of (1 - w) s, and of w, by query group.
+        stake: best stake against a d just outside the interval, if the sums were normally distributed.
+        worst: largest possible weight of a slate.
+        lowest, highest: range of the rewards less their predictions.
     """
 
     gained: Floats

@@ -36,7 +36,7 @@ PULL = 2.0
 STEPS, STEP = 40, 0.15
 """Number of steps of the fit, and the length of a step in the logarithm of a weight."""
 RRF_K = 50.0
-"""Constant of reciprocal rank fusion."""
+"""Constant of reciprocal rank fusion, which is added to each rank."""
 DOUBT = 0.02
 """Expected agreement that is added for every plan, because the needed plan may be no neighbour's."""
 LEAN = 0.05

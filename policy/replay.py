@@ -156,7 +156,7 @@ def field_of(history: History) -> Field:
 
 
 def _before(values: NDArray[np.floating[Any]]) -> Matrix:
-    """Returns the sums over the rows before each row."""
+    """Returns for each row the sum of all rows before it."""
     return np.asarray(np.cumsum(values, axis=0) - values, dtype=np.float32)
 
 
@@ -176,7 +176,7 @@ def _first(field: Field, n: int) -> Field:
 
 
 def _places(scores: Matrix, field: Field) -> NDArray[np.intp]:
-    """Returns the runs in the first places, (n, PLACES), one of each plan, the newest of equals; -1: an empty place."""
+    """Returns the indices of the runs in each question's first places, (n, PLACES), one for each plan; -1: empty."""
     left = np.where(field.good, scores, -np.inf)
     places = np.full((len(scores), PLACES), -1)
     for place in range(PLACES if len(scores) else 0):

@@ -125,7 +125,7 @@ def parted(field: Field, ordered: Sequence[int]) -> tuple[list[int], list[int]]:
 
 
 def _filled(field: Field, slate: Slate, ordered: Sequence[int], k: int) -> Slate:
-    """Returns the slate with its free places taken by these candidates, as far as they may stand."""
+    """Returns the slate with its free places filled by these candidates, as far as the rules allow."""
     for index in ordered[:DEPTH]:
         if len(slate) < k and fits(field, slate, index) and not _source_swamps(field, slate, index, k):
             slate += (index,)
@@ -138,7 +138,7 @@ def _filled(field: Field, slate: Slate, ordered: Sequence[int], k: int) -> Slate
 
 
 def _source_swamps(field: Field, slate: Slate, index: int, k: int) -> bool:
-    """Returns whether the candidate's source would hold more than half of the places."""
+    """Returns whether the candidate's source would have more than half of the places with it."""
     if field.source is None:
         return False
     of_that_source = sum(bool(field.source[other] == field.source[index]) for other in slate)
@@ -146,9 +146,9 @@ def _source_swamps(field: Field, slate: Slate, index: int, k: int) -> bool:
 
 
 def _with(field: Field, slate: Slate, index: int, ordered: Sequence[int]) -> Slate:
-    """Returns the slate with the candidate in the place of the last proven case, if it is much nearer than all of them.
+    """Returns the slate with the candidate in place of its last proven case, if it is much nearer than all of these.
 
-    A failure takes the place only of what ranks behind it: nearness alone makes a failure no better than a success.
+    A failed run takes only the place of a case that ranks below it: nearness makes a failure no better than a success.
     """
     proven = [other for other in slate if field.is_proven(other)]
     if not all(_much_nearer(field, index, other) for other in proven):
@@ -163,7 +163,7 @@ def _with(field: Field, slate: Slate, index: int, ordered: Sequence[int]) -> Sla
 
 
 def _much_nearer(field: Field, unproven: int, proven: int) -> bool:
-    """Returns whether the one is so much nearer to the query that the other does not stand for the same."""
+    """Returns whether the unproven case is nearer to the query than the proven one by more than MUCH_NEARER."""
     if field.similarity is None:
         return False
     return bool(field.similarity[unproven] - field.similarity[proven] > MUCH_NEARER)  # False where one is NaN

@@ -80,7 +80,7 @@ def bounds(information: Floats, spent: Floats) -> Floats:
 
 
 def _moved(grid: Floats, density: Floats, to: Floats, variance: float) -> Floats:
-    """Returns the density on ``to`` once what lay on the grid has moved by a normal of this variance."""
+    """Returns the density on the grid ``to`` after the score has moved by a normal variable of this variance."""
     mass = density * np.gradient(grid) if len(grid) > 1 else density
     if len(grid) > 1:
         mass[[0, -1]] /= 2

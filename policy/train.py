@@ -107,13 +107,13 @@ def _losses(head: Head, examples: Examples) -> np.ndarray:
 
 
 def _slates(head: Head, examples: Examples) -> np.ndarray:
-    """Returns prior and case part of each slate by each member, (M, n), by the credit of its places."""
+    """Returns each member's prior plus case part of each slate, (M, n), summed over places by their credit."""
     prior = (examples.credit * examples.prior).sum(axis=1)
     return np.asarray(prior + head.credited(examples.inputs, examples.credit))
 
 
 def _one_standard_error_rule(losses: np.ndarray, group: np.ndarray, ridges: Sequence[float]) -> float:
-    """Returns the ridge, rising, that the losses (ridges, n) on held-out decisions speak for: see ``chosen_ridges``."""
+    """Returns the ridge to choose by its losses on held-out decisions, (ridges, n), as ``chosen_ridge`` explains."""
     if not len(group):
         return ridges[-1]
     _, place = np.unique(group, return_inverse=True)
@@ -136,7 +136,7 @@ def _one_standard_error_rule(losses: np.ndarray, group: np.ndarray, ridges: Sequ
 def _trained(examples: Examples, plan: Plan, seed: int, start: Head, ridges: Sequence[float]) -> list[Head]:
     """Returns a head for each ridge, its members trained by Adam (Kingma & Ba 2015) from ``start``.
 
-    What is trained has the shape (ridges, members, ...).
+    The trained weights have the shape (ridges, members, ...).
     """
     begun = _begin(examples, start)
     loss = _Loss.of(examples, begun, plan, seed, ridges)
@@ -160,15 +160,15 @@ class _Loss:
 
     Attributes:
         shared: (N, D), credit-weighted sum of the standardised inputs.
-        prior: (N,), credit-weighted.
-        query: (N, G), standardised.
-        reward: (N,).
-        empty: (N,), 1 for a slate whose emptiness has a value, else 0.
-        weight: (M, N), propensity weight times bootstrap count over the number of decisions.
-        begun: where the trained weights begin, (M, ...) each.
-        ridges: (R, 1), over the number of decisions; 0 where the case part stays.
-        moves: (R, 1, 1), 0 where the case part stays, else 1.
-        pulls: penalties of the other weights, over the number of decisions.
+        prior: (N,), credit-weighted sum of the default's log odds.
+        query: (N, G), standardised inputs of the query part.
+        reward: (N,), reward of each decision.
+        empty: (N,), 1 for an empty slate that has its own value, else 0.
+        weight: (M, N), propensity weight times bootstrap count, divided by the number of decisions.
+        begun: values from which the trained weights start, (M, ...) each, by name.
+        ridges: (R, 1), each ridge divided by the number of decisions; 0 if the case part stays.
+        moves: (R, 1, 1), 0 if the case part stays, else 1.
+        pulls: ridges of the other weights, divided by the number of decisions, by name.
     """
 
     shared: Numbers
@@ -236,7 +236,7 @@ def _sigmoid(odds: Numbers) -> Numbers:
 
 @dataclass(frozen=True, slots=True)
 class _Units:
-    """Centre and scale that standardise inputs."""
+    """Mean and standard deviation by which inputs are standardised."""
 
     centre: np.ndarray
     scale: np.ndarray
@@ -253,7 +253,7 @@ def _standard(rows: np.ndarray, weight: np.ndarray) -> _Units | None:
 
 
 def _begin(examples: Examples, start: Head) -> Head:
-    """Returns the head before training: ``start``, in units of these inputs."""
+    """Returns the head before training: ``start``, rescaled to the mean and deviation of the examples' inputs."""
     row, place = np.nonzero(examples.credit)
     case = _standard(examples.inputs[row, place], examples.weight[row])
     scaled = _rescaled(start, case, _standard(examples.query, examples.weight))

@@ -34,7 +34,7 @@ class QueryEmbedding:
 
 
 async def _vectors(embedder: Embedder, query: str, others: Sequence[str]) -> Sequence[Vector]:
-    """Returns the vectors of the query and of the others; the query's alone if the others spoil the answer."""
+    """Returns the vectors of the query and of the others; only the query's if the embedder refuses the others."""
     try:
         return list(await embedder.embed([query, *others]))
     except (EmbedderRefused, EmbedderMisbehaved):

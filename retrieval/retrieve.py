@@ -238,7 +238,7 @@ class Reader:
     async def _read(
         self, connection: FastConnection, question: Question, rows: Sequence[BankRow], degraded: list[str]
     ) -> SearchResult:
-        """Reads what stands beside the candidates: procedures, recalled memories, session and facts."""
+        """Reads what an answer needs besides the candidates: procedures, recalled memories, session and facts."""
         if not question.memory:
             return SearchResult(rows, degraded, wanted=False)
         search, enabled = question.search, bool(rows and rows[0].enabled)
@@ -287,7 +287,7 @@ class Reader:
         return SearchResult(rows, degraded, procedures, threshold, far, quotes=quotes, recalled=recalled)
 
     async def _recall(self, connection: FastConnection, question: RecallQuestion, search: Search) -> Recalled:
-        """Returns the memories that the query means, by keywords alone where its vector cannot be compared."""
+        """Returns the memories that the query is about; only by keywords if the database cannot compare its vector."""
         meaning = None
         if search.vector is not None and self.pgvector:
             floor = self._embedding.calibrations.floor(search.model)
@@ -298,7 +298,7 @@ class Reader:
         return recalled
 
     async def _pool(self, connection: FastConnection, search: Search, result: SearchResult) -> Pool:
-        """Returns the candidates with their features."""
+        """Returns the candidates as a policy sees them."""
         rows = result.cases
         terms = await self._opener.terms(connection, rows[0].key_id, search.query) if rows else []
         fit = await self._fits.of(connection, search.agent_key, result.settings)

@@ -7,7 +7,7 @@ its budget is worse than one that leaves some of it unused.
 
 
 def _kind(byte: int) -> str:
-    """Returns the kind of a byte of UTF-8 in one character; the bytes behind the first of a character are "-"."""
+    """Returns the kind of a byte of UTF-8 as one character; "-" for a byte after the first of a character."""
     leads = ((0xF0, "4"), (0xE0, "3"), (0xCA, "2"), (0xC0, "L"), (0x80, "-"))  # "L": letters of Latin scripts
     if lead := next((kind for first, kind in leads if byte >= first), ""):
         return lead

@@ -1,4 +1,4 @@
-"""Opens transactions: as one user, who sees only their own rows, or as the worker, who sees only the queue."""
+"""Opens transactions: as one user, who sees only their own rows, as the worker, who sees only the queue, and others."""
 
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
@@ -205,7 +205,7 @@ class _TranslatedErrors:
 
 
 def _raise_own(error: BaseException) -> None:
-    """Raises the casebank error for this error; returns if there is no such."""
+    """Raises the casebank error that stands for this error; returns if there is none."""
     if isinstance(error, DBAPIError):
         _translate(error, sqlstate(error))
         if error.connection_invalidated or isinstance(error, InterfaceError):
@@ -217,7 +217,7 @@ def _raise_own(error: BaseException) -> None:
 
 
 def _translate(error: Exception, state: str) -> None:
-    """Raises the casebank error for this SQLSTATE; returns if there is no such."""
+    """Raises the casebank error that stands for this SQLSTATE; returns if there is none."""
     if state == ERASED_SQLSTATE:
         inner: BaseException | None = error  # SQLAlchemy and its adapter each wrap the driver's own error
         while inner is not None and not isinstance(inner, asyncpg.PostgresError):

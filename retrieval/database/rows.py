@@ -7,15 +7,17 @@ from numpy.typing import NDArray
 from sqlalchemy import ColumnElement, Row, Select
 
 Rows = Select[*tuple[Any, ...]]
-"""A statement for rows. SQLAlchemy types a statement by the tuple of its columns' types, up to ten of them; of columns
-that are looked up by name, or are more than that, the types are not known, and Any is all that its annotation takes.
+"""A statement that returns rows of any columns.
+
+SQLAlchemy types a statement by the tuple of its columns' types, up to ten of them. For columns that are looked up by
+name, and for more than ten, the types are not known, and Any is the only possible annotation.
 """
 
 AnyRow = Row[*tuple[Any, ...]]
 """A row of a statement of the type Rows."""
 
 Expression = ColumnElement[Any]
-"""An expression of a type that has no one type in Python, such as a vector or an array, or one of several types."""
+"""An SQL expression whose type has no single type in Python, such as a vector, an array, or one of several types."""
 
 _FIRST = 6
 """Index of the first element among the integers that Postgres sends for an array: behind a header and its length."""

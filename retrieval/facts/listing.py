@@ -30,7 +30,7 @@ _SHOWN = (
     "superseded_by",
     "created_at",
 )
-"""The columns of a fact that are shown; its keyed hashes are not."""
+"""Columns of a fact that are shown; its keyed hashes are not among them."""
 
 
 @dataclass(frozen=True, slots=True)

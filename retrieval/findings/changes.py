@@ -30,9 +30,9 @@ _NONE = literal_column("'{}'::bigint[]", ARRAY(BigInteger))
 
 
 def _touches(found: Any, change: Any) -> tuple[ColumnElement[bool], ColumnElement[bool]]:
-    """Returns the conditions that a change of known places touches a finding, and that nobody knows whether it does.
+    """Returns two conditions: a change of known places touches a finding's subject, and it is unknown whether it does.
 
-    A reading or a search without known places is about any file; another call without them need not be about files.
+    A reading or a search without known places may be about any file; another call without them need not be about files.
     """
     anywhere = func.cardinality(found.c.place_keys) == 0
     by_place = or_(change.c.place_keys.overlap(found.c.place_marks), found.c.place_keys.overlap(change.c.place_marks))

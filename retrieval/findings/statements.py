@@ -92,7 +92,7 @@ def _numbers(name: str) -> Expression:
 
 
 def _fits(table: Any) -> ColumnElement[bool]:
-    """Returns the condition: a finding about a file has the requested lines, any other has words in common."""
+    """Returns the condition that a finding fits a call: it has the call's lines of a file, or shares words with it."""
     first, last = _line("first_line"), _line("last_line")
     lines = case(
         (first.is_(None), table.c.first_line.is_(None)),
@@ -117,9 +117,9 @@ def _similarity(table: Any) -> ColumnElement[float]:
 
 
 def _in_this_run() -> FastStatement[RunAsked]:
-    """The best finding of the run: the nearest query, and of several the newest, however it went.
+    """Returns the statement for the run's finding, even of a failure, whose query is nearest to that of a call.
 
-    Where a hash is to be compared, it is the hash of just these lines.
+    Of equally near findings it is the newest. A hash of a file's content is compared with that of the same lines.
     """
     similarity = _similarity(findings).label("similarity")
     first, last = _line("first_line"), _line("last_line")
@@ -160,9 +160,10 @@ def _in_this_run() -> FastStatement[RunAsked]:
 
 
 def _in_earlier_runs() -> FastStatement[RunAsked]:
-    """The best finding of the agent's other runs: the same content first, the nearest query, the newest.
+    """Returns the statement for the finding of the agent's other runs that fits a call best.
 
-    The run itself need not have begun.
+    Findings about the same content come first, then those with the nearest query, then the newest. The run of the call
+    need not have begun.
     """
     similarity = _similarity(findings).label("similarity")
     same = func.coalesce(findings.c.content_hash == _number("content_hash"), False).label("same_content")
@@ -236,7 +237,10 @@ class AgentAsked(Protocol):
 
 
 def _agents() -> FastStatement[AgentAsked]:
-    """The agent of this name; without a name the user's first two, so that an only one is found."""
+    """Returns the statement for the agent of this name; without a name, for two of the user's agents.
+
+    So a user's only agent is found without its name.
+    """
     named = or_(cast(AGENT_KEY, Text).is_(None), profiles.c.agent_key == cast(AGENT_KEY, Text))
     return FastStatement.of(
         select(profiles.c.agent_key, profiles.c.tool_kinds)

@@ -19,7 +19,7 @@ _GROUPS = (FILES, SEARCHES, OTHERS)
 Standing = Literal["holds", "in_doubt", "changed", "found_again"]
 """Standing of a finding: it holds, a later step may have changed its subject, changed it, or found the same again."""
 LONGEST_LINE = 300
-"""Longest line of one finding, in characters."""
+"""Largest number of characters of the line of a finding."""
 
 
 @dataclass(frozen=True, slots=True)

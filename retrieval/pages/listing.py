@@ -45,7 +45,7 @@ SHOWN = (
 
 
 def _referred_to() -> ColumnElement[list[UUID]]:
-    """The cases that the run used, as ``reference_case_ids``; those of its slate, by place, where it did not say."""
+    """Returns the column ``reference_case_ids``: cases that the run reported as used, or else those of its slate."""
     slot = decision_slots.c
     slate = (
         select(func.array_agg(aggregate_order_by(slot.case_id, slot.place)))
@@ -56,7 +56,7 @@ def _referred_to() -> ColumnElement[list[UUID]]:
 
 
 def _named_session() -> ColumnElement[str]:
-    """The name of the session that the run was a part of, as ``session_id``; NULL where there is none."""
+    """Returns the column ``session_id``: the name of the session to which the run belongs; NULL if it has none."""
     mine = sessions.c.user_sub == cases.c.user_sub, sessions.c.id == cases.c.session_id
     return select(sessions.c.name).where(*mine).scalar_subquery().label("session_id")
 

@@ -193,7 +193,7 @@ def policies_of_all() -> Rows:
 
 
 def _slates(user_sub: str) -> Subquery:
-    """The decisions that showed a case."""
+    """Returns a subquery for the ids of the user's decisions that showed a case."""
     slot = decision_slots.c
     return select(slot.decision_id).where(slot.user_sub == user_sub, slot.place == 1).subquery()
 

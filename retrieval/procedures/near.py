@@ -75,7 +75,10 @@ def near(nearness: Nearness, query: CTE, *, by_attributes: bool, by_tool: bool) 
 
 
 def _names_its_tools(query: CTE) -> ColumnElement[bool]:
-    """Returns whether all words of the query, two at least, stand in names of its runs' tools that worked."""
+    """Returns the condition that names of tools that worked in a procedure's runs have all words of the query.
+
+    The query must have at least two words.
+    """
     mine = (case_tools.c.user_sub == USER_SUB, case_tools.c.agent_key == AGENT_KEY)
     known = select(case_tools.c.tool).where(*mine).distinct().cte("known").prefix_with("MATERIALIZED")
     separate = func.regexp_replace(known.c.tool, "([[:lower:]])([[:upper:]])|[^[:alnum:]]", r"\1 \2", "g")
@@ -106,7 +109,7 @@ def lexemes(text: ColumnElement[str]) -> ColumnElement[list[str]]:
 
 
 def _have_attributes() -> list[ColumnElement[bool]]:
-    """Returns the conditions of the attributes; a parameter of None, or an empty list, lets everything through."""
+    """Returns the conditions on a procedure's attributes; a parameter of None, or an empty list, allows all."""
     attributes = {name: cast(bindparam(name, type_=Text), Text) for name in ("task_type", "domain", "query_kind")}
     least, most = (cast(bindparam(name, type_=Float), Float) for name in ("min_success_score", "max_duration_ms"))
     tags, kinds, outcomes = (cast(bindparam(n, type_=ARRAY(Text)), ARRAY(Text)) for n in ("tags", "kinds", "outcomes"))
@@ -140,7 +143,7 @@ def active() -> tuple[ColumnElement[bool], ...]:
 
 
 def _similarity(nearness: Nearness) -> tuple[Expression, CTE | None]:
-    """Returns the similarity of trigger and text, and the CTE with it if it is not computed from the rows."""
+    """Returns the SQL for the similarity of trigger and text, and the CTE that has it if this process computed it."""
     if nearness is Nearness.UNKNOWN:
         return cast(null(), Float), None
     if nearness is Nearness.IN_DATABASE:

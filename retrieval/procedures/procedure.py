@@ -12,7 +12,7 @@ from retrieval.tables.kinds import ProcedureKind, QueryKind
 from retrieval.text import folded, without_example
 
 FEWEST = 2
-"""Least number of different procedures that make the parts of a task count."""
+"""Least number of different procedures for the parts of a task with which the parts are answered one by one."""
 ROUNDING = 1e-6
 """Largest difference of two similarities that may come from rounding."""
 
@@ -112,7 +112,7 @@ class Procedure:
 
     @property
     def plan(self) -> list[str]:
-        """Plan that the backend gave for the run; empty without one. The steps come from the run's calls instead."""
+        """Plan that the backend gave for the procedure's run; empty without one. ``steps`` are from the run's calls."""
         return self.record.get("plan", [])
 
     def guidance(self, shown: Collection[UUID] = ()) -> Guidance:
@@ -189,9 +189,9 @@ def compose_procedures(
 def _together(matches: Sequence[Procedure], most: int, *, warnings: int, quarantine: bool) -> list[Procedure]:
     """Returns procedures for one text, at most ``most``, best first.
 
-    Unproven ones wait in quarantine, and where a proven run taught one that matches. Of procedures from one run or with
-    equal steps, one stays: the fix, which says why, or else the better one. There are at most ``warnings`` failure
-    lessons.
+    Unproven procedures are left out in quarantine, and if a proven run taught one of the matches. Of procedures from
+    one run or with equal steps, one is kept: the fix, which says why, or else the better one. At most ``warnings``
+    failure lessons are among them.
     """
     shown: list[Procedure] = []
     if quarantine or any(each.proven_runs for each in matches):

@@ -109,7 +109,8 @@ class Unrelated:
 
         Args:
             unlike: mean similarity of unlike texts of the profile, in whatever language; it takes the place of
-                ``mean``, and the same share of the distance to 1 is added to it. None: the profile has too few texts.
+                ``mean``; the floor lies above it by the same share of its distance to 1 as ``most`` above ``mean``.
+                None: the profile has too few texts.
         """
         if unlike is None:
             return Floor(self.most, self.most)

@@ -192,7 +192,7 @@ def entry_of(question: Question, ranked: Ranked, answered: Retrieved) -> LoggedD
 
 
 def _least_similarity(question: Question) -> float | None:
-    """Returns the similarity that a case must reach; None where the query has no vector to compare."""
+    """Returns the least similarity of a case that the request allows; None if the query has no vector to compare."""
     return None if question.search.vector is None else question.min_similarity
 
 
@@ -209,7 +209,7 @@ def _mode(result: SearchResult, degraded: list[str]) -> Mode:
 
 
 def _why_empty(result: SearchResult, decision: Decision) -> str | None:
-    """Returns the reason that no case is on the slate; None where one is."""
+    """Returns the reason why no case is on the slate; None if there is one."""
     if decision.slate:
         return None
     if result.is_off:

@@ -48,7 +48,7 @@ def others(field: Field, ordered: Sequence[int], slate: Slate, plans: Sequence[S
 
 
 def _near(field: Field, slate: Slate, least: float) -> NDArray[np.bool_]:
-    """Returns the candidates at least as similar to the query as this quantile of the slate; all if unknown."""
+    """Returns which candidates are at least as similar to the query as this quantile of the slate; all if unknown."""
     if field.similarity is None or np.isnan(field.similarity[list(slate)]).any():
         return np.ones(len(field.failed), dtype=bool)
     near: NDArray[np.bool_] = field.similarity >= np.quantile(field.similarity[list(slate)], least)

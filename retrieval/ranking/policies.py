@@ -59,7 +59,7 @@ class ServedPolicy(StoredPolicy, Protocol):
 
 
 _Key = tuple[str, str, int, datetime]
-"""User, agent, version and time: the versions of a user who was erased begin at 1 again."""
+"""User, agent, version and time of a policy; the time is needed because an erased user's versions begin at 1 again."""
 
 
 class Policies:

@@ -108,7 +108,7 @@ class QuoteReader:
         return default_share(name) if self.settings is None else float(getattr(self.settings, name))
 
     def _recalled(self, heading: str, share: float, *kinds: type) -> tuple[list[Memory], list[Memory]]:
-        """Returns the recalled memories of these kinds, and those that fit; a shorter one may follow a longer one."""
+        """Returns the recalled memories of these kinds, and those of them that fit; others are passed over."""
         memories = [each for each in self.recalled.memories if isinstance(each.source, kinds)]
         room, fitting = room_for(heading, self.token_budget, share * RECALLED_SHARE), list[Memory]()
         for memory in memories:
@@ -118,7 +118,7 @@ class QuoteReader:
         return memories, fitting
 
     def _room(self, heading: str, share: float, recalled_heading: str, recalled: Sequence[Memory]) -> int:
-        """Returns the tokens that lines below the heading may have beside the recalled ones below theirs."""
+        """Returns the number of tokens left for the lines below a heading, beside the recalled lines below theirs."""
         taken = count_tokens(recalled_heading) + sum(map(_cost, recalled)) if recalled else 0
         return max(0, room_for(heading, self.token_budget, share) - taken)
 
@@ -133,6 +133,6 @@ def _cost(memory: Memory) -> int:
 
 
 def _turn_key(turn: Memory) -> tuple[str, int]:
-    """Returns the session of a recalled turn, by its name, and its number there."""
+    """Returns the name of a recalled turn's session and the turn's number there."""
     source = cast("TurnSource", turn.source)
     return source.session_id, source.number

@@ -135,7 +135,7 @@ async def recall(
 
 
 def _later(row: MemoryRow, seal: UserSeal) -> list[Memory]:
-    """Returns the turns that followed a turn in its session."""
+    """Returns the turns that followed a found turn in its session, as memories."""
     later: list[Memory] = []
     if row.session_id is None or row.kind != "turn":
         return later
@@ -148,9 +148,10 @@ def _later(row: MemoryRow, seal: UserSeal) -> list[Memory]:
 
 
 def _with_later(hits: Sequence[Memory], later: Sequence[Sequence[Memory]], top_k: int) -> list[Memory]:
-    """Returns the hits, the best turns among them with the turns that followed, for these may take them back.
+    """Returns the memories found, with turns that followed the best turns, because these may take back what was said.
 
-    The followers fill the places that are free, and LATER_SHARE of all at least: there they stand in for the last hits.
+    The following turns fill the free places, but at least LATER_SHARE of all places, where they replace the last
+    memories.
     """
     places = max(top_k - len(hits), int(top_k * LATER_SHARE))
     known = {each.source for each in hits}

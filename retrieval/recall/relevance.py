@@ -23,7 +23,7 @@ def standardised(measure: str, mean: str, deviation: str) -> str:
 
 
 def _z_of_all(measure: str) -> str:
-    """Returns the same for a column among all rows, which are few."""
+    """Returns the SQL for a column's distance from its mean over all rows, in standard deviations; for few rows."""
     return standardised(measure, f"avg({measure}) OVER ()", f"stddev_pop({measure}) OVER ()")
 
 

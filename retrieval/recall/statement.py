@@ -114,7 +114,7 @@ _DRAWN = "(uuid_hash(id) & 65535) < 65536 * CAST(:sample AS float) / :texts"
 
 
 def _all(similarity: str) -> Reading:
-    """Returns the reading of every text."""
+    """Returns the SQL that reads every text of a bank."""
     entries = f"""
 entries AS MATERIALIZED (
     SELECT m.id, m.kind, m.session_id, m.turn_number, m.fact_id, m.knowledge_id, false AS shared, m.word_count,
@@ -132,7 +132,7 @@ talks AS MATERIALIZED (
 
 
 def _sampled(similarity: str) -> Reading:
-    """Returns the reading of a large bank: the texts that may rank first, and a sample of the rest."""
+    """Returns the SQL that reads a large bank: the texts that may rank first, and a sample of the others."""
     entries = f"""
 drawn AS MATERIALIZED (
     SELECT id FROM memories WHERE (SELECT entered FROM entered) AND user_sub = :user_sub AND {_DRAWN}

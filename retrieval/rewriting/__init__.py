@@ -1,1 +1,1 @@
-"""Rewrites a user's message into a query."""
+"""Rewrites a user's message into the query with which cases and procedures are searched."""

@@ -37,7 +37,7 @@ from retrieval.tables.kinds import FAILED
 from retrieval.tables.profiles import profiles
 
 _FINISHED = cases.c.outcome != literal_column("'aborted'")
-"""Condition that leaves out runs that were broken off, unless the request asks for them."""
+"""Condition that leaves out aborted runs."""
 
 
 def _texts(name: str) -> Expression:
@@ -101,7 +101,7 @@ def proven() -> ColumnElement[bool]:
 
 
 def _passes(name: str, condition: ColumnElement[bool]) -> ColumnElement[bool]:
-    """Returns the condition; true if its list is empty."""
+    """Returns the condition of a filter; it is true if the filter's list, the parameter ``name``, is empty."""
     return or_(func.cardinality(_texts(name)) == 0, condition)
 
 
@@ -151,9 +151,9 @@ def _most_relevant(words: CTE, depth: ColumnElement[int], *only: ColumnElement[b
 
 
 def _near_in_database(profile: CTE, scope: Scope) -> CTE:
-    """Returns the distances by pgvector.
+    """Returns a CTE of the cases' distances from the query, computed by pgvector.
 
-    A bank that is being re-embedded has vectors of two spaces: only the one that the profile has chosen counts.
+    A bank that is being re-embedded has vectors of two models: only those of the profile's chosen model are compared.
     """
     once = select(cast(vector(), Vector)).scalar_subquery()  # else it is converted again for each case
     distance = case_embeddings.c.embedding.op("<=>")(once)

@@ -46,7 +46,7 @@ def fused(bank: CTE, profile: CTE, *, half: int, pool: int) -> CTE:
 
 
 def _best(candidates: CTE, pool: int) -> CTE:
-    """Returns the best of either kind up to its part of the pool, and then the best of all."""
+    """Returns the best proven and the best unproven cases up to their parts of the pool, and then the best of all."""
     best_first = [candidates.c.rrf.desc(), candidates.c.id.desc()]
     place = func.row_number().over(partition_by=candidates.c.proven, order_by=best_first)
     part: ColumnElement[int] = literal_column(str(round(pool * PROVEN_PART)))
@@ -63,7 +63,10 @@ def _best(candidates: CTE, pool: int) -> CTE:
 
 
 def _ranked(bank: CTE) -> CTE:
-    """Gives each case its 1-based rank in either half, and its place among its kind; NULL where it is not in it."""
+    """Returns a CTE of each case's ranks by distance and by relevance, from 1, among all cases and among its kind.
+
+    A rank is NULL if the case was not found by that measure.
+    """
 
     def rank_and_place(
         by: ColumnElement[object], present: ColumnElement[object]

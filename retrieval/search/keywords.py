@@ -83,7 +83,7 @@ def keywords(searched: Select[UUID, object]) -> CTE:
 
 
 def _rarity(searched: Select[UUID, object]) -> tuple[CTE, CTE]:
-    """Returns each word of the query with its rarity in bits, and how many cases were counted, of which mean length."""
+    """Returns two CTEs: the query's words with their rarity in bits, and number and mean length of counted cases."""
     words = select(each_word().label("text")).distinct().cte("query_words").prefix_with("MATERIALIZED")
     spoken = select(words.c.text, cast(words.c.text, TSQUERY).label("word")).where(words.c.text != literal_column("''"))
     each = spoken.cte("each_word").prefix_with("MATERIALIZED")
@@ -102,7 +102,7 @@ def _rarity(searched: Select[UUID, object]) -> tuple[CTE, CTE]:
 
 
 def _number(value: float) -> ColumnElement[float]:
-    """A constant in the statement's own text, for each parameter costs time."""
+    """Returns a constant in the statement's own text, because each parameter costs time."""
     return literal_column(repr(value), Float)
 
 

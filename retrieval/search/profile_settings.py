@@ -170,13 +170,13 @@ def _overridden(name: str, setting: ColumnElement[float]) -> ColumnElement[float
 
 
 def _default(name: str) -> Expression:
-    """Returns the setting of a new profile."""
+    """Returns the SQL for a new profile's setting of this name."""
     column, default = profiles.c[name], profiles.c[name].server_default
     return cast(literal_column(str(default.arg)) if isinstance(default, DefaultClause) else null(), column.type)
 
 
 def _live(status: str, column: ColumnElement[T]) -> ScalarSelect[T]:
-    """Returns the column of the profile's policy of this status."""
+    """Returns a subquery for a column of the profile's policy that has this status."""
     return (
         select(column)
         .where(

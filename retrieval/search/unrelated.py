@@ -63,7 +63,7 @@ _TELLING = text(
             WHERE to_tsvector(lists.language, listed.word) = CAST('' AS tsvector))
     """  # noqa: S608 - its parts are our own
 ).bindparams(bindparam("query", type_=Text))
-"""Words of the query that say something in any language: no stop word, and no short one of a script without a list."""
+"""SQL for words of the query with a meaning: no stop words, and no short words of a script without a stop list."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,7 +116,7 @@ async def unrelated(
 
 @cache
 def _sharing(scope: Scope) -> FastStatement[Sharing]:
-    """Returns the statement for those of the cases that share words with the query that are worth ENOUGH."""
+    """Returns the statement for the cases whose words in common with the query are worth ENOUGH."""
     words = _TELLING.columns(column("word", TSQUERY), column("worth", Integer)).cte("words").prefix_with("MATERIALIZED")
     newest = select(cases.c.search_vector).where(*ready(scope)).order_by(cases.c.created_at.desc(), cases.c.id.desc())
     sample = newest.limit(literal_column(str(SAMPLE))).cte("sample").prefix_with("MATERIALIZED")

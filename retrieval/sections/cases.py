@@ -93,7 +93,7 @@ class OthersSection:
 
 
 def _blocks(cases: Sequence[Remembered], first: int, heading: str, rooms: Sequence[Room], draft: Draft) -> list[Block]:
-    """Returns the cases in words, all in the largest room in which they fit; in the smallest, those that fit."""
+    """Returns the cases as blocks, all within the largest limits that let all fit; else those that fit the smallest."""
     blocks: list[Block] = []
     for room in rooms:
         numbers: dict[str, int] = {}
@@ -109,7 +109,7 @@ def _blocks(cases: Sequence[Remembered], first: int, heading: str, rooms: Sequen
 
 
 def _run(remembered: Remembered, room: Room) -> str:
-    """Returns the actions of a case and its outcome, with the reward where the outcome does not say it."""
+    """Returns the lines with a case's actions and outcome, and its reward if the outcome does not imply it."""
     plan = [shortened(step, room.chars) for step in remembered.plan[: room.steps]]
     if rest := remembered.plan[room.steps :]:
         summary = f": {shortened(_names(rest), room.summary)}" if room.summary else ""
@@ -123,11 +123,11 @@ def _run(remembered: Remembered, room: Room) -> str:
 
 _CALL = re.compile(r"([^\s(]+)\(")
 _NAME_CHARS = 24
-"""Longest name of a step in a summary."""
+"""Largest number of characters of a step's name in a summary."""
 
 
 def _names(steps: Sequence[str]) -> str:
-    """Returns the tools of steps in order, or the beginnings of those in prose; equal ones in a row are counted."""
+    """Returns the names of the steps' tools in order, or beginnings of steps in prose; repeats in a row are counted."""
     each = (call[1] if (call := _CALL.match(step)) else step for step in steps)
     runs = [(name, len(list(same))) for name, same in groupby(shortened(name, _NAME_CHARS) for name in each)]
     return ", ".join(name if count == 1 else f"{name} x{count}" for name, count in runs)

@@ -22,7 +22,7 @@ _VARIATION_SELECTORS = re.compile(
 
 
 class _Visible(dict[int, str]):
-    """Replacement of each character, by its number: itself, a space or nothing; common characters are remembered."""
+    """Replacement of each character, by its code: itself, a space or nothing; those of common characters are cached."""
 
     def __missing__(self, code: int) -> str:
         char = chr(code)

@@ -58,7 +58,7 @@ def fit(newest_first: Sequence[Turn], budget: int, cost: Cost) -> list[Turn]:
 
 
 def _units(newest_first: Sequence[Turn]) -> Iterator[list[Turn]]:
-    """Yields single turns, and calls of tools with their results, newest first; each unit oldest first."""
+    """Yields units, the newest first: a single turn, or a call of tools with its results, the oldest turn first."""
     results: list[Turn] = []
     for turn in newest_first:
         if turn.is_a_result:
@@ -74,7 +74,7 @@ def _units(newest_first: Sequence[Turn]) -> Iterator[list[Turn]]:
 
 
 def _shortened(unit: Sequence[Turn], room: int, cost: Cost, fewest: int = FEWEST_CHARS) -> list[Turn]:
-    """Returns the turns of a unit, the largest ones shortened to the room; an empty list: they do not fit."""
+    """Returns the turns of a unit, the largest shortened so that all fit ``room``; an empty list if they cannot."""
     fair, costs = room, sorted(map(cost, unit))
     for count, each in enumerate(costs):
         fair = room // (len(costs) - count)
@@ -86,7 +86,7 @@ def _shortened(unit: Sequence[Turn], room: int, cost: Cost, fewest: int = FEWEST
 
 
 def _cut(turn: Turn, room: int, cost: Cost, fewest: int) -> Turn | None:
-    """Returns the turn, its texts shortened until it fits; None: it does not fit however short they are."""
+    """Returns the turn with its texts shortened until it fits; None if it fits only with less than ``fewest``."""
     longest, cut = max(room * CHARS_A_TOKEN, fewest), turn
     while cost(cut) > room:
         if longest < fewest:

@@ -82,7 +82,7 @@ def shortened_message(message: Mapping[str, Any], longest: int) -> dict[str, Any
 
 
 def _arguments(function: Mapping[str, Any], longest: int) -> str:
-    """Returns the arguments of a call; those that are JSON stay so."""
+    """Returns the arguments of a call with their texts shortened; arguments that are JSON stay JSON."""
     arguments = str(function.get("arguments") or "")
     if len(arguments) <= longest:
         return arguments

@@ -182,7 +182,7 @@ def _line_of_item(line: str) -> str:
 
 
 def _page() -> FastStatement[SessionRow]:
-    """Returns the statement for the newest PAGE turns before one of that number, or of all, each with its session."""
+    """Returns the statement for the newest PAGE turns of a session, or the newest before the turn ``before``."""
     before = cast(bindparam("before", type_=Integer), Integer)
     of_session = and_(turns.c.user_sub == sessions.c.user_sub, turns.c.session_id == sessions.c.id)
     columns = ("id", "agent_key", "key_id", "turn_count", "last_turn_at", "created_at")
@@ -202,7 +202,10 @@ def _page() -> FastStatement[SessionRow]:
 
 
 def _newest_summary() -> FastStatement[SummaryRow]:
-    """Returns the statement for the newest summary of a session up to a turn, where the profile wants a model's."""
+    """Returns the statement for a language model's newest summary of a session up to the turn ``last``.
+
+    It has no row if the profile's setting is that rules write summaries.
+    """
     summary = and_(session_summaries.c.user_sub == sessions.c.user_sub, session_summaries.c.session_id == sessions.c.id)
     profile = and_(profiles.c.user_sub == sessions.c.user_sub, profiles.c.agent_key == sessions.c.agent_key)
     columns = session_summaries.c.last_turn, session_summaries.c.payload

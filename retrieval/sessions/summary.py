@@ -91,7 +91,7 @@ def _found(turn: Turn) -> Iterator[tuple[ItemKind, str]]:
 
 
 def _kind_of(sentence: str, *, is_the_users: bool) -> ItemKind | None:
-    """Returns the kind of a sentence; None: it is left out."""
+    """Returns the kind of a sentence; None: the summary leaves the sentence out."""
     if is_the_users and (sentence.endswith("?") or _ASKED.search(sentence)):
         return "asked"
     if _NAMED.search(sentence):
@@ -144,7 +144,7 @@ def chosen(
 
 
 def _fitting(items: list[Item], left: int, cost: Callable[[str], int]) -> tuple[list[Item], int]:
-    """Returns those that fit before the first that does not, and what is left; nothing, once one does not fit."""
+    """Returns the items up to the first that does not fit, and the budget left, which is below 0 if one did not fit."""
     fitting = []
     for item in items:
         left -= cost(item.line)

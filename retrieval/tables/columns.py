@@ -1,4 +1,4 @@
-"""The one MetaData of all tables, and the columns and checks that many of them share."""
+"""The MetaData of all tables, and the columns and constraints that many of them share."""
 
 from typing import Any, get_args
 

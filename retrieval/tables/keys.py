@@ -1,4 +1,4 @@
-"""The tables of keys: the users' wrapped keys, the installation's, the master keys' fingerprints, revoked tokens."""
+"""The tables of keys: wrapped keys of users and of the installation, fingerprints of master keys, revoked tokens."""
 
 from sqlalchemy import (
     BigInteger,

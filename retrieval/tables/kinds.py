@@ -55,12 +55,12 @@ PolicyStatus = Literal["candidate", "serving", "retired", "rolled_back", "reject
 ProcedureKind = Literal["script", "failure_lesson", "revision"]
 """A script to follow, a failure to avoid, or a revision of either."""
 ProcedureOrigin = Literal["run", "rules", "llm"]
-"""Author of a version: the backend with its run, the rules, or a language model."""
+"""Author of a procedure's version: the backend that sent its run, the rules, or a language model."""
 ProcedureStatus = Literal["active", "superseded", "retired", "rolled_back"]
 AbstractionLevel = Literal["concrete", "abstract", "hybrid"]
 """Form of the values in a procedure: as they were in the run, as placeholders, or as placeholders with examples."""
 ReflectionStatus = Literal["pending", "ready", "dead"]
-"""Status of a reflection: pending while the worker has not revised what the run used."""
+"""Status of a reflection: pending until the worker has revised the procedures that the run used."""
 ReviewVerdict = Literal["good", "incomplete", "wrong"]
 """Verdict of a person on a procedure: right and whole, right but not whole, or wrong."""
 QueryKind = Literal["find", "create", "change", "remove", "repair", "run", "question", "other"]
