@@ -1,4 +1,4 @@
-"""Search for the cause below a generic error, so that two causes below one such line are two failures.
+"""Finds the cause that an output names below a generic error, so that two causes are two failures.
 
 An error is generic if its first line names no more than a class of failures: "Request failed with status code 403",
 "Error", "exit code 1". The cause then stands in the body of an answer, or in a later line of the output.
@@ -18,7 +18,7 @@ _GENERIC = {
     "service", "status", "task", "the", "this", "tool", "unauthorized", "unexpected", "unknown", "unprocessable",
     "unsuccessful", "url", "was", "went", "while", "with", "wrong", "zero",
 }  # fmt: skip
-"""Words that tell no cause."""
+"""Words that occur in the first lines of errors and name no cause."""
 _URL = re.compile(r"\b\w{1,20}://\S+")
 _WORD = re.compile(r"\w+")
 _FIELD = re.compile(
@@ -26,10 +26,10 @@ _FIELD = re.compile(
     r"""(?:\s{0,3}[:=]\s{0,3}(?:"(?P<text>(?:[^"\\]|\\.){2,300})"|'(?P<other>(?:[^'\\]|\\.){2,300})')"""
     r"""|\n(?P<line>[^\n]{2,300})$)"""
 )
-"""A field of an answer's body that may name the cause: as JSON, as a language prints an object, or as two lines."""
+"""Pattern of a field of an answer's body that may name the cause: in JSON, as a printed object, or on two lines."""
 _CODES = frozenset(("code", "errorcode", "type"))
 _MARKED = re.compile(r"^\W{0,2}(?:fatal|npm (?:ERR!|error)|E  |Caused by|[\w.$]{0,60}(?:Error|Exception))(?::|\s)")
-"""A line that a program marks as its error."""
+"""Pattern of a line that a program marks as its error."""
 
 
 def is_generic(line: str) -> bool:
@@ -39,11 +39,11 @@ def is_generic(line: str) -> bool:
 
 
 def with_cause(error: str, output: object) -> str:
-    """Returns the error, with the cause that the output tells below it if the error is generic.
+    """Returns an error; to a generic error, the cause that the output names is added.
 
     Args:
         error: the beginning of the error.
-        output: the output that reports it.
+        output: the output that reports the error.
     """
     first = next((line for line in error.splitlines() if line.strip()), "")
     if not is_generic(first):
@@ -58,13 +58,13 @@ def with_cause(error: str, output: object) -> str:
 
 
 def marked_line(text: str) -> str:
-    """Returns the last line that a program marks as its error and that names a cause; empty without one."""
+    """Returns the last line that a program marks as its error and that names a cause; empty: there is no such line."""
     lines = (line.strip() for line in reversed(both_ends(text).splitlines()) if _MARKED.search(line))
     return next((line for line in lines if not is_generic(line)), "")[:SHORT_CHARS]
 
 
 def _in_fields(text: str) -> str:
-    """Returns the code and the message of an answer's body; empty without one that names a cause."""
+    """Returns the code and the message in an answer's body that name a cause; empty: none does."""
     codes, messages = list[str](), list[str]()
     for match in _FIELD.finditer(text.replace('\\"', '"')):
         value = (match["text"] or match["other"] or match["line"]).replace("\\n", " ")

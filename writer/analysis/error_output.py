@@ -42,7 +42,7 @@ _BEGINS = re2.compile(
     r"|^\W{0,4}unknown (?:action|argument|column|command|field|function|method|option|parameter|table|tool)\b",
 )
 _BARE = re2.compile(rf"(?i)^\W{{0,4}}{_ERROR_WORD}\W{{0,4}}$")
-"""An error without words."""
+"""Pattern of a line that has a word for an error and no other word."""
 _FIRST_LINE = re2.compile(
     r"(?i)\bsyntax error\b.{0,40}\b(?:at|near|in|on)\b|: syntax error\b|error in your sql syntax|\bORA-\d{5}\b"
     r"|\bSQLSTATE\b"

@@ -60,7 +60,7 @@ _ACTING: dict[str, Any] = {
 _EXECUTED = re.compile(r"-(?:exec|execdir)")
 _ACTS = re.compile(r"-(?:delete|ok|okdir|fprint|fprint0|fprintf|fls)")
 _SHOWN = {"cat", "grep", "head", "ls", "stat", "wc", "file"}
-"""Programs that ``find`` may execute."""
+"""Programs that ``find`` may execute without changing a file."""
 
 
 def shows(program: str, rest: Sequence[str]) -> bool:

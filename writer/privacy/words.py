@@ -159,7 +159,7 @@ class Words:
         return int.from_bytes(keyed[:_NUMBER_BYTES], "big", signed=True)
 
     def numbers(self, kind: str, texts: Iterable[str]) -> list[int]:
-        """Returns a keyed hash of 32 bits, signed, for each text; letter case counts, and other kinds have other hashes.
+        """Returns a keyed hash of 32 bits, signed, for each text; letter case counts, and the kind is part of the hash.
 
         It is fast, because every run needs dozens of hashes: BLAKE2, with a key for each kind, takes 1 µs a text.
 

@@ -27,7 +27,7 @@ BATCH = 256
 """Maximum number of rows that one transaction rewrites."""
 
 Progress = Callable[[int], object]
-"""A callback that gets the number of rows of each transaction."""
+"""A callback that gets the number of rows that each transaction rewrote."""
 
 _COLUMNS = {
     cases: ("task", "plan", "effects", "words", "message_hash"),

@@ -23,7 +23,7 @@ _NAMES = {
     "args_changed": "call again with other arguments ({})",
     "args_changed_after_other_tool": "look up and correct the arguments ({})",
 }
-"""Texts of what puts a failure right, by the kind of its fix, with the names of the arguments."""
+"""Descriptions of fixes by their kind, with a place for the names of the changed arguments."""
 _EVIDENCE_TEXT = {
     "status": "its status",
     "output": "its output, though its status was ok",
