@@ -1,7 +1,6 @@
 """Moves a database's schema to a revision, by the migrations that come with the packages."""
 
 from collections.abc import Callable
-from pathlib import Path
 
 from alembic.config import Config
 from alembic.runtime.migration import MigrationContext
@@ -14,10 +13,9 @@ from alembic import command
 from app.postgres.errors import MigrationRefused, SchemaInUse
 from app.postgres.migration_rights import missing_rights
 from app.postgres.pools import engine_of
+from app.postgres.revisions import folder
 from retrieval.database.database import sqlstate
 
-PLACES = (Path(__file__).parents[1] / "migrations", Path(__file__).parents[2] / "alembic")
-"""Folders of the migrations: inside the package in a wheel, beside it in a clone."""
 LOCK_NOT_AVAILABLE = "55P03"
 
 Act = Callable[[Connection, Config], None]
@@ -71,9 +69,8 @@ def unknown_revision(revision: str | None) -> str | None:
 
 def configuration() -> Config:
     """Returns alembic's configuration, with the folder of the migrations."""
-    folder = next((place for place in PLACES if place.is_dir()), PLACES[0])
     config = Config()
-    config.set_main_option("script_location", str(folder).replace("%", "%%"))
+    config.set_main_option("script_location", str(folder()).replace("%", "%%"))
     config.set_main_option("path_separator", "os")
     return config
 

@@ -91,14 +91,14 @@ def service(home: Path) -> Iterator[Service]:
         yield service
 
 
-def test_serving_loads_no_matplotlib(home: Path):
+def test_serving_a_migrated_home_loads_no_matplotlib_and_no_alembic(home: Path):
     ran = subprocess.run(
         (sys.executable, "-c", LOOP), env=surroundings(home), cwd=ROOT, capture_output=True, text=True, check=False
     )
     assert ran.returncode == 0, ran.stderr
     done = json.loads(ran.stdout.splitlines()[-1])
     assert done["mode"] == "hybrid"
-    assert not {"matplotlib", "pandas", "scipy"} & set(done["modules"])
+    assert not {"matplotlib", "pandas", "scipy", "alembic"} & set(done["modules"])
 
 
 def test_a_service_that_has_retrieved_fits_in_250_mb(service: Service):

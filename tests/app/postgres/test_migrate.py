@@ -10,6 +10,7 @@ from app.postgres import EmbeddedPostgres
 from app.postgres.errors import MigrationRefused, SchemaInUse
 from app.postgres.migrate import migrate
 from app.postgres.pools import dsn
+from app.postgres.revisions import is_newest, newest
 from tests.conftest import WAITING, new_database
 
 MIGRATION_LOCK = 0x6361736562616E6B  # as in alembic/env.py, which only alembic can import
@@ -85,6 +86,15 @@ async def test_a_revision_below_the_current_one_is_gone_down_to(url: str):
     await migrate(url, HEAD)
     assert await revision(connection) == HEAD
     await connection.close()
+
+
+async def test_a_database_is_at_the_newest_revision_once_it_is_migrated(empty: str):
+    assert newest() == HEAD
+    assert not await is_newest(empty)
+    await migrate(empty, BEFORE)
+    assert not await is_newest(empty)
+    await migrate(empty)
+    assert await is_newest(empty)
 
 
 @pytest.mark.parametrize("target", ["head", "base", HEAD, "-1"])
