@@ -65,7 +65,7 @@ async def write_checkpoint(database: Database, keyring: Keyring, written: Checkp
 
     Raises:
         SecretInName: the agent's name looks like a secret.
-        MemoryOff: memory is not written for this agent.
+        MemoryOff: the user switched off writing for this agent.
         DatabaseUnavailable: the parts may or may not be stored; the caller can safely write them again.
     """
     agent_key = nameable(written.agent)

@@ -146,8 +146,8 @@ class _Simple:
         words: words of the command, and the files that it reads.
         piped: whether the command reads the output of the command before it.
         target: the file that the command writes to; empty without one.
-        reads_document: whether the command has a here-document that has not come yet.
-        document: the here-document that the command reads; empty without one.
+        reads_document: whether the command reads a here-document that follows later in the line.
+        document: the here-document that the command reads; empty: it reads none.
     """
 
     words: list[str] = field(default_factory=list)

@@ -42,7 +42,7 @@ NAMED = frozenset(("<identifier>", "<string>"))
 MOST_FAILURES = 20
 """Maximum number of failures of a run that are stored, those with a fix first."""
 MOST_TERMS = 64
-"""Maximum number of terms of each kind that are stored."""
+"""Maximum number of terms of an error, of a call and of a fix that are stored."""
 _CODE = re.compile(r"\b[1-5]\d\d\b|\b[A-Z]{1,12}[-_]?\d{2,6}\b|\b\d{2}[0-9A-Z]{3}\b")
 """Pattern of error codes: of HTTP, of libraries, of SQL."""
 _NAME = re.compile(r"[^\W\d][\w$]*")

@@ -107,7 +107,7 @@ async def write_fact(database: Database, keyring: Keyring, written: FactWritten,
     """Stores the fact and returns its id; if an equal fact held at that time, counts the repetition and returns its id.
 
     Raises:
-        MemoryOff: memory is not written for this agent.
+        MemoryOff: the user switched off writing for this agent.
         SecretInName: the agent's name or the category looks like a secret.
         UserErased: the user was erased after the author was authorised.
         DatabaseUnavailable: the fact may or may not be stored; a second call may count it once more.

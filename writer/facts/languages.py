@@ -40,7 +40,7 @@ class Language:
         unstated: words of sentences that state nothing, such as conditions; such sentences are skipped.
         denied: words that negate a clause.
         no_longer: words for "no longer"; without them, the clause is the fact that it ends.
-        vague: beginnings of values that mean something outside the clause, such as "this".
+        vague: beginnings of values that refer to something outside the clause, such as "this".
         article: an article at the beginning of a value, which is cut off.
     """
 

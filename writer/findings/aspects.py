@@ -35,7 +35,7 @@ class Aspect:
         lines: the lines that are read; None for the whole file.
         place: places that the call depends on or changes.
         repeatable: whether the same call has the same output as long as no file changes.
-        shows: whether the output of the call belongs to this aspect.
+        shows: whether the call's output is that of this aspect, as for a file that is read.
     """
 
     kind: FindingKind

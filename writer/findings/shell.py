@@ -42,8 +42,8 @@ class _Command:
 
     Attributes:
         words: the words of the command.
-        targets: files that its output is redirected to.
-        hidden: whether its output is redirected and so not part of the line's output.
+        targets: files to which the command's output is redirected.
+        hidden: whether the command's output is redirected, and so no part of the line's output.
     """
 
     words: list[str] = field(default_factory=list)

@@ -34,7 +34,7 @@ async def write_knowledge(
 
     Raises:
         SecretInName: a name looks like a secret.
-        MemoryOff: memory is not written for this agent.
+        MemoryOff: the user switched off writing for this agent.
         UserErased: the user was erased after the author was authorised.
         DatabaseUnavailable: the entries may or may not be stored; the caller can safely write them again.
     """
@@ -72,7 +72,7 @@ async def edit_knowledge(
     Raises:
         NotFound: the agent has no such entry of the user.
         KnowledgeExists: another entry has this category, type and title.
-        MemoryOff: memory is not written for this agent.
+        MemoryOff: the user switched off writing for this agent.
         SecretInName: a name looks like a secret.
     """
     agent_key = written.check_names()

@@ -70,7 +70,7 @@ class Rotation:
 
 
 async def rotate(database: Database, held: MasterKeys, progress: Callable[[], object] = lambda: None) -> Rotation:
-    """Wraps every user's key with the wanted master key, and returns the receipt; a finished rotation is not repeated.
+    """Wraps every user's key with the wanted master key of ``held``, unless that is done, and returns the receipt.
 
     New users' keys are wrapped with the new key from the beginning. Until the rotation has finished, every process
     needs both keys.

@@ -84,7 +84,7 @@ async def write_findings(
     """Adds findings to a run, and returns the redactions made in them; the first findings or steps begin the run.
 
     Raises:
-        MemoryOff: memory is not written for this agent.
+        MemoryOff: the user switched off writing for this agent.
         RunEnded: the run was retained.
         UnknownReference: the run is another agent's.
         SecretInName: the agent's name looks like a secret.

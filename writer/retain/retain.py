@@ -79,7 +79,7 @@ async def store(
         IdempotencyConflict: the key was used with another run.
         UnknownReference: the run names a parent, a used case or a run under way that the user does not have, or another
             agent's retrieval or run.
-        MemoryOff: memory is not written for this agent.
+        MemoryOff: the user switched off writing for this agent.
         RunEnded: the run under way that the request names ended before, with another case.
         UserErased: the user was erased after the author was authorised.
         DatabaseUnavailable: nothing was stored, or it is unknown whether it was; repeat with the same key.

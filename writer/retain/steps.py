@@ -150,7 +150,7 @@ async def append_steps(
 
     Raises:
         IdempotencyConflict: a number was used before, for another step; no step is added.
-        MemoryOff: memory is not written for this agent.
+        MemoryOff: the user switched off writing for this agent.
         RunEnded: the run was retained.
         UnknownReference: the run is another agent's, or began with another agent's retrieval.
         PayloadTooLarge: the run would have more than MOST_BYTES.
@@ -207,7 +207,7 @@ async def open_run(
         author: the user.
 
     Raises:
-        MemoryOff: memory is not written for this agent.
+        MemoryOff: the user switched off writing for this agent.
         RunEnded: the run was retained.
         UnknownReference: the run is another agent's, or began with another agent's retrieval.
     """

@@ -62,7 +62,7 @@ async def append_turns(  # noqa: PLR0913, PLR0917 - retain's own parameters, and
 
     Raises:
         IdempotencyConflict: the key was used in this session with other turns.
-        MemoryOff: memory is not written for this agent.
+        MemoryOff: the user switched off writing for this agent.
         TurnsOutOfOrder: a turn is earlier than the turn before it, or in future.
         UnknownReference: the session is another agent's.
         PayloadTooLarge: the session would have more than MOST_TURNS or MOST_BYTES.

@@ -51,7 +51,7 @@ class PolicyRow:
 
 
 class PolicyKey(Protocol):
-    """The key of a policy."""
+    """The key of a policy: user, agent and version."""
 
     @property
     def user_sub(self) -> str:
