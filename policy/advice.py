@@ -91,7 +91,7 @@ class Advice:
 
 
 def advise(past: Failures, terms: Mapping[str, Terms], tool: int, in_vain: Flags | None = None) -> Advice:
-    """Returns the confidence in each earlier failure's fix as a fix of a new failure.
+    """Returns for each earlier failure the confidence that its fix puts a new failure right, too.
 
     Args:
         past: the earlier failures, n of them.

@@ -95,7 +95,7 @@ class Candidates:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Ranked:
-    """Features of n candidates, (n, len(NAMES)), agreement of their plans, (n, n), and the bank's numbers used."""
+    """Features of n candidates, (n, len(NAMES)), agreement of their plans, (n, n), and the fit behind both."""
 
     features: Features
     agreement: Matrix

@@ -31,7 +31,7 @@ class HeldOutLogLoss:
     log_loss: float | None = None
 
     def as_json(self) -> dict[str, float]:
-        """Returns those of the numbers that are not None, by their names."""
+        """Returns the fields by their names, without those that are None."""
         return {name: value for name, value in asdict(self).items() if value is not None}
 
 

@@ -18,7 +18,10 @@ class QueryEmbedding:
     calibrations: Calibrations = field(default_factory=Calibrations)
 
     async def embed(self, embedder: Embedder, search: Search) -> tuple[Search, list[str]]:
-        """Returns the search with the vectors of its query and its parts, and a list of reasons if it has none."""
+        """Returns the search with the vectors of its query and its parts, and a list of reasons.
+
+        If the embedder fails, the search is returned without vectors, and the list says why.
+        """
         sentences = self.calibrations.wanted(embedder.model)
         parts = [normalised(part) for part in search.parts]
         with stage("retrieve.embed"):

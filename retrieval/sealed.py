@@ -43,7 +43,7 @@ class UserSeal(Protocol):
         """Decrypts a stored turn of a session and returns its message."""
 
     def open_summary(self, session_id: UUID, last: int, payload: bytes) -> list[dict[str, Any]]:
-        """Decrypts a model's summary of a session's turns up to number ``last`` and returns its lines."""
+        """Decrypts a language model's summary of a session's turns up to number ``last``; returns its lines."""
 
     def open_fact(self, fact_id: UUID, words: bytes) -> dict[str, str]:
         """Decrypts the texts of a fact: text, subject, attribute, value, unit."""
@@ -122,7 +122,7 @@ class Opener:
 
 
 def effects_of(effects: Sequence[str], tokens: Sequence[str], words: CaseWords) -> list[str]:
-    """Returns the effects of a run in words; effects that are steps of a sealed plan are tokens before.
+    """Returns a run's effects in words; those that are steps of a sealed plan are stored as tokens.
 
     Args:
         effects: the effects as stored.

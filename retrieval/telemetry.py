@@ -91,7 +91,7 @@ def caused_by(named: Mapping[str, str], name: str) -> Iterator[None]:
 
 
 def links(named: Mapping[str, str]) -> list[trace.Link]:
-    """Returns a link to the span of the request with this ``origin``; an empty list if it was not traced."""
+    """Returns a link to a request's span, from its ``origin``; an empty list if the request was not traced."""
     span = trace.get_current_span(_propagator.extract(named)).get_span_context()
     return [trace.Link(span)] if span.is_valid else []
 

@@ -135,7 +135,7 @@ class Calibrations:
         self._unrelated: dict[str, Unrelated] = {}
 
     def wanted(self, model: str) -> list[str]:
-        """Returns the sentences to embed if the model was not measured yet, else none."""
+        """Returns the sentences whose vectors calibrate a model, if the model was not measured yet; else none."""
         return [] if model in self._known else sentences()
 
     def learn(self, model: str, vectors: Sequence[Vector]) -> None:

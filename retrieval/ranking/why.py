@@ -61,6 +61,6 @@ def why(pool: Pool, index: int, row: Candidate, words: TellingWords, *, drawn: b
 
 
 def plan_record(pool: Pool, index: int) -> tuple[int, int]:
-    """Returns the number of the candidates' runs with the same plan as this one, and how many of these went well."""
+    """Returns how many of the candidates' runs have the plan of the candidate at this index, and how many went well."""
     alike = pool.agreement[index] >= SAME
     return int(pool.runs[alike].sum()), int(pool.runs[alike & ~pool.failed].sum())

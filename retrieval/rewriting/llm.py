@@ -20,7 +20,7 @@ def _one_line(text: str) -> str:
 
 
 class Query(BaseModel):
-    """Form of the language model's answer."""
+    """Form of the language model's answer: the rewritten query."""
 
     model_config = ConfigDict(extra="forbid")
 

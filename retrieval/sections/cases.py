@@ -69,7 +69,7 @@ class CasesSection:
     cases: Sequence[Remembered]
 
     def render(self, draft: Draft) -> tuple[list[Block], Part]:
-        """Returns the cases that fit the draft's budget, and the tokens that they take."""
+        """Returns the cases that fit the draft's budget, and a report on them."""
         blocks = _blocks(self.cases, 1, "", _ROOMS, draft)
         return blocks, Part.of("cases", blocks, len(blocks), len(self.cases) - len(blocks))
 
@@ -81,9 +81,9 @@ class OthersSection:
     others: Sequence[Remembered]
 
     def render(self, draft: Draft) -> tuple[list[Block], Part | None]:
-        """Returns the further runs that fit the draft's budget, and the tokens that they take.
+        """Returns the further runs that fit the draft's budget, and a report on them.
 
-        There are none if not all cases of the slate are in the text.
+        If not all cases of the slate are in the text, there are no runs and no report (None).
         """
         cases = next((part for part in draft.parts if part.part == "cases"), None)
         if cases is None or cases.left_out:

@@ -158,7 +158,10 @@ class Reading:
 
 
 def conversation(view: View) -> Quotes:
-    """Returns the lines of a context that quote a session; it was read with ``cost_of_turn`` and ``cost_of_line``."""
+    """Returns the lines of a context that quote the turns and the summary of a session.
+
+    The session must have been read with ``cost_of_turn`` and ``cost_of_line``, so that the lines fit the context.
+    """
     lines = [_line_of_item(item.line) for item in view.items] + [_line_of_turn(turn) for turn in view.turns]
     return Quotes(lines, len(view.turns), view.left_out)
 

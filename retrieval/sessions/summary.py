@@ -66,7 +66,7 @@ class Item:
 
 
 def items_of(turn: Turn) -> Iterator[Item]:
-    """Yields the items that the rules quote from a turn, each text once."""
+    """Yields the sentences, commands and calls of a turn that a summary may quote, each text once."""
     seen: set[str] = set()
     for kind, found in _found(turn):
         text = found.strip()
