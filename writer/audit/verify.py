@@ -73,7 +73,7 @@ class _Head:
         return cls(row["user_sub"], row["seq"], row["hash"], pruned, row["sealed_seq"], row["seal"])
 
     def start(self) -> tuple[int, bytes]:
-        """Returns the number and the hash before the first link that is still stored."""
+        """Returns the number and the hash of the last pruned link, after which the stored links begin."""
         seq, pruned_hash = self.pruned
         return seq, genesis(self.user_sub) if pruned_hash is None else pruned_hash
 

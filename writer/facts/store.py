@@ -69,8 +69,8 @@ async def store_facts(
 ) -> list[UUID]:
     """Stores facts of one profile in their order, and returns their ids.
 
-    A fact that equals a stored one that held at that time is counted there, and has its id. The caller must hold the
-    profile's lock.
+    If an equal stored fact held at that time, the repetition is counted there, and that fact's id is returned. The
+    caller must hold the profile's lock.
     """
     if not stated:
         return []

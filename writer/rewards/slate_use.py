@@ -66,7 +66,7 @@ async def speaks_for_slate(
 
 
 async def remember_followed(connection: AsyncConnection, user_sub: str, run: FollowingRun) -> None:
-    """Logs which cases and procedures the run used, if its backend said so, and how well its plan agrees with theirs.
+    """Logs the cases and procedures that a run used, if its backend named them, and how well plans agree with its plan.
 
     The agreement with a case of the slate is a number from 0 to 1, see ``agreed_with``; deleted cases have none.
     """
