@@ -100,16 +100,6 @@ class FactDraft:
         return mine <= its or its <= mine
 
 
-def extract(text: str, day: date) -> list[FactDraft]:
-    """Returns the facts that a user's turn states, in the order of the text; the facts that it ends are left out.
-
-    Args:
-        text: the text of the turn.
-        day: the day of the turn, to which words such as "yesterday" refer.
-    """
-    return [draft for draft in read(text, day) if not draft.ends]
-
-
 def read(text: str, day: date) -> list[FactDraft]:
     """Returns the facts that a user's turn states or ends, in the order of the text.
 
@@ -252,11 +242,9 @@ def _activity(sentence: str) -> Iterator[FactDraft]:
     if match := BEEN.search(sentence):
         yield FactDraft("fact", sentence, "user", "has been to", _clean(match["value"]), "", "travel")
     if match := DOES.search(sentence):
-        value = _clean(match["value"])
-        if _stands_alone(
-            value.removeprefix("the ") if (match["now"] or match["ing"]) in ("play", "learning") else value
-        ):
-            yield FactDraft("fact", sentence, "user", (match["now"] or match["ing"]).lower(), value)
+        verb, value = match["now"] or match["ing"], _clean(match["value"])
+        if _stands_alone(value.removeprefix("the ") if verb in {"play", "learning"} else value):
+            yield FactDraft("fact", sentence, "user", verb.lower(), value)
 
 
 def _preference(sentence: str) -> Iterator[FactDraft]:

@@ -4,7 +4,8 @@ from datetime import date
 
 import pytest
 
-from writer.facts.extract import extract, read
+from tests.writer.facts.stated import stated
+from writer.facts.extract import read
 
 MONDAY = date(2026, 3, 2)
 
@@ -35,7 +36,7 @@ MONDAY = date(2026, 3, 2)
     ],
 )
 def test_a_fact_is_found_in_a_sentence_of_a_chat(text: str, fact: tuple[str, ...]):
-    found = extract(text, MONDAY)
+    found = stated(text, MONDAY)
     assert (found[-1].kind, found[-1].subject, found[-1].attribute, found[-1].value, found[-1].unit) == fact
 
 
@@ -54,11 +55,11 @@ def test_a_fact_is_found_in_a_sentence_of_a_chat(text: str, fact: tuple[str, ...
     ],
 )
 def test_a_name_may_begin_with_any_capital_or_a_letter_of_a_script_without_capitals(text: str, values: list[str]):
-    assert [each.value for each in extract(text, MONDAY)] == values
+    assert [each.value for each in stated(text, MONDAY)] == values
 
 
 def test_a_sentence_with_two_facts_gives_both():
-    assert [each.value for each in extract("I'm a software engineer based in Berlin", MONDAY)] == [
+    assert [each.value for each in stated("I'm a software engineer based in Berlin", MONDAY)] == [
         "software engineer",
         "Berlin",
     ]
@@ -131,7 +132,7 @@ def test_a_sentence_with_two_facts_gives_both():
     ],
 )
 def test_a_sentence_that_only_looks_like_a_fact_gives_none(text: str):
-    assert extract(text, MONDAY) == []
+    assert stated(text, MONDAY) == []
 
 
 def test_a_pet_that_died_is_no_longer_had():

@@ -4,17 +4,18 @@ from datetime import date
 
 import pytest
 
-from writer.facts.extract import FactDraft, extract
+from tests.writer.facts.stated import stated
+from writer.facts.extract import FactDraft
 
 MONDAY = date(2026, 3, 2)
 
 
 def told(text: str) -> list[tuple[str, str, str, str, str]]:
-    return [(each.kind, each.subject, each.attribute, each.value, each.unit) for each in extract(text, MONDAY)]
+    return [(each.kind, each.subject, each.attribute, each.value, each.unit) for each in stated(text, MONDAY)]
 
 
 def one(text: str) -> FactDraft:
-    (found,) = extract(text, MONDAY)
+    (found,) = stated(text, MONDAY)
     return found
 
 
@@ -70,7 +71,7 @@ def test_what_a_user_tells_of_themselves_is_read_off(text: str, fact: tuple[str,
     ],
 )
 def test_questions_hypotheticals_quotations_negations_and_irony_are_no_facts(text: str):
-    assert extract(text, MONDAY) == []
+    assert stated(text, MONDAY) == []
 
 
 @pytest.mark.parametrize(
@@ -112,11 +113,11 @@ def test_an_event_that_is_an_amount_has_its_value_and_unit(text: str, verb: str,
 
 
 def test_a_weekday_of_a_habit_is_no_day():
-    assert [each.kind for each in extract("I had a meeting on Monday mornings.", MONDAY)] == []
+    assert [each.kind for each in stated("I had a meeting on Monday mornings.", MONDAY)] == []
 
 
 def test_a_day_that_no_calendar_has_names_no_time():
-    assert [each.about for each in extract("I finished the course on 31 June.", MONDAY)] in ([], [None])
+    assert [each.about for each in stated("I finished the course on 31 June.", MONDAY)] in ([], [None])
 
 
 def test_one_value_at_a_time_is_what_a_newer_one_contradicts_and_a_list_is_not():

@@ -15,7 +15,8 @@ from pathlib import Path
 import pytest
 
 from tests.paths import DATA
-from writer.facts.extract import FactDraft, extract
+from tests.writer.facts.stated import stated
+from writer.facts.extract import FactDraft
 
 CONVERSATIONS = DATA / "locomo" / "conversations.jsonl"
 VERDICTS: dict[str, bool] = json.loads((Path(__file__).parent / "data" / "locomo_verdicts.json").read_text())
@@ -34,7 +35,7 @@ def told_in_all() -> Iterator[tuple[str, str, FactDraft]]:
         conversation = json.loads(line)
         for session in conversation["sessions"]:
             for turn in session["turns"]:
-                for told in extract(turn["text"], day_of(session["date_time"])):
+                for told in stated(turn["text"], day_of(session["date_time"])):
                     yield conversation["conversation"], turn["turn_id"], told
 
 

@@ -4,7 +4,7 @@ from datetime import date
 
 import pytest
 
-from writer.facts.extract import extract
+from tests.writer.facts.stated import stated
 
 MONDAY = date(2026, 3, 2)
 PIERRE = "my name is Pierre. I live in Paris."
@@ -118,20 +118,20 @@ OWN = {
 
 @pytest.mark.parametrize("text", PASTED.values(), ids=PASTED)
 def test_a_pasted_text_says_nothing_of_the_user(text: str):
-    assert extract(text, MONDAY) == []
+    assert stated(text, MONDAY) == []
 
 
 @pytest.mark.parametrize(("text", "values"), OWN.items())
 def test_the_users_own_words_beside_a_pasted_text_are_read(text: str, values: list[str]):
-    assert [each.value for each in extract(text, MONDAY)] == values
+    assert [each.value for each in stated(text, MONDAY)] == values
 
 
 @pytest.mark.parametrize(("text", "request_"), [(text, each) for text, some in FOREIGN.items() for each in some])
 def test_below_a_request_in_german_spanish_or_french_a_text_is_pasted(text: str, request_: str):
     for between in ("\n\n", "\n", ": "):
-        assert extract(f"{request_}{between}{text}", MONDAY) == []
+        assert stated(f"{request_}{between}{text}", MONDAY) == []
 
 
 @pytest.mark.parametrize(("text", "before"), [(text, each) for text, some in OWN_FOREIGN.items() for each in some])
 def test_below_another_request_in_these_languages_the_user_speaks(text: str, before: str):
-    assert len(extract(f"{before}\n{text}", MONDAY)) == 2
+    assert len(stated(f"{before}\n{text}", MONDAY)) == 2

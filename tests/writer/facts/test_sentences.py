@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from writer.facts.extract import FactDraft, extract
+from tests.writer.facts.stated import stated
+from writer.facts.extract import FactDraft
 
 MONDAY = date(2026, 3, 2)
 SENTENCES = json.loads((Path(__file__).parent / "data" / "chat_sentences.json").read_text())
@@ -14,7 +15,7 @@ LEAST_RECALL, LEAST_PRECISION = 0.8, 0.9
 
 
 def told(text: str) -> list[tuple[str, str, str]]:
-    return [(each.attribute, each.value, each.unit) for each in extract(text, MONDAY)]
+    return [(each.attribute, each.value, each.unit) for each in stated(text, MONDAY)]
 
 
 def is_expected(draft: FactDraft, facts: list[list[str]]) -> bool:
@@ -25,7 +26,7 @@ def is_expected(draft: FactDraft, facts: list[list[str]]) -> bool:
 
 
 def test_four_in_five_facts_of_a_hundred_chat_sentences_are_read_and_nine_in_ten_are_right():
-    read = [(draft, line["facts"]) for line in SENTENCES for draft in extract(line["text"], MONDAY)]
+    read = [(draft, line["facts"]) for line in SENTENCES for draft in stated(line["text"], MONDAY)]
     right = sum(is_expected(draft, facts) for draft, facts in read)
     assert len(SENTENCES) >= 100
     assert right / sum(len(line["facts"]) for line in SENTENCES) >= LEAST_RECALL
@@ -141,7 +142,7 @@ def test_words_that_look_like_a_fact_are_none(text: str):
     ],
 )
 def test_a_goal_keeps_metric_value_and_unit(text: str, goal: tuple[str, str, str]):
-    assert [(each.kind, *told(text)[0]) for each in extract(text, MONDAY)] == [("goal", *goal)]
+    assert [(each.kind, *told(text)[0]) for each in stated(text, MONDAY)] == [("goal", *goal)]
 
 
 @pytest.mark.parametrize(
@@ -159,7 +160,7 @@ def test_a_goal_keeps_metric_value_and_unit(text: str, goal: tuple[str, str, str
     ],
 )
 def test_a_request_that_an_agent_carries_out_at_once_is_no_goal(text: str):
-    assert [each for each in extract(text, MONDAY) if each.kind == "goal"] == []
+    assert [each for each in stated(text, MONDAY) if each.kind == "goal"] == []
 
 
 @pytest.mark.parametrize(
@@ -176,4 +177,4 @@ def test_a_request_that_an_agent_carries_out_at_once_is_no_goal(text: str):
     ],
 )
 def test_a_goal_may_begin_with_the_verb_of_a_request(text: str):
-    assert [each.kind for each in extract(text, MONDAY)] == ["goal"]
+    assert [each.kind for each in stated(text, MONDAY)] == ["goal"]
