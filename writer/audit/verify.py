@@ -68,7 +68,7 @@ class _Head:
 
     @classmethod
     def of(cls, row: RowMapping) -> Self:
-        """Builds the head from a row of ``audit_heads``."""
+        """Builds the stored end of a chain from a row of ``audit_heads``."""
         pruned = row["pruned_seq"], row["pruned_hash"]
         return cls(row["user_sub"], row["seq"], row["hash"], pruned, row["sealed_seq"], row["seal"])
 

@@ -130,7 +130,7 @@ _SIGNS = {
 LOOKS = dict(_compiled({**_SIGNS, LOOSE: LOOSE_SIGN}.items(), capture=False))
 """Expressions that find the signs of a text that needs a closer look, by the names of the signs."""
 LABELLED = next(regex for _, regex in _compiled([("", rf"(?i)(?:{PHONE_WORDS}|\bssn)\\*\"")], capture=False))
-"""Sign of a JSON text whose numbers must be judged by the names around them."""
+"""Pattern of names in a JSON text whose numbers must be judged by the names around them."""
 _SET = [place for place, (kind, _) in enumerate(RULES) if kind != LOOSE]
 _LOOSE_PLACE = next(place for place, (kind, _) in enumerate(RULES) if kind == LOOSE)
 ANY_RULE = _set_of([RULES[place] for place in _SET])
