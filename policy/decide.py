@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from policy.explore import Lottery, explored, mixture, unless_empty
+from policy.explore import Lottery, explored, mixture
 from policy.features import Features
 from policy.inputs import Inputs
 from policy.network import Head
@@ -56,10 +56,6 @@ class Scores:
     residual: NDArray[np.float32]
     spread: NDArray[np.float32]
     q: NDArray[np.float32] | None
-    gain: NDArray[np.float32] | None = None
-    """Log odds of a reward for a slate of each case alone less those for an empty slate, by ensemble member, (M, n).
-
-    None for the default, and for a head that has no value for the empty slate."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,7 +102,7 @@ class Decision:
     slates: Mapping[str, Slate]
     """Slate that each arm gives if no place is drawn at random."""
     allowed: bool
-    """True if some candidate was allowed on the slate; an empty slate was then the policy's choice, or drawn."""
+    """True if some candidate was allowed on the slate; an empty slate was then drawn."""
 
 
 def score(policy: Policy | None, features: Features) -> Scores:
@@ -123,27 +119,9 @@ def score_inputs(policy: Policy | None, seen: Inputs) -> Scores:
     parts = policy.head.case_part(seen.case)  # (M, n)
     residual = parts.mean(axis=0)
     total = (base + policy.blend * residual).astype(np.float32)
-    shown = policy.head.shown(base + parts)
-    odds = (policy.head.query_part(seen.query) + shown).mean(axis=0)
+    odds = policy.head.log_odds(seen.query, base + parts).mean(axis=0)
     q = 1 / (1 + np.exp(-np.clip(odds, -LARGEST_LOG_ODDS, LARGEST_LOG_ODDS)))
-    gain = shown - policy.head.null[:, None] if policy.head.values_empty else None
-    return Scores(total, base, residual, parts.std(axis=0), q.astype(np.float32), gain)
-
-
-def preferred(scores: Scores, slate: Slate) -> Slate:
-    """Returns the slate, or an empty one if the members of the ensemble agree that an empty slate earns more."""
-    return () if _gained(scores, slate) < 0 else slate
-
-
-def _gained(scores: Scores, slate: Slate) -> float:
-    """Returns the ensemble's mean log odds of a slate less those of an empty one; 0 if its members disagree.
-
-    The members agree if the mean over them lies farther from zero than their standard deviation.
-    """
-    if scores.gain is None or not slate:
-        return 0.0
-    gain = scores.gain[:, list(slate)].mean(axis=1)  # (M,)
-    return float(gain.mean()) if abs(gain.mean()) > gain.std() else 0.0
+    return Scores(total, base, residual, parts.std(axis=0), q.astype(np.float32))
 
 
 def decide(features: Features, field: Field, k: int, trial: Trial) -> Decision:
@@ -160,7 +138,9 @@ def decide(features: Features, field: Field, k: int, trial: Trial) -> Decision:
     """
     seen = Inputs(features)
     wishes = {arm: _wish(field, score_inputs(policy, seen), k) for arm, policy in trial.arms.items()}
-    lotteries = [_lottery(field, wish, trial.budget.explore) for wish in wishes.values()]
+    lotteries = [
+        explored(field, wish.scores.total, wish.ordered, wish.slate, trial.budget.explore) for wish in wishes.values()
+    ]
     shared = shares(trial.arms, trial.budget)
     rng = np.random.default_rng(trial.seed)
     drawn = rng.choice(len(shared), p=list(shared.values()))
@@ -177,25 +157,16 @@ def decide(features: Features, field: Field, k: int, trial: Trial) -> Decision:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Wish:
-    """The slate that an arm gives without random draws; ``full`` is the slate before an empty one may replace it."""
+    """An arm's scores, the candidates in their order, and its slate if no place is drawn at random."""
 
     scores: Scores
     ordered: list[int]
-    full: Slate
     slate: Slate
 
 
 def _wish(field: Field, scores: Scores, k: int) -> _Wish:
     ordered = order(field, scores.total)
-    full = choose(field, ordered, k)
-    return _Wish(scores, ordered, full, preferred(scores, full))
-
-
-def _lottery(field: Field, wish: _Wish, budget: float) -> Lottery:
-    """Returns the lottery of the slates that an arm gives, those of its random draws included."""
-    if not wish.slate:
-        return unless_empty(wish.full, budget)
-    return explored(field, wish.scores.total, wish.ordered, wish.slate, budget)
+    return _Wish(scores, ordered, choose(field, ordered, k))
 
 
 def shares(arms: Mapping[str, Policy | None], budget: Budget) -> dict[str, float]:

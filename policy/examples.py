@@ -22,7 +22,6 @@ class Examples:
         query: (n, G), the network's inputs that describe the query.
         reward: (n,), 0 to 1, never missing: a missing reward is no example.
         weight: (n,), inverse propensity, clipped, with mean 1.
-        empty: (n,), true if the slate was left empty although there were cases to serve.
         group: (n,), number of the query; rows of one query are drawn, split and left out together.
     """
 
@@ -32,7 +31,6 @@ class Examples:
     query: Array
     reward: Array
     weight: Array
-    empty: NDArray[np.bool_]
     group: NDArray[np.int64]
 
     def __len__(self) -> int:

@@ -15,8 +15,7 @@ from numpy.typing import NDArray
 from policy.slate import Field, Slate, contenders, waiting
 
 NULL_SHARE = 0.1
-"""Share of the exploration budget that measures memory itself: these decisions get an empty slate where a policy would
-serve cases, and the cases where it would serve an empty slate."""
+"""Share of the exploration budget that measures memory itself: these decisions get an empty slate."""
 TEMPERATURE = 0.5
 """Temperature of the softmax over the contenders' scores (log odds): a higher temperature tries them more evenly."""
 WAITING_PLACES = 0.5
@@ -79,20 +78,6 @@ def _last_drawn(slate: Slate, scores: NDArray[np.float32], rivals: list[int]) ->
     """Returns the lottery of slates whose last place is drawn by a softmax over the rivals' scores (Gumbel 1954)."""
     weight = np.exp((scores[rivals] - scores[rivals].max()).astype(np.float64) / TEMPERATURE)
     return Lottery({(*slate[:-1], index): share for index, share in zip(rivals, weight / weight.sum(), strict=True)})
-
-
-def unless_empty(slate: Slate, budget: float) -> Lottery:
-    """Returns the lottery of a policy that would serve an empty slate: with a small chance it gives the cases instead.
-
-    The chance is NULL_SHARE of the budget. Few such decisions are enough: decisions that stay with the default show,
-    too, whether memory has begun to help.
-
-    Args:
-        slate: the slate that the policy would serve if it could not leave it empty.
-        budget: share of decisions that explore.
-    """
-    share = budget * NULL_SHARE
-    return mixture([1 - share, share], [certain(()), certain(slate)])
 
 
 def mixture(shares: Sequence[float], lotteries: Sequence[Lottery]) -> Lottery:

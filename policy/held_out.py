@@ -48,9 +48,9 @@ def held_out_log_loss(late: Examples, head: Head, blend: float) -> HeldOutLogLos
     if not len(late):
         return HeldOutLogLoss()
     prior = (late.credit * late.prior).sum(axis=1)
-    base = head.log_odds(late.query, prior, late.empty).mean(axis=0)
+    base = head.log_odds(late.query, prior).mean(axis=0)
     blended = prior + blend * head.credited(late.inputs, late.credit)
-    full = head.log_odds(late.query, blended, late.empty).mean(axis=0)
+    full = head.log_odds(late.query, blended).mean(axis=0)
     before, after = _log_losses(base, late.reward), _log_losses(full, late.reward)
     return HeldOutLogLoss(
         held_out=len(late),

@@ -14,8 +14,6 @@ from numpy.typing import NDArray
 
 Array = NDArray[np.float32]
 
-NEVER = -1e9
-"""Log odds that stand for minus infinity: value of the empty slate in a head that has seen no empty slates."""
 CLIP_SD = 5.0
 """Number of standard deviations from the centre at which an input is clipped, so that one odd number cannot decide."""
 
@@ -30,7 +28,6 @@ class Head:
         query_centre, query_scale: (G,), mean and standard deviation by which a query's inputs are standardised.
         query_linear, query_bias: (M, G) and (M,), each member's weights of the query part.
         log_sharpness: (M,), logarithm of each member's sharpness, 0 before training.
-        null: (M,), log odds of an empty slate without the query part, which a slate must exceed; NEVER before training.
     """
 
     centre: Array
@@ -41,7 +38,6 @@ class Head:
     query_linear: Array
     query_bias: Array
     log_sharpness: Array
-    null: Array
 
     def case_part(self, inputs: Array) -> Array:
         """Returns each member's case part (the learned log odds) for each candidate, (M, n), from inputs (n, D)."""
@@ -65,31 +61,18 @@ class Head:
         return np.asarray(self.query_linear @ x.T + self.query_bias[:, None], dtype=np.float32)
 
     @property
-    def values_empty(self) -> bool:
-        """True if every member has a value for the empty slate."""
-        return bool((self.null > NEVER).all())
-
-    @property
     def is_finite(self) -> bool:
         """True if every weight of the network is finite."""
         return all(np.isfinite(array).all() for array in self.arrays().values())
 
-    def log_odds(self, inputs: Array, odds: Array, empty: NDArray[np.bool_] | None = None) -> Array:
+    def log_odds(self, inputs: Array, odds: Array) -> Array:
         """Returns each member's log odds of a reward, (M, n).
 
         Args:
             inputs: (n, G) or (1, G), inputs of the query part.
             odds: (n,) or (M, n), prior plus case part, of one case or credited over a slate.
-            empty: (n,), true for an empty slate; if the head has a value for such slates, it replaces ``odds`` there.
         """
-        shown = self.shown(odds)
-        if empty is not None and self.values_empty:
-            shown = np.where(empty, self.null[:, None], shown)
-        return np.asarray(self.query_part(inputs) + shown, dtype=np.float32)
-
-    def shown(self, odds: Array) -> Array:
-        """Returns prior plus case part times the sharpness, (M, n), to compare with the empty slate's ``null``."""
-        return np.asarray(np.exp(self.log_sharpness)[:, None] * odds, dtype=np.float32)
+        return np.asarray(self.query_part(inputs) + np.exp(self.log_sharpness)[:, None] * odds, dtype=np.float32)
 
     def arrays(self) -> dict[str, Array]:
         """Returns the head's weights by their names."""
@@ -111,7 +94,6 @@ def untrained(inputs: int, query_inputs: int, members: int = 1) -> Head:
         query_linear=zeros(members, query_inputs),
         query_bias=zeros(members),
         log_sharpness=zeros(members),
-        null=zeros(members) + np.float32(NEVER),
     )
 
 

@@ -30,7 +30,7 @@ Reason = Literal[
 * ``displaced``: it ranks above a served case, but an unproven case much nearer to the query took its place.
 * ``source``: it ranks above a served case, but its source has as many places as one source may.
 * ``lower``: it ranks below every served case, or a random draw gave its place to another case.
-* ``left_empty``: the slate was left empty, by a random draw or because no case was expected to help.
+* ``left_empty``: the slate was left empty, by a random draw.
 """
 
 

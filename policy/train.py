@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from policy.examples import Examples, split
-from policy.network import NEVER, Head, standardised
+from policy.network import Head, standardised
 
 Numbers = NDArray[np.float64]
 
@@ -27,12 +27,6 @@ RIDGES = (30.0, 100.0, 300.0, 1_000.0, STAY)
 """Ridges that a nightly training chooses from."""
 SHARPNESS_RIDGE = 5.0
 """Ridge penalty that draws the sharpness towards 1, as a number of decisions."""
-NULL_RIDGE = 5.0
-"""Ridge penalty that draws the empty slate's log odds towards their starting value, as a number of decisions."""
-FEWEST_EMPTY = 10
-"""Least number of empty slates in a log from which a value of the empty slate is learned."""
-EMPTY_SLATE_MARGIN = 1.0
-"""Log odds by which an empty slate starts below the log's worst slate, lest few outcomes make it win always."""
 MEAN_DECAY, SQUARE_DECAY, STABILITY = 0.9, 0.999, 1e-8
 """Adam's usual constants."""
 HELD_OUT = 0.25
@@ -102,7 +96,7 @@ def chosen_ridge(examples: Examples, plan: Plan, seed: int, start: Head) -> floa
 
 def _losses(head: Head, examples: Examples) -> np.ndarray:
     """Returns the weighted cross-entropy of each decision, (n,), under the mean of the members' log odds."""
-    odds = head.log_odds(examples.query, _slates(head, examples), examples.empty).mean(axis=0)
+    odds = head.log_odds(examples.query, _slates(head, examples)).mean(axis=0)
     return np.asarray((np.logaddexp(0, odds) - examples.reward * odds) * examples.weight)
 
 
@@ -163,7 +157,6 @@ class _Loss:
         prior: (N,), credit-weighted sum of the default's log odds.
         query: (N, G), standardised inputs of the query part.
         reward: (N,), reward of each decision.
-        empty: (N,), 1 for an empty slate that has its own value, else 0.
         weight: (M, N), propensity weight times bootstrap count, divided by the number of decisions.
         begun: values from which the trained weights start, (M, ...) each, by name.
         ridges: (R, 1), each ridge divided by the number of decisions; 0 if the case part stays.
@@ -175,7 +168,6 @@ class _Loss:
     prior: Numbers
     query: Numbers
     reward: Numbers
-    empty: Numbers
     weight: Numbers
     begun: dict[str, Numbers]
     ridges: Numbers
@@ -188,13 +180,12 @@ class _Loss:
         inputs = standardised(examples.inputs, begun.centre, begun.scale).astype(np.float64)
         ridge = np.array(ridges, dtype=np.float64)[:, None]
         stays = np.isinf(ridge)
-        names = ("linear", "query_linear", "query_bias", "log_sharpness", "null")
+        names = ("linear", "query_linear", "query_bias", "log_sharpness")
         return cls(
             shared=np.einsum("nk,nkd->nd", examples.credit, inputs),
             prior=(examples.credit * examples.prior).sum(axis=1, dtype=np.float64),
             query=standardised(examples.query, begun.query_centre, begun.query_scale).astype(np.float64),
             reward=examples.reward.astype(np.float64),
-            empty=(examples.empty & begun.values_empty).astype(np.float64),
             weight=(examples.weight[:, None] * _bootstrap(examples, len(begun.linear), seed)).T / count,
             begun={name: begun.arrays()[name].astype(np.float64) for name in names},
             ridges=np.where(stays, 0, ridge) / count,
@@ -203,7 +194,6 @@ class _Loss:
                 "query_linear": plan.query_ridge / count,
                 "query_bias": 0.0,
                 "log_sharpness": SHARPNESS_RIDGE / count,
-                "null": NULL_RIDGE / count,
             },
         )
 
@@ -212,19 +202,16 @@ class _Loss:
         gaps = {name: moved[name] - begun for name, begun in self.begun.items()}
         sharpness = np.exp(moved["log_sharpness"])
         slates = moved["linear"] @ self.shared.T + self.prior  # (R, M, N)
-        shown = np.where(self.empty, moved["null"][..., None], sharpness[..., None] * slates)
-        odds = moved["query_linear"] @ self.query.T + moved["query_bias"][..., None] + shown
+        odds = moved["query_linear"] @ self.query.T + moved["query_bias"][..., None] + sharpness[..., None] * slates
         error = (_sigmoid(odds) - self.reward) * self.weight
-        of_slate = error * (1 - self.empty)
         # what counts is how far the outcomes' log odds move, so the pull on the case part grows with the sharpness
         pull = self.ridges * sharpness**2
-        of_case = sharpness[..., None] * (of_slate @ self.shared) + pull[..., None] * gaps["linear"]
-        of_sharpness = sharpness * (of_slate * slates).sum(axis=-1) + pull * (gaps["linear"] ** 2).sum(axis=-1)
+        of_case = sharpness[..., None] * (error @ self.shared) + pull[..., None] * gaps["linear"]
+        of_sharpness = sharpness * (error * slates).sum(axis=-1) + pull * (gaps["linear"] ** 2).sum(axis=-1)
         gradients = {
             "query_linear": error @ self.query,
             "query_bias": error.sum(axis=-1),
             "log_sharpness": of_sharpness,
-            "null": (error * self.empty).sum(axis=-1),
         }
         pulled = {name: gradient + self.pulls[name] * gaps[name] for name, gradient in gradients.items()}
         return {"linear": self.moves * of_case, **pulled}
@@ -256,13 +243,7 @@ def _begin(examples: Examples, start: Head) -> Head:
     """Returns the head before training: ``start``, rescaled to the mean and deviation of the examples' inputs."""
     row, place = np.nonzero(examples.credit)
     case = _standard(examples.inputs[row, place], examples.weight[row])
-    scaled = _rescaled(start, case, _standard(examples.query, examples.weight))
-    if examples.empty.sum() >= FEWEST_EMPTY:
-        # below the least log odds that a slate of the log has by each member, (M,); NEVER where all were empty
-        filled = examples.take(~examples.empty)
-        worst = scaled.shown(_slates(scaled, filled)).min(axis=1, initial=np.inf if len(filled) else NEVER)
-        scaled = replace(scaled, null=np.asarray(worst) - np.float32(EMPTY_SLATE_MARGIN))
-    return scaled
+    return _rescaled(start, case, _standard(examples.query, examples.weight))
 
 
 def _rescaled(head: Head, case: _Units | None, query: _Units | None) -> Head:

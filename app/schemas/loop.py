@@ -206,7 +206,7 @@ class RetrieveOut(BaseModel):
     why_empty: str | None = Field(
         description="reason for an empty slate: memory is off for the agent or the request; the bank has no case; no "
         "case is related to the query (similarity below the embedding model's level for unrelated texts, and no rare "
-        "word in common); or no case is expected to help. null: the slate has a case"
+        "word in common); no case may be shown; or the slate was left empty at random. null: the slate has a case"
     )
 
 

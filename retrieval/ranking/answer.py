@@ -218,6 +218,4 @@ def _why_empty(result: SearchResult, decision: Decision) -> str | None:
         return "no case is related to the query: none is near it, and none shares a rare word with it"
     if not decision.allowed:
         return "there is no case that may be shown"
-    if decision.slates[decision.arm]:
-        return "left empty to see what is done without memory"
-    return "no case is expected to help"
+    return "left empty to see what is done without memory"

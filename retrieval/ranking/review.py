@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from policy import features
-from policy.decide import Policy, preferred, score
+from policy.decide import Policy, score
 from policy.reasons import Reason, reasons
 from policy.slate import choose, field_of, order
 
@@ -128,9 +128,7 @@ def review(row: Logged, policies: Mapping[str, Policy | None]) -> Review:
     groups, sources = (np.array(each, np.int16) for each in (row.candidate_groups, row.candidate_sources))
     field = field_of(seen, groups, sources, row.min_similarity)
     scored = {version: score(policy, seen) for version, policy in policies.items()}
-    slates = {
-        version: preferred(each, choose(field, order(field, each.total), row.k)) for version, each in scored.items()
-    }
+    slates = {version: choose(field, order(field, each.total), row.k) for version, each in scored.items()}
     own = scored.get(row.policy_version)
     logged = np.array(row.scores, dtype=np.float32)
     by_rule = slates.get(row.policy_version, choose(field, order(field, logged), row.k))

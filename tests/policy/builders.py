@@ -94,7 +94,6 @@ def logged(rng: np.random.Generator, size: int, *, candidates: int = 16) -> Exam
         query=hardness,
         reward=(rng.random(size) < 1 / (1 + np.exp(-odds))).astype(np.float32),
         weight=np.ones(size, np.float32),
-        empty=np.zeros(size, bool),
         group=np.arange(size, dtype=np.int64) // 2,
     )
 

@@ -61,41 +61,6 @@ def drawn(seen: Features, field: Field, arms: dict[str, Policy | None], budget: 
     return decide(seen, field, K, Trial(arms, budget, seed))
 
 
-# Nothing
-
-
-def modest(null: float) -> Policy:
-    """A policy that thinks so much of an empty slate."""
-    return replace(NEAREST_FIRST, head=replace(NEAREST_FIRST.head, null=np.array([null], np.float32)))
-
-
-def test_a_policy_that_expects_more_of_nothing_serves_nothing_and_still_tries_a_slate_out():
-    seen, field = world(3, 20)
-    decision = drawn(seen, field, {DEFAULT: None, SERVING: modest(50.0)}, Budget(explore=0.1, kept=0.0))
-    ranked = choose(field, order(field, score(NEAREST_FIRST, seen).total), K)
-    assert decision.slates[SERVING] == ()
-    assert decision.lottery.chances == {(): pytest.approx(0.99), ranked: pytest.approx(0.01)}
-    assert decision.allowed
-
-
-def test_where_what_serves_expects_more_of_nothing_a_case_is_shown_on_one_decision_in_eighteen():
-    seen, field = world(3, 20)
-    decision = drawn(seen, field, {DEFAULT: None, SERVING: modest(50.0)}, Budget())
-    assert 0.04 < 1 - decision.lottery.chance(()) <= 1 / 18
-
-
-def test_a_policy_that_expects_less_of_nothing_serves_its_slate():
-    seen, field = world(3, 20)
-    decision = drawn(seen, field, {DEFAULT: None, SERVING: modest(-50.0)}, Budget(0, 0, 0))
-    assert decision.slate == choose(field, order(field, score(NEAREST_FIRST, seen).total), K)
-
-
-def test_the_default_never_serves_nothing_where_there_is_something():
-    for seed in range(50):
-        seen, field = world(seed, 8)
-        assert drawn(seen, field, {DEFAULT: None, SERVING: modest(50.0)}, Budget(0, 0, 1)).slate
-
-
 # Cold start
 
 

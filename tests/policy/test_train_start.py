@@ -79,24 +79,3 @@ def test_a_head_leaves_where_it_began_only_when_its_later_decisions_clearly_say_
     real, chance = train([rows, shuffled], Plan(ridges=RIDGES, steps=100), [1, 1], start())
     assert moved(chance, start(), PROBE) < 1e-5
     assert moved(real, start(), PROBE) > 0.1
-
-
-@pytest.mark.parametrize(("without", "declines"), [(0.95, 1.0), (0.05, 0.0)])
-def test_memory_that_does_worse_than_none_is_declined_and_memory_that_helps_is_not(without: float, declines: float):
-    rows = logged(rng(18), 800)
-    rows = replace(rows, query=np.zeros_like(rows.query), reward=(rng(19).random(800) < 0.5).astype(np.float32))
-    empty = np.arange(800) % 20 == 0
-    reward = np.where(empty, rng(20).random(800) < without, rows.reward).astype(np.float32)
-    rows = replace(rows, empty=empty, reward=reward, credit=np.where(empty[:, None], 0, rows.credit))
-    (head,) = train([rows], Plan(ridges=RIDGES), [1], start(members=5))
-    bank = toy(rng(21), 200)
-    gain = head.shown(bank.prior[:, :4].mean(axis=1)) - head.null[:, None]
-    assert (gain.mean(axis=0) + gain.std(axis=0) < 0).mean() == pytest.approx(declines, abs=0.02)
-
-
-def test_a_log_with_too_few_empty_slates_says_nothing_of_them():
-    rows = logged(rng(18), 400)
-    empty = np.arange(400) < 5
-    rows = replace(rows, empty=empty, reward=np.where(empty, 1, rows.reward).astype(np.float32))
-    (head,) = train([rows], Plan(), [1], start())
-    assert head.null.tolist() == start().null.tolist()

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from policy.decide import LARGEST_LOG_ODDS, Policy, preferred, score_inputs
+from policy.decide import LARGEST_LOG_ODDS, Policy, score_inputs
 from policy.examples import Examples, importance, shared_credit
 from policy.inputs import CASE, QUERY, Inputs
 from policy.logged import Logged, Target
@@ -35,7 +35,6 @@ def examples(log: Sequence[LoggedDecision]) -> Examples:
         query=_queries(seen),
         reward=np.array([entry.reward for entry in known], dtype=np.float32),
         weight=importance(np.array([entry.propensity for entry in known], dtype=np.float64)),
-        empty=np.array([not entry.slate and bool(entry.field.allowed.any()) for entry in known], dtype=bool),
         group=np.array([entry.group for entry in known], dtype=np.int64),
     )
 
@@ -79,7 +78,7 @@ def slate_of(policy: Policy | None, entry: LoggedDecision) -> Slate:
         entry: the logged decision.
     """
     scores = score_inputs(policy, entry.inputs)
-    return preferred(scores, choose(entry.field, order(entry.field, scores.total), entry.k))
+    return choose(entry.field, order(entry.field, scores.total), entry.k)
 
 
 def differing(log: Sequence[LoggedDecision], policy: Policy, other: Policy | None) -> float:
@@ -95,5 +94,5 @@ def _predicted_reward(policy: Policy | None, entry: LoggedDecision) -> float:
     seen, chosen = entry.inputs, list(entry.slate)
     parts = policy.head.case_part(seen.case[chosen]) + seen.prior[chosen]  # (M, places)
     slate = parts.mean(axis=1, keepdims=True) if chosen else np.zeros(1, np.float32)
-    odds = policy.head.log_odds(seen.query, slate, np.array([not chosen])).mean()
+    odds = policy.head.log_odds(seen.query, slate).mean()
     return float(1 / (1 + np.exp(-np.clip(odds, -LARGEST_LOG_ODDS, LARGEST_LOG_ODDS))))

@@ -1,6 +1,5 @@
 """Learned policies where they serve: whose order is served, how often, with what chance, and what they learn from."""
 
-from dataclasses import replace
 from datetime import UTC, datetime
 
 import numpy as np
@@ -92,21 +91,6 @@ async def test_a_profile_that_does_not_learn_is_served_by_the_default(bank: Bank
     await give(bank, user, stored("serving", OLDEST_FIRST))
     await bank.set_profile(user, learning=False)
     assert (await ask(reader, user)).policy_version == REPLAYED
-
-
-async def test_a_promoted_policy_may_expect_no_case_to_help_and_says_so(bank: Bank, user: str):
-    reader = Reader(bank.database, EMBEDDER)
-    await walls(bank, user)
-    plain = await ask(reader, user)
-    modest = replace(head(), null=np.array([50.0], np.float32))
-    await give(bank, user, stored("serving", modest))
-    nothing = await ask(reader, user)
-    assert (len(plain.choices), plain.why_empty) == (4, None)
-    assert (nothing.choices, nothing.context.text, nothing.policy_version) == ([], "", "q-1")
-    assert nothing.why_empty == "no case is expected to help"
-    *_, entry = await logged(bank, user)
-    assert (entry.mode, entry.slate_propensity) == ("hybrid", 1.0)
-    assert (await slates(bank, user))[entry.id] == []
 
 
 async def test_whoever_begins_anew_after_an_erasure_does_not_get_the_erased_head(bank: Bank, user: str):
