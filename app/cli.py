@@ -36,7 +36,7 @@ COMMANDS = {
     "worker": Command(
         "app.commands.worker",
         "worker",
-        "Run a worker alone, beside a service or in place of the service's own.",
+        "Run a worker in a process of its own, beside or in place of the service's worker.",
     ),
     "migrate": Command("app.commands.migrate", "migrate", "Migrate the database's schema to a revision."),
     "prune": Command(

@@ -42,14 +42,14 @@ def read_receipts(paths: Iterable[Path]) -> dict[str, datetime]:
 async def erase_again(url: str, erased: dict[str, datetime]) -> int:
     """Erases the users whose erasure the database does not know, and returns the number of those who had rows.
 
-    Users without rows get their tombstone, too, so that an old token cannot begin again.
+    Users without rows get their tombstone, too, so that an old token cannot make the user anew.
 
     Args:
         url: URL of the database, for the owner of the tables; no service may use it yet.
         erased: times of the erasures, by the digest of the name.
 
     Raises:
-        NotTheOwner: the URL is of another login.
+        NotTheOwner: the URL logs in as another role.
     """
     known = await tombstones(url)
     missing = {digest for digest, at in erased.items() if digest not in known or known[digest] < at}
@@ -63,13 +63,13 @@ async def erase_again(url: str, erased: dict[str, datetime]) -> int:
 
 
 async def users(url: str) -> list[str]:
-    """Returns the users who have a row in any table; the URL is the owner's."""
+    """Returns the users who have a row in any table; the URL must log in as the owner of the tables."""
     tables = " UNION ".join(f"SELECT user_sub FROM {table.name}" for table in USER_TABLES)  # noqa: S608 - our own names
     return [row["user_sub"] for row in await _unforced(url, f"{tables} ORDER BY 1") if row["user_sub"]]
 
 
 async def tombstones(url: str) -> dict[str, datetime]:
-    """Returns the time of each user's last erasure, by the digest of the name; the URL is the owner's."""
+    """Returns the time of each user's last erasure, by the digest of the name; the URL logs in as the tables' owner."""
     statement = "SELECT user_sub, max(erased_at) AS erased_at FROM erasures GROUP BY user_sub"
     return {row["user_sub"]: row["erased_at"] for row in await _unforced(url, statement)}
 

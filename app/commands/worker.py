@@ -23,7 +23,7 @@ def worker(
         int, typer.Option(help="port of its /metrics on the loopback address; 0: no metrics")
     ] = 8701,
 ) -> None:
-    """Run a worker alone, beside a service or in place of the service's own."""
+    """Run a worker in a process of its own, beside or in place of the service's worker."""
 
     async def work() -> None:
         async with (

@@ -8,4 +8,4 @@ class SchemaInUse(DatabaseUnavailable):
 
 
 class MigrationRefused(CasebankError):
-    """The database or alembic refused, and nothing was changed; the text is what they said, in one line."""
+    """The database or alembic refused, and nothing was changed; the text quotes their error in one line."""

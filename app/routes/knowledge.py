@@ -74,7 +74,7 @@ async def get_knowledge(knowledge_id: UUID, parts: Parts, caller: Caller) -> Kno
 
 @router.put("/{knowledge_id}", responses=raises(KnowledgeExists, MemoryOff, SecretInName))
 async def change_knowledge(knowledge_id: UUID, written: KnowledgeWritten, parts: Parts, caller: Caller) -> KnowledgeOut:
-    """Replaces an entry, but not its agent."""
+    """Replaces category, type, title and text of an entry; its agent stays."""
     await parts.admission.of_agent(caller, "writes", written.agent)
     await edit_knowledge(parts.database, parts.keyring, knowledge_id, written, caller)
     parts.worker.wake()

@@ -105,7 +105,7 @@ class Settings(BaseSettings):
     llm_max_output_tokens: int = Field(default=2_000, ge=64)
     """2,000 tokens: longest answer; a model that thinks before it answers needs more."""
     llm_tokens_per_day: int = Field(default=200_000, ge=0)
-    """200,000 tokens a day for each profile without a number of its own; then the rules do it until midnight UTC."""
+    """200,000 tokens a day for each profile without a number of its own; then rules do the work until midnight UTC."""
 
     log_level: Literal["debug", "info", "warning", "error"] = "info"
     """``info``: least severe entries of the log; ``debug``: each stage of each request too, with its time."""

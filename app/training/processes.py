@@ -1,6 +1,6 @@
 """Trainings of policies: each in a process of its own, one after the other; the API starts at most one a user.
 
-home/training.log     output of the last one, readable by its owner alone
+home/training.log     output of the last training, readable by its owner alone
 """
 
 import asyncio

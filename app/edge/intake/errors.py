@@ -37,4 +37,4 @@ class BodyIncomplete(CasebankError):
 
 
 class Busy(CasebankError):
-    """No place became free in time."""
+    """No room in memory, or no side process, became free for the body in time."""
