@@ -17,7 +17,7 @@ setup: .venv/all ## make .venv and install casebank into it, with every extra
 	touch $@
 
 .venv/all: pyproject.toml clients/python/pyproject.toml constraints.txt | .venv/bin/python
-	$(INSTALL) --no-compile -e '.[plots,scienceworld,mcp,dev]' -e clients/python
+	$(INSTALL) --no-compile -e '.[plots,ray,scienceworld,mcp,dev]' -e clients/python
 	touch .venv/demo $@
 
 .venv/bin/python:

@@ -11,7 +11,7 @@ import httpx
 import psutil
 
 from app.processes.own_service import OwnService, own_service
-from app.training.command import train_here
+from app.training.command import engine
 from bench.bank import CLIENTS, WARM_UP, Bank, filled
 from bench.fill import AGENT, tasks
 from bench.measure import Measurement, interleaved, p50, p95, timed_ms
@@ -93,7 +93,7 @@ async def _night(bank: Bank) -> Measurement:
 
     async def night(number: int) -> None:
         profile = Profile(f"user-{number * 7 + 1}", AGENT, datetime.now(UTC))
-        async for _result in learn(bank.reader.database, Recipe(train_here), profile):
+        async for _result in learn(bank.reader.database, Recipe(engine("local")), profile):
             pass
         await prune(bank.reader.database, profile, now=datetime.now(UTC))
 

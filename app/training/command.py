@@ -4,10 +4,10 @@ import json
 import sys
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 
 import typer
 from rich.table import Table
@@ -25,20 +25,39 @@ from policy.train import RIDGES, Plan, train
 from retrieval.ranking.policies import name_of
 from writer.profiles import Profile
 from writer.training.candidates import Recipe
+from writer.training.fit import Fit
 from writer.training.nightly import learn
 from writer.training.result import TrainingResult
 
-
-def train_here(profiles: Sequence[Examples], seeds: Sequence[int], start: Head) -> list[Head]:
-    """Returns a head for each profile, with a progress bar; see ``policy.train.train``."""
-    with tqdm(total=len(profiles), unit=" profiles", desc="train", disable=None) as bar:
-        return train(profiles, Plan(ridges=RIDGES), seeds, start, bar.update)
+Engine = Literal["local", "ray"]
 
 
-async def run(settings: Settings, only: Profile | None, seed: int) -> list[TrainingResult]:
+@dataclass(frozen=True, slots=True)
+class Local:
+    """Trains on this machine, with a progress bar."""
+
+    plan: Plan
+
+    def __call__(self, profiles: Sequence[Examples], seeds: Sequence[int], start: Head) -> list[Head]:
+        """Returns a head for each profile; see ``policy.train.train``."""
+        with tqdm(total=len(profiles), unit=" profiles", desc="train", disable=None) as bar:
+            return train(profiles, self.plan, seeds, start, bar.update)
+
+
+def engine(name: Engine) -> Fit:
+    """Returns the function that trains policies: on this machine, or in portions on a Ray cluster."""
+    plan = Plan(ridges=RIDGES)
+    if name == "local":
+        return Local(plan)
+    from app.training.ray import OnRay  # noqa: PLC0415 - an extra that most installations lack
+
+    return OnRay(plan)
+
+
+async def run(settings: Settings, fit: Fit, only: Profile | None, seed: int) -> list[TrainingResult]:
     """Trains and judges, and returns the result for each profile."""
     async with running(settings) as runtime:
-        recipe = Recipe(train_here, seed=seed, first_order=settings.first_order)
+        recipe = Recipe(fit, seed=seed, first_order=settings.first_order)
         return [learnt async for learnt in learn(runtime.database, recipe, only)]
 
 
@@ -47,6 +66,7 @@ def main(  # noqa: PLR0913, PLR0917 - each is a choice of the command line
         str | None, typer.Option(help="with --agent: one profile alone; -: read the name from standard input")
     ] = None,
     agent: Annotated[str | None, typer.Option(help="with --user: assistant of that user")] = None,
+    engine_name: Annotated[str, typer.Option("--engine", help="local, or ray for a cluster")] = "local",
     seed: Annotated[int, typer.Option(help="seed; the same seed and logs give the same weights")] = 0,
     out_dir: Annotated[Path | None, typer.Option(help="folder for train.json")] = None,
     outcomes: Annotated[
@@ -71,9 +91,12 @@ def main(  # noqa: PLR0913, PLR0917 - each is a choice of the command line
     if (user is None) != (agent is None):
         raise typer.BadParameter("give --user and --agent together")
     only = None if user is None or agent is None else Profile(user, agent, datetime.now(UTC))
+    if engine_name not in {"local", "ray"}:
+        raise typer.BadParameter("local or ray", param_hint="--engine")
+    fit = engine("ray" if engine_name == "ray" else "local")
     settings = Settings()
     tell_database(settings)
-    learnt = run_to_end(run(settings, only, seed))
+    learnt = run_to_end(run(settings, fit, only, seed))
     if outcomes:
         trials = [each.verdict for each in learnt if each.outcome == "insufficient evidence" and each.verdict]
         more = [each.outlook.more for each in trials if each.outlook is not None and each.outlook.more is not None]

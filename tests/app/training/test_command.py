@@ -9,12 +9,12 @@ from rich.console import Console
 from typer.testing import CliRunner, Result
 
 from app.settings import Settings
-from app.training.command import as_table, main, run
+from app.training.command import as_table, engine, main, run
 from writer.training.result import TrainingResult
 
 
-@pytest.mark.parametrize("words", [("--user", "alice"), ("--agent", "a")])
-def test_half_a_profile_is_refused(words: tuple[str, ...], tmp_path: Path):
+@pytest.mark.parametrize("words", [("--user", "alice"), ("--agent", "a"), ("--engine", "abacus")])
+def test_half_a_profile_and_an_unknown_engine_are_refused(words: tuple[str, ...], tmp_path: Path):
     assert train(tmp_path, *words).exit_code == 2
 
 
@@ -26,7 +26,7 @@ def train(home: Path, *words: str) -> Result:
 
 async def test_a_bank_without_profiles_has_nobody_to_train(database_url: str, tmp_path: Path):
     settings = Settings(home=tmp_path, database_url=database_url, master_key="5" * 64)
-    assert await run(settings, None, seed=0) == []
+    assert await run(settings, engine("local"), None, seed=0) == []
 
 
 def test_the_table_has_a_line_for_each_profile():
