@@ -137,7 +137,7 @@ def edit(  # noqa: PLR0913, PLR0917 - each is an option of the command line
 
 @commands.command()
 def delete(entry_id: Id, agent: Agent, user: MaybeUser = None, shared: Shared = False) -> None:
-    """Delete an entry for good."""
+    """Delete an entry of knowledge for good."""
     author = _author(user, shared=shared)
 
     async def work() -> None:

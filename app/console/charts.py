@@ -8,7 +8,7 @@ MINUS = "\u2212"
 WIDTH, HEIGHT = 640, 240
 LEFT, RIGHT, TOP, BOTTOM = 48, 28, 16, 40
 MOST_LABELS = 8
-"""Labels that fit beside each other below the chart."""
+"""Number of labels that fit beside each other below the chart."""
 
 
 @dataclass(frozen=True, slots=True)
