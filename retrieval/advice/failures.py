@@ -176,10 +176,11 @@ class PlanRow(Protocol):
     words: bytes | None
     task: str
     plan: list[str]
+    moves: list[int]
 
 
 PLANS_OF = FastStatement[PlanRow].of(
-    select(*(cases.c[name] for name in ("id", "key_id", "words", "task", "plan"))).where(
+    select(*(cases.c[name] for name in ("id", "key_id", "words", "task", "plan", "moves"))).where(
         may_enter(), cases.c.user_sub == USER_SUB, cases.c.id == any_(cast(bindparam("case_ids"), ARRAY(Uuid)))
     )
 )

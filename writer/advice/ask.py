@@ -90,7 +90,7 @@ class Adviser:
                 return Answer(why_empty="off" if rows else "unknown_failure")
             rows = [row for row in rows if row.case_id is not None]
             opener = Opener(self.database, seals)
-            plans = await plans_for(connection, opener, rows, asked.terms, failed.plans)
+            plans = await plans_for(connection, opener, rows, asked)
             answer = await self._answer(asked, [row for row in rows if row.place is not None], plans)
             entry = _entry(asked, answer)
             await log(connection, entry, answer.text, opener)

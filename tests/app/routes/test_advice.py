@@ -128,6 +128,28 @@ async def test_a_plan_is_told_once_in_a_run_and_rewards_its_decision(alice: User
     assert (await alice.http.get(f"/v1/decisions/{told['advice_id']}")).json()["reward"] == 1.0
 
 
+async def test_a_plan_whose_calls_were_all_tried_is_not_told(alice: User):
+    (given,) = await learn(alice, call("find_order", {"name": "Ann"}), MENDED[1])
+    await alice.retain(TASK, plan=PLAN, tool_traces=[call("send_voucher", {"to": "Ben"}), MENDED[1]])
+    await alice.settle()
+    tried = [call("find_order", {"name": "Eve"}), call("refund_order", {**CREDIT, "order_id": "O-9"})]
+    asked = [{name: each[name] for name in ("tool", "input")} for each in tried]
+    assert given in [each["case_id"] for each in (await advice(alice, plans=4))["plans"]]
+    assert [each["plan"] for each in (await advice(alice, plans=4, tried=asked))["plans"]] == [PLAN]
+    sent = [*asked, {"tool": "send_voucher", "input": {"to": "Joe"}}]
+    assert (await advice(alice, plans=4, tried=sent))["plans"] == []
+
+
+async def test_a_plan_whose_statement_was_tried_is_not_told_and_one_with_another_statement_is(alice: User):
+    count = "SELECT count(*) FROM lamps WHERE state = '{}'"
+    for state in ("A", "B"):
+        await alice.retain(f"{TASK} {state}", tool_traces=[call("sql", {"query": count.format(state)})])
+    await alice.settle()
+    tried = [{"tool": "sql", "input": {"query": count.format("A")}}]
+    ((told,),) = [each["plan"] for each in (await advice(alice, plans=4, tried=tried))["plans"]]
+    assert "state = 'B'" in told
+
+
 async def test_a_plan_that_the_budget_leaves_out_is_told_when_the_run_asks_again(alice: User):
     for way in ("voucher", "lamp"):
         await alice.retain(f"{TASK} {way}", plan=[f"send a {way} " * 8], tool_traces=[MENDED[1]])
