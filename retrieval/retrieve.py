@@ -243,7 +243,7 @@ class Reader:
             return SearchResult(rows, degraded, wanted=False)
         search, enabled = question.search, bool(rows and rows[0].enabled)
         procedures = ProcedureMatches()
-        floor = self._embedding.calibrations.floor(search.model, rows[0].unlike if rows else None)
+        floor = self._embedding.calibrations.floor(search.model, rows[0].unlike if rows else None, search.vector)
         threshold = self._embedding.calibrations.threshold(
             self.embedder.model, rows[0].procedure_similarity if rows else None, question.min_similarity
         )

@@ -10,7 +10,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from policy.agreement import Matrix
 from retrieval.ports import Vector
+from retrieval.procedures.languages import OTHER_LANGUAGES
 from retrieval.search.unrelated import Floor
 
 SOURCE_THRESHOLD = 0.7
@@ -54,6 +56,10 @@ TRIPLES = (
 )  # fmt: skip
 
 
+ENGLISH = 3 * len(TRIPLES)
+"""Number of English sentences, which come before those of other languages."""
+
+
 @dataclass(frozen=True, slots=True)
 class Threshold:
     """The least similarity of a procedure's trigger and a query at which the procedure is found, and its origin.
@@ -76,7 +82,7 @@ class Threshold:
 
 
 def sentences() -> list[str]:
-    """Returns the sentences whose vectors ``Calibrations.learn`` takes, in the same order."""
+    """Returns the English sentences by which a model is measured."""
     return [sentence for triple in TRIPLES for sentence in triple]
 
 
@@ -133,19 +139,22 @@ class Calibrations:
     def __init__(self) -> None:
         self._known: dict[str, Threshold] = {}
         self._unrelated: dict[str, Unrelated] = {}
+        self._vectors: dict[str, Matrix] = {}
 
     def wanted(self, model: str) -> list[str]:
         """Returns the sentences whose vectors calibrate a model, if the model was not measured yet; else none."""
-        return [] if model in self._known else sentences()
+        return [] if model in self._known else [*sentences(), *OTHER_LANGUAGES]
 
     def learn(self, model: str, vectors: Sequence[Vector]) -> None:
         """Measures the model by its vectors of `wanted`'s sentences; a model that gave none keeps SOURCE_THRESHOLD."""
         if model in self._known:
             return
         self._known[model] = Threshold()
-        if len(vectors) == 3 * len(TRIPLES):
-            self._known[model] = calibrated(vectors)
-            self._unrelated[model] = unrelated(vectors)
+        english = vectors[:ENGLISH]
+        if len(vectors) == ENGLISH + len(OTHER_LANGUAGES):
+            self._known[model] = calibrated(english)
+            self._unrelated[model] = unrelated(english)
+            self._vectors[model] = np.asarray(vectors)
 
     def of(self, model: str) -> Threshold:
         """Returns the threshold of the embedding model."""
@@ -156,12 +165,24 @@ class Calibrations:
         least = self.of(model) if of_profile is None else Threshold(of_profile, "profile")
         return least if of_request is None or of_request <= least.similarity else Threshold(of_request, "request")
 
-    def floor(self, model: str, unlike: float | None = None) -> Floor | None:
+    def floor(self, model: str, unlike: float | None = None, query: Sequence[float] | None = None) -> Floor | None:
         """Returns the similarities below which two texts count as unrelated; None: the model was not measured.
 
         Args:
             model: name of the embedding model.
             unlike: mean similarity of unlike texts of the profile, see ``Unrelated.floor``.
+            query: vector of a query; where the profile has too few texts, that of unlike texts in its language counts.
         """
         known = self._unrelated.get(model)
-        return None if known is None else known.floor(unlike)
+        if known is None:
+            return None
+        return known.floor(self._unlike(model, query) if unlike is None and query is not None else unlike)
+
+    def _unlike(self, model: str, query: Sequence[float]) -> float | None:
+        """Returns the similarity of the query to the nearest sentence of other languages.
+
+        None: a sentence in English is nearer.
+        """
+        near = self._vectors[model] @ np.asarray(query, dtype=np.float32)
+        nearest = int(near.argmax())
+        return float(near[nearest]) if nearest >= ENGLISH else None

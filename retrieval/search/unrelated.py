@@ -3,7 +3,8 @@
 The nearest case need not be near. A case whose similarity the embedding model's calibration calls unrelated stays only
 if it shares a rare word with the query, such as a name or an error message that the model does not know. The
 calibration uses English sentences. If unlike cases of the profile are nearer to each other than these, because of their
-language or subject, a case must be nearer to the query than they are, or share some word with it.
+language or subject, a case must be nearer to the query than they are, or share some word with it. A profile with too
+few unlike cases is held to the similarity of the query to sentences in its language.
 """
 
 from collections.abc import Sequence

@@ -15,6 +15,8 @@ from tests.service import AGENT, User
 LANGUAGES = json.loads((Path(__file__).parent / "data" / "languages.json").read_text())
 MOST_PLACES = 3
 """Places of 32 that unrelated queries may take."""
+MOST_ALONE = 8
+"""Unrelated queries of 48 that the only run of a bank may be told for."""
 NAME = "Müller ist der Ansprechpartner"
 MINUTES = "会议纪要里写着客户要求watchdog超时改成三十秒并且每天凌晨重启服务"
 FOUND = [
@@ -68,3 +70,17 @@ async def test_unrelated_cases_take_few_places_and_the_right_case_stands_first(a
     assert places <= MOST_PLACES
     assert procedures <= MOST_PLACES
     assert right >= len(ids) - 1
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+async def test_the_only_run_of_a_bank_is_told_for_its_task_and_for_few_others(alice: User, language: str):
+    texts = LANGUAGES[language]
+    agents = [f"agent {number}" for number in range(len(texts["tasks"]))]
+    for agent, task in zip(agents, texts["tasks"], strict=True):
+        await alice.retain(task, agent=agent, plan=[f"{task} 1", f"{task} 2"])
+    await alice.settle()
+    right = [await alice.retrieve(query, agent=agent) for agent, query in zip(agents, texts["related"], strict=True)]
+    wrong = [await alice.retrieve(query, agent=agent) for agent in agents for query in texts["unrelated"]]
+    assert sum(bool(each["cases"]) for each in right) >= len(agents) - 1
+    assert sum(bool(each["cases"]) for each in wrong) <= MOST_ALONE
+    assert sum(bool(each["procedures"]) for each in wrong) <= MOST_ALONE

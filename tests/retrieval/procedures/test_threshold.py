@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from app.providers.wordllama import WordLlamaEmbedder
+from retrieval.procedures.languages import OTHER_LANGUAGES
 from retrieval.procedures.threshold import TRIPLES, Calibrations, Threshold, calibrated, sentences
 
 EMBEDDER = WordLlamaEmbedder()
@@ -27,10 +28,11 @@ def test_the_threshold_tells_most_of_the_sentences_right_and_says_how_many():
 def test_two_models_have_thresholds_of_their_own():
     def model(same: float, other: float) -> list[Any]:
         vectors = [[1.0, 0.0], [same, (1 - same**2) ** 0.5], [other, (1 - other**2) ** 0.5]] * len(TRIPLES)
+        vectors += [[0.0, 1.0]] * len(OTHER_LANGUAGES)
         return [np.array(each, np.float32) for each in vectors]
 
     known = Calibrations()
-    assert known.wanted("wide") == sentences()
+    assert known.wanted("wide") == [*sentences(), *OTHER_LANGUAGES]
     known.learn("wide", model(0.9, 0.1))
     known.learn("narrow", model(0.95, 0.85))
     assert known.wanted("wide") == []

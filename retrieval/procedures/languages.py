@@ -1,0 +1,33 @@
+"""Sentences in other languages than English, of two matters that are nobody's task, to know a query's language by."""
+# ruff: noqa: RUF001 - letters of other scripts are meant
+
+OTHER_LANGUAGES = (
+    "Mañana va a llover en toda la costa del norte.", "Mi abuela toca el piano los domingos por la tarde.",
+    "Demain il va pleuvoir sur toute la côte nord.", "Ma grand-mère joue du piano le dimanche après-midi.",
+    "Amanhã vai chover em toda a costa norte.", "A minha avó toca piano aos domingos à tarde.",
+    "Domani pioverà su tutta la costa settentrionale.", "Mia nonna suona il pianoforte la domenica pomeriggio.",
+    "Morgen regnet es an der ganzen Küste im Norden.", "Meine Großmutter spielt sonntags am Nachmittag Klavier.",
+    "Morgen gaat het regenen langs de hele noordkust.", "Mijn oma speelt op zondagmiddag piano.",
+    "I morgon regnar det längs hela norra kusten.", "Min mormor spelar piano på söndagseftermiddagar.",
+    "Huomenna sataa koko pohjoisrannikolla.", "Isoäitini soittaa pianoa sunnuntai-iltapäivisin.",
+    "Jutro będzie padać na całym północnym wybrzeżu.", "Moja babcia gra na pianinie w niedzielne popołudnia.",
+    "Zítra bude pršet na celém severním pobřeží.", "Moje babička hraje v neděli odpoledne na klavír.",
+    "Holnap esni fog az egész északi parton.", "A nagymamám vasárnap délutánonként zongorázik.",
+    "Mâine va ploua pe toată coasta de nord.", "Bunica mea cântă la pian duminica după-amiaza.",
+    "Yarın bütün kuzey kıyısında yağmur yağacak.", "Büyükannem pazar günleri öğleden sonra piyano çalar.",
+    "Besok akan hujan di seluruh pantai utara.", "Nenek saya bermain piano setiap hari Minggu sore.",
+    "Ngày mai trời sẽ mưa trên toàn bờ biển phía bắc.", "Bà tôi chơi đàn dương cầm vào chiều chủ nhật.",
+    "Завтра на всём северном побережье пойдёт дождь.", "Моя бабушка играет на пианино по воскресеньям после обеда.",
+    "Завтра на всьому північному узбережжі буде дощ.", "Моя бабуся грає на піаніно щонеділі після обіду.",
+    "Αύριο θα βρέξει σε όλη τη βόρεια ακτή.", "Η γιαγιά μου παίζει πιάνο τα απογεύματα της Κυριακής.",
+    "מחר ירד גשם לאורך כל החוף הצפוני.", "סבתא שלי מנגנת בפסנתר בימי ראשון אחר הצהריים.",
+    "ستمطر غدا على طول الساحل الشمالي.", "جدتي تعزف على البيانو بعد ظهر يوم الأحد.",
+    "فردا در سراسر ساحل شمالی باران می‌بارد.", "مادربزرگم یکشنبه‌ها بعدازظهر پیانو می‌زند.",
+    "कल पूरे उत्तरी तट पर बारिश होगी।", "मेरी दादी रविवार की दोपहर को पियानो बजाती हैं।",
+    "আগামীকাল পুরো উত্তর উপকূলে বৃষ্টি হবে।", "আমার দাদি রবিবার বিকেলে পিয়ানো বাজান।",
+    "நாளை வடக்கு கடற்கரை முழுவதும் மழை பெய்யும்.", "என் பாட்டி ஞாயிற்றுக்கிழமை மாலையில் பியானோ வாசிப்பார்.",
+    "พรุ่งนี้ฝนจะตกทั่วชายฝั่งทางเหนือ", "คุณยายของฉันเล่นเปียโนทุกบ่ายวันอาทิตย์",
+    "明天整个北部沿海都会下雨。", "我奶奶每个星期天下午弹钢琴。",
+    "明日は北の海岸一帯で雨が降るでしょう。", "祖母は日曜日の午後にピアノを弾きます。",
+    "내일은 북쪽 해안 전체에 비가 내릴 것입니다.", "우리 할머니는 일요일 오후마다 피아노를 치십니다.",
+)  # fmt: skip
