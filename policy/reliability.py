@@ -1,10 +1,9 @@
 """Calibration of a policy's predicted rewards, and the difference of two policies' rewards by segment.
 
-Sources: Guo et al. 2017 (ECE); Roelofs et al. 2022 (equal-mass bins, and the bias of ECE); Brier 1950;
-DerSimonian & Laird 1986 (shrinkage); Bonferroni's inequality.
+Sources: Guo et al. 2017 (ECE); Roelofs et al. 2022 (equal-mass bins, and the bias of ECE); Bonferroni's
+inequality.
 """
 
-from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from statistics import NormalDist
 
@@ -42,7 +41,6 @@ class Calibration:
             actual reward.
         noise: the error that a perfectly calibrated policy would show with as many rows, since a gap is never negative.
         excess: part of ``ece`` that noise does not explain.
-        brier: weighted mean squared difference of predicted and actual rewards.
         rows: number of decisions with a prediction, a reward and a weight.
         bins: the bins, by rising prediction.
     """
@@ -50,7 +48,6 @@ class Calibration:
     ece: float
     noise: float
     excess: float
-    brier: float
     rows: int
     bins: tuple[Bin, ...]
 
@@ -72,8 +69,7 @@ def calibration(predicted: Floats, reward: Floats, weight: Floats | None = None,
     parts = [_bin(promised[place == n], got[place == n], mass[place == n]) for n in np.unique(place)]
     ece = sum(part.weight * abs(part.predicted - part.observed) for part, _ in parts)
     noise = sum(part.weight * deviation for part, deviation in parts) * float(np.sqrt(2 / np.pi))
-    brier = float((mass * np.square(promised - got)).sum())
-    return Calibration(ece, noise, max(0.0, ece - noise), brier, len(mass), tuple(part for part, _ in parts))
+    return Calibration(ece, noise, max(0.0, ece - noise), len(mass), tuple(part for part, _ in parts))
 
 
 def _bin(promised: Floats, got: Floats, mass: Floats) -> tuple[Bin, float]:
@@ -94,7 +90,6 @@ class Segment:
         groups: number of its query groups on which the policies differ.
         difference: mean reward of the first policy less that of the second.
         standard_error: standard error of the difference, clustered by query.
-        shrunk: the difference drawn to the mean of all segments, by as much as noise explains the segments' spread.
         tested: true if the segment has enough groups for the test.
         worse: true if the first policy is shown to be worse: a one-sided test, Bonferroni over the tested segments.
     """
@@ -104,7 +99,6 @@ class Segment:
     groups: int
     difference: float
     standard_error: float
-    shrunk: float
     tested: bool
     worse: bool
 
@@ -120,16 +114,8 @@ def segments(shares: Floats, logged: Logged, alpha: float = 0.05, min_groups: in
     """
     parts = [_segment(int(name), shares, logged, min_groups) for name in np.unique(logged.segment)]
     critical = NORMAL.inv_cdf(1 - alpha / max(1, sum(part.tested for part in parts)))
-    shrunk = _shrunk([part for part in parts if part.tested])
-    done = (
-        replace(
-            part,
-            shrunk=shrunk.get(part.segment, 0.0),
-            worse=part.tested and part.difference < -critical * part.standard_error,
-        )
-        for part in parts
-    )
-    return tuple(sorted(done, key=lambda part: (part.shrunk, part.segment)))
+    done = [replace(part, worse=part.tested and part.difference < -critical * part.standard_error) for part in parts]
+    return tuple(sorted(done, key=lambda part: (part.difference, part.segment)))
 
 
 def _segment(name: int, shares: Floats, logged: Logged, min_groups: int) -> Segment:
@@ -137,20 +123,4 @@ def _segment(name: int, shares: Floats, logged: Logged, min_groups: int) -> Segm
     speaking = len(np.unique(logged.group[inside & (shares != 0)]))
     mean, error = clustered_mean(shares[inside], logged.group[inside])
     tested = speaking >= min_groups and error > 0
-    return Segment(name, int(inside.sum()), speaking, mean, error, 0.0, tested=tested, worse=False)
-
-
-def _shrunk(tested: Sequence[Segment]) -> Mapping[int, float]:
-    """Returns the segments' differences shrunk to their common mean (DerSimonian & Laird 1986)."""
-    if not tested:
-        return {}
-    difference = np.array([part.difference for part in tested])
-    precision = np.array([part.standard_error for part in tested]) ** -2.0
-    centre = float((precision * difference).sum() / precision.sum())
-    scatter = float((precision * np.square(difference - centre)).sum()) - (len(difference) - 1)
-    scale = float(precision.sum() - np.square(precision).sum() / precision.sum())
-    between = max(0.0, scatter / scale) if scale > 0 else 0.0
-    keep = between / (between + 1 / precision)
-    return {
-        part.segment: float(value) for part, value in zip(tested, centre + keep * (difference - centre), strict=True)
-    }
+    return Segment(name, int(inside.sum()), speaking, mean, error, tested=tested, worse=False)

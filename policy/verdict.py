@@ -1,7 +1,7 @@
 """Settings of the gate, and its verdict with every number behind the verdict."""
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, fields
 from typing import Any, Literal
 
 from policy.course import Course
@@ -143,8 +143,14 @@ class Verdict:
                 name: Interval(**interval.get("dr", interval))
                 for name, interval in stored["estimates"].items()
             },
-            calibration=measured and Calibration(**{**measured, "bins": tuple(Bin(**row) for row in measured["bins"])}),
-            segments=tuple(Segment(**segment) for segment in stored["segments"]),
+            calibration=measured
+            and Calibration(**_known(Calibration, measured) | {"bins": tuple(Bin(**row) for row in measured["bins"])}),
+            segments=tuple(Segment(**_known(Segment, segment)) for segment in stored["segments"]),
             courses={name: Course.from_json(course) for name, course in stored.get("courses", {}).items()},
             outlook=outlook and Outlook(**outlook),
         )
+
+
+def _known(kind: type[Calibration | Segment], stored: Mapping[str, Any]) -> dict[str, Any]:
+    """Returns the numbers that this version has; verdicts of earlier versions have more."""
+    return {each.name: stored[each.name] for each in fields(kind)}

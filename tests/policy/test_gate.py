@@ -231,12 +231,14 @@ def test_a_verdict_survives_json_unchanged(log: tuple[Logged, Contest]):
     assert Verdict.from_json(json.loads(stored)) == verdict
 
 
-def test_an_earlier_verdict_with_three_estimators_of_each_policy_is_read_as_the_last_of_them():
+def test_an_earlier_verdict_with_further_numbers_is_read_without_them():
     verdict = judge(*two_arms(), FAST)
     stored = json.loads(json.dumps(verdict.as_json()))
     stored["estimates"] = {
         name: {"ips": {"estimate": 0, "low": 0, "high": 0}, "dr": each} for name, each in stored["estimates"].items()
     }
+    stored["calibration"] |= {"brier": 0.2}
+    stored["segments"] = [each | {"shrunk": 0.1} for each in stored["segments"]]
     assert Verdict.from_json(stored) == verdict
 
 
