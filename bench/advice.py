@@ -1,9 +1,10 @@
 """Advice at failed calls of real agents, leaving their customer out, beside the nearest failure by words in common.
 
 Each failure of tau's runs asks the failures of other customers' runs. A told fix is right if it is of the kind that
-worked there: the same arguments changed, the same other tool, or the same tool called first. The rival tells the fix of
-the failure with most words in common (cosine over tool, error and arguments), as often as advice does: it takes the
-failures that it is surest of.
+worked there: the same arguments changed, the same other tool, or the same tool called first. So do the failed calls of
+``failure_events.jsonl``, whose fixes are labelled by another rule: a later call of the same tool that did not fail. The
+rival tells the fix of the failure with most words in common (cosine over tool, error and arguments), as often as advice
+does: it takes the failures that it is surest of.
 
 Shell commands that really failed and were put right, judged by hand, are a bank of their own: each failure is met again
 by another run.
@@ -21,8 +22,8 @@ import orjson
 from bench.measure import Measurement
 from policy.advice import RIGHT, Failures, advise, threshold
 from policy.channels import words
-from writer.analysis.calls import StoredRun
-from writer.analysis.fixes import RunFailure, failures_of
+from writer.analysis.calls import StoredRun, calls_in
+from writer.analysis.fixes import Fix, RunFailure, failures_of, sign_of
 
 BESIDE_THE_REPOSITORY = Path(__file__).parents[1] / ".." / "shared" / "data"
 DOMAINS = ("retail", "airline")
@@ -107,7 +108,13 @@ def _domain(name: str, file: Path) -> list[Measurement]:
     def share(what: str, part: int, of: int, aim: float | None = None) -> Measurement:
         return Measurement(f"advice: {name}, {what}", part / max(of, 1), "share", f"{part} of {of}", aim, at_least=True)
 
+    events = list(_events(file))
+    answers = [(each, banks[each.user].tells(each)) for each in events if each.user in banks]
+    heard = [(each.fix, fix) for each, fix in answers if fix is not None]
+    of_kind = sum(_same_kind(*pair) for pair in heard)
     return [
+        share("failure events that got advice", len(heard), len(events)),
+        share("told fixes of the event's kind", of_kind, len(heard), PRECISION),
         share("failures put right that got advice", len(spoken), len(fixed)),
         share("told fixes of the kind that worked", right, len(spoken), PRECISION),
         share("the same of the nearest failure by words", rival_right, len(spoken)),
@@ -158,14 +165,30 @@ class _Bank:
 def _failures(file: Path) -> Iterable[Asked]:
     for number, line in enumerate(file.read_bytes().splitlines()):
         run: Mapping[str, Any] = orjson.loads(line)
-        traces = [
-            {"tool": step["tool"], "input": step["input"], "output": step["output"], "status": _status(step)}
-            for step in run["steps"]
-            if step.get("by") != "user"
-        ]
+        traces = [_trace(step) for step in run["steps"] if step.get("by") != "user"]
         stored = StoredRun(run["task_text"], "success" if run["reward"] == 1 else "failure", traces)
         for failure in failures_of(stored):
             yield Asked(run["user"], number, failure, _text(failure), words(run["task_text"]))
+
+
+def _events(file: Path) -> Iterable[Asked]:
+    """Yields the failed calls of ``failure_events.jsonl``, labelled by another rule, each with the label as its fix."""
+    runs: dict[str, Mapping[str, Any]] = {}
+    for line in file.read_bytes().splitlines():
+        run = orjson.loads(line)
+        runs[run["run_id"]] = run
+    for number, line in enumerate(file.with_name("failure_events.jsonl").read_bytes().splitlines()):
+        event = orjson.loads(line)
+        run = runs[event["run_id"]]
+        (call,) = calls_in([_trace(run["steps"][event["fail_idx"][0]])])
+        terms = [f"arg:{name}" for name in event["changed_args"]] or ["again"]
+        fix = Fix([*terms, *(f"first:{tool}" for tool in event["between"])])
+        failure = RunFailure(sign_of(call), event["error"], event["n_fails"], fix)
+        yield Asked(event["user"], number, failure, _text(failure), words(run["task_text"]))
+
+
+def _trace(step: Mapping[str, Any]) -> dict[str, Any]:
+    return {"tool": step["tool"], "input": step["input"], "output": step["output"], "status": _status(step)}
 
 
 def _text(failure: RunFailure) -> frozenset[str]:
