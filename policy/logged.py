@@ -10,7 +10,7 @@ Ints = NDArray[np.int64]
 
 
 class EvaluationError(ValueError):
-    """Raised when the arrays of a log or of a policy cannot be evaluated."""
+    """Raised when a policy cannot be evaluated on a log: arrays are empty, differ in length, or are out of range."""
 
 
 class NotFinite(EvaluationError):

@@ -10,7 +10,9 @@ PLACES = 4
 
 
 class KeywordMemory:
-    """A list of all runs; returns those whose tasks share the rarest words, one for each plan, the newest of equals.
+    """A memory of all runs, told by words: the runs whose tasks share the rarest words with a new task.
+
+    Of runs with one plan it tells the one nearest to the task; of equally near runs, the newest.
 
     It trusts the outcome that a run reports, and forgets no run.
     """

@@ -34,14 +34,14 @@ CHECK = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ModelEndpoint:
-    """Server and model of the answers.
+    """Language model that casebank asks, and its server.
 
     Attributes:
         base_url: address with the version, as http://localhost:8000/v1.
         model: name of the model on the server.
         api_key: API key; empty for a local server.
         max_output_tokens: longest answer, in tokens.
-        max_chars: characters of the material that are sent; the rest is cut.
+        max_chars: characters of a run or a session that are sent; the rest is cut.
     """
 
     base_url: str

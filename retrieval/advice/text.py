@@ -61,7 +61,7 @@ class ToldFix:
 
     @property
     def why(self) -> str:
-        """Returns the evidence for the fix, in words."""
+        """Returns in words how often the fix put such a failed call right."""
         told = f"; of {self.told} times that it was told, the failure stayed away in {self.helped}" if self.told else ""
         unproven = "" if self.proven else "; nobody confirmed that run"
         return f"worked in {self.worked} of {self.runs} earlier runs that failed like this{told}{unproven}"

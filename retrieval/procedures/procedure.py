@@ -116,7 +116,10 @@ class Procedure:
         return self.record.get("plan", [])
 
     def guidance(self, shown: Collection[UUID] = ()) -> Guidance:
-        """Returns the procedure's fields that a context quotes; without the plan if a shown case is a source of it."""
+        """Returns the procedure's fields that ``memory_context`` quotes.
+
+        Its plan is left out if it was learned from one of the ``shown`` cases, whose plan is quoted already.
+        """
         plan = self.plan if self.sources.isdisjoint(shown) else []
         return Guidance(self.trigger, self.steps, self.cause, self.kind, reported=self.reported, plan=plan)
 

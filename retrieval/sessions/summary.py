@@ -103,7 +103,7 @@ def _kind_of(sentence: str, *, is_the_users: bool) -> ItemKind | None:
 
 @dataclass(frozen=True, slots=True)
 class Written:
-    """A language model's summary of a session's turns up to the number ``last_turn``, in their order."""
+    """A language model's summary of a session's turns up to the number ``last_turn``, in the order of the turns."""
 
     last_turn: int = 0
     items: Sequence[Item] = ()

@@ -10,7 +10,7 @@ from writer.analysis.run_counts import RunCounts, counted_by_status
 
 @dataclass(frozen=True, slots=True)
 class Recount:
-    """The counts of a run by the statuses of its calls alone, and by statuses and outputs."""
+    """How many of a run's calls failed, counted by their statuses alone, and by their statuses and outputs."""
 
     by_status: RunCounts
     by_output: RunCounts

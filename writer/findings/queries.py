@@ -83,7 +83,7 @@ def question_key(text: str) -> QueryKey:
 
 
 def exact_key(text: str) -> QueryKey:
-    """Returns the key of a pattern: the exact text, without blanks around it."""
+    """Returns the key under which the pattern of a search tool is compared with others: its exact text, stripped."""
     return QueryKey(f"exactly {text.strip()}")
 
 

@@ -27,7 +27,7 @@ SAMPLE = 20
 
 
 class MasterKeyMismatch(CasebankError):
-    """This process does not hold a master key that wraps users' keys in the database."""
+    """Users' keys in the database are wrapped with a master key that this process does not hold."""
 
 
 def fingerprint(master_key: bytes) -> str:

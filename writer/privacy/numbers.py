@@ -141,7 +141,7 @@ def is_card(data: bytes, start: int, end: int) -> bool:
 
 
 def is_named_card(data: bytes, start: int, end: int) -> bool:
-    """Returns whether bytes, as the value of a field with a name for cards, are a card's number."""
+    """Returns whether data[start:end], the value of a field named for cards, is a payment card's number."""
     if not _CARD.fullmatch(data, start, end):
         return False
     digits = data[start:end].translate(None, b" -").decode()
@@ -195,7 +195,7 @@ def is_near_phone(data: bytes, start: int, end: int) -> bool:
 
 
 def is_named_phone(data: bytes, start: int, end: int) -> bool:
-    """Returns whether bytes, as the value of a field with a name for phones, have the form of a phone number."""
+    """Returns whether data[start:end], the value of a field named for phones, has the form of a phone number."""
     match = _PHONE.fullmatch(data, start, end)
     return match is not None and len(match[0].translate(None, b" ()./+-")) >= SHORTEST_PHONE
 

@@ -218,7 +218,7 @@ class Words:
         return self._keyed(b"knowledge", json.dumps([folded(part) for part in parts]))
 
     def seal_checkpoint(self, part_id: UUID, texts: Mapping[str, str]) -> bytes:
-        """Returns the texts of a part of a checkpoint, encrypted."""
+        """Returns the texts of one part of an agent's checkpoint, encrypted; they open only with this part_id."""
         return self._seal(dict(texts), part_id, CHECKPOINT)
 
     def open_checkpoint(self, part_id: UUID, words: bytes) -> dict[str, str]:

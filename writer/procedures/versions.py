@@ -108,7 +108,7 @@ async def revisable(
 
 
 def used_versions(user_sub: str, agent_key: str, procedure_ids: Sequence[UUID]) -> Rows:
-    """Returns the statement that selects the active versions of these procedures that a failed run may revise."""
+    """Returns the statement that selects the active versions that a failed run may revise: of procedures it used."""
     names = ("id", "version", "kind", "origin", "record", "trigger", "task_type", "domain", "level", *MEASURES)
     return (
         select(*(procedures.c[name] for name in names))

@@ -60,7 +60,7 @@ class Line(Strict):
 
 
 class SessionSummary(Strict):
-    """The model's answer: what is to be known of all turns so far, in their order."""
+    """The language model's answer: a summary of all turns so far, told in the order of the turns."""
 
     lines: list[Line] = Field(max_length=MOST_LINES)
 

@@ -94,7 +94,7 @@ async def remember_followed(connection: AsyncConnection, user_sub: str, run: Fol
 
 
 async def remember_followed_by(connection: AsyncConnection, user_sub: str, case_id: UUID) -> None:
-    """Logs the use and agreement, as ``remember_followed`` does, of the run that this case was retained from."""
+    """Logs what the run of this case used, and how well plans agree with its plan, as ``remember_followed`` does."""
     row = cases.c
     run = select(row.retrieval_id, row.moves, row.used_case_ids, row.used_procedure_ids)
     row_of_run = (await connection.execute(run.where(row.user_sub == user_sub, row.id == case_id))).one()

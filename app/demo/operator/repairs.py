@@ -59,7 +59,7 @@ REPAIRS = (
 
 
 def shuffled(seed: str) -> list[Repair]:
-    """Returns the list of repairs in the order of a seed, which is the same in all arms."""
+    """Returns the repairs that the operator tries, shuffled by the seed: all arms of the demo try them in one order."""
     order = list(REPAIRS)
     random.Random(seed).shuffle(order)
     return order
