@@ -10,7 +10,7 @@ from writer.analysis.run_counts import RunCounts, counted_by_status
 
 @dataclass(frozen=True, slots=True)
 class Recount:
-    """How many of a run's calls failed, counted by their statuses alone, and by their statuses and outputs."""
+    """Counts of a run's failed calls: by their statuses alone, and by their statuses and outputs."""
 
     by_status: RunCounts
     by_output: RunCounts

@@ -140,7 +140,7 @@ def extend_group_by(script: Script, _: Catalog) -> Script | None:
 
 
 def qualify_columns(script: Script, catalog: Catalog) -> Script | None:
-    """Prefixes each bare column in a join's SELECT list with its table; None: no column is bare, or no table is sure."""
+    """Prefixes bare columns in a join's SELECT list with its table; None: none is bare, or no table is sure."""
     found = re.search(r"SELECT (.+?) FROM (\w+) JOIN (\w+)", script.main)
     if found is None:
         return None
