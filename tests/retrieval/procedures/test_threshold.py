@@ -39,3 +39,24 @@ def test_two_models_have_thresholds_of_their_own():
     assert known.of("wide") == Threshold(pytest.approx(0.5), "measured", 1.0)
     assert known.of("narrow") == Threshold(pytest.approx(0.9), "measured", 1.0)
     assert known.of("unknown") == Threshold(0.7, "source")
+
+
+@pytest.mark.parametrize(
+    ("query", "english"),
+    [
+        ("I am still waiting for my card, is this all right?", True),
+        ("paint the kitchen sink", True),
+        ("Tengo que devolver un pedido dañado", False),
+        ("Верни деньги за заказ", False),
+        ("注文を返品したい", False),
+    ],
+)
+async def test_a_query_in_another_language_raises_the_floor_and_one_in_english_does_not(query: str, *, english: bool):
+    known = Calibrations()
+    known.learn("model", list(await EMBEDDER.embed(known.wanted("model"))))
+    (vector,) = await EMBEDDER.embed([query])
+    usual, floor = known.floor("model"), known.floor("model", None, vector.tolist())
+    assert usual is not None
+    assert floor is not None
+    assert (floor.of_profile == usual.of_profile) == english
+    assert known.floor("model", 0.0, vector.tolist()) == usual  # a profile that was measured is not held to it
