@@ -91,7 +91,8 @@ def in_other_form(profile: Profile, table: Table, *, sealed: bool) -> Rows:
 def set_words(profile: Profile, table: Table) -> Update:
     """Returns a statement that updates one row's words; its parameters are b_id, and b_ with each column's name."""
     one = update(table).where(table.c.user_sub == profile.user_sub, table.c.id == bindparam("b_id"))
-    return one.values({name: bindparam(f"b_{name}", type_=table.c[name].type) for name in _COLUMNS[table]})
+    kept = {"updated_at": cases.c.updated_at} if table is cases else {}  # a reader sees no change
+    return one.values(kept | {name: bindparam(f"b_{name}", type_=table.c[name].type) for name in _COLUMNS[table]})
 
 
 def _sealed(words: Words, table: Table, row: Mapping[Any, Any]) -> dict[str, Any]:
