@@ -5,6 +5,7 @@ status is: many tools answer "Error: order not found" with the status "ok". Code
 or ``Call.failed``. Only retain, which must not read outputs, counts by ``call_status``; the worker corrects its counts.
 """
 
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -21,6 +22,8 @@ from writer.analysis.statements import command_in
 
 Evidence = Literal["status", "output", "empty_output", "complaint"]
 MOST_CALLS = 10_000
+_JSON = re.compile(r"\s*(?:\{|\[\s*(?:[\[{\]\"\d-]|true\b|false\b|null\b))")
+"""The beginning of an output that is JSON; "[ERROR] …" is a line."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,7 +92,7 @@ def calls_in(traces: Iterable[object]) -> list[Call]:
             continue
         arguments, output = with_lines(trace.get("input")), trace.get("output")
         line = command_in(arguments)
-        if line is None or not isinstance(output, str) or output.lstrip().startswith(("{", "[")):
+        if line is None or not isinstance(output, str) or _JSON.match(output):
             error = error_in(output)
         else:
             error = error_in_command(line, output) or (None if only_shows(line) else error_in(output))

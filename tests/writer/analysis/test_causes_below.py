@@ -48,6 +48,11 @@ def test_two_causes_below_one_generic_line_have_two_signs_and_are_told(body: Cal
         ("npm ERR! code E404\nnpm ERR! 404 No match for version 9 of left\nnpm ERR! A complete log", "no match"),
         ("npm ERR! code ELIFECYCLE\nnpm ERR! errno 2\nnpm ERR! lint: the style is wrong", "the style is wrong"),
         ("error: process exited with code 1\na.ts(3,5): error TS2322: no such property", "no such property"),
+        ("[INFO] Scanning\n[ERROR] COMPILATION ERROR : \n[ERROR] /a/B.java:[3,8] cannot find symbol", "find symbol"),
+        (
+            "FAILURE: Build failed with an exception.\n\n* What went wrong:\nno such plugin\n\nBUILD FAILED",
+            "no such plugin",
+        ),
         ("F.\nE       KeyError\nE       the total is missing\n1 failed", "keyerror"),
     ],
 )
