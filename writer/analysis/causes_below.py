@@ -11,12 +11,12 @@ from writer.analysis.error_output import SHORT_CHARS, both_ends, glimpse
 _GENERIC = {
     "a", "an", "and", "api", "as", "at", "axioserror", "bad", "been", "body", "build", "by", "call", "caught",
     "client", "code", "command", "compilation", "conflict", "content", "could", "data", "details", "elifecycle",
-    "entity", "err", "errno", "error", "errors", "exception", "exit", "exited", "external", "fail", "failed", "failure", "fatal",
-    "for", "forbidden", "found", "from", "gateway", "got", "has", "have", "http", "httperror", "httpstatuserror",
-    "in", "internal", "is", "message", "method", "near", "not", "npm", "null", "occurred", "of", "on", "operation",
-    "process", "reported", "request", "response", "result", "returned", "run", "runtimeerror", "see", "server",
-    "service", "status", "task", "the", "this", "tool", "unauthorized", "unexpected", "unknown", "unprocessable",
-    "unsuccessful", "url", "was", "went", "what", "while", "with", "wrong", "zero",
+    "entity", "err", "errno", "error", "errors", "exception", "exit", "exited", "external", "fail", "failed",
+    "failure", "fatal", "for", "forbidden", "found", "from", "gateway", "got", "has", "have", "http", "httperror",
+    "httpstatuserror", "in", "internal", "is", "message", "method", "near", "not", "npm", "null", "occurred", "of",
+    "on", "operation", "process", "reported", "request", "response", "result", "returned", "run", "runtimeerror",
+    "see", "server", "service", "status", "task", "the", "this", "tool", "unauthorized", "unexpected", "unknown",
+    "unprocessable", "unsuccessful", "url", "was", "went", "what", "while", "with", "wrong", "zero",
 }  # fmt: skip
 """Words that occur in the first lines of errors and name no cause."""
 _URL = re.compile(r"\b\w{1,20}://\S+")
