@@ -27,11 +27,11 @@ Mask = NDArray[np.bool_]
 
 MIXED = ("rare", "telling", "meaning", "recent")
 """Channels that the mixture adds up."""
-START = np.array([4.0, 10.0, 4.0, 0.3], dtype=np.float32)
+START = np.array([4.0, 10.0, 6.0, 0.3], dtype=np.float32)
 """Weights of the mixture before anything is learned, in the order of MIXED."""
 AGED = 0.99
 """Factor of a question's weight in the fit for each later question, so that the newest count most."""
-PULL = 1.0
+PULL = 2.0
 """Strength of the pull to START: a loss of PULL / 2 for each weight that is e times as large or as small."""
 STEPS, STEP = 40, 0.15
 """Number of steps of the fit, and the length of a step in the logarithm of a weight."""

@@ -1,8 +1,8 @@
 """Replay: chooses the order that would have put plans that worked first, had it ranked the bank's own runs.
 
 Every run that went well is a question with its answer: its task, and the plan that worked. The questions are asked in
-the order of time, each with the runs that the bank held before it. Each order is charged for its ranking: FIRST for
-a first place that does not agree with the answer, and the rest for 1 - nDCG@4 (Järvelin & Kekäläinen 2002) of the
+the order of time, each with the runs that the bank held before it. Each order is charged for its ranking: one half for
+a first place that does not agree with the answer, one half for 1 - nDCG@4 (Järvelin & Kekäläinen 2002) of the
 agreement. The order with the smallest sum of charges so far serves, with older charges fading and ties going to the
 simpler order: the prequential choice (Dawid 1984), within the regret bounds of prediction with experts (Freund &
 Schapire 1997). The charges of the choice itself, each time with what was known then, estimate honestly how well it
@@ -36,10 +36,9 @@ LEAST_PAIRS = 6
 """Least number of pairs of unlike runs for an estimate of their similarity."""
 FADE = 0.99
 """Factor by which each question reduces all earlier charges."""
-FIRST = 0.75
-"""Part of a charge for a wrong first place."""
-MARGIN = 2.0
-"""Charges that every order begins with, except a new bank's order."""
+PRIOR = {"vote": 0.5, "mixture": 0.5}
+"""Charges that these orders begin with; other orders begin with LEAST_PRIOR, and a new bank's order with none."""
+LEAST_PRIOR = 1.0
 FITS = (10, 20, 40, 80, 160, 320)
 """Numbers of runs after which the mixture is fitted anew."""
 
@@ -100,7 +99,7 @@ def replay(history: History, first_order: str = FIRST_ORDER) -> Replay:
     trusted = history.trust >= history.trust.max(initial=0)
     answered = np.where(field.good & trusted, field.agreement, 0).max(axis=1, initial=0) >= REACHABLE
     worth = history.weight * (question & (trusted | answered))
-    chosen, charges = _choices(1 - FIRST * first - (1 - FIRST) * ndcg, worth, first_order)
+    chosen, charges = _choices(1 - (first + ndcg) / 2, worth, first_order)
     first, ndcg = (np.vstack([each, each[chosen[:-1], np.arange(len(worth))]]) for each in (first, ndcg))
     total = max(float(worth.sum()), 1e-9)
     names = list(ORDERS)
@@ -209,7 +208,7 @@ def _choices(
     charge: NDArray[np.floating[Any]], worth: NDArray[np.float32], first_order: str
 ) -> tuple[NDArray[np.intp], NDArray[np.float64]]:
     """Returns the order that serves at each run and after the last, (n + 1,), and the orders' charges at the end."""
-    charges = np.array([0.0 if name == first_order else MARGIN for name in ORDERS])
+    charges = np.array([0.0 if name == first_order else PRIOR.get(name, LEAST_PRIOR) for name in ORDERS])
     chosen = np.zeros(len(worth) + 1, dtype=np.intp)
     for t, weight in enumerate(worth):
         chosen[t] = charges.argmin()
