@@ -25,6 +25,7 @@ from bench.main import (
     IMPACT,
     LESSONS,
     NAMES,
+    PEERS,
     READY,
     RECALL,
     REPLAY,
@@ -35,9 +36,11 @@ from bench.main import (
     names_of_all,
     run_benchmarks,
     run_faults,
+    run_peers,
     run_scale,
 )
 from bench.measure import Measurement
+from bench.peers.main import QUERIES, RUNS
 from bench.replay.main import measure as measure_replay
 from bench.scale import PER_USER, SMALL, USERS
 
@@ -159,6 +162,22 @@ def replay(
     On streams of runs, in closed loops, and on cells of tau-bench. What lacks its data or package is skipped.
     """
     _show(REPLAY, measure_replay(data), json_file)
+
+
+@program.command(PEERS)
+def peers(
+    json_file: JsonFile = None,
+    data: Annotated[Path, typer.Option(envvar="CASEBANK_DATA", help="folder with tau")] = DATA,
+    runs: Annotated[int, typer.Option(min=1, help="runs in the bank")] = RUNS,
+    queries: Annotated[int, typer.Option(min=2, help="further runs that ask")] = QUERIES,
+) -> None:
+    """Casebank beside other memories, on runs of real agents (minutes).
+
+    What is not installed is skipped.
+    """
+    rows = run(run_peers(data, runs, queries))
+    if json_file is not None:
+        json_file.write_text(json.dumps([asdict(row) for row in rows], indent=2) + "\n")
 
 
 @program.command(SCALE)

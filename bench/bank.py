@@ -97,13 +97,18 @@ def settings_of(home: Path, url: str, master_key: bytes) -> Settings:
 
 async def empty(home: Path, name: str) -> str:
     """Returns the URL of a new, migrated database of that name."""
+    url = await created(home, name)
+    await migrate(url)
+    return url
+
+
+async def created(home: Path, name: str) -> str:
+    """Returns the URL of a new database of that name, without tables."""
     server = postgres.start(home)
     admin = await asyncpg.connect(server.url("postgres").replace("+asyncpg", ""))
     await admin.execute(f"CREATE DATABASE {name}")
     await admin.close()
-    url = server.url(name)
-    await migrate(url)
-    return url
+    return server.url(name)
 
 
 class DatabaseServer:

@@ -29,6 +29,7 @@ from bench.lessons import lessons
 from bench.mcp import mcp
 from bench.measure import Measurement
 from bench.names.main import names
+from bench.peers.main import Row, peers
 from bench.poison import poison
 from bench.process import process
 from bench.read import growth, http, retrieve
@@ -39,7 +40,7 @@ from bench.secrets.main import secrets
 from bench.write import retain
 
 COST, FAULTS, IMPACT, RECALL, LESSONS = "cost", "faults", "impact", "recall", "lessons"
-ADVICE, NAMES, READY, REPLAY, GATE, SCALE = "advice", "names", "ready", "replay", "gate", "scale"
+ADVICE, NAMES, PEERS, READY, REPLAY, GATE, SCALE = "advice", "names", "peers", "ready", "replay", "gate", "scale"
 RETRIEVE, HTTP = "retrieve", "http"
 
 Measure = Callable[[Path], Awaitable[list[Measurement]]]
@@ -119,6 +120,16 @@ async def run_scale(users: int) -> list[Measurement]:
     with tempfile.TemporaryDirectory(prefix="casebank-bench-", ignore_cleanup_errors=True) as folder:
         try:
             return await scale(Path(folder), users)
+        finally:
+            postgres.release(Path(folder))
+
+
+async def run_peers(data: Path, runs: int, queries: int) -> list[Row]:
+    """Runs the benchmark of other memories in a folder that is then deleted."""
+    gc.freeze()
+    with tempfile.TemporaryDirectory(prefix="casebank-bench-", ignore_cleanup_errors=True) as folder:
+        try:
+            return await peers(Path(folder), data, runs, queries)
         finally:
             postgres.release(Path(folder))
 

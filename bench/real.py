@@ -1,7 +1,7 @@
 """A bank of real agents' runs, with the procedures learned from them, beside the synthetic one of ``bench.bank``."""
 
 import os
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Iterator, Mapping
 from contextlib import asynccontextmanager
 from datetime import UTC, datetime
 from pathlib import Path
@@ -23,6 +23,7 @@ from writer.queue.worker import Worker
 from writer.retain.retain import retain
 from writer.run import FinishedRun, ToolTrace, Turn
 
+AGENT = "clerk"
 RUNS, USERS, QUERIES = 600, 6, 300
 SKIPPED = "its data is not on this machine; --data or CASEBANK_DATA names it"
 
@@ -37,23 +38,27 @@ def real_runs(data: Path | None) -> Iterator[FinishedRun]:
     files = [(data or Path()) / "tau" / domain / "runs.jsonl" for domain in DOMAINS]
     for file in files:
         for line in file.read_bytes().splitlines() if file.is_file() else ():
-            row: dict[str, Any] = orjson.loads(line)
-            traces = [
-                ToolTrace(
-                    tool=step["tool"],
-                    input=step["input"],
-                    output=step["output"],
-                    status="error" if step["error"] else "ok",
-                )
-                for step in row["steps"]
-            ]
-            yield FinishedRun(
-                agent="clerk",
-                task=row["task_text"][:20_000] or "nothing was said",
-                tool_traces=traces,
-                turns=[Turn(role="user", content=text) for text in row["user_turns"]],
-                outcome="success" if row["reward"] == 1 else "failure",
-            )
+            yield real_run(orjson.loads(line))
+
+
+def real_run(row: Mapping[str, Any]) -> FinishedRun:
+    """Returns the recorded run of a line of ``runs.jsonl``."""
+    traces = [
+        ToolTrace(
+            tool=step["tool"],
+            input=step["input"],
+            output=step["output"],
+            status="error" if step["error"] else "ok",
+        )
+        for step in row["steps"]
+    ]
+    return FinishedRun(
+        agent=AGENT,
+        task=row["task_text"][:20_000] or "nothing was said",
+        tool_traces=traces,
+        turns=[Turn(role="user", content=text) for text in row["user_turns"]],
+        outcome="success" if row["reward"] == 1 else "failure",
+    )
 
 
 @asynccontextmanager

@@ -35,13 +35,14 @@ class WordLlamaEmbedder:
         """
         inputs = embedder_inputs(texts, MAX_CHARS)
         if len(inputs) <= INLINE_TEXTS and sum(map(len, inputs)) <= INLINE_CHARS:
-            return self._embed(inputs)
-        return await asyncio.to_thread(self._embed, inputs)
+            return self.vectors(inputs)
+        return await asyncio.to_thread(self.vectors, inputs)
 
     async def aclose(self) -> None:
         """Does nothing: the weights stay, for all embedders of the process."""
 
-    def _embed(self, inputs: list[str]) -> Vectors:
+    def vectors(self, inputs: list[str]) -> Vectors:
+        """Returns the unit vectors of texts that are neither blank nor long, in the caller's thread."""
         # One text at a time: a batch pads each text to its longest, and one long text would cost gigabytes.
         rows = self._model.embed(inputs, batch_size=1)
         unit: Vectors = rows / np.linalg.norm(rows, axis=1, keepdims=True)

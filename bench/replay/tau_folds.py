@@ -72,13 +72,13 @@ def read(name: str, data: Path) -> Domain:
     folder = data / "tau" / name
     rows: list[TauRun] = _lines(folder / "runs.jsonl")
     tasks = _lines(folder / "tasks.jsonl")
-    gold = {task["task_key"]: _changes([action["name"] for action in task["gold_actions"]]) for task in tasks}
+    gold = {task["task_key"]: changes([action["name"] for action in task["gold_actions"]]) for task in tasks}
     runs = [run_of(row) for row in rows]
     return Domain(
         runs,
         asyncio.run(numbers(runs)),
         np.array([row["user"] for row in rows]),
-        [_changes([call.tool for call in run.calls if call.ok]) for run in runs],
+        [changes([call.tool for call in run.calls if call.ok]) for run in runs],
         [gold[run.kind] for run in runs],
     )
 
@@ -87,7 +87,8 @@ def _lines(file: Path) -> list[Any]:
     return [orjson.loads(line) for line in file.read_bytes().splitlines() if line.strip()]
 
 
-def _changes(tools: Sequence[str]) -> Counter[str]:
+def changes(tools: Sequence[str]) -> Counter[str]:
+    """Returns the state-changing ones of the tools."""
     return Counter(tool for tool in tools if not _READ_ONLY.match(tool))
 
 

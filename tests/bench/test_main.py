@@ -6,7 +6,20 @@ from rich.console import Console
 from typer.main import get_command
 
 from bench.__main__ import program
-from bench.main import ADVICE, FAULTS, GATE, IMPACT, NAMES, READY, RECALL, REPLAY, SCALE, as_table, names_of_all
+from bench.main import (
+    ADVICE,
+    FAULTS,
+    GATE,
+    IMPACT,
+    NAMES,
+    PEERS,
+    READY,
+    RECALL,
+    REPLAY,
+    SCALE,
+    as_table,
+    names_of_all,
+)
 from bench.measure import Measurement
 
 
@@ -30,6 +43,7 @@ def test_a_missed_aim_is_printed_as_missed():
 
 def test_every_benchmark_is_a_command_with_one_line_in_the_help():
     commands = vars(get_command(program))["commands"]
-    assert set(commands) == {"all", *names_of_all(), ADVICE, FAULTS, IMPACT, NAMES, READY, RECALL, GATE, REPLAY, SCALE}
+    others = {ADVICE, FAULTS, GATE, IMPACT, NAMES, PEERS, READY, RECALL, REPLAY, SCALE}
+    assert set(commands) == {"all", *names_of_all(), *others}
     for name, command in commands.items():
         assert 10 < len(command.get_short_help_str(200)) <= 66, name

@@ -1,0 +1,1 @@
+"""casebank beside other memories: the same runs, embedder and machine."""

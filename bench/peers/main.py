@@ -1,0 +1,165 @@
+"""``python -m bench peers``: casebank beside other memories, on the same runs, embedder and machine.
+
+Each memory keeps the runs, 8 clients at a time, and then answers the queries: one client, then 16. A memory in this
+process shares its processor with the clients; a service does not. All memories but casebank are asked in their
+strongest form: they compare tasks alone, and only those of runs that succeeded.
+"""
+
+import asyncio
+import time
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import AbstractAsyncContextManager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TypeVar
+
+from rich.console import Console
+from rich.table import Table
+
+from app import postgres
+from bench.bank import DatabaseServer
+from bench.measure import p50, p95
+from bench.peers.casebank import in_process, over_http
+from bench.peers.memory import Memory, task_vectors
+from bench.peers.runs import PastRun, read, same_task, same_tools
+
+RUNS, QUERIES = 2_000, 300
+WRITERS, READERS, WARM_UP = 8, 16, 16
+Peers = Mapping[str, Callable[[Path], AbstractAsyncContextManager[Memory]]]
+"""Memories by name, each opened in a folder; the others are compared with the first."""
+PEERS: Peers = {
+    "vectors of solved tasks": task_vectors,
+    "casebank, HTTP": over_http,
+    "casebank, in process": in_process,
+}
+SERVERS = {
+    "Redis agent-memory-server": "it needs a server of its own",
+    "Hindsight": "it needs a server of its own",
+}
+"""Memories that are never measured, with the reason."""
+Item = TypeVar("Item")
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """Measurements of one memory; speeds are numbers a second.
+
+    Attributes:
+        own_ms: processor time of a search without its database's, likewise database_ms.
+        same_task: for each query, whether a found run solved its task.
+        same_tools: for each query, whether a found run made the right changes.
+    """
+
+    name: str
+    times_ms: Sequence[float]
+    searches: float
+    acknowledged: float
+    ready: float
+    own_ms: float
+    database_ms: float
+    same_task: Sequence[bool]
+    same_tools: Sequence[bool]
+
+
+async def peers(home: Path, data: Path, count: int, queries: int, memories: Peers = PEERS) -> list[Row]:
+    """Measures each memory that is installed, and prints the table, and the reason for each that is skipped."""
+    show = Console().print
+    bank, asking = read(data, count, queries)
+    if not bank:
+        show(f"peers is skipped: fewer than {queries + 1} runs in {data / 'tau'}")
+        return []
+    postgres.start(home)
+    server, rows = DatabaseServer(home), []
+    for name, opened in memories.items():
+        Console(stderr=True).print(f"{name} ...", style="dim")
+        try:
+            async with opened(home) as memory:
+                rows.append(await asyncio.to_thread(_measure, name, memory, server, bank, asking))
+        except ModuleNotFoundError as missing:
+            show(f"{name} is skipped: {missing.name} is not installed")
+    for name, reason in SERVERS.items():
+        show(f"{name} is skipped: {reason}")
+    show(_table(rows, bank, asking))
+    return rows
+
+
+def _measure(
+    name: str, memory: Memory, server: DatabaseServer, bank: Sequence[PastRun], asking: Sequence[PastRun]
+) -> Row:
+    """Fills the memory and asks it."""
+    began = time.perf_counter()
+    _each(WRITERS, memory.add, bank)
+    acknowledged_s = time.perf_counter() - began
+    memory.settle()
+    ready_s = time.perf_counter() - began
+
+    def search(query: PastRun) -> tuple[float, list[int]]:
+        started = time.perf_counter()
+        found = memory.search(query.user, query.text)
+        return (time.perf_counter() - started) * 1e3, found
+
+    _each(READERS, search, asking[:WARM_UP])
+    own, theirs = memory.processor_s(), server.seconds()
+    answers = [search(query) for query in asking]
+    own, theirs = memory.processor_s() - own, server.seconds() - theirs
+    together_s = _each(READERS, search, asking)
+    runs = {run.number: run for run in bank}
+    pairs = [(query, [runs[number] for number in found]) for query, (_, found) in zip(asking, answers, strict=True)]
+    return Row(
+        name,
+        [time_ms for time_ms, _ in answers],
+        len(asking) / together_s,
+        len(bank) / acknowledged_s,
+        len(bank) / ready_s,
+        own / len(asking) * 1e3,
+        theirs / len(asking) * 1e3,
+        [same_task(*pair) for pair in pairs],
+        [same_tools(*pair) for pair in pairs],
+    )
+
+
+def _each(clients: int, act: Callable[[Item], object], items: Sequence[Item]) -> float:
+    """Runs the act for each item, so many at a time; returns the seconds."""
+    began = time.perf_counter()
+    with ThreadPoolExecutor(clients) as pool:
+        list(pool.map(act, items))
+    return time.perf_counter() - began
+
+
+def _table(rows: Sequence[Row], bank: Sequence[PastRun], asking: Sequence[PastRun]) -> Table:
+    own = {query.number: [run for run in bank if run.user == query.user] for query in asking}
+    possible = [sum(helps(query, own[query.number]) for query in asking) for helps in (same_task, same_tools)]
+    caption = (
+        f"{len(bank):,} runs, {len(asking)} queries; in brackets: queries won and lost against {rows[0].name}. "
+        f"A bank holds a run that solved the task for {possible[0]} queries, one of the same tools for {possible[1]}."
+    )
+    heads = (
+        "memory",
+        "search p50 / p95 ms",
+        f"searches/s, {READERS} clients",
+        "processor ms, own + database",
+        f"writes/s, {WRITERS} clients",
+        "ready/s",
+        "same task solved",
+        "same tools",
+    )
+    table = Table(*heads, caption=caption)
+    for row in rows:
+        table.add_row(
+            row.name,
+            f"{p50(row.times_ms):.1f} / {p95(row.times_ms):.1f}",
+            f"{row.searches:.0f}",
+            f"{row.own_ms:.1f} + {row.database_ms:.1f}",
+            f"{row.acknowledged:.0f}",
+            f"{row.ready:.0f}",
+            _share(row.same_task, rows[0].same_task),
+            _share(row.same_tools, rows[0].same_tools),
+        )
+    return table
+
+
+def _share(hits: Sequence[bool], others: Sequence[bool]) -> str:
+    pairs = list(zip(hits, others, strict=True))
+    won, lost = sum(hit > other for hit, other in pairs), sum(hit < other for hit, other in pairs)
+    return f"{sum(hits) / len(hits):.2f} (+{won} -{lost})"

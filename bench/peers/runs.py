@@ -1,0 +1,80 @@
+"""Recorded runs for all memories: the bank's runs, the queries' runs, and which answers help a query."""
+
+import random
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import orjson
+
+from bench.real import real_run
+from bench.replay.tau_folds import DOMAINS, changes
+from writer.retain.backfill import step_failed
+from writer.run import FinishedRun
+
+USERS = tuple(f"user-{number:02}" for number in range(20))
+"""Names of one length, or a search by prefix would find user-10 for user-1."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class PastRun:
+    """A recorded run.
+
+    Attributes:
+        user: one of USERS; each is two or three customers of the recording.
+        task: name of the task.
+        effects: the state-changing tools that succeeded.
+        gold: the state-changing tools of the right answer to the task.
+        retained: the run as casebank retains it.
+        document: the same as JSON in a text, which the other memories keep.
+    """
+
+    number: int
+    user: str
+    task: str
+    effects: Counter[str]
+    gold: Counter[str]
+    retained: FinishedRun
+    document: str
+
+    @property
+    def text(self) -> str:
+        """Returns the task in the customer's words."""
+        return self.retained.task
+
+    @property
+    def succeeded(self) -> bool:
+        """Returns whether the run went well."""
+        return self.retained.outcome == "success"
+
+
+def read(data: Path, count: int, queries: int) -> tuple[list[PastRun], list[PastRun]]:
+    """Returns so many runs for the bank and so many other ones that ask, fewer of the former if the data has less."""
+    rows, gold = [], dict[str, Counter[str]]()
+    for folder in (data / "tau" / domain for domain in DOMAINS):
+        if (folder / "runs.jsonl").is_file():
+            lines = map(orjson.loads, (folder / "runs.jsonl").read_bytes().splitlines())
+            rows += [line for line in lines if line["task_text"].strip()]
+            tasks = map(orjson.loads, (folder / "tasks.jsonl").read_bytes().splitlines())
+            gold |= {task["task_key"]: changes([action["name"] for action in task["gold_actions"]]) for task in tasks}
+    customers = {name: place for place, name in enumerate(sorted({row["user"] for row in rows}))}
+    random.Random(0).shuffle(rows)
+    runs = []
+    for number, row in enumerate(rows[: count + queries]):
+        retained = real_run(row)
+        effects = changes([step["tool"] for step in row["steps"] if not step_failed(step)])
+        user = USERS[customers[row["user"]] % len(USERS)]
+        document = retained.model_dump_json(exclude_defaults=True)
+        runs.append(PastRun(number, user, row["task_id"], effects, gold[row["task_id"]], retained, document))
+    return runs[queries:], runs[:queries]
+
+
+def same_task(query: PastRun, found: Sequence[PastRun]) -> bool:
+    """Returns whether a found run solved the task of the query."""
+    return any(run.succeeded and run.task == query.task for run in found)
+
+
+def same_tools(query: PastRun, found: Sequence[PastRun]) -> bool:
+    """Returns whether a found run that went well changed what the query needs, by the same tools equally often."""
+    return any(run.succeeded and run.effects == query.gold for run in found)
