@@ -21,6 +21,7 @@ from app import postgres
 from bench.bank import DatabaseServer
 from bench.measure import p50, p95
 from bench.peers.casebank import in_process, over_http
+from bench.peers.libraries import chroma, langgraph, mem0
 from bench.peers.memory import Memory, task_vectors
 from bench.peers.runs import PastRun, read, same_task, same_tools
 
@@ -32,6 +33,9 @@ PEERS: Peers = {
     "vectors of solved tasks": task_vectors,
     "casebank, HTTP": over_http,
     "casebank, in process": in_process,
+    "LangGraph PostgresStore": langgraph,
+    "mem0, pgvector": mem0,
+    "chromadb": chroma,
 }
 SERVERS = {
     "Redis agent-memory-server": "it needs a server of its own",
@@ -88,8 +92,10 @@ def _measure(
     name: str, memory: Memory, server: DatabaseServer, bank: Sequence[PastRun], asking: Sequence[PastRun]
 ) -> Row:
     """Fills the memory and asks it."""
+    first, *others = bank
+    memory.add(first)  # some make their tables
     began = time.perf_counter()
-    _each(WRITERS, memory.add, bank)
+    _each(WRITERS, memory.add, others)
     acknowledged_s = time.perf_counter() - began
     memory.settle()
     ready_s = time.perf_counter() - began
@@ -110,8 +116,8 @@ def _measure(
         name,
         [time_ms for time_ms, _ in answers],
         len(asking) / together_s,
-        len(bank) / acknowledged_s,
-        len(bank) / ready_s,
+        len(others) / acknowledged_s,
+        len(others) / ready_s,
         own / len(asking) * 1e3,
         theirs / len(asking) * 1e3,
         [same_task(*pair) for pair in pairs],
