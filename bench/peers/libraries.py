@@ -3,128 +3,89 @@
 import os
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
+from app.providers.wordllama import WordLlamaEmbedder
 from bench.bank import created
 from bench.peers.memory import FIRST, Memory, vector
 from bench.peers.runs import USERS, PastRun
 
 CONNECTIONS = 16
 """Connections of a pool, one for each client."""
-DIMENSION = 256
 SOLVED = {"succeeded": True}
 """Filter of a search."""
 
 
-@dataclass
-class LangGraph(Memory):
-    """A PostgresStore of LangGraph."""
-
-    store: Any
-
-    def add(self, run: PastRun) -> None:
-        """Puts the run under its number in the user's namespace."""
-        value = {"task": run.text, "succeeded": run.succeeded, "document": run.document}
-        self.store.put((run.user,), str(run.number), value)
-
-    def search(self, user: str, text: str) -> list[int]:
-        """Searches the user's namespace."""
-        return [int(item.key) for item in self.store.search((user,), query=text, filter=SOLVED, limit=FIRST)]
-
-
 @asynccontextmanager
 async def langgraph(home: Path) -> AsyncIterator[Memory]:
-    """Yields an empty PostgresStore, which indexes the field of the task."""
+    """Yields a PostgresStore of LangGraph, with a namespace for each user."""
     from langgraph.store.postgres import PostgresStore  # noqa: PLC0415 - may be missing
 
-    def embed(texts: Sequence[str]) -> list[list[float]]:
-        return [vector(text).tolist() for text in texts]
+    def add(run: PastRun) -> None:
+        value = {"task": run.text, "succeeded": run.succeeded, "document": run.document}
+        store.put((run.user,), str(run.number), value)
+
+    def search(user: str, text: str) -> list[int]:
+        return [int(item.key) for item in store.search((user,), query=text, filter=SOLVED, limit=FIRST)]
 
     url = (await created(home, "peers_langgraph")).replace("+asyncpg", "")
     pool = {"min_size": 1, "max_size": CONNECTIONS}
-    index = {"dims": DIMENSION, "embed": embed, "fields": ["task"]}
+    index = {"dims": WordLlamaEmbedder.dimension, "embed": _Embedder().embed_batch, "fields": ["task"]}
     with PostgresStore.from_conn_string(url, pool_config=pool, index=index) as store:
         store.setup()
-        yield LangGraph(store)
-
-
-@dataclass
-class Chroma(Memory):
-    """Collections of Chroma, one for each user."""
-
-    collections: dict[str, Any]
-
-    def add(self, run: PastRun) -> None:
-        """Adds the run's document with the vector of its task."""
-        self.collections[run.user].add(
-            ids=[str(run.number)],
-            embeddings=[vector(run.text)],
-            documents=[run.document],
-            metadatas=[{"succeeded": run.succeeded}],
-        )
-
-    def search(self, user: str, text: str) -> list[int]:
-        """Queries the user's collection."""
-        answer = self.collections[user].query(query_embeddings=[vector(text)], n_results=FIRST, where=SOLVED)
-        return [int(number) for number in answer["ids"][0]]
+        yield Memory(add, search)
 
 
 @asynccontextmanager
 async def chroma(home: Path) -> AsyncIterator[Memory]:
-    """Yields empty collections of a Chroma on the disk, compared by cosine."""
+    """Yields a Chroma on the disk, with a collection for each user."""
     import chromadb  # noqa: PLC0415 - may be missing
 
-    settings = chromadb.Settings(anonymized_telemetry=False)
-    client = chromadb.PersistentClient(str(home / "chroma"), settings)
+    client = chromadb.PersistentClient(str(home / "chroma"), chromadb.Settings(anonymized_telemetry=False))
     cosine = {"hnsw": {"space": "cosine"}}
-    yield Chroma(
-        {user: client.create_collection(user, embedding_function=None, configuration=cosine) for user in USERS}
-    )
+    of = {user: client.create_collection(user, embedding_function=None, configuration=cosine) for user in USERS}
 
+    def add(run: PastRun) -> None:
+        succeeded = {"succeeded": run.succeeded}
+        of[run.user].add(str(run.number), vector(run.text), metadatas=succeeded, documents=run.document)
 
-@dataclass
-class Mem0(Memory):
-    """A Memory of mem0 that keeps texts as they are, without a language model."""
+    def search(user: str, text: str) -> list[int]:
+        found = of[user].query(vector(text), n_results=FIRST, where=SOLVED)
+        return [int(number) for number in found["ids"][0]]
 
-    memory: Any
-
-    def add(self, run: PastRun) -> None:
-        """Adds the task as a memory of the user, with the run beside it."""
-        beside = {"number": run.number, "succeeded": run.succeeded, "document": run.document}
-        self.memory.add(run.text, user_id=run.user, metadata=beside, infer=False)
-
-    def search(self, user: str, text: str) -> list[int]:
-        """Searches the user's memories."""
-        answer = self.memory.search(text, top_k=FIRST, filters={"user_id": user} | SOLVED)
-        return [result["metadata"]["number"] for result in answer["results"]]
-
-
-class Mem0Embedding:
-    """The embedder of all memories as mem0 calls one."""
-
-    def embed(self, text: str, _action: str | None = None) -> list[float]:
-        """Returns the vector of a text."""
-        row: list[float] = vector(text).tolist()
-        return row
-
-    def embed_batch(self, texts: Sequence[str], _action: str | None = None) -> list[list[float]]:
-        """Returns the vectors of texts."""
-        return [self.embed(text) for text in texts]
+    yield Memory(add, search)
 
 
 @asynccontextmanager
 async def mem0(home: Path) -> AsyncIterator[Memory]:
-    """Yields an empty Memory of mem0 on pgvector, which sends nothing anywhere."""
+    """Yields a Memory of mem0 on pgvector that keeps tasks as they are: without a language model, and no telemetry."""
     os.environ |= {"MEM0_TELEMETRY": "False", "MEM0_DIR": str(home / "mem0")}  # read at the import
-    from mem0 import Memory as Mem0Memory  # noqa: PLC0415 - may be missing
+    import mem0 as library  # noqa: PLC0415 - may be missing
 
     url = (await created(home, "peers_mem0")).replace("+asyncpg", "")
-    pgvector = {"connection_string": url, "embedding_model_dims": DIMENSION, "maxconn": CONNECTIONS}
+    dimension = WordLlamaEmbedder.dimension
+    pgvector = {"connection_string": url, "embedding_model_dims": dimension, "maxconn": CONNECTIONS}
     unused = {"provider": "openai", "config": {"api_key": "none"}}
-    memory = Mem0Memory.from_config(
-        {"vector_store": {"provider": "pgvector", "config": pgvector}, "llm": unused, "embedder": unused}
-    )
-    memory.embedding_model = Mem0Embedding()
-    yield Mem0(memory)
+    store = {"provider": "pgvector", "config": pgvector}
+    memory = library.Memory.from_config({"vector_store": store, "llm": unused, "embedder": unused})
+    memory.embedding_model = _Embedder()
+
+    def add(run: PastRun) -> None:
+        beside = {"number": run.number, "succeeded": run.succeeded, "document": run.document}
+        memory.add(run.text, user_id=run.user, metadata=beside, infer=False)
+
+    def search(user: str, text: str) -> list[int]:
+        found = memory.search(text, top_k=FIRST, filters={"user_id": user} | SOLVED)
+        return [result["metadata"]["number"] for result in found["results"]]
+
+    yield Memory(add, search)
+
+
+class _Embedder:
+    """The embedder of all memories as mem0 calls one."""
+
+    def embed(self, text: str, _action: str | None = None) -> list[float]:
+        return self.embed_batch([text])[0]
+
+    def embed_batch(self, texts: Sequence[str], _action: str | None = None) -> list[list[float]]:
+        return [vector(text).tolist() for text in texts]

@@ -99,6 +99,7 @@ def _measure(
     acknowledged_s = time.perf_counter() - began
     memory.settle()
     ready_s = time.perf_counter() - began
+    memory.rest()
 
     def search(query: PastRun) -> tuple[float, list[int]]:
         started = time.perf_counter()

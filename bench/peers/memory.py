@@ -1,10 +1,10 @@
 """A memory as the benchmark sees it, and the simplest one: vectors of the tasks that were solved."""
 
 import time
-from abc import ABC, abstractmethod
 from collections import defaultdict
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
@@ -17,48 +17,44 @@ FIRST = 4
 """Runs of an answer."""
 
 
-class Memory(ABC):
-    """A memory of runs; several threads call it at once."""
-
-    @abstractmethod
-    def add(self, run: PastRun) -> None:
-        """Keeps a run of its user; returns when the memory acknowledges it."""
-
-    @abstractmethod
-    def search(self, user: str, text: str) -> list[int]:
-        """Returns the numbers of the FIRST runs of the user that help with a task, the best first."""
-
-    def settle(self) -> None:  # noqa: B027 - most memories have nothing to wait for
-        """Waits until every run that was added can be found; at once, if an added run can be."""
-
-    def processor_s(self) -> float:
-        """Returns the processor time of the memory so far, without its database's; by default of this process."""
-        return time.process_time()
+def _at_once() -> None:
+    pass
 
 
-class TaskVectors(Memory):
-    """Vectors of the tasks of runs that succeeded, compared one by one."""
+@dataclass(frozen=True, slots=True)
+class Memory:
+    """A memory of runs, empty at first; several threads call it at once.
 
-    def __init__(self) -> None:
-        self._vectors = defaultdict[str, list[Vectors]](list)
-        self._numbers = defaultdict[str, list[int]](list)
+    Attributes:
+        add: keeps a run of its user.
+        search: the numbers of the FIRST runs of a user that help with a task, the best first.
+        settle: waits until every added run can be found.
+        rest: waits until the work is done that may follow later.
+        processor_s: the processor time so far without the database's; by default that of this process.
+    """
 
-    def add(self, run: PastRun) -> None:
-        """Keeps the vector of the task, if the run succeeded."""
-        if run.succeeded:
-            self._vectors[run.user].append(vector(run.text))
-            self._numbers[run.user].append(run.number)
-
-    def search(self, user: str, text: str) -> list[int]:
-        """Returns the runs of the nearest tasks."""
-        nearness = np.array(self._vectors[user]) @ vector(text) if user in self._vectors else np.empty(0)
-        return [self._numbers[user][place] for place in np.argsort(-nearness, kind="stable")[:FIRST]]
+    add: Callable[[PastRun], None]
+    search: Callable[[str, str], list[int]]
+    settle: Callable[[], None] = _at_once
+    rest: Callable[[], None] = _at_once
+    processor_s: Callable[[], float] = time.process_time
 
 
 @asynccontextmanager
 async def task_vectors(_home: Path) -> AsyncIterator[Memory]:
-    """Yields the simplest memory, empty."""
-    yield TaskVectors()
+    """Yields the simplest memory: it compares the vectors of the tasks that were solved one by one."""
+    vectors, numbers = defaultdict[str, list[Vectors]](list), defaultdict[str, list[int]](list)
+
+    def add(run: PastRun) -> None:
+        if run.succeeded:
+            vectors[run.user].append(vector(run.text))
+            numbers[run.user].append(run.number)
+
+    def search(user: str, text: str) -> list[int]:
+        nearness = np.reshape(vectors[user], (-1, WordLlamaEmbedder.dimension)) @ vector(text)
+        return [numbers[user][place] for place in np.argsort(-nearness, kind="stable")[:FIRST]]
+
+    yield Memory(add, search)
 
 
 def vector(text: str) -> Vectors:
