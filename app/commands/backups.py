@@ -11,6 +11,7 @@ from app.backup.backup import restore as restore_backup
 from app.settings import Settings
 from app.terminal.plain_console import plain_console
 from app.terminal.run_to_end import run_to_end as run
+from app.terminal.which_database import tell_database
 
 out = plain_console()
 
@@ -35,5 +36,7 @@ def restore(
 ) -> None:
     """Restore a backup and erase again the users who were erased since; the service must not run."""
     logs.quiet()
-    done = run(restore_backup(Settings(), folder, receipt or [], replace=replace))
+    settings = Settings()
+    tell_database(settings)
+    done = run(restore_backup(settings, folder, receipt or [], replace=replace))
     out.print(f"{done.users} users are back as of {done.manifest.created_at}; {done.erased_again} erased again")

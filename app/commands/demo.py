@@ -9,6 +9,7 @@ from app import logs
 from app.demo.main import demo as run_demo
 from app.settings import Settings
 from app.terminal.run_to_end import run_to_end as run
+from app.terminal.which_database import tell_database
 
 
 def demo(
@@ -18,4 +19,6 @@ def demo(
 ) -> None:
     """Run a scripted database operator with no memory, keyword memory and casebank, and compare them."""
     logs.quiet()
-    run(run_demo(Settings(), tasks=tasks, seeds=seed, out_dir=out_dir))
+    settings = Settings()
+    tell_database(settings)
+    run(run_demo(settings, tasks=tasks, seeds=seed, out_dir=out_dir))

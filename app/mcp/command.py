@@ -12,6 +12,7 @@ from app.runtime import running
 from app.settings import Settings
 from app.terminal.command_line import Agent, User, checked
 from app.terminal.run_to_end import run_to_end
+from app.terminal.which_database import tell_database
 from writer.author import Author
 from writer.privacy.names import nameable
 
@@ -26,7 +27,9 @@ def speak_mcp(user: User, agent: Agent) -> None:
     from app.mcp.stdio import serve_on_stdio  # noqa: PLC0415 - as app/mcp/installed.py says
 
     async def work() -> None:
-        async with running(Settings()) as runtime, beside([runtime.worker.run]):
+        settings = Settings()
+        tell_database(settings)
+        async with running(settings) as runtime, beside([runtime.worker.run]):
             await serve_on_stdio(Asking(runtime, Author(user, ACTOR, datetime.now(UTC)), nameable(agent)))
 
     logs.quiet()

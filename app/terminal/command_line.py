@@ -44,9 +44,9 @@ async def parts(*, only_reads: bool = False) -> AsyncIterator[Runtime]:
     """Yields the running parts, with the timeouts of a command; one that writes says first which database it uses."""
     logs.quiet()
     settings = patient()
+    if not only_reads:
+        tell_database(settings)
     async with running(settings) as runtime:
-        if not only_reads:
-            tell_database(settings)
         yield runtime
         if not only_reads:
             await runtime.worker.wakes.notify()  # there may be work now

@@ -146,6 +146,7 @@ async def test_a_wrong_login_and_a_wrong_database_are_one_line_that_says_so(
     assert failed.exit_code == 1
     assert "Traceback" not in failed.output
     said = [line for line in failed.stderr.splitlines() if line.startswith("casebank: ")]
+    said = [line for line in said if not line.startswith("casebank: database: ")]  # which one it uses
     assert len(said) == 1
     assert ("refuses the login" if wrong == "login" else "no such database") in said[0]
 
@@ -212,6 +213,46 @@ def test_a_command_uses_the_database_of_the_file_it_is_pointed_to_and_says_so(
     assert done.exit_code == 0, done.output
     assert f"casebank: database: {make_url(database_url).database} at " in done.stderr
     assert not (home / "postgres").exists()
+
+
+WRITING = {
+    "prune": "",
+    "purge": "--user alice --yes",
+    "rotate-key": "--yes",
+    "restore": "no-backup",
+    "erase-again": "no-receipt",
+    "migrate": "",
+    "train": "",
+    "backfill": "runs.jsonl --user alice --agent a",
+    "reembed": "",
+    "reseal": "",
+    "requeue": "",
+    "demo": "",
+    "policy": "rollback --user alice --agent a",
+    "audit": "prune --keep-days 1 --all",
+    "token": "revoke --user alice",
+    "knowledge": "delete 00000000-0000-0000-0000-000000000000 --user alice --agent a",
+    "mcp": "--user alice --agent a",
+}
+"""The commands that write, and with what words; ``serve`` and ``worker`` say their database as they start."""
+READING = {"serve", "worker", "console", "backup", "export", "doctor", "impact"}
+
+
+def test_each_command_is_known_as_one_that_writes_or_reads():
+    assert WRITING.keys() | READING == COMMANDS.keys()
+
+
+@pytest.mark.parametrize("name", WRITING)
+def test_a_command_that_writes_says_which_database_it_uses(
+    name: str, home: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+):
+    monkeypatch.setenv("DATABASE_URL", NOWHERE)
+    monkeypatch.chdir(home)
+    Path("runs.jsonl").write_text("")
+    done = casebank(name, *WRITING[name].split())
+    assert done.exit_code == 1, done.output
+    said = done.stderr + capfd.readouterr().err  # what a training says comes from its own process
+    assert said.startswith("casebank: database: nowhere at 127.0.0.1:1 (DATABASE_URL)\n"), said
 
 
 def test_a_variable_of_the_environment_counts_more_than_the_file(home: Path, monkeypatch: pytest.MonkeyPatch):

@@ -5,7 +5,7 @@ import shlex
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
-from subprocess import Popen
+from subprocess import Popen, run
 from typing import Any
 
 import httpx
@@ -27,6 +27,7 @@ PAGE = (ROOT / "docs" / "deploy.md").read_text()
 DEPLOY = ROOT / "deploy"
 ISSUER = "https://login.example.org/"
 ROLES, SCHEMA, SETTINGS, UNITS, WELL, COMPOSE = blocks("deploy.md", "sh")
+CRON = PAGE.partition("\n30 3 * * *  root  ")[2].partition("\n")[0]
 
 
 def started(unit: str, folder: Path) -> tuple[list[str], dict[str, str]]:
@@ -95,6 +96,10 @@ def test_two_replicas_and_a_worker_are_one_service(issuer: Issuer, tmp_path: Pat
             until(lambda url=url: answers(f"{url}/readyz"))
         until(lambda: answers(f"http://127.0.0.1:{ports['8710']}/metrics"))
         shell(home, here(WELL), **given)
+        night = here(CRON).replace("/opt/casebank/bin/casebank", CASEBANK)  # cron has no variables of the service
+        bare = surroundings(tmp_path / "root")
+        trained = run(shlex.split(night), check=True, env=bare, cwd=ROOT, capture_output=True, text=True)
+        assert trained.stderr.startswith("casebank: database: memory at ")
         one, other = (processes.enter_context(client(url)) for url in urls)
         body = {"agent": "a", "task": "water the garden", "outcome": "success"}
         case_id = one.post("/v1/retain", json=body).json()["case_id"]

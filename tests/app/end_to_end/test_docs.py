@@ -2,6 +2,7 @@
 
 import re
 import subprocess
+import tomllib
 from pathlib import Path
 from typing import Any
 
@@ -96,6 +97,12 @@ def test_no_reason_outlives_what_it_excuses():
     excused = {start for page, tests in RUN_BY.items() for _, text in blocks_of(page) for start in not_run(text)}
     assert excused == NOT_RUN.keys()
     assert RUN_BY.keys() <= set(PAGES)
+
+
+def test_pipx_injects_the_packages_of_the_extra():
+    (packages,) = re.findall(r"^pipx inject casebank (.*?) +#", (ROOT / "docs" / "mcp.md").read_text(), re.MULTILINE)
+    extras = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["optional-dependencies"]
+    assert packages.split() == extras["mcp"]
 
 
 @pytest.mark.parametrize("page", PAGES)
