@@ -1,5 +1,6 @@
 """The words of the console cover those of the packages."""
 
+import re
 from dataclasses import fields
 from typing import get_args
 
@@ -8,10 +9,18 @@ from app.console.words import REASONS, SETTINGS, TERMS, section
 from app.schemas.bank import ProfilePatch, SharesPatch
 from policy.reasons import Reason
 from retrieval.ranking.review import Terms
+from tests.paths import ROOT
 
 
 def test_every_reason_is_told_in_a_sentence():
     assert set(REASONS) == set(get_args(Reason))
+
+
+def test_no_page_speaks_in_the_riddles_that_readers_met():
+    riddles = "it goes for good|that the lot left|their fate|for who wants to"
+    sources = [path for path in (ROOT / "app" / "console").rglob("*") if path.suffix in {".py", ".html", ".toml"}]
+    assert len(sources) > 20
+    assert [path for path in sources if re.search(riddles, path.read_text(), re.IGNORECASE)] == []
 
 
 def test_every_setting_of_a_profile_is_on_the_form_with_a_sentence():
