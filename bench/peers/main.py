@@ -50,7 +50,8 @@ class Row:
     """Measurements of one memory; speeds are numbers a second.
 
     Attributes:
-        own_ms: processor time of a search without its database's, likewise database_ms.
+        write_ms: processor time of a write and of what makes it ready, without the database's, and the database's.
+        search_ms: the same of a search, one client.
         same_task: for each query, whether a found run solved its task.
         same_tools: for each query, whether a found run made the right changes.
     """
@@ -60,8 +61,8 @@ class Row:
     searches: float
     acknowledged: float
     ready: float
-    own_ms: float
-    database_ms: float
+    write_ms: tuple[float, float]
+    search_ms: tuple[float, float]
     same_task: Sequence[bool]
     same_tools: Sequence[bool]
 
@@ -94,22 +95,25 @@ def _measure(
     """Fills the memory and asks it."""
     first, *others = bank
     memory.add(first)  # some make their tables
-    began = time.perf_counter()
-    _each(WRITERS, memory.add, others)
-    acknowledged_s = time.perf_counter() - began
-    memory.settle()
-    ready_s = time.perf_counter() - began
-    memory.rest()
+
+    def processor_ms(before: tuple[float, float], count: int) -> tuple[float, float]:
+        return (memory.processor_s() - before[0]) / count * 1e3, (server.seconds() - before[1]) / count * 1e3
 
     def search(query: PastRun) -> tuple[float, list[int]]:
         started = time.perf_counter()
         found = memory.search(query.user, query.text)
         return (time.perf_counter() - started) * 1e3, found
 
+    before, began = (memory.processor_s(), server.seconds()), time.perf_counter()
+    _each(WRITERS, memory.add, others)
+    acknowledged_s = time.perf_counter() - began
+    memory.settle()
+    ready_s, write_ms = time.perf_counter() - began, processor_ms(before, len(others))
+    memory.rest()
     _each(READERS, search, asking[:WARM_UP])
-    own, theirs = memory.processor_s(), server.seconds()
+    before = memory.processor_s(), server.seconds()
     answers = [search(query) for query in asking]
-    own, theirs = memory.processor_s() - own, server.seconds() - theirs
+    search_ms = processor_ms(before, len(asking))
     together_s = _each(READERS, search, asking)
     runs = {run.number: run for run in bank}
     pairs = [(query, [runs[number] for number in found]) for query, (_, found) in zip(asking, answers, strict=True)]
@@ -119,8 +123,8 @@ def _measure(
         len(asking) / together_s,
         len(others) / acknowledged_s,
         len(others) / ready_s,
-        own / len(asking) * 1e3,
-        theirs / len(asking) * 1e3,
+        write_ms,
+        search_ms,
         [same_task(*pair) for pair in pairs],
         [same_tools(*pair) for pair in pairs],
     )
@@ -145,9 +149,10 @@ def _table(rows: Sequence[Row], bank: Sequence[PastRun], asking: Sequence[PastRu
         "memory",
         "search p50 / p95 ms",
         f"searches/s, {READERS} clients",
-        "processor ms, own + database",
+        "its processor ms, own + database",
         f"writes/s, {WRITERS} clients",
         "ready/s",
+        "processor ms a write",
         "same task solved",
         "same tools",
     )
@@ -157,9 +162,10 @@ def _table(rows: Sequence[Row], bank: Sequence[PastRun], asking: Sequence[PastRu
             row.name,
             f"{p50(row.times_ms):.1f} / {p95(row.times_ms):.1f}",
             f"{row.searches:.0f}",
-            f"{row.own_ms:.1f} + {row.database_ms:.1f}",
+            "{:.1f} + {:.1f}".format(*row.search_ms),
             f"{row.acknowledged:.0f}",
             f"{row.ready:.0f}",
+            "{:.1f} + {:.1f}".format(*row.write_ms),
             _share(row.same_task, rows[0].same_task),
             _share(row.same_tools, rows[0].same_tools),
         )
