@@ -6,14 +6,13 @@ failure without a fix, the next MOST_AFTER calls are searched once more.
 
 import re
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
-from functools import lru_cache
 from itertools import islice
 from typing import Literal
 
-from writer.analysis import command_goals
-from writer.analysis.argument_diff import ArgumentChange, differences, overlap, respelled
+from writer.analysis.argument_diff import ArgumentChange, differences, respelled
+from writer.analysis.call_goals import same_goal
 from writer.analysis.calls import Call, Evidence
 from writer.analysis.causes import instructs
 from writer.analysis.complaints import complaints
@@ -21,7 +20,6 @@ from writer.analysis.empty_output import is_empty
 from writer.analysis.error_output import FEWEST_CHARS, MOST_KEYS, glimpse, is_silent, says_not_yet
 from writer.analysis.intended import asks_for_failure, came_to_the_same
 from writer.analysis.state_changes import changes_state
-from writer.analysis.statements import SQL_WORDS, command_in, is_statement, words
 from writer.nested import parts
 
 FixKind = Literal[
@@ -32,23 +30,13 @@ FixKind = Literal[
 
 MOST_OPEN = 8
 """Maximum failures of one tool that wait for a fix; there are several, because calls of a tool may differ in goal."""
-VERB_CHARS = 40
 MOST_BETWEEN = 20
-SAME_GOAL = 0.5
-"""Least overlap of words, 0 to 1, at which two statements count as having the same goal."""
 
 MOST_AFTER = 50
 """Number of calls after a failure that are searched for another tool that reached the failed call's goal."""
 
 _BY = re.compile(r"_(?:by|with|via|using|from)_")
 _WORD = re.compile(r"\w{3,}")
-_VERBS = {
-    "alter", "analyze", "comment", "create", "delete", "drop", "explain", "grant", "insert", "lock", "reindex",
-    "revoke",
-    "select",
-    "set", "truncate", "update", "vacuum",
-}  # fmt: skip
-"""First words of SQL statements; two statements with different first words have different goals."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,7 +88,7 @@ class _Search:
         """Looks at the next call: adds it to the open failures, or closes those whose goal it reached."""
         waiting = self.open[call.tool]
         if call.failure is not None:
-            same = next((each for each in reversed(waiting) if _same_goal(each.calls[-1], call)), None)
+            same = next((each for each in reversed(waiting) if same_goal(each.calls[-1], call)), None)
             if same is not None:
                 same.calls.append(call)
                 return
@@ -116,7 +104,7 @@ class _Search:
             return
         earlier = self.last_empty.pop(call.tool, None)
         if waiting:
-            solved = [each for each in waiting if _same_goal(each.calls[-1], call)]
+            solved = [each for each in waiting if same_goal(each.calls[-1], call)]
             self.recovered += [self._fixed(each.calls, call) for each in solved]
             self.open[call.tool] = [each for each in waiting if each not in solved]
         elif is_empty(call.output):
@@ -189,43 +177,6 @@ def find(
     intended = [each for each in search.lost if asked or came_to_the_same([calls[at] for at in each.failed])]
     lost = tuple(each for each in search.lost if not succeeded or each not in intended)
     return RunFailures(calls, tuple(search.recovered), lost, tuple(intended) if succeeded else (), concrete=concrete)
-
-
-def _same_goal(failed: Call, later: Call) -> bool:
-    """Returns whether two calls of a tool may have the same goal.
-
-    They do, unless they run statements with few words in common: a tool for SQL or commands serves many goals.
-    """
-    old, new = command_in(failed.arguments), command_in(later.arguments)
-    if old is not None and new is not None:
-        return command_goals.same_goal(old, new)
-    verbs = {_verb(failed.arguments), _verb(later.arguments)} - {""}
-    if len(verbs) > 1:
-        return False
-    before, after = statement_of(failed.arguments), statement_of(later.arguments)
-    if before is None or after is None:
-        return True
-    return overlap(*(_without_keywords(text) for text in (before, after))) >= SAME_GOAL
-
-
-def _verb(arguments: object) -> str:
-    """Returns the first word of an SQL statement among the arguments; empty without one."""
-    text = statement_of(arguments) or next((part for part in parts(arguments) if isinstance(part, str)), "")
-    word = text[:VERB_CHARS].split(None, 1)[0].casefold() if text.strip() else ""
-    return word if word in _VERBS else ""
-
-
-@lru_cache(maxsize=256)  # each statement is compared with several failures
-def _without_keywords(statement: str) -> str:
-    """Returns the names and values of an SQL statement; the statement itself if it has no others."""
-    names = [word for word in words(statement) if len(word) > 1 and word.casefold() not in SQL_WORDS]
-    return " ".join(names) or statement
-
-
-def statement_of(arguments: object) -> str | None:
-    """Returns the SQL statement or the command line among the arguments of a call; None: there is none."""
-    values = islice(arguments.items(), MOST_OPEN) if isinstance(arguments, Mapping) else (("", arguments),)
-    return next((value for key, value in values if isinstance(value, str) and is_statement(value, key)), None)
 
 
 def _never(failed: Sequence[Call]) -> Failure:
@@ -302,7 +253,7 @@ def _corrected(calls: Sequence[Call], texts: Sequence[str], *, concrete: bool) -
     pairs: list[tuple[Call, Call]] = []
     for call in calls:
         before = latest.get(call.tool)
-        if before is not None and before.arguments != call.arguments and _same_goal(before, call):
+        if before is not None and before.arguments != call.arguments and same_goal(before, call):
             pairs.append((before, call))
         latest[call.tool] = call
     disputed = _words("\n".join(texts))

@@ -13,12 +13,13 @@ from dataclasses import dataclass, field, replace
 
 from policy.channels import words
 from writer.analysis.argument_diff import concrete_differences, differences
+from writer.analysis.call_goals import statement_of
 from writer.analysis.calls import Call, StoredRun
 from writer.analysis.causes import instructs, quoted
 from writer.analysis.command_goals import only_reads
 from writer.analysis.dangers import is_dangerous
 from writer.analysis.error_output import glimpse, texts_in
-from writer.analysis.failures import MOST_BETWEEN, Failure, RunFailures, find, statement_of
+from writer.analysis.failures import MOST_BETWEEN, Failure, RunFailures, find
 from writer.analysis.moves import moves_of_call
 from writer.analysis.placeholders import abstract, clean, without_placeholders
 from writer.analysis.remedy import instead, tool_name

@@ -11,10 +11,10 @@ from itertools import groupby, islice
 import orjson
 
 from retrieval.tables.kinds import AbstractionLevel
+from writer.analysis.call_goals import statement_of
 from writer.analysis.calls import Call
 from writer.analysis.causes import instructs
 from writer.analysis.error_output import LOOK_CHARS, MOST_KEYS, glimpse
-from writer.analysis.failures import statement_of
 from writer.analysis.placeholders import clean, form, form_of
 from writer.analysis.remedy import tool_name
 from writer.analysis.state_changes import changes_state
