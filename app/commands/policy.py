@@ -93,12 +93,11 @@ def orders(
     out.print(f"{found.profiles} profiles with at least {least} runs asked again, {found.questions} runs in all")
     if not found.profiles:
         return
-    table = Table("order", "", "worked first", "faded loss", "serves profiles", "")
+    table = Table("order", "", "worked first", "faded loss", "profiles")
     for each in found.orders:
-        starts = "new profiles start with it" if each.order == first_order else ""
-        numbers = f"{each.first:.1%}", f"{each.charges:.1f}", str(each.serves)
-        table.add_row(each.order, SPOKEN[each.order], *numbers, starts)
+        table.add_row(each.order, SPOKEN[each.order], f"{each.first:.1%}", f"{each.charges:.1f}", str(each.serves))
     out.print(table)
+    out.print(f"profiles: those that the order serves now; new ones start with {first_order}")
 
 
 def _replayed(found: StoredReplay | None) -> RenderableType:
