@@ -9,12 +9,12 @@ from policy.fit import FIRST_ORDER
 from retrieval.database.database import Database
 from retrieval.database.fast_path import FastConnection
 from retrieval.embedding import QueryEmbedding
-from retrieval.pages.procedures import Measures
 from retrieval.ports import Embedder
 from retrieval.procedures.find import ProcedureSearch, find, profile_terms
 from retrieval.procedures.lessons import Lesson, lessons
 from retrieval.procedures.parts import parts_of
-from retrieval.procedures.procedure import Procedure, ProcedureMatches, as_alternatives
+from retrieval.procedures.procedure import ProcedureMatches, as_alternatives
+from retrieval.procedures.question import ProcedureAnswer, ProcedureQuestion
 from retrieval.procedures.threshold import Threshold
 from retrieval.ranking.answer import compose, entry_of, rank
 from retrieval.ranking.decisions import log
@@ -30,7 +30,7 @@ from retrieval.recall.quotes import QuoteReader
 from retrieval.recall.recall import BankSizes, Meaning, recall
 from retrieval.rewriting.choice import Asker, Rewriting
 from retrieval.sealed import Opener, Seals
-from retrieval.search.candidates import BankRow, Filters, Search
+from retrieval.search.candidates import BankRow, Search
 from retrieval.search.read import CandidateReader
 from retrieval.search.unrelated import unrelated
 from retrieval.sections.context import Section
@@ -38,40 +38,6 @@ from retrieval.sections.tools import lines, troubles
 from retrieval.sessions.read import Reading, View
 from retrieval.telemetry import stage
 from retrieval.tokens import count_tokens
-
-
-@dataclass(frozen=True, slots=True)
-class ProcedureQuestion:
-    """A request for at most ``limit`` procedures of one profile; a condition of None allows all procedures.
-
-    Attributes:
-        text: text to compare with the procedures' triggers; None: only the other conditions decide.
-        least: least similarity of trigger and text; None: the profile's, or else the embedding model's.
-    """
-
-    agent_key: str
-    text: str | None
-    task_type: str | None = None
-    domain: str | None = None
-    measures: Measures = field(default_factory=Measures)
-    filters: Filters = field(default_factory=Filters)
-    least: float | None = None
-    limit: int = 10
-
-
-@dataclass(frozen=True, slots=True)
-class ProcedureAnswer:
-    """The answer to a request for procedures.
-
-    Attributes:
-        procedures: the procedures found, the best first.
-        threshold: least similarity that they had to reach.
-        degraded: names of the parts of the search that failed.
-    """
-
-    procedures: Sequence[Procedure]
-    threshold: Threshold
-    degraded: list[str]
 
 
 @dataclass(slots=True)

@@ -7,7 +7,7 @@ from app.memory_tools.known import relevance
 from app.memory_tools.texts import ADVICE, TOOLS, answer, framed, procedure_ids
 from app.schemas.memory_tools import SuggestionsIn
 from retrieval.pages.listing import one_profile
-from retrieval.retrieve import ProcedureQuestion
+from retrieval.procedures.question import ProcedureQuestion
 from retrieval.sections import tools
 from retrieval.sections.context import memory_context
 from retrieval.sections.procedures import ProceduresSection

@@ -24,7 +24,7 @@ from app.schemas.responses import response_of
 from retrieval.errors import NotFound
 from retrieval.pages import procedures as pages
 from retrieval.procedures.compare import difference
-from retrieval.retrieve import ProcedureQuestion
+from retrieval.procedures.question import ProcedureQuestion
 from retrieval.search.candidates import Filters
 from retrieval.tables.kinds import ProcedureKind, QueryKind
 from writer.procedures import pinning, review

@@ -18,10 +18,11 @@ from app.runtime import Runtime, running
 from app.settings import Settings
 from retrieval.errors import EmbedderRefused
 from retrieval.ports import Embedder, Vectors
+from retrieval.procedures.question import ProcedureQuestion
 from retrieval.procedures.threshold import Threshold, sentences
 from retrieval.ranking.question import Question
 from retrieval.ranking.retrieved import Retrieved
-from retrieval.retrieve import ProcedureQuestion, Reader
+from retrieval.retrieve import Reader
 from retrieval.search.candidates import Filters, Search
 from retrieval.tables.decisions import decisions
 from retrieval.tables.procedures import procedures
