@@ -10,8 +10,9 @@ from app.demo.difference import Difference
 from app.processes.own_service import own_service
 from bench.bank import empty, settings_of
 from bench.measure import Measurement
+from examples.experiment.arm_summary import ArmSummary, summary
 from examples.experiment.main import ENVIRONMENTS
-from examples.experiment.report import ArmSummary, Report, summary
+from examples.experiment.report import Report
 from examples.experiment.run import run_experiment
 from examples.world import Adapter, EnvironmentMissing
 

@@ -6,7 +6,8 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.image import AxesImage
 
-from examples.experiment.report import Report, summary
+from examples.experiment.arm_summary import summary
+from examples.experiment.report import Report
 
 GREY, BLUE, RED = "#8a8f98", "#1663c7", "#c0392b"
 

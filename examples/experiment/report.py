@@ -5,10 +5,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property
 from math import isfinite, nan
-from statistics import fmean, median
+from statistics import median
 from typing import TypedDict
 
 from app.demo.difference import Difference
+from examples.experiment.arm_summary import ArmSummary, mean, summary
 from examples.experiment.episode import Episode
 from examples.experiment.paired import (
     Pair,
@@ -33,24 +34,6 @@ EARLY, LATE = range(2, 5), range(5, 11)
 
 Matrix = Mapping[str, Sequence[Episode]]
 """Episodes of all test tasks, by the family of the bank."""
-
-
-@dataclass(frozen=True, slots=True)
-class ArmSummary:
-    """The means over an arm's episodes in which the environment did not fail; None without any."""
-
-    tasks: int
-    steps: float | None
-    success: float | None
-    injected: float | None
-    tokens_added: float | None
-    tokens_spent: float | None
-    retrieve_ms: float | None
-    wall_ms: float | None
-    ended: Mapping[str, int]
-    """Number of episodes by their end, with those in which the environment failed."""
-    tokens_net: float | None = None
-    """Tokens saved a task against the arm without memory, less those added."""
 
 
 class Cell(TypedDict):
@@ -198,7 +181,7 @@ class Report:
         return {
             "steps_change": _number(self.steps_changed(pairs).value),
             "success_points": _number(success_points(pairs, self.size.seed).value),
-            "injected": _mean([after.injected for _, after in pairs]),
+            "injected": mean([after.injected for _, after in pairs]),
         }
 
     def as_dict(self) -> dict[str, object]:
@@ -245,9 +228,9 @@ class Report:
 
     def price(self) -> Price:
         """Returns the cost and savings of memory in the test, a task, and the tokens of a step at which it pays."""
-        added = _mean([after.tokens_added for _, after in self.tested])
-        saved = _mean([before.tokens_spent - after.tokens_spent for before, after in self.tested])
-        steps = _mean([before.steps - after.steps for before, after in self.tested])
+        added = mean([after.tokens_added for _, after in self.tested])
+        saved = mean([before.tokens_spent - after.tokens_spent for before, after in self.tested])
+        steps = mean([before.steps - after.steps for before, after in self.tested])
         paying = round(added / steps, 1) if added is not None and steps and steps > 0 else None
         return {"tokens_added": added, "tokens_saved": saved, "steps_saved": steps, "pays_from_tokens_a_step": paying}
 
@@ -262,22 +245,6 @@ class Report:
         return [*named.items(), *((f"test, bank of {family}", each) for family, each in self.matrix.items())]
 
 
-def summary(episodes: Sequence[Episode]) -> ArmSummary:
-    """Returns the means over the episodes in which the environment did not fail, and the ends of all of them."""
-    counted = [each for each in episodes if not each.error]
-    return ArmSummary(
-        tasks=len(counted),
-        steps=_mean([each.steps for each in counted]),
-        success=_mean([each.success for each in counted]),
-        injected=_mean([each.injected for each in counted]),
-        tokens_added=_mean([each.tokens_added for each in counted]),
-        tokens_spent=_mean([each.tokens_spent for each in counted]),
-        retrieve_ms=_mean([each.retrieve_ms for each in counted if each.retrieve_ms is not None]),
-        wall_ms=_mean([each.wall_ms for each in counted]),
-        ended=dict(Counter(each.ended for each in episodes)),
-    )
-
-
 def _tokens_net(name: str, arm: ArmSummary, arms: Mapping[str, ArmSummary]) -> float | None:
     """Returns the tokens that an arm with memory saved a task, less those it added, or None if unknown."""
     alone = arms[_WITHOUT[name.startswith("test")]]
@@ -290,10 +257,6 @@ def _tokens_net(name: str, arm: ArmSummary, arms: Mapping[str, ArmSummary]) -> f
     ):
         return None
     return alone.tokens_spent - arm.tokens_spent - arm.tokens_added
-
-
-def _mean(values: Sequence[float]) -> float | None:
-    return round(fmean(values), 3) if values else None
 
 
 def _number(value: float) -> float | None:
