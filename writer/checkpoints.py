@@ -17,7 +17,8 @@ from writer.privacy.keys import Keyring
 from writer.privacy.names import nameable
 from writer.privacy.words import Words
 from writer.profiles import check_writing
-from writer.run import AgentKey, Strict, line, storable
+from writer.run import AgentKey, Strict, line
+from writer.storable import storable
 
 ThreadId = line(500)
 Namespace = Annotated[str, Field(max_length=2_000), AfterValidator(storable)]

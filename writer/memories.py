@@ -12,7 +12,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 from policy.channels import searchable
 from retrieval.sessions.messages import Turn
 from retrieval.tables.memories import memories
-from writer.run import storable
+from writer.storable import storable
 
 MAX_CHARS = 8_192
 """Maximum number of characters of a text that are indexed and embedded."""

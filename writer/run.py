@@ -1,7 +1,5 @@
 """The body of a retain request: a finished run; all of its fields are checked here."""
 
-import json
-from contextlib import suppress
 from typing import Annotated, Any, Literal, Self
 from uuid import UUID
 
@@ -12,46 +10,19 @@ from pydantic import (
     ConfigDict,
     Field,
     JsonValue,
-    ValidatorFunctionWrapHandler,
-    WrapValidator,
     model_validator,
 )
 
 from retrieval.tables.cases import cases
 from retrieval.tables.column_range import fits
 from retrieval.tables.kinds import CaseKind, RewardSource, RunOutcome
+from writer.arguments import AsArguments
 from writer.blocks import as_chat
 from writer.messages import tool_traces
+from writer.storable import encodable, storable
 
 Reward = Annotated[float, Field(strict=True, ge=0, le=1, allow_inf_nan=False), fits(cases.c.reward)]
 """A reward, 0 to 1; only numbers are accepted, because ``true`` and ``"0.5"`` are mistakes of the caller."""
-
-
-def storable(text: str) -> str:
-    """Returns the text with U+FFFD in place of each NUL character, which Postgres cannot store in a text."""
-    return text.replace("\x00", "\ufffd")
-
-
-def _encodable(value: JsonValue) -> JsonValue:
-    """Returns the JSON value unchanged.
-
-    Raises:
-        ValueError: a string in it has a lone surrogate, which cannot be encoded as UTF-8.
-    """
-    # not nested.parts: a generator takes twice the time, and every retain waits for this
-    pending: list[object] = [value]
-    while pending:
-        item = pending.pop()
-        if isinstance(item, str):
-            try:
-                item.encode()
-            except UnicodeEncodeError as error:
-                raise ValueError("must not contain lone surrogates") from error
-        elif isinstance(item, dict):
-            pending += [*item.keys(), *item.values()]
-        elif isinstance(item, list):
-            pending += item
-    return value
 
 
 def _says_something(text: str) -> str:
@@ -83,24 +54,8 @@ It is part of a URL's path: no control characters, and no part between slashes t
 """
 Tag = line(100)
 ToolName = line(200)
-Payload = Annotated[JsonValue, AfterValidator(_encodable)]
+Payload = Annotated[JsonValue, AfterValidator(encodable)]
 """Any JSON. It is encrypted before it is stored, so a NUL character in it is kept."""
-
-
-def _of_a_call(given: object, validated: ValidatorFunctionWrapHandler) -> object:
-    """Returns the object of arguments that are JSON in a text, as models write them; other arguments as given."""
-    if isinstance(given, str) and given.lstrip().startswith("{"):
-        with suppress(ValueError, RecursionError):  # no JSON, too deep, or a lone surrogate: it stays a text
-            return validated(json.loads(given, parse_constant=_refused))
-    return validated(given)
-
-
-def _refused(constant: str) -> JsonValue:
-    raise ValueError(f"{constant} is no JSON")
-
-
-AsArguments = WrapValidator(_of_a_call)
-"""A validator that parses the arguments of a call if they are JSON in a text."""
 
 
 class Strict(BaseModel):
@@ -129,7 +84,7 @@ class FunctionData(Kept):
     """The function that a model called, and its arguments as JSON text."""
 
     name: line(200)  # type: ignore[valid-type]
-    arguments: Annotated[str, AfterValidator(_encodable)] = ""
+    arguments: Annotated[str, AfterValidator(encodable)] = ""
 
 
 class ToolCall(Kept):

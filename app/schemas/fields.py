@@ -9,7 +9,8 @@ from retrieval.tables.column_range import fits
 from retrieval.tables.procedures import procedures
 from retrieval.tables.profiles import profiles
 from writer.privacy.redact import redact, redact_text
-from writer.run import Payload, Tag, TaskText, ToolName, storable
+from writer.run import Payload, Tag, TaskText, ToolName
+from writer.storable import storable
 
 
 def _without_secrets(text: str) -> str:
