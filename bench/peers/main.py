@@ -149,7 +149,7 @@ def _table(rows: Sequence[Row], bank: Sequence[PastRun], asking: Sequence[PastRu
         "memory",
         "search p50 / p95 ms",
         f"searches/s, {READERS} clients",
-        "its processor ms, own + database",
+        "processor ms a search, own + database",
         f"writes/s, {WRITERS} clients",
         "ready/s",
         "processor ms a write",
