@@ -81,8 +81,8 @@ async def peers(home: Path, data: Path, count: int, queries: int, memories: Peer
         try:
             async with opened(home) as memory:
                 rows.append(await asyncio.to_thread(_measure, name, memory, server, bank, asking))
-        except ModuleNotFoundError as missing:
-            show(f"{name} is skipped: {missing.name} is not installed")
+        except ImportError as missing:
+            show(f"{name} is skipped: {missing}")
     for name, reason in SERVERS.items():
         show(f"{name} is skipped: {reason}")
     show(_table(rows, bank, asking))

@@ -45,7 +45,7 @@ def data(tmp_path: Path) -> Path:
 
 @asynccontextmanager
 async def missing(_home: Path) -> AsyncIterator[Memory]:
-    raise ModuleNotFoundError(name="another_memory")
+    raise ImportError("neither psycopg nor psycopg2 is available")
     yield
 
 
@@ -66,7 +66,7 @@ async def test_each_memory_finds_the_users_own_runs_that_solved_the_task_and_a_m
         assert row.same_tools == [query.user == ann for query in asking], row.name
         assert row.acknowledged >= row.ready > 0, row.name
     printed = capsys.readouterr().out
-    assert "another is skipped: another_memory is not installed" in printed
+    assert "another is skipped: neither psycopg nor psycopg2 is available" in printed
     assert "Hindsight is skipped: it needs a server of its own" in printed
 
 
