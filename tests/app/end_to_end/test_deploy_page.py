@@ -95,6 +95,7 @@ def test_two_replicas_and_a_worker_are_one_service(issuer: Issuer, tmp_path: Pat
         for url in urls:
             until(lambda url=url: answers(f"{url}/readyz"))
         until(lambda: answers(f"http://127.0.0.1:{ports['8710']}/metrics"))
+        assert [unit for unit in services if "memory at " not in (tmp_path / f"{unit}.log").read_text()] == []
         shell(home, here(WELL), **given)
         night = here(CRON).replace("/opt/casebank/bin/casebank", CASEBANK)  # cron has no variables of the service
         bare = surroundings(tmp_path / "root")
