@@ -168,6 +168,8 @@ def test_each_file_and_heading_that_a_page_points_to_is_there(page: str):
 def test_each_test_that_a_page_names_is_there(page: str):
     for file, name in re.findall(r"`(tests/\S+\.py)::(\w+)`", (ROOT / page).read_text()):
         assert f"def {name}(" in (ROOT / file).read_text(), f"{file}::{name}"
+    for file, name in re.findall(r'`(clients/\S+\.ts)`, "([^"]+)"', (ROOT / page).read_text()):
+        assert f'test("{name}"' in (ROOT / file).read_text(), f"{file}: {name}"
 
 
 def test_each_framework_was_tried_in_the_version_that_its_tests_install():
