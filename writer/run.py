@@ -247,6 +247,9 @@ class FinishedRun(Strict):
     trigger: line(240) | None = Field(  # type: ignore[valid-type]
         default=None, description="one sentence that says when to use them; null: made from the task"
     )
+    query_kind: line(200) | None = Field(  # type: ignore[valid-type]
+        default=None, description="kind of request that the run answered, in any words; null: as the task's words show"
+    )
     run_id: UUID | None = Field(
         default=None,
         description="of a run whose steps were told while it was under way: it ends here, and they are its tool "

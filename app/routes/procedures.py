@@ -26,9 +26,9 @@ from retrieval.pages import procedures as pages
 from retrieval.procedures.compare import difference
 from retrieval.procedures.question import ProcedureQuestion
 from retrieval.search.candidates import Filters
-from retrieval.tables.kinds import ProcedureKind, QueryKind
+from retrieval.tables.kinds import ProcedureKind
 from writer.procedures import pinning, review
-from writer.run import AgentKey
+from writer.run import AgentKey, Tag
 
 router = APIRouter(prefix="/v1/procedures", tags=["procedures"], responses=DOCUMENTED, route_class=BodyRoute)
 
@@ -60,7 +60,7 @@ async def list_procedures(  # noqa: PLR0913, PLR0917 - each is a query parameter
     agent: Annotated[AgentKey | None, Query()] = None,
     status: Literal["active", "any"] = "active",
     kind: ProcedureKind | None = None,
-    query_kind: QueryKind | None = None,
+    query_kind: Annotated[Tag | None, Query()] = None,
     min_success_score: Annotated[Share | None, Query()] = None,
     max_duration_ms: Annotated[Milliseconds | None, Query()] = None,
     limit: Annotated[int, Query(ge=1, le=200)] = 50,

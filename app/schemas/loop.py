@@ -9,7 +9,7 @@ from pydantic import BaseModel, ConfigDict, Field, JsonValue, model_validator
 from app.schemas.fields import K, Real, RrfK, SearchText, Similarity, Weight
 from app.schemas.recall import RecallOut
 from retrieval.sections.context import PartName
-from retrieval.tables.kinds import CaseKind, ProcedureKind, QueryKind, RewardSource, Rewrite, RunOutcome
+from retrieval.tables.kinds import CaseKind, ProcedureKind, RewardSource, Rewrite, RunOutcome
 from writer.run import AgentKey, Reward, SessionName, Strict, Tag
 
 
@@ -133,7 +133,7 @@ class ToldProcedureOut(BaseModel):
     trigger: str
     task_type: str
     domain: str
-    query_kind: QueryKind | None = Field(description="kind of request its run answered; null: unknown")
+    query_kind: str | None = Field(description="kind of request its run answered; null: unknown")
     success_score: Real | None = Field(description="success of its run, 0 to 1; null: unknown")
     duration_ms: Real | None = Field(description="total duration of its run's calls; null: unknown")
     steps: list[str]

@@ -15,7 +15,6 @@ from retrieval.tables.kinds import (
     ProcedureKind,
     ProcedureOrigin,
     ProcedureStatus,
-    QueryKind,
     ReviewVerdict,
 )
 from writer.run import AgentKey, Strict, Tag
@@ -36,7 +35,7 @@ class ProcedureSearchIn(Strict):
     task_type: Tag | None = None
     domain: Tag | None = None
     tags: list[Tag] = Field(default_factory=list, max_length=50, description="tags that one of its runs must have")
-    query_kind: QueryKind | None = Field(default=None, description="kind of request its run answered")
+    query_kind: Tag | None = Field(default=None, description="kind of request its run answered")
     min_success_score: Share | None = Field(default=None, description="least success of its run, 0 to 1")
     max_duration_ms: Milliseconds | None = Field(default=None, description="maximum total duration of its run's calls")
     min_similarity: Similarity | None = Field(
@@ -105,7 +104,7 @@ class ProcedureOut(BaseModel):
     task_type: str
     trigger: str
     domain: str
-    query_kind: QueryKind | None = Field(description="kind of request its run answered; null: unknown")
+    query_kind: str | None = Field(description="kind of request its run answered; null: unknown")
     success_score: Real | None = Field(description="success of its run, 0 to 1; null: unknown")
     duration_ms: Real | None = Field(description="total duration of its run's calls; null: unknown")
     record: dict[str, JsonValue] = Field(description="procedure_name, semantic_description, learned_procedure_steps, …")

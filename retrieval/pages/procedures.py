@@ -8,7 +8,6 @@ from sqlalchemy import and_, func, literal, or_, select
 from sqlalchemy.dialects.postgresql import distinct_on
 
 from retrieval.database.rows import Rows
-from retrieval.tables.kinds import QueryKind
 from retrieval.tables.procedures import procedure_reviews, procedures
 
 _VERSION = (
@@ -51,7 +50,7 @@ class Measures:
         max_duration_ms: longest duration of all calls of the run together.
     """
 
-    query_kind: QueryKind | None = None
+    query_kind: str | None = None
     min_success_score: float | None = None
     max_duration_ms: float | None = None
 

@@ -8,7 +8,7 @@ from uuid import UUID
 
 from retrieval.procedures.threshold import Threshold
 from retrieval.sections.procedures import Guidance
-from retrieval.tables.kinds import ProcedureKind, QueryKind
+from retrieval.tables.kinds import ProcedureKind
 from retrieval.text import folded, without_example
 
 FEWEST = 2
@@ -65,7 +65,7 @@ class Procedure:
     use_reward: float
     occurrences: int
     warns: bool
-    query_kind: QueryKind | None = None
+    query_kind: str | None = None
     success_score: float | None = None
     duration_ms: float | None = None
     reported: bool = False

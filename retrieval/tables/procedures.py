@@ -25,7 +25,6 @@ from retrieval.tables.kinds import (
     ProcedureKind,
     ProcedureOrigin,
     ProcedureStatus,
-    QueryKind,
     ReflectionStatus,
     ReviewVerdict,
 )
@@ -79,7 +78,6 @@ procedures = Table(
     one_of("origin", ProcedureOrigin),
     one_of("level", AbstractionLevel),
     one_of("status", ProcedureStatus),
-    one_of("query_kind", QueryKind),
     Index(None, "user_sub", "case_id"),
     Index(
         "procedures_active_idx",

@@ -3,8 +3,10 @@
 import re
 from collections.abc import Sequence
 from itertools import islice
+from typing import Literal
 
-from retrieval.tables.kinds import QueryKind
+QueryKind = Literal["find", "create", "change", "remove", "repair", "run", "question", "other"]
+"""The kinds that the rule tells apart; a backend may name others."""
 
 TASK_CHARS = 400
 MOST_WORDS = 40

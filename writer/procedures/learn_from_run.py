@@ -56,8 +56,8 @@ class RunToLearnFrom:
         used: the versions of procedures that the backend reported as used.
         tags: tags of the case; the first one is the domain.
         plan: the plan that the backend gave beside the run's calls; empty: it gave none.
-        task_type, trigger: task type and trigger that the backend gave for the run's procedures; None: they are made
-            from the run.
+        task_type, trigger, query_kind: task type, trigger and kind of request that the backend gave for the run's
+            procedures; None: they are made from the run.
     """
 
     run: StoredRun
@@ -70,6 +70,7 @@ class RunToLearnFrom:
     plan: Sequence[str] = ()
     task_type: str | None = None
     trigger: str | None = None
+    query_kind: str | None = None
 
     @property
     def failed(self) -> bool:
@@ -173,7 +174,7 @@ async def learn_from_run(
             task_type=clean(finished.task_type or draft.task_type or verb_of(run.task, run.plan), 200),
             trigger=clean(finished.trigger or draft.trigger, 240),
             domain=draft.domain or domain,
-            query_kind=query_kind(run.task),
+            query_kind=clean(finished.query_kind or query_kind(run.task), 200),
             success_score=finished.success_score,
             duration_ms=duration_ms(run.tool_traces),
         )

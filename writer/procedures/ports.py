@@ -7,7 +7,7 @@ from uuid import UUID
 
 from pydantic import JsonValue
 
-from retrieval.tables.kinds import AbstractionLevel, ProcedureKind, ProcedureOrigin, QueryKind
+from retrieval.tables.kinds import AbstractionLevel, ProcedureKind, ProcedureOrigin
 from writer.analysis.calls import StoredRun
 from writer.analysis.failures import Failure
 from writer.run import ProcedureData, ScriptData
@@ -77,7 +77,7 @@ class Draft:
     task_type: str = ""
     domain: str = ""
     level: AbstractionLevel | None = None
-    query_kind: QueryKind | None = None
+    query_kind: str | None = None
     success_score: float | None = None
     duration_ms: float | None = None
 

@@ -80,7 +80,8 @@ class Teaching:
         run = StoredRun(work.text.task, case.outcome, opened["tool_traces"], opened["turns"], work.text.plan, short)
         plan = await computed(run, _analyse, work, run, opened)
         brought = opened["procedure"] or {"data": None}
-        given: dict[str, Any] = {name: opened.get(name) for name in ("task_type", "trigger")}  # older cases have none
+        names = "task_type", "trigger", "query_kind"  # older cases have none
+        given: dict[str, Any] = {name: opened.get(name) for name in names}
         given["no_failure"] = opened["procedure"] is not None and brought["data"] is None
         ended = RunToLearnFrom(
             run, case.reward, case.reward_source, brought["data"], used=work.used, tags=case.tags, plan=plan, **given

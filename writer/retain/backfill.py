@@ -211,7 +211,7 @@ class _Times(BaseModel):
 
 
 _COLUMNS = ("task", "plan", "tags", "outcome", "reward", "reward_source", "created_at")
-_SEALED = ("tool_traces", "turns", "prompt_snapshot", "procedure", "task_type", "trigger", "files")
+_SEALED = ("tool_traces", "turns", "prompt_snapshot", "procedure", "task_type", "trigger", "query_kind", "files")
 
 
 class BenchmarkStep(TypedDict):

@@ -1204,6 +1204,11 @@ export interface components {
              */
             trigger?: string | null;
             /**
+             * Query Kind
+             * @description kind of request that the run answered, in any words; null: as the task's words show
+             */
+            query_kind?: string | null;
+            /**
              * Run Id
              * @description of a run whose steps were told while it was under way: it ends here, and they are its tool traces. tool_traces that come with this count in their place; tool calls in turns do not
              */
@@ -2002,7 +2007,7 @@ export interface components {
              * Query Kind
              * @description kind of request its run answered; null: unknown
              */
-            query_kind: ("find" | "create" | "change" | "remove" | "repair" | "run" | "question" | "other") | null;
+            query_kind: string | null;
             /**
              * Success Score
              * @description success of its run, 0 to 1; null: unknown

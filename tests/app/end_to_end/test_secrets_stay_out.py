@@ -95,7 +95,7 @@ COLUMNS = {
     "procedures.kind": FIXED,
     "procedures.level": FIXED,
     "procedures.origin": FIXED,
-    "procedures.query_kind": FIXED,
+    "procedures.query_kind": RUN,
     "procedures.record": RUN,
     "procedures.search_text": RUN,
     "procedures.status": FIXED,

@@ -164,7 +164,8 @@ async def test_procedures_keep_and_are_found_by_what_their_runs_were_like(alice:
     await revise(alice, oldest["id"])
     revision = await get(alice, f"/{oldest['id']}")
     assert (revision["version"], revision["query_kind"], revision["duration_ms"]) == (2, "run", 4_000)
-    await get(alice, expected=422, query_kind="dream")
+    assert (await get(alice, query_kind="dream"))["procedures"] == []
+    await get(alice, expected=422, query_kind="d" * 201)
     await get(alice, expected=422, min_success_score=2)
     await post(alice, "/search", status=422, agent=AGENT, max_duration_ms=-1)
 

@@ -19,7 +19,6 @@ COLUMNS = {
     "PolicyStatus": "policies.status",
     "ProcedureKind": "procedures.kind",
     "ProcedureOrigin": "procedures.origin",
-    "QueryKind": "procedures.query_kind",
     "ReflectionStatus": "reflections.status",
     "ReviewVerdict": "procedure_reviews.verdict",
     "ProcedureStatus": "procedures.status",

@@ -43,13 +43,17 @@ async def test_three_calls_that_worked_are_a_procedure_though_no_outcome_was_sai
     assert [row.kind for row in await stored(bank, user)] == ["script", "failure_lesson"]
 
 
-async def test_the_kind_of_work_and_the_trigger_that_the_backend_gave_are_those_of_its_procedures(
+async def test_the_kind_of_work_the_trigger_and_the_kind_of_request_that_the_backend_gave_are_those_of_its_procedures(
     bank: Bank, user: str
 ):
-    given = {"task_type": "release", "trigger": "When a service has to be restarted without an outage"}
+    given = {
+        "task_type": "release",
+        "trigger": "When a service has to be restarted without an outage",
+        "query_kind": "workout comparison",
+    }
     await finish(bank, user, tool_traces=calls("drain", "restart"), **given)
     row = await the_one(bank, user)
-    assert (row.task_type, row.trigger) == tuple(given.values())
+    assert (row.task_type, row.trigger, row.query_kind) == tuple(given.values())
     await finish(bank, user, "Write to Ann", plan=["draft the letter", "send it"], task_type="letter")
     assert {each.task_type for each in await stored(bank, user)} == {"release", "letter"}
 
