@@ -13,7 +13,7 @@ EMBEDDER = WordLlamaEmbedder()
 
 
 def test_the_threshold_tells_most_of_the_sentences_right_and_says_how_many():
-    numbers = EMBEDDER._embed(sentences())  # noqa: SLF001 - a plain function of the texts
+    numbers = EMBEDDER.vectors(sentences())
     found = calibrated(numbers)
     assert found.origin == "measured"
     units = numbers.reshape(len(TRIPLES), 3, -1)
