@@ -41,5 +41,5 @@ def ends_of(text: str, longest: int) -> str:
 
 
 def without_example(text: str) -> str:
-    """Returns a procedure's trigger, folded, without the concrete example that a hybrid procedure adds to it."""
-    return folded(text.partition(" (for example: ")[0])
+    """Returns a procedure's trigger without the concrete example that a hybrid procedure adds to it."""
+    return text.partition(" (for example: ")[0]

@@ -164,6 +164,10 @@ class PlanStep(Strict):
     reference_case_ids: list[UUID] = Field(default_factory=list, max_length=50)
 
 
+OF_PROCEDURES = ("task_type", "trigger", "query_kind")
+"""Names of a finished run's fields that the procedures learned from the run get."""
+
+
 class FinishedRun(Strict):
     """One finished run: what was asked, what was done, and how it went."""
 

@@ -1,6 +1,10 @@
 """The route for advice at a failed call."""
 
+from collections.abc import Callable
+from typing import Any
+
 from fastapi import APIRouter
+from sqlalchemy import Row
 
 from app.edge.dependencies import Caller, Parts
 from app.edge.intake.route import BodyRoute
@@ -8,6 +12,7 @@ from app.edge.problems import DOCUMENTED
 from app.runtime import Runtime
 from app.schemas.advice import MOST_TRIED, AdviceIn, AdviceOut, AdvisedFixOut, AdvisedPlanOut
 from app.schemas.responses import response_of
+from retrieval.database.rows import Rows
 from retrieval.pages import listing
 from writer.advice.answer import Answer, FailedCall, first_like
 from writer.analysis.calls import Call, calls_in
@@ -51,15 +56,24 @@ async def _calls_of_session(failed: AdviceIn, parts: Runtime, caller: Author) ->
     """Returns the calls in the session's newest turns that no run has taken; none for a run, whose steps are known."""
     if failed.session_id is None or failed.run_id is not None:
         return []
+    newest = listing.turns_to_come(caller.user_sub, failed.agent, failed.session_id, MOST_TURNS)
+    turns = await decrypted(
+        parts, caller, newest, lambda words, row: words.open_turn(row.session_id, row.number, row.payload)
+    )
+    return calls_in(tool_traces(map(Turn.model_validate, reversed(turns))))
+
+
+async def decrypted(
+    parts: Runtime, caller: Author, statement: Rows, opened: Callable[[Words, Row[Any]], dict[str, Any]]
+) -> list[dict[str, Any]]:
+    """Returns the caller's rows that the statement selects, each decrypted by ``opened``; none without a key."""
     async with parts.database.as_user(caller.user_sub, caller.authorised_at) as connection:
-        newest = listing.turns_to_come(caller.user_sub, failed.agent, failed.session_id, MOST_TURNS)
-        rows = (await connection.execute(newest)).all()
+        rows = (await connection.execute(statement)).all()
         key = await parts.keyring.find(connection, caller.user_sub) if rows else None
     if key is None:
         return []
     words = Words(caller.user_sub, key)
-    turns = [words.open_turn(row.session_id, row.number, row.payload) for row in reversed(rows)]
-    return calls_in(tool_traces(map(Turn.model_validate, turns)))
+    return [opened(words, row) for row in rows]
 
 
 def advice_out(answer: Answer) -> AdviceOut:

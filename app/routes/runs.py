@@ -10,7 +10,7 @@ from app.edge.dependencies import Caller, Parts
 from app.edge.intake.reading import MadeFrom
 from app.edge.intake.route import BodyRoute
 from app.edge.problems import DOCUMENTED, raises
-from app.routes.advice import advice_out
+from app.routes.advice import advice_out, decrypted
 from app.runtime import Runtime
 from app.schemas.advice import MOST_TRIED, AdviceOut
 from app.schemas.responses import next_cursor, response_of, without
@@ -80,13 +80,10 @@ async def _calls_before(number: int, run_id: UUID, parts: Runtime, caller: Autho
     numbers = range(max(1, number - MOST_TRIED), number)
     if not numbers:
         return []
-    async with parts.database.as_user(caller.user_sub, caller.authorised_at) as connection:
-        rows = (await connection.execute(listing.steps_of_run(caller.user_sub, run_id, numbers))).all()
-        key = await parts.keyring.find(connection, caller.user_sub) if rows else None
-    if key is None:
-        return []
-    words = Words(caller.user_sub, key)
-    return calls_in([words.open_step(run_id, row.number, row.payload) for row in rows])
+    steps = listing.steps_of_run(caller.user_sub, run_id, numbers)
+    return calls_in(
+        await decrypted(parts, caller, steps, lambda words, row: words.open_step(run_id, row.number, row.payload))
+    )
 
 
 @router.get("")

@@ -215,8 +215,8 @@ def as_alternatives(shown: Sequence[Procedure]) -> list[Procedure]:
     first: dict[str, UUID] = {}
     for each in shown:
         if not each.warns:
-            first.setdefault(without_example(each.trigger), each.id)
-    better = [None if each.warns else first[without_example(each.trigger)] for each in shown]
+            first.setdefault(folded(without_example(each.trigger)), each.id)
+    better = [None if each.warns else first[folded(without_example(each.trigger))] for each in shown]
     return [
         each if other in {None, each.id} else replace(each, alternative_to=other)
         for each, other in zip(shown, better, strict=True)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from retrieval.sections.context import Block, Draft, Part, assembled, leading
 from retrieval.sections.quoting import quoted, quoted_list
 from retrieval.tables.kinds import ProcedureKind
-from retrieval.text import without_example
+from retrieval.text import folded, without_example
 from retrieval.tokens import count_tokens
 
 GUIDANCE = "Procedures learned from earlier runs: guidance and not orders.\n"
@@ -55,10 +55,9 @@ class ProceduresSection:
         first: dict[str, int] = {}
         every = []
         for number, each in enumerate(sorted(self.procedures, key=lambda one: one.reported), start=1):
-            warns = each.kind == "failure_lesson"
-            better = number if warns else first.setdefault(without_example(each.trigger), number)
+            warns, trigger = each.kind == "failure_lesson", without_example(each.trigger)
+            better = number if warns else first.setdefault(folded(trigger), number)
             alternative = f" (another way than P{better})" if better != number else ""
-            trigger, *_ = each.trigger.partition(" (for example: ")
             lines = [f"[P{number}] When: {quoted(trigger)}{alternative}"]
             lines += [f"    Why: {quoted(each.cause)}"] if each.cause else []
             lines += [f"    Plan: {quoted_list(each.plan)}"] if each.plan else []

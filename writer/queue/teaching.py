@@ -27,6 +27,7 @@ from writer.queue.correction import corrected_plan
 from writer.queue.lease import Lease
 from writer.queue.sessions import facts_in_run
 from writer.retain.plan import given_plan
+from writer.run import OF_PROCEDURES
 
 SHORT = 16_384
 """Maximum bytes of a run's payload that are analysed on the event loop, in a few ms; longer runs use a thread."""
@@ -80,8 +81,7 @@ class Teaching:
         run = StoredRun(work.text.task, case.outcome, opened["tool_traces"], opened["turns"], work.text.plan, short)
         plan = await computed(run, _analyse, work, run, opened)
         brought = opened["procedure"] or {"data": None}
-        names = "task_type", "trigger", "query_kind"  # older cases have none
-        given: dict[str, Any] = {name: opened.get(name) for name in names}
+        given: dict[str, Any] = {name: opened.get(name) for name in OF_PROCEDURES}  # older cases have none
         given["no_failure"] = opened["procedure"] is not None and brought["data"] is None
         ended = RunToLearnFrom(
             run, case.reward, case.reward_source, brought["data"], used=work.used, tags=case.tags, plan=plan, **given

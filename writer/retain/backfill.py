@@ -25,7 +25,7 @@ from writer.privacy.seal import PayloadTooLarge
 from writer.retain.plan import CallMade, plan_of
 from writer.retain.prepare import prepare
 from writer.retain.retain import store
-from writer.run import FinishedRun
+from writer.run import OF_PROCEDURES, FinishedRun
 
 CHUNK_LINES = 64
 """Number of lines that are looked up and retained together."""
@@ -211,7 +211,7 @@ class _Times(BaseModel):
 
 
 _COLUMNS = ("task", "plan", "tags", "outcome", "reward", "reward_source", "created_at")
-_SEALED = ("tool_traces", "turns", "prompt_snapshot", "procedure", "task_type", "trigger", "query_kind", "files")
+_SEALED = ("tool_traces", "turns", "prompt_snapshot", "procedure", *OF_PROCEDURES, "files")
 
 
 class BenchmarkStep(TypedDict):

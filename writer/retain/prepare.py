@@ -24,7 +24,7 @@ from writer.privacy.redact import Redaction, redact
 from writer.privacy.seal import Packed, pack
 from writer.retain.heuristic import heuristic_reward
 from writer.retain.plan import CallMade, plan_of
-from writer.run import FinishedRun, ToolTrace, Turn
+from writer.run import OF_PROCEDURES, FinishedRun, ToolTrace, Turn
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,7 +125,7 @@ def prepare(run: FinishedRun) -> PreparedRun:
     with stage("retain.redact"):
         raw = run.model_dump(mode="json")
         # without unused fields that later versions added: a repeat of an older request keeps its hash
-        for name in ("used_procedure_ids", "run_id", "session_id", "task_type", "trigger", "query_kind"):
+        for name in ("used_procedure_ids", "run_id", "session_id", *OF_PROCEDURES):
             if raw[name] is None:
                 del raw[name]
         if not raw["files"]:
@@ -189,7 +189,7 @@ def measure(redacted: RedactedRun) -> MeasuredRun:
         "search_text": search_text(clean["task"], clean["plan"], tools, clean["tags"]),
     }
     payload = {name: clean[name] for name in ("prompt_snapshot", "tool_traces", "turns", "procedure")}
-    payload |= {name: clean[name] for name in ("task_type", "trigger", "query_kind", "files") if clean.get(name)}
+    payload |= {name: clean[name] for name in (*OF_PROCEDURES, "files") if clean.get(name)}
     if any(clean["plan_references"]):
         payload["plan_references"] = clean["plan_references"]
     payload["origin"] = origin()  # for the worker's log and trace

@@ -39,9 +39,12 @@ async def forget_texts(connection: AsyncConnection, words: Words, found: Sequenc
     retrieval_ids = [row["retrieval_id"] for row in found if row["retrieval_id"] is not None]
     tasks = {words.opened(row)["task"] for row in found}
     session_ids = [row["session_id"] for row in found if row["session_id"] is not None]
-    await forget_advice(connection, user_sub, advice.c.run_id.in_(run_ids))
-    await forget_advice(connection, user_sub, advice.c.retrieval_id.in_(retrieval_ids))
-    await forget_advice(connection, user_sub, advice.c.session_id.in_(session_ids))
+    given = (
+        advice.c.run_id.in_(run_ids),
+        advice.c.retrieval_id.in_(retrieval_ids),
+        advice.c.session_id.in_(session_ids),
+    )
+    await forget_advice(connection, user_sub, or_(*given))
     same = or_(
         decisions.c.id.in_(retrieval_ids),
         and_(decisions.c.words.is_(None), decisions.c.query.in_(tasks)),
