@@ -67,6 +67,8 @@ SINGLE_DASH = frozenset(
 )
 """Long flags with one dash."""
 SECRET_FLAGS = frozenset("--password --passwd --token --secret --api-key --apikey --auth --auth-token --key".split())
+BUILDING = frozenset("ant cmake gradle gradlew java javac mvn mvnw sbt".split())
+"""Programs whose flags -D and -P set a property, and whose other words name tasks, profiles and classes."""
 LINKING = frozenset("gcc g++ cc clang clang++ ld".split())
 SAFE_WORDS = frozenset(
     """

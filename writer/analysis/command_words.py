@@ -10,6 +10,7 @@ from collections.abc import Iterator, Sequence
 from itertools import takewhile
 
 from writer.analysis.command_names import (
+    BUILDING,
     EXTENSIONS,
     INSTALLS,
     INTERPRETERS,
@@ -51,6 +52,13 @@ _NUMERIC_FLAG = re.compile(
 )
 _TAKES_VALUE = {"-I", "-n", "-P", "-d", "-L"}
 """Flags of xargs that take a value, so that the next word is not the program."""
+_PROPERTY = re.compile(r"(-[DP][A-Za-z][\w.-]{0,60})(?:=(.+))?")
+"""A property of a build and its value, as in ``-Dmaven.compiler.release=17``."""
+_TASK = re.compile(r"(?=.*[A-Z:]):?[a-z][A-Za-z-]{1,40}(?::[a-z][A-Za-z-]{1,40}){0,3}")
+"""A task of a build, as in ``checkstyleMain`` and ``spotless:apply``."""
+_SETTING = re.compile(r"([a-z][A-Za-z.-]{0,60})=(.+)")
+_LINKING_FLAG = re.compile(r"-l\w{1,20}|-std=[\w+]{1,10}|-[WfmOg][\w=-]{1,30}")
+_PORTS = re.compile(r"\d{2,5}:\d{2,5}")
 _ON_BRANCHES = {
     "checkout", "switch", "branch", "merge", "push", "pull", "rebase", "fetch", "diff", "log", "tag", "reset",
 }  # fmt: skip
@@ -128,6 +136,8 @@ class _Abstraction:
         """Returns the form of an operand, or of the value of the flag before it."""
         if flag in SECRET_FLAGS:
             return "<secret>"
+        if (self._program, flag) == ("git", "-c") and (given := _SETTING.fullmatch(word)):
+            return self._assigned(given[1], given[2])
         if flag == "-m" and self._program in INTERPRETERS:
             return self._module(word)
         if _NUMERIC_FLAG.fullmatch(flag) and re.fullmatch(r"\d{1,5}", word):
@@ -139,7 +149,9 @@ class _Abstraction:
             is_place = plain.startswith((".", "/", "~")) or "://" in plain or plain.rsplit(".", 1)[-1] in EXTENSIONS
             keep = not is_place and bool(_PACKAGE.fullmatch(plain)) and not _ID.fullmatch(plain)
         else:
-            pattern = {"chmod": _MODE, "tar": _CLUSTER}.get(self._program)
+            pattern = {"chmod": _MODE, "tar": _CLUSTER, "docker": _PORTS if flag in {"-p", "--publish"} else None}.get(
+                self._program, _TASK if self._program in BUILDING else None
+            )
             keep = pattern is not None and bool(pattern.fullmatch(word))
         return word if keep else self._value(word)
 
@@ -184,12 +196,14 @@ class _Abstraction:
         name, sign, value = word.partition("=")
         if sign and name.startswith("--") and _FLAG.fullmatch(name):
             return f"{name}=<secret>" if name in SECRET_FLAGS else f"{name}={self._value(value)}"
+        if self._program in BUILDING and (given := _PROPERTY.fullmatch(word)):
+            return self._assigned(given[1], given[2]) if given[2] else word
         self._flag = word
         if word in SINGLE_DASH or _FLAG.fullmatch(word) or _COUNTED.fullmatch(word):
             return word
-        if self._program in {"tar", "ls", "ps", "rsync", "grep", "git", "ssh"} and _CLUSTER.fullmatch(word):
-            return word
-        if self._program in LINKING and re.fullmatch(r"-l\w{1,20}|-std=[\w+]{1,10}|-[WfmOg][\w=-]{1,30}", word):
+        more = _CLUSTER if self._program in {"tar", "ls", "ps", "rsync", "grep", "git", "ssh"} else None
+        more = _LINKING_FLAG if self._program in LINKING else more
+        if more is not None and more.fullmatch(word):
             return word
         if self._program in LINKING and word[:2] in {"-I", "-L"}:
             return f"{word[:2]}{self._value(word[2:])}"

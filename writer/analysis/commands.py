@@ -196,6 +196,8 @@ def _commands_of(plain: _Simple, depth: int) -> list[Command]:
     program, rest = _run_by_interpreter(program, rest, words[0])
     if program == "docker-compose":
         program, rest = "docker", ["compose", *rest]
+    while program == "git" and rest[:1] in (["-c"], ["-C"]):  # a setting or a folder before the subcommand
+        rest = rest[2:]
     sub, operands = _subcommand(program, [bare(word) for word in rest if not word.startswith("-")])
     return [Command(program, sub, tuple([*operands, plain.document] if plain.document else operands), plain.piped)]
 

@@ -11,6 +11,7 @@ LOOK_CHARS = 4_000
 _DANGEROUS = re2.compile(
     r"(?i)\brm\s+(?:-\w+\s+)*-\w*[rf]|\brmdir\b|\bmkfs|\bdd\s+if=|\bshred\b|\bkill(?:all)?\s+-9"
     r"|\bchmod\s+(?:-\w+\s+)*0?777|\bsudo\b|--(?:force|hard|no-verify|no-check|insecure|privileged|yes-i-really)\b"
+    r"|\s-D[\w.]*skip\w*|\bgradlew?\b.*\s-x\s+\S*(?:check|test)"
     r"|--(?:allow|disable|skip|ignore|no)-[\w-]*(?:check|valid|verif|secur|auth|tls|ssl|sign|test|lint)"
     r"|\bgit\s+(?:push\b.*\s-f\b|clean\b.*-\w*f|reset\b.*--hard)|\bcurl\b.*\s-\w*k\b"
     r"|\b(?:drop|truncate)\s+(?:table|database|schema|index|column|user|role|view)\b|\bdrop_\w+"

@@ -131,6 +131,19 @@ def test_of_sql_the_languages_words_are_shown_and_types_for_the_rest(statement: 
         ("tar -xzvf jo.tar.gz -C out", "tar -xzvf <path>.tar.gz -C out"),
         ("kubectl get pods -n acme", "kubectl get pods -n <word>"),
         ("chmod +x deploy.sh", "chmod +x deploy.sh"),
+        (
+            "mvn test -Dtest=Foo#bar -DskipTests -Dmaven.compiler.source=17",
+            "mvn test -Dtest=<word> -DskipTests -Dmaven.compiler.source=17",
+        ),
+        (
+            "./gradlew build -x checkstyleMain -PjavaVersion=17 -PsigningPassword=x1",
+            "./gradlew build -x checkstyleMain -PjavaVersion=17 -PsigningPassword=<secret>",
+        ),
+        (
+            "git -c user.name=jo -c http.proxyAuthToken=x1 commit -m 'a b'",
+            "git -c user.name=<word> -c http.proxyAuthToken=<secret> commit -m <string>",
+        ),
+        ("docker run -p 8080:80 nginx", "docker run -p 8080:80 <word>"),
         ("bash /home/jo/acme/run.sh now", "bash /home/<path>/run.sh <word>"),
     ],
 )
