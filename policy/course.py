@@ -7,10 +7,9 @@ Sources: Lan, Simon & Halperin 1982 (stochastic curtailment); Spiegelhalter, Fre
 power, here with a flat prior). Ending a trial early can only lower the chance of a false promotion.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
 from statistics import NormalDist
-from typing import Any
 
 import numpy as np
 
@@ -72,11 +71,6 @@ class Course:
     def passing(self) -> Look | None:
         """First look that passed; None if none has."""
         return next((look for look in self.looks if look.passed), None)
-
-    @classmethod
-    def from_json(cls, stored: Mapping[str, Any]) -> "Course":
-        """Returns the course from the mapping that ``dataclasses.asdict`` made of it."""
-        return cls(**{**stored, "looks": tuple(Look(**look) for look in stored["looks"])})
 
 
 def course_of(log: Logged, pair: tuple[Target, Target], spending: Spending, plan: Plan, enough: Enough) -> Course:

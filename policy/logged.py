@@ -13,18 +13,6 @@ class EvaluationError(ValueError):
     """Raised when a policy cannot be evaluated on a log: arrays are empty, differ in length, or are out of range."""
 
 
-class NotFinite(EvaluationError):
-    """Raised for a NaN or infinite number in a column of the log other than the rewards."""
-
-
-class OutOfRange(EvaluationError):
-    """Raised for a reward or probability of the log that lies outside its range."""
-
-
-class ShapeMismatch(EvaluationError):
-    """Raised if two columns of the log of decisions differ in length."""
-
-
 @dataclass(frozen=True, slots=True, eq=False)
 class Logged:
     """The columns of n logged decisions; each row is one decision.
@@ -50,11 +38,11 @@ class Logged:
         same_length(self.reward, self.logged_propensity, self.group, self.segment, self.covariates)
         _finite(self.logged_propensity, self.covariates)
         if np.isinf(self.reward).any():
-            raise NotFinite("a reward is infinite")
+            raise EvaluationError("a reward is infinite")
         if ((self.reward < 0) | (self.reward > 1)).any():
-            raise OutOfRange("rewards lie within 0 and 1")
+            raise EvaluationError("rewards lie within 0 and 1")
         if ((self.logged_propensity <= 0) | (self.logged_propensity > 1)).any():
-            raise OutOfRange("the propensity of what was logged lies above 0 and at most at 1")
+            raise EvaluationError("the propensity of what was logged lies above 0 and at most at 1")
 
     def take(self, rows: NDArray[np.bool_] | NDArray[np.int64]) -> "Logged":
         """Returns a log of these rows only."""
@@ -85,9 +73,9 @@ class Target:
         same_length(self.target_probability, self.predicted)
         _finite(self.target_probability)
         if ((self.target_probability < 0) | (self.target_probability > 1)).any():
-            raise OutOfRange("a policy's probability of a slate lies within 0 and 1")
+            raise EvaluationError("a policy's probability of a slate lies within 0 and 1")
         if self.predicted is not None and np.isinf(self.predicted).any():
-            raise NotFinite("a promised reward is infinite")
+            raise EvaluationError("a promised reward is infinite")
 
     def take(self, rows: NDArray[np.bool_]) -> "Target":
         """Returns the policy's numbers for these rows only."""
@@ -95,12 +83,12 @@ class Target:
 
 
 def same_length(first: NDArray[np.float64], *others: NDArray[np.float64] | NDArray[np.int64] | None) -> None:
-    """Raises ShapeMismatch unless every column has as many rows as the first column."""
+    """Raises EvaluationError unless every column has as many rows as the first column."""
     if first.ndim != 1 or any(other is not None and len(other) != len(first) for other in others):
-        raise ShapeMismatch("every column has one row per decision")
+        raise EvaluationError("every column has one row per decision")
 
 
 def _finite(*columns: Floats | None) -> None:
-    """Raises NotFinite unless every number is finite."""
+    """Raises EvaluationError unless every number is finite."""
     if not all(column is None or np.isfinite(column).all() for column in columns):
-        raise NotFinite("only rewards and promised rewards may be missing")
+        raise EvaluationError("only rewards and promised rewards may be missing")

@@ -1,12 +1,14 @@
 """Settings of the gate, and its verdict with every number behind the verdict."""
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field, fields
+from dataclasses import asdict, dataclass, field
 from typing import Any, Literal
+
+from pydantic import TypeAdapter
 
 from policy.course import Course
 from policy.evaluate import Interval, Missingness
-from policy.reliability import Bin, Calibration, Segment
+from policy.reliability import Calibration, Segment
 from policy.spending import Spending
 
 GateOutcome = Literal["promote", "keep", "futile", "roll back", "insufficient evidence"]
@@ -54,11 +56,6 @@ class Settings:
     calibration_bins: int = 10
     segment_alpha: float = 0.05
     min_segment_groups: int = 20
-
-    @classmethod
-    def from_json(cls, stored: Mapping[str, Any]) -> "Settings":
-        """Returns the settings from the mapping that ``asdict`` made of them; older verdicts have no ``spending``."""
-        return cls(**{**stored, "spending": Spending(**stored.get("spending", {}))})
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,29 +125,5 @@ class Verdict:
 
     @classmethod
     def from_json(cls, stored: Mapping[str, Any]) -> "Verdict":
-        """Returns the verdict from the JSON object that ``as_json`` made of it."""
-        measured, outlook = stored["calibration"], stored.get("outlook")
-        return cls(
-            outcome=stored["outcome"],
-            checks=tuple(Check(**check) for check in stored["checks"]),
-            settings=Settings.from_json(stored["settings"]),
-            seed=stored["seed"],
-            decisions=stored["decisions"],
-            groups=stored["groups"],
-            missing=Missingness(**stored["missing"]),
-            estimates={
-                # verdicts of before have three estimators of each
-                name: Interval(**interval.get("dr", interval))
-                for name, interval in stored["estimates"].items()
-            },
-            calibration=measured
-            and Calibration(**_known(Calibration, measured) | {"bins": tuple(Bin(**row) for row in measured["bins"])}),
-            segments=tuple(Segment(**_known(Segment, segment)) for segment in stored["segments"]),
-            courses={name: Course.from_json(course) for name, course in stored.get("courses", {}).items()},
-            outlook=outlook and Outlook(**outlook),
-        )
-
-
-def _known(kind: type[Calibration | Segment], stored: Mapping[str, Any]) -> dict[str, Any]:
-    """Returns the numbers that this version has; verdicts of earlier versions have more."""
-    return {each.name: stored[each.name] for each in fields(kind)}
+        """Returns the verdict from the JSON object that ``as_json`` made of it; other versions' fields are left out."""
+        return TypeAdapter(cls).validate_python(stored)

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from policy.logged import Floats, NotFinite
+from policy.logged import EvaluationError, Floats
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +55,7 @@ def watch(rewards: Floats, floor: float, false_alarm: float = 0.01) -> Watch:
     Source: Waudby-Smith & Ramdas 2023, Estimating means of bounded random variables by betting, §4.
     """
     if not np.isfinite(floor) or np.isinf(rewards).any():
-        raise NotFinite("the floor and the rewards are numbers; only a reward may be missing")
+        raise EvaluationError("the floor and the rewards are numbers; only a reward may be missing")
     seen = rewards[np.isfinite(rewards)]
     limit = 1 / false_alarm
     if not len(seen):

@@ -6,16 +6,8 @@ import numpy as np
 import pytest
 
 from bench.gate.canary import DEFAULT_SLATE, earlier_mean, explored, mixture_propensity, slate_probability
-from policy.evaluate import (
-    weights,
-)
-from policy.logged import (
-    EvaluationError,
-    NotFinite,
-    OutOfRange,
-    ShapeMismatch,
-    Target,
-)
+from policy.evaluate import weights
+from policy.logged import EvaluationError, Target
 from tests.policy.decision_logs import log
 
 
@@ -44,18 +36,18 @@ def test_the_mean_of_earlier_rewards_is_shrunk_and_unknown_groups_get_the_overal
 
 @pytest.mark.parametrize("bad", [np.nan, np.inf, -np.inf])
 def test_a_propensity_or_probability_that_is_no_number_is_a_named_error(bad: float):
-    with pytest.raises(NotFinite):
+    with pytest.raises(EvaluationError, match="only rewards"):
         log([0.0, 1.0], np.array([1.0, bad]))
-    with pytest.raises(NotFinite):
+    with pytest.raises(EvaluationError, match="only rewards"):
         Target(np.array([1.0, bad]))
-    with pytest.raises(NotFinite):
+    with pytest.raises(EvaluationError, match="only rewards"):
         log([0.0, 1.0], covariates=np.array([[1.0], [bad]]))
 
 
 def test_infinite_rewards_and_promises_are_named_errors():
-    with pytest.raises(NotFinite):
+    with pytest.raises(EvaluationError, match="infinite"):
         log([0.0, np.inf])
-    with pytest.raises(NotFinite):
+    with pytest.raises(EvaluationError, match="infinite"):
         Target(np.ones(2), predicted=np.array([0.0, np.inf]))
 
 
@@ -70,13 +62,12 @@ def test_infinite_rewards_and_promises_are_named_errors():
     ],
 )
 def test_rewards_and_probabilities_out_of_range_are_named_errors(make: Callable[[], object]):
-    with pytest.raises(OutOfRange):
+    with pytest.raises(EvaluationError, match="lie"):
         make()
 
 
 def test_columns_of_different_lengths_are_a_named_error():
-    with pytest.raises(ShapeMismatch):
+    with pytest.raises(EvaluationError, match="one row per decision"):
         log([0.0, 1.0], np.ones(3))
-    with pytest.raises(ShapeMismatch):
+    with pytest.raises(EvaluationError, match="one row per decision"):
         weights(log([0.0, 1.0]), Target(np.ones(3)))
-    assert issubclass(ShapeMismatch, EvaluationError)

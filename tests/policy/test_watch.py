@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from policy.logged import NotFinite
+from policy.logged import EvaluationError
 from policy.watch import watch
 
 
@@ -35,7 +35,7 @@ def test_the_watch_stands_floors_at_and_beyond_the_ends_of_the_range(floor: floa
 
 
 def test_a_floor_or_live_reward_that_is_no_number_is_a_named_error():
-    with pytest.raises(NotFinite):
+    with pytest.raises(EvaluationError, match="only a reward may be missing"):
         watch(np.ones(3), np.nan)
-    with pytest.raises(NotFinite):
+    with pytest.raises(EvaluationError, match="only a reward may be missing"):
         watch(np.array([np.inf]), 0.5)

@@ -4,7 +4,6 @@ import hashlib
 from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass, field, replace
 
-import numpy as np
 from sqlalchemy.exc import IntegrityError
 
 from policy import features
@@ -13,7 +12,6 @@ from policy.examples import Examples, split
 from policy.fit import FIRST_ORDER
 from policy.held_out import held_out_log_loss
 from policy.inputs import factory
-from policy.network import Head
 from policy.weights import pack, unpack
 from retrieval.database.database import Database
 from retrieval.errors import UserErased
@@ -32,8 +30,6 @@ COMPARED = 200
 """Number of the latest decisions on which a candidate's slates are compared with the slates that are served now."""
 LEAST_DIFFERENT = 0.1
 """Least share of these decisions on which a candidate's slate differs; with less, a trial costs more than it wins."""
-CURVE = (0.25, 0.5, 1.0)
-"""Shares of a profile's decisions, without the held-out ones, at which the learning curve is measured."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -70,27 +66,19 @@ async def train_candidates(database: Database, due: Sequence[Learner], recipe: R
     start = factory(demand.members)
     seeds = [seed_of(each.profile, recipe.seed) for each in due]
     late = [split(each.examples.group, HELD_OUT) for each in due]
-    earlier = [np.flatnonzero(~rows) for rows in late]
-    curves: list[list[Head]] = []
-    for share in CURVE:
-        first = [each.examples.take(rows[: int(len(rows) * share)]) for each, rows in zip(due, earlier, strict=True)]
-        curves.append(fit(first, seeds, start))
+    earlier = fit([each.examples.take(~rows) for each, rows in zip(due, late, strict=True)], seeds, start)
     heads = fit([each.examples for each in due], seeds, start)
-    for each, rows, head, *curve in zip(due, late, heads, *curves, strict=True):
+    for each, rows, head, measured in zip(due, late, heads, earlier, strict=True):
         count = len(each.examples)
-        if not all(trained.is_finite for trained in (head, *curve)):
+        if not (head.is_finite and measured.is_finite):
             yield TrainingResult(each.profile.user_sub, each.profile.agent_key, "diverged", decisions=count)
             continue
         blend = count / (count + demand.half)
-        measured = [held_out_log_loss(each.examples.take(rows), trained, blend) for trained in curve]
-        known = int((~rows).sum())
-        points = [(int(known * share), at.log_loss_gain) for share, at in zip(CURVE, measured, strict=True)]
-        whole, curve_points = measured[-1], [{"decisions": n, "log_loss_gain": gain} for n, gain in points]
-        metrics = {**whole.as_json(), "learning_curve": curve_points}
-        worse = whole.log_loss_gain < -2 * whole.log_loss_gain_error
+        loss = held_out_log_loss(each.examples.take(rows), measured, blend)
+        worse = loss.log_loss_gain < -2 * loss.log_loss_gain_error
         blob, checksum = pack(head, features.VERSION)
         status = "rejected" if worse else "candidate"
-        new = NewPolicy(status, features.VERSION, blob, checksum, blend, count, metrics)
+        new = NewPolicy(status, features.VERSION, blob, checksum, blend, count, loss.as_json())
         yield await _store(database, each, new)
 
 

@@ -1,8 +1,7 @@
 """Reads the log of decisions for training and for the gate, which judges trials: only numbers, in the order of time."""
 
 import hashlib
-from collections.abc import Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from datetime import datetime
 from functools import cached_property
 
@@ -14,13 +13,28 @@ from policy import features
 from policy.features import Features
 from policy.inputs import Inputs
 from policy.slate import Field, Slate, field_of
-from retrieval.database.rows import Rows
+from retrieval.database.rows import AnyRow, Rows
 from retrieval.ranking.logged import slots_of
 from retrieval.tables.decisions import decisions
 from retrieval.text import folded
 
 MOST_DECISIONS = 5_000
 """Maximum number of decisions that are read, the latest ones; at older decisions the bank had other cases."""
+COLUMNS = (
+    "query",
+    "query_group",
+    "features",
+    "candidate_groups",
+    "candidate_sources",
+    "k",
+    "min_similarity",
+    "slate_propensity",
+    "arm",
+    "policy_version",
+    "reward",
+    "created_at",
+)
+"""Columns of ``decisions`` that are read."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -61,54 +75,19 @@ class LoggedDecision:
         return bool(np.isfinite(self.reward))
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class _Columns:
-    """The columns of ``decisions`` that ``read`` reads."""
-
-    query: str
-    query_group: int | None
-    features: bytes
-    candidate_groups: Sequence[int]
-    candidate_sources: Sequence[int]
-    k: int
-    min_similarity: float | None
-    slate_propensity: float
-    arm: str
-    policy_version: str
-    reward: float | None
-    created_at: datetime
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class _Row(_Columns):
-    """The columns of a decision, with lists over the places of its slate.
-
-    Attributes:
-        positions: number of each place's candidate, from 1; None: the slate is empty.
-        used: whether the backend named each place's case as used; None: the slate is empty.
-        agreed: agreement of the run's plan with each place's case, 0 to 1; None: the slate is empty.
-    """
-
-    positions: Sequence[int] | None
-    used: Sequence[bool | None] | None
-    agreed: Sequence[float | None] | None
-
-
 async def read(
     connection: AsyncConnection, user_sub: str, agent_key: str, most: int = MOST_DECISIONS
 ) -> list[LoggedDecision]:
     """Returns the latest decisions of the profile with candidates, at most ``most``, the oldest first."""
     rows = (await connection.execute(entries(user_sub, agent_key, most))).all()
-    return [_logged_decision(_Row(*row)) for row in reversed(rows)]
+    return [_logged_decision(row) for row in reversed(rows)]
 
 
 def entries(user_sub: str, agent_key: str, most: int = MOST_DECISIONS) -> Rows:
     """Returns the statement of ``read``: decisions of the current version of the features, each with its slots."""
     slots = slots_of(user_sub)
     return (
-        select(
-            *(decisions.c[column.name] for column in fields(_Columns)), slots.c.positions, slots.c.used, slots.c.agreed
-        )
+        select(*(decisions.c[name] for name in COLUMNS), slots.c.positions, slots.c.used, slots.c.agreed)
         .outerjoin(slots, decisions.c.id.is_not(None))
         .where(
             decisions.c.user_sub == user_sub,
@@ -135,7 +114,7 @@ def rewarded(user_sub: str, agent_key: str) -> Select[int]:
     )
 
 
-def _logged_decision(row: _Row) -> LoggedDecision:
+def _logged_decision(row: AnyRow) -> LoggedDecision:
     seen = features.unpacked(row.features)
     return LoggedDecision(
         group=group_of(row.query) if row.query_group is None else row.query_group,

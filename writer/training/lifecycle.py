@@ -3,7 +3,6 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from datetime import datetime
-from typing import Protocol
 
 from sqlalchemy import Update, func, insert, select, update
 from sqlalchemy.ext.asyncio import AsyncConnection
@@ -50,22 +49,6 @@ class PolicyRow:
     promoted_at: datetime | None
 
 
-class PolicyKey(Protocol):
-    """The key of a policy: user, agent and version."""
-
-    @property
-    def user_sub(self) -> str:
-        """The user whose policy it is."""
-
-    @property
-    def agent_key(self) -> str:
-        """The agent whose cases it ranks."""
-
-    @property
-    def version(self) -> int:
-        """Returns the policy's number within its profile, from 1."""
-
-
 def versions(user_sub: str, agent_key: str) -> Rows:
     """Returns the statement that selects every policy of the profile, without weights, the newest first."""
     shown = [column for column in policies.c if column.name not in {"weights", "checksum"}]
@@ -106,12 +89,12 @@ async def add(connection: AsyncConnection, user_sub: str, agent_key: str, new: N
     return version
 
 
-async def set_columns(connection: AsyncConnection, policy: PolicyKey, **columns: Mapping[str, object]) -> None:
+async def set_columns(connection: AsyncConnection, policy: PolicyRow, **columns: Mapping[str, object]) -> None:
     """Stores a verdict or metrics in the row of a policy."""
     await connection.execute(_of_profile(policy).where(policies.c.version == policy.version).values(**columns))
 
 
-async def set_status(connection: AsyncConnection, policy: PolicyKey, status: str, *, actor: str = TRAINER) -> None:
+async def set_status(connection: AsyncConnection, policy: PolicyRow, status: str, *, actor: str = TRAINER) -> None:
     """Sets the status of a policy; if it is promoted to serve, the policy in service before is retired."""
     if status == "serving":
         retired = _of_profile(policy).where(policies.c.status == "serving")
@@ -140,5 +123,5 @@ async def roll_back(connection: AsyncConnection, user_sub: str, agent_key: str, 
     return serving.version
 
 
-def _of_profile(policy: PolicyKey) -> Update:
+def _of_profile(policy: PolicyRow) -> Update:
     return update(policies).where(policies.c.user_sub == policy.user_sub, policies.c.agent_key == policy.agent_key)

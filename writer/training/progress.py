@@ -5,6 +5,8 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any
 
+from pydantic import TypeAdapter
+
 from policy.course import Course
 
 DAY = timedelta(days=1)
@@ -49,5 +51,5 @@ def trial_of(verdict: Mapping[str, Any] | None) -> Progress | None:
     """Returns the progress of a trial, from its stored verdict; None: there is none, or an older version stored it."""
     if not verdict or not verdict.get("outlook"):
         return None
-    courses = {name: Course.from_json(course) for name, course in verdict["courses"].items()}
+    courses = TypeAdapter(dict[str, Course]).validate_python(verdict["courses"])
     return Progress(verdict["decisions"], verdict["outlook"]["more"], verdict["outlook"]["chance"], courses)

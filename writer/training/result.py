@@ -1,8 +1,8 @@
 """The result of a training for one profile."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Literal, TypedDict, cast
+from typing import Literal
 
 from policy.verdict import Verdict
 
@@ -25,13 +25,6 @@ TrainingOutcome = Literal[
 ]
 
 
-class CurvePoint(TypedDict):
-    """One point of a learning curve: the gain in log loss, in nats, of a head trained on this number of decisions."""
-
-    decisions: int
-    log_loss_gain: float
-
-
 @dataclass(frozen=True, slots=True)
 class TrainingResult:
     """The outcome of one night's training for one profile.
@@ -49,8 +42,3 @@ class TrainingResult:
     verdict: Verdict | None = None
     metrics: Mapping[str, object] = field(default_factory=dict)
     missing: int = 0
-
-    @property
-    def learning_curve(self) -> Sequence[CurvePoint]:
-        """Returns the learning curve in the metrics of a new policy; empty: no policy was trained."""
-        return cast("Sequence[CurvePoint]", self.metrics.get("learning_curve", ()))

@@ -1,8 +1,6 @@
 """Page of the policy: the one in service, its trial, the checks of the gate, and the rollback."""
 
-from collections.abc import Sequence
 from contextlib import suppress
-from typing import Any
 
 from fastapi import APIRouter, HTTPException, Request, Response
 
@@ -10,7 +8,7 @@ from app.console.charts import Axes, Chart, Point, Series, chart
 from app.console.page import ROOT, Form, Looking, Page, go, show
 from app.console.routes.bank import be_sure
 from app.routes.policy import get_policy, roll_back_policy
-from app.schemas.policy import AgentIn, PolicyOut
+from app.schemas.policy import AgentIn
 from policy.verdict import Verdict
 from writer.training.fit import Demand
 
@@ -30,7 +28,7 @@ async def policy_page(request: Request, looking: Looking) -> Response:
     judged = next((each for each in known.policies if each.verdict), None)
     verdict = None
     if judged is not None and judged.verdict is not None:
-        with suppress(KeyError, TypeError):  # another version of the gate may have stored it in another form
+        with suppress(ValueError):  # another version of the gate may have stored it in another form
             verdict = Verdict.from_json(judged.verdict)
     return show(
         request,
@@ -42,7 +40,6 @@ async def policy_page(request: Request, looking: Looking) -> Response:
         trial=next((each for each in known.policies if each.status == "candidate"), None),
         judged=judged,
         verdict=verdict,
-        learned=_learning(known.policies),
         kept=_calibration(verdict),
     )
 
@@ -66,18 +63,6 @@ def training_note(every_s: float) -> str:
     if not every_s:
         return "Policies are trained and checked only by the command “casebank train” and by the API."
     return f"Policies are trained and checked every {every_s / 3600:g} hours, or now with “casebank train”."
-
-
-def _learning(policies: Sequence[PolicyOut]) -> tuple[Chart | None, list[dict[str, Any]]]:
-    """Returns the learning curve of the newest policy that has one: its chart and its points."""
-    points = next((each.metrics["learning_curve"] for each in policies if each.metrics.get("learning_curve")), [])
-    numbers: list[dict[str, Any]] = (
-        [each for each in points if isinstance(each, dict)] if isinstance(points, list) else []
-    )
-    line = [Point(point["decisions"], point["log_loss_gain"]) for point in numbers]
-    description = "Improvement in predicting unseen rewards, by the number of decisions used for training."
-    labels = [(point.along, f"{point.along:.0f}") for point in line]
-    return chart("Learning curve", description, [Series("improvement of log loss, nats", line)], Axes(labels)), numbers
 
 
 def _calibration(verdict: Verdict | None) -> Chart | None:

@@ -14,8 +14,6 @@ from tests.policy.worlds import two_arms
 from tests.service import User
 from writer.training import lifecycle
 
-CURVE = [{"decisions": 30, "log_loss_gain": 0.01}, {"decisions": 60, "log_loss_gain": 0.03}]
-
 
 @dataclass(frozen=True)
 class Furnished:
@@ -147,8 +145,8 @@ def _call(tool: str, words: str, status: str) -> dict[str, Any]:
 async def _policies(user: User, agent: str) -> None:
     verdict = judge(*two_arms(), Settings(resamples=50)).as_json()
     async with user.service.runtime.database.as_user(user.name, datetime.now(UTC)) as connection:
-        await lifecycle.add(connection, user.name, agent, stored("serving", metrics={"learning_curve": CURVE}))
-        await lifecycle.add(connection, user.name, agent, stored("candidate", metrics={"learning_curve": CURVE}))
+        await lifecycle.add(connection, user.name, agent, stored("serving"))
+        await lifecycle.add(connection, user.name, agent, stored("candidate"))
         for row in (await connection.execute(lifecycle.live(user.name, agent))).all():
             await lifecycle.set_columns(connection, row, verdict=verdict)
 

@@ -44,7 +44,6 @@ RUN = uuid4()
 SIZE: Any = {"width": 1180, "height": 820}
 SCHEMES: tuple[Literal["light", "dark"], ...] = ("light", "dark")
 COLOURS = 96
-CURVE = [{"decisions": n, "log_loss_gain": gain} for n, gain in ((60, 0.011), (120, 0.024), (240, 0.031))]
 SAID = ["I want to save 500 EUR a month.", "I live in Lisbon.", "My daughter's name is Ada.", "I prefer short answers."]
 KNOWN = [
     {
@@ -114,8 +113,8 @@ async def _fill(settings: Settings, service: OwnService) -> None:
         await owner.execute(_SPREAD)
         await owner.close()
     async with running(settings) as runtime, runtime.database.as_user(USER, datetime.now(UTC)) as connection:
-        await lifecycle.add(connection, USER, AGENT, stored("serving", metrics={"learning_curve": CURVE}))
-        await lifecycle.add(connection, USER, AGENT, stored("candidate", metrics={"learning_curve": CURVE}))
+        await lifecycle.add(connection, USER, AGENT, stored("serving"))
+        await lifecycle.add(connection, USER, AGENT, stored("candidate"))
         verdict = judge(*two_arms(uplift=0.01), Gate(resamples=400)).as_json()
         for row in (await connection.execute(lifecycle.live(USER, AGENT))).all():
             await lifecycle.set_columns(connection, row, verdict=verdict)

@@ -62,7 +62,7 @@ async def test_a_training_that_is_broken_off_leaves_what_serves_as_it_was(bank: 
 
     def dying(profiles: Sequence[Examples], seeds: Sequence[int], start: Head) -> list[Head]:
         calls.append(len(profiles))
-        if len(calls) == 2:  # one head is finished, the other is not
+        if len(calls) == 2:  # the measured head is finished, the stored one is not
             raise MemoryError
         return quick(profiles, seeds, start)
 
