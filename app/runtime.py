@@ -126,7 +126,7 @@ async def _parts(settings: Settings, url: str) -> AsyncIterator[Runtime]:
             async with database.as_worker() as connection:
                 await agree(connection, keyring.masters)
         database, later = await _signed_at_last(database, keyring.masters)
-        rewriting, teachers, summarist = Rewriting(database), None, None
+        rewriting, llm, summarist = Rewriting(database), None, None
         if settings.llm == "openai":
             patient, quick = make_model(settings), make_model(settings, settings.timeouts_s.llm_rewrite)
             stack.push_async_callback(patient.aclose)
@@ -138,9 +138,9 @@ async def _parts(settings: Settings, url: str) -> AsyncIterator[Runtime]:
                 return LlmRewriter(account.model(quick, payer, "rewrite"))
 
             rewriting = Rewriting(database, rewriter)
-            teachers = LlmLearners(patient, account, rule_learners())
+            llm = LlmLearners(patient, account, rule_learners())
             summarist = Summarist(database, keyring, patient, account)
-        rest = Rest(database, settings.idle_s)
+        rest, order = Rest(database, settings.idle_s), settings.first_order
         pgvector = later.key is not None and await has_pgvector(database)
         pace = Pace(
             poll_s=settings.worker_pace.poll_s,
@@ -156,25 +156,11 @@ async def _parts(settings: Settings, url: str) -> AsyncIterator[Runtime]:
             keyring=keyring,
             rewriting=rewriting,
             reader=Reader(
-                database,
-                embedder,
-                pgvector,
-                settings.explore,
-                rewriting,
-                WordSeals(keyring),
-                first_order=settings.first_order,
+                database, embedder, pgvector, settings.explore, rewriting, WordSeals(keyring), first_order=order
             ),
             adviser=Adviser(database, keyring),
             worker=Worker(
-                database,
-                embedder,
-                keyring,
-                pgvector,
-                pace,
-                llm=teachers,
-                summarist=summarist,
-                rest=rest,
-                first_order=settings.first_order,
+                database, embedder, keyring, pgvector, pace, llm=llm, summarist=summarist, rest=rest, first_order=order
             ),
             admission=make_admission(settings, database),
         )

@@ -34,6 +34,17 @@ def test_every_module_says_what_it_is_for(package: str):
     assert not silent
 
 
+@pytest.mark.parametrize("package", PACKAGES)
+def test_no_function_has_more_than_sixty_lines(package: str):
+    long = [
+        f"{file.relative_to(ROOT)}:{node.lineno} {node.name}"
+        for file in sorted((ROOT / package).rglob("*.py"))
+        for node in ast.walk(ast.parse(file.read_text()))
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and (node.end_lineno or 0) - node.lineno >= 60
+    ]
+    assert not long
+
+
 def _modules() -> set[str]:
     """Every module of the packages, as a path without its suffix: ``writer/retain/backfill``."""
     return {

@@ -4,6 +4,8 @@ from typing import Protocol
 from uuid import UUID
 
 from sqlalchemy import (
+    CTE,
+    ColumnElement,
     Integer,
     Select,
     Text,
@@ -84,13 +86,10 @@ def _session() -> Select[UUID]:
     return select(sessions.c.id).where(sessions.c.user_sub == USER_SUB, sessions.c.agent_key == AGENT_KEY, named)
 
 
-def _statement() -> FastStatement[FailureRow]:
-    tool, sign = (cast(bindparam(name, type_=Integer), Integer) for name in ("tool", "sign"))
-    run_id, retrieval_id = (cast(bindparam(name, type_=Uuid), Uuid) for name in ("run_id", "retrieval_id"))
+def _told(here: ColumnElement[bool]) -> CTE:
+    """Returns the statement for the effect of each fix that was told, and whether it was told ``here``."""
     fix = func.unnest(advice.c.fix_ids).table_valued("fix_id", name="fixes").render_derived()
-    going_on = advice.c.session_id == _session().scalar_subquery(), advice.c.came_back.is_(None)
-    here = or_(advice.c.run_id == run_id, advice.c.retrieval_id == retrieval_id, and_(*going_on))
-    told = (
+    return (
         select(
             advice.c.sign,
             cast(fix.c.fix_id, Integer).label("fix_id"),
@@ -103,6 +102,13 @@ def _statement() -> FastStatement[FailureRow]:
         .group_by(advice.c.sign, fix.c.fix_id)
         .cte("told")
     )
+
+
+def _statement() -> FastStatement[FailureRow]:
+    tool, sign = (cast(bindparam(name, type_=Integer), Integer) for name in ("tool", "sign"))
+    run_id, retrieval_id = (cast(bindparam(name, type_=Uuid), Uuid) for name in ("run_id", "retrieval_id"))
+    going_on = advice.c.session_id == _session().scalar_subquery(), advice.c.came_back.is_(None)
+    here = or_(advice.c.run_id == run_id, advice.c.retrieval_id == retrieval_id, and_(*going_on))
     newest = (
         select(failures)
         .where(failures.c.user_sub == USER_SUB, failures.c.agent_key == AGENT_KEY)
@@ -124,7 +130,7 @@ def _statement() -> FastStatement[FailureRow]:
         .distinct()
         .cte("shown")
     )
-    like = or_(newest.c.tool == tool, newest.c.sign == sign)
+    told, like = _told(here), or_(newest.c.tool == tool, newest.c.sign == sign)
     case_id = func.coalesce(newest.c.case_id, runs.c.id)
     rows = (
         newest.join(runs, runs.c.id == newest.c.case_id, full=True)

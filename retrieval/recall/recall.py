@@ -86,8 +86,7 @@ async def recall(
         question: the question.
         meaning: the question's vector; None: memories are found by words only.
         seal_of: function that returns the user's seal for a key's id.
-        size: number of texts in a large bank, and of the sample to draw, with which the answer is an approximation (see
-            ``statement``); None: all texts are compared.
+        size: numbers of texts in a large bank and in the sample to draw (see ``statement``); None: all are compared.
 
     Raises:
         SealBroken: a memory was sealed with another key, or was changed.
@@ -105,12 +104,10 @@ async def recall(
     if size is not None and question.session is None:
         by_vectors, by_words = SAMPLED_BY_VECTORS, SAMPLED_BY_WORDS
         parameters |= dict(zip(("texts", "sample"), size, strict=True))
-    if meaning is None:
-        rows = await connection.all(by_words, parameters)
-    else:
+    if meaning is not None:
         least = UNRELATED if meaning.least is None else meaning.least
-        meant = {"vector": list(meaning.vector), "model": meaning.model, "least": least}
-        rows = await connection.all(by_vectors, {**parameters, **meant})
+        parameters |= {"vector": list(meaning.vector), "model": meaning.model, "least": least}
+    rows = await connection.all(by_words if meaning is None else by_vectors, parameters)
     if not rows:
         return Recalled()
     key_ids = [row.key_id for row in rows if row.key_id is not None]
