@@ -16,7 +16,7 @@ from safetensors.numpy import load, save
 from policy.agreement import Rarity
 from policy.fit import Fit
 from policy.network import Head
-from policy.orders import ORDERS
+from policy.orders import ORDERS, START
 
 
 class WeightsError(ValueError):
@@ -90,6 +90,8 @@ def unpack_fit(blob: bytes) -> Fit:
     """
     try:
         has = load(blob)
+        if has["weights"].shape != START.shape:
+            raise WeightsCorrupt(f"{has['weights'].size} channels where this version has {START.size}")
         return Fit(
             order=list(ORDERS)[int(has["order"][0])],
             weights=has["weights"],

@@ -1,8 +1,11 @@
 """A bank that learns from its own runs which order tells a plan that works first, from retain to the first page."""
 
 import asyncio
+from collections.abc import Callable
 
+import numpy as np
 import pytest
+from safetensors.numpy import load, save
 
 from tests.service import AGENT, SETTLES_WITHIN_S, User
 
@@ -89,3 +92,22 @@ async def test_a_task_of_one_word_of_many_or_without_spaces_is_replayed_and_foun
     await alice.settle()
     assert (await replayed(alice, 1))["sentence"].startswith("Nothing can be replayed yet")
     assert (await alice.retrieve(text))["cases"]
+
+
+def of_another_version(fit: bytes) -> bytes:
+    """Returns the fit as a version with one channel more would have stored it."""
+    arrays = load(fit)
+    return save(arrays | {"weights": np.append(arrays["weights"], np.float32(1))})
+
+
+@pytest.mark.parametrize("changed", [of_another_version, lambda _fit: b"nothing"])
+async def test_where_another_version_stored_the_replay_the_first_order_serves_and_none_is_shown(
+    changed: Callable[[bytes], bytes], alice: User
+):
+    await shop(alice, 12)
+    await replayed(alice, 12)
+    ((fit,),) = await alice.rows("SELECT fit FROM replays WHERE user_sub = :user_sub")
+    await alice.rows("UPDATE replays SET fit = :fit WHERE user_sub = :user_sub RETURNING true", fit=changed(fit))
+    assert await replay(alice) is None
+    slate = (await alice.retrieve(task(50, "broken")))["cases"]
+    assert sorted(each["task"].split()[-1] for each in slate) == sorted(KINDS)
