@@ -93,11 +93,7 @@ class Advice:
 def advise(past: Failures, terms: Mapping[str, Terms], tool: int, in_vain: Flags | None = None) -> Advice:
     """Returns for each earlier failure the confidence that its fix puts a new failure right, too.
 
-    Args:
-        past: the earlier failures, n of them.
-        terms: the terms of the new failure's error, call and task, under the names of SHARES.
-        tool: number that stands for the name of the new failure's tool.
-        in_vain: (n,), true for earlier failures whose fix is part of the failed call already; they have no vote.
+    Failures ``in_vain``, whose fix is part of the failed call already, have no vote.
     """
     asked = {name: [terms[name]] for name in SHARES}
     voters = np.ones((1, len(past.tool)), dtype=np.float32)

@@ -61,10 +61,6 @@ def agreement(plans: Sequence[Moves], weights: Rarity | None = None) -> Matrix:
     """Returns the agreement of each pair of plans, (n, n), 0 to 1.
 
     A plan without moves is unknown: its agreement with every other plan is 0.
-
-    Args:
-        plans: the moves of each plan.
-        weights: weights of the moves; None: the weights that ``rarity`` gives these plans.
     """
     table, distinct = counts(plans, MOST_REPEATS)
     weight = (weights or rarity(plans)).of(distinct)

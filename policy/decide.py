@@ -129,12 +129,6 @@ def decide(features: Features, field: Field, k: int, trial: Trial) -> Decision:
 
     The arm is drawn by the arms' shares, and the slate from that arm's lottery; the slate's propensity counts both
     draws.
-
-    Args:
-        features: the candidates' features.
-        field: the candidates as the rules of a slate see them.
-        k: largest number of cases on the slate.
-        trial: the live policies, the shares of decisions that each gets, and the seed.
     """
     seen = Inputs(features)
     wishes = {arm: _wish(field, score_inputs(policy, seen), k) for arm, policy in trial.arms.items()}

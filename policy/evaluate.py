@@ -173,9 +173,7 @@ def _ratio(above: Floats, below: Floats) -> Floats:
 def resampled(sums: Floats, plan: Plan) -> Floats:
     """Returns the columns' totals in each bootstrap resample of the groups, (resamples, k).
 
-    Args:
-        sums: (groups, k), sum of each column in each group.
-        plan: number of resamples, and their seed.
+    ``sums`` are (groups, k).
     """
     rng, groups = np.random.default_rng(plan.seed), len(sums)
     step = max(1, CHUNK // max(groups, 1))

@@ -105,11 +105,7 @@ class Ranked:
 def features(query: Terms, candidates: Candidates, fit: Fit | None, first_order: str = FIRST_ORDER) -> Ranked:
     """Returns the candidates' features for a query, rounded as the log keeps them.
 
-    Args:
-        query: the terms of the query.
-        candidates: the cases that may be served.
-        fit: numbers of the bank from its last replay; None: it was never replayed, so the candidates serve as the bank.
-        first_order: name of the order that serves a bank that was never replayed.
+    In a bank that was never replayed, which has no fit, the candidates serve as the bank.
     """
     fit = fit or fit_of(candidates.history(), first_order)
     has, distinct = incidence([query, *candidates.terms])

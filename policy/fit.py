@@ -59,14 +59,7 @@ def fit_of(
     weights: NDArray[np.float32] = START,
     alike: Matrix | None = None,
 ) -> Fit:
-    """Returns the numbers that serving needs, computed from a bank's runs.
-
-    Args:
-        history: the bank's runs.
-        order: name of the order that a replay chose.
-        weights: (4,), weight of each channel in the mixture, from the replay.
-        alike: (n, n), agreement of the runs' plans; None: it is computed here.
-    """
+    """Returns the numbers that serving needs, computed from a bank's runs."""
     has, distinct = incidence(history.terms)
     well = history.went_well.astype(np.float32)
     pairs = np.tril(agreement(history.moves) if alike is None else alike, -1) * well[:, None] * well

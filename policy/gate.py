@@ -58,11 +58,7 @@ def judge(logged: Logged, contest: Contest, settings: Settings | None = None, se
 
     Too little evidence is a verdict, too; an EvaluationError is raised only for arrays that make no sense.
 
-    Args:
-        logged: the trial's decisions in the order of time; those without a reward are counted, but not evaluated.
-        contest: the three policies that are compared.
-        settings: limits of the checks; None: the defaults.
-        seed: seed of the bootstrap resamples.
+    Decisions without a reward are counted, but not evaluated.
     """
     settings = settings or Settings()
     missing = missingness(logged, contest.candidate, contest.default)

@@ -39,11 +39,6 @@ def held_out_log_loss(late: Examples, head: Head, blend: float) -> HeldOutLogLos
     """Returns the log losses of the untrained default and of the blend on later decisions.
 
     Both use the head's query part, which says how hard the query is, so that they differ in the ranking alone.
-
-    Args:
-        late: the decisions that the head was not trained on.
-        head: the trained head.
-        blend: weight of the head's case part, 0 to 1.
     """
     if not len(late):
         return HeldOutLogLoss()

@@ -45,12 +45,7 @@ class Head:
         return np.asarray(self.linear @ x.T, dtype=np.float32)
 
     def credited(self, inputs: Array, credit: Array) -> Array:
-        """Returns each member's case part of n slates of K places, (M, n): the sum over places, weighted by credit.
-
-        Args:
-            inputs: (n, K, D), inputs of the case in each place.
-            credit: (n, K), each place's share of the slate's outcome.
-        """
+        """Returns each member's case part of n slates of K places, (M, n): the sum over places, weighted by credit."""
         n, places, width = inputs.shape
         part = self.case_part(inputs.reshape(n * places, width)).reshape(len(self.linear), n, places)
         return np.asarray((credit * part).sum(axis=2), dtype=np.float32)

@@ -108,12 +108,7 @@ The simplest order comes first."""
 
 
 def fitted(field: Field, went_well: Mask) -> NDArray[np.float32]:
-    """Returns the mixture's weights, (4,), that maximise the expected agreement of the queries with their neighbours.
-
-    Args:
-        field: the bank's own runs as queries, each with the runs before it, so that m = n.
-        went_well: (n,), true for runs whose tasks are questions of the fit.
-    """
+    """Returns the mixture's weights, (4,), that maximise the expected agreement of queries with their neighbours."""
     asked = field.good.any(axis=1) & went_well
     near = np.stack([field.near[name][asked] for name in MIXED])  # (4, m, n)
     good, agreement, trust = field.good[asked], field.agreement[asked], np.log(field.trust)

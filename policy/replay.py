@@ -84,12 +84,7 @@ CHOICE = "choice"
 
 
 def replay(history: History, first_order: str = FIRST_ORDER) -> Replay:
-    """Returns the success of each order on a bank's runs, and the order that serves from now on.
-
-    Args:
-        history: the bank's runs.
-        first_order: name of the order that serves before there are charges.
-    """
+    """Returns the success of each order on a bank's runs, and the order that serves from now on."""
     field = field_of(history)
     weights = _weights(field, history.went_well)
     mixed = mixture(field, weights[:-1])

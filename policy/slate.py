@@ -73,11 +73,7 @@ def field_of(
 ) -> Field:
     """Returns the numbers of the candidates that a slate's rules look at.
 
-    Args:
-        features: the candidates' features.
-        group: (n,), number of each candidate's group; candidates of one group say the same.
-        source: (n,), number of the writer of each case.
-        min_similarity: least similarity to the query of an allowed candidate; None: all are allowed.
+    Candidates of one group say the same. Without ``min_similarity`` all are allowed.
     """
     similarity = column(features, "similarity")
     near = np.ones(len(features), dtype=bool)
@@ -102,13 +98,7 @@ def most_unproven(places: int) -> int:
 
 
 def choose(field: Field, ordered: Sequence[int], k: int) -> Slate:
-    """Returns the slate of at most k candidates by the rules of this module; fewer if the rules exclude the others.
-
-    Args:
-        field: the numbers of the candidates.
-        ordered: indices of the allowed candidates, the best first.
-        k: number of places.
-    """
+    """Returns the slate of at most k candidates by the rules of this module; fewer if the rules exclude the others."""
     proven, unproven = parted(field, ordered)
     slate = _filled(field, _filled(field, (), proven, k), unproven, k)
     for index in unproven if len(slate) == k else ():

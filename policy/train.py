@@ -63,12 +63,7 @@ def train(
     A profile's head depends only on its own examples, its seed, the plan and ``start``. Profiles without examples keep
     ``start``.
 
-    Args:
-        profiles: the examples of each profile.
-        plan: settings of training.
-        seeds: seed of each profile's bootstrap samples.
-        start: head that every profile's training starts from.
-        progress: function that is called after each profile, with the number of profiles done since its last call.
+    ``progress`` is called after each profile, with the number of profiles done since its last call.
     """
     heads: list[Head] = []
     for examples, seed in zip(profiles, seeds, strict=True):

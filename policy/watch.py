@@ -47,11 +47,6 @@ def watch(rewards: Floats, floor: float, false_alarm: float = 0.01) -> Watch:
     supermartingale as long as the floor holds, and Ville's inequality bounds the chance that it reaches 1 /
     ``false_alarm``.
 
-    Args:
-        rewards: rewards of all decisions that the policy served since its promotion, in order, 0 to 1; NaN: missing.
-        floor: lower bound of the policy's value, when it was promoted.
-        false_alarm: largest chance of a rollback while the floor holds.
-
     Source: Waudby-Smith & Ramdas 2023, Estimating means of bounded random variables by betting, §4.
     """
     if not np.isfinite(floor) or np.isinf(rewards).any():

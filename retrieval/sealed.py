@@ -122,13 +122,7 @@ class Opener:
 
 
 def effects_of(effects: Sequence[str], tokens: Sequence[str], words: CaseWords) -> list[str]:
-    """Returns a run's effects in words; those that are steps of a sealed plan are stored as tokens.
-
-    Args:
-        effects: the effects as stored.
-        tokens: the steps of the plan as stored.
-        words: the decrypted texts of the case.
-    """
+    """Returns a run's effects in words; those that are steps of a sealed plan are stored as tokens."""
     steps = dict(zip(tokens, words.plan, strict=True))
     return [steps.get(effect, effect) for effect in effects]
 

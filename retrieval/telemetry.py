@@ -78,12 +78,7 @@ def origin() -> dict[str, str]:
 
 @contextmanager
 def caused_by(named: Mapping[str, str], name: str) -> Iterator[None]:
-    """Runs the block as work that a request caused: with the request's id in the log, and a span linked to its span.
-
-    Args:
-        named: the request's ``origin``.
-        name: name of the block's span.
-    """
+    """Runs the block as work that a request caused: with the request's id in the log, and a span linked to its span."""
     kept = {key: named[key] for key in ("request_id",) if key in named}
     span = _tracer.start_as_current_span(name, links=links(named)) if _traced() else nullcontext()
     with structlog.contextvars.bound_contextvars(**kept), span:

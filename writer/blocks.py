@@ -38,11 +38,7 @@ def as_chat(messages: object) -> object:
 
 
 def unread(contents: Sequence[object]) -> list[str]:
-    """Returns a warning for each message with parts that are stored but not read, such as images.
-
-    Args:
-        contents: the content of each message, in the order of the conversation; a warning names the message's number.
-    """
+    """Returns a warning for each message with parts that are stored but not read, such as images."""
     warnings = []
     for place, content in enumerate(contents):
         parts = content if isinstance(content, list) else []

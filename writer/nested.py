@@ -9,10 +9,8 @@ def parts(value: object, *, keys: bool = False, widest: int | None = None) -> It
 
     No recursion, because JSON from outside may be nested deeper than Python allows; lazy, so that the caller can stop.
 
-    Args:
-        value: any JSON.
-        keys: whether to yield each key of an object, before its value.
-        widest: maximum entries of one object or list that are visited; None: all.
+    ``keys``: yield each key of an object, too, before its value. ``widest``: maximum entries of one object or list;
+    None: all.
     """
     pending = [value]
     while pending:

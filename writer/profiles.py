@@ -75,12 +75,6 @@ async def lock_loop(
 
     For one run this is one profile, unless the retrieval searched the cases of all agents. The order of the locks is
     fixed, so two transactions cannot deadlock.
-
-    Args:
-        connection: a transaction as the user.
-        user_sub: the user.
-        agent_keys: the agents whose runs are rewarded.
-        decision_ids: the retrievals with which these runs began.
     """
     shown = select(decision_slots.c.case_id).where(
         decision_slots.c.user_sub == user_sub, decision_slots.c.decision_id.in_(decision_ids)

@@ -30,12 +30,6 @@ async def clear_references(table: Table, connection: AsyncConnection, user_sub: 
     """Sets every reference to these rows of the user to null; call it before deleting the rows.
 
     Locks the rows, so that no other transaction refers to them until this one has deleted them.
-
-    Args:
-        table: the table of the rows, a key of ``REFERENCES``.
-        connection: a transaction as the user.
-        user_sub: the user.
-        ids: the rows that are about to be deleted.
     """
     rows = select(table.c.id).where(table.c.user_sub == user_sub, table.c.id.in_(ids)).order_by(table.c.id)
     await connection.execute(rows.with_for_update())

@@ -44,9 +44,7 @@ async def erase_again(url: str, erased: dict[str, datetime]) -> int:
 
     Users without rows get their tombstone, too, so that an old token cannot make the user anew.
 
-    Args:
-        url: URL of the database, for the owner of the tables; no service may use it yet.
-        erased: times of the erasures, by the digest of the name.
+    ``url`` logs in as the owner of the tables; ``erased`` has the times of erasures by the digest of the name.
 
     Raises:
         NotTheOwner: the URL logs in as another role.

@@ -19,9 +19,7 @@ NAMES = frozenset({"localhost", "127.0.0.1", "[::1]"})
 def origin_of(request: Request, origins: Collection[str] | None) -> str:
     """Returns the origin at which the browser reached the console: scheme, name and port.
 
-    Args:
-        request: the request of the browser.
-        origins: allowed origins besides the local machine; None: the console is off.
+    ``origins`` are allowed besides the local machine; None: the console is off.
 
     Raises:
         HTTPException: 404, the console does not answer at this address.

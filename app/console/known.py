@@ -75,12 +75,7 @@ _Read = Callable[[Visitor, UUID | None, int], Awaitable[list[Memory]]]
 async def known(looking: Visitor, kind: Kind, query: str, cursor: UUID | None, limit: int) -> Found:
     """Returns the memories of a kind that contain every word of the query, at most ``limit``.
 
-    Args:
-        looking: the visitor; only their own rows are read.
-        kind: kind of the memories.
-        query: words to look for, as parts of words; empty: all memories match.
-        cursor: id before which the page begins; None: it begins with the newest.
-        limit: maximum number of memories.
+    The query's words may be parts of words; an empty query matches all. The page begins before the id ``cursor``.
     """
     wanted, found = folded(query).split(), list[Memory]()
     read = (_SEARCH if wanted else _READ)[kind]

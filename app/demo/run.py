@@ -73,16 +73,7 @@ async def run_arm(  # noqa: PLR0913 - the memory that is asked at a failure may 
     *,
     console: Console | None = None,
 ) -> Arm:
-    """Runs the tasks once, each in an empty scratch schema, with the planted runs between, and returns the records.
-
-    Args:
-        name: name of the arm.
-        memory: the memory that is asked with the task and given the run.
-        house: the tasks and the planted runs.
-        scratch: the database for the tasks.
-        at_failures: the memory that is asked when a statement has failed; None: none is.
-        console: console for the progress; None: no progress is shown.
-    """
+    """Runs the tasks once, each in an empty scratch schema, with the planted runs between, and returns the records."""
     bank: dict[str, RetainedRun] = {}
     planted, records = house.planted(), []
     for place, task in enumerate(track(house.tasks(), name, console=console, disable=console is None, transient=True)):

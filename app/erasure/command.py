@@ -87,11 +87,7 @@ async def receipts(settings: Settings, user_digest: str) -> list[dict[str, Any]]
 async def scrub_bank(settings: Settings, marks: Marks | None, progress: Progress) -> int:
     """Scrubs the disk, completes the receipts of earlier erasures with the result, and returns their number.
 
-    Args:
-        settings: settings of the installation.
-        marks: samples of an erased user's texts to search the server's files for; None: no search. Files that are not
-            on this machine are not searched.
-        progress: callback for each step.
+    ``marks`` are searched for in the server's files, if these are on this machine; None: no search.
     """
     async with owner_url(settings) as url:
         rewritten = await scrub(url, progress)

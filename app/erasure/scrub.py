@@ -66,10 +66,7 @@ async def scrub(url: str, progress: Progress, patience_s: float = PATIENCE_S) ->
 
     After an erasure the deleted rows are still in the files of the tables and in the log; after a scrub they are not.
 
-    Args:
-        url: login of the owner of the tables; a superuser can have the log dropped as well.
-        progress: callback for each step.
-        patience_s: seconds for a table in use, for old transactions, and for a log that the server recycles.
+    ``patience_s`` bounds the wait for a table in use, for old transactions, and for a log that the server recycles.
 
     Raises:
         ScrubRefused: this is a cluster, the login owns no table, a table stays in use, or an old transaction still sees

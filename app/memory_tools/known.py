@@ -60,12 +60,8 @@ async def facts_for(
 ) -> list[KnownFact]:
     """Returns facts of these kinds, by falling relevance and then the newest first; an empty list if memory is off.
 
-    Args:
-        asking: user and agent.
-        query: text that sets the relevance; None: all facts are equally relevant.
-        limit: maximum number of facts.
-        kinds: kinds of facts to read.
-        always: kinds of facts returned even if they share no word with the query.
+    Without a query all facts are equally relevant. Facts of the kinds ``always`` are returned even if they share no
+    word with it.
     """
     author, parts = asking.author, asking.parts
     near: dict[UUID, int] = {}

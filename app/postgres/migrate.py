@@ -78,10 +78,7 @@ def configuration() -> Config:
 async def with_alembic(url: str, act: Act, *, pgvector: str = "auto") -> None:
     """Runs a command of alembic on the database, in one transaction.
 
-    Args:
-        url: URL of the database.
-        act: function that runs the command, given the connection and alembic's configuration.
-        pgvector: ``off``: treat the extension as missing.
+    ``pgvector`` "off" treats the extension as missing.
     """
     engine = engine_of(url)
     try:

@@ -28,12 +28,7 @@ _VECTOR = text(
 
 
 def missing_rights(connection: Connection, *, pgvector: str = "auto") -> list[str]:
-    """Returns the missing rights, as statements for a superuser, or as the login to use.
-
-    Args:
-        connection: connection of the login.
-        pgvector: ``off``: the extension is not needed.
-    """
+    """Returns the missing rights, as statements for a superuser, or as the login to use."""
     login = connection.execute(_LOGIN).one()
     if login.rolsuper:
         return []

@@ -12,10 +12,7 @@ Response = TypeVar("Response", bound=BaseModel)
 def response_of(model: type[Response], source: object, /, **others: Any) -> Response:
     """Builds a response from the attributes of an object that have the names of its fields.
 
-    Args:
-        model: class of the response.
-        source: the object, whose attributes may be objects themselves.
-        others: fields with another name or value than in the object.
+    ``others`` are fields with another name or value than in the object.
     """
     names = [name for name in model.model_fields if name not in others and hasattr(source, name)]
     return model.model_validate({name: getattr(source, name) for name in names} | others, from_attributes=True)

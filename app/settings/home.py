@@ -47,9 +47,7 @@ def home_errors() -> Iterator[None]:
 def load_or_make_secrets(path: Path, *, master_key: bool) -> HomeSecrets:
     """Returns the secrets in the file; the first of several processes to come makes it, whole or not at all.
 
-    Args:
-        path: location of the file.
-        master_key: True to make a master key where the file has none.
+    ``master_key``: make a master key where the file has none.
     """
     if (kept := _load(path)) is not None and (kept.master_key or not master_key):
         return kept

@@ -123,10 +123,7 @@ def advice_text(
 def with_plans(text: str, plans: Sequence[ToldPlan], budget: int = TOKENS) -> tuple[str, Sequence[ToldPlan]]:
     """Returns an advice text with plans appended, and those of the plans that are in it.
 
-    Args:
-        text: text of the fixes; empty if there are none.
-        plans: plans to append, those of the most similar runs first; a plan too long for the budget is left out.
-        budget: largest number of tokens of the text.
+    A plan too long for the budget is left out.
     """
     told: list[ToldPlan] = []
     for each in plans:

@@ -78,10 +78,7 @@ def insert_row(table: Table, names: tuple[str, ...], end: str = "") -> FastState
     A Citus cluster sends this INSERT of VALUES to one shard as it is. The rows of an INSERT of a SELECT would go by way
     of the coordinator to each node, and commit in two phases.
 
-    Args:
-        table: the table.
-        names: names of the columns, and of the parameters.
-        end: SQL after the values, such as ``ON CONFLICT DO NOTHING``.
+    ``end`` is SQL after the values, such as ``ON CONFLICT DO NOTHING``.
     """
     values = ", ".join(f":{name}" for name in names)
     row = f"INSERT INTO {table.name} ({', '.join(names)}) VALUES ({values}) {end}"  # noqa: S608 - our own names

@@ -43,12 +43,7 @@ async def known_of_user(
 ) -> Quotes | None:
     """Returns the lines about the user that fit into ``room``; None: the profile has no fact that holds.
 
-    Args:
-        connection: connection of the user.
-        agent_key: agent of the profile.
-        room: largest number of tokens of the lines.
-        seal_of: function that returns the key of the facts.
-        recalled: ids of facts to leave out, because the context already has them from a recall.
+    Facts in ``recalled`` are left out, because the context already has them from a recall.
 
     Raises:
         SealBroken: a fact was sealed with another key, or was changed.

@@ -65,10 +65,6 @@ def summary(findings: Sequence[Finding], token_budget: int) -> Summary:
 
     A finding whose subject was changed is left out; a line says if a later step may have changed its subject. If not
     all findings fit, the newest of each group (files, searches, others) are taken in turn.
-
-    Args:
-        findings: the run's findings, newest first.
-        token_budget: largest number of tokens of the block.
     """
     groups: dict[str, list[Finding]] = {group: [] for group in _GROUPS}
     for each, stands in zip(findings, standings(findings), strict=True):

@@ -82,12 +82,7 @@ def never_helped(user_sub: str, agent_key: str, span: Span, *, least: int, limit
     Columns: columns of the case, and ``judged`` (number of rewarded decisions that showed it). A case helped in a
     decision if the backend did not report it as unused and the reward was not that of a failure.
 
-    Args:
-        user_sub: owner of the cases.
-        agent_key: agent of the cases.
-        span: decisions that are counted.
-        least: least number of rewarded decisions that showed the case.
-        limit: largest number of cases.
+    Only cases that at least ``least`` rewarded decisions showed count.
     """
     newest = _within(user_sub, agent_key, span, "id", "reward").subquery()
     slot = decision_slots.c

@@ -130,10 +130,7 @@ def runs_by_week(user_sub: str, agent_key: str, weeks: Sequence[datetime]) -> Ro
     guesses included), ``steps`` and ``steps_sd`` (of the steps), ``errors`` (mean). A run without a retrieve was shown
     no case.
 
-    Args:
-        user_sub: owner of the runs.
-        agent_key: agent of the runs.
-        weeks: times at which the weeks begin, rising; the last week goes on until now.
+    ``weeks`` are the times at which the weeks begin, rising; the last week goes on until now.
     """
     slates = _slates(user_sub)
     week = func.width_bucket(cases.c.created_at, cast(list(weeks), ARRAY(DateTime(timezone=True)))).label("week")

@@ -64,15 +64,7 @@ class Ranked:
 def rank(
     question: Question, result: SearchResult, pool: Pool, arms: Mapping[str, Policy | None], *, explore: bool
 ) -> Ranked:
-    """Returns the slate that a policy chooses from the candidates, and the other runs and procedures to show.
-
-    Args:
-        question: the request for memory.
-        result: the rows that were read for it.
-        pool: the candidates as a policy sees them.
-        arms: policy of each live arm; None: the untrained default.
-        explore: whether random draws may change the slate.
-    """
+    """Returns the slate that a policy chooses from the candidates, and the other runs and procedures to show."""
     settings, retrieval_id = result.settings, uuids.uuid7()
     k = question.k or (settings.k if settings else 0)
     seed = retrieval_id.int & LARGEST_SEED
@@ -104,15 +96,7 @@ def rank(
 def compose(
     question: Question, result: SearchResult, ranked: Ranked, lessons: Mapping[UUID, Lesson], tools: Iterable[str]
 ) -> Retrieved:
-    """Returns the answer to a request for memory, with the text for the prompt.
-
-    Args:
-        question: the request.
-        result: the rows that were read for it.
-        ranked: the slate, and the other runs and procedures to show.
-        lessons: lesson of each case on the slate, by case id; empty if the request wants none.
-        tools: lines about tools of the slate's cases; empty if the request wants none.
-    """
+    """Returns the answer to a request for memory, with the text for the prompt."""
     settings, decision, pool, degraded = result.settings, ranked.decision, ranked.pool, result.degraded
     other_model = settings is not None and settings.embedding_model != question.search.model
     if pool.ids and question.search.vector is not None and other_model:

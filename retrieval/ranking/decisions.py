@@ -130,14 +130,7 @@ def log_decision() -> FastStatement[bool]:
 
 
 async def log(connection: FastConnection, entry: LoggedDecision, context_text: str, opener: Opener) -> None:
-    """Writes a decision to the log, with the served context, sealed; its query is sealed if the settings say so.
-
-    Args:
-        connection: connection of the user.
-        entry: the decision.
-        context_text: text of the context that was served.
-        opener: the users' keys, with which texts are sealed.
-    """
+    """Writes a decision to the log, with the served context, sealed; its query is sealed if the settings say so."""
     seals = opener.seals
     if seals is not None:
         seal = await seals.of_user(opener.database, connection)

@@ -18,14 +18,7 @@ WARNING_DEPTH = 8
 
 
 def others(field: Field, ordered: Sequence[int], slate: Slate, plans: Sequence[Sequence[str]]) -> list[int]:
-    """Returns indices of candidates to show below the slate: at most one failure, then at most one with another plan.
-
-    Args:
-        field: the numbers of the candidates, in the order of retrieval.
-        ordered: indices of the allowed candidates, the best first.
-        slate: indices of the candidates on the slate.
-        plans: plan of each candidate, as words or as tokens that are equal for equal words.
-    """
+    """Returns indices of candidates to show below the slate: at most one failure, then one with another plan."""
     if not slate:
         return []
     near, warning = _near(field, slate, 0), list[int]()

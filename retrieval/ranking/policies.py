@@ -74,13 +74,7 @@ class Policies:
     async def arms(
         self, connection: FastConnection, agent_key: str, settings: ProfileSettings | None
     ) -> dict[str, Policy | None]:
-        """Returns the policy of each live arm: the default's is None; an arm whose policy cannot be loaded is left out.
-
-        Args:
-            connection: connection of the policies' user.
-            agent_key: agent of the profile.
-            settings: the profile's settings, with the versions of its live policies; None: there is no profile.
-        """
+        """Returns the policy of each live arm: the default's is None; without arms whose policy cannot be loaded."""
         if settings is None or not settings.learning:
             return {DEFAULT: None}
         user_sub = connection.user_sub

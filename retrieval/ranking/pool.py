@@ -49,11 +49,7 @@ class Pool:
 def pool_of(rows: Sequence[Candidate], query: Sequence[int], fit: Fit | None, first_order: str = FIRST_ORDER) -> Pool:
     """Returns the candidates of a query as a policy sees them.
 
-    Args:
-        rows: rows of the candidates, in the order of retrieval.
-        query: terms of the query; empty if its words cannot be compared.
-        fit: numbers that the last replay stored for the profile; None: it was never replayed.
-        first_order: name of the order that serves a profile that was never replayed.
+    The query has no terms if its words cannot be compared, and ``fit`` is None for a profile that was never replayed.
     """
     stored = [as_stored(row) for row in rows]
     terms = np.array(query, dtype=np.int32)

@@ -118,9 +118,7 @@ class Review:
 def review(row: Logged, policies: Mapping[str, Policy | None]) -> Review:
     """Computes a logged decision again, for its page and for the API: each candidate's terms, each policy's slate.
 
-    Args:
-        row: row of the decision.
-        policies: policies by name, with the one that served unless it was deleted; None is the untrained default.
+    ``policies`` has the one that served unless it was deleted; None is the untrained default.
     """
     if row.feature_version != features.VERSION:
         return Review([_reviewed(row, index, None, None, None) for index in range(len(row.candidate_ids))], None, {})

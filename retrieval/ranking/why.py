@@ -43,15 +43,7 @@ class TellingWords:
 
 
 def why(pool: Pool, index: int, row: Candidate, words: TellingWords, *, drawn: bool) -> str:
-    """Returns the line that tells why a case is on the slate.
-
-    Args:
-        pool: the candidates.
-        index: index of the case among the candidates.
-        row: row of the case.
-        words: the words of the query.
-        drawn: true if the slate was drawn at random, to try it out.
-    """
+    """Returns the line that tells why a case is on the slate."""
     shared = words.shared(pool, index)
     kind = f"same kind of task by {', '.join(f'“{word}”' for word in shared)}" if shared else "similar in meaning"
     runs, worked = plan_record(pool, index)

@@ -81,12 +81,8 @@ async def recall(
 
     A memory is left out if it neither shares a word with the question nor is similar enough to be related to it.
 
-    Args:
-        connection: connection of the user.
-        question: the question.
-        meaning: the question's vector; None: memories are found by words only.
-        seal_of: function that returns the user's seal for a key's id.
-        size: numbers of texts in a large bank and in the sample to draw (see ``statement``); None: all are compared.
+    Without ``meaning``, the question's vector, memories are found by words only. ``size`` are the numbers of texts in a
+    large bank and in the sample to draw (see ``statement``); None: all are compared.
 
     Raises:
         SealBroken: a memory was sealed with another key, or was changed.

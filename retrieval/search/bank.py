@@ -53,13 +53,7 @@ class Nearness(Enum):
 
 
 def bank(nearness: Nearness, profile: CTE, scope: Scope) -> CTE:
-    """Returns a CTE of the ready cases that pass the filters, each with its distance and its keyword relevance.
-
-    Args:
-        nearness: origin of the distances.
-        profile: CTE of the profile's settings.
-        scope: cases of one agent, or of all.
-    """
+    """Returns a CTE of the ready cases that pass the filters, each with its distance and its keyword relevance."""
     near = _NEAR[nearness](profile, scope).prefix_with("MATERIALIZED")  # else the join hashes vectors, on disk if many
     filtered = (
         select(cases.c.id, cases.c.search_vector, proven().label("proven"))

@@ -67,9 +67,6 @@ def keywords(searched: Select[UUID, object]) -> CTE:
     The column ``words`` matches any word of the query, because a query rarely shares all its words with a case;
     ``words_N`` matches those whose rarity is N bits, and ``worth_N`` is the sum of their rarities; ``mean_length`` is
     that of the texts.
-
-    Args:
-        searched: statement for the ids and search vectors of the searched cases.
     """
     rare, whole = _rarity(searched)
     bits = func.least(func.round(rare.c.bits), _number(MOST_BITS))

@@ -31,10 +31,7 @@ class Scope(Enum):
 def in_scope(scope: Scope, agent_key: ColumnElement[str], *profile: ColumnElement[bool]) -> ColumnElement[bool]:
     """Returns the condition that a row belongs to the searched agents.
 
-    Args:
-        scope: the agent of the parameter ``agent_key``, or all of the user's agents whose memory is on.
-        agent_key: column with the row's agent.
-        profile: further conditions on the agents' profiles, in a search of all agents.
+    ``profile`` are further conditions on the agents' profiles, in a search of all agents.
     """
     if scope is Scope.ONE_AGENT:
         return agent_key == AGENT_KEY

@@ -99,11 +99,7 @@ async def unrelated(
     Below ``floor.of_model`` a case stays related if it shares a rare word with the query, below ``floor.of_profile`` if
     it shares any word. A case without a similarity, which was found by keywords only, is always related.
 
-    Args:
-        connection: connection of the user.
-        search: the search that found the candidates.
-        rows: rows of the search.
-        floor: least similarities of related texts; None: not known, and all candidates count as related.
+    Without a floor all candidates count as related.
     """
     if floor is None:
         return frozenset()

@@ -134,10 +134,7 @@ def troubles(
     first, each with its SHOWN_FIXES most frequent pairs of cause and fix; a tool without such a pair has one row with
     NULL.
 
-    Args:
-        agent_key: agent of the profile.
-        case_ids: cases whose tools are read.
-        quarantine: whether only pairs of proven runs are read.
+    ``quarantine``: only pairs of proven runs are read.
     """
     return _TROUBLES, {"agent_key": agent_key, "case_ids": list(case_ids), "quarantine": quarantine}
 

@@ -27,13 +27,7 @@ Cost = Callable[[Turn], int]
 
 
 def fit(newest_first: Sequence[Turn], budget: int, cost: Cost) -> list[Turn]:
-    """Returns the turns that fit the budget, the oldest first; some are shortened if not all turns fit.
-
-    Args:
-        newest_first: turns of the session, the newest first.
-        budget: largest sum of the costs of all turns.
-        cost: function that returns the cost of a turn, such as its tokens.
-    """
+    """Returns the turns that fit the budget, the oldest first; some are shortened if not all turns fit."""
     if sum(map(cost, newest_first)) <= budget:
         return list(newest_first[::-1])
     room = int(budget * (1 - SUMMARY_SHARE))

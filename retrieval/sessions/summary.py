@@ -118,13 +118,8 @@ def chosen(
 ) -> list[Item]:
     """Returns the items of a summary that fit the budget, in the order of the conversation.
 
-    Args:
-        newest_first: the turns to summarise, the newest first.
-        first: the session's first turn, whose request is taken before all others; None: it is quoted as a whole
-            elsewhere.
-        budget: largest sum of the costs of all items' lines.
-        cost: function that returns the cost of a line, such as its tokens.
-        written: a language model's summary; its lines are taken first, and the rules summarise only later turns.
+    The request of ``first``, the session's first turn, is taken before all others; None: it is quoted as a whole
+    elsewhere. Lines of ``written``, a language model's summary, come first, and the rules summarise only later turns.
     """
     items: list[Item] = []
     if first is not None:

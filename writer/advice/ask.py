@@ -40,14 +40,7 @@ class Thresholds:
         self._known: LRUCache[tuple[object, ...], float] = LRUCache(capacity)
 
     async def of(self, user_sub: str, rows: Sequence[FailureRow], past: Failures, precision: float) -> float:
-        """Returns the confidence that a fix must reach to be told, see ``policy.advice.threshold``.
-
-        Args:
-            user_sub: the user.
-            rows: the agent's earlier failures.
-            past: the same failures, as the policy reads them.
-            precision: share of told fixes that should be right, 0 to 1.
-        """
+        """Returns the confidence that a fix must reach to be told, see ``policy.advice.threshold``."""
         last = rows[-1]
         evidence = sum(row.told for row in rows), sum(row.proven for row in rows)
         key = user_sub, precision, last.case_id, last.place, len(rows), *evidence

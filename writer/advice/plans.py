@@ -32,12 +32,6 @@ async def plans_for(
     A plan that the asking run was told before is left out, and so is one whose calls the run tried.
 
     A plan that destroys something or skips a check is told only if its run is proven.
-
-    Args:
-        connection: the user's connection.
-        opener: decrypts the plans.
-        rows: the agent's earlier failures and its newest runs.
-        asked: the failed call.
     """
     runs: dict[UUID, list[FailureRow]] = {}
     for row in rows:

@@ -61,10 +61,7 @@ _ABSENT = object()
 def differences(before: object, after: object, *, concrete: bool = False) -> tuple[ArgumentChange, ...]:
     """Returns the first MOST_DIFFERENCES differences between the arguments of two calls, in the order of their keys.
 
-    Args:
-        before: the arguments of the call that failed.
-        after: the arguments of the call that succeeded.
-        concrete: whether harmless words of a command line are quoted, in place of placeholders.
+    ``concrete``: quote harmless words of a command line, in place of placeholders.
     """
     changes: list[ArgumentChange] = []
     for looks, (path, old, new) in enumerate(_places("", before, after, 0)):

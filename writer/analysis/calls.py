@@ -81,9 +81,8 @@ def failed(status: object, output: object) -> bool:
 def calls_in(traces: Iterable[object]) -> list[Call]:
     """Returns the first MOST_CALLS calls of a run, each with its failure if it failed by its status or by its output.
 
-    Args:
-        traces: tool traces, in the form of retain's ``tool_traces``; a trace of another form becomes a call without a
-            tool and data, so that the index of later calls stays right.
+    A trace of another form than retain's ``tool_traces`` becomes a call without a tool and data, so that the index of
+    later calls stays right.
     """
     calls: list[Call] = []
     for index, trace in enumerate(islice(traces, MOST_CALLS)):

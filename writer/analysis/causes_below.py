@@ -39,12 +39,7 @@ def is_generic(line: str) -> bool:
 
 
 def with_cause(error: str, output: object) -> str:
-    """Returns an error; to a generic error, the cause that the output names is added.
-
-    Args:
-        error: the beginning of the error.
-        output: the output that reports the error.
-    """
+    """Returns an error; to a generic error, the cause that the output names is added."""
     first = next((line for line in error.splitlines() if line.strip()), "")
     if not is_generic(first):
         return error

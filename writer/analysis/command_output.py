@@ -39,12 +39,7 @@ _NO_HARM = re2.compile(
 
 
 def error_in_command(line: str, output: object) -> str | None:
-    """Returns the line in which a command's output reports an error; None: it reports none.
-
-    Args:
-        line: the command line.
-        output: the output; None is returned for anything but a text.
-    """
+    """Returns the line in which a command's output reports an error; None: it reports none."""
     if not isinstance(output, str) or not output.strip():
         return None
     text = both_ends(output)

@@ -84,10 +84,7 @@ _NAME = re.compile(r"[a-z_][a-z_.+-]{0,23}\d{0,2}(?:\.\d{1,2})?")
 def shown(line: Sequence[Piece], *, concrete: bool = False) -> list[str]:
     """Returns the pieces of a command line in order, each as it is written or as a placeholder.
 
-    Args:
-        line: the pieces, see ``commands.pieces``.
-        concrete: whether to keep, at the concrete level of abstraction, words, relative paths and texts that name no
-            machine, person or id.
+    ``concrete``: keep words, relative paths and texts that name no machine, person or id.
     """
     return list(_Abstraction(concrete=concrete).apply(line))
 

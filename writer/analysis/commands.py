@@ -124,12 +124,7 @@ def bare(word: str) -> str:
 
 
 def commands(text: str, depth: int = 0) -> list[Command]:
-    """Returns the commands that a line runs, in order, about MOST_COMMANDS at most.
-
-    Args:
-        text: the line.
-        depth: levels of ``bash -c`` around the line, at most DEEPEST.
-    """
+    """Returns the commands that a line runs, in order, about MOST_COMMANDS at most."""
     line: list[Command] = []
     for simple in _simple_commands(islice(pieces(text[:LINE_CHARS]), 40 * MOST_COMMANDS)):
         line += _commands_of(simple, depth)

@@ -41,11 +41,7 @@ _DENIED = re2.compile(r"(?i)\b(?:nothing|not|never|isn.t|no longer) (?:\w+ )?(?:
 
 
 def complaints(turns: Iterable[object]) -> list[str]:
-    """Returns the beginnings of the user's turns that complain about a result; the first turn, the task, is not read.
-
-    Args:
-        turns: the turns of the conversation; the content of a turn is a text or a list of parts.
-    """
+    """Returns the beginnings of the user's turns that complain about a result; the first one, the task, is not read."""
     by_user = (turn for turn in islice(turns, MOST_TURNS) if isinstance(turn, Mapping) and turn.get("role") == "user")
     texts: list[str] = []
     for turn in islice(by_user, 1, None):

@@ -157,12 +157,8 @@ def find(
 ) -> RunFailures:
     """Returns the failures among the calls of a run, complaints of the user included.
 
-    Args:
-        calls: the calls of the run, see ``calls_in``.
-        turns: the turns of the run's conversation, in which the user may complain.
-        succeeded: whether the run as a whole succeeded.
-        task: the run's task, which may have asked for a failure.
-        concrete: whether harmless words of command lines are quoted, in place of placeholders.
+    The user may complain in the turns, and the task may have asked for a failure. ``concrete``: quote harmless words of
+    command lines, in place of placeholders.
     """
     with_status = frozenset(call.tool for call in calls if call.failed and call.evidence == "status")
     search = _Search(calls, with_status, concrete)

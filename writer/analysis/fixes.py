@@ -122,10 +122,6 @@ def failures_of(run: StoredRun, given_plan: Sequence[str] = ()) -> list[RunFailu
 
     Failures with the same sign count as one failure; its fix is the last one, because the run failed again after the
     others.
-
-    Args:
-        run: the run.
-        given_plan: the plan that the backend gave for the run; empty: it gave none.
     """
     failures = find(run.calls, (), succeeded=run.outcome == "success", task=run.task, concrete=True)
     plan = [clean(step, PART_CHARS) for step in given_plan[:MOST_PARTS]] if run.outcome == "success" else []

@@ -78,9 +78,7 @@ def clean(text: str, longest: int) -> str:
 def abstract(text: str, known: Iterable[str] = ()) -> str:
     """Returns a text in one line, with placeholders for its concrete values.
 
-    Args:
-        text: the text; only its first TEXT_CHARS characters are read.
-        known: further words that are values, because a call had them in its arguments.
+    ``known`` are further words that are values, because a call had them in its arguments.
     """
     line = clean(text, TEXT_CHARS)
     for pattern, placeholder in _VALUES:

@@ -26,9 +26,7 @@ class RunCounts:
     def of(cls, calls: Sequence[tuple[str, bool]], plan: Sequence[str]) -> Self:
         """Returns the counts of a run.
 
-        Args:
-            calls: for each call, in order, the name of its tool and whether it failed.
-            plan: the steps of the run's plan.
+        ``calls`` has for each call, in order, the name of its tool and whether it failed.
         """
         return cls(
             error_count=sum(failed for _, failed in calls),

@@ -32,9 +32,7 @@ def effects(calls: Sequence[tuple[str, bool]], plan: Sequence[str]) -> list[str]
 
     The effects of a run without tool calls are the steps of its plan.
 
-    Args:
-        calls: for each call, in order, the name of its tool and whether it failed.
-        plan: the steps of the plan.
+    ``calls`` has for each call, in order, the name of its tool and whether it failed.
     """
     if not calls:
         return list(plan[:MOST_EFFECTS])

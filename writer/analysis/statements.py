@@ -106,10 +106,7 @@ def is_statement(text: str, key: object = None) -> bool:
 def tokens(text: str, language: Language, *, concrete: bool = False) -> list[Token]:
     """Returns the first MOST_TOKENS tokens of a statement, without its comments.
 
-    Args:
-        text: the statement.
-        language: the language of the statement.
-        concrete: whether harmless words of a command line are kept, in place of placeholders.
+    ``concrete``: keep harmless words of a command line, in place of placeholders.
     """
     known = text[:STATEMENT_CHARS]
     return list(islice(_sql(known) if language == "sql" else _shell(known, concrete=concrete), MOST_TOKENS))

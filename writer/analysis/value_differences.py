@@ -42,13 +42,7 @@ _COMPARES = frozenset(("=", "<>", "!=", "in", "like", "ilike", "(", ","))
 
 
 def in_place_of(name: str, before: object, after: object) -> str | None:
-    """Describes the change of an argument's value; None: both values are data of the run and of the same type.
-
-    Args:
-        name: name of the argument.
-        before: the value of the call that failed.
-        after: the value of the call that succeeded.
-    """
+    """Describes the change of an argument's value; None: both values are data of the run and of the same type."""
     old, new = told(name, before), told(name, after)
     if type(before) is not type(after) and not isinstance(before, dict | list) and not isinstance(after, dict | list):
         old, new = f"{_type(before)}{old and f' {old}'}", f"{_type(after)}{new and f' {new}'}"

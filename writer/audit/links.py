@@ -13,8 +13,7 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 def genesis(chain: str) -> bytes:
     """Returns the hash with which an audit chain begins, before its first link.
 
-    Args:
-        chain: the user whose chain it is, or ``erasures``.
+    ``chain`` is the user whose chain it is, or ``erasures``.
     """
     return hashlib.sha256(chain.encode()).digest()
 
@@ -27,8 +26,7 @@ def link_hash(before: bytes, seq: int, content: str) -> bytes:
 def entry_content(entry: Mapping[str, object]) -> str:
     """Returns the text of an audit entry that its link's hash covers.
 
-    Args:
-        entry: the columns of ``audit``, with the payload as the text that Postgres writes.
+    The payload in ``entry`` is the text that Postgres writes.
     """
     subject, mac, at = entry["subject_id"], entry["mac"], entry["created_at"]
     return _array(

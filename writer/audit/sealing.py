@@ -114,10 +114,7 @@ def put_seal(chain: Verified, seal: bytes) -> Update:
 def last_before(user_sub: str, before: datetime, until: int) -> Rows:
     """Returns the statement that selects the number and the hash of the last link that pruning deletes.
 
-    Args:
-        user_sub: the user.
-        before: entries from before this time are deleted.
-        until: highest number that may be deleted.
+    Entries from before the time ``before`` are deleted, up to the link ``until``.
     """
     kept = (
         select(func.min(audit_links.c.seq))

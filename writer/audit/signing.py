@@ -44,8 +44,7 @@ class AuditKey:
     def entry(self, entry: Mapping[str, object]) -> bytes:
         """Returns the MAC of an audit entry.
 
-        Args:
-            entry: the columns of ``audit``; the payload may be values or JSON text.
+        The payload may be values or JSON text.
         """
         subject = entry.get("subject_id")
         return self.mac(

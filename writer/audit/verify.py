@@ -156,11 +156,7 @@ class _Walk:
 async def verify_user(database: Database, user_sub: str, erased: set[str], *, since_seal: bool = False) -> Verified:
     """Verifies the audit chain of a user in one snapshot of the database.
 
-    Args:
-        database: the database; its engine has the key that verifies the signatures.
-        user_sub: the user.
-        erased: the digests of the names of all erased users.
-        since_seal: whether to begin at the last sealed link, in place of the start.
+    ``erased`` has the digests of the names of all erased users. ``since_seal``: begin at the last sealed link.
 
     Raises:
         UserErased: the user was erased, and the chain with the user.
@@ -204,13 +200,7 @@ def head_of(user_sub: str) -> Rows:
 
 
 def page(user_sub: str, after: int, until: int) -> Rows:
-    """Returns the statement that selects the next PAGE links of a chain, each with its entry, or nulls if deleted.
-
-    Args:
-        user_sub: the user.
-        after: number of the last link read so far.
-        until: number of the last link to read.
-    """
+    """Returns the statement that selects the next PAGE links of a chain, each with its entry, or nulls if deleted."""
     entry = (audit.c.id, audit.c.agent_key, audit.c.actor, audit.c.action, audit.c.subject_id, audit.c.created_at)
     joined = audit_links.outerjoin(
         audit, (audit.c.user_sub == audit_links.c.user_sub) & (audit.c.id == audit_links.c.entry_id)

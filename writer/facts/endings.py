@@ -50,12 +50,7 @@ FORMER = re.compile(r"\b(?:any ?more|any longer|no longer|used to)\b", re.IGNORE
 
 
 def positives(plain: str, *, denied: bool) -> list[str]:
-    """Returns the positive sentences that a sentence takes back: "I quit Acme" takes back "I work at Acme".
-
-    Args:
-        plain: the sentence, in its plain form.
-        denied: whether the sentence has a negation.
-    """
+    """Returns the positive sentences that a sentence takes back: "I quit Acme" takes back "I work at Acme"."""
     found = [match.expand(each) for form, to in ENDINGS if (match := form.search(plain)) for each in to]
     if denied and not found:
         positive = plain

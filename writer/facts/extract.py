@@ -103,9 +103,7 @@ class FactDraft:
 def read(text: str, day: date) -> list[FactDraft]:
     """Returns the facts that a user's turn states or ends, in the order of the text.
 
-    Args:
-        text: the text of the turn.
-        day: the day of the turn, to which words such as "yesterday" refer.
+    Words such as "yesterday" refer to ``day``, the day of the turn.
     """
     drafts: list[FactDraft] = []
     for sentence in statements(unicodedata.normalize("NFC", text).replace("\u2019", "'")):

@@ -50,10 +50,8 @@ _PATTERN_TOOLS = ("grep", "rg", "glob", "find", "list", "ls", "tree", "fd", "reg
 def aspects_of(tool: str, arguments: object, kinds: Mapping[str, str]) -> list[Aspect]:
     """Returns the aspects of a call in the order of their effects, at least one.
 
-    Args:
-        tool: the name of the tool.
-        arguments: the input of the call, or only the text of its query, path or command.
-        kinds: kinds of tools that the profile's settings name, by the tool's name.
+    The arguments may be only the text of the query, path or command. ``kinds`` are kinds of tools in the profile's
+    settings.
 
     Raises:
         PathTooLong: a path in the input is too long.

@@ -89,10 +89,7 @@ class Finding:
 def extract(trace: Mapping[str, Any], kinds: Mapping[str, str], *, redacted: bool = False) -> list[Finding]:
     """Returns the findings of a step, at least one, in the order of the call's effects.
 
-    Args:
-        trace: the tool trace, without secrets.
-        kinds: kinds of tools that the profile's settings name, by the tool's name.
-        redacted: whether secrets were removed from the output.
+    ``kinds`` are kinds of tools in the profile's settings; ``redacted``: secrets were removed from the output.
 
     Raises:
         PathTooLong: a path that the call reads, searches or changes is too long.

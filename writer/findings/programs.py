@@ -64,12 +64,7 @@ _SHOWN = {"cat", "grep", "head", "ls", "stat", "wc", "file"}
 
 
 def shows(program: str, rest: Sequence[str]) -> bool:
-    """Returns whether a program only shows something and changes no file.
-
-    Args:
-        program: name of the program.
-        rest: the words of the command after the program.
-    """
+    """Returns whether a program only shows something and changes no file."""
     if program not in _SHOWS_FILES | _SHOWS_THE_MACHINE:
         return False
     if any(word.startswith("$") for word in rest) and program in {"find", "sort", *_ACTING, *_NEEDS}:

@@ -26,12 +26,7 @@ async def add_findings(
 ) -> None:
     """Adds findings to a run.
 
-    Args:
-        connection: a transaction as the user.
-        words: encrypts and hashes with the user's key.
-        agent_key: the agent of the run.
-        run_id: the run.
-        by_step: for each step its number, the number of its first new finding, and the findings.
+    ``by_step`` has for each step its number, the number of its first new finding, and the findings.
     """
     rows = [
         {

@@ -47,12 +47,7 @@ _NAMESPACE = re.compile(r".*(?:__|[:./])", re.DOTALL)
 
 
 def kind_of(tool: str, settings: Mapping[str, str]) -> ToolKind | None:
-    """Returns the kind of a tool, or None for a tool that may do anything.
-
-    Args:
-        tool: the name of the tool.
-        settings: kinds of tools that the profile's settings name, by the tool's name.
-    """
+    """Returns the kind of a tool, or None for a tool that may do anything."""
     if tool in settings:
         return cast("ToolKind", settings[tool])
     whole, own = plain_name(tool), plain_name(_NAMESPACE.sub("", tool))

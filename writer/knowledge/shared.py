@@ -132,12 +132,7 @@ def same_shared(agent_key: str, said: bytes) -> Rows:
 
 
 def unembedded_shared(model: str, after: UUID) -> Rows:
-    """Returns the statement that selects the next BATCH shared entries without a vector of this model, by rising id.
-
-    Args:
-        model: the embedding model.
-        after: id of the last row of the batch before.
-    """
+    """Returns the statement that selects the next BATCH shared entries without a vector of this model, by rising id."""
     missing = shared_memories.c.model.is_distinct_from(model), shared_memories.c.id > after
     of = shared_knowledge.c.id == shared_memories.c.knowledge_id
     columns = shared_memories.c.id, shared_knowledge.c.title, shared_knowledge.c.text

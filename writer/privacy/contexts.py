@@ -22,13 +22,7 @@ async def forget_contexts(connection: AsyncConnection, user_sub: str, agent_key:
 
 
 async def forget_advice(connection: AsyncConnection, user_sub: str, given: ColumnElement[bool]) -> None:
-    """Blanks the query and the text, which quote errors, of the user's advice that matches a condition.
-
-    Args:
-        connection: a transaction as the user.
-        user_sub: the user.
-        given: condition on the table ``advice``.
-    """
+    """Blanks the query and the text, which quote errors, of the user's advice that matches a condition."""
     advised = select(advice.c.decision_id).where(advice.c.user_sub == user_sub, given)
     mine = decisions.c.user_sub == user_sub, decisions.c.id.in_(advised)
     await connection.execute(update(decisions).where(*mine).values(BLANK))

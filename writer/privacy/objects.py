@@ -48,12 +48,7 @@ Cleaner = Callable[[str, Place, Counter[str]], str]
 def walk(value: object, place: Place, counts: Counter[str], cleaned: Cleaner, depth: int = MOST_DEPTH) -> object:
     """Returns a JSON value with its texts and numbers redacted.
 
-    Args:
-        value: the value.
-        place: place of the value in the object around it.
-        counts: counts of redactions by kind, to which this call adds.
-        cleaned: redacts a text.
-        depth: levels of objects and lists that are walked; deeper values are replaced by a mark.
+    Redactions are added to ``counts``, by kind. Values below ``depth`` levels are replaced by a mark.
     """
     if isinstance(value, str):
         return cleaned(value, place, counts)

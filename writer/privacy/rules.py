@@ -138,11 +138,7 @@ ANY_RULE = _set_of([RULES[place] for place in _SET])
 
 @cache
 def widened(place: int) -> Regex:
-    """Returns a rule with unbounded repetitions, as in the set of all rules, so that both match in the same texts.
-
-    Args:
-        place: index of the rule in RULES.
-    """
+    """Returns a rule with unbounded repetitions, as in the set of all rules, so that both match in the same texts."""
     kind, regex = RULES[place]
     return next(each for _, each in _compiled([(kind, _unbounded(regex.pattern))], capture=False))
 

@@ -83,12 +83,7 @@ def pack(payload: object) -> Packed:
 def seal(payload: object, key: bytes, *, user_sub: str, case_id: UUID, of: bytes = PAYLOAD) -> bytes:
     """Returns the JSON payload, packed or not, sealed for this user and case, or for another row with this id.
 
-    Args:
-        payload: the payload.
-        key: the user's key.
-        user_sub: the user.
-        case_id: id of the case or of another row.
-        of: label of the part of the row that is sealed.
+    ``of`` labels the part of the row that is sealed.
 
     Raises:
         PayloadTooLarge: the payload has more than `MAX_UNSEALED_BYTES`.

@@ -151,9 +151,7 @@ class Words:
     def number_of(self, purpose: str, text: str) -> int:
         """Returns a text's keyed hash of 64 bits, signed; letter case counts.
 
-        Args:
-            purpose: use of the hash; equal texts have different hashes for different purposes.
-            text: the text.
+        Equal texts have different hashes for different purposes.
         """
         keyed = hmac.digest(self.key.key, f"{purpose}\n{text}".encode("utf-8", "surrogatepass"), "sha256")
         return int.from_bytes(keyed[:_NUMBER_BYTES], "big", signed=True)
@@ -162,10 +160,6 @@ class Words:
         """Returns a keyed hash of 32 bits, signed, for each text; letter case counts, and the kind is part of the hash.
 
         It is fast, because every run needs dozens of hashes: BLAKE2, with a key for each kind, takes 1 µs a text.
-
-        Args:
-            kind: use of the hashes; equal texts have different hashes for different kinds.
-            texts: the texts.
         """
         keyed = blake2b(digest_size=_SMALL_BYTES, key=hmac.digest(self.key.key, b"numbers" + kind.encode(), "sha256"))
         digests = []

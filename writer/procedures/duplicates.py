@@ -59,11 +59,7 @@ async def find_duplicate(
 ) -> _Known | None:
     """Returns the stored version that a draft repeats, preferring active versions, then near triggers; None: it is new.
 
-    Args:
-        connection: a transaction as the user.
-        source: the run of the draft, and the embedder's model.
-        draft: the new procedure.
-        vector: the embedding of the draft's trigger; None: triggers are compared only by words.
+    Without a vector, triggers are compared only by words.
     """
     if vector is not None and source.pgvector:
         near = nearest_versions(source.user_sub, source.agent_key, draft, source.model, vector)

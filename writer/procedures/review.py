@@ -38,12 +38,7 @@ async def review(
 ) -> int:
     """Stores the review of a procedure's version in place of an earlier review, and returns the version's number.
 
-    Args:
-        connection: a transaction as the user.
-        author: the reviewer.
-        procedure_id: the procedure.
-        version: number of the version; None: the active version.
-        opinion: the review.
+    Without a number it is the active version.
 
     Raises:
         NotFound: the user has no such version.

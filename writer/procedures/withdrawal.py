@@ -54,11 +54,7 @@ async def retire_lessons(connection: AsyncConnection, words: Words, agent_key: s
     A lesson is about a failure if the run that taught it met the same error of the same tool. A retired lesson stays
     retired when a later run would teach it again; pinned lessons stay.
 
-    Args:
-        connection: a transaction as the user.
-        words: hashes with the user's key.
-        agent_key: the agent.
-        met: failures that the agent's newest runs met; only lessons about these are looked at.
+    Only lessons about the failures in ``met`` are looked at.
     """
     if not met:
         return

@@ -194,10 +194,7 @@ async def close(connection: AsyncConnection, batch: Sequence[Work], kept: Mappin
 
     The signatures of a run's errors join the case's search index, with weight ERRORS; they are stored nowhere else.
 
-    Args:
-        connection: a transaction of the user that holds the cases' locks.
-        batch: the cases, whose leases still hold.
-        kept: for each case that repeats another, that other case; repeats become merged, and all other cases ready.
+    ``kept`` has, for each case that repeats another, that other case; repeats become merged, and all other cases ready.
     """
     rows = [
         {

@@ -40,12 +40,6 @@ async def corrected(connection: AsyncConnection, held: Lease, case: ClaimedCase,
     The worker calls it when it finalises a case; the audit gets an entry. Only a reward that retain guessed is guessed
     again; a given reward stays, whatever its source. (A heuristic reward of the backend that equals retain's guess
     counts as a guess.)
-
-    Args:
-        connection: a transaction of the user.
-        held: the lease of the case.
-        case: the case, locked, with the reward in its row.
-        counts: the counts by status and by output; None: the run has no calls.
     """
     if counts is None:
         return case

@@ -17,11 +17,6 @@ async def twins(connection: AsyncConnection, user_sub: str, batch: Sequence[Clai
 
     A repeat has the same task and plan: the same numbers and words in the same order. Near vectors are no repeats,
     because "from Anna to Ben" is near "from Ben to Anna". Runs with different outcomes are no repeats either.
-
-    Args:
-        connection: a transaction of the owner that holds the locks of the cases' profiles.
-        user_sub: the owner of all cases of the batch.
-        batch: the cases that the worker is about to finish, in the order of retaining.
     """
     names = "agent_key", "kind", "outcome", "message_hash"
     ready = select(cases.c.id, cases.c.created_at, *(cases.c[name] for name in names)).where(
@@ -45,13 +40,7 @@ async def twins(connection: AsyncConnection, user_sub: str, batch: Sequence[Clai
 
 
 def count_again(user_sub: str, kept: UUID, fresh: ClaimedCase) -> Update:
-    """Returns a statement that counts a repeat in the case that it repeats: one more occurrence, and the mean reward.
-
-    Args:
-        user_sub: the owner of both cases.
-        kept: the older case, which stays.
-        fresh: the repeat.
-    """
+    """Returns a statement that counts a repeat in the case that it repeats: one occurrence more, and the mean."""
     counted: dict[str, object] = {"occurrences": cases.c.occurrences + 1, "last_used_at": func.now()}
     if fresh.reward is not None:
         counted |= one_more(fresh.reward, fresh.reward_source)

@@ -40,11 +40,7 @@ async def replay_if_due(
 ) -> Replay | None:
     """Replays the profile if enough cases are new, stores the result and returns it; None if it is not due.
 
-    Args:
-        database: the database.
-        profile: the profile; a profile of an erased user is not due.
-        fresh: number of new cases that suffices, as a share of the last replay's cases; 0: one new case suffices.
-        first_order: order of cases that is used until a replay finds a better order.
+    ``fresh`` is the number of new cases that suffices, as a share of the last replay's cases; 0: one new case.
 
     Raises:
         DatabaseUnavailable: nothing was stored.

@@ -18,14 +18,7 @@ MOST = 12
 
 
 async def telling_words(connection: AsyncConnection, seal: Words, agent_key: str, fit: Fit) -> list[str]:
-    """Returns at most MOST words of the agent's newest tasks, the most telling words first.
-
-    Args:
-        connection: a transaction as the user.
-        seal: decrypts and hashes with the user's key.
-        agent_key: the agent.
-        fit: the gain of each word, from the agent's latest replay.
-    """
+    """Returns at most MOST words of the agent's newest tasks, the most telling words first."""
     newest = (
         select(cases.c.id, cases.c.task, cases.c.plan, cases.c.words)
         .where(cases.c.user_sub == seal.user_sub, cases.c.agent_key == agent_key, cases.c.status == "ready")

@@ -20,10 +20,6 @@ def heuristic_reward(outcome: RunOutcome, *, unresolved: bool) -> float | None:
     The reward is 1 for a success, 0.5 for a partial success and 0 for a failure; half of that if the last call of a
     tool failed. A failed call that a later call of the same tool put right costs nothing. Aborted runs and runs with an
     unknown outcome get no guess, and credit no case.
-
-    Args:
-        outcome: outcome of the run, as the backend gave it.
-        unresolved: whether the last call of any tool failed.
     """
     whole = _OUTCOME_REWARD[outcome]
     return None if whole is None else whole * (UNRESOLVED_DISCOUNT if unresolved else 1.0)

@@ -53,11 +53,6 @@ class RedactedRun:
         """Returns the run with the steps and turns that it lacks.
 
         A run that lacks only turns, and has no tool traces, gets its tool traces from the calls in the turns.
-
-        Args:
-            steps: redacted tool traces of the steps that were sent before.
-            turns: redacted turns of the session.
-
         """
         clean = dict(self.clean)
         if self.lacks_turns:

@@ -220,9 +220,7 @@ class _Storing:
 
         It inserts the missing profile, forgets the cached key, or drops the unknown retrieval from the run.
 
-        Args:
-            run: the run.
-            broken: the database's message; on a cluster, only the message names the constraint, with a shard's number.
+        ``broken`` is the database's message: on a cluster only it names the constraint, with a shard's number.
         """
         if "cases_user_sub_retrieval_id_fkey" in broken:
             return replace(run, retrieval_id=None)

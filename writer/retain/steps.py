@@ -199,12 +199,7 @@ async def open_run(
 
     It begins a run that does not exist, and creates the agent's profile if it is missing.
 
-    Args:
-        connection: a transaction of the user.
-        keyring: the users' keys.
-        run_id: id of the run.
-        first: agent, redacted task and retrieval of the run, if this call begins it.
-        author: the user.
+    ``first`` has the agent, the redacted task and the retrieval, in case this call begins the run.
 
     Raises:
         MemoryOff: the user switched off writing for this agent.

@@ -32,11 +32,7 @@ def one_more(reward: float, source: str | None) -> dict[str, object]:
 def judged_again(reward: float, source: str, before: float | None, source_before: str | None) -> dict[str, object]:
     """Returns a case's new reward columns after a run that was merged into the case gets a trusted reward.
 
-    Args:
-        reward: the run's new reward.
-        source: the source of the new reward.
-        before: the run's reward until now, which the case's mean may contain; None: the run had no reward.
-        source_before: the source of the reward until now.
+    ``before`` is the run's reward until now, which the case's mean may contain; None: the run had no reward.
     """
     if before is None or not is_trusted(source_before):
         return _trusted(reward, source)

@@ -46,12 +46,6 @@ async def speaks_for_slate(
 
     It does if its reward's source is trusted, or if the reward that the retrieval has is not trusted. The first run
     always decides, even without a reward.
-
-    Args:
-        connection: a transaction as the user.
-        user_sub: the user.
-        decision_id: the retrieval.
-        source: source of the newest run's reward; None: the run has no reward.
     """
     slot = decision_slots.c
     use_known = or_(slot.used.is_not(None), slot.agreed.is_not(None))
@@ -102,12 +96,7 @@ async def remember_followed_by(connection: AsyncConnection, user_sub: str, case_
 
 
 def agreed_with(moves: Sequence[int], shown: Sequence[Sequence[int]]) -> list[float]:
-    """Returns the agreement of a run's plan with each shown plan, 0 to 1: the F1 of ``policy.agreement``.
-
-    Args:
-        moves: keyed hashes of the moves of the run's plan.
-        shown: the same of each shown plan.
-    """
+    """Returns the agreement of a run's plan with each shown plan, 0 to 1: the F1 of ``policy.agreement``."""
     plans = [np.array(plan, dtype=np.int32) for plan in (moves, *shown)]
     agreed: list[float] = agreement(plans)[0, 1:].tolist()
     return agreed

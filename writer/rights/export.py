@@ -136,14 +136,7 @@ _OPENERS: Mapping[Table, Callable[[Words, RowMapping], dict[str, object]]] = {
 
 
 def page(user_sub: str, table: Table, after: RowMapping | None, size: int) -> Rows:
-    """Returns the statement that selects the user's next rows of a table, in the order of the primary key.
-
-    Args:
-        user_sub: the user.
-        table: the table.
-        after: the last row read so far; None: none was read.
-        size: maximum number of rows.
-    """
+    """Returns the statement that selects the user's next rows of a table, in the order of the primary key."""
     key = [column for column in table.primary_key.columns if column.name != "user_sub"]
     # vectors as arrays of numbers, with pgvector or without it
     wanted = [column for column in table.c if f"{table.name}.{column.name}" not in _LEFT_OUT]

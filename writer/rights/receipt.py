@@ -38,10 +38,7 @@ class Issuer:
     async def complete(self, scrubbed: Scrubbed, began_at: datetime, searches: Mapping[str, Search]) -> int:
         """Adds the result of a scrub to the receipts of all earlier erasures, and returns their number.
 
-        Args:
-            scrubbed: the result of the scrub, without a search.
-            began_at: beginning of the scrub, by the database's clock.
-            searches: results of the searches of the database server's files, by the digest of the user's name.
+        ``searches`` has the results of searches of the server's files, by the digest of the user's name.
         """
         done = 0
         for user_digest, erased_at, document in await stored(self.database):
@@ -63,9 +60,7 @@ class Issuer:
 async def stored(database: Database, user_digest: str | None = None) -> list[tuple[str, datetime, dict[str, Any]]]:
     """Returns the user's digest, the time and the receipt of each erasure, the oldest first.
 
-    Args:
-        database: the database.
-        user_digest: digest of the user whose erasures are returned; None: the erasures of all users.
+    Without a digest: of the erasures of all users.
     """
     async with database.as_eraser_elsewhere() as connection:
         rows = (await connection.execute(receipts(user_digest))).all()

@@ -27,11 +27,6 @@ async def forget_texts(connection: AsyncConnection, words: Words, found: Sequenc
 
     The rows stay. Decisions, because policies learned from them: the retrievals that the cases' runs began with, those
     with the same query, and the advice in these runs. Runs, so that a late step begins no new run.
-
-    Args:
-        connection: a transaction as the user.
-        words: decrypts the user's texts.
-        found: the cases, see ``case_and_repeats``.
     """
     user_sub = words.user_sub
     became = runs.c.user_sub == user_sub, runs.c.case_id.in_([row["id"] for row in found])

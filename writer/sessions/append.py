@@ -101,12 +101,6 @@ async def _earlier(
 ) -> tuple[int, int] | None:
     """Returns the first number and the count of the turns that an earlier call with this key added; None: no such call.
 
-    Args:
-        connection: a transaction of the user.
-        words: the user's key.
-        session: the session, locked.
-        call: the idempotency key, and the keyed hash of the request.
-
     Raises:
         IdempotencyConflict: that call added other turns.
     """

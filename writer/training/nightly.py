@@ -31,11 +31,6 @@ from writer.training.trial import Transition, transitions_of
 async def learn(database: Database, recipe: Recipe, only: Profile | None = None) -> AsyncIterator[TrainingResult]:
     """Replays every profile, judges its trial, watches its policy, and trains candidates; yields each profile's result.
 
-    Args:
-        database: the database.
-        recipe: the settings of the night's training.
-        only: the only profile to train; None: every profile.
-
     Raises:
         DatabaseUnavailable: the results stored so far stay.
     """

@@ -32,8 +32,7 @@ class Progress:
     def days(self, age: timedelta) -> float | None:
         """Returns the days that the trial still takes, at its rate of decisions so far; None: unknown.
 
-        Args:
-            age: time since the trial began.
+        ``age`` is the time since the trial began.
         """
         if self.more is None or not self.decisions:
             return None

@@ -59,9 +59,7 @@ def logged(log: Sequence[LoggedDecision]) -> Logged:
 def target(log: Sequence[LoggedDecision], policy: Policy | None) -> Target:
     """Returns, for each decision of a log, whether a policy would have served its slate, and the predicted reward.
 
-    Args:
-        log: the decisions.
-        policy: the policy; None: the default policy.
+    Without a policy: for the default policy.
     """
     chance, predicted = [], []
     for entry in log:
@@ -71,12 +69,7 @@ def target(log: Sequence[LoggedDecision], policy: Policy | None) -> Target:
 
 
 def slate_of(policy: Policy | None, entry: LoggedDecision) -> Slate:
-    """Returns the slate that a policy would have served at a logged decision, without random choice.
-
-    Args:
-        policy: the policy; None: the default policy.
-        entry: the logged decision.
-    """
+    """Returns the slate that a policy would have served at a logged decision, without random choice."""
     scores = score_inputs(policy, entry.inputs)
     return choose(entry.field, order(entry.field, scores.total), entry.k)
 

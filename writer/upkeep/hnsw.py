@@ -133,10 +133,7 @@ def size(user_sub: str, agent_key: str) -> Rows:
 def move(user_sub: str, agent_key: str, *, approximate: bool) -> Update:
     """Returns a statement that moves up to BATCH vectors of a profile, of any model; run it until it moves none.
 
-    Args:
-        user_sub: the user.
-        agent_key: the agent.
-        approximate: True: into the index; False: out of the index.
+    ``approximate``: into the index; else out of it.
     """
     theirs = and_(case_embeddings.c.user_sub == user_sub, case_embeddings.c.agent_key == agent_key)
     left = (

@@ -75,10 +75,7 @@ async def _reseal_some(database: Database, keyring: Keyring, profile: Profile, t
 def in_other_form(profile: Profile, table: Table, *, sealed: bool) -> Rows:
     """Returns a statement that selects and locks up to BATCH rows of a table whose words have the wrong form.
 
-    Args:
-        profile: the profile whose cases are selected, or whose user's decisions.
-        table: ``cases`` or ``decisions``.
-        sealed: True: rows with encrypted words; False: rows with plain words.
+    ``sealed``: rows with encrypted words; else rows with plain words.
     """
     form = table.c.words.is_not(None) if sealed else table.c.words.is_(None)
     columns = [table.c[name] for name in ("id", *_COLUMNS[table])]

@@ -55,11 +55,7 @@ async def roll_back(looking: Looking, form: Form) -> Response:
 
 
 def training_note(every_s: float) -> str:
-    """Returns a sentence that says when policies are trained.
-
-    Args:
-        every_s: seconds from one training to the next; 0: only by hand.
-    """
+    """Returns a sentence that says when policies are trained."""
     if not every_s:
         return "Policies are trained and checked only by the command “casebank train” and by the API."
     return f"Policies are trained and checked every {every_s / 3600:g} hours, or now with “casebank train”."

@@ -33,9 +33,7 @@ def injected_words(digest: RunDigest, trusted: Iterable[str] = ()) -> set[str]:
     Addresses and long numbers in outputs that no call used are returned, too, because an instruction that was not
     recognised needs an address or an account.
 
-    Args:
-        digest: the part of the run that the model reads.
-        trusted: texts written by the rules or by an earlier version of the procedure; their words are not returned.
+    Words of ``trusted`` texts, by the rules or in an earlier version of the procedure, are not returned.
     """
     by_user = [turn.content for turn in digest.turns if turn.role == "user"]
     known = words([_COMMON, digest.task, *digest.plan, *by_user, *trusted])
