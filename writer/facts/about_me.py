@@ -2,7 +2,7 @@
 
 import re
 
-from writer.facts.forms import CAPITAL, I_AM, NAME, PLACE, SMALL, SOON, START, WE_ARE
+from writer.facts.forms import CAPITAL, I_AM, NAME, PLACE, SMALL, SOON, START, STATED, WE_ARE, any_of
 
 _JOBS = (
     r"(?:[\w-]+ ){0,2}(?:engineer|developer|programmer|teacher|nurse|doctor|lawyer|accountant|designer|architect|student"
@@ -119,3 +119,5 @@ MINE = re.compile(
     r"(?: now)?(?=$|[.,;!)]|\s+(?:and|but|so|because|since|which|while)\b)"
 )
 """Sentences about a thing or a trait of the user ("my laptop is …"); their groups are the attribute and its value."""
+STATES = any_of((*STATED, *(form for _, form in ABOUT_ME), MINE))
+"""Pattern of all sentences that state what the user is, does, has or likes; the names of the user's people apart."""

