@@ -53,11 +53,7 @@ async def each_profile(database: Database) -> AsyncIterator[Profile]:
 
 
 async def check_writing(connection: AsyncConnection, user_sub: str, agent_key: str) -> None:
-    """Checks that memory may be written for the agent; an agent without a profile may write.
-
-    Raises:
-        MemoryOff: the user switched off writing for this agent.
-    """
+    """Checks that memory may be written for the agent; an agent without a profile may write."""
     mine = profiles.c.user_sub == user_sub, profiles.c.agent_key == agent_key
     if await connection.scalar(select(profiles.c.writing).where(*mine)) is False:
         raise MemoryOff

@@ -32,11 +32,7 @@ class McpWhenAsked:
     _one_at_a_time: asyncio.Lock = field(default_factory=asyncio.Lock)
 
     async def served(self) -> "McpOverHttp":
-        """Returns the running server.
-
-        Raises:
-            McpNotInstalled: the package is missing.
-        """
+        """Returns the running server."""
         if not is_installed():
             raise McpNotInstalled(HOW)
         async with self._one_at_a_time:

@@ -63,9 +63,6 @@ def run_program(data: Path, name: str, *words: str, script: str = "", keep: int 
     """Runs one of Postgres's programs as the owner of the data, and appends its output to the log.
 
     Processes that it starts inherit the open file `keep`.
-
-    Raises:
-        EmbeddedPostgresFailed: the program failed; the message has its output and the server's.
     """
     owner: _Owner = {}  # ourselves, or the owner of the data if we are root
     if os.geteuid() == 0:

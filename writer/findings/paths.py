@@ -37,11 +37,7 @@ ANYWHERE = Place()
 
 
 def tidy(path: str, folder: str = "") -> str:
-    """Returns a path, joined to its folder, in the shortest form; an empty result is the folder in which the run works.
-
-    Raises:
-        PathTooLong: the path has more than LONGEST_PATH characters.
-    """
+    """Returns a path, joined to its folder, in the shortest form; an empty one is the folder in which the run works."""
     if len(path) > LONGEST_PATH:
         raise PathTooLong(f"a path of {len(path):,} characters: {LONGEST_PATH:,} are the most")
     plain = path.strip().removeprefix("file://").replace("\\", "/")

@@ -64,11 +64,7 @@ class Packed:
 
 
 def pack(payload: object) -> Packed:
-    """Returns the JSON payload, serialised and compressed, ready to be sealed.
-
-    Raises:
-        PayloadTooLarge: the payload has more than `MAX_UNSEALED_BYTES`.
-    """
+    """Returns the JSON payload, serialised and compressed, ready to be sealed."""
     try:
         encoding, data = _RAW, orjson.dumps(payload)
     except orjson.JSONEncodeError:
@@ -93,12 +89,7 @@ def seal(payload: object, key: bytes, *, user_sub: str, case_id: UUID, of: bytes
 
 
 def unseal(blob: bytes, key: bytes, *, user_sub: str, case_id: UUID, of: bytes = PAYLOAD) -> Any:
-    """Returns the JSON payload that was sealed for this user and case, or another row; see `seal`.
-
-    Raises:
-        SealBroken: the bytes were sealed for something else, or were changed.
-        PayloadTooLarge: the payload has more than `MAX_UNSEALED_BYTES`.
-    """
+    """Returns the JSON payload that was sealed for this user and case, or another row; see `seal`."""
     encoding, data = _decrypt(blob, key, _payload_owner(user_sub, case_id, of))
     try:
         if encoding & _ZSTD:  # never holds more than the bound and one byte in memory

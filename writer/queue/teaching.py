@@ -52,11 +52,7 @@ class Teaching:
         return self.llm is not None and work.case.analyst == "llm"
 
     async def open(self, work: Work) -> None:
-        """Decrypts the case's task, plan and payload with its user's key.
-
-        Raises:
-            LeaseLost: the user's key is gone, because the user was erased.
-        """
+        """Decrypts the case's task, plan and payload with its user's key."""
         held = work.held
         key = self.keyring.remembered(held.user_sub)
         if key is None:

@@ -31,11 +31,7 @@ from writer.rights.remains import case_and_repeats, forget_texts
 async def set_tags(
     connection: AsyncConnection, keyring: Keyring, author: Author, case_id: UUID, tags: list[str]
 ) -> None:
-    """Replaces the tags of a case, in its row and in the search index.
-
-    Raises:
-        NotFound: the user has no such case.
-    """
+    """Replaces the tags of a case, in its row and in the search index."""
     mine = cases.c.user_sub == author.user_sub, cases.c.id == case_id
     stored = select(cases.c.id, cases.c.task, cases.c.plan, cases.c.words, cases.c.tools).where(*mine).with_for_update()
     row = (await connection.execute(stored)).mappings().one_or_none()
@@ -59,9 +55,6 @@ async def delete_case(connection: AsyncConnection, keyring: Keyring, author: Aut
     """Deletes a case with its repeats, vectors, rewards, facts and findings, and the procedure versions with its words.
 
     Its texts in the log of decisions and in its run are blanked, see ``writer.rights.remains``.
-
-    Raises:
-        NotFound: the user has no such case.
     """
     found = (await connection.execute(case_and_repeats(author.user_sub, case_id))).mappings().all()
     key = await keyring.find(connection, author.user_sub)
@@ -83,11 +76,7 @@ async def delete_case(connection: AsyncConnection, keyring: Keyring, author: Aut
 
 
 async def delete_decision(connection: AsyncConnection, author: Author, decision_id: UUID) -> None:
-    """Deletes a logged retrieval with its slate and its own rewards; its runs stay, without a retrieval.
-
-    Raises:
-        NotFound: the user has no such decision.
-    """
+    """Deletes a logged retrieval with its slate and its own rewards; its runs stay, without a retrieval."""
     mine = decisions.c.user_sub == author.user_sub, decisions.c.id == decision_id
     await clear_references(decisions, connection, author.user_sub, [decision_id])
     agent_key = await connection.scalar(delete(decisions).where(*mine).returning(decisions.c.agent_key))
@@ -97,11 +86,7 @@ async def delete_decision(connection: AsyncConnection, author: Author, decision_
 
 
 async def delete_run(connection: AsyncConnection, author: Author, run_id: UUID) -> None:
-    """Deletes a run with its steps and findings; the case that it became stays.
-
-    Raises:
-        NotFound: the user has no such run.
-    """
+    """Deletes a run with its steps and findings; the case that it became stays."""
     await forget_advice(connection, author.user_sub, advice.c.run_id == run_id)
     mine = runs.c.user_sub == author.user_sub, runs.c.id == run_id
     agent_key = await connection.scalar(delete(runs).where(*mine).returning(runs.c.agent_key))

@@ -110,9 +110,6 @@ async def roll_back(connection: AsyncConnection, user_sub: str, agent_key: str, 
     """Takes the serving policy out of service, ends any trial, and returns the serving policy's version.
 
     The default policy serves from now on.
-
-    Raises:
-        NotFound: the profile has no policy in service.
     """
     rows = await live_policies(connection, user_sub, agent_key, lock=True)
     serving = next((row for row in rows if row.status == "serving"), None)
