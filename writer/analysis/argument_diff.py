@@ -5,12 +5,14 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from difflib import SequenceMatcher
+from itertools import islice
 from typing import Literal
 
 import orjson
 
 from retrieval.text import shortened
 from writer.analysis.placeholders import kind_of, path_name
+from writer.analysis.source_differences import source_difference, source_terms
 from writer.analysis.statements import Language, Token, is_statement, language_of, tokens, words
 from writer.analysis.value_differences import date_form, in_place_of, statement_difference, told, url_difference
 
@@ -99,6 +101,18 @@ def concrete_differences(before: object, after: object) -> list[str]:
     return changes
 
 
+def source_changes(before: object, after: object) -> list[str]:
+    """Returns the words that came and went in the source texts among the arguments of two calls, as terms."""
+    pairs = islice(_places("", before, after, 0), MOST_DIFFERENCES)
+    texts = ((path.rsplit(".", 1)[-1], old, new) for path, old, new in pairs if old != new)
+    return [
+        term
+        for name, old, new in texts
+        if isinstance(old, str) and isinstance(new, str)
+        for term in source_terms(name, old, new)
+    ]
+
+
 def as_object(arguments: object) -> object:
     """Returns the object of arguments that a client wrote as JSON in a text; other arguments unchanged."""
     if isinstance(arguments, str) and arguments[:1] == "{" and len(arguments) <= PARSED_CHARS:
@@ -116,6 +130,7 @@ def _told_change(path: str, before: object, after: object) -> str:
             change
             or url_difference(key, before[:TEXT_CHARS], after[:TEXT_CHARS])
             or date_form(before, after)
+            or source_difference(key, before, after)
             or in_place_of(path, before, after)
             or _how_text(before, after, key, concrete=True)
         )

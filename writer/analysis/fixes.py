@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
 from policy.channels import words
-from writer.analysis.argument_diff import concrete_differences, differences
+from writer.analysis.argument_diff import concrete_differences, differences, source_changes
 from writer.analysis.call_goals import statement_of
 from writer.analysis.calls import Call, StoredRun
 from writer.analysis.causes import instructs, quoted
@@ -23,6 +23,7 @@ from writer.analysis.failures import MOST_BETWEEN, Failure, RunFailures, find
 from writer.analysis.moves import moves_of_call
 from writer.analysis.placeholders import abstract, clean, without_placeholders
 from writer.analysis.remedy import instead, tool_name
+from writer.analysis.source_differences import edit_in, source_difference, source_terms
 from writer.analysis.state_changes import changes_state
 from writer.analysis.statements import language_of, tokens
 from writer.analysis.value_differences import statement_told
@@ -148,9 +149,7 @@ def _fix(failures: RunFailures, failure: Failure, asking: Call) -> Fix:
     changes = concrete_differences(asking.arguments, success.arguments)
     terms = change_terms(asking, success) or ["again"]
     return Fix(
-        [*terms, *(f"first:{word}" for call in before for word in _words_of(call) or [tool_name(call.tool)])][
-            :MOST_TERMS
-        ],
+        [*terms, *(f"first:{word}" for call in before for word in _words_first(call))][:MOST_TERMS],
         changes=[clean(each, PART_CHARS) for each in changes][:MOST_PARTS],
         first=list(dict.fromkeys(map(_in_words, before))),
         dangerous=any(map(is_dangerous, (*before, success))),
@@ -186,7 +185,9 @@ def _changes(call: Call) -> bool:
 
 
 def _in_words(call: Call) -> str:
-    """Returns a call by its tool and, where it runs a statement, the statement."""
+    """Returns a call by its tool and the statement that it runs or the edit that it makes."""
+    if (edit := edit_in(call.arguments)) and (change := source_difference(*edit)):
+        return clean(f"{tool_name(call.tool)} ({change})", PART_CHARS)
     statement = statement_of(call.arguments)
     language = language_of(statement) if statement else None
     if statement is None or language is None:
@@ -194,11 +195,18 @@ def _in_words(call: Call) -> str:
     return clean(f"{tool_name(call.tool)} `{statement_told(statement, language)}`", PART_CHARS)
 
 
+def _words_first(call: Call) -> list[str]:
+    """Returns the words of a call before the one that worked: those of its statement, or its tool and its edit."""
+    edit = edit_in(call.arguments)
+    return [*_words_of(call)] or [tool_name(call.tool), *(source_terms(*edit) if edit else ())]
+
+
 def change_terms(failed: Call, later: Call) -> list[str]:
     """Returns the terms of the change from a failed call to a later call, without values that differ in every run.
 
     For calls with a statement, these are the words that were added and removed, also inside names and strings; for
-    other calls, the arguments that changed, and the moves that only the later call has.
+    other calls, the arguments that changed, the words of source text that did, and the moves that only the later call
+    has.
     """
     before, after = _words_of(failed), _words_of(later)
     if before and after:
@@ -206,7 +214,7 @@ def change_terms(failed: Call, later: Call) -> list[str]:
     names = (f"arg:{_INDEX.sub('', each.path)}" for each in differences(failed.arguments, later.arguments))
     had = _moves_of(failed)
     moves = (move for move in _moves_of(later) if move not in had and "<" not in move)
-    return list(dict.fromkeys((*names, *moves)))
+    return list(dict.fromkeys((*names, *source_changes(failed.arguments, later.arguments), *moves)))
 
 
 def has_change(call: Call, terms: Sequence[str]) -> bool:

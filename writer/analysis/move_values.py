@@ -121,20 +121,22 @@ def normal(text: str) -> str:
 
 
 @lru_cache(maxsize=4096)  # the same few arguments come in every run
-def _last_word(name: str) -> str:
+def last_word(name: str) -> str:
+    """Returns the last word in the name of an argument, in lower case."""
     words = _NAME_WORD.findall(name.rsplit(".", 1)[-1])
     return words[-1].casefold() if words else ""
 
 
 @lru_cache(maxsize=4096)
-def _placeholder(name: str) -> str | None:
-    word = _last_word(name)
+def placeholder_of(name: str) -> str | None:
+    """Returns the placeholder for an argument of this name, whose values differ in every run; None: they do not."""
+    word = last_word(name)
     singular = _FREE.get(word.removesuffix("s"))
     return _FREE.get(word) or (None if singular == "<date>" else singular)  # "days" is a number, and "day" a date
 
 
 def _number(name: str, value: float) -> str:
-    if (placeholder := _placeholder(name)) is not None:
+    if (placeholder := placeholder_of(name)) is not None:
         return placeholder
     if isinstance(value, float):
         if 0 < value < 1 and round(value, 2) == value:
@@ -150,13 +152,13 @@ def _text(name: str, value: str) -> str:
         return "" if len(value) <= TEXT_CHARS else "<text>"
     if len(text) <= VALUE_CHARS:
         if numbered := _NUMBERED.fullmatch(text):
-            if text == text.lower() and _placeholder(name) not in {"<id>", "<name>", "<text>"}:
+            if text == text.lower() and placeholder_of(name) not in {"<id>", "<name>", "<text>"}:
                 return "_".join(_BETWEEN_WORDS.split(normal(numbered["kind"])))
         elif _INTEGER.fullmatch(text):
             return _number(name, int(text))
         elif _tells(name, text):
             return "_".join(_BETWEEN_WORDS.split(normal(text).lstrip("#.")))
-    if (placeholder := _placeholder(name)) is not None:
+    if (placeholder := placeholder_of(name)) is not None:
         return placeholder
     kind = kind_of(text)
     return _ALIKE.get(kind, kind)
@@ -170,4 +172,4 @@ def _tells(name: str, text: str) -> bool:
     words = _BETWEEN_WORDS.split(text.lstrip("#."))
     if len(words) > MOST_WORDS or not all(word.isalpha() for word in words):
         return False
-    return _last_word(name) in _CHOICES or (text == text.lower() and _placeholder(name) is None)
+    return last_word(name) in _CHOICES or (text == text.lower() and placeholder_of(name) is None)
