@@ -72,13 +72,13 @@ class Reader:
         empty), and ``degraded`` names the parts that failed. An unknown agent gets an empty slate.
 
         Two statements are always sent: the candidates with the profile's settings, and the log of the decision. A cold
-        retrieve sends up to ten, and one more for each part of a task of two to four parts, if these apply:
+        retrieve sends up to ten, if these apply:
 
         * the profile's rewriter, if no retrieve of this process has read the profile in the last 30 s;
         * the user's key, the fit of the latest replay, and the weights of live policies, if new to this process;
         * rare words in common with the query, if a candidate is unlike it and shares a word with it;
-        * procedures, if the profile has any: of the task and, one after the other, of its parts, if it has several and
-          there are vectors; lessons in their place, if the question asks for them;
+        * procedures, if the profile has any: of the task and of its parts, if it has several and there are vectors;
+          lessons in their place, if the question asks for them;
         * recall; the session (one statement per 100 turns, one for its summary, one for its first turn); facts;
         * the tools of the slate's cases that fail often, if the question asks for them;
         * vectors of cases and of procedures, if the database has no pgvector.
@@ -178,7 +178,7 @@ class Reader:
                 measures=question.measures,
                 look=question.limit,
             )
-            procedures = await find(connection, wanted, pgvector=self.pgvector)
+            [procedures] = await find(connection, wanted, pgvector=self.pgvector)
         return ProcedureAnswer(as_alternatives(procedures), threshold, degraded + self._without_pgvector(search))
 
     @property
@@ -218,6 +218,8 @@ class Reader:
                 agent_key=search.agent_key,
                 text=search.query,
                 vector=search.vector,
+                parts=search.parts if search.part_vectors else (),  # without vectors not by parts
+                part_vectors=search.part_vectors,
                 model=search.model,
                 floor=threshold.similarity
                 if threshold.is_set or floor is None
@@ -225,11 +227,8 @@ class Reader:
                 by_tool=not threshold.is_set,
                 filters=search.filters,
             )
-            of_parts = [
-                await find(connection, replace(wanted, text=part, vector=vector), pgvector=self.pgvector)
-                for part, vector in zip(search.parts, search.part_vectors, strict=False)  # no vectors: not by parts
-            ]
-            procedures = ProcedureMatches(await find(connection, wanted, pgvector=self.pgvector), threshold, of_parts)
+            whole, *of_parts = await find(connection, wanted, pgvector=self.pgvector)
+            procedures = ProcedureMatches(whole, threshold, of_parts)
         recalled: Recalled | None = None
         if question.recall and (enabled or not rows):  # memories may be there before the first case makes a profile
             about = RecallQuestion(search.agent_key, search.query, token_budget=question.token_budget)

@@ -7,6 +7,7 @@ word.
 
 import os
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, cast
@@ -86,10 +87,12 @@ async def _searched(database: Database, user: str, tools: Mapping[UUID, set[str]
     for query, named in NAMES[user].items():
         (vector,) = await embedder.embed([query])
         whole = ProcedureSearch(AGENT, None, look=MOST)
-        search = ProcedureSearch(AGENT, query, vector.tolist(), embedder.model, floor, by_tool=by_tool, look=MOST)
+        as_asked = replace(
+            whole, text=query, vector=vector.tolist(), model=embedder.model, floor=floor, by_tool=by_tool
+        )
         async with database.fast(user, datetime.now(UTC)) as connection:
-            procedures = await find(connection, whole, pgvector=True)
-            matches = await find(connection, search, pgvector=True)
+            [procedures] = await find(connection, whole, pgvector=True)
+            [matches] = await find(connection, as_asked, pgvector=True)
         fits = {
             each.id for each in procedures if any(tools.get(run, set()) & set(named.split()) for run in each.sources)
         }

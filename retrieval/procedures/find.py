@@ -1,5 +1,6 @@
 """Finds procedures: by the similarity of their trigger and by attributes, or by words if there are no vectors."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field, fields
 from functools import cache
 from typing import Protocol
@@ -8,25 +9,14 @@ from uuid import UUID
 import asyncpg
 import numpy as np
 import orjson
-from sqlalchemy import (
-    REAL,
-    Float,
-    Integer,
-    Text,
-    and_,
-    bindparam,
-    cast,
-    or_,
-    select,
-    true,
-)
+from sqlalchemy import REAL, Float, Integer, Text, and_, bindparam, cast, func, or_, select, true
 from sqlalchemy.dialects.postgresql import ARRAY
 
 from policy.channels import searchable, words
 from retrieval.database.fast_path import FastConnection, FastStatement
 from retrieval.database.parameters import AGENT_KEY, MODEL, USER_SUB, may_enter
 from retrieval.pages.procedures import Measures
-from retrieval.procedures.near import NAMING, active, lexemes, near
+from retrieval.procedures.near import NAMING, active, near
 from retrieval.procedures.procedure import Procedure
 from retrieval.procedures.quarantine import proven_runs
 from retrieval.search.bank import Nearness
@@ -47,16 +37,20 @@ class ProcedureSearch:
     Attributes:
         text: the task; None: only the conditions on attributes decide.
         vector: vector of the text; None: the text is compared by words.
-        model: embedding model of the vector.
+        parts: parts of a task that asks for several things, for which procedures are searched as well.
+        part_vectors: vector of each part.
+        model: embedding model of the vectors.
         floor: least similarity of trigger and text, for procedures that have a vector of the same model.
         by_tool: whether to find, whatever the similarity, procedures with tools whose names have all words of a short
             text.
-        look: largest number of procedures to return.
+        look: largest number of procedures to return for each text.
     """
 
     agent_key: str
     text: str | None
     vector: list[float] | None = None
+    parts: Sequence[str] = ()
+    part_vectors: Sequence[list[float]] = ()
     model: str = ""
     floor: float = -1.0
     by_tool: bool = False
@@ -100,16 +94,20 @@ class ProfileTerms(Protocol):
     procedure_similarity: float | None
 
 
-async def find(connection: FastConnection, search: ProcedureSearch, *, pgvector: bool) -> list[Procedure]:
-    """Returns the active procedures that fit a search: proven ones first, and among equals the nearest first.
+async def find(connection: FastConnection, search: ProcedureSearch, *, pgvector: bool) -> list[list[Procedure]]:
+    """Returns the active procedures that fit the text, and those that fit each part, in one statement.
 
-    Procedures with a vector of the search's model are compared by similarity, the others by common words.
+    In each list proven procedures come first, and among equals the nearest. Procedures with a vector of the search's
+    model are compared by similarity, the others by common words.
     """
     attributes = search.attributes
+    texts = [search.text, *search.parts]
+    naming = [search.by_tool and text is not None and len(words(text)) in NAMING for text in texts]
     parameters: dict[str, object] = {
         **attributes,
         "agent_key": search.agent_key,
-        "text": None if search.text is None else searchable(search.text),
+        "texts": [None if text is None else searchable(text) for text in texts],
+        "naming": naming,
         "floor": search.floor,
         "look": search.look,
     }
@@ -117,26 +115,43 @@ async def find(connection: FastConnection, search: ProcedureSearch, *, pgvector:
     by_attributes = any(value not in (None, []) for value in attributes.values())
     nearness = Nearness.UNKNOWN
     if search.vector is not None:
+        vectors = [search.vector, *search.part_vectors]
         nearness = Nearness.IN_DATABASE if pgvector else Nearness.MEASURED
-        parameters |= {"model": search.model, "vector": search.vector}
-    if nearness is Nearness.MEASURED:
-        vectors = await connection.all(_VECTORS, {"agent_key": search.agent_key, "model": search.model})
-        usable = [row for row in vectors if len(row.embedding) == len(search.vector or [])]
-        similarities: list[float] = []
-        if usable:
-            triggers = np.array([row.embedding for row in usable], dtype=np.float32)  # (procedures, dimension)
-            similarities = (triggers @ np.array(search.vector, dtype=np.float32)).tolist()
-        parameters |= {"ids": [row.id for row in usable], "similarities": similarities}
-    by_tool = search.by_tool and search.text is not None and len(words(search.text)) in NAMING
-    rows = await connection.all(_statement(nearness, by_attributes=by_attributes, by_tool=by_tool), parameters)
-    return [_procedure(row) for row in rows]
+        parameters |= {"model": search.model}
+        parameters |= (
+            {"vectors": [value for vector in vectors for value in vector]}
+            if pgvector
+            else await _measured(connection, search, vectors)
+        )
+    rows = await connection.all(_statement(nearness, by_attributes=by_attributes, by_tool=any(naming)), parameters)
+    found: list[list[Procedure]] = [[] for _ in texts]
+    for row in rows:
+        found[row["number"] - 1].append(_procedure(row))
+    return found
+
+
+async def _measured(
+    connection: FastConnection, search: ProcedureSearch, vectors: Sequence[list[float]]
+) -> dict[str, object]:
+    """Returns the statement's parameters for similarities that this process computes, as the database cannot."""
+    rows = await connection.all(_VECTORS, {"agent_key": search.agent_key, "model": search.model})
+    usable = [row for row in rows if len(row.embedding) == len(vectors[0])]
+    triggers = np.array([row.embedding for row in usable], np.float32).reshape(-1, len(vectors[0]))
+    similarities = np.array(vectors, np.float32) @ triggers.T  # (texts, procedures)
+    numbers, places = np.indices(similarities.shape)
+    return {
+        "numbers": (numbers.ravel() + 1).tolist(),
+        "ids": [usable[place].id for place in places.ravel()],
+        "similarities": similarities.ravel().tolist(),
+    }
 
 
 def _procedure(row: asyncpg.Record) -> Procedure:
     values = dict(row.items())
+    del values["number"], values["share"]
     record, origin, named, sources = (values.pop(name) for name in ("record", "origin", "named", "source_case_ids"))
     return Procedure(
-        **{name: value for name, value in values.items() if name != "share"},
+        **values,
         record=orjson.loads(record),
         names_tools=named,
         warns=row["kind"] == "failure_lesson",
@@ -147,24 +162,25 @@ def _procedure(row: asyncpg.Record) -> Procedure:
 
 @cache
 def _statement(nearness: Nearness, *, by_attributes: bool, by_tool: bool) -> FastStatement[asyncpg.Record]:
-    text = cast(bindparam("text", type_=Text), Text)
-    query = select(lexemes(text).label("words")).cte("query").prefix_with("MATERIALIZED")
-    nearest = near(nearness, query, by_attributes=by_attributes, by_tool=by_tool)
+    nearest = near(nearness, by_attributes=by_attributes, by_tool=by_tool)
     own = {each.name for each in fields(Procedure)} - {"id", "version", "record"} | {"origin", "source_case_ids"}
     proven = proven_runs().lateral("proven")
     least = cast(bindparam("floor", type_=Float), Float)
-    enough = or_(text.is_(None), nearest.c.similarity >= least, nearest.c.share >= LEAST_SHARE, nearest.c.named)
+    fits = or_(nearest.c.similarity >= least, nearest.c.share >= LEAST_SHARE, nearest.c.named, nearest.c.without_text)
     order = (
         or_(procedures.c.pinned, proven.c.proven_runs > 0).desc(),
         nearest.c.similarity.desc().nulls_last(),
         nearest.c.share.desc().nulls_last(),
+        procedures.c.level.is_(None).desc(),
+        nearest.c.id.desc(),
     )
-    statement = (
+    fitting = (
         select(
-            *nearest.c,
+            *(column for column in nearest.c if column.name != "without_text"),
             *(column for column in procedures.c if column.name in own),
             proven.c.proven_runs,
             cast(procedures.c.record, Text).label("record"),
+            func.row_number().over(partition_by=nearest.c.number, order_by=order).label("place"),
         )
         .select_from(
             nearest.join(
@@ -176,11 +192,14 @@ def _statement(nearness: Nearness, *, by_attributes: bool, by_tool: bool) -> Fas
                 ),
             ).join(proven, true())
         )
-        .where(may_enter(), enough)
-        .order_by(*order, procedures.c.level.is_(None).desc(), nearest.c.id.desc())
-        .limit(cast(bindparam("look", type_=Integer), Integer))
+        .where(fits)
+        .subquery()
     )
-    return FastStatement.of(statement)
+    return FastStatement.of(
+        select(*(column for column in fitting.c if column.name != "place"))
+        .where(may_enter(), fitting.c.place <= cast(bindparam("look", type_=Integer), Integer))
+        .order_by(fitting.c.number, fitting.c.place)
+    )
 
 
 def profile_terms(agent_key: str) -> tuple[FastStatement[ProfileTerms], dict[str, object]]:

@@ -1,10 +1,13 @@
-"""Part of a statement that reads a profile's active procedures, each with its nearness to a text."""
+"""Part of a statement that reads a profile's active procedures, each with its nearness to a text and to its parts."""
 
 from pgvector.sqlalchemy import Vector
 from sqlalchemy import (
     CTE,
+    REAL,
+    Boolean,
     ColumnElement,
     Float,
+    Integer,
     Text,
     Uuid,
     and_,
@@ -25,7 +28,7 @@ from sqlalchemy import (
 )
 from sqlalchemy.dialects.postgresql import ARRAY, REGCONFIG
 
-from retrieval.database.parameters import AGENT_KEY, MODEL, USER_SUB, vector
+from retrieval.database.parameters import AGENT_KEY, MODEL, USER_SUB
 from retrieval.database.rows import Expression
 from retrieval.search.bank import Nearness
 from retrieval.tables.cases import case_tools, cases
@@ -38,34 +41,38 @@ NAMING = range(2, 5)
 """Numbers of words that a query may have to be compared with the names of tools."""
 
 
-def near(nearness: Nearness, query: CTE, *, by_attributes: bool, by_tool: bool) -> CTE:
-    """Returns a CTE of the profile's active procedures, each with its similarity to the query or share of common words.
+def near(nearness: Nearness, *, by_attributes: bool, by_tool: bool) -> CTE:
+    """Returns a CTE of the profile's active procedures with their similarity to each text, or share of common words.
+
+    It has a row for each text, by its ``number`` from 1, and each procedure.
 
     Args:
         nearness: the way in which vectors are compared.
-        query: CTE of the query, with its words.
         by_attributes: whether to leave out procedures without the attributes that the statement's parameters name.
-        by_tool: whether to mark procedures whose tools' names have all words of the query.
+        by_tool: whether to mark procedures whose tools' names have all words of a text that ``naming`` marks.
     """
-    similarity, measured = _similarity(nearness)
+    asked = _asked(nearness)
+    similarity, measured = _similarity(nearness, asked)
     own = func.tsvector_to_array(procedures.c.search_vector)
     shared = (
         select(func.count())
         .select_from(func.unnest(own).alias("word"))
-        .where(literal_column("word") == any_(query.c.words))
+        .where(literal_column("word") == any_(asked.c.words))
     )
-    fewer = func.least(func.cardinality(own), func.cardinality(query.c.words))
+    fewer = func.least(func.cardinality(own), func.cardinality(asked.c.words))
     share = cast(shared.scalar_subquery(), Float) / func.greatest(fewer, FEWEST_WORDS)
-    mine = procedures.join(query, true())
+    mine = procedures.join(asked, true())
     if measured is not None:
-        mine = mine.outerjoin(measured, measured.c.id == procedures.c.id)
+        mine = mine.outerjoin(measured, and_(measured.c.id == procedures.c.id, measured.c.number == asked.c.number))
     return (
         select(
+            asked.c.number,
             procedures.c.id,
             procedures.c.version,
             similarity.label("similarity"),
             case((similarity.is_(None), share)).label("share"),
-            (_names_its_tools(query) if by_tool else false()).label("named"),
+            (_names_its_tools(asked) if by_tool else false()).label("named"),
+            asked.c.words.is_(None).label("without_text"),
         )
         .select_from(mine)
         .where(*active(), *(_have_attributes() if by_attributes else ()))
@@ -74,17 +81,35 @@ def near(nearness: Nearness, query: CTE, *, by_attributes: bool, by_tool: bool) 
     )
 
 
-def _names_its_tools(query: CTE) -> ColumnElement[bool]:
-    """Returns the condition that names of tools that worked in a procedure's runs have all words of the query.
+def _asked(nearness: Nearness) -> CTE:
+    """Returns a CTE of the texts, each with its number from 1 and its words, and its vector if Postgres compares it."""
+    texts = cast(bindparam("texts", type_=ARRAY(Text)), ARRAY(Text))
+    naming = cast(bindparam("naming", type_=ARRAY(Boolean)), ARRAY(Boolean))
+    given = (
+        func.unnest(texts, naming)
+        .table_valued(column("text", Text), column("naming", Boolean), with_ordinality="number", name="given")
+        .render_derived()
+    )
+    columns = [given.c.number, lexemes(given.c.text).label("words"), given.c.naming]
+    if nearness is Nearness.IN_DATABASE:
+        vectors = select(cast(bindparam("vectors", type_=ARRAY(REAL)), ARRAY(REAL))).scalar_subquery()
+        width = func.cardinality(vectors, type_=Integer) // func.cardinality(texts, type_=Integer)
+        columns.append(cast(vectors[(given.c.number - 1) * width + 1 : given.c.number * width], Vector).label("vector"))
+    return select(*columns).cte("asked").prefix_with("MATERIALIZED")
 
-    The query must have at least two words.
+
+def _names_its_tools(asked: CTE) -> ColumnElement[bool]:
+    """Returns the condition that names of tools that worked in a procedure's runs have all words of the text.
+
+    The text must have at least two words.
     """
     mine = (case_tools.c.user_sub == USER_SUB, case_tools.c.agent_key == AGENT_KEY)
     known = select(case_tools.c.tool).where(*mine).distinct().cte("known").prefix_with("MATERIALIZED")
     separate = func.regexp_replace(known.c.tool, "([[:lower:]])([[:upper:]])|[^[:alnum:]]", r"\1 \2", "g")
-    each = select(func.unnest(query.c.words).label("word")).cte("each").prefix_with("MATERIALIZED")
+    words = select(asked.c.number, func.unnest(asked.c.words).label("word")).where(asked.c.naming)
+    each = words.cte("each").prefix_with("MATERIALIZED")
     named = (
-        select(known.c.tool, each.c.word)
+        select(known.c.tool, each.c.number, each.c.word)
         .select_from(known.join(each, each.c.word == any_(lexemes(separate))))
         .cte("named")
         .prefix_with("MATERIALIZED")
@@ -93,13 +118,16 @@ def _names_its_tools(query: CTE) -> ColumnElement[bool]:
         select(func.count(named.c.word.distinct()))
         .select_from(case_tools.join(named, named.c.tool == case_tools.c.tool))
         .where(
+            named.c.number == asked.c.number,
             case_tools.c.user_sub == USER_SUB,
             case_tools.c.case_id == any_(procedures.c.source_case_ids),
             case_tools.c.calls > case_tools.c.errors,
         )
         .scalar_subquery()
     )
-    return and_(func.cardinality(query.c.words) >= NAMING.start, said == func.cardinality(query.c.words))
+    return and_(
+        asked.c.naming, func.cardinality(asked.c.words) >= NAMING.start, said == func.cardinality(asked.c.words)
+    )
 
 
 def lexemes(text: ColumnElement[str]) -> ColumnElement[list[str]]:
@@ -142,23 +170,23 @@ def active() -> tuple[ColumnElement[bool], ...]:
     )
 
 
-def _similarity(nearness: Nearness) -> tuple[Expression, CTE | None]:
+def _similarity(nearness: Nearness, asked: CTE) -> tuple[Expression, CTE | None]:
     """Returns the SQL for the similarity of trigger and text, and the CTE that has it if this process computed it."""
     if nearness is Nearness.UNKNOWN:
         return cast(null(), Float), None
     if nearness is Nearness.IN_DATABASE:
-        once = select(cast(vector(), Vector)).scalar_subquery()  # else it is converted again for each procedure
-        distance = cast(procedures.c.embedding, Vector()).op("<=>", return_type=Float())(once)
-        as_long = func.cardinality(procedures.c.embedding) == func.cardinality(vector())
+        distance = cast(procedures.c.embedding, Vector()).op("<=>", return_type=Float())(asked.c.vector)
+        as_long = func.cardinality(procedures.c.embedding) == func.vector_dims(asked.c.vector)
         # nested, for only a CASE says what is looked at first, and vectors of two lengths must not meet
         return case((procedures.c.embedding_model == MODEL, case((as_long, 1 - distance)))), None
     given = (
         func.unnest(
+            cast(bindparam("numbers", type_=ARRAY(Integer)), ARRAY(Integer)),
             cast(bindparam("ids", type_=ARRAY(Uuid)), ARRAY(Uuid)),
             cast(bindparam("similarities", type_=ARRAY(Float)), ARRAY(Float)),
         )
-        .table_valued(column("id", Uuid), column("similarity", Float), name="given")
+        .table_valued(column("number", Integer), column("id", Uuid), column("similarity", Float), name="given")
         .render_derived()
     )
-    measured = select(given.c.id, given.c.similarity).cte("measured")
+    measured = select(*given.c).cte("measured")
     return measured.c.similarity, measured
