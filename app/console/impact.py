@@ -9,17 +9,15 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from app.console.charts import Axes, Chart, Point, Series, chart
+from app.impact.compared import NOT_SHOWN, SHOWN
 from app.impact.impact import SoFar
 from retrieval.database.rows import AnyRow
 
 Z95 = 1.96
 CHANGED = "Reward added by memory per decision, so far"
-SHOWN, NOT_SHOWN = "with a case", "without a case"
 LEAST_FOR_INTERVAL = 2
 LEAST_FOR_POINT = 5
 """Least number of runs in a week for the chart to show the week's mean; the table shows every week."""
-LEAST_TO_COMPARE = 10
-"""Least number of runs with a case, and of runs without a case, for a comparison of their means."""
 BESIDE = 0.08
 """Offset of the second line in weeks, so that the intervals of both lines are visible."""
 
@@ -121,39 +119,3 @@ def _points(along: float, mean: Mean | None) -> list[Point]:
     if mean is None or mean.runs < LEAST_FOR_POINT:
         return []
     return [Point(along, mean.value, mean.low, mean.high)]
-
-
-def compared(rows: Sequence[AnyRow]) -> str:
-    """Returns a sentence on steps and failed calls of runs with and without a case, from rows of ``runs_by_week``.
-
-    If one side has too few runs, the sentence names the number of missing runs in place of the means.
-    """
-    sides = [[row for row in rows if row.shown is shown] for shown in (True, False)]
-    counts = [sum(row.runs for row in side) for side in sides]
-    had = f"{_runs(counts[0])} had a case and {_runs(counts[1])} had none"
-    missing = [
-        f"{LEAST_TO_COMPARE - count} more {'run' if LEAST_TO_COMPARE - count == 1 else 'runs'} {name}"
-        for count, name in zip(counts, (SHOWN, NOT_SHOWN), strict=True)
-        if count < LEAST_TO_COMPARE
-    ]
-    if missing:
-        return (
-            f"In the last half year, {had}. This is too few to say whether memory helped: a comparison needs"
-            f" {LEAST_TO_COMPARE} of each, {' and '.join(missing)}."
-        )
-    steps, errors = (
-        [
-            sum(row.runs * float(getattr(row, name)) for row in side) / count
-            for side, count in zip(sides, counts, strict=True)
-        ]
-        for name in ("steps", "errors")
-    )
-    return (
-        f"In the last half year, {_runs(counts[0])} with a case took {steps[0]:.1f} steps on average,"
-        f" {errors[0]:.1f} of them failed; {_runs(counts[1])} without a case took {steps[1]:.1f},"
-        f" {errors[1]:.1f} of them failed."
-    )
-
-
-def _runs(count: int) -> str:
-    return f"{count:,} run{'' if count == 1 else 's'}"

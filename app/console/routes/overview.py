@@ -6,8 +6,9 @@ from datetime import UTC, datetime
 
 from fastapi import APIRouter, Request, Response
 
-from app.console.impact import LEAST_FOR_POINT, compared, curves, so_far
+from app.console.impact import LEAST_FOR_POINT, curves, so_far
 from app.console.page import ROOT, Looking, Page, go, show
+from app.impact.compared import compared
 from app.impact.impact import Asked, added, last_weeks
 from app.jobs.records import JobRecord, all_records
 from app.jobs.schedule import is_well, periods
