@@ -9,6 +9,7 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from sqlalchemy import RowMapping
 
+from app.impact.compared import compared
 from app.terminal.command_line import Agent, User, checked, parts
 from app.terminal.plain_console import plain_console
 from app.terminal.run_to_end import run_to_end as run
@@ -16,6 +17,7 @@ from retrieval.errors import NotFound
 from retrieval.pages.listing import one_profile
 from writer.replays.installation import Totals, totals
 from writer.replays.profile_replay import SPOKEN, StoredReplay, stored_replay
+from writer.replays.telling_words import telling_words
 from writer.training.decision_log import rewarded
 from writer.training.fit import Demand
 from writer.training.lifecycle import roll_back, versions
@@ -45,21 +47,25 @@ def rollback(user: User, agent: Agent) -> None:
 
 @commands.command()
 def show(user: User, agent: Agent) -> None:
-    """Show what a replay of the profile's runs says of each order, and the versions of its learned policy."""
+    """Show what a replay of the profile's runs says of each order, runs with and without a case, and its policies."""
 
-    async def work() -> tuple[StoredReplay | None, Sequence[RowMapping], int]:
+    async def work() -> tuple[list[RenderableType], Sequence[RowMapping], int]:
         async with (
             parts(only_reads=True) as runtime,
             runtime.database.as_user(checked(user), datetime.now(UTC)) as connection,
         ):
             if (await connection.execute(one_profile(user, agent))).one_or_none() is None:
                 raise NotFound("no such profile")
-            found = (await connection.execute(versions(user, agent))).mappings().all()
-            decisions = (await connection.execute(rewarded(user, agent))).scalar_one()
-            return await stored_replay(connection, user, agent), found, decisions
+            lines = [_replayed(found := await stored_replay(connection, user, agent))]
+            if found and (words := await telling_words(connection, runtime.keyring, user, agent, found.fit)):
+                lines.append(f"words that tell the kinds of tasks apart: {', '.join(words)}")
+            lines.append(await compared(connection, user, agent, datetime.now(UTC)))
+            policies = (await connection.execute(versions(user, agent))).mappings().all()
+            return lines, policies, (await connection.execute(rewarded(user, agent))).scalar_one()
 
-    replayed, found, decisions = run(work())
-    out.print(_replayed(replayed))
+    lines, found, decisions = run(work())
+    for line in lines:
+        out.print(line, soft_wrap=True)
     if not found:
         out.print(f"no policy yet: {decisions} of {Demand().decisions} rewarded decisions")
         return

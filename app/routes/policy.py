@@ -9,6 +9,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 from app.edge.dependencies import Caller, Parts
 from app.edge.intake.route import BodyRoute
 from app.edge.problems import DOCUMENTED, raises
+from app.impact.compared import compared
 from app.runtime import Runtime
 from app.schemas.policy import (
     AgentIn,
@@ -28,7 +29,6 @@ from retrieval.database.rows import AnyRow
 from retrieval.errors import NotFound
 from retrieval.pages import listing
 from retrieval.ranking.policies import name_of
-from writer.privacy.words import Words
 from writer.replays.profile_replay import stored_replay
 from writer.replays.telling_words import telling_words
 from writer.run import AgentKey
@@ -46,11 +46,13 @@ async def get_policy(agent: Annotated[AgentKey, Query()], parts: Parts, caller: 
         rewarded = (await connection.execute(decision_log.rewarded(caller.user_sub, agent))).scalar_one()
         profile = (await connection.execute(listing.one_profile(caller.user_sub, agent))).one_or_none()
         replayed = await _replay(connection, parts, caller.user_sub, agent)
+        with_and_without = await compared(connection, caller.user_sub, agent, datetime.now(UTC))
     learns = profile is not None and profile.learning
     serving = next((name_of(row.version) for row in rows if row.status == "serving"), REPLAYED)
     return PoliciesOut(
         serving=serving if learns else REPLAYED,
         replay=replayed,
+        compared=with_and_without,
         rewarded_decisions=rewarded,
         policies=[_shown(row) for row in rows],
     )
@@ -58,11 +60,10 @@ async def get_policy(agent: Annotated[AgentKey, Query()], parts: Parts, caller: 
 
 async def _replay(connection: AsyncConnection, parts: Runtime, user_sub: str, agent: str) -> ReplayOut | None:
     found = await stored_replay(connection, user_sub, agent)
-    key = None if found is None else await parts.keyring.find(connection, user_sub)
-    if found is None or key is None:
+    if found is None:
         return None
     orders = [OrderOut(order=name, first=tally.first, ndcg=tally.ndcg) for name, tally in found.tallies.items()]
-    telling = await telling_words(connection, Words(user_sub, key), agent, found.fit)
+    telling = await telling_words(connection, parts.keyring, user_sub, agent, found.fit)
     return response_of(ReplayOut, found, sentence=found.sentence(), orders=orders, telling_words=telling)
 
 

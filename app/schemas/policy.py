@@ -79,6 +79,9 @@ class PoliciesOut(BaseModel):
 
     serving: str
     replay: ReplayOut | None = Field(description="replay of the agent's own runs; null: none was made yet")
+    compared: str = Field(
+        description="steps and failed calls of runs with and without a case, in a sentence, or how many are missing"
+    )
     rewarded_decisions: int = Field(
         description="number of rewarded decisions in the log; the first policy is trained at 100"
     )

@@ -9,6 +9,7 @@ from policy.channels import words
 from policy.fit import Fit
 from retrieval.sealed import TERMS
 from retrieval.tables.cases import cases
+from writer.privacy.keys import Keyring
 from writer.privacy.words import Words
 
 READ = 100
@@ -17,11 +18,17 @@ MOST = 12
 """Maximum number of words that are returned."""
 
 
-async def telling_words(connection: AsyncConnection, seal: Words, agent_key: str, fit: Fit) -> list[str]:
+async def telling_words(
+    connection: AsyncConnection, keyring: Keyring, user_sub: str, agent_key: str, fit: Fit
+) -> list[str]:
     """Returns at most MOST words of the agent's newest tasks, the most telling words first."""
+    key = await keyring.find(connection, user_sub)
+    if key is None:
+        return []
+    seal = Words(user_sub, key)
     newest = (
         select(cases.c.id, cases.c.task, cases.c.plan, cases.c.words)
-        .where(cases.c.user_sub == seal.user_sub, cases.c.agent_key == agent_key, cases.c.status == "ready")
+        .where(cases.c.user_sub == user_sub, cases.c.agent_key == agent_key, cases.c.status == "ready")
         .order_by(cases.c.created_at.desc(), cases.c.id.desc())
         .limit(READ)
     )

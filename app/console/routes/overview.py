@@ -8,7 +8,6 @@ from fastapi import APIRouter, Request, Response
 
 from app.console.impact import LEAST_FOR_POINT, curves, so_far
 from app.console.page import ROOT, Looking, Page, go, show
-from app.impact.compared import compared
 from app.impact.impact import Asked, added, last_weeks
 from app.jobs.records import JobRecord, all_records
 from app.jobs.schedule import is_well, periods
@@ -68,7 +67,6 @@ async def overview(request: Request, looking: Looking) -> Response:
         numbers=numbers,
         policies=policies,
         explores=profile.explore > 0,
-        compared=compared(runs),
         least=LEAST_FOR_POINT,
         least_replayed=LEAST_REPLAYED,
         curves=curves(weeks, runs),

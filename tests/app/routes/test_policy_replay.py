@@ -2,11 +2,14 @@
 
 import asyncio
 from collections.abc import Callable
+from pathlib import Path
 
 import numpy as np
 import pytest
 from safetensors.numpy import load, save
+from typer.testing import CliRunner
 
+from app.cli import cli
 from tests.service import AGENT, SETTLES_WITHIN_S, User
 
 KINDS = {
@@ -72,6 +75,29 @@ async def test_the_replay_is_told_in_a_sentence_with_every_order_and_the_words_t
     by_name = {each["order"]: each["first"] for each in told["orders"]}
     assert by_name["choice"] >= by_name["words"]
     assert set(told["telling_words"][:3]) == set(KINDS)
+
+
+async def test_runs_with_and_without_a_case_are_compared_or_it_is_told_how_many_are_missing(alice: User):
+    await alice.retain(task(0, "broken"))
+    await alice.settle()
+    answer = (await alice.http.get("/v1/policy", params={"agent": AGENT})).json()
+    assert answer["compared"].startswith("In the last half year, 0 runs had a case and 1 run had none.")
+    assert "10 more runs with a case and 9 more runs without a case" in answer["compared"]
+
+
+async def test_the_command_tells_the_sentence_the_words_and_the_comparison(
+    alice: User, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+):
+    await shop(alice, 12)
+    told = await replayed(alice, 12)
+    monkeypatch.setenv("CASEBANK_HOME", str(tmp_path))
+    monkeypatch.setenv("DATABASE_URL", str(alice.service.settings.database_url))
+    monkeypatch.setenv("CASEBANK_MASTER_KEY", alice.service.settings.master_key_bytes.hex())
+    words = ("policy", "show", "--user", alice.name, "--agent", AGENT)
+    shown = await asyncio.to_thread(CliRunner().invoke, cli, words)
+    assert told["sentence"] in shown.stdout
+    assert f"words that tell the kinds of tasks apart: {', '.join(told['telling_words'])}" in shown.stdout
+    assert "0 runs had a case and 12 runs had none" in shown.stdout
 
 
 async def test_a_new_way_stands_first_a_few_runs_after_the_rules_changed(alice: User):
