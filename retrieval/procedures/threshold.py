@@ -1,18 +1,19 @@
-"""Calibrates an embedding model: measures the least similarity of two texts that mean the same, on fixed sentences.
+"""Calibrates an embedding model: measures the least similarity of two texts that mean the same, on ``sentences.toml``.
 
 Models differ: texts with the similarity 0.7 under one model may have 0.4 under another. Each sentence is compared with
 one that asks for the same, about other things or in other words, and with one that shares words or a subject with it
 but asks for something else.
 """
 
+import tomllib
 from collections.abc import Sequence
 from dataclasses import dataclass
+from importlib.resources import files
 
 import numpy as np
 
 from policy.agreement import Matrix
 from retrieval.ports import Vector
-from retrieval.procedures.languages import OTHER_LANGUAGES
 from retrieval.search.unrelated import Floor
 
 SOURCE_THRESHOLD = 0.7
@@ -20,42 +21,9 @@ SOURCE_THRESHOLD = 0.7
 UNRELATED_PART = 0.95
 """Share of the pairs of unrelated sentences whose similarity lies below the floor."""
 
-TRIPLES = (
-    ("Add an email column to the customers table", "Add a phone column to the suppliers table",
-     "Delete all rows of the customers table"),
-    ("Create an index on the orders table", "Put an index on the invoices table",
-     "Export the orders table to a spreadsheet"),
-    ("Restart the web server", "Restart the mail server",
-     "Read the access log of the web server"),
-    ("Cancel my order and refund the money", "Please cancel the order and give me my money back",
-     "Where is my order? It should have come"),
-    ("Change the delivery address of an order", "Update the shipping address for my order",
-     "Write a review of what I ordered"),
-    ("Exchange a shirt for a larger size", "I want to swap my shoes for a bigger size",
-     "Recommend a shirt that goes with my shoes"),
-    ("Book a flight from Berlin to Madrid", "Book me a flight from Oslo to Rome",
-     "Tell me what the weather is like in Madrid"),
-    ("Add a checked bag to my reservation", "I need one more suitcase on my booking",
-     "Choose a window seat on my flight"),
-    ("Summarise the minutes of the meeting", "Write a summary of the meeting notes",
-     "Invite everybody to the meeting"),
-    ("Translate the letter into French", "Translate the contract into Spanish",
-     "Print the letter and post it"),
-    ("Send the weekly report to the team", "Mail the monthly report to the managers",
-     "Book a room for the team"),
-    ("Find out why the nightly backup failed", "Find the reason why last night's backup did not work",
-     "Delete the old backups"),
-    ("Write a unit test for the parser", "Write tests for the tokenizer",
-     "Rename the class of the parser"),
-    ("Fix the failing build", "Repair the broken build",
-     "Publish a new release"),
-    ("Reset the password of a user", "Give a user a new password",
-     "List all users who never logged in"),
-    ("Convert the file from CSV to JSON", "Turn a CSV file into JSON",
-     "Delete the CSV files in the folder"),
-)  # fmt: skip
-
-
+_READ = tomllib.loads(files("retrieval.procedures").joinpath("sentences.toml").read_text(encoding="utf-8"))
+TRIPLES: list[list[str]] = _READ["triples"]
+OTHER_LANGUAGES: list[str] = _READ["other_languages"]
 ENGLISH = 3 * len(TRIPLES)
 """Number of English sentences, which come before those of other languages."""
 MARGIN = 0.05
@@ -138,13 +106,20 @@ def unrelated(vectors: Sequence[Vector]) -> Unrelated:
     return Unrelated(float(similarities.mean()), float(np.quantile(similarities, UNRELATED_PART)))
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class _Measured:
+    """An embedding model's threshold, its similarities of unrelated sentences, and its vectors of all sentences."""
+
+    threshold: Threshold
+    unrelated: Unrelated
+    vectors: Matrix
+
+
 class Calibrations:
-    """The thresholds of the embedding models that were measured in this process."""
+    """The thresholds of the embedding models that were measured in this process; None: a model gave no vectors."""
 
     def __init__(self) -> None:
-        self._known: dict[str, Threshold] = {}
-        self._unrelated: dict[str, Unrelated] = {}
-        self._vectors: dict[str, Matrix] = {}
+        self._known: dict[str, _Measured | None] = {}
 
     def wanted(self, model: str) -> list[str]:
         """Returns the sentences whose vectors calibrate a model, if the model was not measured yet; else none."""
@@ -154,16 +129,14 @@ class Calibrations:
         """Measures the model by its vectors of `wanted`'s sentences; a model that gave none keeps SOURCE_THRESHOLD."""
         if model in self._known:
             return
-        self._known[model] = Threshold()
-        english = vectors[:ENGLISH]
+        self._known[model], english = None, vectors[:ENGLISH]
         if len(vectors) == ENGLISH + len(OTHER_LANGUAGES):
-            self._known[model] = calibrated(english)
-            self._unrelated[model] = unrelated(english)
-            self._vectors[model] = np.asarray(vectors)
+            self._known[model] = _Measured(calibrated(english), unrelated(english), np.asarray(vectors))
 
     def of(self, model: str) -> Threshold:
         """Returns the threshold of the embedding model."""
-        return self._known.get(model, Threshold())
+        known = self._known.get(model)
+        return Threshold() if known is None else known.threshold
 
     def threshold(self, model: str, of_profile: float | None, of_request: float | None = None) -> Threshold:
         """Returns the threshold of procedures: the profile's, or else the model's; a request may only raise it."""
@@ -173,21 +146,15 @@ class Calibrations:
     def floor(self, model: str, unlike: float | None = None, query: Sequence[float] | None = None) -> Floor | None:
         """Returns the similarities below which two texts count as unrelated; None: the model was not measured.
 
-        Args:
-            model: name of the embedding model.
-            unlike: mean similarity of unlike texts of the profile, see ``Unrelated.floor``.
-            query: vector of a query; where the profile has too few texts, that of unlike texts in its language counts.
+        ``unlike`` is the mean similarity of unlike texts of the profile, see ``Unrelated.floor``. Where the profile has
+        too few texts, the similarity of the query to the nearest sentence of other languages counts, if that one is
+        nearer by MARGIN than each one in English.
         """
-        known = self._unrelated.get(model)
+        known = self._known.get(model)
         if known is None:
             return None
-        return known.floor(self._unlike(model, query) if unlike is None and query is not None else unlike)
-
-    def _unlike(self, model: str, query: Sequence[float]) -> float | None:
-        """Returns the similarity of the query to the nearest sentence of other languages.
-
-        None: that sentence is not nearer by MARGIN than each one in English.
-        """
-        near = self._vectors[model] @ np.asarray(query, dtype=np.float32)
-        nearest = float(near[ENGLISH:].max())
-        return nearest if nearest > near[:ENGLISH].max() + MARGIN else None
+        if unlike is None and query is not None:
+            near = known.vectors @ np.asarray(query, dtype=np.float32)
+            nearest = float(near[ENGLISH:].max())
+            unlike = nearest if nearest > near[:ENGLISH].max() + MARGIN else None
+        return known.unrelated.floor(unlike)

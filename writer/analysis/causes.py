@@ -1,11 +1,13 @@
-"""Causes of errors: a fixed list, and quotations of an error message that contain no instruction.
+"""Causes of errors, a fixed list in ``causes.toml``, and quotations of an error that contain no instruction.
 
 The advice of a lesson contains only these causes. Words of a tool's output appear only in such quotations: in the
 summary and the cause of a failure, and in a revision's note on a failed run.
 """
 
 import re
+import tomllib
 from dataclasses import dataclass
+from importlib.resources import files
 from typing import Protocol
 
 import re2
@@ -38,90 +40,8 @@ class Cause:
     pattern: _Pattern
 
 
-def _cause(name: str, means: str, pattern: str) -> Cause:
-    return Cause(name, means, re2.compile(rf"(?i){pattern}"))
-
-
-_CAUSES = (
-    _cause("a complaint of the user", "the result was not what the user had asked for", r"^the user said that"),
-    _cause("an empty result", "the call asked for what does not exist in that spelling", r"^no results$"),
-    _cause(
-        "a rate-limit error",
-        "there were too many calls in a short time",
-        r"rate.?limit|too many requests|\b429\b",
-    ),
-    _cause("an exceeded-quota error", "what was asked for is more than is allowed", r"quota"),
-    _cause(
-        "an unavailable-service error",
-        "the tool could not be reached or was overloaded",
-        r"\b50[0234]\b|unavailable|time[d ]{0,2}.?out|connection (?:refused|reset|closed|aborted)|overloaded"
-        r"|temporar|zeitüberschreitung",
-    ),
-    _cause(
-        "a syntax error",
-        "the call was not well formed",
-        r"syntax|unexpected (?:token|end|eof|indent)|parse error|invalid json|decode|decimal integer literal"
-        r"|unterminated",
-    ),
-    _cause(
-        "an unknown-argument error",
-        "an argument was passed that the tool does not have",
-        r"unexpected keyword|(?:unknown|unrecogni[sz]ed|extra|additional) (?:argument|parameter|field|option"
-        r"|propert|input)",
-    ),
-    _cause(
-        "a missing-argument error",
-        "an argument that the tool requires was not there",
-        r"missing|required|must (?:provide|specify)|not.null constraint|null value|fehlt|falta|manquant",
-    ),
-    _cause(
-        "an already-exists error",
-        "what was to be made is there",
-        r"already exists|duplicate"
-        r"|unique constraint|\b409\b",
-    ),
-    _cause(
-        "a permission error",
-        "the call was not allowed",
-        r"permission|denied|forbidden|unauthori[sz]ed|not (?:allowed|permitted|authori[sz]ed)|\b40[13]\b"
-        r"|verweigert|interdit",
-    ),
-    _cause(
-        "an unknown-tool error",
-        "there is no tool or command of that name",
-        r"(?:tool|command|action"
-        r"|function|method) .{0,80}not found|unknown (?:tool|action|command|function|method)",
-    ),
-    _cause(
-        "a not-found error",
-        "what the arguments name does not exist, or not in that spelling",
-        r"not found|n.t exist|not exist|no such|unknown|not available|\b404\b|gefunden|existiert|encontrad"
-        r"|existe|introuvable|trovat|найден|未找到|不存在|見つかり",
-    ),
-    _cause(
-        "an insufficient-means error",
-        "what was there did not suffice",
-        r"insufficient|not enough|balance"
-        r"|no space left|out of memory",
-    ),
-    _cause(
-        "a mismatch error",
-        "two of the arguments, or an argument and the state, must agree and did not",
-        r"match|add up|mismatch|differ|not equal|foreign key|violates",
-    ),
-    _cause(
-        "an invalid-value error",
-        "a value did not have the type, form or range that the tool expects",
-        r"validation|invalid|must be|should be|expected|type|format|range|not a valid|indices|ungültig|inválid"
-        r"|illegal|(?:un|not )supported|not accepted",
-    ),
-    _cause(
-        "a wrong-state error",
-        "what the call is about was in a state that does not allow it",
-        r"cannot"
-        r"|can't|non-\w+|\bnot\b|already|closed|locked",
-    ),
-)
+_READ = tomllib.loads(files("writer.analysis").joinpath("causes.toml").read_text(encoding="utf-8"))
+_CAUSES = [Cause(**each | {"pattern": re2.compile(rf"(?i){each['pattern']}")}) for each in _READ["causes"]]
 OTHER = Cause("an error", "the tool reported an error", re2.compile(""))
 
 

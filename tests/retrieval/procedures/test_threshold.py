@@ -6,8 +6,14 @@ import numpy as np
 import pytest
 
 from app.providers.wordllama import WordLlamaEmbedder
-from retrieval.procedures.languages import OTHER_LANGUAGES
-from retrieval.procedures.threshold import TRIPLES, Calibrations, Threshold, calibrated, sentences
+from retrieval.procedures.threshold import (
+    OTHER_LANGUAGES,
+    TRIPLES,
+    Calibrations,
+    Threshold,
+    calibrated,
+    sentences,
+)
 
 EMBEDDER = WordLlamaEmbedder()
 
