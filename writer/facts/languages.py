@@ -101,8 +101,8 @@ LANGUAGES = [
 ]
 
 
-OPENS = re.compile("|".join(language.opens.pattern for language in LANGUAGES), re.IGNORECASE)
-"""Every German, Spanish or French sentence with a fact has one of these words."""
+OPENS = re.compile("|".join(language.opens.pattern for language in LANGUAGES))
+"""Every German, Spanish or French sentence with a fact has one of these words, in small letters."""
 PERIOD = re.compile(
     r"\b(?:im|pro|am|al|por|cada|par|chaque) (?:tag|woche|monat|jahr|día|semana|mes|año|jour|semaine|mois|an)\b",
     re.IGNORECASE,
