@@ -125,7 +125,7 @@ class WholeDecisionOut(DecisionOut):
     """One decision with its inputs, candidates, runs and rewards."""
 
     memory_context: str | None = Field(
-        description="context text that was served; null: not kept, or a part of it was deleted since"
+        description="context text that was served; null: not kept, older than 30 days, or partly deleted since"
     )
     procedures: list[ToldVersionOut]
     seed: int

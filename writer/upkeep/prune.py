@@ -45,6 +45,8 @@ KEPT = timedelta(days=30)
 """Time for which a pruned case can still be brought back."""
 DECISIONS_KEPT = timedelta(days=180)
 """Time after which a logged decision is deleted."""
+CONTEXTS_KEPT = timedelta(days=30)
+"""Time after which a logged decision loses the text that it answered with; training does not read the text."""
 PROCEDURES_KEPT = 1_000
 """Maximum procedures of a profile, because every retrieve compares its query with the triggers of all procedures."""
 
@@ -145,6 +147,8 @@ async def prune(
         _Sweep(too_many_procedures(*mine, procedures_kept), gone[procedures], "window", "prune_procedure"),
     )
     log = _Sweep(old_decisions(*mine, now - DECISIONS_KEPT), gone[decisions], None, before=[clear[decisions]])
+    spoken = old_decisions(*mine, now - CONTEXTS_KEPT).where(decisions.c.told.is_not(None))
+    await _sweep(database, profile, _Sweep(spoken, partial(_forget_texts, user_sub), None))
     ended = _Sweep(ended_runs(*mine, now - kept), gone[runs], "ended", "prune_run")
     silent = _Sweep(expired_sessions(*mine, now), gone[sessions], "ttl", "prune_session", [clear[sessions]])
     stale = _Sweep(expired_facts(*mine, now), gone[facts], "ttl", "prune_fact", [clear[facts]])
@@ -190,3 +194,7 @@ def mark_pruned(user_sub: str, case_ids: Sequence[UUID], now: datetime) -> Updat
 
 def _delete(table: Table, user_sub: str, ids: Sequence[UUID]) -> Delete:
     return delete(table).where(table.c.user_sub == user_sub, table.c.id.in_(ids))
+
+
+def _forget_texts(user_sub: str, ids: Sequence[UUID]) -> Update:
+    return update(decisions).where(decisions.c.user_sub == user_sub, decisions.c.id.in_(ids)).values(told=None)

@@ -39,7 +39,14 @@ async def test_old_decisions_go_with_their_slots_and_rewards_and_the_cases_stay(
     assert await bank.ids(user, "ready") == {case_id}
 
 
-async def decide(bank: Bank, user: str, age: int) -> Any:
+async def test_the_text_of_a_decision_goes_after_thirty_days_and_the_rest_of_it_stays(bank: Bank, user: str):
+    old, new = [await decide(bank, user, age, told=b"sealed", features=b"12") for age in (31, 29)]
+    assert await prune(bank.database, bank.profile(user), now=NOW) == Pruned()
+    columns = select(decisions.c.id, decisions.c.told, decisions.c.features).where(decisions.c.user_sub == user)
+    assert {tuple(row) for row in await bank.read(user, columns)} == {(old, None, b"12"), (new, b"sealed", b"12")}
+
+
+async def decide(bank: Bank, user: str, age: int, **columns: Any) -> Any:
     key = {"user_sub": user, "id": uuids.uuid7()}
     logged = {
         "agent_key": AGENT,
@@ -72,7 +79,7 @@ async def decide(bank: Bank, user: str, age: int) -> Any:
         "actor": "t",
     }
     async with bank.database.as_user(user, datetime.now(UTC)) as connection:
-        await connection.execute(insert(decisions).values({**key, **logged, **numbers}))
+        await connection.execute(insert(decisions).values({**key, **logged, **numbers, **columns}))
         await connection.execute(insert(decision_slots).values(slot))
         await connection.execute(insert(rewards).values(reward))
     return key["id"]
