@@ -11,7 +11,7 @@ import phonenumbers
 from stdnum import iban
 
 from writer.privacy import numbers
-from writer.privacy.everyday import ARGUMENT, CALLED, KEYED, SAID, SET
+from writer.privacy.patterns import ARGUMENT, CALLED, KEYED, SAID, SET
 from writer.privacy.providers import PROVIDER_TOKEN
 
 SHORTEST_KEY, LONG_KEY = 8, 20  # a long key may do without a digit

@@ -5,8 +5,7 @@ from collections.abc import Iterator
 
 import re2
 
-from writer.privacy.everyday import ARGUMENT, SET
-from writer.privacy.patterns import ANY_NAME, PASSWORDS, SUFFIX, TOKENS
+from writer.privacy.patterns import ANY_NAME, ARGUMENT, PASSWORDS, SET, SUFFIX, TOKENS
 
 _ANY = re2.compile(rf"(?i)(?:{ANY_NAME}|\b(?:pass|pw)\b)")
 _NAME = re2.compile(rf"(?i)[\w .-]{{0,60}}?(?:{ANY_NAME}|\bpass|\bpw){SUFFIX}")

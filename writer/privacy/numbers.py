@@ -12,6 +12,8 @@ from functools import cache
 import phonenumbers
 from stdnum import luhn
 
+from writer.privacy.patterns import NUMBERS, PHONE_WORDS
+
 REGIONS = tuple("US CA GB DE FR IT ES JP KR CN IN BR RU MX AU ID PK NG BD PH EG ET".split())
 """Countries whose national phone numbers are recognised: the largest by population or economy, and some more."""
 NEAR_BEFORE, NEAR_AFTER = 80, 40
@@ -32,45 +34,12 @@ TEST_CARDS = frozenset(
 )
 """Published test numbers of payment providers; they count as cards in any context."""
 
-_NUMBER = r"(?:[_ ]?(?:no|nr|num|n[uú]mero|nummer|number)s?)?"
-PHONE_WORDS = (
-    r"(?:(?:(?:\b|_)(?:(?:cell|mobile|tele)?phone|cell(?:ular|ulare)?|celular|fax|handy|m[oó]vil|mobile?|portable|ruf|sms"
-    r"|t[eé]l|t[eé]l[eé](?:fon[eo]?|phone)|telepon|whatsapp"
-    r"|(?:call|contact|reach|ring|text)(?:ed|ing)?\s(?:back|her|him|me|them|us))|[a-z](?-i:Phone|Mobile|Cell|Fax|Tel))"
-    rf"s?{_NUMBER}(?:\b|_)"
-    r"|(?:телефон|мобильн|тел\.|电话|電話|手机|手機|携帯|전화|휴대|फ़ोन|फोन|मोबाइल|هاتف|جوال)(?:号码|号碼|番号|번호)?)"
-)
-"""Words for phones and their numbers, as part of a regular expression that ignores case."""
-_ID = (
-    r"(?:id|uuid|guid|order|invoice|ticket|ref|reference|case|tracking|transaction|txn|trace|span|account|acct|item|sku"
-    r"|build|version|job|run|request|session|message|event|serial|imei|isbn|ean|barcode|epoch|timestamp|time|ts|offset|seq"
-    r"|hash|row|record|parcel|shipment|booking|reservation|confirmation|policy|contract|claim|bestellung|auftrag|rechnung"
-    r"|commande|facture|pedido|factura|ordine|заказ|счет|订单|注文|주문)"
-)
-# the word right before a number, as "order no. " or "order_id": "
-_IDS_LABEL = re.compile(
-    rf"(?i)(?:(?:\b|_){_ID}|(?-i:[a-z]I[dD]))(?:[_\s-]?(?:id|no|nr|num|number))?s?[\s\"'\\:=#.(\[-]*(?:is\s+)?$"
-)
-_CARD_WORD = re.compile(
-    r"(?i)(?:\b|_)(?:card|cc|ccn|pan|visa|mastercard|maestro|amex|american express|diners|jcb|unionpay|cvc|cvv|charged?"
-    r"|cardholder|kreditkarte|karte|carte|tarjeta|cart[aã]o|carta|kaart|kort)s?(?:\b|_|(?-i:[A-Z]))|[a-z](?-i:Card)"
-    r"|карт|卡|カード|카드|कार्ड|بطاقة"
-)
+_IDS_LABEL, _CARD_WORD = NUMBERS["ids_label"], NUMBERS["card_word"]
+_CARDS_NAME, _CODES_NAME, _PHONES_NAME = NUMBERS["cards_name"], NUMBERS["codes_name"], NUMBERS["phones_name"]
+_SSN_NAME, _IDS_NAME = NUMBERS["ssn_name"], NUMBERS["ids_name"]
 _PHONE_WORD = re.compile(f"(?i){PHONE_WORDS}")
 _MARKER = re.compile(r"\[REDACTED:[a-z-]+\]")
-_CARDS_NAME = re.compile(
-    r"(?i)(?:.*[\s_.-])?(?:(?:credit|debit|payment|bank)?[\s_-]?cards?|cc|ccn|pan|(?:kredit|giro|bank)?karten?|carte|tarjeta|cart[aã]o|carta|kaart)"
-    r"(?:[\s_-]?(?:de[\s_-](?:cr[eé]dito?|d[eé]bito?)|bancaire|bleue|data|details|info|no|nr|num|n[uú]m[eé]ro|nummer|number|pan|value)s?)?"
-    r"|.*(?-i:[a-z]Card)(?:no|num|number)?"
-)
-_CODES_NAME = re.compile(
-    r"(?i)(?:.*[\s_.-])?(?:c[vs]c|cvv|(?:card[\s_-]?)?(?:security|verification)[\s_-]?code|kartenpr[uü]fnummer|cryptogramme"
-    r"|c[oó]digo[\s_-]de[\s_-]seguridad)2?|.*(?-i:[a-z](?:Cvc|Cvv|CVC|CVV|SecurityCode))2?"
-)
 _CODE = re.compile(rb"\d{3,4}")
-_PHONES_NAME = re.compile(rf"(?i).*?{PHONE_WORDS}(?:home|work|private|[\s_-]?\d)?")
-_SSN_NAME = re.compile(r"(?i)(?:.*[\s_.-])?(?:ssn|social[\s_-]?security(?:[\s_-]?(?:no|number))?)")
-_IDS_NAME = re.compile(rf"(?i)(?:.*[\s_.-])?{_ID}(?:[\s_-]?(?:id|no|nr|num|number))?s?|.*(?-i:[a-z]I[dD]s?)")
 _SPEAKER_NAMES = frozenset(
     """
     answer body comment content input message note plan prompt query question reply task text

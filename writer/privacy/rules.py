@@ -12,9 +12,7 @@ import re2
 from detect_secrets import plugins
 from detect_secrets.plugins.base import RegexBasedDetector
 
-from writer.privacy.everyday import ARGUMENT, EVERYDAY, SAID, SET
-from writer.privacy.numbers import PHONE_WORDS
-from writer.privacy.patterns import ANY_NAME, PERSONAL, SECRETS
+from writer.privacy.patterns import ANY_NAME, ARGUMENT, EVERYDAY, PERSONAL, PHONE_WORDS, SAID, SECRETS, SET
 from writer.privacy.providers import LOOSE, LOOSE_SIGN, PROVIDER_TOKEN, PROVIDERS
 
 SET_MEMORY_BYTES = 32 << 20

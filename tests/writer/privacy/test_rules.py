@@ -1,7 +1,6 @@
 """The rules: the library's and our own, all of them run by RE2."""
 
-from writer.privacy.everyday import EVERYDAY
-from writer.privacy.patterns import PERSONAL, SECRETS
+from writer.privacy.patterns import EVERYDAY, PERSONAL, SECRETS
 from writer.privacy.providers import PROVIDERS
 from writer.privacy.rules import KINDS, RULES, signs
 
