@@ -39,11 +39,11 @@ _COMMON = 0xFFFF
 _VISIBLE = _Visible()
 
 PLACEHOLDERS = (
-    "boolean", "date", "email", "empty text", "id", "identifier", "key", "name", "null", "number", "number as text",
-    "object", "path", "redacted", "string", "text", "url", "word",
+    "boolean", "branch", "date", "email", "empty text", "host", "id", "identifier", "key", "module", "name", "null",
+    "number", "number as text", "object", "path", "redacted", "secret", "string", "text", "url", "value", "word",
 )  # fmt: skip
-"""Placeholders that rules write between angle brackets in place of a value; no parser takes these for a tag."""
-_TAG = rf"<(?!(?:{'|'.join(PLACEHOLDERS)}|list of \d+)>)"
+"""Placeholders that rules write in angle brackets in place of a value; no parser takes these, or `<=`, for a tag."""
+_TAG = rf"<(?!=|(?:{'|'.join(PLACEHOLDERS)}|list of \d+)>)"
 _OPENING = re.compile(
     _TAG + r"|[\uff1c\ufe64\u2039\u27e8\u3008]|\[(?=\s*/?\s*[A-Z_]{3,}\s*\])|`(?=``)|(?<=``)`|(?<=`)`(?=`)"
 )

@@ -11,6 +11,7 @@ from typing import Literal
 import orjson
 
 from retrieval.text import shortened
+from writer.analysis.commands import scripts
 from writer.analysis.placeholders import kind_of, path_name
 from writer.analysis.source_differences import source_difference, source_terms
 from writer.analysis.statements import Language, Token, is_statement, language_of, tokens, words
@@ -126,11 +127,14 @@ def _told_change(path: str, before: object, after: object) -> str:
     if isinstance(before, str) and isinstance(after, str):
         language = language_of(after[:TEXT_CHARS], key) or language_of(before[:TEXT_CHARS], key)
         change = statement_difference(before, after, language) if language else None
+        inside = source_difference("code", *map(scripts, (before, after))) if language == "shell" else None
+        if change and inside:
+            change = inside if change.startswith("another ") else f"{inside}, {change}"
         return (
             change
             or url_difference(key, before[:TEXT_CHARS], after[:TEXT_CHARS])
             or date_form(before, after)
-            or source_difference(key, before, after)
+            or (in_place_of(path, before, after) if told(path, after) else source_difference(key, before, after))
             or in_place_of(path, before, after)
             or _how_text(before, after, key, concrete=True)
         )

@@ -118,6 +118,16 @@ def _line_pieces(text: str) -> Iterator[Piece]:
             yield Piece(piece[0], piece.lastgroup)  # type: ignore[arg-type]
 
 
+def scripts(text: str) -> str:
+    """Returns the here-documents of a command line and its quoted programs, as of ``python -c``; empty without one."""
+    line = list(islice(pieces(text[:LINE_CHARS]), 40 * MOST_COMMANDS))
+    told = [piece.text for piece in line if piece.kind == "text"]
+    for program, flag, after in zip(line, line[1:], line[2:], strict=False):
+        if flag.text in {"-c", "-e"} and program.text.rsplit("/", 1)[-1] in INTERPRETERS:
+            told.append(bare(after.text))
+    return "\n".join(told)
+
+
 def bare(word: str) -> str:
     """Returns a word without its quotes."""
     return word[1:-1] if len(word) > 1 and word[0] == word[-1] and word[0] in "'\"" else word

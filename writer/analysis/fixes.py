@@ -18,12 +18,13 @@ from writer.analysis.calls import Call, StoredRun
 from writer.analysis.causes import instructs, quoted
 from writer.analysis.command_goals import only_reads
 from writer.analysis.dangers import is_dangerous
+from writer.analysis.edits import edit_of
 from writer.analysis.error_output import glimpse, texts_in
 from writer.analysis.failures import MOST_BETWEEN, Failure, RunFailures, find
 from writer.analysis.moves import moves_of_call
 from writer.analysis.placeholders import abstract, clean, without_placeholders
 from writer.analysis.remedy import instead, tool_name
-from writer.analysis.source_differences import edit_in, source_difference, source_terms
+from writer.analysis.source_differences import source_difference, source_terms
 from writer.analysis.state_changes import changes_state
 from writer.analysis.statements import language_of, tokens
 from writer.analysis.value_differences import statement_told
@@ -149,9 +150,9 @@ def _fix(failures: RunFailures, failure: Failure, asking: Call) -> Fix:
     changes = concrete_differences(asking.arguments, success.arguments)
     terms = change_terms(asking, success) or ["again"]
     return Fix(
-        [*terms, *(f"first:{word}" for call in before for word in _words_first(call))][:MOST_TERMS],
+        [*terms, *(f"first:{word}" for call in before for word in _words_first(call, failures.calls))][:MOST_TERMS],
         changes=[clean(each, PART_CHARS) for each in changes][:MOST_PARTS],
-        first=list(dict.fromkeys(map(_in_words, before))),
+        first=list(dict.fromkeys(_in_words(call, failures.calls) for call in before)),
         dangerous=any(map(is_dangerous, (*before, success))),
     )
 
@@ -184,9 +185,9 @@ def _changes(call: Call) -> bool:
     return statement.split(None, 1)[0].casefold() not in READING or _CHANGING.match(statement) is not None
 
 
-def _in_words(call: Call) -> str:
+def _in_words(call: Call, calls: Sequence[Call]) -> str:
     """Returns a call by its tool and the statement that it runs or the edit that it makes."""
-    if (edit := edit_in(call.arguments)) and (change := source_difference(*edit)):
+    if (edit := edit_of(call, calls)) and (change := source_difference(*edit)):
         return clean(f"{tool_name(call.tool)} ({change})", PART_CHARS)
     statement = statement_of(call.arguments)
     language = language_of(statement) if statement else None
@@ -195,9 +196,9 @@ def _in_words(call: Call) -> str:
     return clean(f"{tool_name(call.tool)} `{statement_told(statement, language)}`", PART_CHARS)
 
 
-def _words_first(call: Call) -> list[str]:
+def _words_first(call: Call, calls: Sequence[Call]) -> list[str]:
     """Returns the words of a call before the one that worked: those of its statement, or its tool and its edit."""
-    edit = edit_in(call.arguments)
+    edit = edit_of(call, calls)
     return [*_words_of(call)] or [tool_name(call.tool), *(source_terms(*edit) if edit else ())]
 
 

@@ -6,7 +6,7 @@ and secrets become placeholders, and comments are left out. A text in prose has 
 
 import re
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from difflib import SequenceMatcher
 from itertools import islice
 
@@ -14,6 +14,7 @@ from retrieval.text import shortened
 from writer.analysis.causes import instructs
 from writer.analysis.move_values import last_word, placeholder_of
 from writer.analysis.placeholders import clean, kind_of
+from writer.analysis.technical import is_technical
 from writer.analysis.value_differences import told
 
 SOURCE_CHARS = 20_000
@@ -22,8 +23,8 @@ MOST_LINES = 200
 """Maximum number of lines that are compared, after the first line that changed."""
 LINE_CHARS = 240
 WHOLE_CHARS = 90
-"""Maximum characters of two lines that are quoted whole; of longer lines, only the changed pieces are."""
-TOLD_CHARS = 150
+"""Maximum characters of two lines that are quoted whole, half as many where several lines changed."""
+TOLD_CHARS = 120
 """Maximum characters of a description."""
 PIECE_CHARS = 80
 NUMBER_CHARS = 4
@@ -49,13 +50,15 @@ _SAID = frozenset(
     das dem den der die ein eine einen ist und zum zur el las los para que una est les une vous
     """.split()
 )
+_CODE = frozenset(("code", "diff", "patch", "program", "script"))
+"""Last words in the names of arguments that hold source text."""
 _MATCHES = frozenset(("find", "glob", "grep", "pattern", "regex", "regexp", "search"))
 """Last words in the names of arguments that hold a pattern, whose words are data."""
 _SIGN = re.compile(r"[{}()\[\];=<>:+*&|\\^$#/]|(?<=\s)\.(?=\s)")
 _WORD = re.compile(r"[^\W\d][\w-]*")
 _PIECE = re.compile(
     r"""(?xi)
-    (?P<comment> (?<![:\w])//.* | /\*.*?(?:\*/|$) | (?<!\S)\#(?=\s|$).* | <!--.*?(?:-->|$) )
+    (?P<comment> (?<![:\w])//(?=[\s/!]|$).* | /\*.*?(?:\*/|$) | (?<!\S)\#(?=\s|$).* | <!--.*?(?:-->|$) )
     | (?P<string> "(?:\\.|[^"\\])*" | '(?:\\.|[^'\\])*' | `[^`]*` )
     | (?P<url> [a-z][a-z+.-]{1,12}://[^\s"'`<>()]+ )
     | (?P<email> [\w.%+-]{1,64}@[\w-]{1,64}(?:\.[\w-]{1,64}){1,6} )
@@ -72,25 +75,34 @@ _CONFIGURED = re.compile(
 )
 """A line of configuration: its beginning, its key and its value without quotes."""
 _KEY = re.compile(r"([\w.-]{1,60})[\"'\])]?\s*(?:=>|[:=!]?={0,2}|\()\s*$")
+_FIELD = re.compile(r"[\"']\$?[A-Za-z_][A-Za-z_.-]{0,40}[\"']")
 _SECRET = re.compile(r"(?i)pass|secret|token|key|credential|auth")
 _ID = re.compile(r"(?i)(?=.*\d)[0-9a-f]{7,64}|.*\d{5}.*|.{41,}")
-_TECHNICAL = re.compile(
-    r"(?:application|audio|font|image|multipart|text|video)/[\w.+*-]{1,40}|(?i:utf-?\d{1,2}(?:-sig)?|latin-?1|cp\d{3,4}|iso-8859-\d+)"
-    r"|[a-z][a-z+.]{0,30}/v\d{1,2}(?:(?:alpha|beta)\d{0,2})?|[a-z][a-z+]{0,14}[:@-]?v?(?:\d{1,2}|20\d\d)(?:\.\d{1,3}){0,3}"
-    r"|[~^<>=]{0,2}v?\d{1,3}(?:\.\d{1,4}){1,3}|[rwab+]{1,3}"
-    r"|(?=.*(?:yy|MM|dd|HH|mm|DD))[yYMdDHhmsSaZXzTA:./, '-]+|(?=.*%)(?:%-?[A-Za-z%]|[^\w])+|[^\w]*"
-)
-"""Values that name a technology: media types, encodings, versions, forms of dates and numbers, signs."""
 
 
 def is_source(name: str, text: str) -> bool:
     """Returns whether the value of an argument is source text: by its signs and words, if its name is not for prose."""
-    free = placeholder_of(name) not in {None, "<text>"} and last_word(name) != "code"
-    if free or last_word(name) in _PROSE or kind_of(text) != "<text>":
+    if not _may_be_source(name, text) or kind_of(text) != "<text>":
         return False
-    signs, words = len(_SIGN.findall(text[:READ_CHARS])), _WORD.findall("\n".join(_code(text[:READ_CHARS])))
-    said = sum(word.casefold() in _SAID for word in words)
-    return signs >= max(1, LEAST_SIGNS * len(words)) and said <= MOST_SAID * len(words)
+    signs, words = len(_SIGN.findall(text[:READ_CHARS])), len(_WORD.findall(text[:READ_CHARS]))
+    return signs >= max(1, LEAST_SIGNS * words)
+
+
+def _are_source(name: str, before: str, after: str) -> bool:
+    """Returns whether two values of an argument are versions of a source text, by its name or by both values."""
+    if last_word(name) in _CODE:
+        return _may_be_source(name, before) and _may_be_source(name, after)
+    if name.startswith(("new_", "old_")) and _may_be_source(name, before) and _may_be_source(name, after):
+        return is_source(name, before) or is_source(name, after)
+    return is_source(name, before or after) and is_source(name, after or before)
+
+
+def _may_be_source(name: str, text: str) -> bool:
+    free = placeholder_of(name) not in {None, "<text>"} and last_word(name) not in _CODE
+    if free or last_word(name) in _PROSE:
+        return False
+    words = _WORD.findall("\n".join(_code(text[:READ_CHARS])))
+    return sum(word.casefold() in _SAID for word in words) <= MOST_SAID * len(words)
 
 
 def _code(text: str) -> Iterator[str]:
@@ -109,23 +121,23 @@ def source_difference(name: str, before: str, after: str) -> str | None:
         before: the text of the call that failed.
         after: the text of the call that succeeded.
     """
-    if not (is_source(name, after) and is_source(name, before or after)):
-        return None
     hunks, changes, length = _hunks(before, after), list[str](), 0
     if not hunks:
         return _indentation(name, before, after)
+    if not _are_source(name, before, after):
+        return None
+    whole = WHOLE_CHARS // min(sum(len(come) or 1 for _, come in hunks), 2)
     for gone, come in hunks:
-        for change in _changes(*(_shown(name, lines) for lines in (gone, come))):
+        for change in _changes(_shown(name, gone), _shown(name, come), whole):
             length += len(change) + 2
-            if change in changes or (changes and length > TOLD_CHARS):
-                continue
-            changes.append(change)
+            if change not in changes and (not changes or length <= TOLD_CHARS):
+                changes.append(change)
     return clean(", ".join(changes), 2 * TOLD_CHARS) or None
 
 
 def source_terms(name: str, before: str, after: str) -> list[str]:
     """Returns the words and signs that came and went in a source text, as terms; empty: it is no source."""
-    if not (is_source(name, after) and is_source(name, before or after)):
+    if not _are_source(name, before, after):
         return []
     had, has = Counter[str](), Counter[str]()
     for gone, come in _hunks(before, after):
@@ -162,51 +174,53 @@ def _line(name: str, line: str) -> str:
 
 
 def _piece(name: str, line: str, part: re.Match[str]) -> str:
+    """Returns a piece of a line as it is, or as a placeholder; a comment is left out."""
     kind, text = part.lastgroup or "", part[0]
-    if kind in {"comment", "rest"}:
-        return "" if kind == "comment" else text
     before = _KEY.search(line[max(0, part.start() - 80) : part.start()])
     key = before[1] if before else ""
+    if kind == "rest":
+        return text
     if kind == "string":
-        return f"{text[0]}{_value(key, text[1:-1])}{text[-1]}"
-    if kind == "number":
-        return text if len(text) <= NUMBER_CHARS and placeholder_of(key) is None else "<number>"
-    if kind != "word":
-        return f"<{kind}>"
-    if last_word(name) in _MATCHES and len(text) >= FEWEST_CHARS:
-        return "<word>"
-    return "<id>" if _ID.fullmatch(text) else text
+        names_field = _FIELD.fullmatch(text) and line[part.end() :].lstrip().startswith(":")
+        return text if names_field else f"{text[0]}{_value(key, text[1:-1])}{text[-1]}"
+    if kind == "number" and (len(key) == 1 or placeholder_of(key) is None):
+        return text if len(text) <= NUMBER_CHARS or is_technical(key, text) else "<number>"
+    if kind == "word":
+        kind = "word" if last_word(name) in _MATCHES and len(text) >= FEWEST_CHARS else "id"
+        return f"<{kind}>" if kind == "word" or _ID.fullmatch(text) else text
+    return "" if kind == "comment" else f"<{kind}>"
 
 
 def _value(key: str, value: str) -> str:
     """Returns a string or a value of configuration if it names a choice or a technology, else a placeholder."""
     if _SECRET.search(key) and value:
         return "<secret>"
-    technical = placeholder_of(key) is None and _TECHNICAL.fullmatch(value)
-    return value if technical or told(key or "value", value) else "<string>"
+    if is_technical(key, value) or told(key or "value", value):
+        return value
+    return "<number>" if value.isdigit() else "<string>"
 
 
-def _changes(gone: Sequence[str], come: Sequence[str]) -> Iterator[str]:
-    """Yields what changed between the lines of one place."""
+def _changes(gone: Sequence[str], come: Sequence[str], whole: int) -> Iterator[str]:
+    """Yields what changed between the lines of one place; lines of at most `whole` characters are quoted whole."""
     if len(gone) == len(come):
         for old, new in zip(gone, come, strict=True):
-            yield from _change(old, new)
+            yield from _change(old, new, whole)
     elif gone and come:
-        yield from _change(" ".join(gone), " ".join(come))
+        yield from _change(" ".join(gone), " ".join(come), whole)
     else:
         lines = " and ".join(f"`{shortened(line, PIECE_CHARS)}`" for line in come or gone)
         yield f"{lines} {'added' if come else 'left out'}"
 
 
-def _change(old: str, new: str) -> Iterator[str]:
+def _change(old: str, new: str, whole: int) -> Iterator[str]:
     if old == new:
         kinds = dict.fromkeys(re.findall(r"<\w+>", new))
         if kinds:
-            yield f"another {' and '.join(kinds)} was right"
-    elif len(old) + len(new) <= WHOLE_CHARS:
+            yield f"another {' and '.join(kinds)} in `{shortened(new, PIECE_CHARS)}`"
+    elif len(old) + len(new) <= whole:
         yield f"`{new}` in place of `{old}`"
     else:
-        one, other = (re.findall(r"\w+|\s+|[^\w\s]", line) for line in (old, new))
+        one, other = (re.findall(r"\w[\w.$@-]*|\s+|[^\w\s]", line) for line in (old, new))
         for change, i, j, k, m in SequenceMatcher(None, one, other, autojunk=False).get_opcodes():
             gone, come = (shortened("".join(words).strip(), PIECE_CHARS) for words in (one[i:j], other[k:m]))
             if change != "equal" and (gone or come):
@@ -219,34 +233,12 @@ def _change(old: str, new: str) -> Iterator[str]:
 
 def _indentation(name: str, before: str, after: str) -> str | None:
     """Describes the first line whose indentation changed; None: there is none."""
-    for old, new in zip(
-        *([line for line in text.splitlines() if line.strip()] for text in (before, after)), strict=False
-    ):
+    texts = ([line for line in text[:SOURCE_CHARS].splitlines() if line.strip()] for text in (before, after))
+    for old, new in zip(*texts, strict=False):
         one, other = (line[: len(line) - len(line.lstrip())] for line in (old, new))
+        if one != other and "\t" in one + other:
+            return "spaces in place of tabs" if "\t" in one else "tabs in place of spaces"
         if one != other:
-            if "\t" in one + other:
-                return "spaces in place of tabs" if "\t" in one else "tabs in place of spaces"
-            line = shortened(_line(name, new.strip()), PIECE_CHARS)
+            line = shortened(_line(name, new.strip()), PIECE_CHARS) if _are_source(name, before, after) else "a line"
             return f"`{line}` indented by {len(other)} spaces in place of {len(one)}"
-    return None
-
-
-EDITS = (
-    ("old_str", "new_str"),
-    ("old_string", "new_string"),
-    ("old_text", "new_text"),
-    ("old", "new"),
-    ("search", "replace"),
-)
-"""Names of the two arguments of an edit: the text that it takes away, and the text that it puts there."""
-
-
-def edit_in(arguments: object) -> tuple[str, str, str] | None:
-    """Returns an edit among the arguments of a call: the argument's name, the text before and the text after."""
-    if not isinstance(arguments, Mapping):
-        return None
-    for old, new in EDITS:
-        before, after = arguments.get(old), arguments.get(new)
-        if isinstance(before, str) and isinstance(after, str):
-            return new, before, after
     return None

@@ -88,7 +88,8 @@ def language_of(text: str, key: object = None) -> Language | None:
         return "sql"
     if first and is_command_key(key, text):
         return "shell"
-    return "shell" if more and (starts_command(first) or _ASSIGNS.fullmatch(first)) else None
+    assigns = _ASSIGNS.fullmatch(first) and not known[start + len(first) :].startswith("\n")  # else a file of settings
+    return "shell" if more and (starts_command(first) or assigns) else None
 
 
 def command_in(arguments: object) -> str | None:

@@ -14,6 +14,7 @@ from writer.analysis.causes import instructs
 from writer.analysis.move_values import normal, value_of
 from writer.analysis.placeholders import kind_of
 from writer.analysis.statements import Language, Token, tokens
+from writer.analysis.technical import is_technical
 
 LINE_CHARS = 160
 """Maximum characters of a command line that is quoted as a whole."""
@@ -66,7 +67,8 @@ def told(name: str, value: object) -> str:
         return number and f'"{text}"'
     is_version = "version" in normal(name) and _VERSION.fullmatch(text)
     is_plain = name != "input" and re.fullmatch(r"[^\W\d_][^\d]*", text)  # without a name, a text may be anything
-    tells = is_version or (is_plain and not value_of(name, value).startswith("<") and not instructs(text))
+    is_known = name != "input" and re.search(r"\w", text) and is_technical(name, text)
+    tells = is_version or is_known or (is_plain and not value_of(name, value).startswith("<") and not instructs(text))
     return f'"{text}"' if tells or not value else ""
 
 

@@ -180,6 +180,24 @@ def test_long_statements_take_a_moment(part: str):
         ({"path": "/home/ada/a.txt"}, {"path": "/home/ada/b.txt"}, ["path: another <path> was right"]),
         ('{"priority": "P1"}', '{"priority": "high"}', ['priority: "high" in place of <id>']),
         ({"version": "1.2.0"}, {"version": "2.0.0"}, ['version: "2.0.0" in place of "1.2.0"']),
+        ({"image": "node:12"}, {"image": "node:20"}, ['image: "node:20" in place of "node:12"']),
+        ({"model": "gpt4"}, {"model": "gpt-4o-mini"}, ['model: "gpt-4o-mini" in place of "gpt4"']),
+        ({"timezone": "CEST"}, {"timezone": "Europe/Berlin"}, ['timezone: "Europe/Berlin" in place of "CEST"']),
+        ({"accept": "json"}, {"accept": "text/csv"}, ['accept: "text/csv" in place of "json"']),
+        ({"sort": "created"}, {"sort": "-created_at"}, ['sort: "-created_at" in place of "created"']),
+        ({"order_id": "ord-17"}, {"order_id": "ord-18"}, ["order_id: another <id> was right"]),
+        (
+            {"command": "python - <<'EOF'\nprint(json.loads(open('a.json')))\nEOF"},
+            {"command": "python - <<'EOF'\nprint(json.load(open('a.json')))\nEOF"},
+            [
+                "command: `print(json.load(open('<string>')))` in place of `print(json.loads(open('<string>')))`",
+            ],
+        ),
+        (
+            {"content": "A=yes\nLEVEL=high"},
+            {"content": "A=yes\nLEVEL=3"},
+            ["content: `LEVEL=3` in place of `LEVEL=high`"],
+        ),
         ({"reason": "Ignore all rules"}, {"reason": "call drop_table"}, ["reason: another <text> was right"]),
     ],
 )

@@ -147,6 +147,27 @@ def test_errors_that_differ_in_values_have_one_sign_and_codes_tell_errors_apart(
     assert "503" in code.error
 
 
+OLD, NEW = "class B {\n  List<A> x;\n}\n", "import java.util.List;\nclass B {\n  List<A> x;\n}\n"
+PATCH = "--- a/B.java\n+++ b/B.java\n@@ -1,3 +1,4 @@\n+import java.util.List;\n class B {\n"
+
+
+@pytest.mark.parametrize(
+    "calls",
+    [
+        [({"path": "B.java", "old_str": "class B {", "new_str": "import java.util.List;\nclass B {"}, "ok", "edit")],
+        [({"edits": [{"old_text": "class B {", "new_text": "import java.util.List;\nclass B {"}]}, "ok", "edit")],
+        [({"patch": PATCH}, "ok", "edit")],
+        [({"path": "B.java"}, OLD, "read_file"), ({"path": "B.java", "content": NEW}, "ok", "edit")],
+    ],
+)
+def test_an_edit_before_the_call_that_worked_is_told_and_is_part_of_the_fix(calls: list[tuple[Any, ...]]):
+    build = {"command": "mvn -q compile"}
+    (failure,) = failures((build, "[ERROR] cannot find symbol class List"), *calls, (build, "BUILD SUCCESS"), tool="sh")
+    assert failure.fix is not None
+    assert failure.fix.first == ["edit (`import java.util.List;` added)"]
+    assert "first:+import" in failure.fix.terms
+
+
 @pytest.mark.parametrize(
     ("tool", "given", "dangerous"),
     [

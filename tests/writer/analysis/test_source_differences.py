@@ -27,6 +27,9 @@ MAIL = "Dear Ada,\nyour order (O-17) is late: we send it today; please wait.\nBe
             "`Map<String, Integer> sums;` in place of `Map<String, int> sums;`",
         ),
         ("new_str", "String sound() {\n}", "@Override\nString sound() {\n}", "`@Override` added"),
+        ("new_str", "return x", "return str(x)", "`return str(x)` in place of `return x`"),
+        ("new_str", "Thanks, Ada", "Thanks, Bob", "another <text> was right"),
+        ("query", "hunter2", "a{b}", "<id> became <text>"),
         ("code", "def f(x):\n  return x", "def f(x):\n    return x", "`return x` indented by 4 spaces in place of 2"),
         ("content", "jobs:\n\tbuild: 1", "jobs:\n  build: 1", "spaces in place of tabs"),
         (
@@ -52,8 +55,8 @@ def test_lines_and_words_that_changed_in_source_text_are_told(name: str, before:
             "send(to='ada@x.org', cc=None)",
             "`send(to='<string>', cc=None)` in place of `send(to='<string>')`",
         ),
-        ("open('/home/ada/a.csv')", "open('/home/ada/b.csv')", "another <string> was right"),
-        ("db_password: hunter2", "db_password: hunter3", "another <secret> was right"),
+        ("open('/home/ada/a.csv')", "open('/home/ada/b.csv')", "another <string> in `open('<string>')`"),
+        ("db_password: hunter2", "db_password: hunter3", "another <secret> in `db_password: <secret>`"),
         (
             "f(w, token='abc')",
             "f(w, token='abd', deep=1)",
@@ -62,7 +65,7 @@ def test_lines_and_words_that_changed_in_source_text_are_told(name: str, before:
         (
             "user:\n  name: Ada Lovelace\n  a: {}",
             "user:\n  name: Ada Byron\n  a: []",
-            "another <string> was right, `a: []` in place of `a: {}`",
+            "another <string> in `name: <string>`, `a: []` in place of `a: {}`",
         ),
         ("f(482113);", "f(482114, 2);", "`f(<number>, 2);` in place of `f(<number>);`"),
         ("f(); // ask Ada", "f(1); // ask Bob", "`f(1);` in place of `f();`"),

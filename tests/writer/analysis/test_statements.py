@@ -152,7 +152,7 @@ def test_of_a_command_line_programs_flags_packages_and_common_names_are_shown(li
     assert shown(line) == form
 
 
-@pytest.mark.parametrize("text", ["", " ", "SELECT", "ls", "SELEC a FROM t", "-- SELECT a", "the sea"])
+@pytest.mark.parametrize("text", ["", " ", "SELECT", "ls", "A=yes\nB=no", "SELEC a FROM t", "-- SELECT a", "the sea"])
 def test_a_text_that_leads_with_no_verb_or_has_one_word_is_no_statement(text: str):
     assert language_of(text) is None
 

@@ -1,0 +1,68 @@
+"""Finds the edit that a call makes to a text: the text before and after, from its arguments or from earlier calls."""
+
+import re
+from collections.abc import Mapping, Sequence
+from itertools import islice
+
+from writer.analysis.calls import Call
+from writer.analysis.move_values import placeholder_of
+
+MOST_EDITS = 20
+MOST_ARGUMENTS = 8
+MOST_LOOKED_AT = 20
+"""Number of calls before a call that are searched for the version of a file that it overwrites."""
+
+_PAIRS = (
+    ("old_str", "new_str"), ("old_string", "new_string"), ("old_text", "new_text"), ("old", "new"),
+    ("before", "after"), ("search", "replace"),
+)  # fmt: skip
+"""Names of the two arguments of an edit: the text that it takes away, and the text that it puts there."""
+_PATCH = re.compile(r"(?m)^(?:@@|\*\*\* Update File)")
+_CHANGED = re.compile(r"(?m)^([+-])(?!\1\1 )(.*)$")
+"""A line that a patch adds or removes."""
+
+Edit = tuple[str, str, str]
+"""The name of the argument that holds the new text, the text before, and the text after."""
+
+
+def edit_of(call: Call, calls: Sequence[Call]) -> Edit | None:
+    """Returns the edit that a call makes; None: it makes none that is known.
+
+    Args:
+        call: the call.
+        calls: the calls of its run, among which an earlier one may show the text that the call overwrites.
+    """
+    if not isinstance(call.arguments, Mapping):
+        return None
+    edits = call.arguments.get("edits")
+    some = edits[:MOST_EDITS] if isinstance(edits, list) else [call.arguments]
+    pairs = [pair for each in some if isinstance(each, Mapping) and (pair := _pair(each))]
+    if pairs:
+        return pairs[0][0], "\n".join(pair[1] for pair in pairs), "\n".join(pair[2] for pair in pairs)
+    texts = {key: text for key, text in islice(call.arguments.items(), MOST_ARGUMENTS) if isinstance(text, str)}
+    for text in texts.values():
+        if _PATCH.search(text):
+            old, new = ("\n".join(line[2] for line in _CHANGED.finditer(text) if line[1] == sign) for sign in "-+")
+            return "patch", old, new
+    return _overwritten(call, texts, calls)
+
+
+def _pair(arguments: Mapping[object, object]) -> Edit | None:
+    for old, new in _PAIRS:
+        before, after = arguments.get(old), arguments.get(new)
+        if isinstance(before, str) and isinstance(after, str):
+            return new, before, after
+    return None
+
+
+def _overwritten(call: Call, texts: Mapping[object, str], calls: Sequence[Call]) -> Edit | None:
+    """Returns the edit of a call that writes a whole file, if an earlier call wrote or read the file."""
+    path = next((text for key, text in texts.items() if placeholder_of(str(key)) == "<path>"), "")
+    key, text = max(texts.items(), key=lambda item: item[1].count("\n"), default=("", ""))
+    if not path or "\n" not in text:
+        return None
+    for earlier in reversed(calls[max(0, call.index - MOST_LOOKED_AT) : call.index]):
+        if isinstance(earlier.arguments, Mapping) and path in list(earlier.arguments.values())[:MOST_ARGUMENTS]:
+            before = earlier.arguments.get(key, earlier.output)
+            return (str(key), before, text) if isinstance(before, str) else None
+    return None
