@@ -1,6 +1,8 @@
 """The command line: every command that a person or cron runs, each imported when it is called."""
 
+import tomllib
 from dataclasses import dataclass
+from importlib.resources import files
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -22,115 +24,8 @@ class Command:
     line: str
 
 
-COMMANDS = {
-    "serve": Command(
-        "app.commands.serve",
-        "serve",
-        "Run the service with a worker and, unless DATABASE_URL is set, an embedded Postgres.",
-    ),
-    "console": Command(
-        "app.commands.console",
-        "console",
-        "Print a link that signs in to the console, once and within two minutes, and open it in a browser.",
-    ),
-    "worker": Command(
-        "app.commands.worker",
-        "worker",
-        "Run a worker in a process of its own, beside or in place of the service's worker.",
-    ),
-    "migrate": Command("app.commands.migrate", "migrate", "Migrate the database's schema to a revision."),
-    "prune": Command(
-        "app.commands.upkeep",
-        "prune",
-        "Remove cases and other rows over the limits of each profile, and index the vectors of very large banks.",
-    ),
-    "purge": Command("app.commands.erase", "purge", "Erase all data of a user for good and print the receipt."),
-    "rotate-key": Command(
-        "app.commands.rotate_key",
-        "rotate_key",
-        "Wrap every user's key with CASEBANK_MASTER_KEY in place of CASEBANK_MASTER_KEY_OLD; may be repeated.",
-    ),
-    "backup": Command(
-        "app.commands.backups",
-        "backup",
-        "Back up the embedded database into a folder, without the master key; the service may run meanwhile.",
-    ),
-    "restore": Command(
-        "app.commands.backups",
-        "restore",
-        "Restore a backup and erase again the users who were erased since; the service must not run.",
-    ),
-    "erase-again": Command(
-        "app.commands.erase",
-        "again",
-        "Erase users whom a restored database brought back; `restore` does it by itself.",
-    ),
-    "export": Command(
-        "app.commands.rows", "export", "Export all data of a user to standard output, one JSON object a line."
-    ),
-    "train": Command(
-        "app.commands.train",
-        "commands",
-        "Train policies from the logs, judge those on trial and watch those that serve (--help for more).",
-    ),
-    "backfill": Command(
-        "app.commands.rows",
-        "backfill",
-        "Retain old runs from a file; a repeat adds only what is missing.",
-    ),
-    "reembed": Command(
-        "app.commands.upkeep",
-        "reembed",
-        "Embed every bank again with the embedder of the settings; each bank switches when its vectors are complete.",
-    ),
-    "reseal": Command(
-        "app.commands.upkeep",
-        "reseal",
-        "Rewrite earlier rows as CASEBANK_SEAL says: texts sealed with the users' keys, or in plain.",
-    ),
-    "requeue": Command(
-        "app.commands.upkeep",
-        "requeue",
-        "Queue dead cases, sessions and reflections, and memories without a vector, again.",
-    ),
-    "doctor": Command(
-        "app.commands.doctor",
-        "doctor",
-        "Check this machine, the settings and the database; exit with status 1 if a check fails.",
-    ),
-    "demo": Command(
-        "app.commands.demo",
-        "demo",
-        "Run a scripted database operator with no memory, keyword memory and casebank, and compare them.",
-    ),
-    "policy": Command(
-        "app.commands.policy",
-        "commands",
-        "Show a profile's policies, take the serving one out of service, or compare orders over all profiles.",
-    ),
-    "audit": Command(
-        "app.commands.audit", "commands", "Verify that the audit was not changed, or delete its old entries."
-    ),
-    "token": Command(
-        "app.commands.tokens", "commands", "Print a bearer token, revoke tokens, or replace the secret that signs them."
-    ),
-    "knowledge": Command(
-        "app.commands.knowledge",
-        "commands",
-        "Import, list, edit or delete knowledge: what an agent should know of its domain.",
-    ),
-    "mcp": Command(
-        "app.mcp.command",
-        "speak_mcp",
-        "Serve the memory tools by the Model Context Protocol on standard input and output; needs the extra `mcp`.",
-    ),
-    "impact": Command(
-        "app.commands.impact",
-        "show_impact",
-        "Report whether memory helped: rewards with memory beside those with none and with other policies.",
-    ),
-}
-"""Commands in the order of the list. The lines stand here because ``casebank --help`` should import no command."""
+_READ = tomllib.loads(files("app.commands").joinpath("commands.toml").read_text(encoding="utf-8"))
+COMMANDS = {name: Command(**command) for name, command in _READ.items()}
 
 
 class Elsewhere(TyperCommand):

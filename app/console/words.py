@@ -59,40 +59,12 @@ _CHOICES = {
 SETTINGS = {topic: [Setting(**each) for each in settings] for topic, settings in _TEXTS["settings"].items()}
 """Settings of a profile, by topic."""
 
-MENU: list[tuple[str, str, tuple[str, ...]]] = [
-    ("/console", "Overview", ("/console",)),
-    ("/console/decisions", "Decisions", ("/console/decisions",)),
-    (
-        "/console/bank",
-        "Bank",
-        (
-            "/console/bank",
-            "/console/cases",
-            "/console/procedures",
-            "/console/runs",
-            "/console/tool",
-            "/console/session",
-            "/console/facts",
-            "/console/knowledge",
-            "/console/shared-knowledge",
-        ),
-    ),
-    ("/console/policy", "Policy", ("/console/policy",)),
-    ("/console/known", "Known of me", ("/console/known",)),
-    ("/console/user", "User", ("/console/user",)),
-    ("/console/installation", "Installation", ("/console/installation",)),
-]
+MENU, BANK_MENU = (
+    [(page, name, tuple(beginnings) or (page,)) for page, name, *beginnings in _TEXTS["menu"][menu]]
+    for menu in ("main", "bank")
+)
 """Menu items: page, name, and prefixes of the paths that belong to it."""
-BANK_MENU: list[tuple[str, str, tuple[str, ...]]] = [
-    ("/console/bank", "Search and cases", ("/console/bank", "/console/cases")),
-    ("/console/procedures", "Procedures", ("/console/procedures",)),
-    ("/console/runs", "Runs", ("/console/runs",)),
-    ("/console/tools", "Tools", ("/console/tool",)),
-    ("/console/sessions", "Sessions", ("/console/session",)),
-    ("/console/facts", "Facts", ("/console/facts",)),
-    ("/console/knowledge", "Knowledge", ("/console/knowledge",)),
-    ("/console/shared-knowledge", "Shared knowledge", ("/console/shared-knowledge",)),
-]
+PROBLEMS = {int(status): heading for status, heading in _TEXTS["problems"].items()}
 
 
 def is_in(path: str, beginnings: tuple[str, ...]) -> bool:
@@ -104,19 +76,6 @@ def section(path: str) -> str:
     """Returns the page of the menu that a path belongs to."""
     return next((page for page, _, beginnings in MENU if is_in(path, beginnings)), "/console")
 
-
-PROBLEMS: dict[int, str] = {
-    401: "Please sign in",
-    403: "Not allowed",
-    404: "Not found",
-    409: "Conflict with another change",
-    410: "This memory was erased",
-    413: "Too much data",
-    422: "Invalid input",
-    429: "Too many requests",
-    503: "Not available now",
-}
-"""Headings of error pages, by status."""
 
 COUNTED = frozenset(name for name in CHECKS if name == "decisions" or name.startswith("effective"))
 """Checks of the gate that pass once there are enough decisions or queries."""

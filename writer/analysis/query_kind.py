@@ -1,9 +1,11 @@
 """Finds the kind of a task (find, create, change, …) by its first known verb, in English and German."""
 
 import re
+import tomllib
 from collections.abc import Sequence
+from importlib.resources import files
 from itertools import islice
-from typing import Literal
+from typing import Literal, cast
 
 QueryKind = Literal["find", "create", "change", "remove", "repair", "run", "question", "other"]
 """The kinds that the rule tells apart; a backend may name others."""
@@ -11,25 +13,9 @@ QueryKind = Literal["find", "create", "change", "remove", "repair", "run", "ques
 TASK_CHARS = 400
 MOST_WORDS = 40
 
-_WORDS: dict[QueryKind, str] = {
-    "find": """check compare count describe display fetch find get list locate look monitor read search see show
-        summarise summarize tell verify finde lies liste prüfe suche vergleiche zeige""",
-    "create": """add append book build compose create draft generate insert make new open prepare register write
-        anlegen baue buche erstelle füge schreibe""",
-    "change": """adjust apply assign change convert correct edit exchange increase merge migrate modify move reduce
-        rename replace reset resize scale set sort split swap switch translate update upgrade ändere aktualisiere
-        ersetze tausche""",
-    "remove": """cancel clean clear close delete deny drop erase exclude refund remove revoke uninstall withdraw
-        entferne lösche storniere""",
-    "repair": """debug diagnose fix heal mend recover repair resolve restore solve troubleshoot behebe repariere""",
-    "run": """deploy execute import install publish restart run send start stop test trigger upload führe sende
-        starte""",
-}
-_KINDS: dict[str, QueryKind] = {word: kind for kind, some in _WORDS.items() for word in some.split()}
-_ASKS = {
-    "are", "did", "do", "does", "how", "is", "was", "were", "what", "when", "where", "which", "who", "whose", "why",
-    "wann", "warum", "welche", "wer", "wie", "wo",
-}  # fmt: skip
+_READ = tomllib.loads(files("writer.analysis").joinpath("query_kind.toml").read_text(encoding="utf-8"))
+_ASKS = frozenset(_READ.pop("question").split())
+_KINDS = {word: cast("QueryKind", kind) for kind, verbs in _READ.items() for word in verbs.split()}
 _WORD = re.compile(r"[^\W\d_]+")
 
 
