@@ -5,10 +5,11 @@ One event loop serves everybody, so a request is slowed down by all others under
 1. At most ``per_user`` requests of a user are under way; further ones wait in the user's own line, for ``wait_s`` at
    most.
 2. A free place goes to the users in turn, not to whoever has the most waiting.
-3. A user who **crowds** (several requests here at once, and more than a share of the processor's time used lately) is
-   held to that share as long as somebody is here who does not crowd: with a request under way or in line, or, for a
+3. A user who **crowds** (had several requests here at once, and used more than a share of the processor's time lately)
+   is held to that share as long as somebody is here who does not crowd: with a request under way or in line, or, for a
    user who only ever asks one thing at a time, one that ended just now. Among themselves, those who crowd are equals;
-   whoever leaves in debt holds up nobody.
+   whoever leaves in debt holds up nobody. A new user may turn out to crowd, and holds up others by the first request
+   alone: else each new crowd would hold up the one before it.
 """
 
 import asyncio
@@ -21,9 +22,12 @@ from dataclasses import dataclass, field
 from app.admission.errors import TooManyAtOnce
 
 HERE_S = 0.5
-"""Seconds after a request during which its user counts as here: the next one of a single client may be on its way."""
-LOOK_S = 0.1
-"""Longest pause, in seconds, before the process looks again whether those who hold up a user who crowds have gone."""
+"""Seconds after a request during which its user counts as here: the next one of a single client may be on its way.
+
+As long is a user new.
+"""
+LOOK_S = 0.01
+"""Seconds between two looks whether a user who is held to a share may go on."""
 KEPT_S = 5.0
 """Seconds after a request after which its user's seat is forgotten; by then the longest debt is paid off."""
 ALLOWANCE_S = 0.03
@@ -57,30 +61,32 @@ class Seat:
     """State of a user who was active lately.
 
     Attributes:
+        came_at: time of the first request.
+        seen_at: time at which the last request came or ended.
+        owed_at: time of ``owed_s``.
+        owed_s: processor seconds used, less ``Places.share`` of the time since.
+        usual_s: processor seconds of the last request, charged to the next one in advance.
         running: requests under way.
         line: waiting requests.
         last_turn: running number of the user's request that was let in last.
-        seen_at: time at which the last request came or ended.
-        used_s: processor seconds that the user owes: those used, less ``Places.share`` of the time since.
-        used_at: time of ``used_s``.
-        usual_s: cost of the last request in processor seconds, charged to the next one in advance.
-        several: True since the user had several requests at once, until the debt is paid off.
-        many: True since the user had several requests at once, for as long as the seat is kept.
+        several: True since the user had several requests at once.
     """
 
+    came_at: float
+    seen_at: float
+    owed_at: float
+    owed_s: float = 0.0
+    usual_s: float = 0.0
     running: int = 0
     line: deque[asyncio.Future[None]] = field(default_factory=deque)
     last_turn: int = 0
-    seen_at: float = 0.0
-    used_s: float = 0.0
-    used_at: float = 0.0
-    usual_s: float = 0.0
     several: bool = False
-    many: bool = False
 
     def is_here(self, since: float) -> bool:
-        """Returns whether a request of the user is under way or in line, or a single one ended after ``since``."""
-        return bool(self.running or self.line) or (not self.many and self.seen_at >= since)
+        """Returns whether the user counts as here; ``since`` is ``HERE_S`` ago."""
+        if since < self.came_at < self.seen_at:  # new, and beyond the first request
+            return False
+        return bool(self.running or self.line) or (not self.several and self.seen_at >= since)
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,7 +127,7 @@ class Turns:
     _counted_s: float = 0.0
     """Processor seconds charged so far to a request that was always under way; grows by the cost of each request."""
     _counted_at: float = 0.0
-    _alarm: asyncio.TimerHandle | None = None
+    _looks_again: bool = False
 
     async def enter(self, user_sub: str) -> Turn:
         """Waits for the user's turn and returns it, to be given to ``leave``.
@@ -130,8 +136,9 @@ class Turns:
             TooManyAtOnce: the turn did not come in time, or too many of the user's requests wait already.
         """
         now = self.clock()
-        seat = self._seats.setdefault(user_sub, Seat(used_at=now))
+        seat = self._seats.setdefault(user_sub, Seat(now, now, now))
         seat.seen_at = now
+        seat.several |= bool(seat.running or seat.line)
         self._seats.move_to_end(user_sub)
         # the user who has been gone for longest is forgotten: there are never many more seats than active users
         oldest_sub, oldest = next(iter(self._seats.items()))
@@ -139,7 +146,7 @@ class Turns:
             self._seats.move_to_end(oldest_sub)
         elif oldest.seen_at < now - KEPT_S:
             del self._seats[oldest_sub]
-        if not seat.line and self._may_start(seat, wanted=1):
+        if not seat.line and self._may_start(seat):
             self._begin(seat)
         elif len(seat.line) >= self.places.line:
             raise self._too_many()
@@ -154,7 +161,7 @@ class Turns:
         self._stop(seat)
         seat.usual_s = cost_s
         seat.seen_at = self.clock()
-        seat.used_s = min(MOST_OWED_S, max(0.0, self._used_s(seat) + cost_s - turn.charged_s))
+        seat.owed_s = min(MOST_OWED_S, max(0.0, self._owed_s(seat) + cost_s - turn.charged_s))
         self._let_in()
 
     async def _wait(self, user_sub: str, seat: Seat) -> None:
@@ -183,23 +190,19 @@ class Turns:
     def _let_in(self) -> None:
         """Lets in the waiting requests that may start, one of each user at a time.
 
-        As long as anybody waits, a timer calls this method again: when the first pause of a user who is held to a share
-        is over, and at least each ``LOOK_S``, for nobody says when the others have gone.
+        As long as anybody waits, a timer calls this method again: nobody says when a debt is paid, or others have gone.
         """
-        if not self._waiting and self._alarm is None:
-            return
-        let_in = True
+        let_in = bool(self._waiting)
         while let_in and self.running < self.places.in_all:
             in_turn = sorted(self._waiting, key=lambda user_sub: self._waiting[user_sub].last_turn)
             let_in = any([self._next_of(user_sub) for user_sub in in_turn])  # noqa: C419 - one of each
-        if self._alarm is not None:
-            self._alarm.cancel()
-            self._alarm = None
-        if self._waiting:
-            owed_s = min(self._used_s(seat) for seat in self._waiting.values()) - ALLOWANCE_S
-            # who owes nothing is let in when a request ends, or was refused a moment ago and has paid since
-            pause_s = max(0.001, owed_s / self.places.share) if owed_s > 0 else LOOK_S
-            self._alarm = asyncio.get_running_loop().call_later(min(pause_s, LOOK_S), self._let_in)
+        if self._waiting and not self._looks_again:
+            self._looks_again = True
+            asyncio.get_running_loop().call_later(LOOK_S, self._look)
+
+    def _look(self) -> None:
+        self._looks_again = False
+        self._let_in()
 
     def _next_of(self, user_sub: str) -> bool:
         """Lets in the first request of the user's line, and returns False if none may start now."""
@@ -215,23 +218,16 @@ class Turns:
         seat.line.popleft().set_result(None)
         return True
 
-    def _may_start(self, seat: Seat, wanted: int = 0) -> bool:
+    def _may_start(self, seat: Seat) -> bool:
         if self.running >= self.places.in_all or seat.running >= self.places.per_user:
             return False
-        if not self._crowds(seat, wanted):
+        if not self._crowds(seat):
             return True
-        since = self.clock() - HERE_S  # a user who crowds may start while no other user is here who does not
-        return not any(
-            each is not seat and each.is_here(since) and not self._crowds(each)
-            for each in reversed(self._seats.values())
-        )
+        since = self.clock() - HERE_S
+        return not any(each.is_here(since) and not self._crowds(each) for each in reversed(self._seats.values()))
 
-    def _crowds(self, seat: Seat, wanted: int = 0) -> bool:
-        """Returns whether the user has several requests at once and is in debt, or had and still is."""
-        in_debt = self._used_s(seat) > ALLOWANCE_S
-        at_once = seat.running + len(seat.line) + wanted > 1
-        seat.several, seat.many = at_once or (in_debt and seat.several), at_once or seat.many
-        return in_debt and seat.several
+    def _crowds(self, seat: Seat) -> bool:
+        return seat.several and self._owed_s(seat) > ALLOWANCE_S
 
     def _begin(self, seat: Seat) -> None:
         self._count()
@@ -239,17 +235,17 @@ class Turns:
         seat.running += 1
         self._begun += 1
         seat.last_turn = self._begun
-        seat.used_s = self._used_s(seat) + seat.usual_s
+        seat.owed_s = self._owed_s(seat) + seat.usual_s
 
     def _stop(self, seat: Seat) -> None:
         self.running -= 1
         seat.running -= 1
 
-    def _used_s(self, seat: Seat) -> float:
+    def _owed_s(self, seat: Seat) -> float:
         now = self.clock()
-        seat.used_s = max(0.0, seat.used_s - (now - seat.used_at) * self.places.share)
-        seat.used_at = now
-        return seat.used_s
+        seat.owed_s = max(0.0, seat.owed_s - (now - seat.owed_at) * self.places.share)
+        seat.owed_at = now
+        return seat.owed_s
 
     def _count(self) -> None:
         """Divides the processor's time since the last count among the requests under way."""

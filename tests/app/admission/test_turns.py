@@ -21,14 +21,11 @@ class Clock:
 
 
 @dataclass
-class Ticking(Clock):
-    """A clock that goes on by so much with each look at it."""
-
-    tick: float = 0.0
+class Passing(Clock):
+    """A clock that goes on by itself, and that a test sets forward."""
 
     def __call__(self) -> float:
-        self.now += self.tick
-        return self.now
+        return self.now + asyncio.get_running_loop().time()
 
 
 @dataclass
@@ -56,6 +53,10 @@ class Process:
         self.processor.now += seconds
         place = next(place for place, (whose, _) in enumerate(self.under_way) if whose == user)
         self.turns.leave(self.under_way.pop(place)[1])
+        await settle()
+
+    async def look(self) -> None:
+        self.turns._let_in()  # noqa: SLF001 - as the timer does
         await settle()
 
     def running(self) -> list[str]:
@@ -141,9 +142,11 @@ async def test_a_client_that_hangs_up_just_as_its_turn_comes_leaves_its_place(pr
 
 
 async def crowd(here: Process) -> None:
-    """Lets "flood" use far more than its share while "guest" is active."""
-    await here.ask("guest")
-    await here.end("guest", seconds=0.001)
+    """Lets "flood" use far more than its share while "guest" is active, who is not new."""
+    for _ in range(2):
+        here.clock.now += HERE_S
+        await here.ask("guest")
+        await here.end("guest", seconds=0.001)
     await here.ask(*["flood"] * 8)
     while here.under_way:
         await here.end("flood", seconds=12 * ALLOWANCE_S)
@@ -161,8 +164,7 @@ async def test_who_crowds_is_held_to_their_share_and_no_less(process: MakeProces
     here = process()
     await crowd(here)
     here.clock.now += 0.4  # in which a fifth of a second of the processor's time is the flood's
-    here.turns._let_in()  # noqa: SLF001 - as the timer does
-    await settle()
+    await here.look()
     assert here.running() == ["flood"]  # and the next one is reckoned to take as long as the last
     await here.end("flood", seconds=12 * ALLOWANCE_S)
     assert here.running() == []
@@ -170,7 +172,7 @@ async def test_who_crowds_is_held_to_their_share_and_no_less(process: MakeProces
 
 async def test_a_pause_ends_by_itself(process: MakeProcess):
     here = process(share=1.0)
-    here.turns.clock = asyncio.get_running_loop().time
+    here.turns.clock = here.clock = Passing()
     await crowd(here)
     async with asyncio.timeout(60):
         while not here.under_way:  # noqa: ASYNC110 - the turns tell nobody
@@ -180,25 +182,12 @@ async def test_a_pause_ends_by_itself(process: MakeProcess):
 
 async def test_a_pause_ends_once_the_others_have_gone(process: MakeProcess):
     here = process(share=1e-6)  # the debt alone would last for days
-    here.turns.clock = asyncio.get_running_loop().time
+    here.turns.clock = here.clock = Passing()
     await crowd(here)
     async with asyncio.timeout(60):
         while not here.under_way:  # noqa: ASYNC110 - the turns tell nobody
             await asyncio.sleep(0.01)
     assert here.running() == ["flood"] * 4
-
-
-@pytest.mark.parametrize("looks", range(6))
-async def test_a_debt_that_is_paid_while_the_process_looks_leaves_nobody_in_the_line(process: MakeProcess, looks: int):
-    here, tick = process(share=1.0), 1e-3
-    await crowd(here)
-    (seat,) = here.turns._waiting.values()  # noqa: SLF001 - the moment that is meant cannot be met from outside
-    here.clock.now += seat.used_s - ALLOWANCE_S - (looks - 0.5) * tick  # paid off after so many looks at the clock
-    here.turns.clock = Ticking(here.clock.now, tick)
-    here.turns._let_in()  # noqa: SLF001 - as the timer does
-    async with asyncio.timeout(60):
-        while not here.under_way:  # noqa: ASYNC110 - the turns tell nobody
-            await asyncio.sleep(0.01)
 
 
 async def test_who_is_alone_is_not_held_up(process: MakeProcess):
@@ -213,8 +202,7 @@ async def test_who_has_gone_holds_up_nobody(process: MakeProcess):
     here = process()
     await crowd(here)
     here.clock.now += HERE_S + 0.01
-    here.turns._let_in()  # noqa: SLF001 - as the timer does
-    await settle()
+    await here.look()
     assert here.running() == ["flood"] * 4
 
 
@@ -242,13 +230,39 @@ async def test_who_came_with_several_requests_holds_nobody_up_once_they_have_end
 
 async def test_who_has_several_requests_under_way_is_not_crowded_out(process: MakeProcess):
     here = process()
-    await here.ask("first", "first", *["second"] * 8)
+    await here.ask("first")
+    here.clock.now += HERE_S
+    await here.ask("first", *["second"] * 8)
     for _ in range(4):
         await here.end("second", seconds=1)
     assert here.running() == ["first"] * 2
     await here.end("first")
     await here.end("first")
     assert here.running() == ["second"] * 4
+
+
+async def test_a_new_user_holds_up_a_crowd_by_the_first_request_alone(process: MakeProcess):
+    here = process()
+    await here.ask(*["flood"] * 12)
+    await here.ask("new")
+    for _ in range(4):
+        await here.end("flood", seconds=1)
+    assert here.running() == ["new"]
+    here.clock.now += 0.01
+    await here.end("new")
+    await here.ask("new")
+    assert here.running() == ["flood"] * 4 + ["new"]
+
+
+async def test_a_user_who_has_been_here_for_a_while_holds_up_a_crowd_by_each_request(process: MakeProcess):
+    here = process()
+    await here.ask("known")
+    await here.end("known")
+    here.clock.now += HERE_S
+    await here.ask("known", *["flood"] * 12)
+    for _ in range(4):
+        await here.end("flood", seconds=1)
+    assert here.running() == ["known"]
 
 
 async def test_floods_among_themselves_are_equals(process: MakeProcess):
@@ -262,6 +276,7 @@ async def test_floods_among_themselves_are_equals(process: MakeProcess):
 async def test_one_request_at_a_time_is_never_a_crowd(process: MakeProcess):
     here = process()
     await here.ask("guest")
+    here.clock.now += HERE_S
     for _ in range(5):
         await here.ask("busy")
         await here.end("busy", seconds=1)
