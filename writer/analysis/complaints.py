@@ -30,13 +30,16 @@ _COMPLAINT = re2.compile(
     r"|\bpas (?:fonctionné|marché)\b"
     r"|\bne (?:fonctionne|marche) pas|\bnon (?:funziona|ha funzionato|è corretto|è giusto)|\bè sbagliato"
     r"|\b(?:não|nao) (?:funcionou|funciona|está (?:certo|correto))|\bestá errado|\bdat klopt niet|\bwerkt niet"
-    rf"|{_QUOTE}[^\n]{{1,80}}{_QUOTE} (?:is|was|ist|war)(?: still| immer noch)?"
-    r" (?:wrong|incorrect|not (?:right|correct)|falsch|nicht richtig)\b"
     r"|\bthe \w+(?: \w+){0,2} (?:is|was|looks)(?: still)? (?:wrong|incorrect|not (?:right|correct))\b"
     r"|\b(?:should|must) (?:be|say|read|have been) [^.\n]{1,80}\b(?:not|instead of)\b"
     rf"|\bi (?:asked for|wanted|said|meant) {_QUOTE}|^\W{{0,4}}not {_QUOTE}"
     r"|это неправильно|не работает|не сработало|不对|错了|没有用|不行|違います|動きません|틀렸",
 )
+_QUOTED_WRONG = re2.compile(
+    rf"(?i){_QUOTE}[^\n]{{1,80}}{_QUOTE} (?:is|was|ist|war)(?: still| immer noch)?"
+    r" (?:wrong|incorrect|not (?:right|correct)|falsch|nicht richtig)\b"
+)
+"""A complaint about what is quoted; a pattern by itself, because both together take five times as long."""
 _DENIED = re2.compile(r"(?i)\b(?:nothing|not|never|isn.t|no longer) (?:\w+ )?(?:is )?(?:wrong|broken|incorrect)\b")
 
 
@@ -49,4 +52,8 @@ def complaints(turns: Iterable[object]) -> list[str]:
         parts = content if isinstance(content, list) else [content]
         values = (part.get("text") if isinstance(part, Mapping) else part for part in parts[:MOST_PARTS])
         texts += [beginning(text, SHORT_CHARS) for text in values if isinstance(text, str)]
-    return [text for text in texts if _COMPLAINT.search(text) and not _DENIED.search(text)]
+    return [text for text in texts if _complains(text) and not _DENIED.search(text)]
+
+
+def _complains(text: str) -> bool:
+    return bool(_COMPLAINT.search(text) or _QUOTED_WRONG.search(text))
