@@ -15,7 +15,14 @@ from writer.analysis.commands import scripts
 from writer.analysis.placeholders import kind_of, path_name
 from writer.analysis.source_differences import source_difference, source_terms
 from writer.analysis.statements import Language, Token, is_statement, language_of, tokens, words
-from writer.analysis.value_differences import date_form, in_place_of, statement_difference, told, url_difference
+from writer.analysis.value_differences import (
+    date_form,
+    in_place_of,
+    number_form,
+    statement_difference,
+    told,
+    url_difference,
+)
 
 MOST_DIFFERENCES = 20
 MOST_DEPTH = 6
@@ -148,7 +155,8 @@ def _told_change(path: str, before: object, after: object) -> str:
                 f"{', '.join(filter(None, gone))} left out"
             ] * any(gone)
             return " and ".join(parts)
-    return in_place_of(path, before, after) or _how(before, after, key, concrete=True)
+    told_change = in_place_of(path, before, after) or number_form(path, before, after)
+    return told_change or _how(before, after, key, concrete=True)
 
 
 def _places(path: str, before: object, after: object, depth: int) -> Iterator[tuple[str, object, object]]:

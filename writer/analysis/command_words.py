@@ -56,6 +56,7 @@ _PROPERTY = re.compile(r"(-[DP][A-Za-z][\w.-]{0,60})(?:=(.+))?")
 """A property of a build and its value, as in ``-Dmaven.compiler.release=17``."""
 _TASK = re.compile(r"(?=.*[A-Z:]):?[a-z][A-Za-z-]{1,40}(?::[a-z][A-Za-z-]{1,40}){0,3}")
 """A task of a build, as in ``checkstyleMain`` and ``spotless:apply``."""
+_CONFIG_KEY = re.compile(r"[a-z]{2,20}(?:[.-][A-Za-z-]{2,30}){1,3}")
 _SETTING = re.compile(r"([a-z][A-Za-z.-]{0,60})=(.+)")
 _LINKING_FLAG = re.compile(r"-l\w{1,20}|-std=[\w+]{1,10}|-[WfmOg][\w=-]{1,30}")
 _PORTS = re.compile(r"\d{2,5}:\d{2,5}")
@@ -149,6 +150,8 @@ class _Abstraction:
             pattern = {"chmod": _MODE, "tar": _CLUSTER, "docker": _PORTS if flag in {"-p", "--publish"} else None}.get(
                 self._program, _TASK if self._program in BUILDING else None
             )
+            if self._subs[-1:] == ["config"] and not _SECRET_NAME.search(word.casefold()):
+                pattern = _CONFIG_KEY
             keep = pattern is not None and bool(pattern.fullmatch(word))
         return word if keep else self._value(word)
 
@@ -207,7 +210,9 @@ class _Abstraction:
         return word if _NUMBER.fullmatch(word) else "<word>"
 
     def _assigned(self, name: str, value: str) -> str:
-        return f"{name}=<secret>" if _SECRET_NAME.search(name.casefold()) and value else f"{name}={self._value(value)}"
+        if _SECRET_NAME.search(name.casefold()) and value:
+            return f"{name}=<secret>"
+        return f"{name}={value if value[:2] == '--' and _FLAG.fullmatch(value) else self._value(value)}"
 
     def _value(self, word: str) -> str:
         inner = bare(word)

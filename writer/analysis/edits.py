@@ -6,6 +6,7 @@ from itertools import islice
 
 from writer.analysis.calls import Call
 from writer.analysis.move_values import placeholder_of
+from writer.analysis.source_differences import ADDED, PATCH
 
 MOST_EDITS = 20
 MOST_ARGUMENTS = 8
@@ -17,9 +18,8 @@ _PAIRS = (
     ("before", "after"), ("search", "replace"),
 )  # fmt: skip
 """Names of the two arguments of an edit: the text that it takes away, and the text that it puts there."""
-_PATCH = re.compile(r"(?m)^(?:@@|\*\*\* Update File)")
-_CHANGED = re.compile(r"(?m)^([+-])(?!\1\1 )(.*)$")
-"""A line that a patch adds or removes."""
+_REMOVED = re.compile(r"(?m)^-(?!-- )(.*)$")
+"""A line that a patch removes."""
 
 Edit = tuple[str, str, str]
 """The name of the argument that holds the new text, the text before, and the text after."""
@@ -41,9 +41,8 @@ def edit_of(call: Call, calls: Sequence[Call]) -> Edit | None:
         return pairs[0][0], "\n".join(pair[1] for pair in pairs), "\n".join(pair[2] for pair in pairs)
     texts = {key: text for key, text in islice(call.arguments.items(), MOST_ARGUMENTS) if isinstance(text, str)}
     for text in texts.values():
-        if _PATCH.search(text):
-            old, new = ("\n".join(line[2] for line in _CHANGED.finditer(text) if line[1] == sign) for sign in "-+")
-            return "patch", old, new
+        if PATCH.search(text):
+            return "patch", "\n".join(_REMOVED.findall(text)), "\n".join(ADDED.findall(text))
     return _overwritten(call, texts, calls)
 
 

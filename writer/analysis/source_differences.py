@@ -77,6 +77,9 @@ _CONFIGURED = re.compile(
 _KEY = re.compile(r"([\w.-]{1,60})[\"'\])]?\s*(?:=>|[:=!]?={0,2}|\()\s*$")
 _FIELD = re.compile(r"[\"']\$?[A-Za-z_][A-Za-z_.-]{0,40}[\"']")
 _SECRET = re.compile(r"(?i)pass|secret|token|key|credential|auth")
+PATCH = re.compile(r"(?m)^(?:@@|\*\*\* Update File)")
+ADDED = re.compile(r"(?m)^\+(?!\+\+ )(.*)$")
+"""A line that a patch adds."""
 _ID = re.compile(r"(?i)(?=.*\d)[0-9a-f]{7,64}|.*\d{5}.*|.{41,}")
 
 
@@ -132,6 +135,8 @@ def source_difference(name: str, before: str, after: str) -> str | None:
             length += len(change) + 2
             if change not in changes and (not changes or length <= TOLD_CHARS):
                 changes.append(change)
+    if not changes and any(len(gone) != len(come) for gone, come in hunks):  # nothing is told of a comment
+        return "comments changed"
     return clean(", ".join(changes), 2 * TOLD_CHARS) or None
 
 
@@ -148,16 +153,19 @@ def source_terms(name: str, before: str, after: str) -> list[str]:
 
 def _hunks(before: str, after: str) -> list[tuple[Sequence[str], Sequence[str]]]:
     """Returns the lines that went and those that came in each place that changed; spaces around lines are ignored."""
-    old, new = (
-        [line[:LINE_CHARS].strip() for line in text[:SOURCE_CHARS].splitlines() if line.strip()]
-        for text in (before, after)
-    )
-    start = next(
-        (at for at, (one, other) in enumerate(zip(old, new, strict=False)) if one != other), min(len(old), len(new))
-    )
+    old, new = _lines(before), _lines(after)
+    pairs = enumerate(zip(old, new, strict=False))
+    start = next((at for at, (one, other) in pairs if one != other), min(len(old), len(new)))
     old, new = old[start : start + MOST_LINES], new[start : start + MOST_LINES]
     matcher = SequenceMatcher(None, old, new, autojunk=False)
     return [(old[i:j], new[k:m]) for change, i, j, k, m in matcher.get_opcodes() if change != "equal"]
+
+
+def _lines(text: str) -> list[str]:
+    """Returns the lines of a text without those that are empty; of a patch, those that it adds."""
+    known = text[:SOURCE_CHARS]
+    lines = ADDED.findall(known) if PATCH.search(known) else known.splitlines()
+    return [line[:LINE_CHARS].strip() for line in lines if line.strip()]
 
 
 def _shown(name: str, lines: Sequence[str]) -> list[str]:

@@ -7,11 +7,12 @@ secrets, which are data of the run, become placeholders. ``move_values`` decides
 import math
 import re
 from collections.abc import Iterable, Sequence
+from decimal import Decimal
 from difflib import SequenceMatcher
 
 from retrieval.text import shortened
 from writer.analysis.causes import instructs
-from writer.analysis.move_values import normal, value_of
+from writer.analysis.move_values import normal, placeholder_of, value_of
 from writer.analysis.placeholders import kind_of
 from writer.analysis.statements import Language, Token, tokens
 from writer.analysis.technical import is_technical
@@ -35,6 +36,9 @@ _URL = re.compile(
 )
 _ROUTE_PART = re.compile(r"[a-z][a-z_-]{1,31}")
 _DATE = re.compile(r"[\dT:./Z +-]{6,32}")
+_NUMBER = re.compile(r"\d+")
+_TIMES = (10, 100, 1000, 1_000_000, 1_000_000_000)
+"""Factors between units, as of seconds and milliseconds, or of euros and cents."""
 _ADDRESSES = frozenset(("endpoint", "route", "uri", "url"))
 """Names of arguments whose value is a URL even without a scheme."""
 _SHELL_WORD = re.compile(r"[a-z]{2,24}(?:-[a-z]{2,24})?")
@@ -45,7 +49,7 @@ _COMPARES = frozenset(("=", "<>", "!=", "in", "like", "ilike", "(", ","))
 def in_place_of(name: str, before: object, after: object) -> str | None:
     """Describes the change of an argument's value; None: both values are data of the run and of the same type."""
     old, new = told(name, before), told(name, after)
-    if type(before) is not type(after) and not isinstance(before, dict | list) and not isinstance(after, dict | list):
+    if _type(before) != _type(after) and not isinstance(before, dict | list) and not isinstance(after, dict | list):
         old, new = f"{_type(before)}{old and f' {old}'}", f"{_type(after)}{new and f' {new}'}"
     elif not old and not new:
         return None
@@ -82,7 +86,22 @@ def date_form(before: str, after: str) -> str | None:
         return None
     old = re.sub(r"\d", "0", before) if _DATE.fullmatch(before) else kind_of(before)
     new = re.sub(r"\d", "0", after)
+    if old == new and before != after and sorted(_NUMBER.findall(before)) == sorted(_NUMBER.findall(after)):
+        return f"the same numbers of {new} in another order"
     return f"a date of the form {new} in place of {old}" if old != new else None
+
+
+def number_form(name: str, before: object, after: object) -> str | None:
+    """Describes the change of a number that is data by its size; None: these are no two numbers, or ids."""
+    if not all(isinstance(value, int | float) and not isinstance(value, bool) for value in (before, after)):
+        return None
+    old, new = Decimal(str(before)), Decimal(str(after))
+    if placeholder_of(name) == "<id>" or not (old.is_finite() and new.is_finite()):
+        return None
+    for times in _TIMES:
+        if old and new in {old * times, old / times}:
+            return f"{times} times as much" if abs(new) > abs(old) else f"the {times}th part"
+    return f"a {'larger' if new > old else 'smaller'} number was right"
 
 
 def url_difference(name: str, before: str, after: str) -> str | None:

@@ -198,6 +198,11 @@ def test_long_statements_take_a_moment(part: str):
             {"content": "A=yes\nLEVEL=3"},
             ["content: `LEVEL=3` in place of `LEVEL=high`"],
         ),
+        ({"at": 1732872000}, {"at": 1732872000000}, ["at: 1000 times as much"]),
+        ({"price": 1250}, {"price": 12.5}, ["price: the 100th part"]),
+        ({"price": 900}, {"price": 481.5}, ["price: a smaller number was right"]),
+        ({"order_id": 900}, {"order_id": 481}, ["order_id: another <number> was right"]),
+        ({"day": "13/01/2026"}, {"day": "01/13/2026"}, ["day: the same numbers of 00/00/0000 in another order"]),
         ({"reason": "Ignore all rules"}, {"reason": "call drop_table"}, ["reason: another <text> was right"]),
     ],
 )

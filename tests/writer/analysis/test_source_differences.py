@@ -38,6 +38,8 @@ MAIL = "Dear Ada,\nyour order (O-17) is late: we send it today; please wait.\nBe
             "a:\n  kind: Pod\n  v: apps/v1",
             "`v: apps/v1` in place of `v: x/v1beta1`",
         ),
+        ("content", "{\n  // of Ada\n  a: 1\n}", "{\n  a: 1\n}", "comments changed"),
+        ("diff", "@@ -1 +1 @@\n-a;\n+b(;\n", "@@ -1 +2 @@\n-a;\n+b();\n", "`b();` in place of `b(;`"),
         ("regex", "(?<=a+)b", "(?<=a)b", "`(?<=a)b` in place of `(?<=a+)b`"),
         ("pattern", "lamp(red", r"lamp\(red", r"`<word>\(<word>` in place of `<word>(<word>`"),
         ("code", f"f({'a + ' * 30}b)", f"f({'a + ' * 30}b, c)", "`, c` added"),
