@@ -50,7 +50,7 @@ class RememberedCase:
 class RememberedProcedure:
     """One learned procedure that fits the task, in the served version."""
 
-    procedure_id: str
+    id: str
     version: int
     kind: str
     steps: tuple[str, ...]
@@ -67,7 +67,6 @@ class RetrievedCases:
     retrieval_id: str | None = None
     tokens: int = 0
     latency_ms: float | None = None
-    degraded: tuple[str, ...] = ()
 
     def case_id(self, place: int) -> str | None:
         """Returns the id of the case at a 0-based place; None for a run outside the slate."""
@@ -113,29 +112,14 @@ class FailureMemory(Protocol):
         """Returns a text about failures like that of this call; empty without any."""
 
 
-class _RetrievedCase(BaseModel):
-    case_id: str
-    task: str
-    plan: Sequence[str] | None = None
-    outcome: str
-
-
-class _ToldProcedure(BaseModel):
-    id: str
-    version: int
-    kind: str
-    steps: Sequence[str]
-
-
 class _RetrieveAnswer(BaseModel):
     """The fields used from the response of POST /v1/retrieve."""
 
-    cases: Sequence[_RetrievedCase]
-    procedures: Sequence[_ToldProcedure] = ()
+    cases: tuple[RememberedCase, ...]
+    procedures: tuple[RememberedProcedure, ...] = ()
     memory_context: str = ""
     retrieval_id: str | None = None
-    tokens: int | None = None
-    degraded: Sequence[str] | None = None
+    tokens: int = 0
 
 
 class _AdviceAnswer(BaseModel):
@@ -182,7 +166,6 @@ class HttpMemory:
         self.agent = agent
         self._options = {"agent": agent, "k": k, "token_budget": token_budget, "min_similarity": min_similarity}
         self.errors: list[str] = []  # errors of the memory, for the report
-        self.advice_ms: list[float] = []
 
     async def retrieve(self, task: str) -> RetrievedCases:
         """Returns the service's slate for a task; an empty one after an error."""
@@ -196,17 +179,12 @@ class HttpMemory:
             self.errors.append(f"retrieve: {error!r}")
             return RetrievedCases()
         return RetrievedCases(
-            cases=tuple(
-                RememberedCase(case.case_id, case.task, tuple(case.plan or ()), case.outcome) for case in answer.cases
-            ),
-            procedures=tuple(
-                RememberedProcedure(each.id, each.version, each.kind, tuple(each.steps)) for each in answer.procedures
-            ),
+            cases=answer.cases,
+            procedures=answer.procedures,
             text=answer.memory_context,
             retrieval_id=answer.retrieval_id,
-            tokens=answer.tokens or 0,
+            tokens=answer.tokens,
             latency_ms=latency_ms,
-            degraded=tuple(answer.degraded or ()),
         )
 
     async def at_failure(self, task: str, failed: Trace, slate: RetrievedCases) -> str:
@@ -223,14 +201,11 @@ class HttpMemory:
             "plans": MOST_PLANS,
             "token_budget": TOKEN_BUDGET,
         }
-        started = time.perf_counter()
         try:
-            text = _AdviceAnswer.model_validate_json(await self._post("/v1/advice", body)).text
-        except _MEMORY_ERRORS as error_of_memory:
-            self.errors.append(f"advice: {error_of_memory!r}")
+            return _AdviceAnswer.model_validate_json(await self._post("/v1/advice", body)).text
+        except _MEMORY_ERRORS as error:
+            self.errors.append(f"advice: {error!r}")
             return ""
-        self.advice_ms.append((time.perf_counter() - started) * 1000)
-        return text
 
     async def retain(self, run: AgentRun, slate: RetrievedCases) -> str | None:
         """Returns the id of the run's case, once it is ready or the wait timed out."""

@@ -46,7 +46,7 @@ class Clerk:
         self._advice = advice(slate.procedures)
         plans = [case for case in slate.cases if case.outcome == "success"]
         self._advice.good += [(form, case.case_id) for case in plans for line in case.plan for form in _forms(line)]
-        self._procedures = {each.procedure_id for each in slate.procedures}
+        self._procedures = {each.id for each in slate.procedures}
         self._used: dict[str, None] = {}
         self._filed: list[Form] = []
 
@@ -104,7 +104,7 @@ def advice(procedures: Iterable[RememberedProcedure]) -> Advice:
                     works = [*_forms(after), *works]  # the newest note first
                 elif _AVOID in note:
                     collected.bad.update(_forms(before))
-            collected.good += [(form, procedure.procedure_id) for form in (*works, *_forms(step))]
+            collected.good += [(form, procedure.id) for form in (*works, *_forms(step))]
     return collected
 
 

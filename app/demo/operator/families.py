@@ -5,6 +5,7 @@ import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from importlib.resources import files
+from typing import Any
 
 from pydantic import TypeAdapter
 
@@ -48,6 +49,8 @@ class Convention:
 
 
 _READ = tomllib.loads(files("app.demo.operator").joinpath("families.toml").read_text(encoding="utf-8"))
+NAMES: dict[str, Any] = _READ["names"]
+"""Tables that every task begins with, and the words that fill the holes in its text."""
 FAMILIES = TypeAdapter(tuple[Family, ...]).validate_python(_READ["families"])
 FAMILY_BY_KEY = {family.key: family for family in FAMILIES}
 CONVENTIONS = TypeAdapter(tuple[Convention, ...]).validate_python(_READ["conventions"])
