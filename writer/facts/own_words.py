@@ -28,7 +28,10 @@ _NOUN = (
     r"|essays?|paragraphs?|sentences?|stor(?:y|ies)|poems?|reviews?|posts?|tweets?|notes|conversations?|chats?|threads?|reports?"
     r"|bios?|biograph(?:y|ies)|drafts?|passages?|excerpts?|quot(?:es?|ations?)|comments?|complaints?|testimonials?|dialogues?"
     r"|speech(?:es)?|lyrics|applications?|statements?|abstracts?|memos?|faxes|fax|screenplays?|scripts?|diar(?:y|ies)"
-    r"|blog(?: posts?)?|newsletters?|translations?|self-introductions?|introductions?|profiles?|grammar|spelling)"
+    r"|blog(?: posts?)?|newsletters?|translations?|self-introductions?|introductions?|profiles?|grammar|spelling|clauses?|contracts?"
+    r"|minutes|prompts?|personas?|eulog(?:y|ies)|subtitles|captions?|forms|surveys?|testimon(?:y|ies)|user stor(?:y|ies)|intake"
+    r"|acceptance criteria|voice memos?|sentiment|tone|(?:past|present) tense|(?:third|second) person|entities|keywords|monologues?|haikus?"
+    r"|jokes?|red flags)"
 )
 _VERB = (
     r"(?:answer|reply|respond|translate|summari[sz]e|proofread|proof-read|rewrite|re-write|rephrase|reword|paraphrase|shorten|condense"
@@ -37,32 +40,42 @@ _VERB = (
 """Verbs that make a request one about a text even if the text is only pointed to: "translate this"."""
 _ANY_VERB = (
     r"(?:improve|check|review|revise|fix|format|analy[sz]e|classify|extract|read|explain|complete|finish|grade|score|rate|evaluate"
-    r"|convert|compare|look at|feedback|thoughts|opinion|help|react|handle|write|draft|compose|create|generate|label|tag|parse|redact"
-    r"|anonymi[sz]e|what|which|who|how|is|does|do|are)"
+    r"|put|see|convert|compare|look at|feedback|thoughts|opinion|help|react|handle|write|draft|compose|create|generate|label|tag|parse|redact"
+    r"|anonymi[sz]e|roast|critique|simplify|tidy|clean|rank|pick|sort|cluster|punch|comments|what|which|who|how|is|does|do|are)"
 )
-_HEADING = r"(?:cv|r[eé]sum[eé]|cover letter|interview|transcript|ticket|e-?mail|letter|article|essay|testimonial)"
+_HEADING = (
+    r"(?:cv|r[eé]sum[eé]|cover letter|interview|transcript|ticket|e-?mail|letter|article|essay|testimonial|persona|user stor(?:y|ies)"
+    r"|voice memo|statement|intake|sentiment|monologue|(?:feedback|message|answer|quote) (?:from|by))"
+)
 _POINTER = r"(?:this|these|that|those|it|the following|following|below|above|here(?:'s| is| are)?|attached|pasted|next|previous)"
 _NAMES_A_TEXT = re.compile(rf"\b{_NOUN}\b")
 _ABOUT_A_NAMED_TEXT = re.compile(
     rf"\b(?:{_VERB}|{_ANY_VERB}|{_POINTER})\b.*\b{_NOUN}\b|\b{_NOUN}\b.*\b(?:below|above|follows)\b"
-    rf"|^(?!.*\b(?:i|my|we)\b)[^.!?,]*\b{_HEADING}\b[^.!?]*$"
+    rf"|^(?!.*\b(?:i|my|we)\b)[^.!?,]*\b{_HEADING}\b[^.!?]*\??$"
 )
 _ABOUT_A_TEXT = re.compile(
     rf"\b{_VERB}\b.*\b{_POINTER}\b|\bwhat\b.*\b(?:wrote|writes?|said|says?|sent)\b"
     r"|\b(?:wrote|writes|sent|got|received)\b(?: (?:me|us))? (?:this|the following)\b"
-    r"|\b(?:this|that|the|following) (?:customer|client|candidate|applicant|guest|patient)s?\b"
+    r"|\b(?:this|that|the|following) (?:customer|client|candidate|applicant|guest|patient|song|code|table|log|file|form|answer)s?\b"
     r"|\btranslat\w+ (?:in)?to\b|\bin the (?:first person|style|voice) of?\b|\btl;?dr\b"
+    r"|\b(?:saw|found|read) (?:this|it|the following)\b|^\W*(?:grade|explain|rate|proofread|clean up|fact-?check) (?:this|these|the)\b"
+    r"|^\W*(?:please )?(?:put|turn|convert|change|bring) (?:this |it |that )?(?:in(?:to)?|to) "
+    r"|^(?:let'?s )?(?:pretend|role-?play|act as|play the)\b|\bfill in the (?:gaps?|blanks?)\b|\b(?:which|what) song\b|\b(?:grammar|spell\w*)[ -]check\b"
+    r"|(?<!\bi) (?:says?|said|writes?|wrote|texted|messaged|posted|told|goes|replied|answered)(?: (?:to )?(?:me|us|him|her|like))*\W*$"
 )
 """Requests about a text, written in small letters: a pattern that ignores the case is eight times slower."""
-_ABOUT_ABOVE = re.compile(rf"\b(?:above|preceding|previous)\b|\b(?:this|that|these|it|the {_NOUN})\b", re.IGNORECASE)
+_ABOUT_ABOVE = re.compile(
+    rf"^\^|\b(?:above|preceding|previous)\b|\b(?:this|that|these|it|the {_NOUN})\b", re.IGNORECASE
+)
 _OWN_HEADING = re.compile(
     r"\babout (?:me|myself|us|my)\b|^\W*(?:here (?:is|are) |some |a few |all )*(?:of )?(?:my|our) (?:[\w-]+ ){0,3}[\w-]+\W*:$"
     r"|^.{0,60}\b(?:context|background|constraints?|details|info(?:rmation)?|preferences?|facts|goals?|requirements?|remember"
-    r"|note|know|fyi|update|me|allerg\w+)\W*:$",
+    r"|note|know|fyi|update|me|allerg\w+)(?: for later)?\W*:$|^\W*(?:find|recommend|suggest|get|book|plan)\b.*:$",
     re.IGNORECASE,
 )
 _TOLD_BY = re.compile(
-    r"\b(?:wrote|writes?|said|says?|sent|sends|asked|asks|posted|replied|answered|got|received)\b", re.IGNORECASE
+    r"\b(?:texted|messaged|wrote|writes?|said|says?|sent|sends|asked|asks|posted|replied|answered|got|received)\b",
+    re.IGNORECASE,
 )
 _DID = re.compile(r"^\W*(?:i|we|my)\b(?! (?:need|want|would|have to|must)\b|'d\b)", re.IGNORECASE)
 _GREETING = (
@@ -84,7 +97,7 @@ _HEAD_OF_MAIL = re.compile(
 _WROTE = re.compile(r"\b(?:wrote|schrieb):$", re.IGNORECASE)
 _RULE = re.compile(r"^\s*([-=*_#~+])(?:\s*\1){2,}\s*$")
 OWN_LABEL = (
-    r"(?:fyi|(?:please )?note|nb|ps|p\.s\.|btw|by the way|update|edit|correction|reminder|also|me|my [\w ]{1,30}|(?:quick )?intro|context|background"
+    r"(?:fyi|(?:please )?(?:note|remember)(?: this| that)?|(?:find|recommend|suggest|get|book|plan)\b[^:]{1,40}|location|fun fact|nb|ps|p\.s\.|btw|by the way|update|edit|correction|reminder|also|me|my [\w ]{1,30}|(?:quick )?intro|context|background"
     r"|facts?|about me|request|question|important|one (?:more|last|other) thing|heads up|wichtig|übrigens|kontext|über mich|(?:zur )?info|hinweis"
     r"|nachtrag|frage|importante|por cierto|contexto|sobre mí|nota|pregunta|pour info|au fait|contexte|à propos(?: de moi)?)"
 )
@@ -95,6 +108,20 @@ _LABEL = re.compile(
     r"|Ich|Mein|Meine|Wir|Yo|Me|Mi|Soy|Vivo|Trabajo|Je|J'\w+|Mon|Ma|Nous)\b"
 )
 _SENTENCE = re.compile(r"(?<=[.!?])\s+")
+_CLOCK = r"\d{1,2}[:.]\d{2}(?:[:.,]\d{2,3})*(?: ?[AaPp]\.?[Mm]\.?)?"
+_STAMPED = re.compile(
+    rf"^\W*(?:[\d./-]{{6,10}},? )?(?:{_CLOCK}[\]) -]+[^:]{{1,30}}:\s|\d{{1,2}}:\d\d:\d\d\b)"
+    rf"|^\w[\w.']*(?: (?!at\b)[\w.']+){{0,2}}[ ,(\u2014\u2013-]+(?:(?:[Tt]oday|[Yy]esterday)[, ]+(?:at )?)?{_CLOCK}\W*$"
+)
+"""A line of a chat log or a transcript: it begins with a time, or is a speaker's name and a time."""
+_BARE_REQUEST = re.compile(
+    rf"^\W*(?:(?:and|now|can you|could you|please|pls|kindly) )*{_VERB}(?! (?:me|us|an?|my)\b)(?: [\w'-]+){{0,5}}\W*$",
+    re.IGNORECASE,
+)
+"""A request about a text that names none, such as "translate to German"."""
+_THIS_TEXT = re.compile(rf"\bthis {_NOUN}\b.*\?$", re.IGNORECASE)
+_LATIN = re.compile(r"[a-zà-ÿ]", re.IGNORECASE)
+_OTHER_SCRIPT = re.compile(r"[\u0370-\u1dff\u3040-\ud7ff]")
 
 
 def own_words(text: str) -> str:
@@ -105,32 +132,38 @@ def own_words(text: str) -> str:
     if not written:
         return ""
     first, last = written[0], written[-1]
+    if last > first and _is_about_above(lines, last):
+        return _own_part(lines[last].strip())[0]
     for index in written:
         line = lines[index].strip()
         below = index > first and (_GREETING_LINE.search(line) or _RULE.search(line))
         is_mail = _SALUTATION.search(line) or _HEAD_OF_MAIL.search(line) or (line.endswith(":") and _WROTE.search(line))
-        if below or is_mail or (":" in line and _LABEL.search(line)):
+        if below or is_mail or _STAMPED.search(line) or (":" in line and _LABEL.search(line)):
             return "\n".join(lines[:index])
         own, leads = _own_part(line)
-        if index == last and index > first and leads and _is_about_above(lines, index):
-            return own
         if leads and (index < last or own != line):
             return "\n".join([*lines[:index], own])
     return "\n".join(lines)
 
 
 def _own_part(line: str) -> tuple[str, bool]:
-    """Returns the user's own part of a line, and whether the lines below it are pasted."""
+    """Returns the user's own part of a line, and whether the lines below it are pasted.
+
+    Facts are read in the Latin script only, so that below a line in another script, a text in Latin script is pasted.
+    """
     before, colon, after = line.partition(": ")
     if colon and after and _is_about_a_text(before):
         return before, True
     if line.endswith((":", "\uff1a")):
         own = _OWN_HEADING.search(line[-LONGEST:]) and not _TOLD_BY.search(line) and not _is_about_a_text(line)
         return line, not own
+    if _is_of_other_script(line):
+        return line, True
     sentences = _SENTENCE.split(line)
     for number, sentence in enumerate(sentences, start=1):
         if _is_about_a_text(sentence):
-            quoted = number < len(sentences) and re.match(_GREETING, sentences[number], re.IGNORECASE)
+            follows = sentences[number] if number < len(sentences) else ""
+            quoted = follows and (_THIS_TEXT.search(sentence) or re.match(_GREETING, follows, re.IGNORECASE))
             return " ".join(sentences[:number]) if quoted else line, True
     return line, False
 
@@ -147,7 +180,19 @@ def _is_about_a_text(sentence: str) -> bool:
     )
 
 
+def _is_of_other_script(line: str) -> bool:
+    """Returns whether most letters of a line are of a script in which no facts are read, such as Arabic."""
+    return len(_OTHER_SCRIPT.findall(line)) > len(_LATIN.findall(line))
+
+
 def _is_about_above(lines: list[str], index: int) -> bool:
     """Returns whether a request that ends the turn is about the text above it: it stands apart, or names it."""
-    apart = not lines[index - 1].strip()
-    return bool(re.search(r"\b(?:above|preceding)\b", lines[index]) or (apart and _ABOUT_ABOVE.search(lines[index])))
+    line, before = lines[index].strip(), lines[index - 1]
+    apart = not before.strip() or _RULE.search(before) is not None
+    if re.search(r"\b(?:above|preceding)\b", line):
+        return apart or _own_part(line)[1]
+    return apart and (
+        _is_of_other_script(line)
+        or (_own_part(line)[1] and (asks_about_a_text(line.lower()) or bool(_ABOUT_ABOVE.search(line))))
+        or bool(_BARE_REQUEST.search(line))
+    )

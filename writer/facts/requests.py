@@ -6,7 +6,7 @@ Its nouns and pointing words include those of Dutch, Italian and Portuguese, bec
 import re
 
 _NOUN = (
-    r"(?:e-?mails?|mails?|cvs?|tickets?|chats?|interviews?|posts?|tweets?|memos?"
+    r"(?:e-?mails?|mails?|contrat[oi]?s?|vertrag\w*|verträge|cl[aá]usulas?|cvs?|tickets?|chats?|interviews?|posts?|tweets?|memos?"
     r"|brief\w*|schreiben|nachricht(?:en)?|text(?:e[sn]?|s)?|lebensl[aä]uf\w*|bewerbung\w*|anschreiben|artikel\w*|aufs[aä]tz\w*|gedicht\w*"
     r"|abs[aä]tz\w*|s[aä]tz(?:e[sn]?)?|beschwerde\w*|rezension\w*|bewertung\w*|protokoll\w*|gespr[aä]ch\w*|dokument\w*|aussagen?|kommentar\w*"
     r"|correos?|cartas?|mensajes?|textos?|curr[ií]culums?|art[ií]culos?|ensayos?|p[aá]rrafos?|frases?|oraci[oó]n|entrevistas?|rese[nñ]as?|quejas?"
@@ -26,7 +26,9 @@ _THE = (
 )
 _ALONE = (
     r"(?:übersetz|korrigier|korrektur|lektorier|redigier|paraphras|umformulier|umschreib|zusammenfass|zusammenzufassen|trad[uú]c|traduz|tradui"
-    r"|corr[ií]g|correg|resum(?:e|en|a|ir|ido|irme|eme|ame)\b|resúm|reescr[ií]b|reformul|acort|résum|réécri|raccourci|vertaal|riassum)\w*"
+    r"|corr[ií]g|correg|resum(?:e|en|a|ir|ido|irme|eme|ame)\b|resúm|reescr[ií]b|reformul|acort|résum|réécri|raccourci|vertaal|riassum"
+    r"|przetłumacz|popraw|streść|översätt|oversæt|oversett|rätta|korriger|kääntää|käännä|přelož|oprav|fordít|traduç|tradurr|çevir|düzelt|özetle"
+    r"|riscriv|verific|correggi|corrij|resum[aie]|reescrev)\w*"
     r"|\bfass(?:e|t|en)?\b.*\bzusammen|\b(?:formulier|schreib)(?:e|t|en)?\b.*\bum\b"
 )
 """Verbs that make any request one about a text, such as "translate"."""
@@ -38,7 +40,7 @@ _WITH_A_NOUN = (
 _ABOUT_A_TEXT = re.compile(
     rf"\b{_THIS}\b (?:[\w-]+ )?{_NOUN}\b|\b{_NOUN} (?:siguientes?|suivante?s?|ci-dessous|de abajo|unten|hier)\b"
     rf"|\b(?:{_ALONE})|\b{_WITH_A_NOUN}\b.*\b(?:{_THE} (?:[\w-]+ )?{_NOUN}\b|daraus\b|das(?= \w+er\b))"
-    r"|\b(?:mir|uns)\b.*\b(?:geschrieben|geschickt|gesendet)\b|\b(?:schrieb|schreibt|schickt)e? (?:mir|uns)\b"
+    r"|\bins \w+ische\b|\b(?:mir|uns)\b.*\b(?:geschrieben|geschickt|gesendet)\b|\b(?:schrieb|schreibt|schickt)e? (?:mir|uns)\b"
     r"|\b(?:me|nos) (?:(?:ha|han) )?(?:escribi[oó]|escriben?|escribieron|escrito|mand[oó]|manda[dn]o?|envi[oó]|enviado|enviaron)\b"
     r"|\b(?:m'|nous )(?:(?:a|ont) (?:écrit|envoyé)|écrit)\b"
 )

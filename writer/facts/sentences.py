@@ -53,7 +53,9 @@ _REPORTED = re.compile(
     r"\b(?:said|says|told|tells|asked|claims?|claimed|thinks?|thought|believes?|according to|quote|lyrics?)\b"
 )
 _CORRECTION = re.compile(r"^(?:no|nope|actually|sorry|correction|wait)\b[,.!:;]*\s+", re.IGNORECASE)
-_ASKS = re.compile(r"^(?:what|where|how|which|when|who|why|can(?!'t)|could|any|do|(?:please|pls)(?! call me))\b")
+_ASKS = re.compile(
+    r"^(?:what|where|how|which|when|who|why|can(?!'t)|could|any|do|(?:please|pls)(?! (?:call me|note|remember)))\b"
+)
 
 _VERBS = r"live in|been living in|moved to|work (?:at|for)|(?:love|hate)(?! (?:and|is|in|are|was|has|can|of|or|you|me|him|her)\b)|can't stand|turned(?= \d)|work as"
 _PARTICIPLES = (

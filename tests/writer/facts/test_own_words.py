@@ -46,6 +46,37 @@ PASTED = {
     "mail that came": f"I got this mail today.\n\n{PIERRE}",
     "story": "Continue the story\n\nMy name is Pierre. I live in Paris.",
 }
+PASTED |= {
+    "names and times": "sum up\n\npierre — Today at 3:02 PM\nI live in Paris\nmarie 10:32\nI'm vegan",
+    "lines with times": "key points\n\n00:00:12 I live in Paris and I work for Acme.",
+    "times and labels": "10:15 Pierre: I live in Paris\n10:16 Marie: I'm vegan",
+    "one who texted": f"my brother texted me\n{PIERRE}",
+    "patient": "Patient says\nI'm allergic to nuts.",
+    "contract": "Is this clause normal?\n\n1. The tenant is Pierre.\n2. I work for Acme.",
+    "form": "Explain this form to me\n\nI am pregnant. I live in Paris.",
+    "song": f"which song is this?\n\n{PIERRE}",
+    "role": f"pretend you're my client\n{PIERRE}",
+    "persona": "Persona: Pierre, 34. I live in Paris. I love hiking.",
+    "user story": "write acceptance criteria\nI want to save 500 euros a month.",
+    "gaps": f"Fill in the gaps\n\n{PIERRE}",
+    "grammar": f"Grammar check pls\n\n{PIERRE}",
+    "tweet in a line": "is this tweet sarcastic? I live in Paris and I love the smell",
+    "other form": f"Turn into bullet points\n\n{PIERRE}",
+    "bare request below": f"{PIERRE}\n\ntranslate to German",
+    "bare request below a rule": f"{PIERRE}\n---\nproofread",
+    "Spanish request below": f"{PIERRE}\n\ntraduce al español",
+    "Chinese request below": f"{PIERRE}\n\n翻译成中文",
+    "Chinese": f"帮我润色一下\n\n{PIERRE}",
+    "Japanese": f"次の文章を日本語に訳してください\n\n{PIERRE}",
+    "Korean": f"다음 글을 한국어로 번역해줘\n\n{PIERRE}",
+    "Arabic": f"ترجم هذا النص\n\n{PIERRE}",
+    "Hindi": f"इसका हिंदी में अनुवाद करो\n\n{PIERRE}",
+    "Russian": f"Переведи на русский\n\n{PIERRE}",
+    "Polish": f"Popraw ten tekst\n\n{PIERRE}",
+    "Swedish": f"Översätt till svenska\n\n{PIERRE}",
+    "Turkish": f"Bunu Türkçeye çevir\n\n{PIERRE}",
+    "Italian": f"Puoi tradurre in inglese?\n\n{PIERRE}",
+}
 FOREIGN = {
     "Ich heiße Jürgen und wohne in Bremen.": [
         "Kannst du den folgenden Text verbessern?",
@@ -113,6 +144,13 @@ OWN = {
     "My situation: I live in Oslo.": ["Oslo"],
     "Über mich: Ich wohne in Bremen.": ["Bremen"],
     "I use vector<int> at work. I live in Oslo.": ["Oslo"],
+    "Please remember this: I live in Oslo.": ["Oslo"],
+    "Find me a doctor: I live in Oslo": ["Oslo"],
+    "recommend a dentist please:\nI live in Oslo": ["Oslo"],
+    "Ok, context for later:\nI live in Oslo.": ["Oslo"],
+    "Dinner plan at 19:30\nI live in Oslo": ["Oslo"],
+    "I live in Oslo.\n\nWrite a cover letter for me.": ["Oslo"],
+    "I live in Oslo\n\nmake me a plan": ["Oslo"],
 }
 
 
