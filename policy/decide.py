@@ -26,8 +26,6 @@ class Policy:
     """A learned policy.
 
     Attributes:
-        version: name of the policy's version.
-        head: learned weights.
         blend: weight of the learned part in a score, 0 to 1.
         differs: share of decisions on which this policy would serve another slate than is served without it, above 0
             to 1; 1 if these decisions were not counted.
@@ -82,7 +80,6 @@ class Trial:
     Attributes:
         arms: policy of each live arm: of DEFAULT, which is always there, None; of SERVING and CANDIDATE, if there are
             any.
-        budget: shares of all decisions that are spent on experiments.
         seed: seed of the random draws, at least 0; the same seed gives the same draws.
     """
 

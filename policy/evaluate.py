@@ -28,7 +28,6 @@ class Plan:
         level: one-sided level of each bound by itself: at .99 the truth lies below ``low`` in 1 % of logs.
         resamples: number of bootstrap resamples of whole query groups.
         folds: number of parts of the query groups for cross-fitting.
-        seed: seed of the resamples.
     """
 
     level: float = 0.99
@@ -51,8 +50,6 @@ class Missingness:
     """Numbers of missing rewards, and a test of whether rewards are missing more often under one of two policies.
 
     Attributes:
-        rows: logged decisions.
-        missing: decisions without a reward.
         rate_candidate: share without a reward, among decisions that the candidate would serve more often.
         rate_default: share without a reward, among decisions that the default would serve more often.
         z: statistic of the two-proportion test that the two rates are equal.

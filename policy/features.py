@@ -56,8 +56,6 @@ class Candidates:
 
     Attributes:
         times: (n,), seconds since 1970 at which each case was retained.
-        terms: the terms of each case's task.
-        moves: the moves of each case's plan.
         similarity: (n,), cosine of each case's vector to the query's; NaN: one of the two has no vector.
         reward: (n,), reward of the case's own run, 0 to 1; NaN: unknown.
         record: (n,), expected reward of decisions that follow the case, 0 to 1, as the function ``record`` computes it.

@@ -26,7 +26,6 @@ class Fit:
         terms: (k,), terms that at least two runs have, sorted.
         having: (k,), number of runs that have each term.
         gains: (k,), gain of each term, 0 to 1: how much more than usual the plans of two runs that share it agree.
-        moves: weights of the moves of the bank's plans.
         times: (runs,), seconds since 1970 at which each run was retained, sorted.
     """
 

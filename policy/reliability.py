@@ -23,7 +23,6 @@ class Bin:
         predicted: mean predicted reward of the bin's decisions.
         observed: mean actual reward of these decisions.
         weight: share of the total weight that the bin has.
-        rows: number of decisions in the bin.
     """
 
     predicted: float
@@ -42,7 +41,6 @@ class Calibration:
         noise: the error that a perfectly calibrated policy would show with as many rows, since a gap is never negative.
         excess: part of ``ece`` that noise does not explain.
         rows: number of decisions with a prediction, a reward and a weight.
-        bins: the bins, by rising prediction.
     """
 
     ece: float
@@ -85,11 +83,8 @@ class Segment:
     """The difference of two policies' rewards within one segment of the log.
 
     Attributes:
-        segment: number of the segment.
-        rows: number of its decisions.
         groups: number of its query groups on which the policies differ.
         difference: mean reward of the first policy less that of the second.
-        standard_error: standard error of the difference, clustered by query.
         tested: true if the segment has enough groups for the test.
         worse: true if the first policy is shown to be worse: a one-sided test, Bonferroni over the tested segments.
     """

@@ -63,10 +63,8 @@ class Check:
     """One check of the gate.
 
     Attributes:
-        name: name of the check.
         value: the number that was measured; None if the log did not allow it.
         limit: the number that the value is compared with.
-        passed: true if the check passed.
         reason: sentence that explains the result.
     """
 

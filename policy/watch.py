@@ -15,7 +15,6 @@ class Watch:
         roll_back: true if the policy should be rolled back.
         decisions: number of its decisions with a reward.
         mean: mean reward of these decisions; None without one.
-        floor: lower bound of the policy's value, when it was promoted.
         evidence: largest wealth that the bets against the floor had so far; they start with 1.
         limit: wealth at which the policy is rolled back.
     """

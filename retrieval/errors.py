@@ -97,7 +97,6 @@ class ModelError(CasebankError):
     """Raised if no usable answer came from the language model.
 
     Attributes:
-        tokens: cost of the failed call.
         why: reason in one word, for metrics.
     """
 

@@ -108,7 +108,6 @@ class Rewritten:
     """The query to search for, after a rewriter saw it.
 
     Attributes:
-        query: the query, unchanged if no rewriter changed it.
         by: name of the rewriter that changed the query; "off" if it is unchanged.
         degraded: true if the chosen rewriter failed.
     """

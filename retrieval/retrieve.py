@@ -82,9 +82,6 @@ class Reader:
         * recall; the session (one statement per 100 turns, one for its summary, one for its first turn); facts;
         * the tools of the slate's cases that fail often, if the question asks for them;
         * vectors of cases and of procedures, if the database has no pgvector.
-
-        Raises:
-            UserErased, DatabaseUnavailable: see Database.as_user.
         """
         with stage("retrieve"):
             question, unwritten = await self._rewrite(user_sub, authorised_at, question)
@@ -125,9 +122,6 @@ class Reader:
         """Returns the newest turns of a session that fit the budget, and a summary of earlier ones.
 
         None: the user has no session of this name.
-
-        Raises:
-            UserErased, DatabaseUnavailable: see Database.as_user.
         """
         async with self.database.fast(user_sub, authorised_at) as connection:
             reading = Reading(connection, name, self._opener.of_key, lambda turn: count_tokens(turn.text), count_tokens)
@@ -139,7 +133,6 @@ class Reader:
         An unknown agent has no memories. If a part of the search fails, the others answer, and ``degraded`` names it.
 
         Raises:
-            UserErased, DatabaseUnavailable: see Database.as_user.
             SealBroken: a memory was sealed with another key, or was changed.
         """
         with stage("recall"):
@@ -149,11 +142,7 @@ class Reader:
                 return replace(await self._recall(connection, question, search), degraded=degraded)
 
     async def procedures(self, user_sub: str, authorised_at: datetime, question: ProcedureQuestion) -> ProcedureAnswer:
-        """Returns the procedures that fit the question; none for an unknown agent, or one whose memory is off.
-
-        Raises:
-            UserErased, DatabaseUnavailable: see Database.as_user.
-        """
+        """Returns the procedures that fit the question; none for an unknown agent, or one whose memory is off."""
         search, degraded = Search(question.agent_key, question.text or ""), list[str]()
         if question.text is not None:
             search, degraded = await self._embedding.embed(self.embedder, search)

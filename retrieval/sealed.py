@@ -89,7 +89,6 @@ class Opener:
     """Decrypts sealed texts for the user of a connection.
 
     Attributes:
-        database: the database that stores the keys.
         seals: the seals of users; None: the bank has no sealed texts.
     """
 

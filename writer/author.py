@@ -15,7 +15,6 @@ class Author:
     """A caller who may change a user's memory.
 
     Attributes:
-        user_sub: the user whose memory is changed.
         actor: the user or the service that changes it, as the audit names it.
         authorised_at: the time at which the caller's token was checked.
         is_service: whether the caller is a service that acts for the user.

@@ -96,11 +96,7 @@ class Revocations:
         self._refreshed_at = self.clock()
 
     async def fresh(self) -> None:
-        """Prepares for a request: refreshes revocations older than REFRESH_S; the known ones stay if that fails.
-
-        Raises:
-            DatabaseUnavailable: see Rest.wake.
-        """
+        """Prepares for a request: refreshes revocations older than REFRESH_S; the known ones stay if that fails."""
         if self.rest is None:
             return
         await self.rest.wake()
@@ -147,7 +143,6 @@ class Revocation:
     """A revocation of one token by its id, or of all tokens of a subject that were issued up to a time.
 
     Attributes:
-        why: the operator's reason.
         jti: id of the one token; None: all tokens of the subject.
         subject: subject of the tokens; None: unknown, for the one token.
         expires_at: time of expiry of the one token; None: unknown.

@@ -45,9 +45,7 @@ class Identity:
     """A verified caller.
 
     Attributes:
-        user_sub: user whose memory the request is about.
         actor: the token's subject.
-        issued_at: time of issue, by the token.
         authorised_at: earliest possible time of issue, since the issuer's clock may be ahead by the leeway; so a token
             from before a purge cannot pass for one from after it.
         is_service: True if the token has the scope to act for users.
@@ -67,10 +65,7 @@ class Bearer:
     Attributes:
         subject: name of a user or a service.
         jti: the token's id; None: the token cannot be revoked alone.
-        issued_at: time of issue, by the token.
         authorised_at: earliest time of issue, with the issuer's clock ahead by the leeway.
-        expires_at: time of expiry, by the token.
-        is_service: True if the token has the scope to act for users.
         is_operator: True if the token has the scope that shows the numbers of the installation.
     """
 

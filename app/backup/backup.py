@@ -49,10 +49,7 @@ class Manifest:
     """Description of a backup, beside the dump.
 
     Attributes:
-        casebank: version of casebank that made it.
-        revision: revision of the schema.
         created_at: time of the backup, ISO 8601, UTC.
-        sha256: sha256 of the dump, in hex.
         master_key: fingerprint of the key that opens sealed texts; during a rotation several, with commas between.
     """
 
@@ -68,8 +65,6 @@ class Restored:
     """Result of a restore.
 
     Attributes:
-        manifest: description of the backup.
-        users: number of users in the restored bank.
         erased_again: number of users whom the backup brought back, and who were erased again.
     """
 

@@ -57,8 +57,6 @@ class Chart:
     """A chart ready to be drawn.
 
     Attributes:
-        title: title of the chart, also for screen readers.
-        description: one sentence that describes the chart.
         ruled: path of the diagonal; empty: no diagonal.
     """
 

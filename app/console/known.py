@@ -43,9 +43,7 @@ class Memory:
         id: id of its row; rows are ordered by it.
         text: its text, or the name of a session.
         detail: kind, state or size in a few words.
-        at: time at which it was stored.
         page: address of its own page; empty: it has none.
-        deletes: address of the form that deletes it.
         searched: text that a search compares, folded.
         fields: further fields of the form that deletes it.
     """

@@ -53,9 +53,7 @@ class Doors:
     """The state of the console in this process.
 
     Attributes:
-        settings: settings of the service.
         origins: addresses at which the console answers besides this machine's own; None: the console is off.
-        attempts: counts of failed sign-ins, by the address that tried.
     """
 
     settings: Settings

@@ -36,10 +36,8 @@ class Visit(BaseModel):
     Attributes:
         id: id of the visit, revoked at sign-out on every replica.
         form_token: secret in every form of the visit, unknown to other sites.
-        user_sub: user whose bank it shows.
         jti: id of the token that started it; None: started by a link, or by a token without an id.
         authorised_at: earliest time of the token's or link's issue; an erasure of the user after it ends the visit.
-        ends_at: latest end of the visit.
         is_operator: true: the visit also shows the page of the installation.
     """
 

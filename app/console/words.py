@@ -31,7 +31,6 @@ class Setting:
     """A setting of a profile as a form field.
 
     Attributes:
-        name: name of the setting in the API.
         says: explanation of the setting in one sentence, shown below the field.
         kind: type of the field: a whole number, a number, a switch, one of ``choices``, or names of tools with their
             kinds.

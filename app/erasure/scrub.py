@@ -48,8 +48,6 @@ class Rewritten:
 
     Attributes:
         began_at: start, by the database's clock.
-        tables: number of tables that were rewritten.
-        log: state of the server's log afterwards.
     """
 
     began_at: datetime

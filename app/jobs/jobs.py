@@ -45,7 +45,6 @@ class Job:
     Attributes:
         name: name in the log, the metrics and the database.
         every_s: seconds from one success to the next run.
-        work: function that does it once.
         records: records of the job's runs in the database; None: the job concerns this process alone.
         backoff: waits after failures, each at most a period.
         failures: failures in a row, in this process.

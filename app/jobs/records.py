@@ -16,10 +16,8 @@ class JobRecord:
     """Record of a job; every age is by the database's clock.
 
     Attributes:
-        name: name of the job.
         known_for: age of the record.
         since_success: time since the last success; None: it never succeeded.
-        failures: failures since the last success.
         last_error: type of the last run's error; None: that run succeeded, or no run has ended.
     """
 

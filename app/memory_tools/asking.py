@@ -8,11 +8,7 @@ from writer.author import Author
 
 @dataclass(frozen=True, slots=True)
 class Asking:
-    """The user and agent of a tool call. They come from the token and the caller's URL, never from the model.
-
-    Attributes:
-        agent: agent of the profile.
-    """
+    """The user and agent of a tool call. They come from the token and the caller's URL, never from the model."""
 
     parts: Runtime
     author: Author

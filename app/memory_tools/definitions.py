@@ -23,8 +23,6 @@ class Definition:
     """One tool.
 
     Attributes:
-        description: description for the model.
-        arguments: class of the arguments.
         reads: true: the tool only reads, apart from the log of decisions.
         destructive: true: the tool takes a memory out of use, so a client may ask its user first.
     """

@@ -37,7 +37,6 @@ class KnownFact:
         value: attribute, value and unit that were recognised in the text, as "height 180 cm"; empty: no value.
         said_by: speaker of the turn that stated the fact.
         since: first day on which the fact held.
-        relevance: see ``relevance``; at least 0.
     """
 
     id: UUID

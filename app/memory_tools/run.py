@@ -26,11 +26,7 @@ _RUNS: Mapping[ToolName, Callable[[Asking, Any], Awaitable[str]]] = {
 
 
 async def run_tool(name: str, asking: Asking, given: BaseModel) -> str:
-    """Runs the tool and returns its answer, a text for the model.
-
-    Raises:
-        CasebankError: see the tool's own function.
-    """
+    """Runs the tool and returns its answer, a text for the model."""
     how = "refused"
     try:
         text = await _RUNS[cast("ToolName", name)](asking, given)

@@ -38,7 +38,6 @@ class ModelEndpoint:
 
     Attributes:
         base_url: address with the version, as http://localhost:8000/v1.
-        model: name of the model on the server.
         api_key: API key; empty for a local server.
         max_output_tokens: longest answer, in tokens.
         max_chars: characters of a run or a session that are sent; the rest is cut.

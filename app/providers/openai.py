@@ -34,7 +34,6 @@ class Endpoint:
 
     Attributes:
         base_url: address with the version, as http://localhost:8000/v1.
-        model: name of the model on the server.
         dimension: length of the vectors; any other length is an error.
         ask_dimension: True: requests name the dimension, which servers refuse whose model cannot shorten vectors;
             "try": requests name it until the server refuses one.

@@ -29,8 +29,6 @@ class ToldFix:
         fix: the fix's parts in words, as stored: instead, changes, first, and the plan that the backend gave for the
             run.
         fix_id: keyed hash of the whole fix.
-        case_id: id of the run that the fix comes from, which has the most similar failure.
-        confidence: confidence in the fix, 0 to 1.
         worked, runs: number of earlier runs with such a failure that the fix put right, and number of all such runs.
         told, helped: number of times that the fix was told, and number of these after which the failure did not come
             back.
@@ -76,7 +74,6 @@ class ToldPlan:
 
     Attributes:
         plan: the plan's first steps.
-        case_id: id of the run.
         likeness: likeness of the run to the one whose call failed, 0 to 1.
         proven: whether others than the run itself said that the run went well.
         dangerous: whether a step of the plan destroys something or skips a check.

@@ -90,8 +90,6 @@ class FastConnection:
     """A connection that runs fast statements, each with the parameters ``user_sub`` and ``authorised_at`` added.
 
     Attributes:
-        driver: connection of asyncpg.
-        user_sub: user as whom the statements enter.
         authorised_at: time at which the request was authorised to act for the user.
         citus: whether the statements run on a Citus cluster, in a transaction that has entered as the user.
     """

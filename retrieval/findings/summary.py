@@ -27,7 +27,6 @@ class Finding:
     """A finding of a run: what a step's call found out, decrypted.
 
     Attributes:
-        step: number of the step.
         same: number that is equal for findings with the same subject; the newest of these counts.
         said: texts of the finding: tool, query, fact and others.
         changed: true if a later step changed the finding's subject.
@@ -49,7 +48,6 @@ class Summary:
 
     Attributes:
         text: the block for a system prompt; empty if no finding fits.
-        tokens: length of the text in tokens.
         shown: number of findings in the text.
         left_out: number of findings that did not fit, for each group: files, searches, others.
     """

@@ -47,7 +47,6 @@ class Measures:
     Attributes:
         query_kind: kind that the run's task must have.
         min_success_score: least success score of the run, 0 to 1.
-        max_duration_ms: longest duration of all calls of the run together.
     """
 
     query_kind: str | None = None

@@ -39,7 +39,6 @@ class ProcedureSearch:
         vector: vector of the text; None: the text is compared by words.
         parts: parts of a task that asks for several things, for which procedures are searched as well.
         part_vectors: vector of each part.
-        model: embedding model of the vectors.
         floor: least similarity of trigger and text, for procedures that have a vector of the same model.
         by_tool: whether to find, whatever the similarity, procedures with tools whose names have all words of a short
             text.

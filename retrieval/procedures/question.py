@@ -33,7 +33,6 @@ class ProcedureAnswer:
     """The answer to a request for procedures.
 
     Attributes:
-        procedures: the procedures found, the best first.
         threshold: least similarity that they had to reach.
         degraded: names of the parts of the search that failed.
     """

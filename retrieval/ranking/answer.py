@@ -34,7 +34,6 @@ class Ranked:
     """The decision on a query's candidates, and everything that the answer shows.
 
     Attributes:
-        seed: seed of the decision's random draws.
         k: largest number of cases on the slate.
         pool: the candidates as the policy sees them.
         policy: the policy that served; None: the untrained default.

@@ -53,11 +53,7 @@ class DecisionPage:
     """Filters of a page of at most ``limit`` decisions older than ``before``; a filter of None allows all.
 
     Attributes:
-        policy_version: policy that served.
-        arm: arm that served.
-        rewarded: whether the decision has a reward.
         since: earliest time of a decision.
-        until: time before which a decision was made.
     """
 
     before: UUID | None

@@ -21,13 +21,10 @@ class Pool:
     """The n candidates of one query as a policy sees them, in the order of retrieval.
 
     Attributes:
-        ids: ids of the cases.
         features: (n, inputs), the features of ``policy.features``.
         group: (n,), number of each candidate's group; of a group, with the same plan and outcome, one candidate is
             shown.
         source: (n,), number of the writer of each case.
-        query: terms of the query.
-        terms: terms of each case's task.
         agreement: (n, n), agreement of the candidates' plans.
         runs: (n,), number of runs that each case stands for: its own and those merged into it.
         failed: (n,), true if the run failed.

@@ -81,7 +81,6 @@ class Reviewed:
 
     Attributes:
         place: place on the slate, from 1; None if the candidate is not on the slate.
-        score: the logged score.
         group: number of the group; candidates with the same plan and outcome share a group.
         source: number of the writer that retained the run.
         seen: the features by name; a missing feature is None. Empty if the features are of another version.
@@ -104,7 +103,6 @@ class Review:
     """A logged decision, computed again.
 
     Attributes:
-        candidates: the candidates in the order of retrieval.
         off_by: largest difference between a logged score and the recomputed one; None if scores cannot be recomputed.
         would_serve: for each policy, by its name, the cases that it would serve without random draws; empty if the
             features are of another version.

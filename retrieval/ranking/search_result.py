@@ -20,7 +20,6 @@ class SearchResult:
     Attributes:
         rows: rows of the search for candidates, each with the profile's settings.
         degraded: names of the parts of the search that failed.
-        procedures: the procedures found.
     """
 
     rows: Sequence[BankRow]

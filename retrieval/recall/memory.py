@@ -18,7 +18,6 @@ class RecallQuestion:
     """A question to recall the memories of one agent: its turns, facts and knowledge.
 
     Attributes:
-        top_k: largest number of memories.
         kinds: kinds of memories to search, at least one.
         session: name of the only session whose turns are searched; None: all. Facts and knowledge belong to no session.
         as_of: time up to which turns were said and at which facts held; None: all turns, and the facts that hold now.
@@ -125,8 +124,6 @@ class Recalled:
     """The answer of a recall.
 
     Attributes:
-        memories: the memories found, the best first.
-        tokens: number of tokens of the memories' texts together.
         left_out: number of found memories that did not fit the limit of tokens.
         sessions: the five sessions that fit best, the best first.
         degraded: parts of the search that failed: ``embedder``, ``query_not_embeddable``, ``pgvector``.

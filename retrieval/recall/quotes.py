@@ -49,11 +49,8 @@ class QuoteReader:
     """Reads the quoted sections of one context of one profile.
 
     Attributes:
-        connection: connection of the user.
-        agent_key: agent of the profile.
         settings: the profile's settings, with the shares of a context; None: there is no profile yet, and defaults are
             used.
-        token_budget: largest number of tokens of the context.
         session: the backend's name of the session to quote; None: none is quoted.
         facts: whether to quote facts that were not recalled, too.
         recalled: memories recalled for the query; empty if the request wants no recall.

@@ -42,8 +42,6 @@ class Meaning:
     """Vector of a question.
 
     Attributes:
-        vector: the vector.
-        model: name of the embedding model that made it.
         least: least similarity of a text that is related to the question; None: the model was not measured.
     """
 

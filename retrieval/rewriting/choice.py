@@ -57,11 +57,7 @@ class Rewriting:
     _known: TTLCache[tuple[str, str], Rewrite] = field(default_factory=known_choices)
 
     async def rewrite(self, asker: Asker, query: str, wanted: Rewrite | None = None) -> Rewritten:
-        """Returns the query to search for; ``wanted`` is the rewriter that the request names, None the profile's.
-
-        Raises:
-            UserErased, DatabaseUnavailable: see Database.as_user.
-        """
+        """Returns the query to search for; ``wanted`` is the rewriter that the request names, None the profile's."""
         by = wanted or self._known.get((asker.user_sub, asker.agent_key))
         if by is None:
             async with self.database.fast(asker.user_sub, asker.authorised_at) as connection:

@@ -30,7 +30,6 @@ class Part:
     """Report on one section of a context.
 
     Attributes:
-        part: name of the section.
         tokens: number of tokens of the section's own lines; those of the frame are not counted.
         shown: number of the section's items in the text: turns, facts and knowledge, procedures, cases or further runs.
         left_out: number of the section's items that did not fit.

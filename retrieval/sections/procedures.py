@@ -40,7 +40,6 @@ class ProceduresSection:
     placeholders and its example, only the example is told.
 
     Attributes:
-        procedures: the procedures, the best first.
         share: largest share of the budget that the section may take, 0 to 1; 1 if there are no cases to show, too.
     """
 

@@ -21,7 +21,6 @@ class Turn:
 
     Attributes:
         number: place in the session, from 1.
-        said_at: time of the message.
         message: role, content and other fields, as in the API of chat completions.
     """
 

@@ -53,7 +53,6 @@ class View:
     """The part of a session that fits a budget.
 
     Attributes:
-        turn_count: number of all turns of the session.
         turns: the newest turns that fit, the oldest first.
         items: summary of the turns that do not fit, in their order.
     """
@@ -81,7 +80,6 @@ class Reading:
     """Reads one session of the connection's user.
 
     Attributes:
-        name: the backend's name of the session.
         seal_of: function that returns the user's seal for a key's id.
         cost_of_turn: function that returns the tokens of a turn.
         cost_of_line: function that returns the tokens of a line of the summary.

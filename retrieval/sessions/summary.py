@@ -45,10 +45,7 @@ class Item:
     """One item of a summary: a sentence, command or call quoted from a turn, or a language model's sentence about it.
 
     Attributes:
-        number: number of the turn.
         kind: kind of the item, such as a request or a decision.
-        role: role of the turn's speaker.
-        text: the item's text.
         by: author of the item: the rules or a language model.
     """
 

@@ -63,7 +63,6 @@ class Asked:
     """A failed call as keyed hashes, in which form it is compared with the earlier failures in the bank.
 
     Attributes:
-        words: the hashes and seals made with the user's key.
         sign: the line, tool, error and call by which like failures are recognised.
         number, tool: keyed hashes of the sign's line and of the called tool.
         terms: keyed hashes of the words of the error, the call and the task, by the names of ``policy.advice.SHARES``.

@@ -62,7 +62,6 @@ class Adviser:
 
         Raises:
             SealBroken: an earlier failure was changed in the database.
-            UserErased, DatabaseUnavailable: see ``Database.as_user``.
         """
         if not failed.call.failed:
             return Answer(why_empty="not_failed")

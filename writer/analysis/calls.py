@@ -32,7 +32,6 @@ class Call:
 
     Attributes:
         index: position among the calls of the run, from 0.
-        arguments: the input of the call.
         failure: the beginning of the error; None if the call succeeded.
         evidence: the part of the call that shows the failure: its status, its output, or a complaint of the user.
         line: the command line that the call ran; None: it ran no command line.

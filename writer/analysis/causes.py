@@ -32,7 +32,6 @@ class Cause:
     Attributes:
         name: name of the class with its article, as in "answered with a syntax error".
         means: the explanation of the class, which lessons quote.
-        pattern: pattern of the messages of this class.
     """
 
     name: str

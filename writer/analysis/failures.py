@@ -138,7 +138,6 @@ class RunFailures:
     """The failures of a run.
 
     Attributes:
-        calls: the calls of the run.
         recovered: failures with a fix, in the order of their success.
         lost: failures without a fix.
         intended: failures that the run wanted, as in a test of an error; nothing is learned from them.

@@ -61,7 +61,6 @@ class Sign:
     """The terms by which failures like this one are found.
 
     Attributes:
-        tool: name of the tool.
         line: the tool, and the first line of the error with placeholders for values.
         error: words and codes of the error.
         call: the moves of the call.

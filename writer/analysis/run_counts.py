@@ -13,7 +13,6 @@ class RunCounts:
     """Counts of a run's calls: errors, effects, and whether a tool's last call failed.
 
     Attributes:
-        error_count: number of failed calls.
         effects: names of the tools that changed something, see ``state_changes.effects``.
         unresolved: whether the last call of any tool failed.
     """

@@ -22,12 +22,10 @@ class Change:
     """A change of a user's data, for the audit.
 
     Attributes:
-        user_sub: the user whose data changed.
         agent_key: the agent; None for a change of all of the user's data.
         actor: the user, operator or process that made the change.
         action: name of the change, such as "add_procedure".
         subject_id: id of the changed row; None without one.
-        payload: details, as JSON.
     """
 
     user_sub: str

@@ -21,7 +21,6 @@ class Tombstones:
 
     Attributes:
         seq: number of erasures.
-        hash: hash of the last link.
         sealed_seq: number of the last sealed link.
         fault: the first fault; None if the chain is intact.
     """

@@ -26,7 +26,6 @@ class Fault:
     Attributes:
         seq: number of the link; None for an entry without a link.
         entry_id: id of the entry; None if it is unknown.
-        what: description of the fault.
     """
 
     seq: int | None
@@ -39,7 +38,6 @@ class Verified:
     """The result of verifying a user's audit chain.
 
     Attributes:
-        user_sub: the user.
         seq: number of the last verified link.
         hash: hash of that link.
         sealed_seq: number of the last sealed link; see ``seal_all``.

@@ -109,7 +109,6 @@ async def write_fact(database: Database, keyring: Keyring, written: FactWritten,
     Raises:
         MemoryOff: the user switched off writing for this agent.
         SecretInName: the agent's name or the category looks like a secret.
-        UserErased: the user was erased after the author was authorised.
         DatabaseUnavailable: the fact may or may not be stored; a second call may count it once more.
     """
     agent_key = nameable(written.agent)

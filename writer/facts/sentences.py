@@ -124,7 +124,6 @@ class Statement:
     """A statement of a turn.
 
     Attributes:
-        text: the statement as the user wrote it.
         plain: the statement in the plain form that rules read.
         denied: whether the statement has a negation, "no longer" included.
     """

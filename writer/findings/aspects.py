@@ -31,7 +31,6 @@ class Aspect:
     Attributes:
         query: the query, path or command as people see it.
         query_key: the query in the form in which two queries are compared.
-        path: the file that is read or changed; empty for a change of unknown files.
         lines: the lines that are read; None for the whole file.
         place: places that the call depends on or changes.
         repeatable: whether the same call has the same output as long as no file changes.

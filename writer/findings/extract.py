@@ -52,8 +52,6 @@ class Finding:
     """A finding: one aspect of a call, and a summary of the output.
 
     Attributes:
-        tool: the tool that was called.
-        fact: the summary, in words.
         success: whether the call succeeded.
         content_hash: sha256 of a file's text in hex; empty for other findings.
         last_line: number of the last line of a file that was read; 0 for other findings.
@@ -119,9 +117,7 @@ class _ToolAnswer:
     """The output of a call.
 
     Attributes:
-        text: the output as a text.
         failed: whether the status of the call says that it failed.
-        redacted: whether secrets were removed from the output.
     """
 
     tool: str

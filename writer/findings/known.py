@@ -60,7 +60,6 @@ class Answer:
         why: "known", or the reason why the agent must make the call.
         similarity: similarity of the planned query and the finding's, 0 to 1.
         age_steps: number of steps since the finding; None for a finding of another run.
-        finding: the finding nearest to the planned call; None: there is none.
         content: output of the earlier call, or its beginning; None: not known, or the output is no longer stored.
         cut: whether `content` is only the beginning of the output.
     """

@@ -41,7 +41,6 @@ class _Command:
     """A simple command.
 
     Attributes:
-        words: the words of the command.
         targets: files to which the command's output is redirected.
         hidden: whether the command's output is redirected, and so no part of the line's output.
     """

@@ -35,7 +35,6 @@ async def write_knowledge(
     Raises:
         SecretInName: a name looks like a secret.
         MemoryOff: the user switched off writing for this agent.
-        UserErased: the user was erased after the author was authorised.
         DatabaseUnavailable: the entries may or may not be stored; the caller can safely write them again.
     """
     for each in entries:

@@ -39,7 +39,6 @@ class Revealed:
     """A disguised text in plain form, with the places of its pieces in both forms.
 
     Attributes:
-        text: the plain text.
         here: start of each piece in the plain text.
         there: start of each piece in the disguised text.
         end: number of characters of the disguised text that were read.

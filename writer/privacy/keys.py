@@ -53,7 +53,6 @@ class Keyring:
     ``user_keys`` refuses the row, and the caller drops the cached key and asks for the key again.
 
     Attributes:
-        master: the current master key.
         old: former master keys, by which some users' keys may still be wrapped.
         seals_words: whether new rows have their texts encrypted; stored rows keep their form.
     """

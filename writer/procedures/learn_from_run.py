@@ -54,7 +54,6 @@ class RunToLearnFrom:
         supplied_record: a learned-procedure record that the backend wrote; None: it wrote none.
         no_failure: whether the backend found no failure; if so, no lesson is made of the run's calls.
         used: the versions of procedures that the backend reported as used.
-        tags: tags of the case; the first one is the domain.
         plan: the plan that the backend gave beside the run's calls; empty: it gave none.
         task_type, trigger, query_kind: task type, trigger and kind of request that the backend gave for the run's
             procedures; None: they are made from the run.

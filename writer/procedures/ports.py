@@ -65,8 +65,6 @@ class Draft:
         record: a complete learned-procedure record for a fix; for a script, the fields that need no failure.
         trigger: one sentence that describes when to use the procedure.
         level: level of abstraction of a script; None for a lesson from a failure.
-        query_kind: kind of the run's task.
-        success_score: success score of the run, 0 to 1.
         duration_ms: sum of the durations of the run's calls; None if no call has a duration.
     """
 
@@ -87,7 +85,6 @@ class Source:
     """The run that a draft was learned from, and the embedder of the draft's trigger.
 
     Attributes:
-        model: name of the embedder's model.
         pgvector: whether the database can compare vectors; otherwise this process compares them.
     """
 

@@ -13,7 +13,6 @@ class Lease:
 
     Attributes:
         attempts: number of times that the row was leased, this time included.
-        lease_token: a value that no other lease has; whatever the worker stores is checked against it.
         claimed_at: beginning of the lease, by the database's clock; if the user is erased later, the worker can store
             nothing.
     """

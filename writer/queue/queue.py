@@ -47,7 +47,6 @@ class Queue:
     """The queue in one table, from which one worker leases rows.
 
     Attributes:
-        table: the table whose pending rows are the queue.
         failed_event: name of the log event for rows whose work failed.
     """
 

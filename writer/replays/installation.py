@@ -33,13 +33,7 @@ class OrderTotal:
 
 @dataclass(frozen=True, slots=True)
 class Totals:
-    """Sums over profiles.
-
-    Attributes:
-        profiles: number of profiles.
-        questions: number of questions in their replays.
-        orders: success of each order.
-    """
+    """Sums over profiles."""
 
     profiles: int
     questions: int
@@ -47,11 +41,7 @@ class Totals:
 
 
 async def totals(database: Database, least: int) -> Totals:
-    """Returns the sums over all profiles whose latest replay had at least ``least`` questions.
-
-    Raises:
-        DatabaseUnavailable: there was no connection, or it broke.
-    """
+    """Returns the sums over all profiles whose latest replay had at least ``least`` questions."""
     known: list[StoredReplay] = []
     async for profile in each_profile(database):
         try:

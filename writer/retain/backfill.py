@@ -98,7 +98,6 @@ async def backfill(  # noqa: PLR0913 - retain's own parameters, and the callback
     ``progress`` is called after each chunk of lines with their number.
 
     Raises:
-        UserErased: the user was erased after the author was authorised.
         DatabaseUnavailable: the runs retained so far stay; reading the file again adds the others.
     """
     done = Backfilled()

@@ -90,7 +90,6 @@ async def write_findings(
         UnknownReference: the run is another agent's.
         SecretInName: the agent's name looks like a secret.
         PathTooLong: a path is longer than any path of Linux.
-        UserErased, DatabaseUnavailable: see ``Database.as_user``.
     """
     nameable(new.agent_key)
     async with database.as_user(author.user_sub, author.authorised_at) as connection:

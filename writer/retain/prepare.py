@@ -82,7 +82,6 @@ class PreparedRun:
         request_hash: sha256 of the request, by which a repeat under the same idempotency key is recognised.
         retrieval_id: the retrieval that the run began with; None: the backend named none.
         run_id: the run under way that this run ends; None: its steps were not sent before.
-        session: name of the session that the run was part of; None: it was part of no session.
         content: the case's columns and payload; or the redacted run, if steps or turns are still to be read from the
             database.
         created_at: the time of the run; None: the time at which it is stored.

@@ -42,7 +42,6 @@ class Retained:
 
     Attributes:
         retrieval_id: the retrieval that the run is linked to; None: the run named no retrieval, or an unknown one.
-        warnings: parts of the turns that are stored but not read, such as images.
     """
 
     case_id: UUID
@@ -81,7 +80,6 @@ async def store(
             agent's retrieval or run.
         MemoryOff: the user switched off writing for this agent.
         RunEnded: the run under way that the request names ended before, with another case.
-        UserErased: the user was erased after the author was authorised.
         DatabaseUnavailable: nothing was stored, or it is unknown whether it was; repeat with the same key.
     """
     name = None if idempotency_key is None else unsecret(idempotency_key)

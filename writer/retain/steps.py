@@ -156,7 +156,6 @@ async def append_steps(
         PayloadTooLarge: the run would have more than MOST_BYTES.
         SecretInName: the agent's name looks like a secret.
         PathTooLong: a path in a step is longer than any path of Linux.
-        UserErased: the user was erased after the author was authorised.
         DatabaseUnavailable: the steps may or may not be added; the caller can safely send them again.
     """
     nameable(new.agent_key)

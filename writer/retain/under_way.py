@@ -34,7 +34,6 @@ class UnderWay(Protocol):
 
     Attributes:
         known_retrieval_id: the retrieval that the run began with; None: it named no retrieval, or an unknown one.
-        tool_kinds: kinds of tools that the profile's settings name, by the tool's name.
     """
 
     id: UUID

@@ -95,7 +95,6 @@ class Scrubbed:
     Attributes:
         at: start of the scrub, ISO 8601.
         tables: number of tables that were rewritten and so contain no deleted row.
-        log: state of the database's log after the scrub.
         search: result of the search for this user's marks; None: there was no search.
         readable: whether this machine can read the server's files.
     """

@@ -18,12 +18,7 @@ FORMAT = "casebank erasure receipt 1"
 
 @dataclass(frozen=True, slots=True)
 class Issuer:
-    """The issuer of an installation's receipts.
-
-    Attributes:
-        signer: signs the receipts.
-        around: facts about the places where the installation keeps the words of users.
-    """
+    """The issuer of an installation's receipts."""
 
     database: Database
     signer: Signer

@@ -34,11 +34,7 @@ AHEAD = timedelta(minutes=5)
 
 @dataclass(frozen=True, slots=True)
 class Appended:
-    """The result of an append: the numbers of the first and last appended turn, and the number of turns in the session.
-
-    Attributes:
-        warnings: parts of the turns that are stored but not read, such as images.
-    """
+    """The result of an append: the numbers of the first and last appended turn, and the number of all turns."""
 
     first: int
     last: int

@@ -76,7 +76,6 @@ class PreparedTurn:
     Attributes:
         message: the message, redacted and packed.
         size: bytes of the message as JSON.
-        text: the text that is indexed for search.
         said_at: the time of the turn; None: the time at which it is stored.
     """
 
@@ -92,7 +91,6 @@ class PreparedTurns:
 
     Attributes:
         request_hash: sha256 of the request; only a keyed hash of it is stored.
-        warnings: parts of the turns that are stored but not read, such as images.
     """
 
     agent_key: str

@@ -45,8 +45,6 @@ class Recipe:
     """The settings of a night's training.
 
     Attributes:
-        fit: function that trains the policies' heads, many at once.
-        demand: the log that a profile needs before a candidate is trained.
         seed: seed of all random numbers; the same seed and logs give the same weights.
         first_order: order of cases that a profile uses until its replay finds a better order.
     """

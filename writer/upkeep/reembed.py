@@ -38,7 +38,6 @@ async def reembed_all(
 
     Raises:
         EmbedderUnavailable: the vectors made so far stay, and are not made again when the call is repeated.
-        EmbedderMisbehaved: as above.
     """
     total = 0
     async for profile in each_profile(database):
@@ -64,7 +63,6 @@ async def reembed(  # noqa: PLR0913 - the last three have defaults that nearly a
 
     Raises:
         EmbedderUnavailable: the vectors made so far stay, and are not made again when the call is repeated.
-        EmbedderMisbehaved: as above.
     """
     done = 0
     blank: set[UUID] = set()

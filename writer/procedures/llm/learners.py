@@ -31,11 +31,7 @@ FALLBACKS = Counter(
 
 @dataclass(frozen=True, slots=True)
 class _Reader:
-    """A model that reads runs; an answer that follows an injected instruction is discarded.
-
-    Attributes:
-        purpose: label of the metrics.
-    """
+    """A model that reads runs; an answer that follows an injected instruction is discarded."""
 
     model: Model
     purpose: LlmPurpose
