@@ -7,6 +7,7 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 
 from retrieval.errors import ModelError
 from retrieval.ports import Model, Rewritten
+from retrieval.rewriting.named import completed
 
 LONGEST = 400
 """Largest number of characters of a query that a language model writes."""
@@ -44,9 +45,12 @@ class LlmRewriter:
     model: Model
 
     async def rewrite(self, query: str) -> Rewritten:
-        """Returns the query that the language model makes of this one, within the model's own time limit."""
+        """Returns the query that the language model makes of this one, within the model's own time limit.
+
+        What the message names and the model left out is appended, so that no request of several is lost.
+        """
         try:
             reply = await self.model.ask(INSTRUCTIONS, {"said": query}, Query)
         except ModelError:
             return Rewritten(query, degraded=True)
-        return Rewritten(reply.answer.query, "llm")
+        return Rewritten(completed(reply.answer.query, query, LONGEST), "llm")

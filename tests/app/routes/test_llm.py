@@ -91,6 +91,23 @@ async def test_what_is_searched_for_is_the_rewritten_query(server: ChatServer, a
     assert case["similarity"] == pytest.approx(1, abs=1e-3)
 
 
+async def test_a_query_for_two_requests_keeps_what_each_names_though_the_model_drops_one(
+    server: ChatServer, alice: User
+):
+    await alice.retain("repair run_migration after ORA-00942")
+    await alice.settle()
+    said = "Hi! Please renew the certificate of the gateway. Then look why run_migration stops with ORA-00942."
+    answer = await alice.retrieve(said, rewrite="llm")
+    assert answer["rewritten"] == f"{BY_LLM}, run_migration, ORA-00942"
+    assert [case["task"] for case in answer["cases"]] == ["repair run_migration after ORA-00942"]
+
+
+async def test_without_a_model_each_request_of_a_message_keeps_its_words(alice: User):
+    said = "Please renew the certificate of the gateway. Then look why run_migration stops with ORA-00942."
+    answer = await alice.http.post("/v1/rewrite", json={"agent": AGENT, "query": said, "rewrite": "off"})
+    assert answer.json()["query"] == said
+
+
 async def test_a_profile_may_want_every_query_rewritten_from_now_on_and_no_more(server: ChatServer, alice: User):
     for wanted, searched in (("llm", BY_LLM), ("off", None), ("llm", BY_LLM)):
         await wish(alice, rewrite=wanted)

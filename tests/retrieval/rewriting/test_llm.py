@@ -7,6 +7,7 @@ import pytest
 from retrieval.errors import ModelBudgetSpent, ModelMisbehaved, ModelRefused, ModelUnavailable, Tokens
 from retrieval.ports import Reply, Rewritten
 from retrieval.rewriting.llm import LlmRewriter, Query
+from retrieval.rewriting.named import named
 
 
 class Says:
@@ -33,3 +34,33 @@ async def test_a_model_that_fails_leaves_the_query_and_says_so(error: type[Excep
 def test_a_model_must_say_something_and_not_too_much(said: str):
     with pytest.raises(ValueError, match="query"):
         Query.model_validate({"query": said})
+
+
+TWO = "Hi, run_migration stops with ORA-00942. And could you renew the TLS certificate with certbot.timer? Thanks, Anna"
+
+
+@pytest.mark.parametrize(
+    ("said", "query"),
+    [
+        ("How to fix run_migration with ORA-00942 and renew a TLS certificate by certbot.timer", ""),
+        ("How to fix run_migration with ORA-00942", ", TLS, certbot.timer"),
+        ("How to renew a tls certificate by certbot.timer", ", run_migration, ORA-00942"),
+        ("How to " + "x" * 380, ", ORA-00942"),
+    ],
+)
+async def test_what_the_message_names_and_the_model_dropped_is_appended_as_far_as_it_fits(said: str, query: str):
+    assert await LlmRewriter(Says(said)).rewrite(TWO) == Rewritten(said + query, "llm")
+
+
+@pytest.mark.parametrize(
+    ("text", "names"),
+    [
+        ("`git push` fails with exit 128 on HEAD", ["git push", "HEAD"]),
+        ("a ValueError of parseDate in app.py, then 503", ["ValueError", "parseDate", "app.py", "503"]),
+        ("ERROR: 42P01 in psycopg2, use --no-verify", ["ERROR", "42P01", "psycopg2", "--no-verify"]),
+        ("I am Anna Smith, ann.smith@example.com, order 48213, [REDACTED:phone], https://a.example/x_y", []),
+        ("Please compare my workouts. Then plan a run for Sunday!", []),
+    ],
+)
+def test_tools_errors_and_technologies_are_named_and_persons_and_orders_are_not(text: str, names: list[str]):
+    assert named(text) == names
