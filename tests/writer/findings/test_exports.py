@@ -111,6 +111,28 @@ def test_what_a_file_offers_is_read_off_in_each_language(path: str, text: str, f
     assert offered.as_dict() == found
 
 
+@pytest.mark.parametrize(
+    ("path", "text", "found"),
+    [
+        (
+            "a.py",
+            'of a sentence.\n    """\n    return (1,\n\nclass Case:\n    pass\n\ndef retain(run):\n    return run\n',
+            {"names": ["retain"], "classes": ["Case"]},
+        ),
+        (
+            "Bank.java",
+            "        return 1;\n    }\n\n    public void read() {\n        open(1);\n    }\n\n    int own() {\n",
+            {"names": ["read"]},
+        ),
+        ("lib.rs", 'push("}");\n    }\n}\n\npub fn retain(c: Case) {\n', {"names": ["retain"]}),
+    ],
+)
+def test_a_part_of_a_file_offers_what_it_declares(path: str, text: str, found: dict[str, list[str]]):
+    offered = exports(path, text)
+    assert offered is not None
+    assert offered.as_dict() == found
+
+
 def test_a_file_in_no_known_language_is_not_parsed():
     assert exports("notes.md", "# class Case") is None
     assert exports("Makefile", "class: x") is None
