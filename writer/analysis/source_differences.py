@@ -19,8 +19,10 @@ from writer.analysis.value_differences import told
 
 SOURCE_CHARS = 20_000
 """Maximum characters of a source text that are compared."""
-MOST_LINES = 200
+MOST_LINES = 100
 """Maximum number of lines that are compared, after the first line that changed."""
+MOST_CHANGED = 10
+"""Maximum number of places that changed, and of lines of each, that are read."""
 LINE_CHARS = 240
 WHOLE_CHARS = 90
 """Maximum characters of two lines that are quoted whole, half as many where several lines changed."""
@@ -34,7 +36,7 @@ LEAST_SIGNS = 0.2
 """Least number of signs for each word in a source text."""
 MOST_SAID = 0.08
 """Largest share of words that are only said, such as "the", in a source text."""
-READ_CHARS = 4_000
+READ_CHARS = 2_000
 """Number of characters by which a text is recognised as source text."""
 
 _PROSE = frozenset(
@@ -158,7 +160,8 @@ def _hunks(before: str, after: str) -> list[tuple[Sequence[str], Sequence[str]]]
     start = next((at for at, (one, other) in pairs if one != other), min(len(old), len(new)))
     old, new = old[start : start + MOST_LINES], new[start : start + MOST_LINES]
     matcher = SequenceMatcher(None, old, new, autojunk=False)
-    return [(old[i:j], new[k:m]) for change, i, j, k, m in matcher.get_opcodes() if change != "equal"]
+    changed = ((old[i:j], new[k:m]) for change, i, j, k, m in matcher.get_opcodes() if change != "equal")
+    return [(gone[:MOST_CHANGED], come[:MOST_CHANGED]) for gone, come in islice(changed, MOST_CHANGED)]
 
 
 def _lines(text: str) -> list[str]:
@@ -184,10 +187,10 @@ def _line(name: str, line: str) -> str:
 def _piece(name: str, line: str, part: re.Match[str]) -> str:
     """Returns a piece of a line as it is, or as a placeholder; a comment is left out."""
     kind, text = part.lastgroup or "", part[0]
-    before = _KEY.search(line[max(0, part.start() - 80) : part.start()])
-    key = before[1] if before else ""
     if kind == "rest":
         return text
+    before = _KEY.search(line[max(0, part.start() - 80) : part.start()]) if kind in {"string", "number"} else None
+    key = before[1] if before else ""
     if kind == "string":
         names_field = _FIELD.fullmatch(text) and line[part.end() :].lstrip().startswith(":")
         return text if names_field else f"{text[0]}{_value(key, text[1:-1])}{text[-1]}"

@@ -50,6 +50,14 @@ async def test_what_put_the_failure_right_once_is_told_with_the_value_that_made_
     assert answer["why_empty"] is None
 
 
+async def test_of_an_edit_that_put_a_build_right_the_lines_are_told(alice: User):
+    build = call("bash", {"command": "mvn -q test"}, "[ERROR] Cart.java:[4,13] cannot find symbol class List")
+    edit = {"path": "src/Cart.java", "old_str": "class Cart {", "new_str": "import java.util.List;\nclass Cart {"}
+    await learn(alice, build, call("str_replace", edit), call("bash", {"command": "mvn -q test"}, "BUILD SUCCESS"))
+    (fix,) = (await advice(alice, build))["fixes"]
+    assert fix["what"] == "first str_replace (`import java.util.List;` added); then the same call again"
+
+
 PLAN = ["offer store credit", "tell the customer why"]
 
 
