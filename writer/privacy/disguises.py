@@ -14,15 +14,19 @@ _CHAR = r"[\w+/=~.-]"
 
 _DISGUISED = re.compile(
     rf"""(?<!\\)\\+u00(?P<json>[2-7][0-9a-fA-F])
+    |(?<!\\)(?P<letters>(?:\\+u(?!00[0-7]|[dD][89a-fA-F])[0-9a-fA-F]{{4}})+)
     |(?<!\\)\\+(?P<slash>/)
     |%(?P<url>[2-7][0-9a-fA-F])
     |&(?P<entity>amp|apos|gt|lt|quot|\#\d{{2,3}}|\#x[0-9a-fA-F]{{2}});
     |(?P<invisible>[\u00ad\u034f\u180e\u200b-\u200f\u202a-\u202e\u2060-\u2064\ufeff]+)
+    |(?P<space>(?<=\d)[\u00a0\u2007\u2009\u202f\u3000](?=\d))
+    |(?P<dash>(?<=\d)[\u2010-\u2013\u2212](?=\d))
     |(?P<wide>[\uff01-\uff5e]+)
     |(?P<alike>(?<=[A-Za-z])[аеорсухіѕԁ]+(?=[A-Za-z]))
     |(?P<split>(?<={_CHAR}{{3}})(?:\\*["'`][ \t]*(?:(?:\+|\.{{1,2}}|&|\|\|)\s{{0,40}}|\\?\n[ \t]{{0,40}})\\*["'`]|\\\n)(?={_CHAR}{{3}}))""",  # noqa: RUF001
     re.VERBOSE,
 )
+_CODES = re.compile(r"u([0-9a-fA-F]{4})")
 _ENCODED = re.compile(
     r"(?P<hex>(?:[0-9a-f]{2}){12,}|(?:[0-9A-F]{2}){12,})(?![\w+/=-])|(?P<base64>[A-Za-z0-9+/_-]{20,}={0,2})"
 )
@@ -97,6 +101,10 @@ def _plain(match: re.Match[str]) -> str | None:
         return _ENTITIES.get(disguise) or chr(int(number))
     if kind == "wide":
         return disguise.translate(_FULL_WIDTH)
+    if kind == "letters":
+        return "".join(chr(int(code, 16)) for code in _CODES.findall(disguise))
+    if kind in {"space", "dash"}:
+        return " " if kind == "space" else "-"
     return disguise.translate(_LOOK_ALIKES) if kind == "alike" else "/" if kind == "slash" else ""
 
 

@@ -12,7 +12,9 @@ _KEY_BEFORE = re.compile(rb'(\\*)"' + _SPACE + b":" + _SPACE + b"$")
 _ITEM_BEFORE = re.compile(rb"[\[,]" + _SPACE + b"$")
 _END_BEHIND = re.compile(_SPACE + rb"[,\]}]")
 _QUOTE = re.compile(rb'(\\*)"')
-_TELLING = re.compile(r"[:\[,\s]\d{6}|[Cc](?:v[cv]|V[CV])|[Ss]ecurity|[Vv]erification")
+_TELLING = re.compile(
+    r"[:\[,\s]\d{6}|[Cc](?:v[cv]|V[CV])|[Ss]ecurity|[Vv]erification|[Pp](?:in|IN)\"|\"(?:type|label|kind|field)\\*\""
+)
 """Sign of JSON that may hold a number to redact: a large number, or a name for a card's security code."""
 
 

@@ -14,7 +14,7 @@ from stdnum import luhn
 
 from writer.privacy.patterns import NUMBERS, PHONE_WORDS
 
-REGIONS = tuple("US CA GB DE FR IT ES JP KR CN IN BR RU MX AU ID PK NG BD PH EG ET".split())
+REGIONS = tuple("US CA GB DE FR IT ES JP KR CN IN BR RU MX AU ID PK NG BD PH EG ET PL TR NL".split())
 """Countries whose national phone numbers are recognised: the largest by population or economy, and some more."""
 NEAR_BEFORE, NEAR_AFTER = 80, 40
 """Number of bytes before and after a number that are searched for a word that tells its kind."""
@@ -36,10 +36,10 @@ TEST_CARDS = frozenset(
 
 _IDS_LABEL, _CARD_WORD = NUMBERS["ids_label"], NUMBERS["card_word"]
 _CARDS_NAME, _CODES_NAME, _PHONES_NAME = NUMBERS["cards_name"], NUMBERS["codes_name"], NUMBERS["phones_name"]
-_SSN_NAME, _IDS_NAME = NUMBERS["ssn_name"], NUMBERS["ids_name"]
+_SSN_NAME, _IDS_NAME, _PINS_NAME = NUMBERS["ssn_name"], NUMBERS["ids_name"], NUMBERS["pins_name"]
 _PHONE_WORD = re.compile(f"(?i){PHONE_WORDS}")
 _MARKER = re.compile(r"\[REDACTED:[a-z-]+\]")
-_CODE = re.compile(rb"\d{3,4}")
+_CODE, _PIN = re.compile(rb"\d{3,4}"), re.compile(rb"\d{4}")
 _SPEAKER_NAMES = frozenset(
     """
     answer body comment content input message note plan prompt query question reply task text
@@ -54,6 +54,8 @@ _LONG = re.compile(rb"\d{4}")
 _JOINTS = (b"-", b".", b"/", b":")
 _WITHOUT_PREFIX = ("BR", "CN", "IN", "IT")
 """Regions with a trunk prefix 0 that mobile numbers, or all current numbers, do not need."""
+_OF_LONDON = ("203", "207", "208")
+"""First groups in which many write London's numbers, whose area's code is 20."""
 _DATE = re.compile(r"(?:19|20)\d{6}")
 _CHINESE_MOBILE = re.compile(r"1[3-9]\d{9}")
 
@@ -64,6 +66,8 @@ def kind_of_name(name: str) -> str:
         return "payment-card"
     if _CODES_NAME.fullmatch(name):
         return "card-code"
+    if _PINS_NAME.fullmatch(name):
+        return "pin"
     if _PHONES_NAME.fullmatch(name):
         return "phone"
     return "ssn" if _SSN_NAME.fullmatch(name) else ""
@@ -100,7 +104,7 @@ def tells_of_cards(labels: str) -> bool:
 
 def is_card(data: bytes, start: int, end: int) -> bool:
     """Returns whether digits are a payment card's: in groups, alone in the text, or near a word for cards."""
-    digits = data[start:end].translate(None, b" -").decode()
+    digits = data[start:end].translate(None, b" .-").decode()
     if not luhn.is_valid(digits):
         return False
     if len(digits) < end - start or digits in TEST_CARDS or not (data[:start].strip() or data[end:].strip()):
@@ -120,6 +124,11 @@ def is_named_card(data: bytes, start: int, end: int) -> bool:
 def is_card_code(data: bytes, start: int, end: int) -> bool:
     """Returns whether the bytes have as many digits as the security code of a payment card."""
     return _CODE.fullmatch(data, start, end) is not None
+
+
+def is_pin(data: bytes, start: int, end: int) -> bool:
+    """Returns whether the bytes are four digits, as most PINs are."""
+    return _PIN.fullmatch(data, start, end) is not None
 
 
 def is_from_abroad(data: bytes, start: int, end: int) -> bool:
@@ -206,7 +215,8 @@ def _is_grouped_as_in(region: str, written: str) -> bool:
     with suppress(phonenumbers.NumberParseException):
         number = phonenumbers.parse(written, region)
         usual = phonenumbers.format_number(number, phonenumbers.PhoneNumberFormat.NATIONAL)
-        return _first_group(region, usual) == _first_group(region, written)
+        first = _first_group(region, written)
+        return first == _first_group(region, usual) or (region == "GB" and first in _OF_LONDON)
     return False
 
 

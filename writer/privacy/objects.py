@@ -12,7 +12,7 @@ from writer.privacy.patterns import SENSITIVE_KEY
 
 MOST_DEPTH = 250  # orjson writes no deeper value
 SEVERAL = "token/several"  # values under `tokens` or `secrets`, or nested below such a key; not all are secrets
-NUMBER_KINDS = frozenset({"card-code", "payment-card", "phone", "ssn"})
+NUMBER_KINDS = frozenset({"card-code", "payment-card", "phone", "pin", "ssn"})
 PARTS_OF_NUMBER = frozenset(
     """
     digits e164 full home main mobile national no nr num number nummer numero numéro número primary raw value work
@@ -89,7 +89,7 @@ def _walk_object(
 
 def _kind_of_number(value: float, place: Place) -> str:
     """Returns the kind of secret or personal data that a number at this place is, or an empty string."""
-    if place.sensitive == "card-code":
+    if place.sensitive in {"card-code", "pin"}:
         return place.sensitive if is_secret(str(int(value)).zfill(3), place.sensitive) else ""
     if not SHORTEST_SECRET <= value < MOST_CARD:
         return "password" if place.sensitive == "password" and isinstance(value, int) else ""

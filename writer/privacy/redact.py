@@ -14,7 +14,7 @@ from writer.privacy import engine
 from writer.privacy.finds import MOST_PASSES, mark, marked
 from writer.privacy.json_text import parsed, with_numbers
 from writer.privacy.numbers import is_other_number, may_be_card
-from writer.privacy.objects import MOST_DEPTH, Place, is_secret, named, sensitive_name, walk
+from writer.privacy.objects import MOST_DEPTH, NUMBER_KINDS, Place, is_secret, named, sensitive_name, walk
 from writer.privacy.rules import LABELLED, LOOKS, TOKENLIKE, signs, widened
 
 Json = TypeVar("Json")
@@ -55,11 +55,13 @@ def redact_text(text: str) -> tuple[str, Counter[str]]:
     return clean, counts + more
 
 
-def _numbers_inside(text: str, _: Place, counts: Counter[str]) -> str:
+def _numbers_inside(text: str, place: Place, counts: Counter[str]) -> str:
     """Returns a text that is JSON with the cards, phones and secrets among its numbers taken out; another unchanged.
 
     Rules for texts miss numbers that only the object around them tells of.
     """
+    if place.sensitive in NUMBER_KINDS and is_secret(text, place.sensitive):
+        return mark(place.sensitive, counts)
     value = with_numbers(text)
     if value is None:
         return text

@@ -118,8 +118,9 @@ NAMED, DISGUISED, ENCODED, TOKENLIKE = "named", "disguised", "encoded", "token-l
 _SIGNS = {
     NAMED: rf"(?i){ANY_NAME}|\b(?:pass|pw)\b",
     DISGUISED: (
-        r"\\u00[2-7]|\\/|%[2-7][0-9a-fA-F]|&(?:amp|apos|gt|lt|quot|#\w{2,3});|\\\n|[\"'`][ \t]*(?:\+|\.{1,2}|&|\|\||\\?\n)\s*\\*[\"'`]"
+        r"\\u[0-9a-fA-F]{4}|\\/|%[2-7][0-9a-fA-F]|&(?:amp|apos|gt|lt|quot|#\w{2,3});|\\\n|[\"'`][ \t]*(?:\+|\.{1,2}|&|\|\||\\?\n)\s*\\*[\"'`]"
         r"|[\x{ad}\x{34f}\x{180e}\x{200b}-\x{200f}\x{202a}-\x{202e}\x{2060}-\x{2064}\x{feff}\x{ff01}-\x{ff5e}]"
+        r"|\d[\x{a0}\x{2007}\x{2009}\x{202f}\x{2010}-\x{2013}\x{2212}\x{3000}]\d"
         r"|[A-Za-z][аеорсухіѕԁ]+[A-Za-z]"  # noqa: RUF001 - Cyrillic on purpose
     ),
     ENCODED: r"[A-Za-z0-9+/_-]{20}",
@@ -127,7 +128,7 @@ _SIGNS = {
 }
 LOOKS = dict(_compiled({**_SIGNS, LOOSE: LOOSE_SIGN}.items(), capture=False))
 """Expressions that find the signs of a text that needs a closer look, by the names of the signs."""
-LABELLED = next(regex for _, regex in _compiled([("", rf"(?i)(?:{PHONE_WORDS}|\bssn)\\*\"")], capture=False))
+LABELLED = next(regex for _, regex in _compiled([("", rf"(?i)(?:{PHONE_WORDS}|\bssn|pin)\\*\"")], capture=False))
 """Pattern of names in a JSON text whose numbers must be judged by the names around them."""
 _SET = [place for place, (kind, _) in enumerate(RULES) if kind != LOOSE]
 _LOOSE_PLACE = next(place for place, (kind, _) in enumerate(RULES) if kind == LOOSE)

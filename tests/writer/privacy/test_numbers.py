@@ -47,6 +47,14 @@ PHONES = [
     "415-555-0123",
     "(415) 555-0123",
     "+49 171 1234567",
+    "0207 946 0958",
+    "612 34 56 78",
+    "91 123 45 67",
+    "11 9 1234 5678",
+    "11 91234 5678",
+    "06\u00a012\u00a034\u00a056\u00a078",
+    "415\u2011555\u20110132",
+    "\uff10\uff19\uff10\u2212\uff11\uff12\uff13\uff14\u2212\uff15\uff16\uff17\uff18",
 ]
 IN_CONTEXT = [
     "My phone number is 0171 1234567",
@@ -60,6 +68,18 @@ IN_CONTEXT = [
     "전화번호는 01012345678",
     "tel: 2079460958",
     "WhatsApp 9876543210",
+    "07700900123 is my number",
+    "0612345678 c'est mon numéro",
+    "612345678 es mi teléfono",
+    "il mio numero è 3331234567",
+    "meu zap é 11912345678",
+    "mi cel es 5512345678",
+    "मेरा नंबर 9876543210 है",
+    "89123456789 звони",
+    "081234567890 nomor saya",
+    "4155550132 text me",
+    "numer telefonu: 601 234 567",
+    "telefonum 05321234567",
 ]
 NO_PHONES = [
     "05-12-2024 10:00",
@@ -78,6 +98,12 @@ NO_PHONES = [
     "-rw-r--r-- 1 root 0755 1234 56789",
     "microphone: 12345678",
     "epoch 1715421600",
+    "1990\u20132020 and 2021\u20132030",
+    "12\u00a0345\u00a0678\u00a0901 rows",
+    "620 30 40 50 60 70",
+    "my number one goal of 12345678",
+    "12000000 calls",
+    "20260312 call",
 ]
 
 
@@ -129,6 +155,15 @@ def test_the_largest_countries_are_known():
         {"type": "mobile", "number": PHONE},
         {"phone": {"work": PHONE}},
         {"ssn": 123456789},
+        {"type": "phone", "value": str(PHONE)},
+        {"msisdn": PHONE},
+        {"numer_telefonu": PHONE},
+        {"primaryAccountNumber": CARD},
+        {"numer_karty": CARD},
+        {"kortnummer": CARD},
+        {"numeroCartao": CARD},
+        {"pin": 4821},
+        {"cardPin": "4821"},
         {"password": 12345678},
         {"api_key": 12345678},
     ],
@@ -138,7 +173,7 @@ def test_a_number_is_taken_out_as_its_text_would_be(value: Any, wrap: Any):
     clean, found = redact(wrap(value))
     assert sum(each.count for each in found) == 1
     digits = json.dumps(clean)
-    assert not any(str(secret) in digits for secret in (CARD, PHONE, 123456789, 12345678))
+    assert not any(str(secret) in digits for secret in (CARD, PHONE, 123456789, 12345678, 4821))
 
 
 def test_digits_alone_in_what_somebody_said_are_a_card():
@@ -159,6 +194,7 @@ def test_digits_alone_in_what_somebody_said_are_a_card():
         {"mobile": True, "phone": None, "phone_model": 1234567},
         {"sms": {"id": 12345678, "sent_at": 1715421600}},
         {"ts": 1715421600123, "size": 4155550123},
+        {"pin": 4, "pin_code": "560001"},
     ],
 )
 def test_an_id_is_no_card_and_no_phone_number(value: Any):
@@ -184,7 +220,13 @@ def test_none_of_five_hundred_ids_that_begin_with_4_is_a_card():
         f"Visa {CARD} exp 12/27",
         f"{CARD} (mastercard)",
         f"Kreditkarte: {CARD}",
+        f"Kreditkartennummer: {CARD}",
+        f"numer karty {CARD}",
+        f"kart numaram {CARD}",
+        f"بطاقتي {CARD}",
         f"{CARD}",
+        "4539.5787.6362.1486",
+        "4539\u202f5787\u202f6362\u202f1486",
         "4539 5787 6362 1486",
         "4539-5787-6362-1486",
         *sorted(TEST_CARDS),
@@ -202,6 +244,10 @@ def test_a_card_in_context_is_taken_out(text: str):
         ("card security code: 0314", "card security code: [REDACTED:card-code]"),
         ("the CVC check passed for 314 cards", "the CVC check passed for 314 cards"),
         ("CVC 5", "CVC 5"),
+        ("my PIN is 4821", "my PIN is [REDACTED:pin]"),
+        ("Meine PIN ist 4821", "Meine PIN ist [REDACTED:pin]"),
+        ("PIN 560001, Delhi", "PIN 560001, Delhi"),
+        ("pin: 13", "pin: 13"),
     ],
 )
 def test_the_code_of_a_card_is_taken_out_where_its_name_stands(text: str, clean: str):
