@@ -1,8 +1,7 @@
 """Finds secrets and personal data in a text, and replaces each by a mark.
 
-The fixed token formats come from the `detect_secrets` library; the patterns of this package add newer formats,
-assignments, and credentials in headers and URLs. RE2 runs all of them in linear time. The set of all rules scans a text
-once, and only the rules that it reports are run one by one.
+RE2 runs the patterns of token formats, assignments, and credentials in headers and URLs in linear time. The set of all
+rules scans a text once, and only the rules that it reports are run one by one.
 """
 
 from collections import Counter

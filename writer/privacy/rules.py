@@ -1,16 +1,11 @@
-"""Rules of redaction, from the `detect_secrets` library and this package, as RE2 expressions and as one set."""
+"""Rules of redaction as RE2 expressions and as one set."""
 
-import pkgutil
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import suppress
 from functools import cache
-from importlib import import_module
 from typing import Protocol, cast
 
 import re2
-from detect_secrets import plugins
-from detect_secrets.plugins.base import RegexBasedDetector
 
 from writer.privacy.patterns import ANY_NAME, ARGUMENT, EVERYDAY, PERSONAL, PHONE_WORDS, SAID, SECRETS, SET
 from writer.privacy.providers import LOOSE, LOOSE_SIGN, PROVIDER_TOKEN, PROVIDERS
@@ -21,9 +16,6 @@ LONG_BYTES, SETS_OF_LONG = 1 << 14, 16
 
 In a long text many rules match, and one automaton for all of them would exceed its memory and be rebuilt repeatedly."""
 
-# Their matches include words around the secret, or a lockfile's sha512; this package has rules of its own for them.
-_PLUGINS_LEFT_OUT = {"artifactory", "azure_storage_key", "basic_auth", "npm", "private_key"}
-_KEYWORD_AT_A_DISTANCE = ".{0,"
 _BOUND = re.compile(r"(?<!\\)\{([01]),\d+\}")
 
 
@@ -67,25 +59,12 @@ class RegexSet(Protocol):
         ...
 
 
-def _library_rules() -> Iterator[tuple[str, str]]:
-    """Yields the kind and pattern of each library rule that matches only the secret itself."""
-    names = {module.name for module in pkgutil.iter_modules(plugins.__path__)} - _PLUGINS_LEFT_OUT
-    for name in sorted(names):
-        import_module(f"{plugins.__name__}.{name}")
-    for plugin in RegexBasedDetector.__subclasses__():
-        kind = str(plugin.secret_type).lower().replace(" ", "-")
-        for rule in vars(plugin)["denylist"] if plugin.__module__.rpartition(".")[2] in names else ():
-            if _KEYWORD_AT_A_DISTANCE not in rule.pattern:
-                yield kind, f"(?i){rule.pattern}" if rule.flags & re.IGNORECASE else rule.pattern
-
-
 def _compiled(patterns: Iterable[tuple[str, str]], *, capture: bool) -> Iterator[tuple[str, Regex]]:
-    """Yields the kind and the RE2 expression of each pattern that RE2 supports; it has no look-around."""
+    """Yields the kind and the RE2 expression of each pattern."""
     options = re2.Options()
     options.log_errors, options.never_capture, options.max_mem = False, not capture, SET_MEMORY_BYTES
     for kind, pattern in patterns:
-        with suppress(re2.error):
-            yield kind, re2.compile(pattern, options)
+        yield kind, re2.compile(pattern, options)
 
 
 def _set_of(rules: Sequence[tuple[str, Regex]], memory_bytes: int = SET_MEMORY_BYTES) -> RegexSet:
@@ -106,8 +85,7 @@ def _unbounded(pattern: str) -> str:
     return _BOUND.sub(lambda least: "*" if least[1] == "0" else "+", pattern)
 
 
-_OWN = {**SECRETS, **EVERYDAY, **PROVIDERS, **PERSONAL}
-RULES = [*_compiled(_library_rules(), capture=False), *_compiled(_OWN.items(), capture=True)]
+RULES = list(_compiled({**SECRETS, **EVERYDAY, **PROVIDERS, **PERSONAL}.items(), capture=True))
 """All rules of redaction: pairs of the kind of secret and the expression that finds it, the most specific first."""
 KINDS = ["unread", *(kind for kind, _ in RULES), ARGUMENT, SET, SAID, PROVIDER_TOKEN]
 RANK = {kind: place for place, kind in enumerate(KINDS)}
