@@ -119,7 +119,7 @@ async def embed_shared(database: Database, embedder: Embedder, operator: Author)
             for row, vector in zip(rows, vectors, strict=True):
                 if vector is not None:
                     memory = update(shared_memories).where(shared_memories.c.id == row.id)
-                    values = {"model": embedder.model, "embedding": stored(vector.tolist())}
+                    values = {"model": embedder.model, "embedding": stored(vector)}
                     await connection.execute(memory.values(values))
         done, after = done + len(rows), rows[-1].id
 

@@ -10,7 +10,7 @@ from uuid import UUID
 
 import numpy as np
 from pgvector.sqlalchemy import Vector
-from sqlalchemy import ARRAY, REAL, Float, case, cast, func, literal, select
+from sqlalchemy import Float, case, cast, func, select
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from retrieval.database.rows import Rows
@@ -20,6 +20,7 @@ from retrieval.tables.procedures import procedures
 from writer.procedures.ports import Draft, Source
 from writer.procedures.rules.revise import MARK
 from writer.procedures.rules.steps import EACH_VALUE, without_examples
+from writer.vectors import stored
 
 SAME_TRIGGER = 0.85
 """Least cosine similarity of two procedures' triggers at which the procedures may be the same."""
@@ -82,7 +83,7 @@ def known_versions(user_sub: str, agent_key: str, draft: Draft) -> Rows:
 
 def nearest_versions(user_sub: str, agent_key: str, draft: Draft, model: str, vector: UnitVector) -> Rows:
     """Returns the statement that selects the NEAREST versions with a trigger like the draft's; it needs pgvector."""
-    own = cast(cast(literal(vector.tolist(), ARRAY(REAL)), ARRAY(REAL)), Vector(len(vector)))
+    own = cast(stored(vector), Vector(len(vector)))
     distance = cast(procedures.c.embedding, Vector()).op("<=>", return_type=Float())(own)
     as_long = func.cardinality(procedures.c.embedding) == len(vector)
     # computed only for vectors of the same model and length; others cannot be compared

@@ -22,6 +22,7 @@ from writer.procedures.duplicates import find_duplicate
 from writer.procedures.learn_from_run import UsedVersion
 from writer.procedures.ports import Draft, Source
 from writer.run import PlannedScript, ProcedureData, ScriptData
+from writer.vectors import stored
 
 LEARNED = Counter("casebank_procedures_learned_total", "New procedures and revisions, repeats left out", ["kind"])
 
@@ -165,6 +166,6 @@ async def _insert(
         "source_case_ids": [source.case_id],
         "search_text": searched_text(draft),
         "embedding_model": None if vector is None else source.model,
-        "embedding": None if vector is None else vector.tolist(),
+        "embedding": None if vector is None else stored(vector),
     }
     await connection.execute(insert(procedures).values({**values, **key}))

@@ -24,7 +24,7 @@ from writer.queue.case import ClaimedCase, Work, close, lock_held, remember_tool
 from writer.queue.correction import corrected, earlier_feedback, with_plan
 from writer.queue.dedupe import count_again, twins
 from writer.rewards.feedback import credit_run
-from writer.vectors import add_vector
+from writer.vectors import add_vector, as_text
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,7 +84,7 @@ class Finish:
         for agent_key, group in groupby(sorted(batch, key=_agent), key=_agent):
             mine = list(group)
             rows = [
-                {"case_id": work.held.row_id, "vector": work.vector.tolist()}
+                {"case_id": work.held.row_id, "vector": as_text(work.vector)}
                 for work in mine
                 if work.vector is not None
             ]

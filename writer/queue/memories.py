@@ -20,7 +20,7 @@ from writer.privacy.keys import Keyring
 from writer.privacy.words import Words
 from writer.queue.lease import Lease
 from writer.queue.queue import Queue
-from writer.vectors import stored_later
+from writer.vectors import as_text, stored_later
 
 
 @dataclass(slots=True)
@@ -74,7 +74,7 @@ class MemoryHandler:
             free = set(await connection.scalars(unlocked(user_sub, list(texts), token)))
             made = {memory: vector for memory, vector in zip(texts, vectors, strict=True) if memory in free}
             with_vector = [
-                {"memory_id": memory, "model": self.embedder.model, "vector": vector.tolist()}
+                {"memory_id": memory, "model": self.embedder.model, "vector": as_text(vector)}
                 for memory, vector in made.items()
                 if vector is not None
             ]
@@ -117,7 +117,7 @@ def sources(user_sub: str, memory_ids: Sequence[UUID]) -> Rows:
 def finish(user_sub: str, lease_token: UUID, *, with_vector: bool) -> Update:
     """Returns a statement that takes memories off the queue if the lease still holds, and stores their vectors.
 
-    Its parameters for each memory are ``memory_id``, and with ``with_vector`` also ``model`` and ``vector``.
+    Its parameters for each memory are ``memory_id``, and with ``with_vector`` also ``model`` and ``vector``, a text.
     """
     row = update(memories).where(
         memories.c.user_sub == user_sub,

@@ -4,7 +4,7 @@ from collections.abc import Callable, Collection
 from contextlib import suppress
 from uuid import UUID
 
-from sqlalchemy import ARRAY, REAL, Delete, Select, Update, and_, bindparam, delete, func, select, tuple_, update
+from sqlalchemy import Delete, Select, Update, and_, bindparam, delete, func, select, tuple_, update
 
 from retrieval.database.database import Database
 from retrieval.database.rows import Rows
@@ -18,7 +18,7 @@ from writer.analysis.placeholders import without_placeholders
 from writer.privacy.keys import Keyring
 from writer.privacy.words import Words
 from writer.profiles import Profile, each_profile, lock_profile
-from writer.vectors import add_vector
+from writer.vectors import add_vector, as_text, stored_later
 
 BATCH = 256
 """Maximum number of texts that are embedded at a time."""
@@ -81,7 +81,7 @@ async def reembed(  # noqa: PLR0913 - the last three have defaults that nearly a
             await lock_profile(connection, profile.user_sub, profile.agent_key)  # its vectors may be being indexed
             there = (await connection.scalars(lock_cases(profile.user_sub, vectors))).all()
             values = [
-                {"case_id": case_id, "vector": vector.tolist()}
+                {"case_id": case_id, "vector": as_text(vector)}
                 for case_id in there
                 if (vector := vectors[case_id]) is not None
             ]
@@ -120,7 +120,7 @@ async def _reembed_triggers(database: Database, embedder: Embedder, profile: Pro
             return
         vectors = await embed_each(embedder, [without_placeholders(row.trigger) for row in rows])
         values = [
-            {"b_id": row.id, "b_version": row.version, "b_vector": vector.tolist()}
+            {"b_id": row.id, "b_version": row.version, "b_vector": as_text(vector)}
             for row, vector in zip(rows, vectors, strict=True)
             if vector is not None
         ]
@@ -156,7 +156,7 @@ def set_trigger_vector(user_sub: str, model: str) -> Update:
         procedures.c.id == bindparam("b_id"),
         procedures.c.version == bindparam("b_version"),
     )
-    return version.values(embedding_model=model, embedding=bindparam("b_vector", type_=ARRAY(REAL)))
+    return version.values(embedding_model=model, embedding=stored_later("b_vector"))
 
 
 async def _switch(database: Database, model: str, profile: Profile, blank: Collection[UUID]) -> bool:
