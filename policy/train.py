@@ -39,15 +39,14 @@ class Plan:
 
     Attributes:
         steps, rate: number and size of Adam's steps, each on all examples at once.
-        ridge: penalty that draws the case part to its start, as the number of decisions that weigh as much.
-        ridges: ridges of which each profile's later decisions choose one (``chosen_ridge``); empty: ``ridge`` is used.
+        ridges: penalties that draw the case part to its start, as numbers of decisions that weigh as much; each
+            profile's later decisions choose one of them (``chosen_ridge``).
         query_ridge: penalty that draws the query part to its start, as a number of decisions.
     """
 
     steps: int = 200
     rate: float = 0.03
-    ridge: float = 100.0
-    ridges: tuple[float, ...] = ()
+    ridges: tuple[float, ...] = (100.0,)
     query_ridge: float = 30.0
 
 
@@ -67,8 +66,7 @@ def train(
     """
     heads: list[Head] = []
     for examples, seed in zip(profiles, seeds, strict=True):
-        ridge = chosen_ridge(examples, plan, seed, start) if plan.ridges else plan.ridge
-        heads += _trained(examples, plan, seed, start, [ridge])
+        heads += _trained(examples, plan, seed, start, [chosen_ridge(examples, plan, seed, start)])
         progress(1)
     return heads
 
@@ -83,6 +81,8 @@ def chosen_ridge(examples: Examples, plan: Plan, seed: int, start: Head) -> floa
 
     Source: the one-standard-error rule of Breiman et al. 1984, section 3.4.3.
     """
+    if len(plan.ridges) == 1:
+        return plan.ridges[0]
     later, ridges = split(examples.group, HELD_OUT), sorted(plan.ridges)
     held_out = examples.take(later)
     heads = _trained(examples.take(~later), plan, seed, start, ridges)

@@ -18,8 +18,8 @@ from retrieval.pages.listing import one_profile
 from writer.replays.installation import Totals, totals
 from writer.replays.profile_replay import SPOKEN, StoredReplay, stored_replay
 from writer.replays.telling_words import telling_words
+from writer.training.candidates import Demand
 from writer.training.decision_log import rewarded
-from writer.training.fit import Demand
 from writer.training.lifecycle import roll_back, versions
 from writer.training.progress import trial_of
 

@@ -21,7 +21,7 @@ from app.routes.knowledge import list_knowledge
 from retrieval.database.rows import AnyRow
 from retrieval.pages import listing
 from retrieval.text import folded, shortened
-from writer.privacy.words import Words
+from writer.privacy.words import Words, words_of
 
 Kind = Literal["facts", "cases", "sessions", "knowledge"]
 
@@ -148,12 +148,12 @@ async def _sessions(looking: Visitor, cursor: UUID | None, size: int, *, whole: 
     async with looking.parts.database.as_user(author.user_sub, author.authorised_at) as connection:
         newest = listing.page_of_sessions(author.user_sub, None, before=cursor, limit=size)
         rows = (await connection.execute(newest)).all()
-        key = await looking.parts.keyring.find(connection, author.user_sub) if rows else None
-        if key is None:
+        words = await words_of(looking.parts.keyring, connection, author.user_sub) if rows else None
+        if words is None:
             return []
         wanted = listing.turns_of_sessions(author.user_sub, [row.id for row in rows], None if whole else 1)
         sealed = (await connection.execute(wanted)).all()
-    turns = await asyncio.to_thread(_opened, Words(author.user_sub, key), sealed)
+    turns = await asyncio.to_thread(_opened, words, sealed)
     return [
         Memory(
             id=row.id,

@@ -14,7 +14,7 @@ from policy.fit import Fit
 from retrieval.ranking.why import TellingWords
 from retrieval.sealed import TERMS
 from retrieval.tables.kinds import FAILED
-from writer.privacy.words import Words
+from writer.privacy.words import words_of
 from writer.replays.profile_replay import stored_replay
 
 
@@ -25,8 +25,8 @@ async def answers(looking: Visitor, decision: WholeDecisionOut) -> dict[UUID, st
     author = looking.author
     async with looking.parts.database.as_user(author.user_sub, author.authorised_at) as connection:
         replay = await stored_replay(connection, author.user_sub, decision.agent)
-        key = await looking.parts.keyring.find(connection, author.user_sub)
-    numbers = [] if key is None else Words(author.user_sub, key).numbers(TERMS, spoken)
+        seal = await words_of(looking.parts.keyring, connection, author.user_sub)
+    numbers = [] if seal is None else seal.numbers(TERMS, spoken)
     weights = _weights(spoken, tasks.values(), numbers, None if replay is None else replay.fit)
     query = TellingWords(spoken, weights)
     shared = {

@@ -8,8 +8,7 @@ from urllib.parse import urlsplit
 import asyncpg
 from sqlalchemy import exists, select, text
 
-from app.erasure.files import search
-from app.erasure.marks import Marks, sample
+from app.erasure.marks import Marks, sample, search
 from app.erasure.scrub import Progress, scrub
 from app.postgres.pools import service_database
 from app.runtime import owner_url, running

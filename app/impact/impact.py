@@ -35,7 +35,7 @@ from retrieval.pages import impact, statistics
 from retrieval.pages.impact import Span
 from retrieval.pages.listing import one_profile
 from retrieval.ranking.policies import policy_of
-from writer.privacy.words import Words
+from writer.privacy.words import words_of
 from writer.training import decision_log, training_data
 from writer.training.decision_log import LoggedDecision
 
@@ -140,8 +140,8 @@ async def _read(parts: Runtime, connection: AsyncConnection, asked: Asked) -> _R
     weeks = last_weeks(asked.until or datetime.now(UTC))
     useless = impact.never_helped(*whose, span, least=LEAST_JUDGED, limit=LISTED)
     found = (await connection.execute(useless)).mappings().all()
-    key = await parts.keyring.find(connection, asked.user_sub) if found else None
-    opened = [Words(asked.user_sub, key).opened(row) for row in found] if key is not None else []
+    words = await words_of(parts.keyring, connection, asked.user_sub) if found else None
+    opened = [] if words is None else [words.opened(row) for row in found]
     put_right = (await connection.execute(impact.put_right(*whose, limit=LISTED))).all()
     decisions = await decision_log.read(connection, *whose, MOST_FOR_POLICIES)
     first = asked.since or datetime.min.replace(tzinfo=UTC)

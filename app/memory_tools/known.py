@@ -22,7 +22,7 @@ from retrieval.recall.memory import MOST, FactSource, RecallQuestion
 from retrieval.sections.quoting import quoted, unquoted
 from retrieval.tables.kinds import FactKind, Speaker
 from retrieval.text import folded
-from writer.privacy.words import Words
+from writer.privacy.words import words_of
 
 LOOK = 500
 """Maximum number of facts, the newest first, that are decrypted for one answer."""
@@ -74,10 +74,9 @@ async def facts_for(
         if profile is None or not profile["enabled"]:
             return []
         rows = (await connection.execute(page_of_facts(author.user_sub, page))).mappings().all()
-        key = await parts.keyring.find(connection, author.user_sub) if rows else None
-    if key is None:
+        words = await words_of(parts.keyring, connection, author.user_sub) if rows else None
+    if words is None:
         return []
-    words = Words(author.user_sub, key)
     wanted = [row for row in rows if row["kind"] in kinds]
     opened = [words.open_fact(row["id"], row["words"]) for row in wanted]
     relevances = relevance(query or "", [each["text"] for each in opened])

@@ -18,7 +18,7 @@ from writer.advice.answer import Answer, FailedCall, first_like
 from writer.analysis.calls import Call, calls_in
 from writer.author import Author
 from writer.messages import tool_traces
-from writer.privacy.words import Words
+from writer.privacy.words import Words, words_of
 from writer.run import Turn
 
 router = APIRouter(tags=["the loop"], responses=DOCUMENTED, route_class=BodyRoute)
@@ -69,11 +69,8 @@ async def decrypted(
     """Returns the caller's rows that the statement selects, each decrypted by ``opened``; none without a key."""
     async with parts.database.as_user(caller.user_sub, caller.authorised_at) as connection:
         rows = (await connection.execute(statement)).all()
-        key = await parts.keyring.find(connection, caller.user_sub) if rows else None
-    if key is None:
-        return []
-    words = Words(caller.user_sub, key)
-    return [opened(words, row) for row in rows]
+        words = await words_of(parts.keyring, connection, caller.user_sub) if rows else None
+    return [] if words is None else [opened(words, row) for row in rows]
 
 
 def advice_out(answer: Answer) -> AdviceOut:

@@ -16,7 +16,7 @@ from retrieval.pages.checkpoints import CheckpointPage, page_of_checkpoints, pen
 from writer.checkpoints import CheckpointWritten, Namespace, ThreadId, delete_thread, hashes, write_checkpoint
 from writer.errors import MemoryOff, SecretInName
 from writer.privacy.seal import PayloadTooLarge
-from writer.privacy.words import Words
+from writer.privacy.words import Words, words_of
 from writer.run import AgentKey
 
 router = APIRouter(prefix="/v1/checkpoints", tags=["checkpoints"], responses=DOCUMENTED, route_class=BodyRoute)
@@ -56,10 +56,9 @@ async def list_checkpoints(  # noqa: PLR0913, PLR0917 - each is a query paramete
             raise RequestValidationError([problem]) from None
         after = checkpoint, row
     async with parts.database.as_user(caller.user_sub, caller.authorised_at) as connection:
-        key = await parts.keyring.find(connection, caller.user_sub)
-        if key is None:
+        words = await words_of(parts.keyring, connection, caller.user_sub)
+        if words is None:
             return CheckpointsOut(checkpoints=[], next_cursor=None)
-        words = Words(caller.user_sub, key)
         page = CheckpointPage(agent, limit, hashes(words, thread_id, namespace), checkpoint_id, before, after)
         states = (await connection.execute(page_of_checkpoints(caller.user_sub, page))).all()
         of_these = pending_writes(caller.user_sub, agent, states)

@@ -31,7 +31,7 @@ from retrieval.ranking.policies import name_of, number_of, policy_of
 from retrieval.ranking.review import Review, Reviewed, review
 from retrieval.tables.kinds import FAILED, Arm
 from writer.moment import Moment
-from writer.privacy.words import Words
+from writer.privacy.words import Words, words_of
 from writer.rights.edit import delete_decision
 from writer.run import AgentKey
 from writer.training.lifecycle import LIVE
@@ -61,8 +61,8 @@ async def list_decisions(  # noqa: PLR0913, PLR0917 - each is a query parameter
     page = logged.DecisionPage(cursor, limit, agent, policy_version, arm, rewarded, since, until)
     async with parts.database.as_user(caller.user_sub, caller.authorised_at) as connection:
         rows = (await connection.execute(logged.page_of_decisions(caller.user_sub, page))).mappings().all()
-        key = await parts.keyring.find(connection, caller.user_sub) if rows else None
-    shown = [DecisionOut.model_validate(_shown(row, Words(caller.user_sub, key))) for row in rows if key is not None]
+        words = await words_of(parts.keyring, connection, caller.user_sub) if rows else None
+    shown = [DecisionOut.model_validate(_shown(row, words)) for row in rows if words is not None]
     return DecisionsOut(decisions=shown, next_cursor=next_cursor(rows, limit))
 
 
@@ -83,10 +83,10 @@ async def get_decision(retrieval_id: UUID, parts: Parts, caller: Caller) -> Whol
         left = (await connection.execute(logged.cases_now(user_sub, row.candidate_ids))).mappings().all()
         runs = (await connection.execute(logged.runs_of(user_sub, retrieval_id))).mappings().all()
         rewards = (await connection.execute(logged.rewards_of(user_sub, retrieval_id))).mappings().all()
-        key = await parts.keyring.find(connection, user_sub)
-    if key is None:
+        words = await words_of(parts.keyring, connection, user_sub)
+    if words is None:
         raise NotFound("no such decision")
-    words, used = Words(user_sub, key), row.used_procedure_ids
+    used = row.used_procedure_ids
     known: dict[str, Policy | None] = {REPLAYED: None}
     for each in policies:
         with suppress(WeightsError):  # a policy that cannot be loaded is left out

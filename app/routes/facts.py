@@ -18,7 +18,7 @@ from writer.errors import MemoryOff, SecretInName
 from writer.facts.by_hand import FactWritten, write_fact
 from writer.facts.remove import delete_fact
 from writer.moment import Moment
-from writer.privacy.words import Words
+from writer.privacy.words import Words, words_of
 from writer.run import AgentKey
 
 router = APIRouter(prefix="/v1/facts", tags=["facts"], responses=DOCUMENTED, route_class=BodyRoute)
@@ -49,8 +49,8 @@ async def list_facts(  # noqa: PLR0913, PLR0917 - each is a query parameter
     page = FactPage(agent, kind, category, as_of, history, cursor, limit)
     async with parts.database.as_user(caller.user_sub, caller.authorised_at) as connection:
         rows = (await connection.execute(page_of_facts(caller.user_sub, page))).mappings().all()
-        key = await parts.keyring.find(connection, caller.user_sub) if rows else None
-    shown = [_shown(row, Words(caller.user_sub, key)) for row in rows if key is not None]
+        words = await words_of(parts.keyring, connection, caller.user_sub) if rows else None
+    shown = [_shown(row, words) for row in rows if words is not None]
     return FactsOut(facts=shown, next_cursor=next_cursor(rows, limit), why_empty=None if shown else NO_FACTS)
 
 
@@ -59,10 +59,10 @@ async def get_fact(fact_id: UUID, parts: Parts, caller: Caller) -> FactOut:
     """Returns one fact, whether it holds or not."""
     async with parts.database.as_user(caller.user_sub, caller.authorised_at) as connection:
         row = (await connection.execute(one_fact(caller.user_sub, fact_id))).mappings().one_or_none()
-        key = await parts.keyring.find(connection, caller.user_sub)
-    if row is None or key is None:
+        words = await words_of(parts.keyring, connection, caller.user_sub)
+    if row is None or words is None:
         raise NotFound("no such fact")
-    return _shown(row, Words(caller.user_sub, key))
+    return _shown(row, words)
 
 
 @router.delete("/{fact_id}", status_code=204)

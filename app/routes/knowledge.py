@@ -17,7 +17,7 @@ from retrieval.recall.knowledge import KnowledgePage, one_entry, page_of_knowled
 from writer.errors import KnowledgeExists, MemoryOff, SecretInName
 from writer.knowledge.entry import EntryTitle, KnowledgeWritten, hash_of_titled
 from writer.knowledge.own import delete_knowledge, edit_knowledge, write_knowledge
-from writer.privacy.words import Words
+from writer.privacy.words import Words, words_of
 from writer.run import AgentKey, Tag
 
 router = APIRouter(prefix="/v1/knowledge", tags=["knowledge"], responses=DOCUMENTED, route_class=BodyRoute)
@@ -51,10 +51,9 @@ async def list_knowledge(  # noqa: PLR0913, PLR0917 - each is a query parameter
         wanted = "a title is looked up in a category and a type: name both"
         raise RequestValidationError([{"loc": ("query", "title"), "msg": wanted, "type": "missing"}])
     async with parts.database.as_user(caller.user_sub, caller.authorised_at) as connection:
-        key = await parts.keyring.find(connection, caller.user_sub)
-        if key is None:
+        words = await words_of(parts.keyring, connection, caller.user_sub)
+        if words is None:
             return KnowledgePageOut(knowledge=[], next_cursor=None)
-        words = Words(caller.user_sub, key)
         title_hash = hash_of_titled(words, category, type, title) if title and category and type else None
         page = KnowledgePage(agent, category, type, cursor, limit, title_hash)
         rows = (await connection.execute(page_of_knowledge(caller.user_sub, page))).mappings().all()
@@ -66,10 +65,10 @@ async def get_knowledge(knowledge_id: UUID, parts: Parts, caller: Caller) -> Kno
     """Returns one entry."""
     async with parts.database.as_user(caller.user_sub, caller.authorised_at) as connection:
         row = (await connection.execute(one_entry(caller.user_sub, knowledge_id))).mappings().one_or_none()
-        key = await parts.keyring.find(connection, caller.user_sub)
-    if row is None or key is None:
+        words = await words_of(parts.keyring, connection, caller.user_sub)
+    if row is None or words is None:
         raise NotFound("no such knowledge")
-    return _shown(row, Words(caller.user_sub, key))
+    return _shown(row, words)
 
 
 @router.put("/{knowledge_id}", responses=raises(KnowledgeExists, MemoryOff, SecretInName))

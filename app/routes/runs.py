@@ -24,7 +24,7 @@ from writer.analysis.calls import Call, calls_in
 from writer.author import Author
 from writer.errors import IdempotencyConflict, MemoryOff, RunEnded, SecretInName, UnknownReference
 from writer.privacy.seal import PayloadTooLarge
-from writer.privacy.words import Words
+from writer.privacy.words import Words, words_of
 from writer.retain.steps import PreparedSteps, StepsTaken, append_steps, prepare_steps
 from writer.rights.edit import delete_run
 from writer.run import AgentKey
@@ -101,8 +101,8 @@ async def list_runs(  # noqa: PLR0913, PLR0917 - each is a query parameter
     )
     async with parts.database.as_user(caller.user_sub, caller.authorised_at) as connection:
         rows = (await connection.execute(statement)).mappings().all()
-        key = await parts.keyring.find(connection, caller.user_sub) if rows else None
-    shown = [RunOut.model_validate(_shown(row, Words(caller.user_sub, key))) for row in rows if key is not None]
+        words = await words_of(parts.keyring, connection, caller.user_sub) if rows else None
+    shown = [RunOut.model_validate(_shown(row, words)) for row in rows if words is not None]
     return RunsOut(runs=shown, next_cursor=next_cursor(rows, limit))
 
 
@@ -112,10 +112,9 @@ async def get_run(run_id: RunId, parts: Parts, caller: Caller) -> WholeRunOut:
     async with parts.database.as_user(caller.user_sub, caller.authorised_at) as connection:
         row = (await connection.execute(listing.one_run(caller.user_sub, run_id))).mappings().one_or_none()
         steps = (await connection.execute(listing.steps_of_run(caller.user_sub, run_id))).all()
-        key = await parts.keyring.find(connection, caller.user_sub)
-    if row is None or key is None:
+        words = await words_of(parts.keyring, connection, caller.user_sub)
+    if row is None or words is None:
         raise NotFound("no such run")
-    words = Words(caller.user_sub, key)
     opened = [{"number": step.number, **words.open_step(run_id, step.number, step.payload)} for step in steps]
     return WholeRunOut.model_validate({**_shown(row, words), "steps": opened})
 

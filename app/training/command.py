@@ -24,8 +24,7 @@ from policy.network import Head
 from policy.train import RIDGES, Plan, train
 from retrieval.ranking.policies import name_of
 from writer.profiles import Profile
-from writer.training.candidates import Recipe
-from writer.training.fit import Fit
+from writer.training.candidates import Fit, Recipe
 from writer.training.nightly import learn
 from writer.training.result import TrainingResult
 

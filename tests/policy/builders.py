@@ -17,7 +17,7 @@ PLACES = 4
 INPUTS = 6
 TASTE = np.array([1.2, -0.9, 0.0, 0.0, 0.0, 0.0])
 """What the toy bank's inputs are worth, in log odds; the default knows the third alone, which is worth nothing."""
-QUICK = Plan(steps=60, rate=0.05, ridge=20.0)
+QUICK = Plan(steps=60, rate=0.05, ridges=(20.0,))
 unhurried = settings(deadline=None, max_examples=60)
 """For a machine that is busy with something else."""
 

@@ -19,13 +19,13 @@ def bytes_of(head: Head) -> bytes:
 
 def test_a_toy_bank_is_learned_to_near_the_oracle_from_slate_outcomes():
     bank, rows = toy(rng(1), 300), logged(rng(2), 3_000)
-    (head,) = train([rows], Plan(ridge=10.0, steps=150), [3], start(members=2))
+    (head,) = train([rows], Plan(ridges=(10.0,), steps=150), [3], start(members=2))
     before, after, best = bank.value(bank.prior), bank.value(bank.learned(head)), bank.value(bank.worth)
     assert after - before > 0.9 * (best - before)
 
 
 def test_what_is_learned_is_what_each_input_is_worth():
-    (head,) = train([logged(rng(4), 6_000)], Plan(ridge=1.0), [0], start(members=3))
+    (head,) = train([logged(rng(4), 6_000)], Plan(ridges=(1.0,)), [0], start(members=3))
     weights = head.linear.mean(axis=0) / head.scale
     expected = TASTE - 0.5 * (np.arange(INPUTS) == 2)  # the default's half a unit for the third is taken back
     assert weights == pytest.approx(expected, abs=0.3)
@@ -33,7 +33,7 @@ def test_what_is_learned_is_what_each_input_is_worth():
 
 def test_the_trained_head_expects_as_much_reward_as_there_was_and_more_on_easy_queries():
     rows = logged(rng(5), 2_000)
-    (head,) = train([rows], Plan(ridge=10.0), [0], start(members=3))
+    (head,) = train([rows], Plan(ridges=(10.0,)), [0], start(members=3))
     case = np.stack([head.case_part(inputs).mean(axis=0) for inputs in rows.inputs])
     odds = head.query_part(rows.query).mean(axis=0) + (rows.credit * (rows.prior + case)).sum(axis=1)
     expected = 1 / (1 + np.exp(-odds))

@@ -40,7 +40,7 @@ def test_training_begins_with_what_the_start_computes_whatever_the_units_of_the_
 
 def test_the_harder_the_pull_the_less_training_moves():
     rows, begin = logged(rng(11), 300), start()
-    plans = [replace(QUICK, ridge=ridge, steps=200) for ridge in (1.0, 30.0, 1_000.0, 100_000.0)]
+    plans = [replace(QUICK, ridges=(ridge,), steps=200) for ridge in (1.0, 30.0, 1_000.0, 100_000.0)]
     distances = [moved(train([rows], plan, [1], begin)[0], begin, PROBE) for plan in plans]
     assert distances == sorted(distances, reverse=True)
     assert distances[0] > 0.5

@@ -19,8 +19,7 @@ from tests.logs import TRUTH, Drawn, draw, put
 from tests.policies import stored
 from tests.writer.conftest import AGENT, Bank
 from writer.training import lifecycle
-from writer.training.candidates import Recipe
-from writer.training.fit import Demand, Fit
+from writer.training.candidates import Demand, Fit, Recipe
 from writer.training.lifecycle import NewPolicy
 from writer.training.nightly import learn
 from writer.training.result import TrainingResult

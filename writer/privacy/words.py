@@ -14,6 +14,8 @@ from hashlib import blake2b
 from typing import Any, cast
 from uuid import UUID
 
+from sqlalchemy.ext.asyncio import AsyncConnection
+
 from retrieval.database.database import Database
 from retrieval.database.fast_path import FastConnection
 from retrieval.sealed import CaseWords, effects_of
@@ -269,3 +271,9 @@ class WordSeals:
     def forget(self, user_sub: str) -> None:
         """Drops the user's cached key, because the database has another one."""
         self.keyring.forget(user_sub)
+
+
+async def words_of(keyring: Keyring, connection: AsyncConnection, user_sub: str) -> Words | None:
+    """Returns the encryption of a user's words; None: the user has no key, and so no encrypted row."""
+    key = await keyring.find(connection, user_sub)
+    return None if key is None else Words(user_sub, key)

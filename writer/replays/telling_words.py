@@ -10,7 +10,7 @@ from policy.fit import Fit
 from retrieval.sealed import TERMS
 from retrieval.tables.cases import cases
 from writer.privacy.keys import Keyring
-from writer.privacy.words import Words
+from writer.privacy.words import words_of
 
 READ = 100
 """Number of the agent's newest cases whose tasks are decrypted and read."""
@@ -22,10 +22,9 @@ async def telling_words(
     connection: AsyncConnection, keyring: Keyring, user_sub: str, agent_key: str, fit: Fit
 ) -> list[str]:
     """Returns at most MOST words of the agent's newest tasks, the most telling words first."""
-    key = await keyring.find(connection, user_sub)
-    if key is None:
+    seal = await words_of(keyring, connection, user_sub)
+    if seal is None:
         return []
-    seal = Words(user_sub, key)
     newest = (
         select(cases.c.id, cases.c.task, cases.c.plan, cases.c.words)
         .where(cases.c.user_sub == user_sub, cases.c.agent_key == agent_key, cases.c.status == "ready")

@@ -1,23 +1,34 @@
 """Stores every reward given to a case or a retrieval, and selects the one that counts."""
 
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
 from datetime import datetime
+from itertools import product
 from uuid import UUID
 
 import uuid_utils.compat as uuids
+from prometheus_client import Counter
 from sqlalchemy import Function, Row, Select, func, insert, select, update
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from retrieval.errors import NotFound
 from retrieval.tables.cases import cases
 from retrieval.tables.columns import ALL_AGENTS
-from retrieval.tables.decisions import decisions, rewards
-from retrieval.tables.kinds import RewardSource, is_trusted
+from retrieval.tables.decisions import decision_slots, decisions, rewards
+from retrieval.tables.kinds import FAILED_BELOW, RewardSource, is_trusted
 from writer.audit import Change, note
 from writer.rewards.credit import credit_slate
-from writer.rewards.metrics import count_judged
 from writer.rewards.proof import WITH_THE_RUN, prove
 from writer.rewards.repeats import judged_again
+
+JUDGED = Counter(
+    "casebank_cases_judged_total",
+    "Cases shown by decisions that were rewarded: whether they were used, as far as was said, and what the reward was",
+    ["use", "reward"],
+)
+USES = {True: "used", False: "unused", None: "unsaid"}
+for _use, _reward in product(USES.values(), ("good", "bad")):
+    JUDGED.labels(_use, _reward)  # so that a ratio of them is there before each was met
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,3 +130,12 @@ async def _settle(connection: AsyncConnection, user_sub: str, given: Given) -> G
         await connection.execute(update(decisions).where(*mine).values(values))
         await credit_slate(connection, user_sub, given.decision_id)
     return counts
+
+
+async def count_judged(connection: AsyncConnection, user_sub: str, decision_id: UUID, reward: float) -> None:
+    """Counts a retrieval's shown cases in the metrics, by use and by its first reward (good: at least 0.5)."""
+    slot = decision_slots.c
+    shown = select(slot.used).where(slot.user_sub == user_sub, slot.decision_id == decision_id)
+    uses: Sequence[bool | None] = (await connection.scalars(shown.order_by(slot.place))).all()
+    for used in uses:
+        JUDGED.labels(USES[used], "bad" if reward < FAILED_BELOW else "good").inc()

@@ -1,9 +1,10 @@
 """Changes by hand, noted in the audit: tags of a case, deletion of a case, decision or run, settings of a profile."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from typing import Any
 from uuid import UUID
 
-from sqlalchemy import cast, delete, func, literal_column, select, update
+from sqlalchemy import RowMapping, Select, and_, cast, delete, func, literal_column, or_, select, update
 from sqlalchemy.dialects.postgresql import REGCONFIG, insert
 from sqlalchemy.ext.asyncio import AsyncConnection
 
@@ -14,18 +15,17 @@ from retrieval.tables.decisions import decisions
 from retrieval.tables.facts import facts
 from retrieval.tables.failures import advice
 from retrieval.tables.profiles import profiles
-from retrieval.tables.runs import runs
+from retrieval.tables.runs import run_steps, runs
 from writer.audit import Change, note
 from writer.author import Author
 from writer.facts.remove import delete_facts
 from writer.findings.record import forget_findings_of_case
-from writer.privacy.contexts import forget_advice, forget_contexts
+from writer.privacy.contexts import BLANK, forget_advice, forget_contexts
 from writer.privacy.keys import Keyring
-from writer.privacy.words import Words
+from writer.privacy.words import Words, words_of
 from writer.procedures.case_deletion import forget_sources, forget_words
 from writer.references import clear_references
 from writer.retain.prepare import search_text
-from writer.rights.remains import case_and_repeats, forget_texts
 
 
 async def set_tags(
@@ -35,10 +35,10 @@ async def set_tags(
     mine = cases.c.user_sub == author.user_sub, cases.c.id == case_id
     stored = select(cases.c.id, cases.c.task, cases.c.plan, cases.c.words, cases.c.tools).where(*mine).with_for_update()
     row = (await connection.execute(stored)).mappings().one_or_none()
-    key = await keyring.find(connection, author.user_sub)
-    if row is None or key is None:
+    words = await words_of(keyring, connection, author.user_sub)
+    if row is None or words is None:
         raise NotFound("no such case")
-    case = Words(author.user_sub, key).opened(row)
+    case = words.opened(row)
     searched = func.to_tsvector(
         cast(SEARCH_CONFIGURATION, REGCONFIG), search_text(case["task"], case["plan"], row["tools"], tags)
     )
@@ -54,13 +54,13 @@ async def set_tags(
 async def delete_case(connection: AsyncConnection, keyring: Keyring, author: Author, case_id: UUID) -> None:
     """Deletes a case with its repeats, vectors, rewards, facts and findings, and the procedure versions with its words.
 
-    Its texts in the log of decisions and in its run are blanked, see ``writer.rights.remains``.
+    Its texts in the log of decisions and in its run are blanked, see ``forget_texts``.
     """
     found = (await connection.execute(case_and_repeats(author.user_sub, case_id))).mappings().all()
-    key = await keyring.find(connection, author.user_sub)
-    if key is None or not any(row["id"] == case_id for row in found):
+    words = await words_of(keyring, connection, author.user_sub)
+    if words is None or not any(row["id"] == case_id for row in found):
         raise NotFound("no such case")
-    await forget_texts(connection, Words(author.user_sub, key), found)
+    await forget_texts(connection, words, found)
     ids = [row["id"] for row in found]
     for each in ids:
         await forget_findings_of_case(connection, author.user_sub, each)
@@ -107,3 +107,38 @@ async def set_profile(
         fresh = fresh.on_conflict_do_nothing()
     await connection.execute(fresh)
     await note(connection, Change.of((author.user_sub, agent_key), author.actor, "update_profile", None, **settings))
+
+
+def case_and_repeats(user_sub: str, case_id: UUID) -> Select[*tuple[Any, ...]]:
+    """Returns a statement that selects a case, and the repeats that were merged into it: they have the same words."""
+    names = ("id", "agent_key", "task", "plan", "words", "retrieval_id", "session_id")
+    theirs = or_(cases.c.id == case_id, cases.c.merged_into == case_id)
+    return select(*(cases.c[name] for name in names)).where(cases.c.user_sub == user_sub, theirs).order_by(cases.c.id)
+
+
+async def forget_texts(connection: AsyncConnection, words: Words, found: Sequence[RowMapping]) -> None:
+    """Blanks the texts of these cases in decisions and runs; call it before the cases are deleted.
+
+    The rows stay. Decisions, because policies learned from them: the retrievals that the cases' runs began with, those
+    with the same query, and the advice in these runs. Runs, so that a late step begins no new run.
+    """
+    user_sub = words.user_sub
+    became = runs.c.user_sub == user_sub, runs.c.case_id.in_([row["id"] for row in found])
+    run_ids = list((await connection.scalars(select(runs.c.id).where(*became))).all())
+    retrieval_ids = [row["retrieval_id"] for row in found if row["retrieval_id"] is not None]
+    tasks = {words.opened(row)["task"] for row in found}
+    session_ids = [row["session_id"] for row in found if row["session_id"] is not None]
+    given = (
+        advice.c.run_id.in_(run_ids),
+        advice.c.retrieval_id.in_(retrieval_ids),
+        advice.c.session_id.in_(session_ids),
+    )
+    await forget_advice(connection, user_sub, or_(*given))
+    same = or_(
+        decisions.c.id.in_(retrieval_ids),
+        and_(decisions.c.words.is_(None), decisions.c.query.in_(tasks)),
+        decisions.c.query_group.in_([words.group_of(task) for task in tasks]),
+    )
+    await connection.execute(update(decisions).where(decisions.c.user_sub == user_sub, same).values(BLANK))
+    await connection.execute(update(runs).where(*became).values(words=b""))
+    await connection.execute(delete(run_steps).where(run_steps.c.user_sub == user_sub, run_steps.c.run_id.in_(run_ids)))

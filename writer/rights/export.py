@@ -23,7 +23,7 @@ from retrieval.tables.runs import run_steps, runs
 from retrieval.tables.sessions import session_summaries, turns
 from writer.privacy.keys import Keyring
 from writer.privacy.seal import unseal
-from writer.privacy.words import Words
+from writer.privacy.words import Words, words_of
 
 PAGE = 1_000
 """Number of rows of a table in memory at a time."""
@@ -84,16 +84,16 @@ async def export(database: Database, keyring: Keyring, user_sub: str) -> AsyncIt
     async with database.as_worker() as connection:
         began_at = (await connection.execute(select(func.now()))).scalar_one()
     async with database.as_user(user_sub, began_at) as connection:
-        key = await keyring.find(connection, user_sub)
+        words = await words_of(keyring, connection, user_sub)
     for table in reversed(USER_TABLES):
-        opener = None if key is None else _OPENERS.get(table)
+        opener = None if words is None else _OPENERS.get(table)
         size = PAGE_OF_CASES if table in {cases, checkpoints, run_steps, turns} else PAGE
         after: RowMapping | None = None
         while True:
             async with database.as_user(user_sub, began_at) as connection:
                 rows = (await connection.execute(page(user_sub, table, after, size))).mappings().all()
             for row in rows:
-                values = dict(row) if opener is None or key is None else opener(Words(user_sub, key), row)
+                values = dict(row) if opener is None or words is None else opener(words, row)
                 yield {"type": table.name, **{name: _as_json(value) for name, value in values.items()}}
             if len(rows) < size:
                 break

@@ -1,7 +1,7 @@
 """Trains candidates, policies for a trial, of all due profiles at once; each is measured before it is stored."""
 
 import hashlib
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
 from dataclasses import dataclass, field, replace
 
 from sqlalchemy.exc import IntegrityError
@@ -12,6 +12,7 @@ from policy.examples import Examples, split
 from policy.fit import FIRST_ORDER
 from policy.held_out import held_out_log_loss
 from policy.inputs import factory
+from policy.network import Head
 from policy.weights import pack, unpack
 from retrieval.database.database import Database
 from retrieval.errors import UserErased
@@ -19,7 +20,6 @@ from retrieval.ranking.policies import DIFFERS
 from writer.profiles import Profile
 from writer.training import lifecycle
 from writer.training.decision_log import read
-from writer.training.fit import Demand, Fit
 from writer.training.lifecycle import NewPolicy
 from writer.training.result import TrainingOutcome, TrainingResult
 from writer.training.training_data import differing
@@ -38,6 +38,27 @@ class Learner:
 
     profile: Profile
     examples: Examples
+
+
+Fit = Callable[[Sequence[Examples], Sequence[int], Head], list[Head]]
+"""Function that trains heads, the learned parts of policies: from each profile's examples and seed, and one start."""
+
+
+@dataclass(frozen=True, slots=True)
+class Demand:
+    """The log that a profile needs before a candidate is trained.
+
+    Attributes:
+        decisions: number of rewarded decisions, of the current version of the features.
+        fresh: number of such decisions since the last training.
+        half: number of decisions at which the head has half of its full weight: the n0 of n / (n + n0).
+        members: number of networks in a head, which is an ensemble.
+    """
+
+    decisions: int = 100
+    fresh: int = 50
+    half: float = 100.0
+    members: int = 5
 
 
 @dataclass(frozen=True, slots=True)

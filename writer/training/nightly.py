@@ -19,9 +19,8 @@ from retrieval.tables.profiles import profiles
 from writer.profiles import Profile, each_profile
 from writer.replays.profile_replay import replay_if_due
 from writer.training import lifecycle
-from writer.training.candidates import Learner, Recipe, train_candidates
+from writer.training.candidates import Demand, Learner, Recipe, train_candidates
 from writer.training.decision_log import LoggedDecision, read
-from writer.training.fit import Demand
 from writer.training.lifecycle import PolicyRow
 from writer.training.result import TrainingOutcome, TrainingResult
 from writer.training.training_data import examples

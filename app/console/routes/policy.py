@@ -10,7 +10,7 @@ from app.console.routes.bank import be_sure
 from app.routes.policy import get_policy, roll_back_policy
 from app.schemas.policy import AgentIn
 from policy.verdict import Verdict
-from writer.training.fit import Demand
+from writer.training.candidates import Demand
 
 router = APIRouter(prefix=f"{ROOT}/policy", route_class=Page, include_in_schema=False)
 

@@ -20,7 +20,7 @@ import httpx
 from PIL import Image
 from playwright.async_api import Page, async_playwright
 
-from app.console.command import link
+from app.commands.console import link
 from app.console.page import COOKIE, ROOT, SIGN_IN
 from app.console.visits import Visit, VisitSeal
 from app.demo.operator.house import House

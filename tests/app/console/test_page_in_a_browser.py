@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from app.auth.tokens import OPERATOR
-from app.console.command import link
+from app.commands.console import link
 from app.console.page import COOKIE
 from app.console.visits import Visit, VisitSeal
 from app.processes.own_service import OwnService, own_service

@@ -17,8 +17,7 @@ from typer.testing import CliRunner
 from app import postgres
 from app.cli import cli
 from app.erasure import command
-from app.erasure.files import search
-from app.erasure.marks import Marks
+from app.erasure.marks import Marks, search
 from app.erasure.scrub import ScrubRefused, scrub
 from app.runtime import running
 from app.settings import Settings

@@ -11,7 +11,7 @@ from policy.weights import unpack
 from tests.writer.conftest import Bank
 from tests.writer.trainings import ENOUGH, everybody, give_serving, learnt, log, quick, rows, seen
 from writer.rights.erase import erase
-from writer.training.fit import Demand
+from writer.training.candidates import Demand
 
 
 async def test_a_log_that_tells_something_becomes_a_candidate_that_serves_nobody_yet(bank: Bank, user: str):

@@ -24,8 +24,7 @@ from tests.writer.trainings import (
 )
 from writer.profiles import Profile
 from writer.rights.erase import erase
-from writer.training.candidates import Recipe
-from writer.training.fit import Demand
+from writer.training.candidates import Demand, Recipe
 from writer.training.nightly import learn
 
 

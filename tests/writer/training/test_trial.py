@@ -10,7 +10,7 @@ from tests.logs import TRUTH, draw
 from tests.policies import stored
 from tests.writer.conftest import Bank
 from tests.writer.trainings import CANARY, give, learnt, log, never, on_trial, rows, statuses
-from writer.training.fit import Demand
+from writer.training.candidates import Demand
 
 
 async def test_a_clear_winner_is_promoted_with_its_numbers_and_reasons(bank: Bank, user: str):

@@ -10,7 +10,7 @@ import pytest
 
 from app.auth.revocations import Revocation, revoke
 from app.auth.tokens import ACT_AS
-from app.console.command import link, open_privately
+from app.commands.console import link, open_privately
 from app.console.page import COOKIE
 from app.console.visits import LONGEST, Link, Visit, VisitSeal
 from app.main import create_app
