@@ -236,6 +236,22 @@ def test_a_due_job_wakes_the_database_and_lets_it_sleep_again(moved: Any, postgr
     moved(test())
 
 
+def test_a_worker_that_finds_nothing_looks_less_and_less_often(moved: Any, postgres: EmbeddedPostgres, tmp_path: Path):
+    async def test() -> None:
+        url = await new_database(postgres)
+        socket = postgres.socket_dir / f".s.PGSQL.{postgres.port}"
+        async with sleepy_database(socket) as front, served(front, url, tmp_path) as service:
+            looks = list[float | None]()
+            for _second in range(IDLE_S - 20):  # before it rests
+                await passes(1, service)
+                if service.runtime.worker.looked_at not in looks:
+                    looks.append(service.runtime.worker.looked_at)
+            assert not service.runtime.rest.at_rest
+            assert 4 <= len(looks) <= 14  # after .2, .4, .8, … 51.2 s, and then once a minute
+
+    moved(test())
+
+
 async def sessions_of(url: str) -> int:
     """Connections to the database from elsewhere."""
     connection = await asyncpg.connect(url.replace("+asyncpg", ""))
