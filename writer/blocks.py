@@ -18,9 +18,21 @@ Message = dict[str, Any]
 
 _CALLS = frozenset({"tool_use", "server_tool_use", "mcp_tool_use", "tool-call", "tool_call"})
 _ANSWERS = frozenset({"tool-result", "mcp_tool_result"})
-_CALL_ITEMS = frozenset({"function_call", "custom_tool_call", "mcp_call"})
+_CALL_ITEMS = frozenset(
+    {
+        "function_call",
+        "custom_tool_call",
+        "mcp_call",
+        "local_shell_call",
+        "shell_call",
+        "apply_patch_call",
+        "computer_call",
+    }
+)
 _SILENT = frozenset({"step-start", "reasoning", "redacted_thinking", "thinking", "source-url", "source-document"})
 """Types of message parts that hold no words and no calls; their messages get no warning."""
+_NO_WORDS = frozenset({"role", "id", "type", "name", "time", "content", "metadata", "createdAt", "status", "index"})
+"""Fields of a user's message that hold no words; another field of a message without content is named in a warning."""
 _NAME = re.compile(r"[\w.-]{1,40}")
 _FAILED = ("error", "failed")
 """Statuses that mark a tool's answer as an error, in LangChain and the Responses API."""
@@ -61,11 +73,7 @@ def _as_chat(message: Message) -> list[Message]:
     for name in ("name", "tool_call_id"):  # which some frameworks leave empty
         if chat.get(name) == "":
             del chat[name]
-    parts = [*_listed(chat.get("parts")), *_listed(chat.get("toolInvocations"))]
-    if parts and not isinstance(chat.get("content"), list):
-        chat["content"] = parts if chat.get("parts") else [{"type": "text", "text": chat.get("content") or ""}, *parts]
-    if isinstance(chat.get("audio"), dict) and chat.get("content") is None:
-        chat["content"] = chat["audio"].get("transcript")
+    _gather_words(chat)
     function = chat.get("function_call")
     if isinstance(function, dict) and not chat.get("tool_calls"):
         chat["tool_calls"] = [{**function, "id": f"function:{function.get('name')}"}]
@@ -78,6 +86,20 @@ def _as_chat(message: Message) -> list[Message]:
     if isinstance(content, list) and any(_calls_or_answers(part) for part in content):
         return list(_split(chat, content))
     return [chat]
+
+
+def _gather_words(chat: Message) -> None:
+    """Puts a message's parts and words, wherever they are, into ``content``."""
+    own = [part for name in ("parts", "blocks", "items") for part in _listed(chat.get(name))]
+    parts = [*own, *_listed(chat.get("toolInvocations"))]
+    if parts and not isinstance(chat.get("content"), list):
+        chat["content"] = parts if own else [{"type": "text", "text": chat.get("content") or ""}, *parts]
+    if isinstance(chat.get("audio"), dict) and chat.get("content") is None:
+        chat["content"] = chat["audio"].get("transcript")
+    if chat.get("role") == "user" and chat.get("content") is None:
+        chat["content"] = [
+            {"type": name, name: chat[name]} for name in chat if name not in _NO_WORDS and chat[name]
+        ] or None
 
 
 def _listed(value: object) -> list[Any]:
@@ -151,8 +173,8 @@ def _call(call: Any, place: int, call_id: str = "") -> Any:
     if not isinstance(function, dict):
         return call
     kind = str(call.get("type") or "")
-    name = function.get("name") or function.get("toolName") or kind.removeprefix("tool-") or None
-    names = ("arguments", "input", "args", "rawInput")
+    name = function.get("name") or function.get("toolName") or kind.removeprefix("tool-").removesuffix("_call") or None
+    names = ("arguments", "input", "args", "rawInput", "action", "operation")
     arguments = next((function[each] for each in names if function.get(each) is not None), "")
     if not isinstance(arguments, str):
         arguments = json.dumps(arguments, ensure_ascii=False)

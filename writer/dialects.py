@@ -8,13 +8,22 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-_ROLES = {"human": "user", "user": "user", "ai": "assistant", "model": "assistant", "chatbot": "assistant"}
+_ROLES = {
+    "human": "user",
+    "user": "user",
+    "ai": "assistant",
+    "model": "assistant",
+    "chatbot": "assistant",
+    "bot": "assistant",
+}
 """Roles of other APIs, in small letters, with their names in chat completions."""
 _TYPES = {"human": "user", "ai": "assistant", "system": "system", "tool": "tool", "function": "function"}
 """Types of LangChain's messages, each with the role that chat completions have for it."""
-_WORDS = ("text", "message")
+_WORDS = ("text", "message", "body", "input", "prompt", "value")
 """Fields that hold the text of a message that has no `content`, as in Cohere's chat."""
+_CAMEL = {"toolCalls": "tool_calls", "toolCallId": "tool_call_id", "isError": "is_error"}
 _CLASS = re.compile(r"Message(?:Chunk)?$")
+_TEXTS = ("text", "refusal", "paragraph")
 _CALLS = ("functionCall", "function_call", "toolUse")
 _ANSWERS = ("functionResponse", "function_response", "toolResult")
 
@@ -29,7 +38,15 @@ def renamed(message: Mapping[str, Any]) -> dict[str, Any]:
     if own.get("content") is None:
         words = next((own[name] for name in _WORDS if isinstance(own.get(name), str)), None)
         own |= {} if words is None else {"content": words}
-    for name in ("content", "parts"):
+    for camel, name in _CAMEL.items():  # as Mistral's client for JavaScript has them
+        if own.get(name) is None and camel in own:
+            own[name] = own[camel]
+    more = own.get("additional_kwargs")
+    if isinstance(more, dict):  # of LangChain and LlamaIndex
+        own |= {name: more[name] for name in ("tool_calls", "tool_call_id") if more.get(name) and not own.get(name)}
+    if isinstance(own.get("content"), dict):
+        own["content"] = own["content"].get("parts") or [own["content"]]
+    for name in ("content", "parts", "blocks", "items"):
         if isinstance(own.get(name), list):
             own[name] = [_part(part) for part in own[name]]
     return own
@@ -47,6 +64,9 @@ def _of_langchain(message: Mapping[str, Any]) -> dict[str, Any]:
 
 def _part(part: object) -> object:
     """Returns a call or an answer of Gemini or Bedrock as Anthropic has it; any other part unchanged."""
+    if isinstance(part, dict) and part.get("type") in _TEXTS and not isinstance(part.get("text"), str):
+        words = part.get("refusal") or part.get("content") or part.get("value")
+        return {**part, "text": words} if isinstance(words, str) else part
     if not isinstance(part, dict) or "type" in part:
         return part
     call, answer = (next((part[name] for name in names if name in part), None) for names in (_CALLS, _ANSWERS))

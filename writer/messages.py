@@ -38,6 +38,10 @@ class Message(Protocol):
     """A message of the conversation."""
 
     @property
+    def role(self) -> str:
+        """The author of the message, such as "tool"."""
+
+    @property
     def content(self) -> JsonValue:
         """The message's text, or a list of parts."""
 
@@ -57,18 +61,22 @@ class Message(Protocol):
 def tool_traces(messages: Iterable[Message]) -> list[dict[str, JsonValue]]:
     """Returns the conversation's tool calls in their order, each with its arguments and the tool's answer.
 
-    Arguments are JSON text, which ``ToolTrace`` parses; the output of a call without an answer is None.
+    Arguments are JSON text, which ``ToolTrace`` parses; the output of a call without an answer is None. An answer
+    without an id, as Ollama has it, is the answer to the oldest call without one.
     """
     answers: dict[str, deque[dict[str, JsonValue]]] = defaultdict(deque)
+    waiting: list[str] = []
     traces: list[tuple[str, dict[str, JsonValue]]] = []
     for message in messages:
-        if message.tool_call_id is not None:
+        called = message.tool_call_id or (waiting[0] if message.role == "tool" and waiting else None)
+        if called is not None:
             status = {"status": "error"} if message.is_error else {}
-            answers[message.tool_call_id].append({"output": _text(message.content), **status})
-        traces += [
-            (call.id, {"tool": call.function.name, "input": call.function.arguments})
-            for call in message.tool_calls or ()
-        ]
+            answers[called].append({"output": _text(message.content), **status})
+            if called in waiting:
+                waiting.remove(called)
+        for call in message.tool_calls or ():
+            traces.append((call.id, {"tool": call.function.name, "input": call.function.arguments}))
+            waiting.append(call.id)
     return [{**trace, **(answers[key].popleft() if answers[key] else {"output": None})} for key, trace in traces]
 
 

@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 
 from writer.blocks import unread
+from writer.memories import text_of_turn
 from writer.run import FinishedRun
 
 Traces = list[tuple[str, Any, Any, str]]
@@ -307,6 +308,40 @@ CONVERSATIONS: dict[str, tuple[list[dict[str, Any]], Traces]] = {
         ],
         [("kubectl", "get pods", "boom", "ok")],
     ),
+    "Ollama, without ids": (
+        [
+            {"role": "assistant", "content": "", "tool_calls": [{"function": {"name": name, "arguments": {}}}]}
+            if name
+            else {"role": "tool", "content": "boom", "tool_name": "kubectl"}
+            for name in ("kubectl", "", "kubectl", "")
+        ],
+        [("kubectl", {}, "boom", "ok")] * 2,
+    ),
+    "Mistral's client for JavaScript": (
+        [
+            {
+                "role": "assistant",
+                "content": "",
+                "toolCalls": [{"id": "c", "function": {"name": "kubectl", "arguments": {"args": "get pods"}}}],
+            },
+            {"role": "tool", "name": "kubectl", "content": "boom", "toolCallId": "c"},
+        ],
+        WORKED,
+    ),
+    "LlamaIndex": (
+        [
+            {"role": "assistant", "content": None, "additional_kwargs": {"tool_calls": called()["tool_calls"]}},
+            {"role": "tool", "content": "boom", "additional_kwargs": {"name": "kubectl", "tool_call_id": "c"}},
+        ],
+        WORKED,
+    ),
+    "the Responses API, a shell": (
+        [
+            {"type": "local_shell_call", "call_id": "c", "action": {"command": ["ls"]}},
+            {"type": "local_shell_call_output", "call_id": "c", "output": "boom"},
+        ],
+        [("local_shell", {"command": ["ls"]}, "boom", "ok")],
+    ),
 }
 
 
@@ -328,11 +363,29 @@ def test_calls_and_answers_are_read(name: str):
         {"role": "human", "content": "Why?"},
         {"role": "USER", "message": "Why?"},
         {"role": "user", "text": "Why?"},
+        {"role": "user", "body": "Why?"},
+        {"role": "user", "prompt": "Why?"},
     ],
 )
 def test_a_persons_message_is_the_users_by_whatever_name(message: dict[str, Any]):
     (turn,) = run([message]).turns
     assert (turn.role, turn.content) == ("user", "Why?")
+
+
+@pytest.mark.parametrize(
+    "message",
+    [
+        {"role": "user", "content": {"content_type": "text", "parts": ["Why?"]}},
+        {"role": "user", "content": [{"type": "text", "content": "Why?"}]},
+        {"role": "user", "blocks": [{"block_type": "text", "text": "Why?"}]},
+        {"role": "user", "items": [{"content_type": "text", "text": "Why?"}]},
+        {"role": "user", "content": [{"type": "refusal", "refusal": "Why?"}]},
+    ],
+)
+def test_words_in_parts_are_read_and_need_no_warning(message: dict[str, Any]):
+    (turn,) = run([message]).turns
+    assert text_of_turn(turn.model_dump()) == "user: Why?"
+    assert unread([turn.content]) == []
 
 
 def test_what_a_user_says_beside_an_answer_stays_the_users_and_comes_after_it():
@@ -388,3 +441,9 @@ def test_a_warning_names_the_parts_that_are_kept_and_not_read(content: list[Any]
     finished = run([{"role": "user", "content": "hi"}, {"role": "user", "content": content}])
     assert unread([turn.content for turn in finished.turns]) == [f"turn 2: parts that are kept and not read: {names}"]
     assert finished.turns[1].content == content
+
+
+def test_a_warning_names_the_fields_of_a_users_message_without_words():
+    (turn,) = run([{"role": "user", "id": "m1", "utterance": "hi"}]).turns
+    assert unread([turn.content]) == ["turn 1: parts that are kept and not read: utterance"]
+    assert turn.content == [{"type": "utterance", "utterance": "hi"}]
