@@ -128,7 +128,11 @@ def decide(features: Features, field: Field, k: int, trial: Trial) -> Decision:
     draws.
     """
     seen = Inputs(features)
-    wishes = {arm: _wish(field, score_inputs(policy, seen), k) for arm, policy in trial.arms.items()}
+    wishes: dict[str, _Wish] = {}
+    for arm, policy in trial.arms.items():
+        scores = score_inputs(policy, seen)
+        ordered = order(field, scores.total)
+        wishes[arm] = _Wish(scores, ordered, choose(field, ordered, k))
     lotteries = [
         explored(field, wish.scores.total, wish.ordered, wish.slate, trial.budget.explore) for wish in wishes.values()
     ]
@@ -153,11 +157,6 @@ class _Wish:
     scores: Scores
     ordered: list[int]
     slate: Slate
-
-
-def _wish(field: Field, scores: Scores, k: int) -> _Wish:
-    ordered = order(field, scores.total)
-    return _Wish(scores, ordered, choose(field, ordered, k))
 
 
 def shares(arms: Mapping[str, Policy | None], budget: Budget) -> dict[str, float]:

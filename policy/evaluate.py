@@ -156,15 +156,8 @@ def estimate(shares: Mapping[str, Floats], group: Ints, plan: Plan) -> dict[str,
     sums = group_sums(np.column_stack([np.ones(len(group)), *shares.values()]), group)  # (groups, 1 + quantities)
     total = sums.sum(axis=0, keepdims=True)
     tables = total, resampled(sums, plan), total - sums
-    return {
-        name: _bca([_ratio(table[:, column], table[:, 0]) for table in tables], plan.level)
-        for column, name in enumerate(shares, start=1)
-    }
-
-
-def _ratio(above: Floats, below: Floats) -> Floats:
-    """Returns the quotient, 0 if the divisor is 0."""
-    return np.asarray(np.divide(above, below, out=np.zeros_like(above), where=below > 0))
+    means = [np.divide(table, table[:, :1], out=np.zeros_like(table), where=table[:, :1] > 0) for table in tables]
+    return {name: _bca([mean[:, column] for mean in means], plan.level) for column, name in enumerate(shares, start=1)}
 
 
 def resampled(sums: Floats, plan: Plan) -> Floats:

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from policy.course import Course, Enough, course_of
+from policy.course import Course, course_of
 from policy.evaluate import (
     Interval,
     Missingness,
@@ -180,23 +180,16 @@ def _all_estimates(log: Logged, targets: Mapping[str, Target], plan: Plan) -> di
     return estimate(shares, log.group, plan) if shares else {}
 
 
-def _enough(settings: Settings) -> Enough:
-    """Returns the function that checks whether a log has enough decisions of two policies for a look."""
+def _courses(log: Logged, targets: Mapping[str, Target], plan: Plan, settings: Settings) -> dict[str, Course]:
+    """Returns the course of each difference that is tested; if the default serves, two of them are the same."""
 
     def enough(first: Logged, *pair: Target) -> bool:
-        each = [weights(first, target) for target in pair]
         return len(first.reward) >= settings.min_decisions and all(
             effective_sample(weight) >= settings.min_effective
             and effective_sample(group_sums(weight, first.group)) >= settings.min_groups
-            for weight in each
+            for weight in (weights(first, target) for target in pair)
         )
 
-    return enough
-
-
-def _courses(log: Logged, targets: Mapping[str, Target], plan: Plan, settings: Settings) -> dict[str, Course]:
-    """Returns the course of each difference that is tested; if the default serves, two of them are the same."""
-    enough = _enough(settings)
     found: dict[str, Course] = {}
     chances = {name: target.target_probability for name, target in targets.items()}
     alone = len(targets) == len({CANDIDATE, SERVING, DEFAULT}) and np.array_equal(chances[SERVING], chances[DEFAULT])

@@ -161,13 +161,10 @@ def _weights(field: Field, went_well: NDArray[np.bool_]) -> NDArray[np.float32]:
     weights = np.tile(START, (n + 1, 1))
     for at in (*(size for size in FITS if size < n), n):
         if at >= FITS[0]:
-            weights[at:] = fitted(_first(field, at), went_well[:at])
+            near = {name: each[:at, :at] for name, each in field.near.items()}
+            first = Field(near, field.good[:at, :at], field.trust[:at], field.agreement[:at, :at])
+            weights[at:] = fitted(first, went_well[:at])
     return weights
-
-
-def _first(field: Field, n: int) -> Field:
-    near = {name: each[:n, :n] for name, each in field.near.items()}
-    return Field(near, field.good[:n, :n], field.trust[:n], field.agreement[:n, :n])
 
 
 def _places(scores: Matrix, field: Field) -> NDArray[np.intp]:

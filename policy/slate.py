@@ -141,7 +141,8 @@ def _with(field: Field, slate: Slate, index: int, ordered: Sequence[int]) -> Sla
     A failed run takes only the place of a case that ranks below it: nearness makes a failure no better than a success.
     """
     proven = [other for other in slate if field.is_proven(other)]
-    if not all(_much_nearer(field, index, other) for other in proven):
+    near = field.similarity
+    if near is None or not all(near[index] - near[other] > MUCH_NEARER for other in proven):  # False where one is NaN
         return slate
     place = {each: number for number, each in enumerate(ordered)}
     for other in reversed(_by_score(proven, ordered)):
@@ -150,13 +151,6 @@ def _with(field: Field, slate: Slate, index: int, ordered: Sequence[int]) -> Sla
         if behind and field.group[index] != field.group[other] and fits(field, rest, index):
             return (*rest, index)
     return slate
-
-
-def _much_nearer(field: Field, unproven: int, proven: int) -> bool:
-    """Returns whether the unproven case is nearer to the query than the proven one by more than MUCH_NEARER."""
-    if field.similarity is None:
-        return False
-    return bool(field.similarity[unproven] - field.similarity[proven] > MUCH_NEARER)  # False where one is NaN
 
 
 def _by_score(slate: Sequence[int], ordered: Sequence[int]) -> Slate:

@@ -91,14 +91,10 @@ def chosen_ridge(examples: Examples, plan: Plan, seed: int, start: Head) -> floa
 
 def _losses(head: Head, examples: Examples) -> np.ndarray:
     """Returns the weighted cross-entropy of each decision, (n,), under the mean of the members' log odds."""
-    odds = head.log_odds(examples.query, _slates(head, examples)).mean(axis=0)
-    return np.asarray((np.logaddexp(0, odds) - examples.reward * odds) * examples.weight)
-
-
-def _slates(head: Head, examples: Examples) -> np.ndarray:
-    """Returns each member's prior plus case part of each slate, (M, n), summed over places by their credit."""
     prior = (examples.credit * examples.prior).sum(axis=1)
-    return np.asarray(prior + head.credited(examples.inputs, examples.credit))
+    slates = prior + head.credited(examples.inputs, examples.credit)  # (M, n)
+    odds = head.log_odds(examples.query, slates).mean(axis=0)
+    return np.asarray((np.logaddexp(0, odds) - examples.reward * odds) * examples.weight)
 
 
 def _one_standard_error_rule(losses: np.ndarray, group: np.ndarray, ridges: Sequence[float]) -> float:
@@ -125,9 +121,12 @@ def _one_standard_error_rule(losses: np.ndarray, group: np.ndarray, ridges: Sequ
 def _trained(examples: Examples, plan: Plan, seed: int, start: Head, ridges: Sequence[float]) -> list[Head]:
     """Returns a head for each ridge, its members trained by Adam (Kingma & Ba 2015) from ``start``.
 
-    The trained weights have the shape (ridges, members, ...).
+    Training begins in the units of the examples: their inputs have mean 0 and deviation 1. The trained weights have the
+    shape (ridges, members, ...).
     """
-    begun = _begin(examples, start)
+    row, place = np.nonzero(examples.credit)
+    case = _standard(examples.inputs[row, place], examples.weight[row])
+    begun = _rescaled(start, case, _standard(examples.query, examples.weight))
     loss = _Loss.of(examples, begun, plan, seed, ridges)
     moved = {name: np.repeat(array[None], len(ridges), axis=0) for name, array in loss.begun.items()}
     means, squares = ({name: np.zeros_like(array) for name, array in moved.items()} for _ in range(2))
@@ -198,7 +197,7 @@ class _Loss:
         sharpness = np.exp(moved["log_sharpness"])
         slates = moved["linear"] @ self.shared.T + self.prior  # (R, M, N)
         odds = moved["query_linear"] @ self.query.T + moved["query_bias"][..., None] + sharpness[..., None] * slates
-        error = (_sigmoid(odds) - self.reward) * self.weight
+        error = (0.5 + 0.5 * np.tanh(0.5 * odds) - self.reward) * self.weight  # a sigmoid that never overflows
         # what counts is how far the outcomes' log odds move, so the pull on the case part grows with the sharpness
         pull = self.ridges * sharpness**2
         of_case = sharpness[..., None] * (error @ self.shared) + pull[..., None] * gaps["linear"]
@@ -210,10 +209,6 @@ class _Loss:
         }
         pulled = {name: gradient + self.pulls[name] * gaps[name] for name, gradient in gradients.items()}
         return {"linear": self.moves * of_case, **pulled}
-
-
-def _sigmoid(odds: Numbers) -> Numbers:
-    return np.asarray(0.5 + 0.5 * np.tanh(0.5 * odds))  # never overflows
 
 
 @dataclass(frozen=True, slots=True)
@@ -232,13 +227,6 @@ def _standard(rows: np.ndarray, weight: np.ndarray) -> _Units | None:
     centre = np.average(rows, axis=0, weights=weight)
     scale = np.sqrt(np.average(np.square(rows - centre), axis=0, weights=weight))
     return _Units(centre.astype(np.float32), np.where(scale > LEAST_SPREAD, scale, 1).astype(np.float32))
-
-
-def _begin(examples: Examples, start: Head) -> Head:
-    """Returns the head before training: ``start``, rescaled to the mean and deviation of the examples' inputs."""
-    row, place = np.nonzero(examples.credit)
-    case = _standard(examples.inputs[row, place], examples.weight[row])
-    return _rescaled(start, case, _standard(examples.query, examples.weight))
 
 
 def _rescaled(head: Head, case: _Units | None, query: _Units | None) -> Head:

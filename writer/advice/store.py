@@ -10,7 +10,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 from retrieval.sealed import ERROR, FIX, MOVES, SIGN, TOOL
 from retrieval.tables.failures import failures
-from writer.analysis.fixes import Fix, RunFailure
+from writer.analysis.fixes import RunFailure
 from writer.privacy.words import Words
 
 
@@ -30,7 +30,15 @@ def failure_rows(words: Words, agent_key: str, case_id: UUID, run: Sequence[RunF
             "agent_key": agent_key,
             **numbers_of(words, failure),
             "calls": failure.calls,
-            "words": words.seal_failure(case_id, place, _texts(failure)),
+            "words": words.seal_failure(
+                case_id,
+                place,
+                {
+                    "tool": failure.sign.tool,
+                    "error": failure.error,
+                    "fix": None if failure.fix is None else asdict(failure.fix),
+                },
+            ),
         }
         for place, failure in enumerate(run, start=1)
     ]
@@ -52,8 +60,3 @@ def numbers_of(words: Words, failure: RunFailure) -> dict[str, Any]:
 def fix_number(words: Words, terms: Sequence[str]) -> int:
     """Returns the keyed hash that identifies a fix, given the terms of its changes in any order."""
     return words.numbers(FIX, ["\n".join(sorted(terms))])[0]
-
-
-def _texts(failure: RunFailure) -> dict[str, object]:
-    fix: Fix | None = failure.fix
-    return {"tool": failure.sign.tool, "error": failure.error, "fix": None if fix is None else asdict(fix)}

@@ -6,6 +6,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import datetime
+from functools import partial
 from itertools import groupby, islice
 from uuid import UUID
 
@@ -118,7 +119,8 @@ class CaseHandler:
         """Opens the cases, learns from each, and embeds and stores them all in one batch."""
         with stage("work.teach"):
             opened = [work for work in batch if await self._goes_on(work, self.teaching.open)]
-            taught = [work for work in opened if await self._goes_on(work, self._teach)]
+            teach = partial(self.teaching.teach, renew=self.queue.renew)
+            taught = [work for work in opened if await self._goes_on(work, teach)]
         if taught:
             await self._embed(taught)
 
@@ -200,9 +202,6 @@ class CaseHandler:
             if how is not None:
                 _count(work, how)
         return how is None
-
-    async def _teach(self, work: Work) -> None:
-        await self.teaching.teach(work, self.queue.renew)
 
     async def _finalise(self, batch: Sequence[Work]) -> dict[UUID, str]:
         """Finishes cases of one user, and returns the end of each: "ready" or "merged"."""

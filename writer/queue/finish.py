@@ -117,7 +117,11 @@ class Finish:
         await remember_tools(connection, batch)
         for agent_key, group in groupby(sorted(batch, key=_agent), key=_agent):
             mine = list(group)
-            facts = [(fact, _provenance(work)) for work in mine for fact in work.facts]
+            facts = [
+                (fact, Provenance(agent_key, "worker", "run", work.case.created_at, case_id=work.held.row_id))
+                for work in mine
+                for fact in work.facts
+            ]
             seal = next((work.seal for work in mine if work.seal is not None), None)
             if facts and seal is not None:
                 await apply_facts(connection, seal, agent_key, facts)
@@ -125,7 +129,12 @@ class Finish:
     async def _settle(self, batch: Sequence[Work]) -> None:
         """Stores what failed, settles advice, and credits what each run was shown."""
         connection = self.connection
-        rows = [row for work in batch for row in _failures(work)]
+        rows = [
+            row
+            for work in batch
+            if work.seal is not None
+            for row in failure_rows(work.seal, work.held.agent_key, work.held.row_id, work.failures)
+        ]
         await store_failures(connection, rows)
         were_advised = await advised(connection, self.user_sub, [work.held.row_id for work in batch])
         for agent_key, group in groupby(sorted(batch, key=_agent), key=_agent):
@@ -145,16 +154,6 @@ def _agent(work: Work) -> str:
 
 def _owner(work: Work) -> tuple[str, str]:
     return work.held.user_sub, work.held.agent_key
-
-
-def _provenance(work: Work) -> Provenance:
-    return Provenance(work.held.agent_key, "worker", "run", work.case.created_at, case_id=work.held.row_id)
-
-
-def _failures(work: Work) -> list[dict[str, object]]:
-    if work.seal is None:
-        return []
-    return failure_rows(work.seal, work.held.agent_key, work.held.row_id, work.failures)
 
 
 def _failed(case: ClaimedCase) -> bool:

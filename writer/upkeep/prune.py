@@ -148,7 +148,8 @@ async def prune(
     )
     log = _Sweep(old_decisions(*mine, now - DECISIONS_KEPT), gone[decisions], None, before=[clear[decisions]])
     spoken = old_decisions(*mine, now - CONTEXTS_KEPT).where(decisions.c.told.is_not(None))
-    await _sweep(database, profile, _Sweep(spoken, partial(_forget_texts, user_sub), None))
+    told = update(decisions).where(decisions.c.user_sub == user_sub).values(told=None)
+    await _sweep(database, profile, _Sweep(spoken, lambda ids: told.where(decisions.c.id.in_(ids)), None))
     ended = _Sweep(ended_runs(*mine, now - kept), gone[runs], "ended", "prune_run")
     silent = _Sweep(expired_sessions(*mine, now), gone[sessions], "ttl", "prune_session", [clear[sessions]])
     stale = _Sweep(expired_facts(*mine, now), gone[facts], "ttl", "prune_fact", [clear[facts]])
@@ -194,7 +195,3 @@ def mark_pruned(user_sub: str, case_ids: Sequence[UUID], now: datetime) -> Updat
 
 def _delete(table: Table, user_sub: str, ids: Sequence[UUID]) -> Delete:
     return delete(table).where(table.c.user_sub == user_sub, table.c.id.in_(ids))
-
-
-def _forget_texts(user_sub: str, ids: Sequence[UUID]) -> Update:
-    return update(decisions).where(decisions.c.user_sub == user_sub, decisions.c.id.in_(ids)).values(told=None)
