@@ -13,7 +13,7 @@ from app.admission.admission import Wanted
 from app.processes.own_service import OwnService, own_service
 from app.settings.numbers import Limits
 from bench.bank import CLIENTS, WARM_UP, Bank, DatabaseServer, filled
-from bench.fill import AGENT, tasks
+from bench.fill import AGENT, CASES_PER_USER, tasks
 from bench.measure import Measurement, interleaved, p50, p95, timed_ms
 from bench.real import remembered, skipped
 from bench.stages import StageTimes
@@ -82,8 +82,12 @@ async def latency(bank: Bank, name: str = "retrieve", aim: float = 1.5) -> Measu
 
 
 async def growth(home: Path) -> list[Measurement]:
-    """Measures retrieve in 10,000 cases against 400,000, in turn, 200 cases a profile in both."""
-    async with filled(home, SMALL) as small, filled(home, LARGE) as large:
+    """Measures retrieve in 10,000 cases and in 400,000, 200 cases a profile in both, and in a profile of 2,000."""
+    async with (
+        filled(home, SMALL) as small,
+        filled(home, LARGE) as large,
+        filled(home, SMALL // 10, per_user=10 * CASES_PER_USER) as deep,
+    ):
         queries = list(tasks(3, ROUNDS + WARM_UP))
 
         def reading(bank: Bank) -> Callable[[int], Awaitable[None]]:
@@ -93,11 +97,15 @@ async def growth(home: Path) -> list[Measurement]:
 
             return read
 
-        acts = reading(small), reading(large)
+        acts = reading(small), reading(large), reading(deep)
         await interleaved(WARM_UP, *acts)
-        few, many = await interleaved(ROUNDS, *acts)
+        few, many, deeper = await interleaved(ROUNDS, *acts)
     detail = f"p50 {p50(many):.2f} ms against {p50(few):.2f} ms"
-    return [Measurement("retrieve in 400,000 / in 10,000 cases", p50(many) / p50(few), "x", detail, aim=1.3)]
+    beside = f"p50, {p50(few):.2f} ms in one of {CASES_PER_USER}"
+    return [
+        Measurement("retrieve in 400,000 / in 10,000 cases", p50(many) / p50(few), "x", detail, aim=1.3),
+        Measurement("retrieve in a profile of 2,000 cases", p50(deeper), "ms", beside, aim=12),
+    ]
 
 
 Whose = Callable[[int, int], int]
