@@ -60,7 +60,8 @@ _SIGN = re.compile(r"[{}()\[\];=<>:+*&|\\^$#/]|(?<=\s)\.(?=\s)")
 _WORD = re.compile(r"[^\W\d][\w-]*")
 _PIECE = re.compile(
     r"""(?xi)
-    (?P<comment> (?<![:\w])//(?=[\s/!]|$).* | /\*.*?(?:\*/|$) | (?<!\S)\#(?=\s|$).* | <!--.*?(?:-->|$) )
+    (?P<comment> ^\s*\*(?:\s.*|$)
+        | (?<![:\w])//(?=[\s/!]|$).* | /\*.*?(?:\*/|$) | (?<!\S)\#(?=\s|$).* | <!--.*?(?:-->|$) )
     | (?P<string> "(?:\\.|[^"\\])*" | '(?:\\.|[^'\\])*' | `[^`]*` )
     | (?P<url> [a-z][a-z+.-]{1,12}://[^\s"'`<>()]+ )
     | (?P<email> [\w.%+-]{1,64}@[\w-]{1,64}(?:\.[\w-]{1,64}){1,6} )
@@ -77,6 +78,11 @@ _CONFIGURED = re.compile(
 )
 """A line of configuration: its beginning, its key and its value without quotes."""
 _KEY = re.compile(r"([\w.-]{1,60})[\"'\])]?\s*(?:=>|[:=!]?={0,2}|\()\s*$")
+_PLACEHOLDER = re.compile(r"<(?:date|email|id|number|path|redacted|secret|string|text|url|word)>")
+_TERM = re.compile(rf"{_PLACEHOLDER.pattern}|\w+|[^\w\s]")
+_BETWEEN_TAGS = re.compile(r"(?<=>)(?=[^<>]*[A-Z ])[^<>]+(?=<)")
+"""A text between two tags that may be prose: it has a space or a capital letter."""
+_SENTENCE = re.compile(r"[A-Z](?:[a-z']+,?)?(?: [\w'-]+,?){3,}[.!?]?")
 _FIELD = re.compile(r"[\"']\$?[A-Za-z_][A-Za-z_.-]{0,40}[\"']")
 _SECRET = re.compile(r"(?i)pass|secret|token|key|credential|auth")
 PATCH = re.compile(r"(?m)^(?:@@|\*\*\* Update File)")
@@ -149,7 +155,7 @@ def source_terms(name: str, before: str, after: str) -> list[str]:
     had, has = Counter[str](), Counter[str]()
     for gone, come in _hunks(before, after):
         for lines, counts in ((gone, had), (come, has)):
-            counts.update(re.findall(r"<\w+>|\w+|[^\w\s]", " ".join(_shown(name, lines))))
+            counts.update(_TERM.findall(" ".join(_shown(name, lines))))
     return [*(f"+{word}" for word in has - had), *(f"-{word}" for word in had - has)]
 
 
@@ -177,11 +183,14 @@ def _shown(name: str, lines: Sequence[str]) -> list[str]:
 
 
 def _line(name: str, line: str) -> str:
+    """Returns a line with placeholders for data of the run; empty for a comment."""
     if configured := _CONFIGURED.fullmatch(line):
         return f"{configured[1]}{_value(configured[2], configured[3])}"
     shown = "".join(islice((_piece(name, line, part) for part in _PIECE.finditer(line)), LINE_CHARS)).strip()
+    if "</" in shown:
+        shown = _BETWEEN_TAGS.sub(lambda text: text[0] if is_technical("", text[0]) else "<text>", shown)
     said = re.findall(r"\w+(?: \w+)+", shown)
-    return shown if not any(map(instructs, said)) else "<text>"
+    return "<text>" if _SENTENCE.fullmatch(shown) or any(map(instructs, said)) else shown
 
 
 def _piece(name: str, line: str, part: re.Match[str]) -> str:
@@ -225,7 +234,7 @@ def _changes(gone: Sequence[str], come: Sequence[str], whole: int) -> Iterator[s
 
 def _change(old: str, new: str, whole: int) -> Iterator[str]:
     if old == new:
-        kinds = dict.fromkeys(re.findall(r"<\w+>", new))
+        kinds = dict.fromkeys(_PLACEHOLDER.findall(new))
         if kinds:
             yield f"another {' and '.join(kinds)} in `{shortened(new, PIECE_CHARS)}`"
     elif len(old) + len(new) <= whole:
