@@ -1,6 +1,7 @@
 """Recognises empty tool outputs: an empty text, empty lists, a count of 0, or a phrase such as "no results"."""
 
 from collections.abc import Mapping
+from functools import lru_cache
 from itertools import islice
 
 import orjson
@@ -40,8 +41,11 @@ def _is_empty_text(text: str, depth: int) -> bool:
     head = beginning(text, LOOK_CHARS).strip()
     if not head.startswith(("{", "[")):
         return (head in {"", '""'} and not depth) or (len(head) <= SHORT_CHARS and _NOTHING.match(head) is not None)
-    if len(text) > LOOK_JSON_CHARS:
-        return False
+    return len(text) <= LOOK_JSON_CHARS and _is_empty_json(text, depth)
+
+
+@lru_cache(maxsize=256)  # each output of a run is looked at several times
+def _is_empty_json(text: str, depth: int) -> bool:
     try:
         return _is_empty(orjson.loads(text), depth + 1)
     except (orjson.JSONDecodeError, UnicodeError):

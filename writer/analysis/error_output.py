@@ -77,8 +77,9 @@ TRACEBACK = "Traceback (most recent call last)"
 CAUSE = "Caused by: "
 _CUT_JSON = re.compile(
     r'(?i)^\s{0,20}\{\s{0,20}"(?:error|errors|err|exception|error_message|errormessage)"\s{0,5}:\s{0,5}(?!null|false|""|\[\s{0,5}\]|\{\s{0,5}\}|\d)'
-    r'|^\s{0,20}\{\s{0,20}"(?:success|ok)"\s{0,5}:\s{0,5}false|"is_?error"\s{0,5}:\s{0,5}true',
+    r'|^\s{0,20}\{\s{0,20}"(?:success|ok)"\s{0,5}:\s{0,5}false',
 )
+_CUT_FLAG = re.compile(r'"(?i:is_?error"\s{0,5}:\s{0,5}true)')
 
 _ERROR_KEYS = {"error", "errors", "err", "exception", "traceback", "error_message", "errormessage", "fehler", "erreur"}
 _FLAGS = {"success", "succeeded", "ok", "is_success", "issuccess"}
@@ -182,7 +183,8 @@ def _in_string(text: str, depth: int) -> str | None:
             return _in_value(orjson.loads(text), depth + 1)
         except (orjson.JSONDecodeError, UnicodeError):
             pass
-    return head[:SHORT_CHARS] if _CUT_JSON.search(head[:SHORT_CHARS]) else _in_text(text, head)
+    short = head[:SHORT_CHARS]
+    return short if _CUT_JSON.match(short) or _CUT_FLAG.search(short) else _in_text(text, head)
 
 
 def _in_text(text: str, head: str) -> str | None:

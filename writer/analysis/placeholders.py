@@ -49,16 +49,18 @@ _VALUES = (
 """Patterns of values within a text, each with its placeholder, in the order in which they are replaced."""
 PROPER_NAMES = re.compile(r"(?<=[a-z,] )[A-Z][a-zà-ÿ]+(?: [A-Z][a-zà-ÿ]+){0,3}")
 """Pattern of capitalised words within a sentence, which may be names."""
-_TYPES = (
-    ("<email>", re.compile(r"[\w.%+-]+@[\w.-]+\.\w+")),
-    ("<url>", re.compile(r"(?i)https?://\S+")),
-    ("<date>", re.compile(r"\d{4}[-/.]\d\d?[-/.]\d\d?(?:[T ][\d:.Z+-]+)?|\d\d?[/.]\d\d?[/.]\d{2,4}")),
-    ("<number as text>", re.compile(r"[+-]?\d[\d.,]*")),
-    ("<path>", re.compile(r"(?:~|\.{1,2})?/[\w./~-]*")),
-    ("<id>", re.compile(r"#?(?=\S*\d)[\w-]+")),
-    ("<word>", re.compile(r"[\w-]+")),
-)
+_TYPES = {
+    "<email>": r"[\w.%+-]+@[\w.-]+\.\w+",
+    "<url>": r"(?i:https?)://\S+",
+    "<date>": r"\d{4}[-/.]\d\d?[-/.]\d\d?(?:[T ][\d:.Z+-]+)?|\d\d?[/.]\d\d?[/.]\d{2,4}",
+    "<number as text>": r"[+-]?\d[\d.,]*",
+    "<path>": r"(?:~|\.{1,2})?/[\w./~-]*",
+    "<id>": r"#?(?=\S*\d)[\w-]+",
+    "<word>": r"[\w-]+",
+}
 """Placeholders for the type of a short text, each with its pattern; the first pattern that matches the text counts."""
+_TYPE = re.compile("|".join(f"({pattern})" for pattern in _TYPES.values()))
+_TYPE_NAMES = ("<text>", *_TYPES)
 _PLACEHOLDER = re.compile(r"<[a-z]+(?: [a-z0-9]+){0,3}>")
 
 
@@ -132,7 +134,8 @@ def _kind_of_text(text: str) -> str:
         return "<empty text>"
     if len(text) > TEXT_CHARS:
         return "<text>"
-    return next((name for name, pattern in _TYPES if pattern.fullmatch(text)), "<text>")
+    match = _TYPE.fullmatch(text)
+    return _TYPE_NAMES[match.lastindex or 0 if match else 0]
 
 
 def form(arguments: object, shown: Callable[[object, object], str] | None = None, *, concrete: bool = False) -> str:

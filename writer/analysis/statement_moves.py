@@ -6,6 +6,7 @@ subcommand, the functions that it calls, its verb and the kinds of its objects.
 
 import re
 from collections.abc import Iterator, Sequence
+from functools import lru_cache
 from typing import Literal
 
 from writer.analysis.command_goals import mains
@@ -98,20 +99,30 @@ def language_in(tool: str, name: str, text: str, *, only: bool) -> Language | No
         text: the argument's value.
         only: whether the call has no other argument.
     """
-    if (_TAKES_CODE.search(tool) or normal(name) in _CODE_NAMES) and _CODE.search(text[:CODE_CHARS]):
+    takes = _taken(tool, name)
+    if "code" in takes and _CODE.search(text[:CODE_CHARS]):
         return "code"
     language = language_of(text, name)
     if language == "sql" and _SQL.match(" ".join(token.text.casefold() for token in tokens(text, "sql")) + " "):
         return "sql"
-    takes_lines = _TAKES_LINES.search(tool) is not None or is_command_key(name, text)
-    takes_actions = not _TAKES_ACTIONS.isdisjoint(re.findall(r"[a-z]+", f"{tool} {name}".casefold()))
-    words = _act_words(text)
-    if only and takes_actions and 0 < len(words) <= ACT_WORDS and not _TAKES_LINES.search(tool):
+    if only and "actions" in takes and "lines" not in takes and 0 < len(words := _act_words(text)) <= ACT_WORDS:
         # "make test" is a command line, "go to drawer 1" an action, though "go" is a program
         plain = LITTLE.isdisjoint(words) and not re.search(r" \d{1,3}\b", text)
-        if language != "shell" or not (_LINE.search(text) or (takes_lines and words[0] in PROGRAMS and plain)):
+        named = is_command_key(name, text) and words[0] in PROGRAMS and plain
+        if language != "shell" or not (_LINE.search(text) or named):
             return "act"
-    return "shell" if language == "shell" and (takes_lines or takes_actions) else None
+    return "shell" if language == "shell" and (is_command_key(name, text) or takes & {"lines", "actions"}) else None
+
+
+@lru_cache(maxsize=4096)  # the same few tools and arguments come in every run
+def _taken(tool: str, name: str) -> frozenset[str]:
+    """Returns what a tool takes in an argument of this name: command lines, programs ("code"), actions in words."""
+    takes = {
+        "lines": _TAKES_LINES.search(tool) is not None,
+        "code": _TAKES_CODE.search(tool) is not None or normal(name) in _CODE_NAMES,
+        "actions": not _TAKES_ACTIONS.isdisjoint(re.findall(r"[a-z]+", f"{tool} {name}".casefold())),
+    }
+    return frozenset(what for what, is_taken in takes.items() if is_taken)
 
 
 def statement_moves(language: Language, text: str) -> Iterator[tuple[str, bool]]:

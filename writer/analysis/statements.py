@@ -81,12 +81,15 @@ def language_of(text: str, key: object = None) -> Language | None:
         key: name of the argument that holds the text; if it is a name for command lines, any text but SQL is one.
     """
     known = text[:TEXT_CHARS]
+    is_line = is_command_key(key, text)
+    if not is_line and len(known.split(None, 1)) < 2:  # noqa: PLR2004 - one word is no statement
+        return None
     lead = _LEAD.match(known)
     start = lead.end() if lead else 0
     first, *more = known[start : start + FIRST_CHARS].split(None, 1) or [""]
     if more and first.casefold() in _SQL_VERBS:
         return "sql"
-    if first and is_command_key(key, text):
+    if first and is_line:
         return "shell"
     assigns = _ASSIGNS.fullmatch(first) and not known[start + len(first) :].startswith("\n")  # else a file of settings
     return "shell" if more and (starts_command(first) or assigns) else None

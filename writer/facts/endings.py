@@ -30,6 +30,10 @@ ENDINGS: tuple[tuple[re.Pattern[str], tuple[str, ...]], ...] = tuple(
     )
 )
 """Patterns of sentences that end a fact, each with the positive sentences that would have stated the fact."""
+ENDS = re.compile(
+    r"stopped|quit|gave|given|left|resigned|got |was |retired|moved|sold|lost|returned|died|passed away|ran away"
+)
+"""Every sentence that one of ENDINGS or LOST_JOB matches has one of these words."""
 LOST_JOB = re.compile(
     rf"{START}I(?:'ve)? (?:just |recently |finally )?(?:left|quit|lost|resigned from) my (?:old )?job(?=$|[.,!;]| (?:last|this|yesterday|today|and|because|in)\b)"
 )
@@ -51,7 +55,8 @@ FORMER = re.compile(r"\b(?:any ?more|any longer|no longer|used to)\b", re.IGNORE
 
 def positives(plain: str, *, denied: bool) -> list[str]:
     """Returns the positive sentences that a sentence takes back: "I quit Acme" takes back "I work at Acme"."""
-    found = [match.expand(each) for form, to in ENDINGS if (match := form.search(plain)) for each in to]
+    forms = ENDINGS if ENDS.search(plain) else ()
+    found = [match.expand(each) for form, to in forms if (match := form.search(plain)) for each in to]
     if denied and not found:
         positive = plain
         for form, by in UNDENIED:

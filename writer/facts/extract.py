@@ -13,7 +13,7 @@ from datetime import date
 from retrieval.tables.kinds import FactKind
 from retrieval.text import folded
 from writer.facts.about_me import ABOUT_ME, MINE, SEVERAL, STATES
-from writer.facts.endings import FORMER, LOST_JOB, positives
+from writer.facts.endings import ENDS, FORMER, LOST_JOB, positives
 from writer.facts.forms import (
     AHEAD,
     ALL,
@@ -151,7 +151,7 @@ def _of_statement(statement: Statement, day: date) -> Iterator[FactDraft]:
     stated = _denied(plain) if statement.denied else _drafts(plain, day)
     if (fact := next(stated, None)) is not None:
         yield _finished(fact, text)
-    if LOST_JOB.search(plain):
+    if ENDS.search(plain) and LOST_JOB.search(plain):
         yield FactDraft("fact", text, "user", "employer", category="work", single=True, ends=True)
     for positive in positives(plain, denied=statement.denied):
         ended = next(_drafts(positive, day), None)
