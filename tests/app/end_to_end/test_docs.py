@@ -140,8 +140,12 @@ def test_the_page_of_commands_names_every_command():
     assert sorted(rows) == sorted(COMMANDS)
 
 
-def test_the_readme_stays_short():
-    assert len((ROOT / "README.md").read_text().splitlines()) <= 150
+@pytest.mark.parametrize(
+    ("pages", "most"), [("README.md", 150), ("CHANGELOG.md", 65), ("docs/studies.md", 150), ("docs/decisions/*.md", 60)]
+)
+def test_a_page_that_is_to_be_read_at_once_stays_short(pages: str, most: int):
+    long = [page.name for page in ROOT.glob(pages) if len(page.read_text().splitlines()) > most]
+    assert long == []
 
 
 @pytest.mark.parametrize("page", PAGES)
