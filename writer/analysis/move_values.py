@@ -8,7 +8,7 @@ the form of the value.
 import math
 import re
 import unicodedata
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from functools import lru_cache
 from itertools import islice
 
@@ -68,6 +68,8 @@ LITTLE = frozenset(
     """.split()
 )
 """Words without a meaning of their own, such as "the", in English and German."""
+NAMED = "<named>"
+"""Placeholder of an object that the run's task names."""
 _ALIKE = {"<word>": "<text>", "<number as text>": "<number>", "<redacted>": "<text>"}
 _NAME_WORD = re.compile(r"[A-Z]?[a-z]+|[A-Z]+")
 _FIELD = re.compile(r"\D+\d?")
@@ -75,7 +77,7 @@ _FIELD = re.compile(r"\D+\d?")
 _HOST = re.compile(r"\w{1,20}://[^/]*")
 _ROUTE_PART = re.compile(r"[A-Za-z][A-Za-z_-]{1,31}")
 _INTEGER = re.compile(r"[+-]?\d{1,4}")
-_NUMBERED = re.compile(r"(?P<kind>[^\W\d_]+(?:[ _-][^\W\d_]+){0,2})[ _]\d{1,3}")
+NUMBERED = re.compile(r"(?P<kind>[^\W\d_]+(?:[ _-][^\W\d_]+){0,2})[ _]\d{1,3}")
 """Pattern of an object with its number, as in "mug 1"."""
 _BETWEEN_WORDS = re.compile(r"[\s_-]+")
 
@@ -98,12 +100,20 @@ def fields_of(arguments: object, name: str = "", depth: int = 0) -> Iterator[tup
         yield name, arguments
 
 
-def value_of(name: str, value: object) -> str:
-    """Returns an argument's value if it names a choice, else the placeholder of its type; empty for a blank text."""
+def singular(word: str) -> str:
+    """Returns a word without the ending of an English plural, so that "two mugs" names "mug 1"."""
+    return word.removesuffix("s")
+
+
+def value_of(name: str, value: object, named: Collection[str] = ()) -> str:
+    """Returns an argument's value if it names a choice, else the placeholder of its type; empty for a blank text.
+
+    A numbered object ("mug 1") whose words are all in ``named``, the words of the run's task, is NAMED.
+    """
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, str):
-        return _text(name, value)
+        return _text(name, value, named)
     if isinstance(value, int | float):
         return _number(name, value)
     return "<empty>" if isinstance(value, list | tuple) and not value else "<object>"
@@ -146,14 +156,16 @@ def _number(name: str, value: float) -> str:
     return str(int(value)) if abs(value) <= LARGEST or value == YEAR else "<number>"
 
 
-def _text(name: str, value: str) -> str:
+def _text(name: str, value: str, named: Collection[str]) -> str:
     text = value[: TEXT_CHARS + 1].strip()
     if not text:
         return "" if len(value) <= TEXT_CHARS else "<text>"
     if len(text) <= VALUE_CHARS:
-        if numbered := _NUMBERED.fullmatch(text):
-            if text == text.lower() and placeholder_of(name) not in {"<id>", "<name>", "<text>"}:
-                return "_".join(_BETWEEN_WORDS.split(normal(numbered["kind"])))
+        if numbered := NUMBERED.fullmatch(text):
+            if text == text.lower() and (placeholder := placeholder_of(name)) not in {"<id>", "<name>", "<text>"}:
+                words = _BETWEEN_WORDS.split(normal(numbered["kind"]))
+                unnamed = placeholder if placeholder == "<place>" else "_".join(words)
+                return NAMED if all(singular(word) in named for word in words) else unnamed
         elif _INTEGER.fullmatch(text):
             return _number(name, int(text))
         elif _tells(name, text):

@@ -1,20 +1,21 @@
 """Moves of a run's plan: the parts of its successful calls that two runs with the same plan have in common.
 
 Each move is a short text: ``tool:refund_order``, ``refund_order.method=store_credit``,
-``refund_order.amount=<number>``, ``sql:update orders``, ``shell:git commit``, ``act:heat mug``. Plans that do the same
-to other objects have the same moves. ``policy.agreement`` compares plans by their moves; rare moves weigh more.
+``refund_order.amount=<number>``, ``sql:update orders``, ``shell:git commit``, ``act:heat <named>``. Plans that do the
+same to other objects have the same moves: an object that the task names is its data. ``policy.agreement`` compares
+plans by their moves; rare moves weigh more.
 """
 
 import re
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from itertools import islice
 
 import snowballstemmer
 
 from writer.analysis.argument_diff import as_object
 from writer.analysis.calls import Call, StoredRun
-from writer.analysis.move_values import LITTLE, fields_of, normal, route_of, value_of
+from writer.analysis.move_values import LITTLE, NAMED, NUMBERED, fields_of, normal, route_of, singular, value_of
 from writer.analysis.placeholders import PROPER_NAMES, abstract, without_placeholders
 from writer.analysis.state_changes import changes_state
 from writer.analysis.statement_moves import language_in, statement_moves
@@ -27,6 +28,7 @@ LOOKED_AT = 300
 MOST_FIELDS = 100
 """Maximum number of values of one call that are read."""
 TOOL_CHARS = 80
+TASK_CHARS = 4_000
 MOST_STEPS = 60
 """Maximum number of steps of a plan in prose that are read."""
 STEP_CHARS = 400
@@ -35,7 +37,7 @@ CAPITALS = 0.2
 """Share of capitalised words within sentences above which a capital is no sign of a name, as in German."""
 
 _GOES = frozenset(("examine", "go", "goto", "inventory", "look", "navigate", "scroll", "wait", "walk"))
-"""Tools by which an agent only looks around."""
+"""First words in the names of tools by which an agent only looks around, as in ``go_to``."""
 _ADDRESSES = frozenset(("endpoint", "path", "route", "uri", "url"))
 """Names of the arguments of an HTTP request that hold its address."""
 _WORD = re.compile(r"[^\W\d_]+")
@@ -54,6 +56,7 @@ def moves_of(run: StoredRun) -> list[str]:
     """
     if not any(call.tool for call in run.calls):
         return _prose(run.plan)
+    named = frozenset(map(singular, _WORD.findall(normal(run.task[:TASK_CHARS]))))
     times: Counter[str] = Counter()
     moves: list[str] = []
     before: Call | None = None
@@ -61,7 +64,7 @@ def moves_of(run: StoredRun) -> list[str]:
         if before is not None and (before.tool, before.arguments) == (call.tool, call.arguments):
             continue
         before = call
-        for move, changes in dict(moves_of_call(call)).items():
+        for move, changes in dict(moves_of_call(call, named)).items():
             times[move] += 1
             if times[move] == 1:
                 moves += [move] * (CHANGE if changes else 1)
@@ -72,13 +75,18 @@ def moves_of(run: StoredRun) -> list[str]:
     return moves[:MOST_MOVES]
 
 
-def moves_of_call(call: Call) -> Iterator[tuple[str, bool]]:
+def moves_of_call(call: Call, named: Collection[str] = ()) -> Iterator[tuple[str, bool]]:
     """Yields the moves of a call, each with whether it changes something.
 
-    Values of a lookup that are placeholders are left out, because lookups by different ids may belong to the same plan.
+    Values of a lookup that are placeholders or numbered objects ("drawer 3") are left out, because lookups of different
+    ids and at different places may belong to the same plan; but an object that the task names stays.
+
+    Args:
+        call: the call.
+        named: words of the run's task, in the form of ``singular``.
     """
     tool = normal(call.tool[:TOOL_CHARS])
-    changes = changes_state(call.tool) and tool not in _GOES
+    changes = changes_state(call.tool) and re.split("[^a-z]", tool, maxsplit=1)[0] not in _GOES
     fields = list(islice(fields_of(as_object(call.arguments)), MOST_FIELDS))
     languages = [
         language_in(call.tool, name, value, only=len(fields) == 1) if isinstance(value, str) else None
@@ -88,13 +96,14 @@ def moves_of_call(call: Call) -> Iterator[tuple[str, bool]]:
     is_request = any(normal(name) == "method" for name, _ in fields)
     for (name, value), language in zip(fields, languages, strict=True):
         if language is not None and isinstance(value, str):
-            yield from statement_moves(language, value)
+            yield from statement_moves(language, value, named)
             continue
         if is_request and isinstance(value, str) and normal(name) in _ADDRESSES and (route := route_of(value)):
             yield f"{tool}:{route}", changes
             continue
-        shown = value_of(name, value)
-        if shown and (changes or not shown.startswith("<")):
+        shown = value_of(name, value, named)
+        is_data = shown.startswith("<") or (isinstance(value, str) and NUMBERED.fullmatch(value.strip()))
+        if shown and (changes or shown == NAMED or not is_data):
             yield f"{tool}.{name}={shown}" if name else f"{tool}={shown}", changes
 
 

@@ -5,14 +5,14 @@ subcommand, the functions that it calls, its verb and the kinds of its objects.
 """
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from functools import lru_cache
 from typing import Literal
 
 from writer.analysis.command_goals import mains
 from writer.analysis.command_names import DATABASES, PROGRAMS, READERS, SUBCOMMANDS
 from writer.analysis.commands import Command, is_command_key
-from writer.analysis.move_values import LITTLE, normal, value_of
+from writer.analysis.move_values import LITTLE, NAMED, normal, singular, value_of
 from writer.analysis.state_changes import changes_state
 from writer.analysis.statements import language_of, tokens
 
@@ -84,6 +84,8 @@ MOST_FUNCTIONS = 30
 
 _ACT_WORD = re.compile(r"[぀-ヿ㐀-鿿]+|(?<!\w)(?:[^\W\d_]{3,}(?=\d{0,3}(?!\w))|[^\W\d_]+(?!\w))")
 """Pattern of a word of an action, without the number of an object; "W1001" is an id and no word."""
+_NUMBERED = re.compile(r"([^\W\d_]{2,}) ?\d{1,3}(?!\w)")
+"""Pattern of an object with its number, as in "drawer 3"."""
 _LOOKS_AROUND = frozenset("close examine go goto inventory look move navigate open turn wait walk".split())
 """Verbs by which an agent looks for something."""
 _SPEAKS = frozenset("answer ask finish reply say tell type write".split())
@@ -125,8 +127,11 @@ def _taken(tool: str, name: str) -> frozenset[str]:
     return frozenset(what for what, is_taken in takes.items() if is_taken)
 
 
-def statement_moves(language: Language, text: str) -> Iterator[tuple[str, bool]]:
-    """Yields the moves of a statement, each with whether it changes something."""
+def statement_moves(language: Language, text: str, named: Collection[str] = ()) -> Iterator[tuple[str, bool]]:
+    """Yields the moves of a statement, each with whether it changes something.
+
+    ``named`` has the words of the run's task, in the form of ``singular``: the objects of its actions.
+    """
     if language == "sql":
         yield from _sql(text)
     elif language == "shell":
@@ -137,12 +142,24 @@ def statement_moves(language: Language, text: str) -> Iterator[tuple[str, bool]]
         for name in list(names)[:MOST_FUNCTIONS]:
             yield f"code:{normal(name)}", True
     else:
-        verb, *rest = [normal(word)[:WORD_CHARS] for word in _act_words(text)]
-        changes = changes_state(verb) and verb not in _LOOKS_AROUND
-        yield f"act:{verb}", changes
-        if verb not in _SPEAKS and changes_state(verb):
-            for word in [word for word in rest if word not in LITTLE][:MOST_OBJECTS]:
-                yield f"act:{verb} {word}", changes
+        yield from _action(text, named)
+
+
+def _action(text: str, named: Collection[str]) -> Iterator[tuple[str, bool]]:
+    """Yields an action's verb, and its objects; numbered places where the agent only looked are left out."""
+    verb, *rest = [normal(word)[:WORD_CHARS] for word in _act_words(text)]
+    acts = changes_state(verb) and verb not in _LOOKS_AROUND
+    yield f"act:{verb}", acts
+    if verb in _SPEAKS or not changes_state(verb):
+        return
+    numbered, changes = set(map(normal, _NUMBERED.findall(text))), acts
+    for word in rest[:MOST_OBJECTS]:
+        if word in LITTLE:
+            changes = acts and word != "from"  # what follows is where the object was
+        elif singular(word) in named:
+            yield f"act:{verb} {NAMED}", changes
+        elif changes or word not in numbered:
+            yield f"act:{verb} {word}", changes
 
 
 def _act_words(text: str) -> Sequence[str]:
