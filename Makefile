@@ -13,7 +13,7 @@ setup: .venv/all ## make .venv and install casebank into it, with every extra
 # One environment, which grows: each stamp says what is in it, and a changed dependency makes all of them stale.
 # Packages are compiled when they are first imported and not at installation: most modules never are.
 .venv/demo: pyproject.toml constraints.txt | .venv/bin/python
-	$(INSTALL) --no-compile -e .
+	$(INSTALL) --no-compile -e '.[plots]'
 	touch $@
 
 .venv/all: pyproject.toml clients/python/pyproject.toml constraints.txt | .venv/bin/python

@@ -4,6 +4,7 @@ import os
 import sys
 from collections.abc import Sequence
 from datetime import UTC, datetime
+from importlib.util import find_spec
 from pathlib import Path
 from shlex import quote
 from shutil import which
@@ -33,6 +34,10 @@ async def demo(settings: Settings, *, tasks: int, seeds: Sequence[int], out_dir:
     report = DemoReport(STEP_BUDGET, streams)
     print_report(report, console)
     console.print(f"  {report.write(out_dir)} has all numbers")
+    if find_spec("matplotlib"):
+        from app.demo.plot import plot  # noqa: PLC0415 (matplotlib is an extra)
+
+        console.print(f"  {plot(report, out_dir)} shows them")
     command = own_command(Path(sys.executable), os.environ.get("PATH"), Path.cwd())
     console.print(next_commands(command, users[0]), soft_wrap=True)
 

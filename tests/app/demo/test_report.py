@@ -8,6 +8,7 @@ from rich.console import Console
 
 from app.demo.arms import Arm, Stream, TaskRecord
 from app.demo.operator.operator import STEP_BUDGET
+from app.demo.plot import plot
 from app.demo.report import DemoReport, print_report
 
 RECORD = TaskRecord("missing_type-0", "missing_type", "Add it", 8, True, False, False, False, 0, 0, 0, None, 1.0)
@@ -34,6 +35,7 @@ def test_the_report_says_that_the_operator_is_scripted_and_writes_the_numbers_of
     written = json.loads(report.write(tmp_path).read_text())
     assert written["casebank_against_keyword_memory"]["steps"][0] == -0.2
     assert [each["seed"] for each in written["streams"]] == [1, 2]
+    assert plot(report, tmp_path).read_bytes().startswith(b"\x89PNG")
 
 
 def test_the_table_shows_every_number_whole_on_a_terminal_of_80_columns():
