@@ -95,11 +95,11 @@ def advise(past: Failures, terms: Mapping[str, Terms], tool: int, in_vain: Flags
 
     Failures ``in_vain``, whose fix is part of the failed call already, have no vote.
     """
-    asked = {name: [terms[name]] for name in SHARES}
+    queries = {name: [terms[name]] for name in SHARES}
     voters = np.ones((1, len(past.tool)), dtype=np.float32)
     if in_vain is not None:
         voters[0, in_vain] = 0
-    known, confidence = _confidence(past, asked, np.array([tool], dtype=np.int32), voters)
+    known, confidence = _confidence(past, queries, np.array([tool], dtype=np.int32), voters)
     return Advice(known[0], confidence[0])
 
 
@@ -126,21 +126,21 @@ def threshold(past: Failures, right_share: float = RIGHT) -> float:
     return round(float(THRESHOLDS[enough.argmax()]), 2) if enough.any() else NEVER
 
 
-def _confidence(past: Failures, asked: dict[str, list[Terms]], tool: Moves, earlier: Matrix) -> tuple[Matrix, Matrix]:
+def _confidence(past: Failures, queries: dict[str, list[Terms]], tool: Moves, earlier: Matrix) -> tuple[Matrix, Matrix]:
     """Returns the similarity of m failures' errors to those of n others, and the confidence in the others' fixes.
 
     Both are tables, (m, n).
 
     Args:
         past: the n other failures.
-        asked: terms of the m failures, under the names of SHARES.
+        queries: terms of the m failures, under the names of SHARES.
         tool: (m,), number of each failure's tool.
         earlier: (m, n) of 0 and 1, from which of the others each failure may be advised.
     """
     count = len(past.tool)
     cosines = {}
     for name in SHARES:
-        table, _ = incidence([*past.terms[name], *asked[name]])
+        table, _ = incidence([*past.terms[name], *queries[name]])
         bank, query = table[:count], table[count:]
         cosines[name] = cosine(query, bank, idf(float(count), bank.sum(axis=0))[None, :])
     of_tool = earlier * np.where(tool[:, None] == past.tool[None, :], np.float32(1), np.float32(OTHER_TOOL))

@@ -78,17 +78,17 @@ def incidence(texts: Sequence[Terms]) -> tuple[Matrix, Terms]:
     return counts(texts, 1)
 
 
-def cosine(asked: Matrix, bank: Matrix, weight: Matrix) -> Matrix:
+def cosine(queries: Matrix, bank: Matrix, weight: Matrix) -> Matrix:
     """Returns the cosine of each query to each run, (m, n), with the weights of terms that each query sets.
 
     Args:
-        asked: (m, t) of 0 and 1, which query has which term.
+        queries: (m, t) of 0 and 1, which query has which term.
         bank: (n, t) of 0 and 1, which run has which term.
         weight: (m, t) or (1, t), weight of each term for each query.
     """
     squared = weight * weight
-    shared = (asked * squared) @ bank.T
-    length = (asked * squared).sum(axis=1)[:, None] * (squared @ bank.T)
+    shared = (queries * squared) @ bank.T
+    length = (queries * squared).sum(axis=1)[:, None] * (squared @ bank.T)
     return np.asarray(shared / np.sqrt(np.maximum(length, TINY)), dtype=np.float32)
 
 

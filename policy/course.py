@@ -100,19 +100,19 @@ def _course(seen: list[tuple[int, float, float]], now: int, spending: Spending) 
     taken = np.array([count for count, _, _ in seen], dtype=np.float64)
     information = np.array([error**-2.0 for _, _, error in seen])
     to_come = information[-1] * later / decisions
-    asked = bounds(np.concatenate((information, to_come)), spending.spent(np.concatenate((taken, later))))
-    looks = tuple(Look(*look, float(bound)) for look, bound in zip(seen, asked, strict=False))
+    limits = bounds(np.concatenate((information, to_come)), spending.spent(np.concatenate((taken, later))))
+    looks = tuple(Look(*look, float(bound)) for look, bound in zip(seen, limits, strict=False))
     if any(look.passed for look in looks):
         return Course(looks, 0, 1.0)
-    ahead = asked[len(seen) :]
+    ahead = limits[len(seen) :]
     passes = later[difference * np.sqrt(to_come) >= ahead]
     more = int(passes[0]) - now if len(passes) else None
     return Course(looks, more, _chance(difference, information[-1], to_come, ahead))
 
 
-def _chance(difference: float, information: float, to_come: Floats, asked: Floats) -> float:
+def _chance(difference: float, information: float, to_come: Floats, limits: Floats) -> float:
     """Returns the chance that the most promising future look passes, averaged over the possible true differences."""
     growth = to_come - information
     spread = np.sqrt(growth + growth**2 / information)  # of the score: chance to come, and doubt about the truth
-    short = (asked * np.sqrt(to_come) - difference * to_come) / spread
+    short = (limits * np.sqrt(to_come) - difference * to_come) / spread
     return max((NORMAL.cdf(-float(each)) for each in short), default=0.0)

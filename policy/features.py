@@ -107,11 +107,11 @@ def features(query: Terms, candidates: Candidates, fit: Fit | None, first_order:
     """
     fit = fit or fit_of(candidates.history(), first_order)
     has, distinct = incidence([query, *candidates.terms])
-    asked, bank = has[:1], has[1:]
+    question, bank = has[:1], has[1:]
     near = {
-        "words": cosine(asked, bank, np.ones((1, len(distinct)), np.float32)),
-        "rare": cosine(asked, bank, fit.rare(distinct)),
-        "telling": cosine(asked, bank, fit.telling(distinct)),
+        "words": cosine(question, bank, np.ones((1, len(distinct)), np.float32)),
+        "rare": cosine(question, bank, fit.rare(distinct)),
+        "telling": cosine(question, bank, fit.telling(distinct)),
         "meaning": np.nan_to_num(candidates.similarity)[None],  # 0 where it is not known, as in replay
         "recent": -np.log1p(fit.runs_since(candidates.times))[None],
     }

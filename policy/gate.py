@@ -69,24 +69,24 @@ def judge(logged: Logged, contest: Contest, settings: Settings | None = None, se
     support = {name: list(_support_checks(name, log, target, settings)) for name, target in targets.items()}
     if not all(check.passed for check in shared):
         support = {name: [] for name in support}
-    sound = {name for name, asked in support.items() if asked and all(check.passed for check in asked)}
+    sound = {name for name, own in support.items() if own and all(check.passed for check in own)}
     plan = Plan(level=settings.level, resamples=settings.resamples, seed=seed)
     known = {name: targets[name] for name in targets if name in sound}
     estimates = _all_estimates(log, known, plan)
     courses = _courses(log, known, plan, settings)
-    checks = shared + [check for asked in support.values() for check in asked]
-    found: Calibration | None = None
+    checks = shared + [check for own in support.values() for check in own]
+    reliability: Calibration | None = None
     parts: tuple[Segment, ...] = ()
     sufficient = len(sound) == len(targets)
     if sufficient:
         candidate = targets[CANDIDATE]
         if candidate.predicted is not None:
             weight = weights(log, candidate)
-            found = calibration(candidate.predicted, log.reward, weight, settings.calibration_bins)
+            reliability = calibration(candidate.predicted, log.reward, weight, settings.calibration_bins)
         shares = difference_shares(log, targets[CANDIDATE], targets[SERVING], plan)
         parts = segments(shares, log, settings.segment_alpha, settings.min_segment_groups)
         checks += _merit_checks(estimates, courses, settings)
-        checks += _trust_checks(found, parts, settings)
+        checks += _trust_checks(reliability, parts, settings)
     checks += _serving_checks(courses)
     outlook = _outlook(checks, courses, len(log.reward), sufficient=sufficient)
     outcome = _outcome(checks, outlook, len(log.reward), settings, sufficient=sufficient)
@@ -100,7 +100,7 @@ def judge(logged: Logged, contest: Contest, settings: Settings | None = None, se
         groups,
         missing,
         estimates,
-        found,
+        reliability,
         parts,
         courses,
         outlook,
@@ -129,10 +129,10 @@ def _outlook(checks: Iterable[Check], courses: Mapping[str, Course], decisions: 
 
     Without enough decisions for a look, they are the decisions until the log has enough.
     """
-    asked = [courses[name] for name in (f"{CANDIDATE} - {DEFAULT}", f"{CANDIDATE} - {SERVING}") if name in courses]
-    if sufficient and asked:
-        more = [course.more for course in asked]
-        chances = [course.chance for course in asked if course.chance is not None]
+    pair = [courses[name] for name in (f"{CANDIDATE} - {DEFAULT}", f"{CANDIDATE} - {SERVING}") if name in courses]
+    if sufficient and pair:
+        more = [course.more for course in pair]
+        chances = [course.chance for course in pair if course.chance is not None]
         return Outlook(None if None in more else max(filter(None, more), default=0), min(chances, default=None))
     lacking = [check for check in checks if not check.passed and check.name.startswith(COUNTED)]
     if any(not check.value for check in lacking):
@@ -190,7 +190,7 @@ def _courses(log: Logged, targets: Mapping[str, Target], plan: Plan, settings: S
             for weight in (weights(first, target) for target in pair)
         )
 
-    found: dict[str, Course] = {}
+    courses: dict[str, Course] = {}
     chances = {name: target.target_probability for name, target in targets.items()}
     alone = len(targets) == len({CANDIDATE, SERVING, DEFAULT}) and np.array_equal(chances[SERVING], chances[DEFAULT])
     for one, other in TESTED:
@@ -198,8 +198,8 @@ def _courses(log: Logged, targets: Mapping[str, Target], plan: Plan, settings: S
             continue
         if one in targets and other in targets:
             pair = (targets[one], targets[other])
-            found[f"{one} - {other}"] = course_of(log, pair, settings.spending, plan, enough)
-    return found | {f"{CANDIDATE} - {SERVING}": found[f"{CANDIDATE} - {DEFAULT}"]} if alone else found
+            courses[f"{one} - {other}"] = course_of(log, pair, settings.spending, plan, enough)
+    return courses | {f"{CANDIDATE} - {SERVING}": courses[f"{CANDIDATE} - {DEFAULT}"]} if alone else courses
 
 
 def _merit_checks(
@@ -211,39 +211,39 @@ def _merit_checks(
         course, now = courses[name], estimates[name].estimate
         shown = course.passing or next(reversed(course.looks), None)
         passed = course.passing is not None and now > 0
-        reason = f"{name}: {now:+.4f}; {_told(course, settings)}"
+        reason = f"{name}: {now:+.4f}; {_summary(course, settings)}"
         z, bound = (shown.z, shown.bound) if shown else (None, 0.0)
         yield Check(f"better than {other}", z, bound, passed, reason)
 
 
-def _told(course: Course, settings: Settings) -> str:
+def _summary(course: Course, settings: Settings) -> str:
     """Returns the result of the looks at a difference in words, and what to expect of further looks."""
     if not course.looks:
         return "no look has told the two apart"
     look = course.passing or course.looks[-1]
-    said = (
+    text = (
         f"after {look.decisions} decisions it was {look.z:.2f} standard errors above zero, {look.bound:.2f} asked"
         f" ({len(course.looks)} looks)"
     )
     if course.passing is not None:
-        return said
+        return text
     if course.chance is not None and course.chance < settings.futility:
-        return f"{said}; futile: the chance to pass by {settings.spending.longest} is {course.chance:.1%}"
+        return f"{text}; futile: the chance to pass by {settings.spending.longest} is {course.chance:.1%}"
     longest = settings.spending.longest
-    return f"{said}; " + (
+    return f"{text}; " + (
         f"not before {longest} if it stays so" if course.more is None else f"{course.more} more if it stays so"
     )
 
 
-def _trust_checks(found: Calibration | None, parts: Iterable[Segment], settings: Settings) -> Iterable[Check]:
+def _trust_checks(reliability: Calibration | None, parts: Iterable[Segment], settings: Settings) -> Iterable[Check]:
     """Yields the checks that the candidate's predicted rewards are calibrated, and that it is worse in no segment."""
-    if found is None:
+    if reliability is None:
         yield Check("calibration", None, settings.ece_limit, passed=False, reason="the candidate promised no rewards")
     else:
-        what = f"calibration error {found.ece:.4g}, of which beyond noise"
-        reason = f"{what}: {found.excess:.4g}, at most {settings.ece_limit:g} allowed"
-        passed = found.excess <= settings.ece_limit
-        yield Check("calibration", float(found.excess), float(settings.ece_limit), passed, reason)
+        what = f"calibration error {reliability.ece:.4g}, of which beyond noise"
+        reason = f"{what}: {reliability.excess:.4g}, at most {settings.ece_limit:g} allowed"
+        passed = reliability.excess <= settings.ece_limit
+        yield Check("calibration", float(reliability.excess), float(settings.ece_limit), passed, reason)
     worse = [part for part in parts if part.worse]
     named = "; ".join(f"segment {part.segment}: {part.difference:+.4f} on {part.rows} decisions" for part in worse)
     yield Check("no segment worse", float(len(worse)), 0.0, not worse, named or "no segment is significantly worse")

@@ -109,9 +109,9 @@ The simplest order comes first."""
 
 def fitted(field: Field, went_well: Mask) -> NDArray[np.float32]:
     """Returns the mixture's weights, (4,), that maximise the expected agreement of queries with their neighbours."""
-    asked = field.good.any(axis=1) & went_well
-    near = np.stack([field.near[name][asked] for name in MIXED])  # (4, m, n)
-    good, agreement, trust = field.good[asked], field.agreement[asked], np.log(field.trust)
+    questions = field.good.any(axis=1) & went_well
+    near = np.stack([field.near[name][questions] for name in MIXED])  # (4, m, n)
+    good, agreement, trust = field.good[questions], field.agreement[questions], np.log(field.trust)
     counts = AGED ** np.arange(len(good) - 1, -1, -1, dtype=np.float32)[:, None]
     logs = np.zeros(len(MIXED), dtype=np.float32)
     slope, square = np.zeros_like(logs), np.zeros_like(logs)

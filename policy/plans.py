@@ -48,8 +48,8 @@ def plan_likeness(past: RunsThatWentWell, task: Terms, error: Terms) -> Matrix:
     return np.asarray(np.clip(likeness * past.proven if past.proven.any() else likeness, 0, 1), dtype=np.float32)
 
 
-def _cosines(asked: Terms, bank: Sequence[Terms]) -> Matrix:
+def _cosines(query: Terms, bank: Sequence[Terms]) -> Matrix:
     """Returns the cosine of a text to each text of the bank, (n,)."""
-    table, _ = incidence([*bank, asked])
+    table, _ = incidence([*bank, query])
     rows = table[:-1]
     return np.asarray(cosine(table[-1:], rows, idf(float(len(bank)), rows.sum(axis=0))[None, :])[0])

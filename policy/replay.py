@@ -173,8 +173,8 @@ def _places(scores: Matrix, field: Field) -> NDArray[np.intp]:
     places = np.full((len(scores), PLACES), -1)
     for place in range(PLACES if len(scores) else 0):
         best = left.shape[1] - 1 - left[:, ::-1].argmax(axis=1)
-        found = np.isfinite(left[np.arange(len(left)), best])
-        places[found, place] = best[found]
+        filled = np.isfinite(left[np.arange(len(left)), best])
+        places[filled, place] = best[filled]
         left = np.where(field.agreement[best] >= SAME, -np.inf, left)
     return places
 
@@ -186,11 +186,11 @@ def _graded(
     reachable = np.where(field.good, field.agreement, 0).max(axis=1, initial=0)
     discount = 1 / np.log2(np.arange(PLACES) + 2)
 
-    def told(slate: NDArray[np.intp]) -> Matrix:
+    def agreements(slate: NDArray[np.intp]) -> Matrix:
         return np.where(slate >= 0, np.take_along_axis(field.agreement, np.maximum(slate, 0), axis=1), 0)
 
-    ideal = np.maximum(told(_places(field.agreement, field)) @ discount, 1e-9)
-    slates = [told(slate) for slate in places]
+    ideal = np.maximum(agreements(_places(field.agreement, field)) @ discount, 1e-9)
+    slates = [agreements(slate) for slate in places]
     first = np.array([slate[:, 0] >= SAME * reachable for slate in slates], dtype=np.float32)
     ndcg = np.array([slate @ discount / ideal for slate in slates], dtype=np.float32)
     return first, ndcg, went_well & (reachable >= REACHABLE)

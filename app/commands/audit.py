@@ -39,15 +39,15 @@ def verify(
                 erased = {row.user_sub for row in await connection.execute(tombstones())}
                 if everyone:
                     users = [row.user_sub for row in await connection.execute(everybody())]
-            found = [await verify_user(runtime.database, each, erased) for each in users]
-            return found, await verify_tombstones(runtime.database) if everyone else None
+            results = [await verify_user(runtime.database, each, erased) for each in users]
+            return results, await verify_tombstones(runtime.database) if everyone else None
 
     try:
-        found, stones = run(work())
+        results, stones = run(work())
     except UserErased:  # after the list of users was read
         raise typer.Exit(1) from None
-    _show(found, stones, as_json=as_json)
-    if any(each.fault for each in found) or (stones is not None and stones.fault):
+    _show(results, stones, as_json=as_json)
+    if any(each.fault for each in results) or (stones is not None and stones.fault):
         raise typer.Exit(1)
 
 
@@ -88,10 +88,10 @@ def _one_or_all(user: str | None, *, everyone: bool) -> None:
         raise typer.BadParameter("give either --user or --all")
 
 
-def _show(found: list[Verified], stones: Tombstones | None, *, as_json: bool) -> None:
+def _show(results: list[Verified], stones: Tombstones | None, *, as_json: bool) -> None:
     """Prints the result for each user's chain, and for the chain of the erasures if it was verified."""
     if as_json:
-        for each in found:
+        for each in results:
             fault = each.fault and {
                 "seq": each.fault.seq,
                 "entry_id": None if each.fault.entry_id is None else str(each.fault.entry_id),
@@ -104,7 +104,7 @@ def _show(found: list[Verified], stones: Tombstones | None, *, as_json: bool) ->
             typer.echo(json.dumps({**erasures, "fault": stones.fault and {"what": stones.fault}}))
         return
     table = Table("chain", "entries", "sealed", "", "first entry that was changed", min_width=60)
-    for each in found:
+    for each in results:
         first = "" if each.fault is None else f"entry {each.fault.seq} ({each.fault.entry_id}): {each.fault.what}"
         table.add_row(each.user_sub, str(each.seq), str(each.sealed_seq), "BAD" if each.fault else "ok", first)
     if stones is not None:

@@ -27,31 +27,31 @@ def show_impact(
         async with parts(only_reads=True) as runtime:
             return await impact_of(runtime, Asked(checked(user), datetime.now(UTC), agent))
 
-    found = run(work())
+    report = run(work())
     if as_json:
-        typer.echo(found.model_dump_json(indent=2))
+        typer.echo(report.model_dump_json(indent=2))
         return
-    seen = found.looked_at
+    seen = report.looked_at
     out.print(f"{seen.rewarded:,} rewarded of the newest {seen.decisions:,} decisions (at most {seen.most:,})")
-    for each in found.differences:
+    for each in report.differences:
         version = f" ({each.policy_version})" if each.policy_version else ""
         out.print(f"beside {each.less}{version}: {each.sentence}", soft_wrap=True)
     weeks = Table("week of", "decisions", "hit rate", "reuse", "tokens", "runs with memory", "without")
-    for week in found.weeks:
+    for week in report.weeks:
         rates = _percent(week.hit_rate), _percent(week.reuse_rate)
         tokens = "-" if week.mean_tokens is None else f"{week.mean_tokens:.0f}"
         runs = _runs(week.with_memory), _runs(week.without_memory)
         weeks.add_row(f"{week.starts:%F}", str(week.decisions), *rates, tokens, *runs)
     out.print(weeks)
-    for case in found.never_helped:
+    for case in report.never_helped:
         out.print(f"never helped, judged {case.judged} times: {case.case_id} {case.task[:60]}", soft_wrap=True)
-    for procedure in found.put_right:
+    for procedure in report.put_right:
         used = f"{procedure.use_reward:.1f} of {procedure.uses:.1f}"
         out.print(f"put things right, {used}: {procedure.procedure_id} {procedure.name}", soft_wrap=True)
 
 
-def _runs(found: RunsOut | None) -> str:
-    return "-" if found is None else f"{found.runs}: {found.steps:.1f} steps, {found.errors:.1f} errors"
+def _runs(runs: RunsOut | None) -> str:
+    return "-" if runs is None else f"{runs.runs}: {runs.steps:.1f} steps, {runs.errors:.1f} errors"
 
 
 def _percent(share: float | None) -> str:

@@ -95,24 +95,26 @@ def orders(
         async with parts(only_reads=True) as runtime:
             return await totals(runtime.database, least), runtime.settings.first_order
 
-    found, first_order = run(work())
-    out.print(f"{found.profiles} profiles with at least {least} runs asked again, {found.questions} runs in all")
-    if not found.profiles:
+    total, first_order = run(work())
+    out.print(f"{total.profiles} profiles with at least {least} runs asked again, {total.questions} runs in all")
+    if not total.profiles:
         return
     table = Table("order", "", "worked first", "faded loss", "profiles")
-    for each in found.orders:
+    for each in total.orders:
         table.add_row(each.order, SPOKEN[each.order], f"{each.first:.1%}", f"{each.charges:.1f}", str(each.serves))
     out.print(table)
     out.print(f"profiles: those that the order serves now; new ones start with {first_order}")
 
 
-def _replayed(found: StoredReplay | None) -> RenderableType:
+def _replayed(replay: StoredReplay | None) -> RenderableType:
     """Returns the replay for the terminal."""
-    if found is None:
+    if replay is None:
         return "no replay yet: it needs a finished case"
-    if not found.questions:
-        return found.sentence()
+    if not replay.questions:
+        return replay.sentence()
     table = Table("order", "worked first", "nDCG@4", "")
-    for name, tally in found.tallies.items():
-        table.add_row(SPOKEN[name], f"{tally.first:.0%}", f"{tally.ndcg:.2f}", "serves" if name == found.serves else "")
-    return Group(found.sentence(), table)
+    for name, tally in replay.tallies.items():
+        table.add_row(
+            SPOKEN[name], f"{tally.first:.0%}", f"{tally.ndcg:.2f}", "serves" if name == replay.serves else ""
+        )
+    return Group(replay.sentence(), table)

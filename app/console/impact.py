@@ -91,9 +91,9 @@ def so_far(known: Sequence[SoFar]) -> Chart | None:
 
 def curves(weeks: Sequence[datetime], rows: Sequence[AnyRow]) -> list[Curve]:
     """Returns the curves of reward and steps from rows of ``runs_by_week``, without weeks that had no run."""
-    found = {(row.week, row.shown): row for row in rows}
+    by_week = {(row.week, row.shown): row for row in rows}
     numbers = sorted({row.week for row in rows})
-    both = [(weeks[each - 1], found.get((each, True)), found.get((each, False))) for each in numbers]
+    both = [(weeks[each - 1], by_week.get((each, True)), by_week.get((each, False))) for each in numbers]
     reward = [Week(week, _reward(shown), _reward(other)) for week, shown, other in both]
     steps = [Week(week, _steps(shown), _steps(other)) for week, shown, other in both]
     return [Curve("Mean reward", "reward", reward), Curve("Steps per run", "steps", steps)]

@@ -60,7 +60,7 @@ class Memory:
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class MemoryPage:
     """Memories of one kind, the newest first; ``older`` is the cursor of the next page, None at the end."""
 
     memories: list[Memory]
@@ -70,25 +70,25 @@ class Found:
 _Read = Callable[[Visitor, UUID | None, int], Awaitable[list[Memory]]]
 
 
-async def known(looking: Visitor, kind: Kind, query: str, cursor: UUID | None, limit: int) -> Found:
+async def known(looking: Visitor, kind: Kind, query: str, cursor: UUID | None, limit: int) -> MemoryPage:
     """Returns the memories of a kind that contain every word of the query, at most ``limit``.
 
     The query's words may be parts of words; an empty query matches all. The page begins before the id ``cursor``.
     """
-    wanted, found = folded(query).split(), list[Memory]()
+    wanted, memories = folded(query).split(), list[Memory]()
     read = (_SEARCH if wanted else _READ)[kind]
     size = limit + 1 if not wanted else SESSIONS if kind == "sessions" else ROWS
     for _ in range(MOST_PAGES):
         page = await read(looking, cursor, size)
         for memory in page:
-            if len(found) == limit:
-                return Found(found, cursor)
+            if len(memories) == limit:
+                return MemoryPage(memories, cursor)
             cursor = memory.id
             if all(word in memory.searched for word in wanted):
-                found.append(memory)
+                memories.append(memory)
         if len(page) < size:
-            return Found(found, None)
-    return Found(found, cursor)
+            return MemoryPage(memories, None)
+    return MemoryPage(memories, cursor)
 
 
 async def _facts(looking: Visitor, cursor: UUID | None, size: int) -> list[Memory]:

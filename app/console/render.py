@@ -149,7 +149,7 @@ def _short(value: object) -> str:
     return shortened(json.dumps(value, ensure_ascii=False, default=str), MOST_VALUE_CHARS)
 
 
-def told(value: str) -> str:
+def label(value: str) -> str:
     """Returns the console's text for a word of the API; the word itself if there is none."""
     return words.LABELS.get(value, value.replace("_", " "))
 
@@ -177,7 +177,7 @@ FILTERS: dict[str, Callable[..., object]] = {
     "measured": measured,
     "typed": typed,
     "pretty": pretty,
-    "told": told,
+    "label": label,
     "call": call,
     "chat_call": chat_call,
 }

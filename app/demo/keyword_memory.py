@@ -29,14 +29,14 @@ class KeywordMemory:
         """Returns the text of at most four runs, by the words of their task and of the first error that they met."""
         return self._nearest(_words(f"{task} {failed.output}")).text
 
-    def _nearest(self, asked: set[str]) -> RetrievedCases:
+    def _nearest(self, query: set[str]) -> RetrievedCases:
         known = Counter(word for words, _ in self._runs for word in words)
 
         def weight(words: set[str]) -> float:
             return sum(math.log(1 + len(self._runs) / (1 + known[word])) ** 2 for word in words)
 
         def nearness(run: tuple[set[str], RememberedCase]) -> float:
-            return weight(asked & run[0]) / math.sqrt(weight(asked) * weight(run[0]) or 1)
+            return weight(query & run[0]) / math.sqrt(weight(query) * weight(run[0]) or 1)
 
         unlike: dict[tuple[str, ...], RememberedCase] = {}
         newest_first = self._runs[::-1]

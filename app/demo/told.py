@@ -37,14 +37,14 @@ class ToldCase:
 def told_cases(text: str) -> Iterator[ToldCase]:
     """Yields the earlier runs that a `memory_context` quotes, in the order of the text."""
     cases: dict[str, ToldCase] = {}
-    for found in _CASE.finditer(text):
-        place, task = int(found["place"]) - 1, json.loads(found["task"])
-        if found["same"]:
-            case = replace(cases[found["same"]], place=place, task=task)
+    for match in _CASE.finditer(text):
+        place, task = int(match["place"]) - 1, json.loads(match["task"])
+        if match["same"]:
+            case = replace(cases[match["same"]], place=place, task=task)
         else:
-            actions = json.loads(found["actions"]) if found["actions"].startswith("[") else ()
-            case = ToldCase(place, task, actions, found["outcome"] in _WENT_WELL)
-        cases[found["place"]] = case
+            actions = json.loads(match["actions"]) if match["actions"].startswith("[") else ()
+            case = ToldCase(place, task, actions, match["outcome"] in _WENT_WELL)
+        cases[match["place"]] = case
         yield case
 
 

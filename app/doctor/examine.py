@@ -3,7 +3,7 @@
 from collections.abc import Awaitable, Callable
 
 from app.doctor import cluster, database, machine, memory
-from app.doctor.finding import Finding, said
+from app.doctor.finding import Finding, in_brief
 from app.doctor.installation import Installation, opened
 from app.settings import Settings
 
@@ -80,7 +80,7 @@ async def examine(settings: Settings) -> list[Finding]:
             ]
     except Exception as error:  # noqa: BLE001 - whatever it was, the report must come out
         advice = "is the database running, and DATABASE_URL right? see postgres.log in the home folder"
-        findings.append(Finding("connection", ok=False, detail=f"{_where(settings)}: {said(error)}", advice=advice))
+        findings.append(Finding("connection", ok=False, detail=f"{_where(settings)}: {in_brief(error)}", advice=advice))
     return findings
 
 
@@ -97,7 +97,7 @@ async def _guarded(check: Check, installation: Installation) -> Finding:
 
 def _broken(check: Check | Look, error: Exception) -> Finding:
     advice = "the check itself failed: look at the ones before it, and at the settings"
-    return Finding(_name(check), ok=False, detail=said(error), advice=advice)
+    return Finding(_name(check), ok=False, detail=in_brief(error), advice=advice)
 
 
 def _where(settings: Settings) -> str:

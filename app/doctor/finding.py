@@ -13,6 +13,6 @@ class Finding:
     advice: str = ""
 
 
-def said(error: Exception) -> str:
+def in_brief(error: Exception) -> str:
     """Returns an error's type and the first line of its message, at most 200 characters."""
     return f"{type(error).__name__}: {error}".splitlines()[0][:200]

@@ -11,7 +11,7 @@ import jwt
 
 from app import __version__
 from app.auth.keys import MIN_SECRET_BYTES
-from app.doctor.finding import Finding, said
+from app.doctor.finding import Finding, in_brief
 from app.edge.open_files import OTHER_FILES
 from app.settings import Settings
 from writer.privacy import engine
@@ -71,7 +71,7 @@ def tokens(settings: Settings) -> Finding:
         client = jwt.PyJWKClient(settings.jwks_url, cache_jwk_set=False, timeout=JWKS_TIMEOUT_S)
         keys = [key for key in client.get_signing_keys() if key.key_id]
     except Exception as error:  # noqa: BLE001 - whatever the far end sent is the finding
-        return Finding("tokens", ok=False, detail=f"no keys at {settings.jwks_url}: {said(error)}", advice=advice)
+        return Finding("tokens", ok=False, detail=f"no keys at {settings.jwks_url}: {in_brief(error)}", advice=advice)
     return Finding("tokens", bool(keys), f"RS256 and ES256, {len(keys)} keys at {settings.jwks_url}", advice)
 
 

@@ -5,7 +5,7 @@ from datetime import UTC, datetime, timedelta
 from pydantic import BaseModel
 from sqlalchemy import func, select
 
-from app.doctor.finding import Finding, said
+from app.doctor.finding import Finding, in_brief
 from app.doctor.installation import Installation
 from app.jobs.records import JobRecord, all_records
 from app.jobs.schedule import SILENCE, WORKER, is_well, periods
@@ -92,7 +92,7 @@ async def keys(installation: Installation) -> Finding:
                 opened += await keyring.find(connection, user_sub) is not None
             except Exception as error:  # noqa: BLE001 - any failure to open a key is the finding
                 advice = "CASEBANK_MASTER_KEY or secrets.json is not the one that these keys were made with"
-                return Finding("keys", ok=False, detail=f"a user's key does not open: {said(error)}", advice=advice)
+                return Finding("keys", ok=False, detail=f"a user's key does not open: {in_brief(error)}", advice=advice)
     return Finding("keys", True if opened else None, f"the master key opens {opened} of {len(users)} users' keys tried")
 
 
@@ -103,7 +103,7 @@ async def embedder(installation: Installation) -> Finding:
     try:
         vectors = await embedder.embed(["how is the memory today?"])
     except Exception as error:  # noqa: BLE001 - any failure to embed is the finding
-        return Finding("embedder", ok=False, detail=f"{embedder.model}: {said(error)}", advice=advice)
+        return Finding("embedder", ok=False, detail=f"{embedder.model}: {in_brief(error)}", advice=advice)
     detail = f"{embedder.model}, {vectors.shape[1]} dimensions"
     return Finding("embedder", vectors.shape == (1, embedder.dimension), detail, advice)
 
@@ -128,7 +128,7 @@ async def language_model(installation: Installation) -> Finding:
     try:
         reply = await model.ask("Say in JSON that you are well.", {}, _Well)
     except CasebankError as error:
-        return Finding("language model", ok=False, detail=f"{model.name}: {said(error)}", advice=advice)
+        return Finding("language model", ok=False, detail=f"{model.name}: {in_brief(error)}", advice=advice)
     finally:
         await model.aclose()
     tokens = reply.tokens.prompt + reply.tokens.completion

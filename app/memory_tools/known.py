@@ -66,8 +66,8 @@ async def facts_for(
     near: dict[UUID, int] = {}
     if query is not None:
         question = RecallQuestion(asking.agent, query, MOST, ("fact",), token_budget=sys.maxsize)
-        found = await parts.reader.recall(author.user_sub, author.authorised_at, question)
-        near = {each.source.fact_id: each.rank for each in found.memories if isinstance(each.source, FactSource)}
+        recall = await parts.reader.recall(author.user_sub, author.authorised_at, question)
+        near = {each.source.fact_id: each.rank for each in recall.memories if isinstance(each.source, FactSource)}
     page = FactPage(asking.agent, None, None, None, history=False, before=None, limit=LOOK)
     async with parts.database.as_user(author.user_sub, author.authorised_at) as connection:
         profile = (await connection.execute(one_profile(author.user_sub, asking.agent))).mappings().one_or_none()

@@ -23,8 +23,8 @@ ALWAYS: tuple[FactKind, ...] = ("goal", "preference")
 
 async def my_goals(asking: Asking, arguments: GoalsIn) -> str:
     """Returns the current goals, the most relevant to the query first."""
-    found = await facts_for(asking, arguments.query, arguments.top_k, kinds=GOAL, always=GOAL)
-    return framed(GOALS, [goal.line() for goal in found]) or "The user has not stated a goal yet."
+    goals = await facts_for(asking, arguments.query, arguments.top_k, kinds=GOAL, always=GOAL)
+    return framed(GOALS, [goal.line() for goal in goals]) or "The user has not stated a goal yet."
 
 
 async def recall(asking: Asking, arguments: TaskIn) -> str:
@@ -36,11 +36,11 @@ async def recall(asking: Asking, arguments: TaskIn) -> str:
     wanted = RecallQuestion(
         asking.agent, arguments.query, arguments.top_k, ("turn", "knowledge"), token_budget=FOUND_BUDGET
     )
-    found = await asking.parts.reader.recall(author.user_sub, author.authorised_at, wanted)
+    recalled = await asking.parts.reader.recall(author.user_sub, author.authorised_at, wanted)
     memories = answer(
         slate.context.text,
         framed(FACTS, [fact.line() for fact in known]),
-        framed(FOUND, [line_of(each) for each in found.memories]),
+        framed(FOUND, [line_of(each) for each in recalled.memories]),
     )
     return answer(
         memories or "No memory is related to this.",

@@ -33,12 +33,12 @@ async def suggestions(asking: Asking, given: SuggestionsIn) -> str:
         if text := (await parts.adviser.advise(author, failed)).text:
             return framed(ADVICE, [text])
     question = ProcedureQuestion(asking.agent, given.query, limit=given.top_k)
-    found = (await parts.reader.procedures(author.user_sub, author.authorised_at, question)).procedures
-    context = memory_context(BUDGET, ProceduresSection([each.guidance() for each in found]))
-    named = " ".join([given.query, *(step for each in found for step in each.steps)])
+    procedures = (await parts.reader.procedures(author.user_sub, author.authorised_at, question)).procedures
+    context = memory_context(BUDGET, ProceduresSection([each.guidance() for each in procedures]))
+    named = " ".join([given.query, *(step for each in procedures for step in each.steps)])
     async with parts.database.as_user(author.user_sub, author.authorised_at) as connection:
         lines = await _tools(connection, asking, named, given.top_k)
-    text = answer(context.text, framed(TOOLS, lines), procedure_ids(context, found))
+    text = answer(context.text, framed(TOOLS, lines), procedure_ids(context, procedures))
     return text or "No procedure fits, and the agent has not used a tool yet."
 
 

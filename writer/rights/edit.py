@@ -56,12 +56,12 @@ async def delete_case(connection: AsyncConnection, keyring: Keyring, author: Aut
 
     Its texts in the log of decisions and in its run are blanked, see ``forget_texts``.
     """
-    found = (await connection.execute(case_and_repeats(author.user_sub, case_id))).mappings().all()
+    rows = (await connection.execute(case_and_repeats(author.user_sub, case_id))).mappings().all()
     words = await words_of(keyring, connection, author.user_sub)
-    if words is None or not any(row["id"] == case_id for row in found):
+    if words is None or not any(row["id"] == case_id for row in rows):
         raise NotFound("no such case")
-    await forget_texts(connection, words, found)
-    ids = [row["id"] for row in found]
+    await forget_texts(connection, words, rows)
+    ids = [row["id"] for row in rows]
     for each in ids:
         await forget_findings_of_case(connection, author.user_sub, each)
     await delete_facts(connection, author, facts.c.case_id.in_(ids))
@@ -70,8 +70,8 @@ async def delete_case(connection: AsyncConnection, keyring: Keyring, author: Aut
     mine = cases.c.user_sub == author.user_sub, cases.c.id.in_(ids)
     await clear_references(cases, connection, author.user_sub, ids)
     await connection.execute(delete(cases).where(*mine))
-    await forget_contexts(connection, author.user_sub, found[0]["agent_key"], since=min(ids))
-    for row in found:
+    await forget_contexts(connection, author.user_sub, rows[0]["agent_key"], since=min(ids))
+    for row in rows:
         await note(connection, Change.of((author.user_sub, row["agent_key"]), author.actor, "delete_case", row["id"]))
 
 
@@ -116,18 +116,18 @@ def case_and_repeats(user_sub: str, case_id: UUID) -> Select[*tuple[Any, ...]]:
     return select(*(cases.c[name] for name in names)).where(cases.c.user_sub == user_sub, theirs).order_by(cases.c.id)
 
 
-async def forget_texts(connection: AsyncConnection, words: Words, found: Sequence[RowMapping]) -> None:
+async def forget_texts(connection: AsyncConnection, words: Words, rows: Sequence[RowMapping]) -> None:
     """Blanks the texts of these cases in decisions and runs; call it before the cases are deleted.
 
     The rows stay. Decisions, because policies learned from them: the retrievals that the cases' runs began with, those
     with the same query, and the advice in these runs. Runs, so that a late step begins no new run.
     """
     user_sub = words.user_sub
-    became = runs.c.user_sub == user_sub, runs.c.case_id.in_([row["id"] for row in found])
+    became = runs.c.user_sub == user_sub, runs.c.case_id.in_([row["id"] for row in rows])
     run_ids = list((await connection.scalars(select(runs.c.id).where(*became))).all())
-    retrieval_ids = [row["retrieval_id"] for row in found if row["retrieval_id"] is not None]
-    tasks = {words.opened(row)["task"] for row in found}
-    session_ids = [row["session_id"] for row in found if row["session_id"] is not None]
+    retrieval_ids = [row["retrieval_id"] for row in rows if row["retrieval_id"] is not None]
+    tasks = {words.opened(row)["task"] for row in rows}
+    session_ids = [row["session_id"] for row in rows if row["session_id"] is not None]
     given = (
         advice.c.run_id.in_(run_ids),
         advice.c.retrieval_id.in_(retrieval_ids),

@@ -24,13 +24,13 @@ async def decisions_page(
     cursor: Annotated[UUID | None, Query()] = None,
 ) -> Response:
     """Returns a page of the newest decisions of an agent."""
-    asked = {"": None, "yes": True, "no": False}[rewarded]
+    is_rewarded = {"": None, "yes": True, "no": False}[rewarded]
     page = await list_decisions(
         looking.parts,
         looking.author,
         agent=looking.agent,
         arm=arm or None,
-        rewarded=asked,
+        rewarded=is_rewarded,
         limit=PER_PAGE,
         cursor=cursor,
     )

@@ -62,14 +62,14 @@ class _Inspected(TypedDict):
 
 def read_catalog(text: str) -> Catalog:
     """Parses the result of the `INSPECT` query."""
-    found: _Inspected = json.loads(text)
+    rows: _Inspected = json.loads(text)
     return Catalog(
-        columns=tuple(Column(*row) for row in found["columns"]),
-        foreign_keys=tuple((child, column, parent, key) for child, column, parent, key in found["foreign_keys"]),
-        uniques=tuple((table, column) for table, column in found["uniques"]),
-        enums=tuple((name, tuple(labels)) for name, labels in sorted(found["enums"].items())),
-        views=tuple((name, definition) for name, definition in found["views"]),
-        sequences=tuple((sequence, table, column) for sequence, table, column in found["sequences"]),
+        columns=tuple(Column(*row) for row in rows["columns"]),
+        foreign_keys=tuple((child, column, parent, key) for child, column, parent, key in rows["foreign_keys"]),
+        uniques=tuple((table, column) for table, column in rows["uniques"]),
+        enums=tuple((name, tuple(labels)) for name, labels in sorted(rows["enums"].items())),
+        views=tuple((name, definition) for name, definition in rows["views"]),
+        sequences=tuple((sequence, table, column) for sequence, table, column in rows["sequences"]),
     )
 
 

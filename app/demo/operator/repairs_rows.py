@@ -27,31 +27,31 @@ def parent_rows_first(script: Script, catalog: Catalog) -> Script | None:
 
 def child_rows_first(script: Script, catalog: Catalog) -> Script | None:
     """Deletes the rows that refer to a deleted row first."""
-    found = re.match(r"DELETE FROM (\S+) WHERE (.+)$", script.main)
-    if found is None:
+    match = re.match(r"DELETE FROM (\S+) WHERE (.+)$", script.main)
+    if match is None:
         return None
     template = "DELETE FROM {child} WHERE {column} IN (SELECT {key} FROM {parent} WHERE {condition})"
     children = [
-        template.format(child=child, column=column, key=key, parent=parent, condition=found[2])
+        template.format(child=child, column=column, key=key, parent=parent, condition=match[2])
         for child, column, parent, key in catalog.foreign_keys
-        if parent == found[1]
+        if parent == match[1]
     ]
     return script.first(*children)
 
 
 def move_child_rows(script: Script, catalog: Catalog) -> Script | None:
     """Moves the rows that refer to a deleted row to the first remaining row."""
-    found = re.match(r"DELETE FROM (\S+) WHERE (.+)$", script.main)
-    if found is None:
+    match = re.match(r"DELETE FROM (\S+) WHERE (.+)$", script.main)
+    if match is None:
         return None
     template = (
         "UPDATE {child} SET {column} = (SELECT min({key}) FROM {parent} WHERE NOT ({condition}))"
         " WHERE {column} IN (SELECT {key} FROM {parent} WHERE {condition})"
     )
     moves = [
-        template.format(child=child, column=column, key=key, parent=parent, condition=found[2])
+        template.format(child=child, column=column, key=key, parent=parent, condition=match[2])
         for child, column, parent, key in catalog.foreign_keys
-        if parent == found[1]
+        if parent == match[1]
     ]
     return script.first(*moves)
 
@@ -122,8 +122,8 @@ def single_quotes(script: Script, catalog: Catalog) -> Script | None:
     """Turns double-quoted words that are not in the catalog into string literals."""
     known = {*catalog.tables, *(column.name for column in catalog.columns)}
 
-    def requote(found: re.Match[str]) -> str:
-        return found[0] if found[1] in known else f"'{found[1]}'"
+    def requote(match: re.Match[str]) -> str:
+        return match[0] if match[1] in known else f"'{match[1]}'"
 
     is_row_statement = script.main.startswith(_ROW_WORDS)
     return script.rewrite(re.sub(r'"([^"]*)"', requote, script.main)) if is_row_statement else None

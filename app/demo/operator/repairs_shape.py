@@ -14,10 +14,10 @@ _NUMBER_NAMES = ("age", "count", "total", "quantity", "number", "score", "level"
 
 def append_type(script: Script, _: Catalog) -> Script | None:
     """Adds a type, guessed from the name, to a new column without one."""
-    found = _ADD_COLUMN.match(script.main)
-    if found is None or found[3]:
+    match = _ADD_COLUMN.match(script.main)
+    if match is None or match[3]:
         return None
-    name = found[2].strip('"')
+    name = match[2].strip('"')
     guess = "integer" if name.endswith(_NUMBER_NAMES) else "date" if name.endswith(("_date", "_on")) else "text"
     return script.rewrite(f"{script.main} {guess}")
 
@@ -33,9 +33,9 @@ def catalog_case(script: Script, catalog: Catalog) -> Script | None:
         name.lower(): name for name in (*catalog.tables, *(c.name for c in catalog.columns)) if name != name.lower()
     }
 
-    def spell(found: re.Match[str]) -> str:
-        name = mixed.get(found[0].strip('"').lower())
-        return found[0] if name is None else f'"{name}"'
+    def spell(match: re.Match[str]) -> str:
+        name = mixed.get(match[0].strip('"').lower())
+        return match[0] if name is None else f'"{name}"'
 
     return script.rewrite(re.sub(r"\"\w+\"|'[^']*'|\w+", spell, script.main))
 
@@ -44,79 +44,79 @@ def qualify_schema(script: Script, catalog: Catalog) -> Script | None:
     """Adds the name of the schema to each table that is in another schema."""
     homes = {column.table: column.schema for column in catalog.columns if column.schema != WORK_SCHEMA}
 
-    def qualify(found: re.Match[str]) -> str:
-        home = homes.get(found[3].lower())
-        return found[0] if home is None else f"{found[1]}{found[2]}{home}.{found[3]}"
+    def qualify(match: re.Match[str]) -> str:
+        home = homes.get(match[3].lower())
+        return match[0] if home is None else f"{match[1]}{match[2]}{home}.{match[3]}"
 
     return script.rewrite(_NAMED.sub(qualify, script.main))
 
 
 def default_new_column(script: Script, _: Catalog) -> Script | None:
     """Adds a default to a new column."""
-    found = _ADD_COLUMN.match(script.main)
-    if found is None or " DEFAULT " in script.main:
+    match = _ADD_COLUMN.match(script.main)
+    if match is None or " DEFAULT " in script.main:
         return None
-    type_name = (found[3] or " text").split()[0]
+    type_name = (match[3] or " text").split()[0]
     return script.rewrite(f"{script.main} DEFAULT {sample_of(type_name)}")
 
 
 def backfill_nulls(script: Script, catalog: Catalog) -> Script | None:
     """Fills missing values before the column becomes NOT NULL."""
-    found = re.match(r"ALTER TABLE (\S+) ALTER COLUMN (\S+) SET NOT NULL$", script.main)
-    if found is None:
+    match = re.match(r"ALTER TABLE (\S+) ALTER COLUMN (\S+) SET NOT NULL$", script.main)
+    if match is None:
         return None
     template = "UPDATE {table} SET {column} = {value} WHERE {column} IS NULL"
-    samples = {column.name: column.sample for column in catalog.of(found[1])}
-    value = samples.get(found[2].strip('"'), "''")
-    return script.first(template.format(table=found[1], column=found[2], value=value))
+    samples = {column.name: column.sample for column in catalog.of(match[1])}
+    value = samples.get(match[2].strip('"'), "''")
+    return script.first(template.format(table=match[1], column=match[2], value=value))
 
 
 def delete_empty_rows(script: Script, _: Catalog) -> Script | None:
     """Deletes rows without a value before the column becomes NOT NULL."""
-    found = re.match(r"ALTER TABLE (\S+) ALTER COLUMN (\S+) SET NOT NULL$", script.main)
+    match = re.match(r"ALTER TABLE (\S+) ALTER COLUMN (\S+) SET NOT NULL$", script.main)
     template = "DELETE FROM {table} WHERE {column} IS NULL"
-    return script.first(template.format(table=found[1], column=found[2])) if found else None
+    return script.first(template.format(table=match[1], column=match[2])) if match else None
 
 
 def delete_duplicates(script: Script, _: Catalog) -> Script | None:
     """Deletes later duplicates before a unique index is created."""
-    found = re.match(r"CREATE UNIQUE INDEX .*\bON (\S+) \((\w+)\)$", script.main)
-    if found is None:
+    match = re.match(r"CREATE UNIQUE INDEX .*\bON (\S+) \((\w+)\)$", script.main)
+    if match is None:
         return None
     template = (
         "DELETE FROM {table} AS late USING {table} AS kept WHERE late.{key} = kept.{key} AND late.ctid > kept.ctid"
     )
-    return script.first(template.format(table=found[1], key=found[2]))
+    return script.first(template.format(table=match[1], key=match[2]))
 
 
 def number_duplicates(script: Script, _: Catalog) -> Script | None:
     """Adds a number to later duplicates before a unique index is created."""
-    found = re.match(r"CREATE UNIQUE INDEX .*\bON (\S+) \((\w+)\)$", script.main)
-    if found is None:
+    match = re.match(r"CREATE UNIQUE INDEX .*\bON (\S+) \((\w+)\)$", script.main)
+    if match is None:
         return None
     template = (
         "UPDATE {table} AS late SET {key} = late.{key} || ' ' || late.id FROM {table} AS kept"
         " WHERE late.{key} = kept.{key} AND late.ctid > kept.ctid"
     )
-    return script.first(template.format(table=found[1], key=found[2]))
+    return script.first(template.format(table=match[1], key=match[2]))
 
 
 def using_cast(script: Script, _: Catalog) -> Script | None:
     """Adds a conversion to a change of type."""
-    found = _ALTER_TYPE.match(script.main)
-    return script.rewrite(f"{script.main} USING {found[2]}::{found[3]}") if found else None
+    match = _ALTER_TYPE.match(script.main)
+    return script.rewrite(f"{script.main} USING {match[2]}::{match[3]}") if match else None
 
 
 def drop_default(script: Script, _: Catalog) -> Script | None:
     """Drops the column's default before its type changes."""
-    found = re.match(r"ALTER TABLE (\S+) ALTER COLUMN (\S+) TYPE ", script.main)
-    return script.first(f"ALTER TABLE {found[1]} ALTER COLUMN {found[2]} DROP DEFAULT") if found else None
+    match = re.match(r"ALTER TABLE (\S+) ALTER COLUMN (\S+) TYPE ", script.main)
+    return script.first(f"ALTER TABLE {match[1]} ALTER COLUMN {match[2]} DROP DEFAULT") if match else None
 
 
 def recreate_views(script: Script, catalog: Catalog) -> Script | None:
     """Drops views over an altered table first and creates them again afterwards."""
-    found = re.match(r"ALTER TABLE (\S+) ", script.main)
-    views = [view for view in catalog.views if found and re.search(rf"\b{re.escape(found[1])}\b", view[1])]
+    match = re.match(r"ALTER TABLE (\S+) ", script.main)
+    views = [view for view in catalog.views if match and re.search(rf"\b{re.escape(match[1])}\b", view[1])]
     if not views:
         return None
     after = tuple(f"CREATE VIEW {name} AS {definition.strip().removesuffix(';')}" for name, definition in views)
@@ -125,28 +125,28 @@ def recreate_views(script: Script, catalog: Catalog) -> Script | None:
 
 def create_schema(script: Script, _: Catalog) -> Script | None:
     """Creates the schema of a new table first."""
-    found = re.match(r"CREATE TABLE (?:IF NOT EXISTS )?(\w+)\.\w+", script.main)
-    return script.first(f"CREATE SCHEMA IF NOT EXISTS {found[1]}") if found else None
+    match = re.match(r"CREATE TABLE (?:IF NOT EXISTS )?(\w+)\.\w+", script.main)
+    return script.first(f"CREATE SCHEMA IF NOT EXISTS {match[1]}") if match else None
 
 
 def extend_group_by(script: Script, _: Catalog) -> Script | None:
     """Adds plain columns of the SELECT list to the GROUP BY."""
-    found = re.search(r"SELECT (.+?) FROM .* GROUP BY (.+)$", script.main)
-    if found is None:
+    match = re.search(r"SELECT (.+?) FROM .* GROUP BY (.+)$", script.main)
+    if match is None:
         return None
-    grouped = found[2].split(", ")
-    plain = [item for item in found[1].split(", ") if "(" not in item and item not in grouped]
+    grouped = match[2].split(", ")
+    plain = [item for item in match[1].split(", ") if "(" not in item and item not in grouped]
     return script.rewrite(f"{script.main}{''.join(f', {item}' for item in plain)}")
 
 
 def qualify_columns(script: Script, catalog: Catalog) -> Script | None:
     """Prefixes bare columns in a join's SELECT list with its table; None: none is bare, or no table is sure."""
-    found = re.search(r"SELECT (.+?) FROM (\w+) JOIN (\w+)", script.main)
-    if found is None:
+    match = re.search(r"SELECT (.+?) FROM (\w+) JOIN (\w+)", script.main)
+    if match is None:
         return None
-    owner = {column.name: table for table in (found[3], found[2]) for column in catalog.of(table)}
-    items = [f"{owner[item]}.{item}" if item in owner else item for item in found[1].split(", ")]
-    return script.rewrite(script.main.replace(found[1], ", ".join(items), 1))
+    owner = {column.name: table for table in (match[3], match[2]) for column in catalog.of(table)}
+    items = [f"{owner[item]}.{item}" if item in owner else item for item in match[1].split(", ")]
+    return script.rewrite(script.main.replace(match[1], ", ".join(items), 1))
 
 
 def cascade(script: Script, _: Catalog) -> Script | None:
@@ -162,8 +162,8 @@ def not_valid(script: Script, _: Catalog) -> Script | None:
 
 def unique_target(script: Script, _: Catalog) -> Script | None:
     """Makes the column that a foreign key refers to unique first."""
-    found = re.search(r"REFERENCES (\w+) \((\w+)\)", script.main)
-    return script.first(f"ALTER TABLE {found[1]} ADD UNIQUE ({found[2]})") if found else None
+    match = re.search(r"REFERENCES (\w+) \((\w+)\)", script.main)
+    return script.first(f"ALTER TABLE {match[1]} ADD UNIQUE ({match[2]})") if match else None
 
 
 def outside_transaction(script: Script, _: Catalog) -> Script | None:

@@ -60,11 +60,11 @@ def naive(statement: str) -> Script:
 
 def parse_insert(script: Script) -> Insert | None:
     """Returns the parts of the main statement; None unless it is an INSERT … VALUES."""
-    found = _INSERT.match(script.main)
-    if found is None:
+    match = _INSERT.match(script.main)
+    if match is None:
         return None
-    rows = tuple(tuple(row.split(", ")) for row in re.findall(r"\(([^)]*)\)", found["rows"]))
-    return Insert(found["table"], tuple(found["columns"].split(", ")), rows, found["tail"] or "")
+    rows = tuple(tuple(row.split(", ")) for row in re.findall(r"\(([^)]*)\)", match["rows"]))
+    return Insert(match["table"], tuple(match["columns"].split(", ")), rows, match["tail"] or "")
 
 
 def target(script: Script, catalog: Catalog) -> str | None:
