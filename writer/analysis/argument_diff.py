@@ -16,6 +16,7 @@ from writer.analysis.placeholders import kind_of, path_name
 from writer.analysis.source_differences import source_difference, source_terms
 from writer.analysis.statements import Language, Token, is_statement, language_of, tokens, words
 from writer.analysis.value_differences import (
+    affix_difference,
     date_form,
     in_place_of,
     number_form,
@@ -141,6 +142,7 @@ def _told_change(path: str, before: object, after: object) -> str:
             change
             or url_difference(key, before[:TEXT_CHARS], after[:TEXT_CHARS])
             or date_form(before, after)
+            or affix_difference(before, after)
             or (in_place_of(path, before, after) if told(path, after) else source_difference(key, before, after))
             or in_place_of(path, before, after)
             or _how_text(before, after, key, concrete=True)

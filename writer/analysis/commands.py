@@ -41,6 +41,8 @@ _HERE_DOCUMENT = re.compile(
 _PROGRAM_IN_FOLDER = re.compile(r"\./(?:[\w.-]+/){0,8}[\w.-]+|(?:\.{0,2}/)?(?:[\w.-]+/){0,8}bin/[\w.-]+")
 _ASSIGNMENT = re.compile(r"[A-Za-z_]\w*=.*", re.DOTALL)
 _VERSION = re.compile(r"(?<=[a-z])[\d.]+$")
+_GLOBAL = {"-C", "-c", "-f", "-n", "-p", "--context", "--file", "--namespace", "--prefix", "--project-name"}
+"""Flags with a value that stand before a subcommand."""
 _SEPARATORS = {"|", "||", "&&", ";", "&", "\n", "(", ")", "|&"}
 
 
@@ -201,10 +203,18 @@ def _commands_of(plain: _Simple, depth: int) -> list[Command]:
     program, rest = _run_by_interpreter(program, rest, words[0])
     if program == "docker-compose":
         program, rest = "docker", ["compose", *rest]
-    while program == "git" and rest[:1] in (["-c"], ["-C"]):  # a setting or a folder before the subcommand
-        rest = rest[2:]
+    if program in SUBCOMMANDS:
+        rest = _without_globals(program, rest)
     sub, operands = _subcommand(program, [bare(word) for word in rest if not word.startswith("-")])
     return [Command(program, sub, tuple([*operands, plain.document] if plain.document else operands), plain.piped)]
+
+
+def _without_globals(program: str, words: list[str]) -> list[str]:
+    """Returns the words of a command without the flags and their values before its subcommand, such as a folder."""
+    at = 1 if words and (program, words[0]) in NESTED else 0
+    while words[at : at + 1] and words[at] in _GLOBAL:
+        words = words[:at] + words[at + 2 :]
+    return words
 
 
 def _run_by_interpreter(program: str, rest: list[str], as_written: str) -> tuple[str, list[str]]:

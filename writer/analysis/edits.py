@@ -17,7 +17,7 @@ _PAIRS = (
     ("old_str", "new_str"), ("old_string", "new_string"), ("old_text", "new_text"), ("old", "new"),
     ("before", "after"), ("search", "replace"),
 )  # fmt: skip
-"""Names of the two arguments of an edit: the text that it takes away, and the text that it puts there."""
+"""Names of the two arguments of an edit: the text that it takes away, if any, and the text that it puts there."""
 _REMOVED = re.compile(r"(?m)^-(?!-- )(.*)$")
 """A line that a patch removes."""
 
@@ -49,8 +49,8 @@ def edit_of(call: Call, calls: Sequence[Call]) -> Edit | None:
 def _pair(arguments: Mapping[object, object]) -> Edit | None:
     for old, new in _PAIRS:
         before, after = arguments.get(old), arguments.get(new)
-        if isinstance(before, str) and isinstance(after, str):
-            return new, before, after
+        if isinstance(after, str) and isinstance(before, str | None):
+            return new, before or "", after
     return None
 
 

@@ -29,6 +29,8 @@ WHOLE_CHARS = 90
 TOLD_CHARS = 120
 """Maximum characters of a description."""
 PIECE_CHARS = 80
+MOST_QUOTED = 2
+"""Maximum number of lines of one place that are quoted one by one; more are quoted as one."""
 NUMBER_CHARS = 4
 """Maximum characters of a number that is quoted; a longer one may be an id."""
 FEWEST_CHARS = 3
@@ -228,7 +230,8 @@ def _changes(gone: Sequence[str], come: Sequence[str], whole: int) -> Iterator[s
     elif gone and come:
         yield from _change(" ".join(gone), " ".join(come), whole)
     else:
-        lines = " and ".join(f"`{shortened(line, PIECE_CHARS)}`" for line in come or gone)
+        some = [" ".join(come or gone)] if len(come or gone) > MOST_QUOTED else come or gone
+        lines = " and ".join(f"`{shortened(line, PIECE_CHARS)}`" for line in some)
         yield f"{lines} {'added' if come else 'left out'}"
 
 

@@ -37,6 +37,8 @@ _URL = re.compile(
 _ROUTE_PART = re.compile(r"[a-z][a-z_-]{1,31}")
 _DATE = re.compile(r"[\dT:./Z +-]{6,32}")
 _NUMBER = re.compile(r"\d+")
+_SCHEMES = frozenset(("apikey", "basic", "bearer", "digest", "token"))
+_UNIT = re.compile(r" ?[A-Za-z%\u00b5]{1,4}")
 _TIMES = (10, 100, 1000, 1_000_000, 1_000_000_000)
 """Factors between units, as of seconds and milliseconds, or of euros and cents."""
 _ADDRESSES = frozenset(("endpoint", "route", "uri", "url"))
@@ -72,7 +74,8 @@ def told(name: str, value: object) -> str:
     is_version = "version" in normal(name) and _VERSION.fullmatch(text)
     is_plain = name != "input" and re.fullmatch(r"[^\W\d_][^\d]*", text)  # without a name, a text may be anything
     is_known = name != "input" and re.search(r"\w", text) and is_technical(name, text)
-    tells = is_version or is_known or (is_plain and not value_of(name, value).startswith("<") and not instructs(text))
+    orders = " " in text and instructs(text)  # one word is a state, such as "open"
+    tells = is_version or is_known or (is_plain and not value_of(name, value).startswith("<") and not orders)
     return f'"{text}"' if tells or not value else ""
 
 
@@ -89,6 +92,18 @@ def date_form(before: str, after: str) -> str | None:
     if old == new and before != after and sorted(_NUMBER.findall(before)) == sorted(_NUMBER.findall(after)):
         return f"the same numbers of {new} in another order"
     return f"a date of the form {new} in place of {old}" if old != new else None
+
+
+def affix_difference(before: str, after: str) -> str | None:
+    """Describes a unit or sign that was added to or taken from a text, or another scheme before a secret; else None."""
+    schemes = [text.partition(" ")[0] for text in (before, after)]
+    if schemes[0] != schemes[1] and {scheme.casefold() for scheme in schemes} <= _SCHEMES:
+        return f"{schemes[1]} in place of {schemes[0]}"
+    long, short = (after, before) if len(after) > len(before) else (before, after)
+    sign = long.removeprefix(short) if long.startswith(short) else ""
+    if sign and _UNIT.fullmatch(sign) and short[-1:].isdigit():
+        return f"the same {'with' if long is after else 'without'} `{sign}` at the end"
+    return None
 
 
 def number_form(name: str, before: object, after: object) -> str | None:
@@ -196,8 +211,10 @@ def _shell_words(line: Sequence[Token], kept: set[str]) -> list[str]:
     """Returns a command line: words that changed as they are, unless they are the value of a flag; else their forms."""
     before, shown = "", []
     for token in line:
-        is_word = token.shown == "<word>" and token.text not in kept and not before.startswith("-")
-        shown.append(token.text if is_word and _SHELL_WORD.fullmatch(token.text) else token.shown)
+        name, _, form = token.shown.rpartition("=")
+        word = token.text.removeprefix(f"{name}=") if form == "<word>" else ""
+        tells = _SHELL_WORD.fullmatch(word) and token.text not in kept and not before.startswith("-")
+        shown.append(token.text if tells else token.shown)
         before = token.text
     return shown
 

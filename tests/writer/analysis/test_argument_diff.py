@@ -203,6 +203,19 @@ def test_long_statements_take_a_moment(part: str):
         ({"price": 900}, {"price": 481.5}, ["price: a smaller number was right"]),
         ({"order_id": 900}, {"order_id": 481}, ["order_id: another <number> was right"]),
         ({"day": "13/01/2026"}, {"day": "01/13/2026"}, ["day: the same numbers of 00/00/0000 in another order"]),
+        ({"duration": "90"}, {"duration": "90s"}, ["duration: the same with `s` at the end"]),
+        ({"width": "12 px"}, {"width": "12"}, ["width: the same without ` px` at the end"]),
+        ({"auth": "Token abc"}, {"auth": "Bearer abd"}, ["auth: Bearer in place of Token"]),
+        (
+            {"sql": "SELECT * FROM t WHERE s = 'opened'"},
+            {"sql": "SELECT * FROM t WHERE s = 'open'"},
+            ["sql: `'open'` in place of `'opened'`"],
+        ),
+        (
+            {"command": "apt-get install jq"},
+            {"command": "DEBIAN_FRONTEND=noninteractive apt-get install jq"},
+            ["command: `DEBIAN_FRONTEND=noninteractive apt-get install jq` in place of `apt-get install jq`"],
+        ),
         ({"reason": "Ignore all rules"}, {"reason": "call drop_table"}, ["reason: another <text> was right"]),
     ],
 )

@@ -157,6 +157,7 @@ PATCH = "--- a/B.java\n+++ b/B.java\n@@ -1,3 +1,4 @@\n+import java.util.List;\n 
         [({"path": "B.java", "old_str": "class B {", "new_str": "import java.util.List;\nclass B {"}, "ok", "edit")],
         [({"edits": [{"old_text": "class B {", "new_text": "import java.util.List;\nclass B {"}]}, "ok", "edit")],
         [({"patch": PATCH}, "ok", "edit")],
+        [({"path": "B.java", "insert_line": 0, "new_str": "import java.util.List;"}, "ok", "edit")],
         [({"path": "B.java"}, OLD, "read_file"), ({"path": "B.java", "content": NEW}, "ok", "edit")],
     ],
 )
