@@ -54,16 +54,20 @@ _ABOUT_A_NAMED_TEXT = re.compile(
     rf"|^(?!.*\b(?:i|my|we)\b)[^.!?,]*\b{_HEADING}\b[^.!?]*\??$"
 )
 _ABOUT_A_TEXT = re.compile(
-    rf"\b{_VERB}\b.*\b{_POINTER}\b|\bwhat\b.*\b(?:wrote|writes?|said|says?|sent)\b"
-    r"|\b(?:wrote|writes|sent|got|received)\b(?: (?:me|us))? (?:this|the following)\b"
-    r"|\b(?:this|that|the|following) (?:customer|client|candidate|applicant|guest|patient|song|code|table|log|file|form|answer)s?\b"
-    r"|\btranslat\w+ (?:in)?to\b|\bin the (?:first person|style|voice) of?\b|\btl;?dr\b"
-    r"|\b(?:saw|found|read) (?:this|it|the following)\b|^\W*(?:grade|explain|rate|proofread|clean up|fact-?check) (?:this|these|the)\b"
-    r"|^\W*(?:please )?(?:put|turn|convert|change|bring) (?:this |it |that )?(?:in(?:to)?|to) "
-    r"|^(?:let'?s )?(?:pretend|role-?play|act as|play the)\b|\bfill in the (?:gaps?|blanks?)\b|\b(?:which|what) song\b|\b(?:grammar|spell\w*)[ -]check\b"
-    r"|(?<!\bi) (?:says?|said|writes?|wrote|texted|messaged|posted|told|goes|replied|answered)(?: (?:to )?(?:me|us|him|her|like))*\W*$"
+    rf"\b(?:{_VERB}\b.*\b{_POINTER}\b|what\b.*\b(?:wrote|writes?|said|says?|sent)\b"
+    r"|(?:wrote|writes|sent|got|received)\b(?: (?:me|us))? (?:this|the following)\b"
+    r"|(?:this|that|the|following) (?:customer|client|candidate|applicant|guest|patient|song|code|table|log|file|form|answer)s?\b"
+    r"|translat\w+ (?:in)?to\b|in the (?:first person|style|voice) of?\b|tl;?dr\b|(?:saw|found|read) (?:this|it|the following)\b"
+    r"|fill in the (?:gaps?|blanks?)\b|(?:which|what) song\b|(?:grammar|spell\w*)[ -]check\b)"
+    r"| (?<!\bi )(?:says?|said|writes?|wrote|texted|messaged|posted|told|goes|replied|answered)(?: (?:to )?(?:me|us|him|her|like))*\W*$"
 )
 """Requests about a text, written in small letters: a pattern that ignores the case is eight times slower."""
+_BEGINS_REQUEST = re.compile(
+    r"\W*(?:(?:grade|explain|rate|proofread|clean up|fact-?check) (?:this|these|the)\b"
+    r"|(?:please )?(?:put|turn|convert|change|bring) (?:this |it |that )?(?:in(?:to)?|to) )"
+    r"|(?:let'?s )?(?:pretend|role-?play|act as|play the)\b"
+)
+"""Beginnings of such requests."""
 _ABOUT_ABOVE = re.compile(
     rf"^\^|\b(?:above|preceding|previous)\b|\b(?:this|that|these|it|the {_NOUN})\b", re.IGNORECASE
 )
@@ -175,6 +179,7 @@ def _is_about_a_text(sentence: str) -> bool:
         return False
     return bool(
         _ABOUT_A_TEXT.search(begin)
+        or _BEGINS_REQUEST.match(begin)
         or (_NAMES_A_TEXT.search(begin) and _ABOUT_A_NAMED_TEXT.search(begin))
         or asks_about_a_text(begin)
     )
@@ -182,7 +187,7 @@ def _is_about_a_text(sentence: str) -> bool:
 
 def _is_of_other_script(line: str) -> bool:
     """Returns whether most letters of a line are of a script in which no facts are read, such as Arabic."""
-    return len(_OTHER_SCRIPT.findall(line)) > len(_LATIN.findall(line))
+    return not line.isascii() and len(_OTHER_SCRIPT.findall(line)) > len(_LATIN.findall(line))
 
 
 def _is_about_above(lines: list[str], index: int) -> bool:
