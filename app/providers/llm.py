@@ -14,22 +14,15 @@ from typing import Any, Literal
 import openai
 from pydantic import BaseModel, JsonValue
 
+from app.providers import wire
 from app.providers.completions import Completion, NoCompletion, Unusable, bounded, form_of, parsed, read
-from app.providers.wire import Breaker, Patience, client, is_retryable, retry_after_s, with_retries
-from retrieval.errors import ModelError, ModelMisbehaved, ModelRefused, ModelUnavailable, Tokens
+from app.providers.wire import FAULTS, Breaker, Patience, client, with_retries
+from retrieval.errors import CasebankError, ModelError, ModelMisbehaved, ModelRefused, ModelUnavailable, Tokens
 from retrieval.ports import Answer, Reply
 from retrieval.rewriting.fence import MOST_CHARS, WHAT_IS_DATA, fenced
 from retrieval.tokens import count_tokens
 
-THE_REQUESTS_FAULT = {400, 413, 422}
-"""Statuses of a request that is too long or has a part unknown to the server; another request may succeed."""
-
-CHECK = {
-    400: "check the model's context length",
-    401: "check the API key",
-    403: "check what the API key is allowed to do",
-    404: "check the base URL and the model's name",
-}
+CHECK = wire.CHECK | {400: "check the model's context length"}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -173,23 +166,16 @@ class OpenAIModel:
         talk.tokens = before + (cost or estimate)
         return completion
 
-    def _refusal(self, error: openai.APIStatusError, ends_at: float) -> ModelError:
-        """Returns the error to raise for an HTTP status; only a `NoCompletion` is worth another attempt."""
-        status = error.status_code
-        message = f"{self.name} answered HTTP {status}: {CHECK.get(status, 'see the log of its server')}"
-        if status in THE_REQUESTS_FAULT:
-            return ModelRefused(message)
-        if not is_retryable(status):
-            return ModelUnavailable(message)
-        wait_s = retry_after_s(error)
-        if wait_s is not None and asyncio.get_running_loop().time() + wait_s >= ends_at:
-            return ModelUnavailable(f"{message}; it asks to wait {wait_s:.0f} s")
-        return NoCompletion(message, wait_s)
+    def _refusal(self, error: openai.APIStatusError, ends_at: float) -> CasebankError:
+        advice = CHECK.get(error.status_code, "see the log of its server")
+        message = f"{self.name} answered HTTP {error.status_code}: {advice}"
+        left_s = ends_at - asyncio.get_running_loop().time()
+        return wire.refusal(error, message, left_s, (ModelRefused, ModelUnavailable, NoCompletion))
 
 
 def _simpler(dialect: _Dialect, error: openai.APIStatusError) -> _Dialect | None:
     """Returns the dialect to try after a refusal: another name of the limit, or no schema; None: no other is left."""
-    if error.status_code not in THE_REQUESTS_FAULT:
+    if error.status_code not in FAULTS:
         return None
     if "max_completion_tokens" in str(error.body) and dialect.limit == "max_tokens":
         return replace(dialect, limit="max_completion_tokens")

@@ -10,21 +10,15 @@ import numpy as np
 import openai
 from pydantic import BaseModel, ConfigDict, ValidationError
 
-from app.providers.wire import Breaker, NoAnswer, Patience, client, is_retryable, retry_after_s, with_retries
+from app.providers import wire
+from app.providers.wire import Breaker, NoAnswer, Patience, client, with_retries
 from retrieval.errors import EmbedderError, EmbedderMisbehaved, EmbedderRefused, EmbedderUnavailable
 from retrieval.ports import Vectors, embedder_inputs
 
-THE_TEXTS_FAULT = {400, 413, 422}
-"""Statuses of texts that are too long, too many or not valid; another request may succeed."""
-
-CHECK = {
+CHECK = wire.CHECK | {
     400: "check the model's limit on text length (CASEBANK_OPENAI_MAX_CHARS), and whether it can shorten vectors"
-    " (CASEBANK_OPENAI_ASK_DIMENSION)",
-    401: "check the API key",
-    403: "check what the API key is allowed to do",
-    404: "check the base URL and the model's name",
+    " (CASEBANK_OPENAI_ASK_DIMENSION)"
 }
-
 CHECK_DIMENSION = "check the model and CASEBANK_OPENAI_EMBEDDING_DIMENSION"
 
 
@@ -134,23 +128,13 @@ class OpenAIEmbedder:
                     dimensions=self.dimension if self._ask_dimension else openai.omit,
                 )
         except openai.APIStatusError as error:
-            raise self._refusal(error) from None
+            advice = CHECK.get(error.status_code, "see the log of the embedding server")
+            message = f"{self.model} answered HTTP {error.status_code}: {advice}"
+            kinds = EmbedderRefused, EmbedderUnavailable, _NoAnswer
+            raise wire.refusal(error, message, self._patience.budget_s, kinds) from None
         except (TimeoutError, openai.OpenAIError) as error:
             raise _NoAnswer(f"no answer from {self.model} ({type(error).__name__})") from None
         return response.content
-
-    def _refusal(self, error: openai.APIStatusError) -> EmbedderError:
-        """Returns the error to raise for an HTTP status; only a `_NoAnswer` is worth another attempt."""
-        status = error.status_code
-        message = f"{self.model} answered HTTP {status}: {CHECK.get(status, 'see the log of the embedding server')}"
-        if status in THE_TEXTS_FAULT:
-            return EmbedderRefused(message)
-        wait_s = retry_after_s(error)
-        if not is_retryable(status):
-            return EmbedderUnavailable(message)
-        if wait_s is not None and wait_s >= self._patience.budget_s:
-            return EmbedderUnavailable(f"{message}; it asks to wait {wait_s:.0f} s")
-        return _NoAnswer(message, wait_s)
 
 
 class _Item(BaseModel):

@@ -12,9 +12,18 @@ from retrieval.errors import CasebankError
 from retrieval.telemetry import Outage
 
 Answer = TypeVar("Answer")
+_Kind = Callable[[str], CasebankError]
 
 RETRYABLE = {408, 409, 429}
 """Statuses worth a retry besides 5xx: too slow, locked, too many requests."""
+FAULTS = {400, 413, 422}
+"""Statuses of a request that is too long, or has a part that the server does not take; another one may succeed."""
+CHECK = {
+    401: "check the API key",
+    403: "check what the API key is allowed to do",
+    404: "check the base URL and the model's name",
+}
+"""Advice by status."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -89,9 +98,26 @@ def client(base_url: str, api_key: str, patience: Patience) -> openai.AsyncOpenA
     return openai.AsyncOpenAI(base_url=base_url, api_key=key or "none", timeout=patience.timeout_s, max_retries=0)
 
 
-def is_retryable(status: int) -> bool:
-    """Returns whether the same request may succeed a little later."""
-    return status in RETRYABLE or status >= 500  # noqa: PLR2004 - 5xx
+def refusal(
+    error: openai.APIStatusError,
+    message: str,
+    left_s: float,
+    kinds: tuple[_Kind, _Kind, Callable[[str, float | None], CasebankError]],
+) -> CasebankError:
+    """Returns the error to raise for an HTTP status, of the kinds refused, unavailable, and worth another attempt.
+
+    ``left_s`` are the seconds that the call still has; an answer that asks to wait longer is worth no attempt.
+    """
+    refused, unavailable, worth_another = kinds
+    if error.status_code in FAULTS:
+        return refused(message)
+    if error.status_code not in RETRYABLE and error.status_code < 500:  # noqa: PLR2004 - 5xx
+        return unavailable(message)
+    header = error.response.headers.get("retry-after", "")  # a date counts as no time
+    wait_s = float(header) if header.isdecimal() else None
+    if wait_s is not None and wait_s >= left_s:
+        return unavailable(f"{message}; it asks to wait {wait_s:.0f} s")
+    return worth_another(message, wait_s)
 
 
 def backoff(error: Exception) -> bool | float:
@@ -99,12 +125,6 @@ def backoff(error: Exception) -> bool | float:
     if not isinstance(error, NoAnswer):
         return False
     return True if error.wait_s is None else error.wait_s
-
-
-def retry_after_s(error: openai.APIStatusError) -> float | None:
-    """Returns the seconds that the server asks to wait, or None if it does not say (or says it as a date)."""
-    header = error.response.headers.get("retry-after", "")
-    return float(header) if header.isdecimal() else None
 
 
 async def with_retries(request: Callable[[], Awaitable[Answer]], patience: Patience) -> Answer:

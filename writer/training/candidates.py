@@ -94,10 +94,10 @@ async def train_candidates(database: Database, due: Sequence[Learner], recipe: R
             continue
         blend = count / (count + demand.half)
         loss = held_out_log_loss(each.examples.take(rows), measured, blend)
-        worse = loss.log_loss_gain < -2 * loss.log_loss_gain_error
+        worse = loss["log_loss_gain"] < -2 * loss["log_loss_gain_error"]
         blob, checksum = pack(head, features.VERSION)
         status = "rejected" if worse else "candidate"
-        new = NewPolicy(status, features.VERSION, blob, checksum, blend, count, loss.as_json())
+        new = NewPolicy(status, features.VERSION, blob, checksum, blend, count, loss)
         yield await _store(database, each, new)
 
 
