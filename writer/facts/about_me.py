@@ -50,6 +50,7 @@ _FORMS = {
         rf"{WE_ARE}{SOON} (?:based|living|(?:renting|sharing)(?: an?(?: [\w-]+){{1,2}})?) in {_TOWN}",
         rf"{START}(?:I|[Ww]e)(?:'ve| have)?{SOON} been living in {_TOWN}",
         rf"{START}[Mm]y (?:new |current )?(?:home|place|address|house|flat|apartment) is in {_TOWN}",
+        rf"{START}[Mm]y (?:new |current )?(?:home|city|town) is(?: now)? (?P<value>{PLACE}){_STOP}",
     ),
     "origin": (
         rf"{I_AM}(?: originally)? from (?P<value>{PLACE})(?: originally)?{_STOP}",
@@ -93,6 +94,7 @@ _FORMS = {
     ),
     "marital status": (
         rf"{WE_ARE}{SOON} (?P<value>single|married|divorced|engaged|widowed)(?=$|[.,;!]| (?:to|and|now)\b)",
+        rf"{START}(?:I|[Ww]e)(?:'ve)?{SOON} (?:got|gotten) (?P<value>married|divorced|engaged)(?=$|[.,;!]| (?:to|and|last|this|in|on|yesterday)\b)",
     ),
     "is": (
         rf"{I_AM}{SOON} (?P<value>(?:left|right)-handed|retired|pregnant|(?:deaf|blind)(?: in one (?:ear|eye))?|colou?r-?blind|an? (?:night owl|early bird|morning person|(?:non-?)?smoker|introvert|extrovert|beginner|homebody|single (?:mom|mum|dad|mother|father|parent)|native [A-Z][a-z]+ speaker)|self-employed|unemployed|diabetic|dyslexic|autistic)(?=$|[.,;!]| (?:and|now)\b)",

@@ -13,7 +13,7 @@ from datetime import date
 from retrieval.tables.kinds import FactKind
 from retrieval.text import folded
 from writer.facts.about_me import ABOUT_ME, MINE, SEVERAL, STATES
-from writer.facts.endings import ENDS, FORMER, LOST_JOB, positives
+from writer.facts.endings import ENDS, FORMER, LOST_JOB, PARTED, STOPPED_TAKING, positives
 from writer.facts.forms import (
     AHEAD,
     ALL,
@@ -39,6 +39,7 @@ from writer.facts.forms import (
     MEASURE,
     ONE_OF,
     ONGOING,
+    PARTNERS,
     POINTS,
     POINTS_FIRST,
     ROUTINE,
@@ -56,6 +57,8 @@ from writer.facts.times import Days, days_of, without_time
 _AVERSIONS = ("hates", "dislikes")
 _OF_ONESELF = re.compile(r"\b(?:i|my|we|our|me|here)\b")
 """Every statement that a rule can match has one of these words, in small letters: "Fiona here" has "here"."""
+TAKING = "takes"
+"""Beginning of the attribute of a medicine, whatever it is taken for."""
 _ARTICLE = re.compile(r"^(?:the|an?|my) ", re.IGNORECASE)
 
 
@@ -91,6 +94,8 @@ class FactDraft:
         """Name of the slot, an attribute or a taste that holds one fact at a time; empty: the fact has no slot."""
         if self.single:
             return self.attribute
+        if self.attribute.startswith(TAKING):
+            return f"{TAKING} {self.value}"
         return f"taste of {_ARTICLE.sub('', self.value)}" if self.kind == "preference" and self.value else ""
 
     def takes_back(self, held: Mapping[str, str]) -> bool:
@@ -139,8 +144,8 @@ def _of_other_language(sentence: str) -> list[FactDraft]:
     return list(facts.values())
 
 
-def _name(draft: FactDraft) -> tuple[str, str, str, bool]:
-    return draft.kind, draft.subject, draft.attribute, draft.ends
+def _name(draft: FactDraft) -> tuple[str, str, str, str | None]:
+    return draft.kind, draft.subject, draft.attribute, draft.value if draft.ends else None
 
 
 def _of_statement(statement: Statement, day: date) -> Iterator[FactDraft]:
@@ -151,12 +156,28 @@ def _of_statement(statement: Statement, day: date) -> Iterator[FactDraft]:
     stated = _denied(plain) if statement.denied else _drafts(plain, day)
     if (fact := next(stated, None)) is not None:
         yield _finished(fact, text)
-    if ENDS.search(plain) and LOST_JOB.search(plain):
-        yield FactDraft("fact", text, "user", "employer", category="work", single=True, ends=True)
+    if ENDS.search(plain):
+        yield from _left_behind(plain, text, stated=fact)
     for positive in positives(plain, denied=statement.denied):
-        ended = next(_drafts(positive, day), None)
-        if ended is not None and ended.kind != "event":
+        ended = next(_denied(positive) if is_denied(positive) else _drafts(positive, day), None)
+        if ended is None or ended.kind == "event":
+            continue
+        # "I sold my car radio" leaves the car
+        if ended.attribute != "has" or _clean(positive).endswith(ended.value):
             yield replace(_finished(ended, text), ends=True)
+
+
+def _left_behind(plain: str, text: str, *, stated: FactDraft | None) -> Iterator[FactDraft]:
+    """Yields the facts that end without their value being named: the employer, the partner, a medicine for a purpose."""
+    if LOST_JOB.search(plain):
+        yield FactDraft("fact", text, "user", "employer", category="work", single=True, ends=True)
+    if PARTED.search(plain):
+        if stated is None or stated.attribute != "marital status":
+            yield FactDraft("fact", text, "user", "marital status", category="people", single=True, ends=True)
+        for who in PARTNERS:
+            yield FactDraft("fact", text, f"user's {who}", "name", category="people", single=True, ends=True)
+    if match := STOPPED_TAKING.search(plain):
+        yield FactDraft("fact", text, "user", TAKING, match["value"], category="health", ends=True)
 
 
 def _finished(draft: FactDraft, text: str) -> FactDraft:
@@ -172,7 +193,8 @@ def _denied(plain: str) -> Iterator[FactDraft]:
         yield from _goal(plain)
     if match := DOES_NOT.search(plain):
         how = f"does not {match['how'].lower()}"
-        yield FactDraft("fact", plain, "user", how, _clean(match["value"]))
+        value = _clean(match["value"])
+        yield FactDraft("fact", plain, "user", how, value, single=not value)
     if match := STOPPED.search(plain):
         yield FactDraft("fact", plain, "user", "stopped", _clean(match["value"]))
     if FORMER.search(plain):

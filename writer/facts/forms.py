@@ -19,11 +19,12 @@ _KIN = (
     r"wife|husband|partner|girlfriend|boyfriend|fianc[eé]e?|son|daughter|brother|sister|mother|mom|mum|father|dad|boss|manager"
     r"|dog|cat|puppy|kitten|horse|parrot|friend|best friend|roommate|neighbou?r|cousin|aunt|uncle|grandma|grandpa"
 )
-ONE_OF = {"wife", "husband", "boss", "mother", "mom", "mum", "father", "dad", "fiancé", "fiancée", "fiance", "fiancee"}
+PARTNERS = ("wife", "husband", "girlfriend", "boyfriend", "partner", "fiancé", "fiancée", "fiance", "fiancee")
+ONE_OF = {*PARTNERS, "boss", "mother", "mom", "mum", "father", "dad"}
 PLACE = rf"(?:the )?{NAME}(?:, {NAME})?"
 _ROUGHLY = r"(?:(?:now|down|up|about|around|roughly|approximately|approx|max|at most|just|only|under|over|to|~) ?)*"
 MEASURE = re.compile(
-    rf"{START}(?:[Mm]y (?:max(?:imum)? |total |monthly |weekly |current |(?!goal\b|target\b)[\w-]+ (?=budget))?(?P<what>budget|height|weight|salary|income|shoe size|rent)(?:'s| is| (?:has gone|went|is going|has come|came) (?:up|down) to| (?:rose|dropped|fell|increased|shrank|changed) to) {_ROUGHLY}|I{SOON} (?P<weigh>weigh) {_ROUGHLY}|I{SOON} (?P<earn>earn|make) {_ROUGHLY}(?=\W?\d[\d.,]*k? ?(?:[$€£]|eur\w*|usd|dollars|gbp)?(?: [ap]| per\b|$|[.!]))|(?:I|[Ww]e)(?:{SOON} have|'ve got) an? budget of {_ROUGHLY}|(?:I|[Ww]e) can (?:only )?spend {_ROUGHLY}(?=[$€£]|\d[\d.,]*k? ?(?:eur\w*|usd|dollars|gbp|[$€£])))(?P<value>(?=\W?\d)[^;!]{{1,30}}?)(?=$|[.;!](?:\s|$)|,\s| (?:and|but|per|a|for|so)\b)"
+    rf"{START}(?:[Mm]y (?:max(?:imum)? |total |monthly |weekly |current |(?!goal\b|target\b)[\w-]+ (?=budget))?(?P<what>budget|height|weight|salary|income|shoe size|rent)(?:'s| is| (?:has gone|went|is going|has come|came) (?:up|down) to| (?:rose|dropped|fell|increased|shrank|changed) to) {_ROUGHLY}|I(?:{SOON}|'m) (?P<weigh>weigh|(?:down|up) to(?=\W+\d[\d.,]* ?(?:kg|kilos?|lbs?|pounds)\b)) {_ROUGHLY}|I{SOON} (?P<earn>earn|make) {_ROUGHLY}(?=\W?\d[\d.,]*k? ?(?:[$€£]|eur\w*|usd|dollars|gbp)?(?: [ap]| per\b|$|[.!]))|(?:I|[Ww]e)(?:{SOON} have|'ve got) an? budget of {_ROUGHLY}|(?:I|[Ww]e) can (?:only )?spend {_ROUGHLY}(?=[$€£]|\d[\d.,]*k? ?(?:eur\w*|usd|dollars|gbp|[$€£])))(?P<value>(?=\W?\d)[^;!]{{1,30}}?)(?=$|[.;!](?:\s|$)|,\s| (?:and|but|per|a|for|so)\b)"
 )
 HAS = re.compile(
     rf"{START}(?:I|[Ww]e)(?:{SOON} have|(?:'ve| have){SOON} got) (?P<value>(?:an?|two|three|four|five|\d+) (?:[\w-]+ ){{0,3}}"
@@ -32,10 +33,10 @@ HAS = re.compile(
 )
 BEEN = re.compile(rf"{START}I(?:'ve| have) (?:been to|visited|travell?ed to|lived in) (?P<value>{PLACE})")
 KIN_NAMED = re.compile(
-    rf"\b[Mm]y (?P<who>{_KIN})(?:'s name is| is called| is named|,| named| called)? (?P<value>{CAPITAL}[\w-]+)\b(?!'s)"
+    rf"\b[Mm]y (?:new |current )?(?P<who>{_KIN})(?:'s name is| is called| is named|,| named| called)? (?P<value>{CAPITAL}[\w-]+)\b(?!'s)"
 )
 FAVOURITE = re.compile(
-    rf"{START}[Mm]y (?:(?:all[- ]time|new|current|absolute|number one) )?favou?rite (?P<what>[\w -]{{2,30}}?) (?:is|are|has to be)(?: now)? (?P<value>[\w ',&:-]{{2,60}}?)(?=$|[.!;]|,? (?:he|she|it|they|I|because|now\b|these days\b|hands down|and (?:I|it|he|she))\b)"
+    rf"{START}[Mm]y (?:(?:all[- ]time|new|current|absolute|number one) )?favou?rite (?P<what>[\w -]{{2,30}}?) (?:is|are|has to be|(?:has )?changed to|became)(?: now)? (?P<value>[\w ',&:-]{{2,60}}?)(?=$|[.!;]|,? (?:he|she|it|they|I|because|now\b|these days\b|hands down|and (?:I|it|he|she))\b)"
 )
 LIKES = re.compile(
     rf"{START}(?:I|[Ww]e)(?:(?:'ve| have) always (?P<since>loved|enjoyed|liked|hated)|{SOON}{SOON} (?P<how>love|like|enjoy|adore|hate|dislike|prefer)(?: to)?) (?P<value>[\w '&-]{{3,120}}?)"

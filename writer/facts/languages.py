@@ -38,6 +38,7 @@ class Language:
     Attributes:
         opens: words; every clause that a rule can match has one of them.
         rules: rules for clauses without a negation.
+        endings: rules for clauses that end the fact with that value, such as "I left …".
         aversions: rules for clauses with a negation, which state a dislike.
         unstated: words of sentences that state nothing, such as conditions; such sentences are skipped.
         denied: words that negate a clause.
@@ -48,6 +49,7 @@ class Language:
 
     opens: re.Pattern[str]
     rules: tuple[Rule, ...]
+    endings: tuple[Rule, ...]
     aversions: tuple[Rule, ...]
     unstated: re.Pattern[str]
     denied: re.Pattern[str]
@@ -60,8 +62,8 @@ _NAME = (
     rf"(?P<value>{CAPITAL}[\w'.-]+(?: (?:(?:de|del|la|las|los|am|an der|der|le|sur|d')\s?)?{CAPITAL}[\w'-]+){{0,3}})"
 )
 _WORDS = r"(?P<value>(?:(?!(?:und|aber|weil|denn|da|wie|pero|porque|aunque|y|et|mais|car|parce|que)\b)[\w'-]+ ?){1,6})"
-_END = r"(?=$|[.,;!)]| (?:und|aber|weil|denn|seit|mit|als|y|pero|porque|desde|con|et|mais|car|depuis|avec|comme|jetzt|ahora|maintenant)\b)"
-_HELLO = r"(?:(?:hallo|hi|hey|hola|bonjour|salut|moin|servus|also|übrigens|por cierto|au fait|und|y|et)\b[,!.]*\s+)?"
+_END = r"(?=$|[.,;!)]| (?:und|aber|weil|denn|seit|mit|als|y|pero|porque|desde|con|el (?:mes|año|lunes|martes|viernes)|la semana|hace|et|mais|car|depuis|avec|comme|le mois|l'an|il y a|jetzt|ahora|maintenant|im|letzte[ns]?|vor)\b)"
+_HELLO = r"(?:(?:desde|depuis) \w+,? )?(?:(?:hallo|hi|hey|hola|bonjour|salut|moin|servus|also|übrigens|por cierto|au fait|und|y|et)\b[,!.]*\s+)?"
 
 
 _TASTES = {"likes", "loves", "hates", "prefers", "favourite", "dislikes"}
@@ -91,6 +93,7 @@ LANGUAGES = [
         opens=_any(each["opens"]),
         rules=_rules(each["rules"]),
         aversions=_rules(each["aversions"]),
+        endings=_rules(each["endings"]),
         unstated=_any(each["unstated"]),
         denied=re.compile(each["denied"], re.IGNORECASE),
         no_longer=re.compile(each["no_longer"], re.IGNORECASE),
@@ -142,6 +145,7 @@ def readings(sentence: str) -> Iterator[Reading]:
                 yield from _matches(language, language.aversions, clause, clause)
             else:
                 yield from _matches(language, language.rules, clause, clause)
+                yield from _matches(language, language.endings, clause, clause, ends=True)
 
 
 def _matches(

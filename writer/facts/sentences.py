@@ -41,6 +41,7 @@ _HYPOTHETICAL = re.compile(
     r"|whether|wonder(?:ing)?|guess|dream(?:ed|t) (?:that|i))\b"
 )
 _MODAL = re.compile(r"\b(?:would|'d|could|might|may|maybe|perhaps|possibly|probably|should)\b|(?<=\w)'d\b")
+_MONTH = re.compile(r"May\b(?<=\w May)")
 _DENIED = re.compile(
     r"\b(?:not|never|no longer|nobody|nothing|neither|nor|hardly|barely|used to|without|cannot|stopped|quit|almost|nearly)\b"
     r"|n['\u2019]t\b"
@@ -57,7 +58,7 @@ _ASKS = re.compile(
     r"^(?:what|where|how|which|when|who|why|can(?!'t)|could|any|do|(?:please|pls)(?! (?:call me|note|remember)))\b"
 )
 
-_VERBS = r"live in|been living in|moved to|work (?:at|for)|(?:love|hate)(?! (?:and|is|in|are|was|has|can|of|or|you|me|him|her)\b)|can't stand|turned(?= \d)|work as"
+_VERBS = r"live in|been living in|moved(?: back| over)? to|work (?:at|for)|(?:love|hate)(?! (?:and|is|in|are|was|has|can|of|or|you|me|him|her)\b)|can't stand|turned(?= \d)|work as"
 _PARTICIPLES = (
     r"allergic to|based in|living in|working (?:at|as)|not (?:a fan of|into)|(?:a )?(?:big |huge )?fan of|trying to|hoping to|planning to|aiming (?:to|for)"
     r"|born and"
@@ -91,6 +92,17 @@ _PLAIN: tuple[tuple[re.Pattern[str], str | Callable[[re.Match[str]], str]], ...]
             lambda match: f"my {match[1]} is ",
             re.IGNORECASE,
         ),
+        (
+            r"^(?:since|as of|starting|from) (?:last |this )?\w+(?: \d{4})?,? (?=(?:I|[Ww]e)\b)",
+            "",
+            re.IGNORECASE,
+        ),
+        (r"^(?:no longer(?= [\w-]+(?: any ?more)?\W*$)|not(?= [\w -]+ any ?more\b))", "I'm no longer", re.IGNORECASE),
+        (
+            r"^(sold|got rid of|gave away)(?= (?:my|our|the) )",
+            lambda match: f"I {match[1].lower()}",
+            re.IGNORECASE,
+        ),
         (r"^([Bb]udget)(?= (?:is|went|has gone|dropped|rose|increased)\b)", lambda match: f"my {match[1]}", 0),
         (r"[\s,]+$", "", 0),
         (rf"(?=[\s,])(?:[\s,]+(?i:{_FILLERS}))+[\s.!,]*$", "", 0),
@@ -107,13 +119,17 @@ _PLAIN: tuple[tuple[re.Pattern[str], str | Callable[[re.Match[str]], str]], ...]
         (r"[Bb](?i:-?day\b(?<!\wbday)(?<!\wb-day))", "birthday", 0),
         (r"^(my )fave?(?= )", lambda match: f"{match[1]}favourite", re.IGNORECASE),
         (rf"^((?:just |recently )?(?:{_VERBS})) ", lambda match: f"I {match[1].lower()} ", re.IGNORECASE),
-        (rf"^({_PARTICIPLES}) ", lambda match: f"I'm {match[1].lower()} ", re.IGNORECASE),
+        (
+            rf"^((?:now |currently |still )?(?:{_PARTICIPLES})) ",
+            lambda match: f"I'm {match[1].lower()} ",
+            re.IGNORECASE,
+        ),
     )
 )
 """Replacements that put a clause into the plain form, in the order in which they are made."""
 
 _OF_ONESELF = re.compile(
-    rf"\b(?:i|im|ive|my|we|our|me|here|{_VERBS}|{_PARTICIPLES}|budget|goal|target|aim|resolution|diet|time ?zone|allerg\w+|fav\w*)\b"
+    rf"\b(?:i|im|ive|my|we|our|me|here|any ?more|no longer|sold|{_VERBS}|{_PARTICIPLES}|budget|goal|target|aim|resolution|diet|time ?zone|allerg\w+|fav\w*)\b"
 )
 """Every sentence that a rule can match has one of these words, in small letters: "Fiona here" has "here"."""
 _WISH = re.compile(r"\bI'd (?:like|love) to (?=weigh\b|lose \d)", re.IGNORECASE)
@@ -173,7 +189,7 @@ def is_denied(text: str) -> bool:
 def _is_stated(text: str) -> bool:
     if "?" in text:
         return False
-    said = _WISH.sub("", text) if "'" in text else text
+    said = _MONTH.sub("", _WISH.sub("", text) if "'" in text else text)
     return not _MODAL.search(said.lower()) and not _ASKS.search(text.lower())
 
 
