@@ -5,7 +5,7 @@ import gc
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager, suppress
 
-from fastapi import Depends, FastAPI
+from fastapi import FastAPI
 from fastapi_offline import FastAPIOffline
 
 from app import __version__
@@ -13,7 +13,6 @@ from app.console import routes as console
 from app.console.page import Doors
 from app.console.render import compile_templates
 from app.edge import openapi, problems
-from app.edge.dependencies import refuse_unknown_parameters
 from app.edge.intake.route import Intake, include
 from app.edge.requests import Follow
 from app.jobs.jobs import beside
@@ -103,10 +102,10 @@ def create_app(settings: Settings) -> FastAPI:
     settings_of_agents = (llm, statistics, bank)  # in this order: the last takes any path below an agent
     others = (begin_again, policy, tools, memory_tools, mcp)
     for routes in (loop, advice, decisions, impact, *memories, *settings_of_agents, *others):
-        include(app, routes.router, dependencies=[Depends(refuse_unknown_parameters)])
+        include(app, routes.router)
     include(app, mcp.metadata)
     console.add(app)
-    include(app, health.router)  # without the check of parameters: probers add some to get past a cache
+    include(app, health.router)
     return app
 
 

@@ -8,7 +8,6 @@ from typing import Annotated
 from fastapi import Depends, Header, Request, Response
 from fastapi.exceptions import RequestValidationError
 from fastapi.routing import APIRoute
-from fastapi.security import HTTPBearer
 
 from app.admission.admission import BEGIN_AGAIN, RETAINS, Wanted, kind_of
 from app.admission.quotas import Standing, fields
@@ -24,7 +23,7 @@ FORWARDED = ("forwarded", "x-forwarded-for", "x-forwarded-host", "x-real-ip", "v
 
 
 _IDENTITY = "casebank.identity"
-_documented = HTTPBearer(auto_error=False, description="`casebank token --user NAME` prints one")
+ACTING_FOR = "X-Casebank-User"
 
 
 def runtime(request: Request) -> Runtime:
@@ -48,26 +47,10 @@ async def identify(request: Request) -> Identity:
     if known is None:
         verifier: TokenVerifier = request.app.state.verifier
         headers = request.headers
-        known = await verifier.identify(headers.get("authorization"), headers.get("x-casebank-user"))
+        known = await verifier.identify(headers.get("authorization"), headers.get(ACTING_FOR))
         request.scope[_IDENTITY] = known
         of_user(known.user_sub)
     return known
-
-
-async def author(
-    request: Request,
-    _scheme: Annotated[object, Depends(_documented)],
-    _x_casebank_user: Annotated[
-        str | None, Header(alias="X-Casebank-User", description="user to act for; needs scope casebank:act-as")
-    ] = None,
-) -> Author:
-    """Returns the caller, the user, and the earliest time of the token's issue.
-
-    Raises:
-        NotAuthenticated, NotAllowed, UserNotNamed, KeysUnavailable: see TokenVerifier.identify.
-    """
-    identity = await identify(request)
-    return Author(identity.user_sub, identity.actor, identity.authorised_at, identity.is_service)
 
 
 async def operator(request: Request) -> None:
@@ -102,7 +85,7 @@ def is_direct_from(request: Request, networks: Networks) -> bool:
     return any(address in network for network in networks)
 
 
-async def refuse_unknown_parameters(request: Request) -> None:
+def refuse_unknown_parameters(request: Request) -> None:
     """Refuses unknown query parameters: a misspelt filter must not count as no filter.
 
     Raises:
@@ -120,35 +103,27 @@ async def refuse_unknown_parameters(request: Request) -> None:
 
 
 SESSION, MAX_SESSION_CHARS = "X-Casebank-Session", 128
-_STANDINGS = "casebank.standings"
 
 
 @asynccontextmanager
 async def let_in(request: Request, caller: Author) -> AsyncIterator[Sequence[Standing]]:
-    """Lets a request in, once for each request, and yields the rest of its limits.
-
-    It reads method, path, query and headers alone, so it can surround the reading of the body.
+    """Lets a request in by its method, path, query and headers, and yields the rest of its limits.
 
     Raises:
         NotNow: the request is refused.
     """
-    if (known := request.scope.get(_STANDINGS)) is not None:
-        yield known
-        return
     method, path = request.method, request.url.path
     agent = request.path_params.get("agent") or request.query_params.get("agent")
     wanted = Wanted(
         kind_of(method, path), path in RETAINS, request.headers.get(SESSION) or None, agent, path == BEGIN_AGAIN
     )
     async with runtime(request).admission.admitted(caller, wanted) as standings:
-        request.scope[_STANDINGS] = standings
         yield standings
 
 
 async def admitted(
     request: Request,
     response: Response,
-    caller: Annotated[Author, Depends(author)],
     _session: Annotated[
         str | None,
         Header(
@@ -158,12 +133,22 @@ async def admitted(
             description="any name for a conversation or a run of an agent; it has limits of its own beside the user's",
         ),
     ] = None,
+    _acting_for: Annotated[
+        str | None, Header(alias=ACTING_FOR, description="user to act for; needs scope casebank:act-as")
+    ] = None,
 ) -> AsyncIterator[Author]:
     """Yields the admitted caller, and adds the rest of the limits to the answer's header fields.
 
+    One dependency, because FastAPI takes longer to solve each than all of them need.
+
     Raises:
+        NotAuthenticated, NotAllowed, UserNotNamed, KeysUnavailable: see TokenVerifier.identify.
+        RequestValidationError: there are unknown query parameters.
         NotNow: the request is refused.
     """
+    identity = await identify(request)
+    refuse_unknown_parameters(request)
+    caller = Author(identity.user_sub, identity.actor, identity.authorised_at, identity.is_service)
     async with let_in(request, caller) as standings:
         response.headers.update(fields(standings))
         yield caller

@@ -6,6 +6,7 @@ from typing import Any
 from fastapi import FastAPI
 
 from app.auth.errors import KeysUnavailable, NotAllowed, NotAuthenticated, UserNotNamed
+from app.edge.dependencies import ACTING_FOR
 from app.edge.intake.errors import BodyIncomplete, BodyNotJson, BodyTooComplex, BodyTooCostly, BodyTooLarge, Busy
 from app.edge.problems import DOCUMENTED, INVALID, PROBLEMS, Kind, Problem, kind_of_type
 from retrieval.errors import DatabaseUnavailable, NotFound, UserErased
@@ -18,6 +19,7 @@ JSON = {
         {"type": "object", "additionalProperties": {"$ref": "#/components/schemas/JsonValue"}},
     ],
 }
+BEARER = {"type": "http", "scheme": "bearer", "description": "`casebank token --user NAME` prints one"}
 OF_A_CALLER = (NotAuthenticated, NotAllowed, UserNotNamed, UserErased, KeysUnavailable, DatabaseUnavailable)
 OF_A_BODY = (BodyIncomplete, BodyNotJson, BodyTooLarge, BodyTooComplex, BodyTooCostly, Busy)
 
@@ -30,23 +32,25 @@ def install(app: FastAPI) -> None:
     def openapi() -> dict[str, Any]:
         document = plain()
         document["components"]["schemas"] |= {"JsonValue": JSON, "Problem": Problem.model_json_schema()}
+        document["components"]["securitySchemes"] = {"HTTPBearer": BEARER}
         for path in document["paths"].values():
             for operation in path.values():
                 if "default" in operation["responses"]:
-                    _add_errors(operation)
+                    _complete(operation)
         return document
 
     app.openapi = openapi  # type: ignore[method-assign]  # FastAPI's own way to extend its document
 
 
-def _add_errors(operation: dict[str, Any]) -> None:
-    """Adds the errors that follow from the operation's form: a token, a body, parameters, an id in the path.
+def _complete(operation: dict[str, Any]) -> None:
+    """Adds the token, and the errors that follow from the form: of a token, a body, parameters, an id in the path.
 
     Errors that only this operation answers are in it already: its route names them (``problems.raises``).
     """
     responses, parameters = operation["responses"], operation.get("parameters", [])
     kinds: list[Kind] = []
-    if "security" in operation:
+    if any(each["name"] == ACTING_FOR for each in parameters):
+        operation["security"] = [{"HTTPBearer": []}]
         kinds += map(kind_of_type, OF_A_CALLER)
     if "requestBody" in operation:
         kinds += map(kind_of_type, OF_A_BODY)

@@ -1,6 +1,6 @@
 """Routes with a body: the caller is known before a byte is read, and a large body is checked in a side process."""
 
-from collections.abc import AsyncIterator, Callable, Coroutine, Sequence
+from collections.abc import AsyncIterator, Callable, Coroutine
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from typing import Any
@@ -8,7 +8,6 @@ from typing import Any
 from fastapi import APIRouter, FastAPI, Request, Response
 from fastapi.dependencies.models import Dependant
 from fastapi.exceptions import RequestValidationError
-from fastapi.params import Depends
 from fastapi.routing import APIRoute
 
 from app.edge import dependencies as deps
@@ -132,8 +131,8 @@ class BodyRoute(APIRoute):
         return bounded
 
 
-def include(app: FastAPI, router: APIRouter, dependencies: Sequence[Depends] = ()) -> None:
-    """Adds the routes to the app, each with the dependencies.
+def include(app: FastAPI, router: APIRouter) -> None:
+    """Adds the routes to the app.
 
     Raises:
         TypeError: a route is not a ``BodyRoute``, which bounds the reading.
@@ -144,7 +143,7 @@ def include(app: FastAPI, router: APIRouter, dependencies: Sequence[Depends] = (
             raise TypeError(f"not of the class BodyRoute: {route}")
         if route.made_from is not None:
             intake.aside.modules |= route.made_from.modules
-    app.include_router(router, dependencies=list(dependencies))
+    app.include_router(router)
 
 
 async def _parsed(aside: Aside, user_sub: str, made_from: MadeFrom, request: Request) -> object:
@@ -169,4 +168,4 @@ async def _parsed(aside: Aside, user_sub: str, made_from: MadeFrom, request: Req
 
 
 def _identifies_caller(dependant: Dependant) -> bool:
-    return dependant.call is deps.author or any(map(_identifies_caller, dependant.dependencies))
+    return dependant.call is deps.admitted or any(map(_identifies_caller, dependant.dependencies))
