@@ -6,11 +6,12 @@ If the steps are equal, a less similar trigger suffices.
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import cache
 from uuid import UUID
 
 import numpy as np
 from pgvector.sqlalchemy import Vector
-from sqlalchemy import Float, case, cast, func, select
+from sqlalchemy import Float, Text, bindparam, case, cast, func, select
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from retrieval.database.rows import Rows
@@ -20,7 +21,7 @@ from retrieval.tables.procedures import procedures
 from writer.procedures.ports import Draft, Source
 from writer.procedures.rules.revise import MARK
 from writer.procedures.rules.steps import EACH_VALUE, without_examples
-from writer.vectors import stored
+from writer.vectors import as_text, stored_later
 
 SAME_TRIGGER = 0.85
 """Least cosine similarity of two procedures' triggers at which the procedures may be the same."""
@@ -63,8 +64,15 @@ async def find_duplicate(
     Without a vector, triggers are compared only by words.
     """
     if vector is not None and source.pgvector:
-        near = nearest_versions(source.user_sub, source.agent_key, draft, source.model, vector)
-        candidates = [_Known(*row) for row in await connection.execute(near)]
+        parameters = {
+            "user_sub": source.user_sub,
+            "agent_key": source.agent_key,
+            "model": source.model,
+            "trigger": draft.trigger.lower(),
+            "vector": as_text(vector),
+        }
+        near = await connection.execute(nearest_versions(draft, vector), parameters)
+        candidates = [_Known(*row) for row in near]
     else:
         every = await connection.execute(known_versions(source.user_sub, source.agent_key, draft))
         candidates = _nearest(draft, source.model, vector, [_Known(*row) for row in every])
@@ -78,32 +86,53 @@ async def find_duplicate(
 
 def known_versions(user_sub: str, agent_key: str, draft: Draft) -> Rows:
     """Returns the statement that selects all versions that a draft may repeat, active before retired versions."""
-    return _comparable(user_sub, agent_key, draft).order_by(_ACTIVE_FIRST, procedures.c.id, procedures.c.version)
+    mine = _comparable(_class(draft)).where(procedures.c.user_sub == user_sub, procedures.c.agent_key == agent_key)
+    return mine.order_by(_ACTIVE_FIRST, procedures.c.id, procedures.c.version)
 
 
-def nearest_versions(user_sub: str, agent_key: str, draft: Draft, model: str, vector: UnitVector) -> Rows:
-    """Returns the statement that selects the NEAREST versions with a trigger like the draft's; it needs pgvector."""
-    own = cast(stored(vector), Vector(len(vector)))
+def nearest_versions(draft: Draft, vector: UnitVector) -> Rows:
+    """Returns the statement that selects the NEAREST versions with a trigger like the draft's; it needs pgvector.
+
+    Its parameters are ``user_sub``, ``agent_key``, ``trigger`` in small letters, ``model``, and ``vector`` as a text.
+    """
+    return _nearest_versions(len(vector), _class(draft))
+
+
+@cache  # to build the statement takes as long as to run it
+def _nearest_versions(dimension: int, like: tuple[bool, bool]) -> Rows:
+    own = cast(stored_later("vector"), Vector(dimension))
     distance = cast(procedures.c.embedding, Vector()).op("<=>", return_type=Float())(own)
-    as_long = func.cardinality(procedures.c.embedding) == len(vector)
+    as_long = func.cardinality(procedures.c.embedding) == dimension
     # computed only for vectors of the same model and length; others cannot be compared
-    measured = case((procedures.c.embedding_model == model, case((as_long, 1 - distance))))
-    same = func.lower(procedures.c.trigger) == draft.trigger.lower()
+    measured = case((procedures.c.embedding_model == bindparam("model"), case((as_long, 1 - distance))))
+    same = func.lower(procedures.c.trigger) == bindparam("trigger", type_=Text)
     similarity = case((same, 1.0), else_=measured)
-    near = _comparable(user_sub, agent_key, draft).add_columns(similarity).where(similarity >= LIKE_TRIGGER)
+    near = (
+        _comparable(like)
+        .add_columns(similarity)
+        .where(
+            procedures.c.user_sub == bindparam("user_sub"),
+            procedures.c.agent_key == bindparam("agent_key"),
+            similarity >= LIKE_TRIGGER,
+        )
+    )
     nearest_first = similarity.desc()
     return near.order_by(_ACTIVE_FIRST, nearest_first, procedures.c.id, procedures.c.version).limit(NEAREST)
 
 
-def _comparable(user_sub: str, agent_key: str, draft: Draft) -> Rows:
+def _class(draft: Draft) -> tuple[bool, bool]:
+    """Returns whether a draft has no level of abstraction, and whether it is a failure lesson."""
+    return draft.level is None, draft.kind == "failure_lesson"
+
+
+def _comparable(like: tuple[bool, bool]) -> Rows:
+    is_plain, is_lesson = like
     names = ("id", "version", "status", "trigger", "embedding_model", "embedding")
     steps = procedures.c.record["learned_procedure_steps"].label("steps")
     return select(*(procedures.c[name] for name in names), steps).where(
-        procedures.c.user_sub == user_sub,
-        procedures.c.agent_key == agent_key,
         procedures.c.status.in_(["active", "retired"]),
-        procedures.c.level.is_(None) == (draft.level is None),
-        (procedures.c.kind == "failure_lesson") == (draft.kind == "failure_lesson"),
+        procedures.c.level.is_(None) == is_plain,
+        (procedures.c.kind == "failure_lesson") == is_lesson,
     )
 
 

@@ -22,7 +22,7 @@ from writer.procedures.duplicates import find_duplicate
 from writer.procedures.learn_from_run import UsedVersion
 from writer.procedures.ports import Draft, Source
 from writer.run import PlannedScript, ProcedureData, ScriptData
-from writer.vectors import stored
+from writer.vectors import as_text, stored_later
 
 LEARNED = Counter("casebank_procedures_learned_total", "New procedures and revisions, repeats left out", ["kind"])
 
@@ -31,6 +31,7 @@ MEASURES = ("query_kind", "success_score", "duration_ms")
 """Columns of a version that describe the run that it was learned from; a revision has its parent's values."""
 
 _ACTOR = "worker"
+_INSERT = insert(procedures).values(embedding=stored_later("vector"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -166,6 +167,6 @@ async def _insert(
         "source_case_ids": [source.case_id],
         "search_text": searched_text(draft),
         "embedding_model": None if vector is None else source.model,
-        "embedding": None if vector is None else stored(vector),
+        "vector": None if vector is None else as_text(vector),
     }
-    await connection.execute(insert(procedures).values({**values, **key}))
+    await connection.execute(_INSERT, {**values, **key})
