@@ -3,9 +3,11 @@
 import asyncio
 import subprocess
 import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
+import wordllama
 
 from app.providers.wordllama import WordLlamaEmbedder
 from tests.app.providers.conftest import TEXTS, assert_unit
@@ -40,6 +42,27 @@ def test_serving_imports_no_torch_and_its_peak_stays_small():
     torch, peak_mib = subprocess.check_output([sys.executable, "-c", program], text=True).split()
     assert torch == "False"
     assert int(peak_mib) < 250
+
+
+async def test_its_vectors_are_those_of_the_package_with_weights_at_full_precision(local: WordLlamaEmbedder):
+    folder = Path(wordllama.__file__).parent
+    whole = wordllama.WordLlama.load(dim=local.dimension, cache_dir=folder, disable_download=True)
+    assert whole.embedding.dtype == np.float32
+    texts = [*TEXTS, "ᚠ" * 400, "重启服务 watchdog", "a" * 5_000]
+    assert np.array_equal(await local.embed(texts), whole.embed(texts, norm=True, batch_size=1))
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="reads the size from /proc")
+def test_it_holds_no_copy_of_the_weights():
+    program = (
+        "import asyncio, pathlib, re, app.providers.wordllama as module\n"
+        "resident = lambda: int(re.search(r'VmRSS:\\s+(\\d+)', pathlib.Path('/proc/self/status').read_text())[1])\n"
+        "before = resident()\n"
+        "asyncio.run(module.WordLlamaEmbedder().embed(['water the garden']))\n"
+        "print(resident() - before)\n"
+    )
+    grown_kib = int(subprocess.check_output([sys.executable, "-c", program], text=True))
+    assert grown_kib < 32_000_000 // 1024  # of 32,000 words, 256 numbers at full precision
 
 
 async def test_closing_it_takes_nothing_away_from_another(local: WordLlamaEmbedder):
