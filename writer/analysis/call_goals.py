@@ -50,7 +50,8 @@ def _verb(arguments: object) -> str:
 @lru_cache(maxsize=256)  # each statement is compared with several failures
 def _without_keywords(statement: str) -> str:
     """Returns the names and values of an SQL statement; the statement itself if it has no others."""
-    names = [word for word in words(statement) if len(word) > 1 and word.casefold() not in SQL_WORDS]
+    named = (word.rsplit(".", 1)[-1] for word in words(statement))  # "shop.orders" may be "orders"
+    names = [word for word in named if len(word) > 1 and word.casefold() not in SQL_WORDS]
     return " ".join(names) or statement
 
 

@@ -6,18 +6,20 @@ from itertools import islice
 
 from writer.analysis.calls import Call
 from writer.analysis.move_values import placeholder_of
-from writer.analysis.source_differences import ADDED, PATCH
+from writer.analysis.source_differences import ADDED, PATCH, SOURCE_CHARS
 
 MOST_EDITS = 20
 MOST_ARGUMENTS = 8
 MOST_LOOKED_AT = 20
 """Number of calls before a call that are searched for the version of a file that it overwrites."""
 
-_PAIRS = (
-    ("old_str", "new_str"), ("old_string", "new_string"), ("old_text", "new_text"), ("old", "new"),
-    ("before", "after"), ("search", "replace"),
-)  # fmt: skip
-"""Names of the two arguments of an edit: the text that it takes away, if any, and the text that it puts there."""
+_PAIRS = {
+    "newstr": "oldstr", "newstring": "oldstring", "newtext": "oldtext", "newcontent": "oldcontent", "new": "old",
+    "after": "before", "replace": "search", "replacement": "original",
+}  # fmt: skip
+"""Names of the argument that holds the text which an edit puts in, and of the one that it takes out, if any."""
+_BLOCK = re.compile(r"<{5,} ?SEARCH\n(.*?)\n?={5,}\n(.*?)\n?>{5,} ?REPLACE", re.DOTALL)
+"""A text that is taken out, and the one that is put in its place, in a text of several such blocks."""
 _REMOVED = re.compile(r"(?m)^-(?!-- )(.*)$")
 """A line that a patch removes."""
 
@@ -41,16 +43,19 @@ def edit_of(call: Call, calls: Sequence[Call]) -> Edit | None:
         return pairs[0][0], "\n".join(pair[1] for pair in pairs), "\n".join(pair[2] for pair in pairs)
     texts = {key: text for key, text in islice(call.arguments.items(), MOST_ARGUMENTS) if isinstance(text, str)}
     for text in texts.values():
+        if blocks := _BLOCK.findall(text[:SOURCE_CHARS]):
+            return "patch", "\n".join(block[0] for block in blocks), "\n".join(block[1] for block in blocks)
         if PATCH.search(text):
             return "patch", "\n".join(_REMOVED.findall(text)), "\n".join(ADDED.findall(text))
     return _overwritten(call, texts, calls)
 
 
 def _pair(arguments: Mapping[object, object]) -> Edit | None:
-    for old, new in _PAIRS:
-        before, after = arguments.get(old), arguments.get(new)
+    names = {str(key).replace("_", "").casefold(): key for key in islice(arguments, MOST_ARGUMENTS)}
+    for new, old in _PAIRS.items():
+        before, after = arguments.get(names.get(old)), arguments.get(names.get(new))
         if isinstance(after, str) and isinstance(before, str | None):
-            return new, before or "", after
+            return "new_text", before or "", after
     return None
 
 

@@ -91,6 +91,8 @@ def language_of(text: str, key: object = None) -> Language | None:
         return "sql"
     if first and is_line:
         return "shell"
+    if more and more[0].startswith(("= ", "== ")):  # code such as ``df = read()``, though df is a program
+        return None
     assigns = _ASSIGNS.fullmatch(first) and not known[start + len(first) :].startswith("\n")  # else a file of settings
     return "shell" if more and (starts_command(first) or assigns) else None
 

@@ -30,7 +30,7 @@ _LIMIT = re.compile(
 )
 """Pattern of the names of arguments whose numbers are limits, such as `page_size`, and no data of the run."""
 _VERSION = re.compile(r"v?\d{1,3}(?:\.\d{1,3}){0,3}(?:-[a-z]{2,8})?")
-_NUMBERED_VERSION = re.compile(r"v\d{1,3}(?:\.\d{1,3}){0,2}(?:alpha|beta)?\d{0,2}")
+_NUMBERED_VERSION = re.compile(r"20\d\d-\d\d|v\d{1,3}(?:\.\d{1,3}){0,2}(?:alpha|beta)?\d{0,2}")
 _URL = re.compile(
     r"(?i)(?:(?P<scheme>[a-z][a-z0-9+.-]{1,12})://(?P<host>[^/?#\s]*))?(?P<path>/[^?#\s]*)?(?:\?(?P<query>[^#\s]*))?(?:#\S*)?"
 )
@@ -91,6 +91,8 @@ def date_form(before: str, after: str) -> str | None:
     new = re.sub(r"\d", "0", after)
     if old == new and before != after and sorted(_NUMBER.findall(before)) == sorted(_NUMBER.findall(after)):
         return f"the same numbers of {new} in another order"
+    if old == new and before != after and new.startswith("0000-00"):
+        return f"{'a later' if after > before else 'an earlier'} <date> was right"
     return f"a date of the form {new} in place of {old}" if old != new else None
 
 

@@ -203,6 +203,13 @@ def test_long_statements_take_a_moment(part: str):
         ({"price": 900}, {"price": 481.5}, ["price: a smaller number was right"]),
         ({"order_id": 900}, {"order_id": 481}, ["order_id: another <number> was right"]),
         ({"day": "13/01/2026"}, {"day": "01/13/2026"}, ["day: the same numbers of 00/00/0000 in another order"]),
+        ({"url": "/api/2023-01/orders"}, {"url": "/api/2024-07/orders"}, ["url: 2024-07 in place of 2023-01"]),
+        ({"end": "2026-02-01"}, {"end": "2026-02-10"}, ["end: a later <date> was right"]),
+        (
+            {"code": "df = df.sort()"},
+            {"code": "df = df.sort_values()"},
+            ["code: `df = df.sort_values()` in place of `df = df.sort()`"],
+        ),
         ({"duration": "90"}, {"duration": "90s"}, ["duration: the same with `s` at the end"]),
         ({"width": "12 px"}, {"width": "12"}, ["width: the same without ` px` at the end"]),
         ({"auth": "Token abc"}, {"auth": "Bearer abd"}, ["auth: Bearer in place of Token"]),

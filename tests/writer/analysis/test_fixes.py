@@ -45,6 +45,15 @@ def test_quotes_another_spelling_and_a_schema_are_three_fixes_of_a_name():
     assert len(set(terms)) == 3
 
 
+def test_a_schema_before_the_only_name_of_a_statement_is_a_fix():
+    (failure,) = failures(
+        ("SELECT count(*) FROM payments", 'ERROR: 42P01: relation "payments" does not exist'),
+        ("SELECT count(*) FROM audit.payments", "1"),
+    )
+    assert failure.fix is not None
+    assert failure.fix.changes == ["input: table audit.payments in place of payments"]
+
+
 def cancel(status: str, number: int = 7) -> Call:
     (call,) = calls_in([{"tool": "sql", "input": f"UPDATE orders SET status = '{status}' WHERE id = {number}"}])  # noqa: S608 (never carried out)
     return call
@@ -157,6 +166,14 @@ PATCH = "--- a/B.java\n+++ b/B.java\n@@ -1,3 +1,4 @@\n+import java.util.List;\n 
         [({"path": "B.java", "old_str": "class B {", "new_str": "import java.util.List;\nclass B {"}, "ok", "edit")],
         [({"edits": [{"old_text": "class B {", "new_text": "import java.util.List;\nclass B {"}]}, "ok", "edit")],
         [({"patch": PATCH}, "ok", "edit")],
+        [
+            (
+                {"filePath": "B.java", "oldString": "class B", "newString": "import java.util.List;\nclass B"},
+                "ok",
+                "edit",
+            )
+        ],
+        [({"diff": f"<<<<<<< SEARCH\n{OLD}=======\n{NEW}>>>>>>> REPLACE"}, "ok", "edit")],
         [({"path": "B.java", "insert_line": 0, "new_str": "import java.util.List;"}, "ok", "edit")],
         [({"path": "B.java"}, OLD, "read_file"), ({"path": "B.java", "content": NEW}, "ok", "edit")],
     ],
