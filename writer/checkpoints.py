@@ -13,6 +13,7 @@ from retrieval.tables.checkpoints import checkpoints
 from retrieval.tables.profiles import profiles
 from writer.audit import Change, note
 from writer.author import Author
+from writer.examples import examples_of
 from writer.privacy.keys import Keyring
 from writer.privacy.names import nameable
 from writer.privacy.words import Words
@@ -40,19 +41,7 @@ class CheckpointPart(Strict):
 class CheckpointWritten(Strict):
     """Parts of one checkpoint, written in one transaction."""
 
-    model_config = ConfigDict(
-        extra="forbid",
-        json_schema_extra={
-            "examples": [
-                {
-                    "agent": "coach",
-                    "thread_id": "chat 7",
-                    "checkpoint_id": "1f0c9a52-8d1e-6f10-8000-2f6a1c0d9b3e",
-                    "parts": [{"value": "gqFhAaFiAg=="}],
-                }
-            ]
-        },
-    )
+    model_config = ConfigDict(extra="forbid", json_schema_extra=examples_of("CheckpointWritten"))
 
     agent: AgentKey
     thread_id: ThreadId = Field(description="the thread, for which no two users share a name")  # type: ignore[valid-type]

@@ -18,6 +18,7 @@ from retrieval.tables.column_range import fits
 from retrieval.tables.kinds import CaseKind, RewardSource, RunOutcome
 from writer.arguments import AsArguments
 from writer.blocks import as_chat
+from writer.examples import examples_of
 from writer.messages import tool_traces
 from writer.storable import encodable, storable
 
@@ -171,38 +172,7 @@ OF_PROCEDURES = ("task_type", "trigger", "query_kind")
 class FinishedRun(Strict):
     """One finished run: what was asked, what was done, and how it went."""
 
-    model_config = ConfigDict(
-        extra="forbid",
-        json_schema_extra={
-            "examples": [
-                {
-                    "agent": "db-operator",
-                    "task": "Add a last_name column to the users table",
-                    "plan": ["ALTER TABLE with the column's data type", "check information_schema.columns"],
-                    "tool_traces": [
-                        {
-                            "tool": "sql",
-                            "input": {"statement": "ALTER TABLE users ADD COLUMN last_name;"},
-                            "output": 'syntax error at or near ";"',
-                            "status": "error",
-                            "duration_ms": 3,
-                        },
-                        {
-                            "tool": "sql",
-                            "input": {"statement": "ALTER TABLE users ADD COLUMN last_name text;"},
-                            "output": "ALTER TABLE",
-                            "status": "ok",
-                            "duration_ms": 9,
-                        },
-                    ],
-                    "outcome": "success",
-                    "reward": 1.0,
-                    "reward_source": "user",
-                    "tags": ["ddl"],
-                },
-            ],
-        },
-    )
+    model_config = ConfigDict(extra="forbid", json_schema_extra=examples_of("FinishedRun"))
 
     agent: AgentKey
     task: TaskText  # type: ignore[valid-type]

@@ -9,6 +9,7 @@ from app.schemas.fields import CleanToolName, RedactedJson, SearchText
 from policy.advice import RIGHT
 from retrieval.advice.text import TOKENS
 from writer.advice.answer import Silence
+from writer.examples import examples_of
 from writer.run import AgentKey, SessionName, Strict
 
 MOST_TRIED = 50
@@ -25,20 +26,7 @@ class TriedCall(Strict):
 class AdviceIn(Strict):
     """A call that has just failed."""
 
-    model_config = ConfigDict(
-        extra="forbid",
-        json_schema_extra={
-            "examples": [
-                {
-                    "agent": "shop-support",
-                    "task": "Give me my money back, the lamp is broken",
-                    "tool": "refund_order",
-                    "input": {"order_id": "O-1041", "method": "original"},
-                    "output": "Error: opened packages are refunded as store credit",
-                }
-            ]
-        },
-    )
+    model_config = ConfigDict(extra="forbid", json_schema_extra=examples_of("AdviceIn"))
 
     agent: AgentKey
     tool: CleanToolName

@@ -8,6 +8,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from app.schemas.fields import Real
 from retrieval.tables.kinds import ProcedureKind, RunOutcome
+from writer.examples import examples_of
 
 Other = Literal["an empty slate", "the default", "the last policy"]
 Says = Literal["helped", "did harm", "cannot say"]
@@ -102,38 +103,7 @@ class LookedAt(BaseModel):
 class ImpactOut(BaseModel):
     """The impact of memory on the rewards of an agent."""
 
-    model_config = ConfigDict(
-        json_schema_extra={
-            "example": {
-                "agent": "db-operator",
-                "looked_at": {
-                    "decisions": 2411,
-                    "rewarded": 2204,
-                    "first_at": "2026-01-05T08:00:00Z",
-                    "last_at": "2026-03-30T17:20:00Z",
-                    "most": 10000,
-                    "most_for_policies": 500,
-                },
-                "mean_reward": 0.71,
-                "differences": [
-                    {
-                        "less": "an empty slate",
-                        "policy_version": None,
-                        "says": "helped",
-                        "sentence": "helped: +0.19 reward per decision (95 %: +0.04 to +0.35, for a single look)",
-                        "reward": {"estimate": 0.19, "low": 0.04, "high": 0.35},
-                        "decisions": 2204,
-                        "slates": 71,
-                        "effective": 24.3,
-                        "more": 0,
-                    }
-                ],
-                "weeks": [],
-                "never_helped": [],
-                "put_right": [],
-            }
-        }
-    )
+    model_config = ConfigDict(json_schema_extra=examples_of("ImpactOut"))
 
     agent: str
     looked_at: LookedAt

@@ -6,20 +6,14 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from app.schemas.fields import SearchText
 from retrieval.tables.kinds import LlmPurpose, Rewrite
+from writer.examples import examples_of
 from writer.run import AgentKey, Strict
 
 
 class RewriteIn(Strict):
     """A user's message that is to be rewritten as a search query."""
 
-    model_config = ConfigDict(
-        extra="forbid",
-        json_schema_extra={
-            "examples": [
-                {"agent": "db-operator", "query": "Hi, could you add an age column? Thanks!", "rewrite": "llm"}
-            ]
-        },
-    )
+    model_config = ConfigDict(extra="forbid", json_schema_extra=examples_of("RewriteIn"))
 
     agent: AgentKey
     query: SearchText

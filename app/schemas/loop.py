@@ -10,6 +10,7 @@ from app.schemas.fields import K, Real, RrfK, SearchText, Similarity, Weight
 from app.schemas.recall import RecallOut
 from retrieval.sections.context import PartName
 from retrieval.tables.kinds import CaseKind, ProcedureKind, RewardSource, Rewrite, RunOutcome
+from writer.examples import examples_of
 from writer.run import AgentKey, Reward, SessionName, Strict, Tag
 
 
@@ -23,18 +24,7 @@ class RedactionOut(BaseModel):
 class RetainOut(BaseModel):
     """The acknowledgement: the run is on disk."""
 
-    model_config = ConfigDict(
-        json_schema_extra={
-            "examples": [
-                {
-                    "case_id": "01990a51-6a0e-7f3a-b1f2-7b8f5a0c1d2e",
-                    "status": "pending",
-                    "redactions": [{"kind": "email", "count": 1}],
-                    "retrieval_id": "01990a51-5f10-7c22-8d41-9c1e2a3b4c5d",
-                },
-            ],
-        },
-    )
+    model_config = ConfigDict(json_schema_extra=examples_of("RetainOut"))
 
     case_id: UUID
     status: str
@@ -213,12 +203,7 @@ class RetrieveOut(BaseModel):
 class FeedbackIn(Strict):
     """A reward for one pass of the loop: name its retrieval, the case of its run, or both."""
 
-    model_config = ConfigDict(
-        extra="forbid",
-        json_schema_extra={
-            "examples": [{"case_id": "01990a51-6a0e-7f3a-b1f2-7b8f5a0c1d2e", "thumb": "up", "source": "user"}],
-        },
-    )
+    model_config = ConfigDict(extra="forbid", json_schema_extra=examples_of("FeedbackIn"))
 
     retrieval_id: UUID | None = None
     case_id: UUID | None = None

@@ -12,6 +12,7 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, JsonValue, W
 
 from app.schemas.fields import CleanToolName, RedactedJson, SearchText
 from retrieval.tables.kinds import FactKind
+from writer.examples import examples_of
 from writer.facts.by_hand import as_written
 from writer.run import Strict, line
 
@@ -26,14 +27,10 @@ Word = line(100, blank=False)
 Step = line(500, blank=False)
 
 
-def _examples(*examples: dict[str, JsonValue]) -> ConfigDict:
-    return ConfigDict(extra="forbid", json_schema_extra={"examples": list(examples)})
-
-
 class GoalsIn(Strict):
     """A query that ranks the goals, and the number of goals."""
 
-    model_config = _examples({"query": "how much do I save?", "top_k": 3})
+    model_config = ConfigDict(extra="forbid", json_schema_extra=examples_of("GoalsIn"))
 
     query: SearchText | None = Field(default=None)
     top_k: TopK = 5
@@ -45,15 +42,7 @@ class SuggestionsIn(Strict):
     Input and error may be any JSON; a type is told because some models' libraries take no argument without one.
     """
 
-    model_config = _examples(
-        {"query": "Add an age column to the profiles table"},
-        {
-            "query": "Give me my money back",
-            "tool": "refund_order",
-            "input": {"method": "original"},
-            "error": "opened packages are refunded as store credit",
-        },
-    )
+    model_config = ConfigDict(extra="forbid", json_schema_extra=examples_of("SuggestionsIn"))
 
     query: SearchText = Field(description="the task")
     top_k: TopK = 3
@@ -71,7 +60,7 @@ class SuggestionsIn(Strict):
 class TaskIn(Strict):
     """The task or question to search for."""
 
-    model_config = _examples({"query": "Add an age column to the profiles table", "top_k": 4})
+    model_config = ConfigDict(extra="forbid", json_schema_extra=examples_of("TaskIn"))
 
     query: SearchText = Field(description="the task")
     top_k: TopK = 4
@@ -80,21 +69,7 @@ class TaskIn(Strict):
 class RememberIn(Strict):
     """A memory to store, and its kind."""
 
-    model_config = _examples(
-        {
-            "kind": "goal",
-            "text": "The user wants to save 500 EUR a month",
-            "value": "500",
-            "unit": "EUR",
-            "category": "money",
-        },
-        {
-            "kind": "run",
-            "text": "Add an age column to the profiles table",
-            "outcome": "success",
-            "steps": ["ALTER TABLE with the data type of the column"],
-        },
-    )
+    model_config = ConfigDict(extra="forbid", json_schema_extra=examples_of("RememberIn"))
 
     kind: Kept
     text: Words | None = Field(default=None, description="one sentence; for a run, its task")  # type: ignore[valid-type]
@@ -128,7 +103,7 @@ _OF_A_FACT = frozenset({"text"}), frozenset({"value", "unit", "category"})
 class ForgetIn(Strict):
     """The memory to take out of use."""
 
-    model_config = _examples({"id": "01990a51-6a0e-7f3a-b1f2-7b8f5a0c1d2e"})
+    model_config = ConfigDict(extra="forbid", json_schema_extra=examples_of("ForgetIn"))
 
     id: UUID = Field(description="id of a fact or procedure, from an earlier answer")
 

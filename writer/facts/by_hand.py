@@ -12,6 +12,7 @@ from retrieval.database.database import Database
 from retrieval.tables.kinds import FactKind, Speaker
 from retrieval.tables.profiles import profiles
 from writer.author import Author
+from writer.examples import examples_of
 from writer.facts.extract import FactDraft, category_of
 from writer.facts.goals import unit_of
 from writer.facts.store import Provenance, store_facts
@@ -42,22 +43,7 @@ _Value = Annotated[_Word, BeforeValidator(as_written, json_schema_input_type=str
 class FactWritten(Strict):
     """A fact about the user, written by hand."""
 
-    model_config = ConfigDict(
-        extra="forbid",
-        json_schema_extra={
-            "examples": [
-                {
-                    "agent": "coach",
-                    "kind": "goal",
-                    "text": "I want to save 500 EUR a month",
-                    "attribute": "save",
-                    "value": "500",
-                    "unit": "EUR",
-                    "category": "money",
-                }
-            ]
-        },
-    )
+    model_config = ConfigDict(extra="forbid", json_schema_extra=examples_of("FactWritten"))
 
     agent: AgentKey
     kind: FactKind

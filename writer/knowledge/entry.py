@@ -7,6 +7,7 @@ from typing import Annotated
 from pydantic import AfterValidator, ConfigDict, Field, ValidationError
 
 from retrieval.text import folded
+from writer.examples import examples_of
 from writer.memories import MAX_CHARS
 from writer.privacy.names import nameable
 from writer.privacy.redact import redact_text
@@ -35,20 +36,7 @@ def _by_title(title: str) -> tuple[str, str]:
 class KnowledgeWritten(Strict):
     """An entry of knowledge, written by hand."""
 
-    model_config = ConfigDict(
-        extra="forbid",
-        json_schema_extra={
-            "examples": [
-                {
-                    "agent": "coach",
-                    "category": "banking",
-                    "type": "rule",
-                    "title": "Overnight rate",
-                    "text": "Savings earn 2.1 percent.",
-                }
-            ]
-        },
-    )
+    model_config = ConfigDict(extra="forbid", json_schema_extra=examples_of("KnowledgeWritten"))
 
     agent: AgentKey
     category: _Name = Field(description="the topic of the entry")  # type: ignore[valid-type]

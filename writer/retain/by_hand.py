@@ -13,6 +13,7 @@ from retrieval.tables.findings import findings
 from retrieval.tables.runs import run_steps
 from writer.audit import Change, note
 from writer.author import Author
+from writer.examples import examples_of
 from writer.findings.aspects import by_hand, reading
 from writer.findings.calls import LISTS_FOLDERS, aspects_of
 from writer.findings.extract import Finding
@@ -45,18 +46,7 @@ class WrittenFinding(Strict):
 class FindingsWritten(Strict):
     """New findings of a run. The first call for an id begins the run."""
 
-    model_config = ConfigDict(
-        extra="forbid",
-        json_schema_extra={
-            "examples": [
-                {
-                    "agent": "db-operator",
-                    "task": "Add a last_name column to the users table",
-                    "findings": [{"tool": "sql", "query": "columns of users", "fact": "id, name and email"}],
-                }
-            ]
-        },
-    )
+    model_config = ConfigDict(extra="forbid", json_schema_extra=examples_of("FindingsWritten"))
 
     agent: AgentKey
     task: TaskText = Field(description="of the whole run; the call that begins it counts")

@@ -21,6 +21,7 @@ from retrieval.tables.runs import run_steps, runs
 from writer.audit import Change, note
 from writer.author import Author
 from writer.errors import IdempotencyConflict, RunEnded, UnknownReference
+from writer.examples import examples_of
 from writer.findings.extract import Finding, extract
 from writer.findings.record import add_findings
 from writer.privacy.keys import Keyring
@@ -52,27 +53,7 @@ class Step(ToolTrace):
 class StepsTaken(Strict):
     """New steps of a run. The first call for an id begins the run."""
 
-    model_config = ConfigDict(
-        extra="forbid",
-        json_schema_extra={
-            "examples": [
-                {
-                    "agent": "db-operator",
-                    "task": "Add a last_name column to the users table",
-                    "retrieval_id": "01990a51-5f10-7c22-8d41-9c1e2a3b4c5d",
-                    "steps": [
-                        {
-                            "number": 1,
-                            "tool": "sql",
-                            "input": {"statement": "ALTER TABLE users ADD COLUMN last_name;"},
-                            "output": 'syntax error at or near ";"',
-                            "status": "error",
-                        }
-                    ],
-                }
-            ]
-        },
-    )
+    model_config = ConfigDict(extra="forbid", json_schema_extra=examples_of("StepsTaken"))
 
     agent: AgentKey
     task: TaskText = Field(description="of the whole run; the call that begins it counts")

@@ -10,6 +10,7 @@ from typing import Annotated, Self
 from pydantic import BeforeValidator, ConfigDict, Field, model_validator
 
 from writer.blocks import as_chat, unread
+from writer.examples import examples_of
 from writer.memories import text_of_turn
 from writer.moment import Moment
 from writer.privacy.redact import Redaction, redact
@@ -31,32 +32,7 @@ class TurnTold(Turn):
 class TurnsTold(Strict):
     """New turns of a session, in their order. The first call for a name begins the session."""
 
-    model_config = ConfigDict(
-        extra="forbid",
-        json_schema_extra={
-            "examples": [
-                {
-                    "agent": "db-operator",
-                    "turns": [
-                        {"role": "user", "content": "Add a last_name column to the users table, please."},
-                        {
-                            "role": "assistant",
-                            "tool_calls": [
-                                {
-                                    "id": "c1",
-                                    "function": {
-                                        "name": "sql",
-                                        "arguments": '{"statement": "ALTER TABLE users ADD COLUMN last_name text;"}',
-                                    },
-                                }
-                            ],
-                        },
-                        {"role": "tool", "tool_call_id": "c1", "content": "ALTER TABLE"},
-                    ],
-                }
-            ]
-        },
-    )
+    model_config = ConfigDict(extra="forbid", json_schema_extra=examples_of("TurnsTold"))
 
     agent: AgentKey
     turns: Annotated[list[TurnTold], Field(min_length=1, max_length=MOST_AT_ONCE), BeforeValidator(as_chat)]
