@@ -58,7 +58,7 @@ _CODE = frozenset(("code", "diff", "patch", "program", "script"))
 """Last words in the names of arguments that hold source text."""
 _MATCHES = frozenset(("find", "glob", "grep", "pattern", "regex", "regexp", "search"))
 """Last words in the names of arguments that hold a pattern, whose words are data."""
-_SIGN = re.compile(r"[{}()\[\];=<>:+*&|\\^$#/]|(?<=\s)\.(?=\s)")
+_SIGN = re.compile(r"[{}()\[\];=<>:+*&|\\^$#/]|(?<=[a-z])\.(?=[A-Za-z])|(?<=\s)\.(?=\s)")
 _WORD = re.compile(r"[^\W\d][\w-]*")
 _PIECE = re.compile(
     r"""(?xi)
