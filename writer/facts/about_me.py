@@ -9,14 +9,14 @@ _JOBS = (
     r"|scientist|researcher|manager|consultant|analyst|writer|artist|musician|photographer|chef|mechanic|electrician|plumber"
     r"|driver|pilot|carpenter|librarian|journalist|editor|therapist|counsell?or|psychologist|pharmacist|dentist|vet|farmer"
     r"|waiter|waitress|barista|baker|cashier|salesperson|salesman|entrepreneur|founder|freelancer|producer|dancer|coach"
-    r"|trainer|firefighter|police officer|soldier|veteran|professor|tutor|intern|paralegal|recruiter|gamer|streamer|dev|illustrator|planner|translator|nanny|surgeon|bookkeeper|physicist|chemist|biologist|statistician|admin|gardener)"
+    r"|trainer|welder|midwife|tailor|butcher|bartender|cleaner|courier|builder|roofer|painter|secretary|receptionist|realtor|broker|banker|auditor|economist|paramedic|caregiver|carer|hairdresser|barber|stylist|florist|physiotherapist|nutritionist|dietitian|judge|priest|imam|pastor|singer|actor|actress|novelist|filmmaker|sysadmin|tester|technician|machinist|surveyor|sailor|flight attendant|tour guide|security guard|stay-at-home (?:mom|mum|dad|parent)|housewife|homemaker|shop assistant|firefighter|police officer|soldier|veteran|professor|tutor|intern|paralegal|recruiter|gamer|streamer|dev|illustrator|planner|translator|nanny|surgeon|bookkeeper|physicist|chemist|biologist|statistician|admin|gardener)"
 )
 _NEXT = "and|but|so|because|since|as|with|when|while|which|where|who|after|before|for|now|these days|today|yesterday"
 _STOP = rf"(?=$|[.,;!)]|\s+(?:{_NEXT})\b)"
 _SMALL_PLACE = (
     r"(?!(?:the|an?|my|our|his|her|their|this|that|fear|hope|peace|harmony|poverty|hell|town|constant|total|denial|pain|here|there"
     r"|management|sales|marketing|hr|tears|another|different|new (?:house|flat|place|apartment|home)|linux|windows|mac|macos|python|rust|remote|work|bed"
-    r"|dorms?|luxury|style|one|two|it|love|debt|exile)\b)[a-z][a-z'-]+(?: [a-z][a-z'-]+){0,2}?"
+    r"|dorms?|luxury|style|one|two|it|love|debt|exile)\b)(?![A-Z])" + SMALL + r"[^\W\d_A-Z'-]+(?: [^\W\d_A-Z'-]+){0,2}?"
 )
 _PLACE_STOP = rf"(?=$|[.,;!)]|\s+\(|\s+(?:{_NEXT}|last|this|in|on|a|about|two|over|near)\b)"
 _TOWN = rf"(?P<value>{PLACE}|{_SMALL_PLACE}){_PLACE_STOP}"
@@ -39,21 +39,22 @@ _GREETED = r"^(?:(?i:hi|hey|hiya|hello|good morning|good evening)(?: (?:there|al
 _FORMS = {
     "name": (
         rf"{START}[Mm]y name(?:'s| is) (?P<value>{NAME}){_STOP}",
-        rf"{START}[Mm]y name(?:'s| is) (?P<value>(?!(?:not|on|in|the|an?|my|hard|too|very|also|misspelled|wrong)\b)[a-z][a-z'-]+)(?=$|[.,;!]| (?:and|but)\b)",
+        rf"{START}[Mm]y name(?:'s| is) (?P<value>(?!(?:not|on|in|the|an?|my|hard|too|very|also|misspelled|spelled|wrong|missing|gone|common|weird|long|short)\b)[a-z]{SMALL}+(?: (?!(?:and|but|is|on|in|from|now|here|too)\b){SMALL}{{3,}})?)(?=$|[.,;!]| (?:and|but)\b)",
         rf"{START}(?:I{SOON} go by|I'm (?:called|named)|(?i:(?:(?:you|u) can |please |just |pls |everyone |everybody |people |(?:my )?friends |they )*calls?(?: all)? me)) (?P<value>(?:(?:Mr|Mrs|Ms|Dr|Prof)\u2024? )?{NAME}|(?!(?:tomorrow|today|back|when|if|later|on|at|an?|the|crazy|tonight|now|old|maybe|whatever|by|in|for|asap|out)\b)[a-z]+(?=$| from now| instead))(?=$|[.,;!)]| (?:and|but|from|instead|because|please|pls)\b)",
-        rf"{_GREETED}(?P<value>{CAPITAL}?{SMALL}{{2,15}}) here(?=$|[.,!])",
+        rf"{_GREETED}(?P<value>{CAPITAL}?{SMALL}{{2,15}}) here(?=$|[.,!]| from\b)",
         rf"{_GREETED}I'm (?P<value>{CAPITAL}[\w'-]+(?: {CAPITAL}[\w'-]+)?)(?=$|[.,!]| (?:and|from|btw)\b)",
         rf"^I'm {_NO_NAME}(?P<value>{CAPITAL}(?:{SMALL}|['-]){{2,}}(?: {CAPITAL}(?:{SMALL}|['-])+)?)(?=$|[.,!]| (?:and|from)\b)",
     ),
     "home": (
         rf"{START}(?:I|[Ww]e)(?:'ve)?{SOON}{SOON} (?:live in|reside in|(?:moved|relocated)(?: over| back| here)?(?: from {NAME})? to) {_TOWN}",
-        rf"{WE_ARE}{SOON} (?:based|living|(?:renting|sharing)(?: an?(?: [\w-]+){{1,2}})?) in {_TOWN}",
+        rf"{WE_ARE}{SOON} (?:based out of|(?:based|living|(?:renting|sharing)(?: an?(?: [\w-]+){{1,2}})?) in) {_TOWN}",
         rf"{START}(?:I|[Ww]e)(?:'ve| have)?{SOON} been living in {_TOWN}",
         rf"{START}[Mm]y (?:new |current )?(?:home|place|address|house|flat|apartment) is in {_TOWN}",
         rf"{START}[Mm]y (?:new |current )?(?:home|city|town) is(?: now)? (?P<value>{PLACE}){_STOP}",
     ),
     "origin": (
         rf"{I_AM}(?: originally)? from (?P<value>{PLACE})(?: originally)?{_STOP}",
+        rf"{START}I{SOON} (?:come from|grew up in) (?P<value>{PLACE}){_STOP}",
         rf"{START}(?:I'm|I was) born (?:and (?:raised|bred) )?in {_TOWN}",
         rf"{START}[Mm]y home ?town is {_TOWN}",
     ),
@@ -61,25 +62,27 @@ _FORMS = {
         rf"{START}[Mm]y (?:new |home |current )*address is (?P<value>(?!in )[\w .,'-]{{6,80}}?)(?=$|[.!;])",
         rf"{START}I{SOON} live at (?P<value>\d[\w .,'-]{{5,80}}?)(?=$|[.!;])",
     ),
-    "born in": (rf"{START}I was born in (?P<value>(?:19|20)\d\d){_STOP}",),
+    "born in": (rf"{START}(?:I was|I'm) born in (?P<value>(?:19|20)\d\d){_STOP}",),
     "employer": (
-        rf"{START}I{SOON} work (?:at|for) (?P<value>{_WORKPLACE}){_PLACE_STOP}",
-        rf"{I_AM}{SOON} working (?:at|for) (?P<value>{_WORKPLACE}){_PLACE_STOP}",
+        rf"{START}I{SOON} work (?:at|for|@(?= [A-Z])) (?P<value>{_WORKPLACE}){_PLACE_STOP}",
+        rf"{I_AM}{SOON} (?:working (?:at|for)|employed (?:at|by)) (?P<value>{_WORKPLACE}){_PLACE_STOP}",
         rf"{START}I(?:'ve)?{SOON} (?:started(?: working| (?:a|my) new (?:job|role|position))?|got (?:a|my) (?:new )?(?:job|role|position)) (?:at|with) (?P<value>{NAME}){_PLACE_STOP}",
     ),
     "role": (
-        rf"{START}I(?:{SOON} work|'m{SOON} working) as an? (?P<value>[\w -]{{3,40}}?){_PLACE_STOP}",
+        rf"{START}I(?:{SOON} (?:work|freelance)|'m{SOON} (?:working|freelancing)) as an? (?P<value>[\w -]{{3,40}}?){_PLACE_STOP}",
         rf"{I_AM}{SOON} (?:the )?(?P<value>{_HEAD}){_PLACE_STOP}",
         rf"(?i){I_AM}{SOON} an? (?P<value>{_JOBS})\b(?! (?:of|fan|at heart))",
         rf"{START}[Mm]y (?:job|profession|occupation) is (?P<value>(?!(?:not|very|so|too|hard|boring|great|fun|to|really)\b)[\w -]{{3,40}}?){_STOP}",
     ),
     "age": (
         rf"{I_AM} (?P<value>\d{{1,3}})(?: years old| y/?o)?(?=$|[.,!;]| and\b)",
+        rf"{I_AM} an? (?P<value>\d{{1,3}})[ -]years?[ -]old(?=$|[.,;!]| (?:and|but|from|who|with|in|man|woman|guy|girl|male|female|student|nurse|teacher|mom|mum|dad|mother|father|engineer|developer)\b)",
         rf"{START}I(?: just)? turned (?P<value>\d{{1,3}})(?=$|[.,!;]| (?:and|yesterday|today|last|this|in|on)\b)",
     ),
     "diet": (
         rf"{I_AM}{SOON} (?:an? )?(?P<value>vegan|vegetarian|pescatarian|gluten[- ]free|(?:lactose|gluten|fructose|histamine)[- ]intolerant|celiac|coeliac|halal|kosher|keto)\b",
         rf"{I_AM}{SOON} on an? (?:strict )?(?P<value>[\w-]+(?: [\w-]+)?) diet\b",
+        rf"{START}I(?:{SOON}| only) (?:keep|eat|follow) (?P<value>kosher|halal|vegan|vegetarian|gluten-free)(?=$|[.,;!]| (?:food|meat|meals|at|and|but|because|since)\b)",
         rf"{START}[Mm]y diet is (?P<value>[\w -]{{3,30}}?){_STOP}",
     ),
     "allergy": (
@@ -90,14 +93,14 @@ _FORMS = {
         rf"{START}[Mm]y birthday(?:'s| is) (?:on )?(?P<value>(?!(?:coming|next|soon|this|in)\b)[\w ,]{{3,30}}?){_STOP}",
     ),
     "health": (
-        rf"(?i){START}I(?:{SOON} have|'ve{SOON} got|{SOON} suffer from|'m living with) (?P<value>an? (?:bad|weak|sore|torn|injured) (?:knee|back|hip|shoulder|ankle|wrist|heart)|(?:[\w-]+ ){{0,2}}(?:disease|syndrome|disorder|intolerance|allergy|allergies)|type [12] diabetes|diabetes|asthma|adhd|migraines|arthritis|epilepsy|psoriasis|eczema|high blood pressure|autism)\b",
+        rf"(?i){START}I(?:{SOON} (?:have|got)|'ve{SOON} got|{SOON} suffer from|'m living with) (?P<value>an? (?:bad|weak|sore|torn|injured) (?:knee|back|hip|shoulder|ankle|wrist|heart)|(?:[\w-]+ ){{0,2}}(?:disease|syndrome|disorder|intolerance|allergy|allergies)|type [12] diabetes|diabetes|asthma|adhd|migraines|arthritis|epilepsy|psoriasis|eczema|high blood pressure|autism)\b",
     ),
     "marital status": (
         rf"{WE_ARE}{SOON} (?P<value>single|married|divorced|engaged|widowed)(?=$|[.,;!]| (?:to|and|now)\b)",
         rf"{START}(?:I|[Ww]e)(?:'ve)?{SOON} (?:got|gotten) (?P<value>married|divorced|engaged)(?=$|[.,;!]| (?:to|and|last|this|in|on|yesterday)\b)",
     ),
     "is": (
-        rf"{I_AM}{SOON} (?P<value>(?:left|right)-handed|retired|pregnant|(?:deaf|blind)(?: in one (?:ear|eye))?|colou?r-?blind|an? (?:night owl|early bird|morning person|(?:non-?)?smoker|introvert|extrovert|beginner|homebody|single (?:mom|mum|dad|mother|father|parent)|native [A-Z][a-z]+ speaker)|self-employed|unemployed|diabetic|dyslexic|autistic)(?=$|[.,;!]| (?:and|now)\b)",
+        rf"{I_AM}{SOON} (?P<value>(?:left|right)[ -]handed|retired|pregnant|(?:deaf|blind)(?: in one (?:ear|eye))?|colou?r-?blind|an? (?:night owl|early bird|morning person|(?:non-?)?smoker|introvert|extrovert|beginner|homebody|single (?:mom|mum|dad|mother|father|parent)|native [A-Z][a-z]+ speaker)|self[ -]employed|unemployed|diabetic|dyslexic|autistic)(?=$|[.,;!]| (?:and|now)\b)",
     ),
     "time zone": (
         rf"{I_AM}{SOON} (?:in|on) (?:the )?(?P<value>[A-Z][\w/+-]*)(?: standard)? time(?: ?zone)?(?=$|[.,;!])",

@@ -49,7 +49,7 @@ from writer.facts.forms import (
     THERE,
     VAGUE,
 )
-from writer.facts.goals import AMOUNT, GOAL, NO_GOAL, THIS_TIME, amount_of, metric_of, words_of_metric
+from writer.facts.goals import AMOUNT, GOAL, NO_GOAL, THIS_TIME, amount_of, metric_of, target_of, words_of_metric
 from writer.facts.languages import PERIOD, readings
 from writer.facts.sentences import DOT, Sentence, Statement, is_denied, statements
 from writer.facts.times import Days, days_of, without_time
@@ -302,12 +302,12 @@ def _goal(sentence: str) -> Iterator[FactDraft]:
     if POINTS.search(THIS_TIME.sub("", match["what"])) or ALL.search(match["what"]):
         return
     what = _clean(match["what"])
-    amount = AMOUNT.search(what)
+    amount = target_of(what)
     if amount is None:
         yield FactDraft("goal", sentence, "user", words_of_metric(what), what)
         return
     value, unit = amount_of(amount)
-    metric = metric_of(what, match["of"] or match["about"] or "", unit)
+    metric = metric_of(what, match["of"] or match["about"] or "", unit, amount)
     yield FactDraft("goal", sentence, "user", metric, value, unit, single=True)
 
 

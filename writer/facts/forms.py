@@ -9,8 +9,8 @@ from collections.abc import Iterable, Mapping
 CAPITAL, SMALL = r"[^\W\d_a-zß-öø-ÿ]", r"[^\W\d_A-Z]"
 """Patterns of the first letter of a name (a capital, or a letter of a script without capitals) and of a later one."""
 _DOTTED = r"[\w'\u2024-]"
-NAME = rf"{CAPITAL}{_DOTTED}+(?: (?:{CAPITAL}|\d){_DOTTED}*){{0,3}}"
-LEAD = r"(?:no|nope|actually|sorry|correction|wait|well|so|and|but|yes|yeah|yep|hi|hey|hiya|hello|oh|btw|plus|wow|guess what|by the way|on another note|in other news|unfortunately|luckily|thankfully|lately|recently|honestly|personally|in the meantime|these days|nowadays|at the moment|right now|speaking of which|as for me|for me|since we (?:last )?(?:spoke|talked|chatted|met)(?: last)?|also|nice|cool|great|awesome|thanks|sure|seriously|some exciting news)"
+NAME = rf"{CAPITAL}{_DOTTED}+(?: (?:(?:de|da|do|del|la|of|am|sur|el) )?(?:{CAPITAL}|\d){_DOTTED}*){{0,3}}"
+LEAD = r"(?:no|nope|ok|okay|um|uh|hmm|anyway|alright|actually|sorry|correction|wait|well|so|and|but|yes|yeah|yep|hi|hey|hiya|hello|oh|btw|plus|wow|guess what|by the way|on another note|in other news|unfortunately|luckily|thankfully|lately|recently|honestly|personally|in the meantime|these days|nowadays|at the moment|right now|speaking of which|as for me|for me|since we (?:last )?(?:spoke|talked|chatted|met)(?: last)?|also|nice|cool|great|awesome|thanks|sure|seriously|some exciting news)"
 START = rf"^(?:(?i:{LEAD})\b(?: {CAPITAL}{SMALL}+)?[,.!:;]*\s+){{0,2}}"
 I_AM = rf"{START}I(?:'m| am)"
 WE_ARE = rf"{START}(?:I(?:'m| am)|[Ww]e(?:'re| are))"
@@ -27,8 +27,8 @@ MEASURE = re.compile(
     rf"{START}(?:[Mm]y (?:max(?:imum)? |total |monthly |weekly |current |(?!goal\b|target\b)[\w-]+ (?=budget))?(?P<what>budget|height|weight|salary|income|shoe size|rent)(?:'s| is| (?:has gone|went|is going|has come|came) (?:up|down) to| (?:rose|dropped|fell|increased|shrank|changed) to) {_ROUGHLY}|I(?:{SOON}|'m) (?P<weigh>weigh|(?:down|up) to(?=\W+\d[\d.,]* ?(?:kg|kilos?|lbs?|pounds)\b)) {_ROUGHLY}|I{SOON} (?P<earn>earn|make) {_ROUGHLY}(?=\W?\d[\d.,]*k? ?(?:[$€£]|eur\w*|usd|dollars|gbp)?(?: [ap]| per\b|$|[.!]))|(?:I|[Ww]e)(?:{SOON} have|'ve got) an? budget of {_ROUGHLY}|(?:I|[Ww]e) can (?:only )?spend {_ROUGHLY}(?=[$€£]|\d[\d.,]*k? ?(?:eur\w*|usd|dollars|gbp|[$€£])))(?P<value>(?=\W?\d)[^;!]{{1,30}}?)(?=$|[.;!](?:\s|$)|,\s| (?:and|but|per|a|for|so)\b)"
 )
 HAS = re.compile(
-    rf"{START}(?:I|[Ww]e)(?:{SOON} have|(?:'ve| have){SOON} got) (?P<value>(?:an?|two|three|four|five|\d+) (?:[\w-]+ ){{0,3}}"
-    r"(?:dogs?|cats?|pupp(?:y|ies|ers?|s)|pups?|kittens?|kids?|child(?:ren)?|sons?|daughters?|brothers?|sisters?|siblings?|turtles?|snakes?|horses?|fish"
+    rf"{START}(?:I|[Ww]e)(?:{SOON} have|(?:'ve| have){SOON} got|'ve) (?P<value>(?:an?|two|three|four|five|\d+) (?:[\w-]+ ){{0,3}}"
+    r"(?:dogs?|cats?|pupp(?:y|ies|ers?|s)|pups?|kittens?|kids?|child(?:ren)?|sons?|daughters?|brothers?|sisters?|siblings?|turtles?|snakes?|retrievers?|labradors?|poodles?|terriers?|shepherds?|husky|huskies|beagles?|hamsters?|rabbits?|bab(?:y|ies)(?= (?:boy|girl|and|named)\b|$|[.,!])|twins|grandchild(?:ren)?|horses?|fish"
     r"|parrots?|guitars?|pianos?|bikes?|cars?|motorcycles?|degrees?|jobs?|gardens?|collections?|allerg(?:y|ies)|tattoos?|stores?|studios?|compan(?:y|ies)))\b"
 )
 BEEN = re.compile(rf"{START}I(?:'ve| have) (?:been to|visited|travell?ed to|lived in) (?P<value>{PLACE})")

@@ -8,6 +8,7 @@ import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
+from writer.facts.goals import WISHED
 from writer.facts.languages import OPENS
 from writer.facts.own_words import LONGEST, OWN_LABEL, own_words
 
@@ -58,10 +59,10 @@ _ASKS = re.compile(
     r"^(?:what|where|how|which|when|who|why|can(?!'t)|could|any|do|(?:please|pls)(?! (?:call me|note|remember)))\b"
 )
 
-_VERBS = r"live in|been living in|moved(?: back| over)? to|work (?:at|for)|(?:love|hate)(?! (?:and|is|in|are|was|has|can|of|or|you|me|him|her)\b)|can't stand|turned(?= \d)|work as"
+_VERBS = r"live in|been living in|moved(?: back| over)? to|work (?:at|for)|(?:love|hate)(?! (?:and|is|in|are|was|has|can|of|or|you|me|him|her)\b)|can't stand|turned(?= \d)|work as|want to learn"
 _PARTICIPLES = (
     r"allergic to|based in|living in|working (?:at|as)|not (?:a fan of|into)|(?:a )?(?:big |huge )?fan of|trying to|hoping to|planning to|aiming (?:to|for)"
-    r"|born and"
+    r"|born and|born in(?= (?:19|20)\d)|originally from|saving(?: up)? for(?= (?:an?|my|our)\b)|training for(?= (?:an?|my)\b)"
 )
 """Beginnings of sentences that leave out "I" or "I'm"."""
 _FILLERS = (
@@ -77,7 +78,7 @@ _PLAIN: tuple[tuple[re.Pattern[str], str | Callable[[re.Match[str]], str]], ...]
         ("[\u2600-\u27bf\U0001f000-\U0001faff]\ufe0f?[\u200d\ufe0f\U0001f000-\U0001faff]*", ",", 0),
         (r"[:;=<^x](?<!\w.)(?:(?<=[:;=])-?[)(DPp|/3]|(?<=<)3|(?<=\^)\^|(?<=x)D)(?!\w)", ",", 0),
         (
-            r"^\s*(?:fyi|note|nb|ps|p\.s\.|btw|by the way|update|edit|correction|reminder|fact|also)\s*[:,]?\s+",
+            r"^\s*(?:fyi|note|nb|ps|p\.s\.|btw|by the way|update|edit|correction|reminder|(?:fun )?fact|also)\s*[:,]?\s+",
             "",
             re.IGNORECASE,
         ),
@@ -104,7 +105,7 @@ _PLAIN: tuple[tuple[re.Pattern[str], str | Callable[[re.Match[str]], str]], ...]
             re.IGNORECASE,
         ),
         (r"^([Bb]udget)(?= (?:is|went|has gone|dropped|rose|increased)\b)", lambda match: f"my {match[1]}", 0),
-        (r"[\s,]+$", "", 0),
+        (r"^[\s,]+|[\s,]+$", "", 0),
         (rf"(?=[\s,])(?:[\s,]+(?i:{_FILLERS}))+[\s.!,]*$", "", 0),
         (r"i(?<!\wi)(?=[ ']|$)", "I", 0),
         (r"[Ii]m\b(?<!(?s:.)..)|im\b(?<= im)|I am\b(?<!\wI am)", "I'm", 0),
@@ -115,6 +116,14 @@ _PLAIN: tuple[tuple[re.Pattern[str], str | Callable[[re.Match[str]], str]], ...]
         ),
         (r"[Nn][Tt]\b(?i:(?<=\b(?:do|is|ca|wo)nt)|(?<=\b(?:did|are|was|has)nt)|(?<=\b(?:does|have)nt))", "n't", 0),
         (r"^(I (?:can't|cannot) (?:stand|bear) .*?) any ?more\b", lambda match: match[1], re.IGNORECASE),
+        (r"^(?:[Tt]he )?[Nn]ame(?:'s| is) (?=[^\W\d_a-z])", "my name is ", 0),
+        (r"^(?:goal|target|aim)(?= is (?:to |\D{0,12}\d))", "my goal", re.IGNORECASE),
+        (
+            r"^(?=save \W?\d[^.]* (?:a|per|each|every) (?:day|week|month|year)\b|lose \d+ (?:kg|kilos?|lbs?|pounds)\b)",
+            "I want to ",
+            re.IGNORECASE,
+        ),
+        (r"\b[Ll]uv\b", "love", 0),
         (r"[Ww](?i:anna\b(?<!\wwanna))", "want to", 0),
         (r"[Bb](?i:-?day\b(?<!\wbday)(?<!\wb-day))", "birthday", 0),
         (r"^(my )fave?(?= )", lambda match: f"{match[1]}favourite", re.IGNORECASE),
@@ -129,10 +138,10 @@ _PLAIN: tuple[tuple[re.Pattern[str], str | Callable[[re.Match[str]], str]], ...]
 """Replacements that put a clause into the plain form, in the order in which they are made."""
 
 _OF_ONESELF = re.compile(
-    rf"\b(?:i|im|ive|my|we|our|me|here|any ?more|no longer|sold|{_VERBS}|{_PARTICIPLES}|budget|goal|target|aim|resolution|diet|time ?zone|allerg\w+|fav\w*)\b"
+    rf"\b(?:i|im|ive|my|we|our|me|here|any ?more|no longer|sold|{_VERBS}|{_PARTICIPLES}|budget|goal|target|aim|resolution|diet|time ?zone|allerg\w+|fav\w*|name|save|lose)\b"
 )
 """Every sentence that a rule can match has one of these words, in small letters: "Fiona here" has "here"."""
-_WISH = re.compile(r"\bI'd (?:like|love) to (?=weigh\b|lose \d)", re.IGNORECASE)
+_WISH = re.compile(rf"\bI'd (?:like|love) to (?={WISHED})", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True)
