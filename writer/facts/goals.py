@@ -10,7 +10,7 @@ WISHED = (
     r" ?(?:kg|kilos?|lbs?|pounds|km|k|miles|books|pages|hours|steps|%|[€$£]|eur\w*|dollars|liters|litres|minutes)\b"
     r"|save [$€£]\d|improve my \w+ to \d"
 )
-"""What "I'd like to" may be followed by in a goal; other wishes are requests."""
+"""Pattern of what follows "I'd like to" in a goal; other wishes are requests."""
 GOAL = re.compile(
     rf"{START}(?:(?i:(?:this|next) (?:year|month|summer|winter|spring|fall|autumn|semester)|in (?:19|20)\d\d),? )?(?:(?P<named>(?:[Mm]y|[Oo]ur) (?P<about>(?:[\w'-]+ ){{0,3}}?)(?:goal|aim|target|dream|objective|resolution)(?: (?P<of>weight|body weight))?"
     r"(?: (?:for [\w ]{3,20}|this (?:year|month|week|summer)|right now))?(?:'s| is)(?: currently)?(?: to)? )"
