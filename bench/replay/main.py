@@ -14,6 +14,7 @@ from bench.measure import Measurement, p50
 from bench.replay import streamed, tau_cells, tau_folds, use
 from bench.replay.babyai.world import MissionWorld
 from bench.replay.case_bank import CaseBank
+from bench.replay.household import HouseholdWorld
 from bench.replay.houses import HouseWorld
 from bench.replay.loops import Loop, Memory, NoMemory, WordsInCommon, World, play
 from bench.replay.numbers import history, numbers
@@ -29,9 +30,9 @@ BANK, SMALL_BANK = 200, 40
 """Runs of the banks whose replay is timed."""
 NIGHT_PROFILES, CORES, COST_ROUNDS = 10_000, 2, 20
 SEEDS = REPORT_SEEDS[:3]
-LOOPS: Sequence[World] = (*SHOP_WORLDS, HouseWorld())
-MISSIONS = MissionWorld()
-"""Played as well where the package minigrid is installed."""
+GAMES, MISSIONS = HouseholdWorld(), MissionWorld()
+"""Worlds with an expert's runs in the bank before the first task; missions need the package minigrid."""
+LOOPS: Sequence[World] = (*SHOP_WORLDS, HouseWorld(), GAMES)
 MEMORIES: dict[str, type[NoMemory | WordsInCommon | CaseBank]] = {
     "no memory": NoMemory,
     "words in common": WordsInCommon,
@@ -127,7 +128,7 @@ def _loop_aims(loops: dict[str, dict[str, list[Loop]]]) -> list[Measurement]:
         *aims,
         Measurement("calls, casebank / words, mean", float(np.mean(list(ratios.values()))), "x", "", 1.0),
         _early(loops),
-        *([_solved_more(MISSIONS.name, loops[MISSIONS.name])] if MISSIONS.name in loops else []),
+        *(_solved_more(world.name, loops[world.name]) for world in (GAMES, MISSIONS) if world.name in loops),
     ]
 
 
@@ -135,7 +136,7 @@ def _early(loops: dict[str, dict[str, list[Loop]]]) -> Measurement:
     """Returns the calls in the first tasks of the worlds that begin with an empty bank, casebank / words in common."""
 
     def calls(memory: str) -> int:
-        new = [each for name, each in loops.items() if name != MISSIONS.name]  # missions begin with the bot's runs
+        new = [each for name, each in loops.items() if name not in {GAMES.name, MISSIONS.name}]
         played = [loop.played[:FIRST_RUNS] for each in new for loop in each[memory]]
         return sum(task.calls for tasks in played for task in tasks)
 

@@ -44,6 +44,8 @@ _WORD = re.compile(r"[^\W\d_]+")
 _WITHOUT_SPACES = re.compile(r"[぀-ヿ㐀-鿿豈-﫿฀-๿]")
 """Characters of scripts without spaces between words."""
 _IDENTIFIER = re.compile(r"\b[A-Za-z]+(?:_[A-Za-z]+)+\b")
+_NUMBERED = re.compile(r"(?<=\w )[^\W\d_]{2,} \d{1,3}(?!\w)")
+"""Pattern of a numbered object; the first word of a step is a verb, as in "wait 5 minutes"."""
 _STEMMER = snowballstemmer.stemmer("english")
 
 
@@ -108,11 +110,13 @@ def moves_of_call(call: Call, named: Collection[str] = ()) -> Iterator[tuple[str
 
 
 def _prose(plan: Sequence[str]) -> list[str]:
-    """Returns the content words of a plan in prose, each once and without its ending; data and names are left out.
+    """Returns the content words of a plan in prose, each once and without its ending.
+
+    Data, names and numbered objects ("mug 1") are left out.
 
     A script without spaces between words has each two neighbouring characters.
     """
-    steps = [step[:STEP_CHARS] for step in plan[:MOST_STEPS]]
+    steps = [_NUMBERED.sub(" ", step[:STEP_CHARS]) for step in plan[:MOST_STEPS]]
     spelt = [_IDENTIFIER.sub(lambda name: name[0].replace("_", " ").casefold(), step) for step in steps]
     text = "\n".join(without_placeholders(abstract(step)) for step in spelt)
     if len(PROPER_NAMES.findall(text)) <= CAPITALS * len(text.split()):

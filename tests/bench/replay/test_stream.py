@@ -7,6 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from bench.replay.case_bank import CaseBank
+from bench.replay.household import HouseholdWorld
 from bench.replay.houses import HouseWorld, Repairing, houses, repair
 from bench.replay.loops import BUDGET, Attempt, NoMemory, Plan, WordsInCommon, play
 from bench.replay.runs import Call, Run
@@ -33,6 +35,22 @@ def solves(attempt: Attempt, plan: Plan) -> bool:
 def test_a_seed_draws_the_same_stream_each_time_and_another_seed_another(name: str, tmp_path: Path):
     assert STREAMS[name](7, tmp_path) == STREAMS[name](7, tmp_path)
     assert STREAMS[name](7, tmp_path) != STREAMS[name](8, tmp_path)
+
+
+@pytest.mark.parametrize("kind", ["put", "light", "clean", "heat", "cool", "two"])
+def test_an_experts_way_solves_the_household_games_of_its_kind_and_of_no_other(kind: str):
+    world = HouseholdWorld()
+    assert [each.text for each in world.attempts(3)] == [each.text for each in world.attempts(3)]
+    way = next(tuple(run.calls) for run in world.demonstrations(3) if run.kind == kind)
+    for game in world.attempts(3):
+        # whoever puts two things somewhere has put one there on the way
+        assert solves(game, way) == (game.kind == kind or (game.kind, kind) == ("put", "two"))
+
+
+def test_casebank_tells_the_way_of_household_games_first_more_often_than_words_in_common():
+    world = HouseholdWorld(tasks=60, expert_runs=100)
+    without, words, casebank = (play(world, memory(), 3) for memory in (NoMemory, WordsInCommon, CaseBank))
+    assert without.first_try < 0.5 < words.first_try < casebank.first_try
 
 
 def test_no_seed_is_for_tuning_and_for_reports():
