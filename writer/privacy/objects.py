@@ -2,8 +2,8 @@
 
 from collections import Counter
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from functools import lru_cache
+from typing import NamedTuple
 
 from writer.privacy.checks import CHECKS, PATH, is_real
 from writer.privacy.finds import mark
@@ -28,8 +28,7 @@ LONGEST_LABEL = 24
 """Maximum characters of a text that can tell the kind of a number in the same object."""
 
 
-@dataclass(frozen=True, slots=True)
-class Place:
+class Place(NamedTuple):
     """The place of a value in an object.
 
     Attributes:
@@ -40,6 +39,9 @@ class Place:
     name: str = ""
     sensitive: str = ""
 
+
+NOWHERE = Place()
+"""The place of a text without a key, and of a key."""
 
 Cleaner = Callable[[str, Place, Counter[str]], str]
 """A function that returns a text at a place redacted, and counts its redactions by kind."""
@@ -67,10 +69,11 @@ def _walk_object(
     value: dict[str, object], sensitive: str, counts: Counter[str], cleaned: Cleaner, depth: int
 ) -> dict[str, object]:
     around = sensitive if not sensitive or sensitive in NUMBER_KINDS else SEVERAL
-    own = named(value)  # {"name": "DB_PASSWORD", "value": "..."}
+    # the name is in another field: {"name": "DB_PASSWORD", "value": "..."}
+    own = named(value) if "value" in value or "number" in value else ""
     clean: dict[str, object] = {}
     for key, item in value.items():
-        name = free = cleaned(key, Place(), counts)
+        name = free = cleaned(key, NOWHERE, counts)
         copy = 1
         while free in clean:  # two addresses as keys must not become one entry
             copy += 1
@@ -80,10 +83,11 @@ def _walk_object(
             kind = around
         clean[free] = walk(item, Place(key, kind), counts, cleaned, depth - 1)
     digits = [key for key, item in clean.items() if may_be_card(item) and not is_ids_name(key)]
-    labels = [item for item in clean.values() if isinstance(item, str) and len(item) <= LONGEST_LABEL]
-    if digits and tells_of_cards(" ".join([*clean, *labels])):  # {"number": 4111111111111111, "cvc": 123}
-        for key in digits:
-            clean[key] = walk(clean[key], Place(key, "payment-card"), counts, cleaned, depth - 1)
+    if digits:
+        labels = [item for item in clean.values() if isinstance(item, str) and len(item) <= LONGEST_LABEL]
+        if tells_of_cards(" ".join([*clean, *labels])):  # {"number": 4111111111111111, "cvc": 123}
+            for key in digits:
+                clean[key] = walk(clean[key], Place(key, "payment-card"), counts, cleaned, depth - 1)
     return clean
 
 

@@ -14,7 +14,7 @@ from writer.privacy import engine
 from writer.privacy.finds import MOST_PASSES, mark, marked
 from writer.privacy.json_text import parsed, with_numbers
 from writer.privacy.numbers import is_other_number, may_be_card
-from writer.privacy.objects import MOST_DEPTH, NUMBER_KINDS, Place, is_secret, named, sensitive_name, walk
+from writer.privacy.objects import MOST_DEPTH, NOWHERE, NUMBER_KINDS, Place, is_secret, named, sensitive_name, walk
 from writer.privacy.rules import LABELLED, LOOKS, TOKENLIKE, signs, widened
 
 Json = TypeVar("Json")
@@ -41,7 +41,7 @@ def redact_text(text: str) -> tuple[str, Counter[str]]:
     clean, counts = marked(text)
     for _ in range(MOST_PASSES):
         finds: Counter[str] = Counter()
-        clean = _numbers_inside(clean, Place(), finds)
+        clean = _numbers_inside(clean, NOWHERE, finds)
         if not finds:
             break
         clean, more = marked(clean)
@@ -49,7 +49,7 @@ def redact_text(text: str) -> tuple[str, Counter[str]]:
     if not counts or (value := parsed(text)) is None or parsed(clean) is not None:
         return clean, counts
     counts = Counter()
-    clean, more = marked(json.dumps(walk(value, Place(), counts, redact_at), ensure_ascii=False))
+    clean, more = marked(json.dumps(walk(value, NOWHERE, counts, redact_at), ensure_ascii=False))
     if parsed(clean) is None:
         return '["[REDACTED:unread]"]', Counter(unread=1)
     return clean, counts + more
@@ -66,7 +66,7 @@ def _numbers_inside(text: str, place: Place, counts: Counter[str]) -> str:
     if value is None:
         return text
     finds: Counter[str] = Counter()
-    clean = walk(value, Place(), finds, _numbers_inside)
+    clean = walk(value, NOWHERE, finds, _numbers_inside)
     counts += finds
     return json.dumps(clean, ensure_ascii=False) if finds else text
 
@@ -86,7 +86,7 @@ def redact(value: Json) -> tuple[Json, list[Redaction]]:
         return redact_at(text, place, counts) if place.sensitive or text in suspects else text
 
     counts: Counter[str] = Counter()
-    clean = walk(value, Place(), counts, cleaned)
+    clean = walk(value, NOWHERE, counts, cleaned)
     return cast("Json", clean), [Redaction(kind, count) for kind, count in sorted(counts.items())]
 
 
