@@ -86,7 +86,11 @@ def speaks(name: str) -> bool:
 def may_be_card(value: object) -> bool:
     """Returns whether a value of JSON has as many digits as a payment card."""
     if isinstance(value, str):
-        return value[:1].isdigit() and len(value) < LONGEST_CARD and _CARD.fullmatch(value.encode("utf-8", "replace")) is not None
+        return (
+            value[:1].isdigit()
+            and len(value) < LONGEST_CARD
+            and _CARD.fullmatch(value.encode("utf-8", "replace")) is not None
+        )
     return isinstance(value, int | float) and LEAST_CARD <= value < MOST_CARD
 
 
