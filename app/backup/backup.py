@@ -20,7 +20,7 @@ import asyncpg
 from app import postgres
 from app.backup.erase_again import erase_again, read_receipts, tombstones, users
 from app.postgres.migrate import migrate
-from app.postgres.pools import dsn, service_database
+from app.postgres.pools import one_connection, service_database
 from app.settings import Settings
 from writer.privacy.master_keys import MasterKeyMismatch, MasterKeys, agree, fingerprint
 
@@ -202,30 +202,21 @@ def _run(program: str, server: postgres.EmbeddedPostgres, *words: str) -> None:
 
 
 async def _execute(url: str, *statements: str) -> None:
-    connection = await asyncpg.connect(dsn(url))
-    try:
+    async with one_connection(url) as connection:
         for statement in statements:
             await connection.execute(statement)
-    finally:
-        await connection.close()
 
 
 async def _execute_many(url: str, statement: str, rows: Sequence[asyncpg.Record]) -> None:
     """Executes the statement once for each row."""
-    connection = await asyncpg.connect(dsn(url))
-    try:
+    async with one_connection(url) as connection:
         await connection.executemany(statement, [tuple(row) for row in rows])
-    finally:
-        await connection.close()
 
 
 async def _rows(url: str, statement: str) -> Sequence[asyncpg.Record]:
-    connection = await asyncpg.connect(dsn(url))
-    try:
+    async with one_connection(url) as connection:
         rows: Sequence[asyncpg.Record] = await connection.fetch(statement)
         return rows
-    finally:
-        await connection.close()
 
 
 async def _value(url: str, statement: str) -> object:

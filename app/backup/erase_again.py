@@ -8,7 +8,7 @@ from pathlib import Path
 
 import asyncpg
 
-from app.postgres.pools import dsn, service_database
+from app.postgres.pools import one_connection, service_database
 from retrieval.tables.erasures import erasures
 from retrieval.tables.metadata import USER_TABLES
 from writer.rights.erase import erase
@@ -72,11 +72,10 @@ async def _unforced(
     url: str, statement: str, rows: Sequence[tuple[object, ...]] | None = None
 ) -> Sequence[asyncpg.Record]:
     """Runs the statement, once or for each row, with row-level security off for an owner without superuser rights."""
-    connection = await asyncpg.connect(dsn(url))
     tables = [table.name for table in (*USER_TABLES, erasures)]
     records: Sequence[asyncpg.Record] = []
     try:
-        async with connection.transaction():
+        async with one_connection(url) as connection, connection.transaction():
             for table in tables:
                 await connection.execute(f"ALTER TABLE {table} NO FORCE ROW LEVEL SECURITY")
             if rows is None:
@@ -90,6 +89,4 @@ async def _unforced(
         raise NotTheOwner(
             "the login of DATABASE_URL does not own the tables: erase again with the one that migrates"
         ) from error
-    finally:
-        await connection.close()
     return records

@@ -5,12 +5,11 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
-import asyncpg
 from sqlalchemy import exists, select, text
 
 from app.erasure.marks import Marks, sample, search
 from app.erasure.scrub import Progress, scrub
-from app.postgres.pools import service_database
+from app.postgres.pools import one_connection, service_database
 from app.runtime import owner_url, running
 from app.settings import Settings
 from retrieval.database.database import Database
@@ -129,12 +128,9 @@ async def _search(url: str, data: Path, marks: Marks) -> Search:
     met = sorted({mark for counts in by_file.values() for mark in counts})
     shared: set[str] = set()
     if met:
-        connection = await asyncpg.connect(url.replace("+asyncpg", "", 1))
-        try:
+        async with one_connection(url) as connection:
             for table in USER_TABLES:
                 there = f"SELECT m FROM unnest($1::text[]) m WHERE EXISTS (SELECT FROM {table.name} t WHERE strpos(t::text, m) > 0)"  # noqa: E501, S608
                 shared |= {row["m"] for row in await connection.fetch(there, met)}
-        finally:
-            await connection.close()
     rest = {file: sum(n for mark, n in counts.items() if mark not in shared) for file, counts in by_file.items()}
     return Search(marks.by_kind(), len(shared), {file: count for file, count in rest.items() if count})

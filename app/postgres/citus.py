@@ -4,7 +4,7 @@ import asyncpg
 
 from app.postgres.errors import MigrationRefused
 from app.postgres.migration_rights import ROLES
-from app.postgres.pools import dsn
+from app.postgres.pools import one_connection
 from retrieval.tables.installation import rate_limits
 from retrieval.tables.metadata import USER_TABLES
 
@@ -58,13 +58,11 @@ async def distribute(url: str) -> list[str]:
     Raises:
         MigrationRefused: there is no cluster, or a node refused.
     """
-    connection = await asyncpg.connect(dsn(url))
     try:
-        return await _distribute(connection)
+        async with one_connection(url) as connection:
+            return await _distribute(connection)
     except asyncpg.PostgresError as error:
         raise MigrationRefused(f"the cluster refused: {error}".splitlines()[0]) from error
-    finally:
-        await connection.close()
 
 
 async def _distribute(connection: asyncpg.Connection) -> list[str]:

@@ -43,6 +43,16 @@ _NAMELESS: dict[str, object] = {
 
 
 @asynccontextmanager
+async def one_connection(url: str) -> AsyncIterator[asyncpg.Connection]:
+    """Yields a connection with the rights of the URL's login, and closes it at the end of the block."""
+    connection = await asyncpg.connect(dsn(url))
+    try:
+        yield connection
+    finally:
+        await connection.close()
+
+
+@asynccontextmanager
 async def service_database(
     url: str, *, pool_size: int = 10, timeout_s: float = 10.0, idle_s: float = 0.0
 ) -> AsyncIterator[Database]:

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import asyncpg
 
-from app.postgres.pools import dsn
+from app.postgres.pools import one_connection
 
 PLACES = (Path(__file__).parents[1] / "migrations", Path(__file__).parents[2] / "alembic")
 """Folders of the migrations: inside the package in a wheel, beside it in a clone."""
@@ -22,11 +22,9 @@ def newest() -> str:
 
 async def is_newest(url: str) -> bool:
     """Returns whether the database is at the newest revision."""
-    connection = await asyncpg.connect(dsn(url))
     try:
-        found: bool = await connection.fetchval("SELECT version_num = $1 FROM alembic_version", newest())
+        async with one_connection(url) as connection:
+            found: bool = await connection.fetchval("SELECT version_num = $1 FROM alembic_version", newest())
     except asyncpg.UndefinedTableError:
         return False
-    finally:
-        await connection.close()
     return found or False

@@ -11,7 +11,6 @@ from sqlalchemy import (
     Integer,
     LargeBinary,
     PrimaryKeyConstraint,
-    SmallInteger,
     Table,
     Text,
     UniqueConstraint,
@@ -21,7 +20,7 @@ from sqlalchemy import (
 )
 from sqlalchemy.dialects.postgresql import ARRAY, JSONB, TSVECTOR
 
-from retrieval.tables.columns import created, metadata, one_of, unit_interval, user
+from retrieval.tables.columns import created, metadata, one_of, queue_columns, unit_interval, user
 from retrieval.tables.kinds import (
     CaseKind,
     CaseStatus,
@@ -96,10 +95,7 @@ cases = Table(
         server_default=text("false"),
         comment="others than the run itself said, later, that it went as it claims",
     ),
-    Column("attempts", SmallInteger, nullable=False, server_default=text("0")),
-    Column("available_at", DateTime(timezone=True), nullable=False, server_default=func.now()),
-    Column("lease_token", Uuid),
-    Column("last_error", Text),
+    *queue_columns(),
     Column("pruned_at", DateTime(timezone=True)),
     Column(
         "terms",

@@ -3,7 +3,7 @@
 from typing import Any, get_args
 
 from pgvector.sqlalchemy import Vector
-from sqlalchemy import CheckConstraint, Column, DateTime, Integer, MetaData, Text, func, text
+from sqlalchemy import CheckConstraint, Column, DateTime, Integer, MetaData, SmallInteger, Text, Uuid, func, text
 from sqlalchemy.dialects.postgresql import TSVECTOR
 
 metadata = MetaData(
@@ -31,6 +31,16 @@ def user() -> Column[str]:
 def created() -> Column[object]:
     """Returns the column with the time at which the row was created."""
     return Column("created_at", DateTime(timezone=True), nullable=False, server_default=func.now())
+
+
+def queue_columns() -> tuple[Column[Any], ...]:
+    """Returns new columns for a table whose pending rows are a queue; see ``writer.queue``."""
+    return (
+        Column("attempts", SmallInteger, nullable=False, server_default=text("0")),
+        Column("available_at", DateTime(timezone=True), nullable=False, server_default=func.now()),
+        Column("lease_token", Uuid),
+        Column("last_error", Text),
+    )
 
 
 def search_columns() -> tuple[Column[Any], ...]:

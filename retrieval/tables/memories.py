@@ -6,20 +6,17 @@ The texts are sealed in their own rows; when these are deleted, so are the rows 
 from sqlalchemy import (
     CheckConstraint,
     Column,
-    DateTime,
     ForeignKeyConstraint,
     Index,
     Integer,
     PrimaryKeyConstraint,
-    SmallInteger,
     Table,
     Text,
     Uuid,
-    func,
     text,
 )
 
-from retrieval.tables.columns import created, metadata, one_of, search_columns, user
+from retrieval.tables.columns import created, metadata, one_of, queue_columns, search_columns, user
 from retrieval.tables.kinds import MemoryKind, MemoryStatus
 
 memories = Table(
@@ -37,10 +34,7 @@ memories = Table(
     Column(
         "status", Text, nullable=False, server_default=text("'pending'"), comment="pending: it waits for its vector"
     ),
-    Column("attempts", SmallInteger, nullable=False, server_default=text("0")),
-    Column("available_at", DateTime(timezone=True), nullable=False, server_default=func.now()),
-    Column("lease_token", Uuid),
-    Column("last_error", Text),
+    *queue_columns(),
     created(),
     PrimaryKeyConstraint("user_sub", "id"),
     ForeignKeyConstraint(["user_sub", "agent_key"], ["profiles.user_sub", "profiles.agent_key"]),

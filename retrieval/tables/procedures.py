@@ -10,16 +10,14 @@ from sqlalchemy import (
     Index,
     Integer,
     PrimaryKeyConstraint,
-    SmallInteger,
     Table,
     Text,
     Uuid,
-    func,
     text,
 )
 from sqlalchemy.dialects.postgresql import ARRAY, JSONB, TSVECTOR
 
-from retrieval.tables.columns import SEARCH_CONFIGURATION, created, metadata, one_of, user
+from retrieval.tables.columns import SEARCH_CONFIGURATION, created, metadata, one_of, queue_columns, user
 from retrieval.tables.kinds import (
     AbstractionLevel,
     ProcedureKind,
@@ -118,10 +116,7 @@ reflections = Table(
     Column("id", Uuid, nullable=False, comment="of the case of the run"),
     Column("agent_key", Text, nullable=False),
     Column("status", Text, nullable=False, server_default=text("'pending'")),
-    Column("attempts", SmallInteger, nullable=False, server_default=text("0")),
-    Column("available_at", DateTime(timezone=True), nullable=False, server_default=func.now()),
-    Column("lease_token", Uuid),
-    Column("last_error", Text),
+    *queue_columns(),
     created(),
     PrimaryKeyConstraint("user_sub", "id"),
     ForeignKeyConstraint(["user_sub", "id"], ["cases.user_sub", "cases.id"], ondelete="CASCADE"),

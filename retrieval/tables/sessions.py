@@ -22,7 +22,7 @@ from sqlalchemy import (
     text,
 )
 
-from retrieval.tables.columns import created, metadata, one_of, user
+from retrieval.tables.columns import created, metadata, one_of, queue_columns, user
 from retrieval.tables.kinds import SessionStatus
 
 sessions = Table(
@@ -43,10 +43,7 @@ sessions = Table(
     ),
     Column("status", Text, nullable=False, server_default=text("'ready'"), comment="pending: it has turns to be read"),
     Column("read_turns", Integer, nullable=False, server_default=text("0"), comment="those that facts were read off"),
-    Column("attempts", SmallInteger, nullable=False, server_default=text("0")),
-    Column("available_at", DateTime(timezone=True), nullable=False, server_default=func.now()),
-    Column("lease_token", Uuid),
-    Column("last_error", Text),
+    *queue_columns(),
     created(),
     PrimaryKeyConstraint("user_sub", "id"),
     UniqueConstraint("user_sub", "name"),
