@@ -18,7 +18,7 @@ SHORT_SHARE = 1 / 4
 """Share of the turns' budget that a shortened turn may take, except the newest."""
 FEWEST_CHARS = 80
 """Least number of characters of a shortened text; a turn that fits only with fewer is left out."""
-FEWEST_OF_REQUEST = 40
+FEWEST_OF_REQUEST = 12
 """Least number of characters of the user's latest request, if it is shortened."""
 CHARS_A_TOKEN = 8
 """Largest number of characters of a token in most texts: a first guess of a text's length, which is then reduced."""

@@ -66,6 +66,11 @@ async def test_a_client_of_the_handshake_and_one_without_find_the_server(alice: 
 async def test_arguments_that_are_json_in_a_text_are_read(version: str, alice: User):
     answer = await send(alice.http, "tools/call", version, name="recall", arguments=json.dumps({"query": "sushi"}))
     assert "Receipt" in said(answer.json()["result"])
+    twice = await send(alice.http, "tools/call", version, name="recall", arguments=json.dumps('{"query": "sushi"}'))
+    assert "Receipt" in said(twice.json()["result"])
+    for nothing in ("", " null "):
+        answer = await send(alice.http, "tools/call", version, name="get_my_goals", arguments=nothing)
+        assert "goal" in said(answer.json()["result"])
     for wrong in ("sushi", "[1]", '"sushi"', "5", ["sushi"], 5):
         refused = (await send(alice.http, "tools/call", version, name="recall", arguments=wrong)).json()
         assert "result" not in refused
@@ -80,6 +85,7 @@ async def test_an_argument_that_is_json_in_a_text_is_read_where_its_schema_wants
     (case,) = (await alice.http.get("/v1/cases", params={"agent": AGENT})).json()["cases"]
     assert (case["task"], case["plan"]) == (run["text"], ["stop", "start"])
     assert "Receipt" in said(await call(alice, "recall", version, query="123", top_k="2"))
+    assert "Receipt" in said(await call(alice, "recall", version, query="123", top_k=None))
     failed = {"query": "refund", "tool": "pay", "input": json.dumps({"a": [1]}), "error": json.dumps({"error": "no"})}
     said(await call(alice, "get_tool_suggestions", version, **failed))
     for steps in ("stop, start", "5", 5, '{"first": "stop"}'):

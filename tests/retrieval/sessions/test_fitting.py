@@ -110,6 +110,11 @@ def test_the_users_latest_request_is_always_shown(steps: int):
         assert turns[-1].number == len(messages) or budget == 60
 
 
+def test_a_large_latest_request_in_chinese_is_shown_within_a_small_budget():
+    turns = shown(60, say("user", "你好"), say("user", "今天天气很好我们去公园散步" * 800 + "请总结一下"))
+    assert turns[-1].said.endswith("总结一下")
+
+
 def test_a_large_latest_request_leaves_room_for_what_came_after_it():
     turns = shown(300, say("user", f"Translate: {LONG} thanks"), say("assistant", "Into which language?"))
     assert [turn.number for turn in turns] == [1, 2]
