@@ -72,14 +72,16 @@ async def lock_loop(
     For one run this is one profile, unless the retrieval searched the cases of all agents. The order of the locks is
     fixed, so two transactions cannot deadlock.
     """
-    shown = select(decision_slots.c.case_id).where(
-        decision_slots.c.user_sub == user_sub, decision_slots.c.decision_id.in_(decision_ids)
-    )
-    agents = select(cases.c.agent_key).where(
-        cases.c.user_sub == user_sub, or_(cases.c.retrieval_id.in_(decision_ids), cases.c.id.in_(shown))
-    )
-    others = (await connection.scalars(agents.distinct())).all() if decision_ids else []
-    for each in sorted({*agent_keys, *others}):
+    keys = set(agent_keys)
+    if decision_ids:
+        shown = select(decision_slots.c.case_id).where(
+            decision_slots.c.user_sub == user_sub, decision_slots.c.decision_id.in_(decision_ids)
+        )
+        agents = select(cases.c.agent_key).where(
+            cases.c.user_sub == user_sub, or_(cases.c.retrieval_id.in_(decision_ids), cases.c.id.in_(shown))
+        )
+        keys.update(await connection.scalars(agents.distinct()))
+    for each in sorted(keys):
         await lock_profile(connection, user_sub, each)
 
 

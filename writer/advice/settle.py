@@ -1,9 +1,10 @@
 """Settles the advice of a finished run: stores whether the failure came back, and the reward of the decision."""
 
 from collections.abc import Collection, Sequence
+from functools import cache
 from uuid import UUID
 
-from sqlalchemy import and_, exists, or_, select, update
+from sqlalchemy import Text, Uuid, and_, bindparam, exists, or_, select, update
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from retrieval.database.rows import Rows
@@ -18,28 +19,35 @@ from writer.privacy.words import Words
 
 async def advised(connection: AsyncConnection, user_sub: str, case_ids: Collection[UUID]) -> set[UUID]:
     """Returns those of these cases whose runs got advice of which it is not stored yet whether it helped."""
-    mine = _given(user_sub).with_only_columns(cases.c.id).where(cases.c.id.in_(case_ids))
-    return set((await connection.scalars(mine)).all())
+    rows = await connection.execute(_given(), {"owner": user_sub, "case_ids": list(case_ids)})
+    return {row.case_id for row in rows}
 
 
-def _given(user_sub: str) -> Rows:
-    """Returns the statement for advice that is not settled, each with the case of the run that it was given to.
+@cache  # to build the statement takes as long as to run it
+def _given() -> Rows:
+    """Returns the statement for advice of the cases ``case_ids`` of ``owner`` that is not settled, each with its case.
 
     A session's advice was given to the run that is retained next, unless it names a run.
     """
+    mine = bindparam("owner", type_=Text)
     in_session = advice.c.session_id == cases.c.session_id, advice.c.run_id.is_(None)
     given_to = or_(
         runs.c.case_id == cases.c.id,
         advice.c.retrieval_id == cases.c.retrieval_id,
         and_(*in_session, advice.c.created_at <= cases.c.created_at),
     )
-    shown = decision_slots.c.user_sub == user_sub, decision_slots.c.decision_id == advice.c.decision_id
+    shown = decision_slots.c.user_sub == mine, decision_slots.c.decision_id == advice.c.decision_id
+    told = exists().where(*shown).label("told")
     return (
-        select(advice.c.decision_id, advice.c.sign, exists().where(*shown).label("told"))
+        select(advice.c.decision_id, advice.c.sign, told, cases.c.id.label("case_id"))
         .select_from(advice)
-        .outerjoin(runs, and_(runs.c.user_sub == user_sub, runs.c.id == advice.c.run_id))
-        .join(cases, and_(cases.c.user_sub == user_sub, given_to))
-        .where(advice.c.user_sub == user_sub, advice.c.came_back.is_(None))
+        .outerjoin(runs, and_(runs.c.user_sub == mine, runs.c.id == advice.c.run_id))
+        .join(cases, and_(cases.c.user_sub == mine, given_to))
+        .where(
+            advice.c.user_sub == mine,
+            advice.c.came_back.is_(None),
+            cases.c.id.in_(bindparam("case_ids", type_=Uuid, expanding=True)),
+        )
         .order_by(advice.c.decision_id)
     )
 
@@ -52,7 +60,7 @@ async def settle_advice(
     An agent asks once for each failed call, so the failure came back after the nth advice on a kind of failure if more
     than n calls failed in that way. Advice gets the reward 1 if the failure stayed away, else 0.
     """
-    rows = (await connection.execute(_given(words.user_sub).where(cases.c.id == case_id))).all()
+    rows = (await connection.execute(_given(), {"owner": words.user_sub, "case_ids": [case_id]})).all()
     if not rows:
         return
     calls: dict[int, int] = {}
