@@ -91,10 +91,7 @@ class Advice:
 
 
 def advise(past: Failures, terms: Mapping[str, Terms], tool: int, in_vain: Flags | None = None) -> Advice:
-    """Returns for each earlier failure the confidence that its fix puts a new failure right, too.
-
-    Failures ``in_vain``, whose fix is part of the failed call already, have no vote.
-    """
+    """Returns the confidence that each earlier failure's fix puts a new one right; those ``in_vain`` have no vote."""
     queries = {name: [terms[name]] for name in SHARES}
     voters = np.ones((1, len(past.tool)), dtype=np.float32)
     if in_vain is not None:

@@ -58,10 +58,7 @@ def rarity(plans: Sequence[Moves]) -> Rarity:
 
 
 def agreement(plans: Sequence[Moves], weights: Rarity | None = None) -> Matrix:
-    """Returns the agreement of each pair of plans, (n, n), 0 to 1.
-
-    A plan without moves is unknown: its agreement with every other plan is 0.
-    """
+    """Returns the agreement of each pair of plans, (n, n), 0 to 1; that of a plan without moves with any other is 0."""
     table, distinct = counts(plans, MOST_REPEATS)
     weight = (weights or rarity(plans)).of(distinct)
     shared = np.zeros((len(plans), len(plans)), dtype=np.float32)

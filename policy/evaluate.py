@@ -63,10 +63,7 @@ class Missingness:
 
 
 def weights(logged: Logged, target: Target) -> Floats:
-    """Returns the importance weight of each logged slate under the target policy, (n,), at least 0.
-
-    The weights' mean tends to 1 if the log could have served every slate of the target.
-    """
+    """Returns the importance weight of each slate, (n,); their mean tends to 1 if the log could serve the target."""
     same_length(logged.reward, target.target_probability)
     return target.target_probability / logged.logged_propensity
 
@@ -161,10 +158,7 @@ def estimate(shares: Mapping[str, Floats], group: Ints, plan: Plan) -> dict[str,
 
 
 def resampled(sums: Floats, plan: Plan) -> Floats:
-    """Returns the columns' totals in each bootstrap resample of the groups, (resamples, k).
-
-    ``sums`` are (groups, k).
-    """
+    """Returns the totals of the columns, (groups, k), in each bootstrap resample of the groups, (resamples, k)."""
     rng, groups = np.random.default_rng(plan.seed), len(sums)
     step = max(1, CHUNK // max(groups, 1))
     parts = []

@@ -10,10 +10,7 @@ LEVEL = 0.95
 
 
 def wilson(hits: int, trials: int, level: float = LEVEL) -> tuple[float, float]:
-    """Returns Wilson's score interval of the rate ``hits / trials``; (0, 1) if there are no trials.
-
-    The interval assumes independent trials: if several trials come from one run, it is somewhat too narrow.
-    """
+    """Returns Wilson's score interval of the rate of independent trials; (0, 1) if there are no trials."""
     if not trials:
         return 0.0, 1.0
     z = NormalDist().inv_cdf((1 + level) / 2)

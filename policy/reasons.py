@@ -35,10 +35,7 @@ Reason = Literal[
 
 
 def reasons(field: Field, scores: NDArray[np.float32], served: Slate, by_rule: Slate) -> list[Reason]:
-    """Returns the reason why each of n candidates is on the served slate, or is not, (n,).
-
-    ``by_rule`` is the slate that the policy gives without a random draw.
-    """
+    """Returns why each candidate is on the served slate, or not, (n,); ``by_rule`` is the slate without a draw."""
     return [_reason(field, scores, served, by_rule, index) for index in range(len(scores))]
 
 

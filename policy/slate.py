@@ -85,10 +85,7 @@ def field_of(
 
 
 def order(field: Field, scores: NDArray[np.float32]) -> list[int]:
-    """Returns the indices of the candidates that the request's limits allow, the highest score first.
-
-    Candidates with equal scores keep the order in which they are logged.
-    """
+    """Returns the indices of the allowed candidates, the highest score first, equal ones in the log's order."""
     return [int(index) for index in np.argsort(-scores, kind="stable") if field.allowed[index]]
 
 

@@ -73,10 +73,7 @@ def doors(request: Request) -> Doors:
 
 
 class SignInNeeded(HTTPException):
-    """Raised for a visitor who is not signed in: redirects to the sign-in page, and after it back to the page.
-
-    A form is lost on the way: its visitor comes back to the page of the form.
-    """
+    """Raised for a visitor who is not signed in: redirects to the sign-in page, and then back; a form is lost."""
 
     def __init__(self, request: Request) -> None:
         if request.method == "GET":

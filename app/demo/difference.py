@@ -43,10 +43,7 @@ def bootstrap(groups: Sequence[Pairs], compare: Callable[[Numbers, Numbers], Num
 
 
 def relative(before: Numbers, after: Numbers) -> Numbers:
-    """Returns the change from the first value to the second as a share of the first; NaN if the first value is 0.
-
-    -0.5 means that the second value is half of the first.
-    """
+    """Returns the change as a share of the first value, so that -0.5 is half of it; NaN if the first value is 0."""
     changed: Numbers = after / np.where(before == 0, np.nan, before) - 1
     return changed
 

@@ -20,10 +20,7 @@ from app.terminal.plain_console import plain_console
 
 
 async def demo(settings: Settings, *, tasks: int, seeds: Sequence[int], out_dir: Path) -> None:
-    """Runs each house's tasks in the four arms, writes and prints the report, and lists the next commands.
-
-    Each house has its own user in casebank, and so starts with an empty bank.
-    """
+    """Runs each house's tasks in the four arms, each house as a user of its own; writes and prints the report."""
     console = plain_console()
     users = [f"demo-{datetime.now(UTC):%Y%m%d-%H%M%S}-{seed}" for seed in seeds]
     async with owner_url(settings) as scratch_dsn, own_service(settings) as service:
@@ -43,10 +40,7 @@ async def demo(settings: Settings, *, tasks: int, seeds: Sequence[int], out_dir:
 
 
 def own_command(python: Path, path: str | None, folder: Path) -> str:
-    """Returns the words that start this installation's casebank from the shell that started the demo.
-
-    They are its name if the shell finds it, or else its path, or else the module.
-    """
+    """Returns the words that start this casebank: its name if the shell finds it, or its path, or the module."""
     script, named = python.with_name("casebank"), which("casebank", path=path)
     if named is not None and Path(named).resolve() == script.resolve():
         return "casebank"

@@ -43,10 +43,7 @@ class RetainedRun:
 
 
 async def run_stream(place: Place, house: House, *, console: Console) -> Stream:
-    """Runs the house's tasks in the four arms, and returns the results.
-
-    The agent's case bank should be empty, since older cases would help from the first task on.
-    """
+    """Runs the house's tasks in the four arms, and returns the results; the bank should be empty."""
     async with scratch_database(place.scratch_dsn, budget=STEP_BUDGET) as scratch:
         without = await run_arm("no memory", NoMemory(), house, scratch, console=console)
         keywords = await run_arm("keyword memory", KeywordMemory(), house, scratch, console=console)

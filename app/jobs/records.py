@@ -35,10 +35,7 @@ class JobRecord:
 
 @dataclass(frozen=True, slots=True)
 class JobRecords:
-    """The records in the database.
-
-    Every method raises DatabaseUnavailable if the database does not answer.
-    """
+    """The records in the database; every method raises DatabaseUnavailable if the database does not answer."""
 
     database: Database
 

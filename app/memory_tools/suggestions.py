@@ -22,10 +22,7 @@ LOOK = 100
 
 
 async def suggestions(asking: Asking, given: SuggestionsIn) -> str:
-    """Returns advice for the failed call, if one is given and memory has any; else procedures and tools for the task.
-
-    Tools are first those named in the task or the procedures, then the most called.
-    """
+    """Returns advice for the failed call, if there is any; else procedures, their tools, and the most called tools."""
     author, parts = asking.author, asking.parts
     if given.tool is not None:
         trace = {"tool": given.tool, "input": given.input, "output": given.error, "status": "error"}

@@ -71,10 +71,7 @@ def configuration() -> Config:
 
 
 async def with_alembic(url: str, act: Act, *, pgvector: str = "auto") -> None:
-    """Runs a command of alembic on the database, in one transaction.
-
-    ``pgvector`` "off" treats the extension as missing.
-    """
+    """Runs a command of alembic in one transaction; ``pgvector`` "off" treats the extension as missing."""
     engine = engine_of(url)
     try:
         async with engine.begin() as connection:

@@ -60,10 +60,7 @@ class _Owner(TypedDict, total=False):
 
 
 def run_program(data: Path, name: str, *words: str, script: str = "", keep: int | None = None) -> None:
-    """Runs one of Postgres's programs as the owner of the data, and appends its output to the log.
-
-    Processes that it starts inherit the open file `keep`.
-    """
+    """Runs one of Postgres's programs as the data's owner; processes that it starts inherit the open file `keep`."""
     owner: _Owner = {}  # ourselves, or the owner of the data if we are root
     if os.geteuid() == 0:
         folder = (data if data.exists() else data.with_suffix(".new")).stat()

@@ -11,10 +11,7 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 def genesis(chain: str) -> bytes:
-    """Returns the hash with which an audit chain begins, before its first link.
-
-    ``chain`` is the user whose chain it is, or ``erasures``.
-    """
+    """Returns the hash with which the audit chain of a user, or of ``erasures``, begins, before its first link."""
     return hashlib.sha256(chain.encode()).digest()
 
 
@@ -24,10 +21,7 @@ def link_hash(before: bytes, seq: int, content: str) -> bytes:
 
 
 def entry_content(entry: Mapping[str, object]) -> str:
-    """Returns the text of an audit entry that its link's hash covers.
-
-    The payload in ``entry`` is the text that Postgres writes.
-    """
+    """Returns the text of an audit entry, with its payload as Postgres writes it, that its link's hash covers."""
     subject, mac, at = entry["subject_id"], entry["mac"], entry["created_at"]
     return _array(
         entry["user_sub"],

@@ -112,10 +112,7 @@ def put_seal(chain: Verified, seal: bytes) -> Update:
 
 
 def last_before(user_sub: str, before: datetime, until: int) -> Rows:
-    """Returns the statement that selects the number and the hash of the last link that pruning deletes.
-
-    Entries from before the time ``before`` are deleted, up to the link ``until``.
-    """
+    """Returns the statement for number and hash of the last link to prune: before this time, and at most ``until``."""
     kept = (
         select(func.min(audit_links.c.seq))
         .join(audit, (audit.c.user_sub == audit_links.c.user_sub) & (audit.c.id == audit_links.c.entry_id))

@@ -42,10 +42,7 @@ class AuditKey:
         return hmac.digest(self.key, data, "sha256")
 
     def entry(self, entry: Mapping[str, object]) -> bytes:
-        """Returns the MAC of an audit entry.
-
-        The payload may be values or JSON text.
-        """
+        """Returns the MAC of an audit entry, whose payload may be values or JSON text."""
         subject = entry.get("subject_id")
         return self.mac(
             "entry",

@@ -98,10 +98,7 @@ class _Walk:
         self._look_at_seal()
 
     def step(self, row: RowMapping, erased: set[str]) -> Fault | None:
-        """Verifies the audit chain's next link and the entry that it covers; returns the fault, or None if it holds.
-
-        The entries of the ids in ``erased`` may be missing.
-        """
+        """Verifies the next link and its entry, which may be missing if in ``erased``; returns the fault, or None."""
         seq, entry_id = row["seq"], row["entry_id"]
         if seq != self.seq + 1:
             return Fault(self.seq + 1, None, f"the entry is missing: {seq} follows {self.seq}")

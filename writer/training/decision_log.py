@@ -101,10 +101,7 @@ def entries(user_sub: str, agent_key: str, most: int = MOST_DECISIONS) -> Rows:
 
 
 def rewarded(user_sub: str, agent_key: str) -> Select[int]:
-    """Returns the statement that counts the profile's rewarded decisions with candidates, which training can use.
-
-    Only decisions of the current version of the features count.
-    """
+    """Returns the statement that counts rewarded decisions with candidates and the current version of the features."""
     return select(func.count()).where(
         decisions.c.user_sub == user_sub,
         decisions.c.agent_key == agent_key,

@@ -107,10 +107,7 @@ async def set_status(connection: AsyncConnection, policy: PolicyRow, status: str
 
 
 async def roll_back(connection: AsyncConnection, user_sub: str, agent_key: str, *, actor: str = TRAINER) -> int:
-    """Takes the serving policy out of service, ends any trial, and returns the serving policy's version.
-
-    The default policy serves from now on.
-    """
+    """Takes the serving policy out of service, for the default, ends any trial, and returns the policy's version."""
     rows = await live_policies(connection, user_sub, agent_key, lock=True)
     serving = next((row for row in rows if row.status == "serving"), None)
     if serving is None:

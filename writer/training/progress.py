@@ -30,10 +30,7 @@ class Progress:
     courses: Mapping[str, Course]
 
     def days(self, age: timedelta) -> float | None:
-        """Returns the days that the trial still takes, at its rate of decisions so far; None: unknown.
-
-        ``age`` is the time since the trial began.
-        """
+        """Returns the days that a trial of this age still takes at its rate of decisions so far; None: unknown."""
         if self.more is None or not self.decisions:
             return None
         return self.more / self.decisions * (age / DAY)

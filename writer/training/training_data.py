@@ -57,10 +57,7 @@ def logged(log: Sequence[LoggedDecision]) -> Logged:
 
 
 def target(log: Sequence[LoggedDecision], policy: Policy | None) -> Target:
-    """Returns, for each decision of a log, whether a policy would have served its slate, and the predicted reward.
-
-    Without a policy: for the default policy.
-    """
+    """Returns whether a policy (None: the default) would have served each slate, and its predicted reward."""
     chance, predicted = [], []
     for entry in log:
         chance.append(float(slate_of(policy, entry) == entry.slate))

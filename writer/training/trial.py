@@ -38,10 +38,7 @@ class Transition:
 def transitions_of(
     live: Sequence[PolicyRow], log: Sequence[LoggedDecision]
 ) -> tuple[list[Transition], TrainingResult | None]:
-    """Returns the changes of a profile's policies on trial and in service, and the night's result for the profile.
-
-    The result is None if a new candidate may be trained now.
-    """
+    """Returns the changes of a profile's policies, and the night's result; None: a candidate may be trained now."""
     transitions: list[Transition] = []
     sound: dict[str, PolicyRow] = {}
     for row in live:

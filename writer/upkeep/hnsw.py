@@ -131,10 +131,7 @@ def size(user_sub: str, agent_key: str) -> Rows:
 
 
 def move(user_sub: str, agent_key: str, *, approximate: bool) -> Update:
-    """Returns a statement that moves up to BATCH vectors of a profile, of any model; run it until it moves none.
-
-    ``approximate``: into the index; else out of it.
-    """
+    """Returns a statement that moves up to BATCH vectors of a profile into the index, or out of it."""
     theirs = and_(case_embeddings.c.user_sub == user_sub, case_embeddings.c.agent_key == agent_key)
     left = (
         select(case_embeddings.c.model, case_embeddings.c.case_id)
@@ -149,10 +146,7 @@ def move(user_sub: str, agent_key: str, *, approximate: bool) -> Update:
 
 
 def set_approximate(user_sub: str, agent_key: str, *, approximate: bool) -> Update:
-    """Returns a statement that makes a profile's searches use the index (``approximate``), or stop using it.
-
-    It changes no row if the searches do so already.
-    """
+    """Returns a statement that makes a profile's searches use the index, or stop, if they do not already."""
     profile = update(profiles).where(
         profiles.c.user_sub == user_sub,
         profiles.c.agent_key == agent_key,

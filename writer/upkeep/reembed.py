@@ -133,10 +133,7 @@ async def _reembed_triggers(database: Database, embedder: Embedder, profile: Pro
 def unembedded_triggers(
     user_sub: str, agent_key: str, model: str, blank: Collection[tuple[UUID, int]]
 ) -> Select[UUID, int, str]:
-    """Returns a statement that selects procedure versions without a vector of the model, the newest first.
-
-    It leaves out ``blank``, the versions for whose trigger the embedder made no vector.
-    """
+    """Returns a statement for procedure versions without a vector of the model, except ``blank``, newest first."""
     return (
         select(procedures.c.id, procedures.c.version, procedures.c.trigger)
         .where(
@@ -173,10 +170,7 @@ async def _switch(database: Database, model: str, profile: Profile, blank: Colle
 
 
 def unembedded(user_sub: str, agent_key: str, model: str, blank: Collection[UUID]) -> Rows:
-    """Returns a statement that selects ready cases without a vector of the model, the newest first.
-
-    It leaves out ``blank``, the cases for whose task the embedder made no vector.
-    """
+    """Returns a statement that selects ready cases without a vector of the model, except ``blank``, newest first."""
     vector = and_(
         case_embeddings.c.user_sub == user_sub,
         case_embeddings.c.agent_key == agent_key,

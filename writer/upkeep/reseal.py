@@ -73,10 +73,7 @@ async def _reseal_some(database: Database, keyring: Keyring, profile: Profile, t
 
 
 def in_other_form(profile: Profile, table: Table, *, sealed: bool) -> Rows:
-    """Returns a statement that selects and locks up to BATCH rows of a table whose words have the wrong form.
-
-    ``sealed``: rows with encrypted words; else rows with plain words.
-    """
+    """Returns a statement that selects and locks up to BATCH rows of a table whose words are sealed, or else plain."""
     form = table.c.words.is_not(None) if sealed else table.c.words.is_(None)
     columns = [table.c[name] for name in ("id", *_COLUMNS[table])]
     mine = [table.c.user_sub == profile.user_sub]
