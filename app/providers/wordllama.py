@@ -46,14 +46,13 @@ class WordLlamaEmbedder:
 
     def vectors(self, inputs: list[str]) -> Vectors:
         """Returns the unit vectors of texts that are neither blank nor long, in the caller's thread."""
-        tokens = [self._tokenizer.encode(text, add_special_tokens=False).ids for text in inputs]
-        rows = np.array([self._mean(each) for each in tokens], np.float32).reshape(-1, self.dimension)
+        rows = np.zeros((len(inputs), self.dimension), np.float32)
+        for row, text in zip(rows, inputs, strict=True):
+            tokens = np.array(self._tokenizer.encode(text, add_special_tokens=False).ids, np.int32)
+            known = np.minimum(tokens, len(self._weights) - 1)
+            row[:] = self._weights[known].sum(axis=0, dtype=np.float32) / np.float32(max(len(tokens), 1))
         unit: Vectors = rows / np.linalg.norm(rows, axis=1, keepdims=True)
         return unit
-
-    def _mean(self, tokens: list[int]) -> NDArray[np.float32]:
-        known = np.minimum(np.array(tokens, np.int32), len(self._weights) - 1)
-        return np.asarray(self._weights[known].sum(axis=0, dtype=np.float32) / np.float32(max(len(tokens), 1)))
 
 
 @cache
