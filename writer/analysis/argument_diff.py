@@ -18,6 +18,7 @@ from writer.analysis.statements import Language, Token, is_statement, language_o
 from writer.analysis.value_differences import (
     affix_difference,
     date_form,
+    digits_form,
     in_place_of,
     number_form,
     statement_difference,
@@ -143,6 +144,7 @@ def _told_change(path: str, before: object, after: object) -> str:
             or url_difference(key, before[:TEXT_CHARS], after[:TEXT_CHARS])
             or date_form(before, after)
             or affix_difference(before, after)
+            or digits_form(before, after)
             or (in_place_of(path, before, after) if told(path, after) else source_difference(key, before, after))
             or in_place_of(path, before, after)
             or _how_text(before, after, key, concrete=True)

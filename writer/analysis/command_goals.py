@@ -16,6 +16,8 @@ SAME_TEXT = 0.5
 _PAIRS = ({"master", "main"}, {"build", "dist"}, {"build", "out"})
 _OF_ONE_FILE = {"run", "write"} | READERS | DATABASES
 """Programs whose goal depends on their operands: a call without operands has the goal only of another such call."""
+_VERSION = re.compile(r"(?<=[\w\]])(?:[=<>~!]=|[<>]|@(?=[\^~]?\d))")
+"""The sign between a package and its version."""
 _LOOKS = re.compile(r"--(?:version|help)|-(?:version|V)")
 
 
@@ -67,6 +69,7 @@ def _subjects(command: Command) -> tuple[str, ...]:
 
 
 def _same_name(old: str, new: str) -> bool:
+    old, new = (_VERSION.split(name, maxsplit=1)[0] or name for name in (old, new))
     if old == new or {old, new} in _PAIRS:
         return True
     if " " in old.strip() and " " in new.strip():

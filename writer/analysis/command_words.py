@@ -31,8 +31,12 @@ from writer.analysis.commands import Piece, bare
 _STARTS = {"|", "||", "&&", ";", "&", "\n", "(", "|&"}
 _FLAG = re.compile(r"-[A-Za-z0-9]|-[A-Za-z]{2,3}|--[A-Za-z][A-Za-z0-9-]{0,30}|--")
 """Flags that cannot contain a value; longer flags might, as in ``-psecret``."""
+_IMAGE = re.compile(r"[a-z][a-z/-]{0,40}:v?\d{1,3}(?:\.\d{1,4}){0,3}(?:-[a-z]{2,12}\d{0,3}){0,2}")
+"""An image of a container with its version, without a host."""
 _CLUSTER = re.compile(r"-?[cxtruzjJvfpkah]{2,7}")
-_COUNTED = re.compile(r"-[jnOCABUpLl]\d{1,2}")
+_COUNTED = re.compile(r"-[jnOCABUpLl]\d{1,2}|-X(?:mx|ms|ss)\d{1,5}[gkmGKM]")
+_OPTION = re.compile(rf"--[A-Za-z][A-Za-z0-9-]{{0,30}}|{_COUNTED.pattern}")
+"""A flag that is the value of a variable, as in ``NODE_OPTIONS=--openssl-legacy-provider``."""
 _NUMBER = re.compile(r"[+-]?\d{1,3}(?:[.,:]\d{1,3})?[a-zA-Z]?|0[0-7]{3}")
 """Counts, modes and ranges, too short for an id."""
 _ID = re.compile(r"(?i)[0-9a-f]{7,64}|[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}|(?=\S*\d)(?=\S*[a-z])[\w-]{16,}")
@@ -50,6 +54,8 @@ _MODE = re.compile(r"[ugoa]{0,4}[-+=][rwxXst]{1,6}")
 _NUMERIC_FLAG = re.compile(
     r"--(?:edition|std|port|timeout|target|max\S*|min\S*|limit|depth|line-length|release|memory)"
 )
+_WITH_PORT = frozenset(("mysql", "nc", "psql", "redis-cli", "scp", "sftp", "ssh"))
+"""Programs whose flag -p or -P takes a port."""
 _TAKES_VALUE = {"-I", "-n", "-P", "-d", "-L"}
 """Flags of xargs that take a value, so that the next word is not the program."""
 _PROPERTY = re.compile(r"(-[DP][A-Za-z][\w.-]{0,60})(?:=(.+))?")
@@ -138,7 +144,8 @@ class _Abstraction:
             return self._assigned(given[1], given[2])
         if flag == "-m" and self._program in INTERPRETERS:
             return self._module(word)
-        if _NUMERIC_FLAG.fullmatch(flag) and re.fullmatch(r"\d{1,5}", word):
+        has_port = flag in {"-p", "-P"} and self._program in _WITH_PORT
+        if (has_port or _NUMERIC_FLAG.fullmatch(flag)) and re.fullmatch(r"\d{1,5}", word):
             return word
         if self._levels and _SUBCOMMAND.fullmatch(word):
             return self._sub(word)
@@ -212,7 +219,7 @@ class _Abstraction:
     def _assigned(self, name: str, value: str) -> str:
         if _SECRET_NAME.search(name.casefold()) and value:
             return f"{name}=<secret>"
-        return f"{name}={value if value[:2] == '--' and _FLAG.fullmatch(value) else self._value(value)}"
+        return f"{name}={value if _OPTION.fullmatch(value) else self._value(value)}"
 
     def _value(self, word: str) -> str:
         inner = bare(word)
@@ -256,7 +263,7 @@ class _Abstraction:
 
     def _named(self, word: str) -> str:
         if "@" in word or ":" in word or _LOCAL.fullmatch(word):
-            return self._place(word)
+            return word if self._program in {"docker", "podman"} and _IMAGE.fullmatch(word) else self._place(word)
         if _HOST.fullmatch(word):
             return "<host>"
         if _ID.fullmatch(word):

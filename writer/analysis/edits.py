@@ -23,6 +23,10 @@ _BLOCK = re.compile(r"<{5,} ?SEARCH\n(.*?)\n?={5,}\n(.*?)\n?>{5,} ?REPLACE", re.
 _REMOVED = re.compile(r"(?m)^-(?!-- )(.*)$")
 """A line that a patch removes."""
 
+_FILE = re.compile(r"[\w./~@+-]{0,400}\.([A-Za-z]{1,8})")
+_PROSE = frozenset(("csv", "doc", "docx", "eml", "htm", "html", "log", "markdown", "md", "rst", "rtf", "tex", "txt"))
+"""Endings of files that may hold prose or data."""
+
 Edit = tuple[str, str, str]
 """The name of the argument that holds the new text, the text before, and the text after."""
 
@@ -40,7 +44,7 @@ def edit_of(call: Call, calls: Sequence[Call]) -> Edit | None:
     some = edits[:MOST_EDITS] if isinstance(edits, list) else [call.arguments]
     pairs = [pair for each in some if isinstance(each, Mapping) and (pair := _pair(each))]
     if pairs:
-        return pairs[0][0], "\n".join(pair[1] for pair in pairs), "\n".join(pair[2] for pair in pairs)
+        return _name(call.arguments), "\n".join(pair[0] for pair in pairs), "\n".join(pair[1] for pair in pairs)
     texts = {key: text for key, text in islice(call.arguments.items(), MOST_ARGUMENTS) if isinstance(text, str)}
     for text in texts.values():
         if blocks := _BLOCK.findall(text[:SOURCE_CHARS]):
@@ -50,12 +54,20 @@ def edit_of(call: Call, calls: Sequence[Call]) -> Edit | None:
     return _overwritten(call, texts, calls)
 
 
-def _pair(arguments: Mapping[object, object]) -> Edit | None:
+def _name(arguments: Mapping[object, object]) -> str:
+    """Returns "code" if an edit's file has the ending of source text, else "new_text"."""
+    files = (text for text in islice(arguments.values(), MOST_ARGUMENTS) if isinstance(text, str))
+    endings = [match[1].casefold() for text in files if (match := _FILE.fullmatch(text))]
+    return "code" if endings and not _PROSE & set(endings) else "new_text"
+
+
+def _pair(arguments: Mapping[object, object]) -> tuple[str, str] | None:
+    """Returns the texts before and after that the arguments of an edit hold; None: it is no edit."""
     names = {str(key).replace("_", "").casefold(): key for key in islice(arguments, MOST_ARGUMENTS)}
     for new, old in _PAIRS.items():
         before, after = arguments.get(names.get(old)), arguments.get(names.get(new))
         if isinstance(after, str) and isinstance(before, str | None):
-            return "new_text", before or "", after
+            return before or "", after
     return None
 
 

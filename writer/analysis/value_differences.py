@@ -38,6 +38,7 @@ _ROUTE_PART = re.compile(r"[a-z][a-z_-]{1,31}")
 _DATE = re.compile(r"[\dT:./Z +-]{6,32}")
 _NUMBER = re.compile(r"\d+")
 _SCHEMES = frozenset(("apikey", "basic", "bearer", "digest", "token"))
+_GROUPS = re.compile(r"[+(]?\d[\d ()./-]{6,20}")
 _UNIT = re.compile(r" ?[A-Za-z%\u00b5]{1,4}")
 _TIMES = (10, 100, 1000, 1_000_000, 1_000_000_000)
 """Factors between units, as of seconds and milliseconds, or of euros and cents."""
@@ -94,6 +95,14 @@ def date_form(before: str, after: str) -> str | None:
     if old == new and before != after and new.startswith("0000-00"):
         return f"{'a later' if after > before else 'an earlier'} <date> was right"
     return f"a date of the form {new} in place of {old}" if old != new else None
+
+
+def digits_form(before: str, after: str) -> str | None:
+    """Describes the change of the form of a number in groups, such as a telephone's; None: the form is the same."""
+    if not (_GROUPS.fullmatch(before) and _GROUPS.fullmatch(after)):
+        return None
+    old, new = (re.sub(r"\d", "0", text) for text in (before, after))
+    return f"the form {new} in place of {old}" if old != new else None
 
 
 def affix_difference(before: str, after: str) -> str | None:

@@ -210,6 +210,7 @@ def test_long_statements_take_a_moment(part: str):
             {"code": "df = df.sort_values()"},
             ["code: `df = df.sort_values()` in place of `df = df.sort()`"],
         ),
+        ({"to": "0171 1234567"}, {"to": "+491711234567"}, ["to: the form +000000000000 in place of 0000 0000000"]),
         ({"duration": "90"}, {"duration": "90s"}, ["duration: the same with `s` at the end"]),
         ({"width": "12 px"}, {"width": "12"}, ["width: the same without ` px` at the end"]),
         ({"auth": "Token abc"}, {"auth": "Bearer abd"}, ["auth: Bearer in place of Token"]),

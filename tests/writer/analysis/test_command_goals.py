@@ -19,6 +19,8 @@ COUNT = "import csv\nrows = list(csv.reader(open('r.csv')))\nprint(len(rows))\n"
         ("docker-compose up -d", "docker compose up -d"),
         ("bash -c 'make all'", "sudo make all"),
         ("git push", "git push -u origin main"),
+        ("pip install pandas==1.0", "pip install 'pandas>=2.2'"),
+        ("npm install left-pad@1.0.1", "npm install left-pad@2"),
         ("docker compose up", "docker compose -f deploy/compose.yaml -p shop up -d"),
         ("kubectl get pods", "kubectl -n shop get pods"),
         ("git commit -m 'a'", "git -c user.name=ci -C app commit -m 'a'"),

@@ -45,6 +45,17 @@ def test_quotes_another_spelling_and_a_schema_are_three_fixes_of_a_name():
     assert len(set(terms)) == 3
 
 
+@pytest.mark.parametrize(
+    ("path", "told"), [("build.gradle", ["edit (`scope test` in place of `scope tests`)"]), ("a.md", ["edit"])]
+)
+def test_words_without_signs_are_told_of_an_edit_of_source_and_not_of_prose(path: str, told: list[str]):
+    build = {"command": "gradle build"}
+    edit = {"path": path, "old_str": "scope tests", "new_str": "scope test"}
+    (failure,) = failures((build, "error: no scope"), (edit, "ok", "edit"), (build, "BUILD SUCCESSFUL"), tool="sh")
+    assert failure.fix is not None
+    assert failure.fix.first == told
+
+
 def test_a_schema_before_the_only_name_of_a_statement_is_a_fix():
     (failure,) = failures(
         ("SELECT count(*) FROM payments", 'ERROR: 42P01: relation "payments" does not exist'),

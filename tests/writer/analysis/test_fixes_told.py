@@ -1,4 +1,4 @@
-"""First fixes of 218 failed calls: whether they say what made the difference.
+"""First fixes of 272 failed calls: whether they say what made the difference.
 
 ``data/fixes.jsonl`` has them, each written before its fix was seen: repairs of Java, runs in a terminal, edits of code
 and configuration, SQL, HTTP, patterns and dates. ``tells`` are the parts of the difference that a fix must tell.
