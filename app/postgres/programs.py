@@ -8,9 +8,11 @@ import os
 import pwd
 import stat
 import subprocess
+import tomllib
 from collections.abc import Iterator
 from contextlib import contextmanager
 from importlib.metadata import PackageNotFoundError, distribution
+from importlib.resources import files
 from pathlib import Path
 from typing import TypedDict
 
@@ -20,31 +22,7 @@ VERSION = "18"
 _LOG_TAIL_CHARS = 2000
 _ENVIRONMENT = ("PATH", "LD_LIBRARY_PATH", "TMPDIR")
 
-_NO_MEMORY = "The system gives out too little shared memory: raise its limit (in a container: --shm-size)."
-_NOT_OURS = "The data folder must belong to the user that runs casebank: choose another, or chown it."
-_NO_PLATFORM = "There is no bundled Postgres for this platform: set a database URL instead."
-_FULL = "The disk is full: free some space and start again."
-_NO_USER = "No user could be made for Postgres, which does not run as root: run casebank as an ordinary user."
-_HINTS = {
-    "No space left on device": _FULL,
-    "free disk space": _FULL,  # what is left of the above where the log is on the same disk
-    "Disk quota exceeded": "The disk quota is used up: free some space and start again.",
-    "Read-only file system": "The data folder is on a read-only disk: choose another.",
-    "Permission denied": _NOT_OURS,
-    "Operation not permitted": _NOT_OURS,
-    "wrong ownership": _NOT_OURS,
-    "incompatible with server": "Another major version made the data: dump it with that version and load it here.",
-    "'useradd'": _NO_USER,
-    "name not found: 'pgserver'": _NO_USER,
-    "Exec format error": _NO_PLATFORM,
-    "No package metadata": _NO_PLATFORM,
-    "GLIBC": _NO_PLATFORM,
-    '"root" execution': "The data belongs to root, and Postgres does not run as root: chown -R pgserver.",
-    "still in use": "A server that casebank did not start uses the data: stop that one.",
-    "invalid locale name": "The system lacks the C.UTF-8 locale: install it.",
-    "could not create shared memory": _NO_MEMORY,
-    "could not map anonymous shared memory": _NO_MEMORY,
-}
+_HINTS: dict[str, str] = tomllib.loads(files("app.postgres").joinpath("hints.toml").read_text(encoding="utf-8"))
 
 
 class EmbeddedPostgresFailed(CasebankError):
