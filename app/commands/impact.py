@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 from rich.table import Table
 
-from app.impact.impact import Asked, impact_of
+from app.impact.impact import ImpactRequest, impact_of
 from app.schemas.impact import ImpactOut, RunsOut
 from app.terminal.command_line import Agent, User, checked, parts
 from app.terminal.plain_console import plain_console
@@ -25,7 +25,7 @@ def show_impact(
 
     async def work() -> ImpactOut:
         async with parts(only_reads=True) as runtime:
-            return await impact_of(runtime, Asked(checked(user), datetime.now(UTC), agent))
+            return await impact_of(runtime, ImpactRequest(checked(user), datetime.now(UTC), agent))
 
     report = run(work())
     if as_json:

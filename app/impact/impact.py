@@ -46,7 +46,7 @@ LISTED, LEAST_JUDGED = 10, 5
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class ImpactRequest:
     """The user, the agent, and the time span of the decisions."""
 
     user_sub: str
@@ -68,21 +68,21 @@ class _Read:
     decisions: list[LoggedDecision]
     last_policy: Policy | None
     weeks: list[datetime]
-    asked: Sequence[AnyRow]
+    decisions_by_week: Sequence[AnyRow]
     runs: Sequence[AnyRow]
     never_helped: list[NeverHelped]
     put_right: list[PutRight]
 
 
-async def impact_of(parts: Runtime, asked: Asked) -> ImpactOut:
+async def impact_of(parts: Runtime, request: ImpactRequest) -> ImpactOut:
     """Returns the impact of memory; the arithmetic runs in a thread, so that it does not block other requests.
 
     Raises:
         NotFound: the user has no such profile.
     """
-    async with parts.database.as_user(asked.user_sub, asked.authorised_at) as connection:
-        read = await _read(parts, connection, asked)
-    return await asyncio.to_thread(_impact, asked, read)
+    async with parts.database.as_user(request.user_sub, request.authorised_at) as connection:
+        read = await _read(parts, connection, request)
+    return await asyncio.to_thread(_impact, request, read)
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,49 +103,49 @@ class Added:
     so_far: list[SoFar]
 
 
-async def added(parts: Runtime, asked: Asked) -> Added:
+async def added(parts: Runtime, request: ImpactRequest) -> Added:
     """Returns the reward added by memory: the part of an impact that needs only the log of decisions.
 
     Raises:
         NotFound: the user has no such profile.
     """
-    async with parts.database.as_user(asked.user_sub, asked.authorised_at) as connection:
-        seen = await _seen(connection, asked)
+    async with parts.database.as_user(request.user_sub, request.authorised_at) as connection:
+        seen = await _seen(connection, request)
 
     def computed() -> Added:
-        weeks = last_weeks(asked.until or datetime.now(UTC))
+        weeks = last_weeks(request.until or datetime.now(UTC))
         ends = [(starts, starts + timedelta(weeks=1)) for starts in weeks]
         known = [(starts, seen.less_empty(end)) for starts, end in ends if seen.has_any(starts, end)]
-        so_far = [(starts, _range(found), found.decisions) for starts, found in known]
+        so_far = [(starts, _range(result), result.decisions) for starts, result in known]
         return Added(
             looked_at=_looked_at(seen),
             beside_nothing=_compared(seen.less_empty(), "an empty slate"),
-            so_far=[SoFar(starts, found, decisions) for starts, found, decisions in so_far if found is not None],
+            so_far=[SoFar(starts, result, decisions) for starts, result, decisions in so_far if result is not None],
         )
 
     return await asyncio.to_thread(computed)
 
 
-async def _seen(connection: AsyncConnection, asked: Asked) -> DecisionsSeen:
-    profile = (await connection.execute(one_profile(asked.user_sub, asked.agent))).one_or_none()
+async def _seen(connection: AsyncConnection, request: ImpactRequest) -> DecisionsSeen:
+    profile = (await connection.execute(one_profile(request.user_sub, request.agent))).one_or_none()
     if profile is None:
         raise NotFound("no such profile")
-    rows = (await connection.execute(impact.earned(asked.user_sub, asked.agent, asked.span(MOST)))).all()
+    rows = (await connection.execute(impact.earned(request.user_sub, request.agent, request.span(MOST)))).all()
     return seen_in(list(reversed(rows)), profile.explore)
 
 
-async def _read(parts: Runtime, connection: AsyncConnection, asked: Asked) -> _Read:
-    whose, span = (asked.user_sub, asked.agent), asked.span(MOST)
-    seen = await _seen(connection, asked)
-    weeks = last_weeks(asked.until or datetime.now(UTC))
+async def _read(parts: Runtime, connection: AsyncConnection, request: ImpactRequest) -> _Read:
+    whose, span = (request.user_sub, request.agent), request.span(MOST)
+    seen = await _seen(connection, request)
+    weeks = last_weeks(request.until or datetime.now(UTC))
     useless = impact.never_helped(*whose, span, least=LEAST_JUDGED, limit=LISTED)
-    found = (await connection.execute(useless)).mappings().all()
-    words = await words_of(parts.keyring, connection, asked.user_sub) if found else None
-    opened = [] if words is None else [words.opened(row) for row in found]
+    rows = (await connection.execute(useless)).mappings().all()
+    words = await words_of(parts.keyring, connection, request.user_sub) if rows else None
+    opened = [] if words is None else [words.opened(row) for row in rows]
     put_right = (await connection.execute(impact.put_right(*whose, limit=LISTED))).all()
     decisions = await decision_log.read(connection, *whose, MOST_FOR_POLICIES)
-    first = asked.since or datetime.min.replace(tzinfo=UTC)
-    last = asked.until or datetime.max.replace(tzinfo=UTC)
+    first = request.since or datetime.min.replace(tzinfo=UTC)
+    last = request.until or datetime.max.replace(tzinfo=UTC)
     newest_policy = (await connection.execute(impact.newest_policy(*whose))).one_or_none()
     last_policy = None
     with suppress(WeightsError):  # a policy that cannot be loaded is left out
@@ -155,7 +155,7 @@ async def _read(parts: Runtime, connection: AsyncConnection, asked: Asked) -> _R
         decisions=[entry for entry in decisions if first <= entry.at < last],
         last_policy=last_policy,
         weeks=weeks,
-        asked=(await connection.execute(impact.asked_by_week(*whose, span, weeks))).all(),
+        decisions_by_week=(await connection.execute(impact.asked_by_week(*whose, span, weeks))).all(),
         runs=(await connection.execute(statistics.runs_by_week(*whose, weeks))).all(),
         never_helped=[NeverHelped.model_validate({**row, "case_id": row["id"]}) for row in opened],
         put_right=[
@@ -171,7 +171,7 @@ def last_weeks(until: datetime) -> list[datetime]:
     return [monday - timedelta(weeks=before) for before in reversed(range(WEEKS))]
 
 
-def _impact(asked: Asked, read: _Read) -> ImpactOut:
+def _impact(request: ImpactRequest, read: _Read) -> ImpactOut:
     rewards, log = read.seen.rewards, training_data.logged(read.decisions)
     to_default = _less(log, training_data.target(read.decisions, None))
     differences = [
@@ -182,7 +182,7 @@ def _impact(asked: Asked, read: _Read) -> ImpactOut:
         to_last = _less(log, training_data.target(read.decisions, policy))
         differences.append(_compared(to_last, "the last policy", policy.version))
     return ImpactOut(
-        agent=asked.agent,
+        agent=request.agent,
         looked_at=_looked_at(read.seen),
         mean_reward=float(rewards.mean()) if len(rewards) else None,
         differences=differences,
@@ -210,52 +210,52 @@ def _less(log: Logged, other: Target) -> RewardDifference:
     return difference(log, other, float(seen.min(initial=1)))
 
 
-def _compared(found: RewardDifference, less: Other, version: str | None = None) -> RewardDifferenceOut:
-    helped = found.helped
+def _compared(result: RewardDifference, less: Other, version: str | None = None) -> RewardDifferenceOut:
+    helped = result.helped
     return RewardDifferenceOut(
         less=less,
         policy_version=version,
         says="cannot say" if helped is None else "helped" if helped else "did harm",
-        sentence=sentence(found),
-        reward=_range(found),
-        decisions=found.decisions,
-        slates=found.other_slates,
-        effective=found.effective,
-        more=found.more,
+        sentence=sentence(result),
+        reward=_range(result),
+        decisions=result.decisions,
+        slates=result.other_slates,
+        effective=result.effective,
+        more=result.more,
     )
 
 
-def _range(found: RewardDifference) -> RangeOut | None:
-    if found.estimate is None or found.low is None or found.high is None:
+def _range(result: RewardDifference) -> RangeOut | None:
+    if result.estimate is None or result.low is None or result.high is None:
         return None
-    return RangeOut(estimate=found.estimate, low=found.low, high=found.high)
+    return RangeOut(estimate=result.estimate, low=result.low, high=result.high)
 
 
-def sentence(found: RewardDifference) -> str:
+def sentence(result: RewardDifference) -> str:
     """Returns the result of a comparison in words, with the number of decisions still needed."""
-    seen = _range(found)
+    seen = _range(result)
     interval = (
         ""
         if seen is None
         else f"{seen.estimate:+.2f} reward per decision (95 %: {seen.low:+.2f} to {seen.high:+.2f}, for a single look)"
     )
-    if found.doubt is not None:
-        return f"cannot say: {found.doubt}"
-    if found.helped is not None:
-        return f"{'helped' if found.helped else 'did harm'}: {interval}"
+    if result.doubt is not None:
+        return f"cannot say: {result.doubt}"
+    if result.helped is not None:
+        return f"{'helped' if result.helped else 'did harm'}: {interval}"
     wanted = (
         "no realistic number of decisions would tell"
-        if found.more is None
-        else f"{found.more:,} more rewarded decisions at this rate"
+        if result.more is None
+        else f"{result.more:,} more rewarded decisions at this rate"
     )
     return f"cannot say yet: {wanted}" + (f"; so far {interval}" if interval else "")
 
 
 def _weeks(read: _Read) -> Iterable[ImpactWeekOut]:
-    asked = {row.week: row for row in read.asked}
+    decisions = {row.week: row for row in read.decisions_by_week}
     runs = {(row.week, row.shown): row for row in read.runs}
-    for week in sorted({*asked, *(number for number, _ in runs)}):
-        row, starts = asked.get(week), read.weeks[week - 1]
+    for week in sorted({*decisions, *(number for number, _ in runs)}):
+        row, starts = decisions.get(week), read.weeks[week - 1]
         ends = starts + timedelta(weeks=1)
         yield ImpactWeekOut(
             starts=starts,

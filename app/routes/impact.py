@@ -7,7 +7,7 @@ from fastapi import APIRouter, Query
 from app.edge.dependencies import Caller, Parts
 from app.edge.intake.route import BodyRoute
 from app.edge.problems import DOCUMENTED, raises
-from app.impact.impact import Asked, impact_of
+from app.impact.impact import ImpactRequest, impact_of
 from app.schemas.impact import ImpactOut
 from retrieval.errors import NotFound
 from writer.moment import Moment
@@ -30,4 +30,4 @@ async def get_impact(
     for a single look. The response also has weekly numbers, cases that never helped, and procedures used with success.
     """
     await parts.admission.of_agent(caller, "reads", agent)
-    return await impact_of(parts, Asked(caller.user_sub, caller.authorised_at, agent, since, until))
+    return await impact_of(parts, ImpactRequest(caller.user_sub, caller.authorised_at, agent, since, until))

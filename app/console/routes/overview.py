@@ -8,7 +8,7 @@ from fastapi import APIRouter, Request, Response
 
 from app.console.impact import LEAST_FOR_POINT, curves, so_far
 from app.console.page import ROOT, Looking, Page, go, show
-from app.impact.impact import Asked, added, last_weeks
+from app.impact.impact import ImpactRequest, added, last_weeks
 from app.jobs.records import JobRecord, all_records
 from app.jobs.schedule import is_well, periods
 from app.routes.bank import get_profile
@@ -56,7 +56,7 @@ async def overview(request: Request, looking: Looking) -> Response:
         get_policy(agent, parts, author),
         get_profile(agent, parts, author),
         runs_and_missing(),
-        added(parts, Asked(author.user_sub, author.authorised_at, agent)),
+        added(parts, ImpactRequest(author.user_sub, author.authorised_at, agent)),
         jobs_of_operator(),
     )
     wanted = periods(parts.settings)
