@@ -27,26 +27,28 @@ _FOR_NAMES = {"<identifier>", "<word>", "<branch>", "<module>"}
 _ARGUMENT_NAME = re.compile(rf"[\w$@-]{{1,{PATH_CHARS}}}")
 
 _VALUES = (
-    (re.compile(r"\[REDACTED:[a-z-]+\]"), "<redacted>"),
-    (re.compile(r"(?i)\bhttps?://\S+"), "<url>"),
-    (re.compile(r"[\w.%+-]{1,64}@[\w-]{1,64}(?:\.[\w-]{1,64}){1,6}"), "<email>"),
-    (re.compile(r"(?i)\b[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}\b"), "<id>"),
+    ("[", re.compile(r"\[REDACTED:[a-z-]+\]"), "<redacted>"),
+    ("://", re.compile(r"(?i)\bhttps?://\S+"), "<url>"),
+    ("@", re.compile(r"[\w.%+-]{1,64}@[\w-]{1,64}(?:\.[\w-]{1,64}){1,6}"), "<email>"),
+    ("-", re.compile(r"(?i)\b[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}\b"), "<id>"),
     (
+        "",
         re.compile(
             r"\b\d{4}[-/.]\d{1,2}[-/.]\d{1,2}(?:[T ]\d{1,2}:\d\d(?::\d\d)?Z?)?\b|\b\d{1,2}[/.]\d{1,2}[/.]\d{2,4}\b"
         ),
         "<date>",
     ),
-    (re.compile(r"(?<![\w<])(?:~|\.{1,2})?/[\w.~-]+(?:/[\w.~-]+)*"), "<path>"),
+    ("/", re.compile(r"(?<![\w<])(?:~|\.{1,2})?/[\w.~-]+(?:/[\w.~-]+)*"), "<path>"),
     (
+        "",
         re.compile(r"\"[^\"\n]{0,200}\"|(?<!\w)'[^'\n]{0,200}'(?!\w)|`[^`\n]{0,200}`|[“„«][^”“»\n]{0,200}[”“»]"),
         "<string>",
     ),
-    (re.compile(r"(?<![\w<])#?(?=[\w-]{0,40}\d)(?=[\w-]{0,40}[A-Za-z])[\w-]{2,60}\b"), "<id>"),
-    (re.compile(r"(?<![\w<])[#$€£]?[+-]?\d(?:[\d.,:]*\d)?%?(?!\w)"), "<number>"),
-    (re.compile(r"\b[A-Za-z]\w*_\w+\b|\b[a-z]+[A-Z]\w*\b|\b\w+\.\w+\.\w+\b"), "<identifier>"),
+    ("", re.compile(r"(?<![\w<])#?(?=[\w-]{0,40}\d)(?=[\w-]{0,40}[A-Za-z])[\w-]{2,60}\b"), "<id>"),
+    ("", re.compile(r"(?<![\w<])[#$€£]?[+-]?\d(?:[\d.,:]*\d)?%?(?!\w)"), "<number>"),
+    ("", re.compile(r"\b[A-Za-z]\w*_\w+\b|\b[a-z]+[A-Z]\w*\b|\b\w+\.\w+\.\w+\b"), "<identifier>"),
 )
-"""Patterns of values within a text, each with its placeholder, in the order in which they are replaced."""
+"""Patterns of values in a text, each after a sign that all its values have, in the order of replacement."""
 PROPER_NAMES = re.compile(r"(?<=[a-z,] )[A-Z][a-zà-ÿ]+(?: [A-Z][a-zà-ÿ]+){0,3}")
 """Pattern of capitalised words within a sentence, which may be names."""
 _TYPES = {
@@ -83,10 +85,13 @@ def abstract(text: str, known: Iterable[str] = ()) -> str:
     ``known`` are further words that are values, because a call had them in its arguments.
     """
     line = clean(text, TEXT_CHARS)
-    for pattern, placeholder in _VALUES:
-        line = pattern.sub(placeholder, line)
-    values = {word.casefold() for word in known}
-    line = re.sub(r"(?<![<\w])\w+(?![\w>])", lambda at: "<identifier>" if at[0].casefold() in values else at[0], line)
+    for sign, pattern, placeholder in _VALUES:
+        if sign in line:
+            line = pattern.sub(placeholder, line)
+    if values := {word.casefold() for word in known}:
+        line = re.sub(
+            r"(?<![<\w])\w+(?![\w>])", lambda at: "<identifier>" if at[0].casefold() in values else at[0], line
+        )
     named = PROPER_NAMES.findall(line)
     return line if len(named) > len(line.split()) / 5 else PROPER_NAMES.sub("<name>", line)
 
