@@ -86,11 +86,11 @@ _FORMS = {
         rf"{START}[Mm]y diet is (?P<value>[\w -]{{3,30}}?){_STOP}",
     ),
     "allergy": (
-        rf"{I_AM}{SOON} allergic to (?P<value>[\w ,'-]{{3,60}}?)(?: here)?(?=$|[.;!]|,? (?:but|so|because|since)\b)",
+        rf"{I_AM}{SOON} allergic to (?P<value>[\w ,&'-]{{3,60}}?)(?: here)?(?=$|[.;!]|,? (?:but|so|because|since)\b)",
         rf"{START}[Mm]y allerg(?:y is|ies are|ies is) (?P<value>[\w ,'-]{{3,60}}?)(?=$|[.;!])",
     ),
     "birthday": (
-        rf"{START}[Mm]y birthday(?:'s| is) (?:on )?(?P<value>(?!(?:coming|next|soon|this|in)\b)[\w ,]{{3,30}}?){_STOP}",
+        rf"{START}[Mm]y birthday(?:'s| is) (?:on )?(?P<value>(?!(?:coming|next|soon|this|in)\b)[\w ,]{{3,30}}?|\d{{1,2}}[./]\d{{1,2}}(?:[./]\d{{2,4}})?){_STOP}",
     ),
     "health": (
         rf"(?i){START}I(?:{SOON} (?:have|got)|'ve{SOON} got|{SOON} suffer from|'m living with) (?P<value>an? (?:bad|weak|sore|torn|injured) (?:knee|back|hip|shoulder|ankle|wrist|heart)|(?:[\w-]+ ){{0,2}}(?:disease|syndrome|disorder|intolerance|allergy|allergies)|type [12] diabetes|diabetes|asthma|adhd|migraines|arthritis|epilepsy|psoriasis|eczema|high blood pressure|autism)\b",

@@ -89,7 +89,7 @@ _ENDED = r"(?=$|[.,!;]| (?:last|this|yesterday|today|and|because|but|so|in|on|no
 LOST_JOB = re.compile(
     rf"{START}I(?:'ve| have|'m)?(?: just| recently| finally| now)? (?:(?:left|quit|lost|resigned from) (?:my (?:old )?(?:job|company)|the company)|quit|resigned|retired"
     r"|(?:(?:got|been|was|am) )?(?:(?:laid off|fired|sacked|let go)|made redundant)|(?:now )?unemployed|between jobs|out of work)"
-    rf"{_ENDED}"
+    rf"{_ENDED}|^(?:[Ll]ost|[Qq]uit|[Ll]eft) my job(?: (?:at|with|as an?) [\w .&-]+?)?{_ENDED}"
 )
 _PARTNER = "girlfriend|boyfriend|partner|wife|husband|fianc[eé]e?"
 PARTED = re.compile(

@@ -112,7 +112,7 @@ _LABEL = re.compile(
     r"|Ich|Mein|Meine|Wir|Yo|Me|Mi|Soy|Vivo|Trabajo|Je|J'\w+|Mon|Ma|Nous)\b"
 )
 _SENTENCE = re.compile(r"(?<=[.!?])\s+")
-_CLOCK = r"\d{1,2}[:.]\d{2}(?:[:.,]\d{2,3})*(?: ?[AaPp]\.?[Mm]\.?)?"
+_CLOCK = r"\d{1,2}:\d{2}(?:[:.,]\d{2,3})*(?: ?[AaPp]\.?[Mm]\.?)?"
 _STAMPED = re.compile(
     rf"^\W*(?:[\d./-]{{6,10}},? )?(?:{_CLOCK}[\]) -]+[^:]{{1,30}}:\s|\d{{1,2}}:\d\d:\d\d\b)"
     rf"|^\w[\w.']*(?: (?!at\b)[\w.']+){{0,2}}[ ,(\u2014\u2013-]+(?:(?:[Tt]oday|[Yy]esterday)[, ]+(?:at )?)?{_CLOCK}\W*$"

@@ -100,7 +100,7 @@ _PLAIN: tuple[tuple[re.Pattern[str], str | Callable[[re.Match[str]], str]], ...]
         ),
         (r"^(?:no longer(?= [\w-]+(?: any ?more)?\W*$)|not(?= [\w -]+ any ?more\b))", "I'm no longer", re.IGNORECASE),
         (
-            r"^(sold|got rid of|gave away)(?= (?:my|our|the) )",
+            r"^((?:sold|got rid of|gave away)(?= (?:my|our|the) )|(?:stopped|quit)(?= \w+ing\b)|moved(?= (?:out of|away from) ))",
             lambda match: f"I {match[1].lower()}",
             re.IGNORECASE,
         ),
@@ -138,7 +138,7 @@ _PLAIN: tuple[tuple[re.Pattern[str], str | Callable[[re.Match[str]], str]], ...]
 """Replacements that put a clause into the plain form, in the order in which they are made."""
 
 _OF_ONESELF = re.compile(
-    rf"\b(?:i|im|ive|my|we|our|me|here|any ?more|no longer|sold|{_VERBS}|{_PARTICIPLES}|budget|goal|target|aim|resolution|diet|time ?zone|allerg\w+|fav\w*|name|save|lose)\b"
+    rf"\b(?:i|im|ive|my|we|our|me|here|any ?more|no longer|sold|stopped|quit|moved|{_VERBS}|{_PARTICIPLES}|budget|goal|target|aim|resolution|diet|time ?zone|allerg\w+|fav\w*|name|save|lose)\b"
 )
 """Every sentence that a rule can match has one of these words, in small letters: "Fiona here" has "here"."""
 _WISH = re.compile(rf"\bI'd (?:like|love) to (?={WISHED})", re.IGNORECASE)

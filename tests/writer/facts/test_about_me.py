@@ -51,6 +51,8 @@ MONDAY = date(2026, 3, 2)
         ("I'm a welder", ("fact", "user", "role", "welder", "")),
         ("I keep kosher", ("fact", "user", "diet", "kosher", "")),
         ("i got asthma", ("fact", "user", "health", "asthma", "")),
+        ("I'm allergic to bees & wasps", ("fact", "user", "allergy", "bees & wasps", "")),
+        ("My birthday is 12.03.", ("fact", "user", "birthday", "12.03", "")),
         ("i luv k-pop", ("preference", "user", "loves", "k-pop", "")),
         ("I've 3 cats", ("fact", "user", "has", "3 cats", "")),
         ("ich wohne in münchen", ("fact", "user", "home", "münchen", "")),
