@@ -1,12 +1,14 @@
 """The overview shows what the bank honestly has."""
 
+import asyncio
 from datetime import UTC, datetime
+from typing import Any
 
 import httpx
 
 from tests.app.console.pages import Page
 from tests.app.console.weeks import WEEKS, add_weeks
-from tests.service import AGENT, User
+from tests.service import AGENT, SETTLES_WITHIN_S, User
 
 
 async def test_who_has_no_agent_yet_is_told_how_to_begin(console: httpx.AsyncClient):
@@ -57,6 +59,45 @@ async def test_enough_runs_are_compared_by_steps_and_failures_beside_their_count
     ) in text
     assert "1.00 with a case, 0.25 without a case" in text
     assert {"svg", "title", "desc", "table"} <= Page(text).elements
+
+
+async def write_about(alice: User, *names: str) -> None:
+    """Retains for each name a run of one of three kinds, which a word tells; the worker makes and replays the cases."""
+    for number, name in enumerate(names):
+        word, tool = (("broken", "refund"), ("early", "cancel"), ("small", "exchange"))[number % 3]
+        calls = [{"tool": "find_order", "status": "ok"}, {"tool": tool, "status": "ok"}]
+        await alice.retain(f"{name} writes about the lamp that is {word}", tool_traces=calls)
+    await alice.settle()
+
+
+async def replayed(alice: User, runs: int) -> dict[str, Any]:
+    """Returns the replay of so many runs, which the worker makes after the cases are ready."""
+    async with asyncio.timeout(SETTLES_WITHIN_S):
+        while True:
+            found = (await alice.http.get("/v1/policy", params={"agent": AGENT})).json()["replay"]
+            if found is not None and found["runs"] == runs:
+                return found
+            await asyncio.sleep(0.05)
+
+
+async def test_orders_are_compared_in_a_sentence_and_a_table_from_ten_replayed_runs_on(
+    alice: User, console: httpx.AsyncClient
+):
+    names = ("anna", "ben", "carla", "dev", "eva", "finn", "gina", "hugo", "iris", "jan", "kim", "leo", "mia", "nils")
+    await write_about(alice, *names[:6])
+    few = (await replayed(alice, 6))["questions"]
+    text = (await console.get("/console")).text
+    assert f"So far, {few} runs that went well had an earlier run with a similar plan." in text
+    assert "would have stood first" not in text
+    await write_about(alice, *names[6:])
+    told = await replayed(alice, len(names))
+    text = (await console.get("/console")).text
+    shown = text[text.index('id="replay"') : text.index('id="helped"')]
+    assert told["sentence"] in shown
+    assert shown.count('<th scope="row">') == len(told["orders"])
+    assert shown.count("serves</span>") == 1
+    words = shown[shown.index("Words that tell your kinds of tasks apart:") :]
+    assert all(f"<bdi>{word}</bdi>" in words for word in ("broken", "early", "small"))
 
 
 async def test_an_agent_that_makes_no_comparison_by_lot_names_the_setting_that_starts_it(
