@@ -14,7 +14,7 @@ from statistics import NormalDist
 import numpy as np
 
 from policy.evaluate import Plan, clustered_mean, difference_shares
-from policy.logged import Floats, Logged, Target
+from policy.logged import Logged, Target
 from policy.spending import Spending, bounds
 
 NORMAL = NormalDist()
@@ -107,12 +107,8 @@ def _course(seen: list[tuple[int, float, float]], now: int, spending: Spending) 
     ahead = limits[len(seen) :]
     passes = later[difference * np.sqrt(to_come) >= ahead]
     more = int(passes[0]) - now if len(passes) else None
-    return Course(looks, more, _chance(difference, information[-1], to_come, ahead))
-
-
-def _chance(difference: float, information: float, to_come: Floats, limits: Floats) -> float:
-    """Returns the chance that the most promising future look passes, averaged over the possible true differences."""
-    growth = to_come - information
-    spread = np.sqrt(growth + growth**2 / information)  # of the score: chance to come, and doubt about the truth
-    short = (limits * np.sqrt(to_come) - difference * to_come) / spread
-    return max((NORMAL.cdf(-float(each)) for each in short), default=0.0)
+    # the chance that the most promising future look passes, averaged over the possible true differences
+    growth = to_come - information[-1]
+    spread = np.sqrt(growth + growth**2 / information[-1])  # of the score: chance to come, and doubt about the truth
+    short = (ahead * np.sqrt(to_come) - difference * to_come) / spread
+    return Course(looks, more, max((NORMAL.cdf(-float(each)) for each in short), default=0.0))

@@ -113,7 +113,12 @@ def controlled(share: Floats, excess: Floats, logged: Logged, plan: Plan) -> Flo
     covariates, by least squares on the other folds: the linear baseline of least variance. Rows with excess 0 keep
     their share untouched, so agreement stays an exact zero.
     """
-    design = excess[:, None] * _design(logged)  # (n, 1 + k)
+    known = np.ones((len(share), 1))  # an intercept, and the standardised covariates
+    if logged.covariates is not None:
+        spread = logged.covariates.std(axis=0)
+        centred = logged.covariates - logged.covariates.mean(axis=0)
+        known = np.hstack((known, centred / np.where(spread > 0, spread, 1)))
+    design = excess[:, None] * known  # (n, 1 + k)
     groups, place = np.unique(logged.group, return_inverse=True)
     fold = (np.random.default_rng(plan.seed).permutation(len(groups)) % plan.folds)[place]
     ridge = np.eye(design.shape[1]) * max(float(np.square(excess).mean()), 1e-12)
@@ -125,15 +130,6 @@ def controlled(share: Floats, excess: Floats, logged: Logged, plan: Plan) -> Flo
             coefficients = np.linalg.solve(rows.T @ rows + ridge, rows.T @ (response - response.mean()))
             result[out] -= design[out] @ coefficients
     return result
-
-
-def _design(logged: Logged) -> Floats:
-    """Returns an intercept and the standardised covariates, (n, 1 + k)."""
-    one = np.ones((len(logged.reward), 1))
-    if logged.covariates is None:
-        return one
-    spread = logged.covariates.std(axis=0)
-    return np.hstack((one, (logged.covariates - logged.covariates.mean(axis=0)) / np.where(spread > 0, spread, 1)))
 
 
 def difference_shares(logged: Logged, target: Target, other: Target, plan: Plan) -> Floats:

@@ -104,15 +104,13 @@ def segments(shares: Floats, logged: Logged, alpha: float = 0.05, min_groups: in
     ``alpha`` is the chance that any segment is called worse when none is. A segment is tested if the policies differ on
     at least ``min_groups`` of its query groups.
     """
-    parts = [_segment(int(name), shares, logged, min_groups) for name in np.unique(logged.segment)]
+    parts = []
+    for name in np.unique(logged.segment):
+        inside = logged.segment == name
+        groups = len(np.unique(logged.group[inside & (shares != 0)]))
+        mean, error = clustered_mean(shares[inside], logged.group[inside])
+        tested = groups >= min_groups and error > 0
+        parts.append(Segment(int(name), int(inside.sum()), groups, mean, error, tested=tested, worse=False))
     critical = NORMAL.inv_cdf(1 - alpha / max(1, sum(part.tested for part in parts)))
     done = [replace(part, worse=part.tested and part.difference < -critical * part.standard_error) for part in parts]
     return tuple(sorted(done, key=lambda part: (part.difference, part.segment)))
-
-
-def _segment(name: int, shares: Floats, logged: Logged, min_groups: int) -> Segment:
-    inside = logged.segment == name
-    speaking = len(np.unique(logged.group[inside & (shares != 0)]))
-    mean, error = clustered_mean(shares[inside], logged.group[inside])
-    tested = speaking >= min_groups and error > 0
-    return Segment(name, int(inside.sum()), speaking, mean, error, tested=tested, worse=False)

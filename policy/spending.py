@@ -72,7 +72,10 @@ def bounds(information: Floats, spent: Floats) -> Floats:
         reach = np.sqrt(now) * FARTHEST_SD
         moved = np.linspace(-reach, reach, POINTS)
         after = _moved(grid, density, moved, step)
-        bound = _passed_by(moved, after, still)
+        strips = (after[1:] + after[:-1]) / 2 * np.diff(moved)
+        above = np.concatenate((np.cumsum(strips[::-1])[::-1], [0.0]))  # share of the density above each point
+        inside = above > 0
+        bound = np.interp(-np.log(still), -np.log(above[inside]), moved[inside])  # a normal's tail is nearly straight
         grid = np.linspace(-reach, bound, POINTS)
         density = np.exp(np.interp(grid, moved, np.log(np.maximum(after, LEAST))))
         bounds_in_sd.append(bound / np.sqrt(now))
@@ -86,11 +89,3 @@ def _moved(grid: Floats, density: Floats, to: Floats, variance: float) -> Floats
         mass[[0, -1]] /= 2
     kernel = np.exp(-np.square(to[:, None] - grid[None]) / (2 * variance)) / np.sqrt(2 * np.pi * variance)
     return np.asarray(kernel @ mass)
-
-
-def _passed_by(grid: Floats, density: Floats, chance: float) -> float:
-    """Returns the point of the grid above which this share of the density lies."""
-    strips = (density[1:] + density[:-1]) / 2 * np.diff(grid)
-    above = np.concatenate((np.cumsum(strips[::-1])[::-1], [0.0]))  # falls along the grid
-    inside = above > 0
-    return float(np.interp(-np.log(chance), -np.log(above[inside]), grid[inside]))  # a normal's tail is nearly straight

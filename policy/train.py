@@ -85,16 +85,12 @@ def chosen_ridge(examples: Examples, plan: Plan, seed: int, start: Head) -> floa
         return plan.ridges[0]
     later, ridges = split(examples.group, HELD_OUT), sorted(plan.ridges)
     held_out = examples.take(later)
-    heads = _trained(examples.take(~later), plan, seed, start, ridges)
-    return _one_standard_error_rule(np.stack([_losses(head, held_out) for head in heads]), held_out.group, ridges)
-
-
-def _losses(head: Head, examples: Examples) -> np.ndarray:
-    """Returns the weighted cross-entropy of each decision, (n,), under the mean of the members' log odds."""
-    prior = (examples.credit * examples.prior).sum(axis=1)
-    slates = prior + head.credited(examples.inputs, examples.credit)  # (M, n)
-    odds = head.log_odds(examples.query, slates).mean(axis=0)
-    return np.asarray((np.logaddexp(0, odds) - examples.reward * odds) * examples.weight)
+    prior, losses = (held_out.credit * held_out.prior).sum(axis=1), []
+    for head in _trained(examples.take(~later), plan, seed, start, ridges):
+        slates = prior + head.credited(held_out.inputs, held_out.credit)  # (M, n)
+        odds = head.log_odds(held_out.query, slates).mean(axis=0)
+        losses.append((np.logaddexp(0, odds) - held_out.reward * odds) * held_out.weight)
+    return _one_standard_error_rule(np.stack(losses), held_out.group, ridges)
 
 
 def _one_standard_error_rule(losses: np.ndarray, group: np.ndarray, ridges: Sequence[float]) -> float:

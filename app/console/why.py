@@ -1,6 +1,5 @@
 """Explains in one sentence why each candidate of a decision was chosen, or why not."""
 
-from collections.abc import Collection
 from uuid import UUID
 
 import numpy as np
@@ -8,9 +7,7 @@ import numpy as np
 from app.console.page import Visitor
 from app.console.words import REASONS
 from app.schemas.decisions import CandidateOut, WholeDecisionOut
-from policy.agreement import Matrix
 from policy.channels import idf, words
-from policy.fit import Fit
 from retrieval.ranking.why import TellingWords
 from retrieval.sealed import TERMS
 from retrieval.tables.kinds import FAILED
@@ -26,8 +23,12 @@ async def answers(looking: Visitor, decision: WholeDecisionOut) -> dict[UUID, st
     async with looking.parts.database.as_user(author.user_sub, author.authorised_at) as connection:
         replay = await stored_replay(connection, author.user_sub, decision.agent)
         seal = await words_of(looking.parts.keyring, connection, author.user_sub)
-    numbers = [] if seal is None else seal.numbers(TERMS, spoken)
-    weights = _weights(spoken, tasks.values(), numbers, None if replay is None else replay.fit)
+    if replay is not None and seal is not None and spoken:
+        numbers = np.array(seal.numbers(TERMS, spoken), dtype=np.int32)
+        weights = np.asarray(replay.fit.telling(numbers)[0])
+    else:  # before the first replay: how rare each word is in the tasks
+        having = np.array([sum(word in task for task in tasks.values()) for word in spoken], dtype=np.float32)
+        weights = idf(float(len(tasks)), having)
     query = TellingWords(spoken, weights)
     shared = {
         case_id: query.heaviest(np.array([word in task for word in spoken], dtype=bool))
@@ -49,11 +50,3 @@ def sentence(candidate: CandidateOut, shared: list[str]) -> str:
     if candidate.case.outcome == "unknown":
         ended = "the outcome of its run is not known"
     return f"{'Chosen' if candidate.reason == 'chosen' else 'Chosen at random'}: {near}, and {ended}."
-
-
-def _weights(spoken: list[str], tasks: Collection[set[str]], numbers: list[int], fit: Fit | None) -> Matrix:
-    """Returns how well each word tells plans apart, (words,); before the first replay, how rare it is in the tasks."""
-    if fit is not None and numbers:
-        return np.asarray(fit.telling(np.array(numbers, dtype=np.int32))[0])
-    having = np.array([sum(word in task for task in tasks) for word in spoken], dtype=np.float32)
-    return idf(float(len(tasks)), having)
