@@ -33,7 +33,7 @@ _CHOICES = frozenset(
     """
     action aggregation cabin category channel choice class color colour condition currency direction event format
     frequency kind level method mode op operation operator option period policy priority reason recurrence resolution
-    role scope severity size sort speed status strategy tier tone type unit visibility
+    role scope severity size sort speed state status strategy tier tone type unit visibility
     """.split()
 )
 """Last words in the names of arguments that take one of a few values, also with capitals: "High" or "POST"."""
@@ -108,7 +108,8 @@ def singular(word: str) -> str:
 def value_of(name: str, value: object, named: Collection[str] = ()) -> str:
     """Returns an argument's value if it names a choice, else the placeholder of its type; empty for a blank text.
 
-    A numbered object ("mug 1") whose words are all in ``named``, the words of the run's task, is NAMED.
+    A text whose words are all in ``named``, the words of the run's task, is NAMED: it is an object of the task, as in
+    "mug 1" or "kitchen_lamp". Values of arguments such as "method" and "size" are choices all the same.
     """
     if isinstance(value, bool):
         return "true" if value else "false"
@@ -163,17 +164,23 @@ def _text(name: str, value: str, named: Collection[str]) -> str:
     if len(text) <= VALUE_CHARS:
         if numbered := NUMBERED.fullmatch(text):
             if text == text.lower() and (placeholder := placeholder_of(name)) not in {"<id>", "<name>", "<text>"}:
-                words = _BETWEEN_WORDS.split(normal(numbered["kind"]))
-                unnamed = placeholder if placeholder == "<place>" else "_".join(words)
-                return NAMED if all(singular(word) in named for word in words) else unnamed
+                shown = _unless_named(numbered["kind"], named)
+                return placeholder if placeholder == "<place>" and shown != NAMED else shown
         elif _INTEGER.fullmatch(text):
             return _number(name, int(text))
         elif _tells(name, text):
-            return "_".join(_BETWEEN_WORDS.split(normal(text).lstrip("#.")))
+            return _unless_named(text.lstrip("#."), () if last_word(name) in _CHOICES else named)
     if (placeholder := placeholder_of(name)) is not None:
         return placeholder
     kind = kind_of(text)
     return _ALIKE.get(kind, kind)
+
+
+def _unless_named(text: str, named: Collection[str]) -> str:
+    """Returns the words of a text, or NAMED if the task names each of them; a little word, as in "on", names nothing."""
+    words = _BETWEEN_WORDS.split(normal(text))
+    is_named = all(singular(word) in named and word not in LITTLE for word in words)
+    return NAMED if is_named else "_".join(words)
 
 
 def _tells(name: str, text: str) -> bool:

@@ -193,6 +193,21 @@ def test_an_object_that_the_task_names_is_data_and_where_it_was_found_is_none():
     }  # fmt: skip
 
 
+def test_a_value_that_the_task_names_is_data_but_no_choice_among_few():
+    def lit(task: str, **values: object) -> StoredRun:
+        return replace(ran(call("set_light", **values)), task=task)
+
+    kitchen, porch, dark = (
+        lit("turn on the lamp in the kitchen", device="kitchen_lamp", state="on"),
+        lit("porch strip on please", device="porch_strip", state="on"),
+        lit("turn off the lamp in the kitchen", device="kitchen_lamp", state="off"),
+    )
+    assert moves_of(kitchen) == moves_of(porch)
+    assert set(moves_of(kitchen)) ^ set(moves_of(dark)) == {"set_light.state=on", "set_light.state=off"}
+    large = lit("a large blue one", device="strip", size="large")
+    assert {"set_light.device=strip", "set_light.size=large"} < set(moves_of(large))
+
+
 def test_runs_of_one_kind_agree_more_than_runs_with_one_object():
     hot = household(
         "put a hot mug on desk.",
