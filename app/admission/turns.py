@@ -9,7 +9,7 @@ One event loop serves everybody, so a request is slowed down by all others under
    is held to that share as long as somebody is here who does not crowd: with a request under way or in line, or, for a
    user who only ever asks one thing at a time, one that ended just now. Among themselves, those who crowd are equals;
    whoever leaves in debt holds up nobody. A new user may turn out to crowd, and holds up others by the first request
-   alone: else each new crowd would hold up the one before it.
+   alone: else the first of each new crowd would hold up the one before it.
 """
 
 import asyncio
@@ -22,10 +22,9 @@ from dataclasses import dataclass, field
 from app.admission.errors import TooManyAtOnce
 
 HERE_S = 0.5
-"""Seconds after a request during which its user counts as here: the next one of a single client may be on its way.
-
-As long is a user new.
-"""
+"""Seconds after a request during which its user counts as here: the next one of a single client may be on its way."""
+NEW_S = 2.0
+"""Seconds from the first request during which a user is new."""
 LOOK_S = 0.01
 """Seconds between two looks whether a user who is held to a share may go on."""
 KEPT_S = 5.0
@@ -82,11 +81,11 @@ class Seat:
     last_turn: int = 0
     several: bool = False
 
-    def is_here(self, since: float) -> bool:
-        """Returns whether the user counts as here; ``since`` is ``HERE_S`` ago."""
-        if since < self.came_at < self.seen_at:  # new, and beyond the first request
+    def is_here(self, now: float) -> bool:
+        """Returns whether the user counts as here, and may hold up who crowds."""
+        if now - NEW_S < self.came_at < self.seen_at:  # new, and beyond the first request
             return False
-        return bool(self.running or self.line) or (not self.several and self.seen_at >= since)
+        return bool(self.running or self.line) or (not self.several and self.seen_at >= now - HERE_S)
 
 
 @dataclass(frozen=True, slots=True)
@@ -223,8 +222,8 @@ class Turns:
             return False
         if not self._crowds(seat):
             return True
-        since = self.clock() - HERE_S
-        return not any(each.is_here(since) and not self._crowds(each) for each in reversed(self._seats.values()))
+        now = self.clock()
+        return not any(each.is_here(now) and not self._crowds(each) for each in reversed(self._seats.values()))
 
     def _crowds(self, seat: Seat) -> bool:
         return seat.several and self._owed_s(seat) > ALLOWANCE_S

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 import pytest
 
 from app.admission.errors import TooManyAtOnce
-from app.admission.turns import ALLOWANCE_S, HERE_S, Places, Turn, Turns
+from app.admission.turns import ALLOWANCE_S, HERE_S, NEW_S, Places, Turn, Turns
 
 
 @dataclass
@@ -144,7 +144,7 @@ async def test_a_client_that_hangs_up_just_as_its_turn_comes_leaves_its_place(pr
 async def crowd(here: Process) -> None:
     """Lets "flood" use far more than its share while "guest" is active, who is not new."""
     for _ in range(2):
-        here.clock.now += HERE_S
+        here.clock.now += NEW_S
         await here.ask("guest")
         await here.end("guest", seconds=0.001)
     await here.ask(*["flood"] * 8)
@@ -231,7 +231,7 @@ async def test_who_came_with_several_requests_holds_nobody_up_once_they_have_end
 async def test_who_has_several_requests_under_way_is_not_crowded_out(process: MakeProcess):
     here = process()
     await here.ask("first")
-    here.clock.now += HERE_S
+    here.clock.now += NEW_S
     await here.ask("first", *["second"] * 8)
     for _ in range(4):
         await here.end("second", seconds=1)
@@ -258,7 +258,7 @@ async def test_a_user_who_has_been_here_for_a_while_holds_up_a_crowd_by_each_req
     here = process()
     await here.ask("known")
     await here.end("known")
-    here.clock.now += HERE_S
+    here.clock.now += NEW_S
     await here.ask("known", *["flood"] * 12)
     for _ in range(4):
         await here.end("flood", seconds=1)
@@ -276,7 +276,7 @@ async def test_floods_among_themselves_are_equals(process: MakeProcess):
 async def test_one_request_at_a_time_is_never_a_crowd(process: MakeProcess):
     here = process()
     await here.ask("guest")
-    here.clock.now += HERE_S
+    here.clock.now += NEW_S
     for _ in range(5):
         await here.ask("busy")
         await here.end("busy", seconds=1)
