@@ -26,7 +26,7 @@ ENDINGS: tuple[tuple[re.Pattern[str], tuple[str, ...]], ...] = tuple(
             (r"I'm \g<rest>",),
         ),
         (
-            r"I(?:'m|'ve)? (?:just |recently |finally )?(?:off|stopped|quit|gave up(?: on)?|given up(?: on)?|gone off|lost interest in|got(?:ten)? tired of) (?P<rest>(?!my\b)[\w' -]+?)(?:$|[.,!;]| (?:last|this|a|and|because|since|for good)\b.*$)",
+            r"I(?:'m|'ve)? (?:just |recently |finally )?(?:off|stopped|quit|gave up(?: on)?|given up(?: on)?|gone off|lost interest in|got(?:ten)? tired of) (?P<rest>(?!(?:my|to|for|on|at)\b)[\w' -]+?)(?:$|[.,!;]| (?:last|this|a|and|because|since|for good)\b.*$)",
             (
                 *(r"I'm on a \g<rest> diet", r"I play \g<rest>", r"I'm learning \g<rest>", r"I like \g<rest>"),
                 *(r"I want to learn \g<rest>", r"I'm training for \g<rest>"),
@@ -87,7 +87,7 @@ ENDS = re.compile(
 """Every sentence that a pattern of this module for endings matches has one of these words."""
 _ENDED = r"(?=$|[.,!;]| (?:last|this|yesterday|today|and|because|but|so|in|on|now|a|two|few)\b)"
 LOST_JOB = re.compile(
-    rf"{START}I(?:'ve| have|'m)?(?: just| recently| finally| now)? (?:(?:left|quit|lost|resigned from) (?:my (?:old )?(?:job|company)|the company)|quit|resigned|retired"
+    rf"{START}I(?:'ve| have|'m)?(?: just| recently| finally| now)? (?:(?:left|quit|lost|resigned from) (?:my (?:old )?(?:job|company)(?: (?:at|with|as an?) [\w .&-]+?)?|the company)|quit|resigned|retired"
     r"|(?:(?:got|been|was|am) )?(?:(?:laid off|fired|sacked|let go)|made redundant)|(?:now )?unemployed|between jobs|out of work)"
     rf"{_ENDED}|^(?:[Ll]ost|[Qq]uit|[Ll]eft) my job(?: (?:at|with|as an?) [\w .&-]+?)?{_ENDED}"
 )

@@ -163,7 +163,7 @@ def _of_statement(statement: Statement, day: date) -> Iterator[FactDraft]:
         if ended is None or ended.kind == "event":
             continue
         # "I sold my car radio" leaves the car
-        if ended.attribute != "has" or _clean(positive).endswith(ended.value):
+        if statement.denied or ended.attribute != "has" or _clean(positive).endswith(ended.value):
             yield replace(_finished(ended, text), ends=True)
 
 

@@ -112,6 +112,15 @@ async def holding(bank: Bank, user: str, *said: str) -> list[str]:
         (["I'm single.", "I got married last month"], ["marital status married"]),
         (["I'm married.", "we split up the bill"], ["marital status married"]),
         (["I have a car.", "sold my car"], []),
+        (
+            ["I like to go swimming with the kids.", "I'm off to go swimming with the kids."],
+            ["likes go swimming with the kids"],
+        ),
+        (
+            ["I work at Siemens.", "I lost my job at the engineering company."],
+            [],
+        ),
+        (["I have a dog.", "I used to have a dog back in Michigan"], []),
         (["I work at Siemens.", "lost my job at Siemens"], []),
         (["I live in Lyon.", "moved out of Lyon"], []),
         (["I play chess.", "stopped playing chess"], []),
