@@ -136,4 +136,5 @@ def positives(plain: str, *, denied: bool) -> list[str]:
         for form, by in UNDENIED:
             positive = form.sub(by, positive)
         found = [positive] if positive != plain else []
-    return [*found, *(each.replace("I play ", "I play the ", 1) for each in found if "I play " in each)]
+    found += [each.replace("I play ", "I play the ", 1) for each in found if "I play " in each]
+    return [*found, *(f"{each.rstrip(' .!')} every day" for each in found)]  # a routine, however often

@@ -32,6 +32,7 @@ from writer.facts.forms import (
     HABIT,
     HAPPENS,
     HAS,
+    HOW_OFTEN,
     KIN_DOES,
     KIN_NAMED,
     LATELY,
@@ -57,6 +58,7 @@ from writer.facts.times import Days, days_of, without_time
 _AVERSIONS = ("hates", "dislikes")
 _OF_ONESELF = re.compile(r"\b(?:i|my|we|our|me|here)\b")
 """Every statement that a rule can match has one of these words, in small letters: "Fiona here" has "here"."""
+_REGULARLY = "regularly"
 TAKING = "takes"
 """Beginning of the attribute of a medicine, whatever it is taken for."""
 _ARTICLE = re.compile(r"^(?:the|an?|my) ", re.IGNORECASE)
@@ -94,6 +96,8 @@ class FactDraft:
         """Name of the slot, an attribute or a taste that holds one fact at a time; empty: the fact has no slot."""
         if self.single:
             return self.attribute
+        if self.attribute == _REGULARLY:
+            return f"{_REGULARLY} {HOW_OFTEN.sub('', self.value)}"
         if self.attribute.startswith(TAKING):
             return f"{TAKING} {self.value}"
         return f"taste of {_ARTICLE.sub('', self.value)}" if self.kind == "preference" and self.value else ""
@@ -102,6 +106,8 @@ class FactDraft:
         """Returns whether this draft ends a stored fact of its slot: one value has all words of the other."""
         if self.kind == "preference" and not self.single:
             return (self.attribute in _AVERSIONS) == (held["attribute"] in _AVERSIONS)
+        if self.attribute == _REGULARLY:
+            return True
         mine, its = set(folded(self.value).split()), set(folded(held["value"]).split())
         return mine <= its or its <= mine
 
@@ -263,7 +269,7 @@ def _activity(sentence: str) -> Iterator[FactDraft]:
     if match := TAKES.search(sentence):
         yield FactDraft("fact", sentence, "user", f"takes for {match['for']}", _clean(match["value"]), "", "health")
     if (match := ROUTINE.search(sentence)) and not POINTS.search(match["value"]):
-        yield FactDraft("fact", sentence, "user", "regularly", _clean(match["value"]))
+        yield FactDraft("fact", sentence, "user", _REGULARLY, _clean(match["value"]))
     if (match := HABIT.search(sentence)) and _stands_alone(match["value"]):
         yield FactDraft("fact", sentence, "user", match["often"].lower(), _clean(match["value"]))
     if match := HAS.search(sentence):

@@ -87,6 +87,10 @@ ROUTINE = re.compile(
     rf"{START}(?:I|[Ww]e){SOON} (?P<value>(?:go|run|work|swim|cycle|bike|train|exercise|meditate|walk|jog|practi[sc]e|play|read|study|volunteer|commute|cook|lift|do|drink|eat|take)(?: (?:to|from|out|for|at|the|in|my|[\w'-]+)){{0,6}}? {_EVERY})(?=$|[.,!;]|,? (?:but|so|because|since|and|at|in|with)\b)"
 )
 """Pattern of sentences about something that the user does regularly."""
+HOW_OFTEN = re.compile(
+    r" (?:every (?:(?:other|single) )?(?:day|week|month)|daily|(?:once|twice|\w+(?: times| x|x)) (?:a|per|every) (?:day|week|month|year))$"
+)
+"""Frequency at the end of a routine, of which one holds at a time; a weekday or a time of day may stand beside another."""
 TAKES = re.compile(
     rf"{START}I(?:{SOON} take|'m{SOON} (?:taking|on)) (?P<value>[a-z][\w-]{{3,}}(?: [\w-]+)?) for my (?P<for>[\w -]{{3,30}}?)(?=$|[.,!;]| (?:and|but)\b)"
 )

@@ -112,6 +112,15 @@ async def holding(bank: Bank, user: str, *said: str) -> list[str]:
         (["I'm single.", "I got married last month"], ["marital status married"]),
         (["I'm married.", "we split up the bill"], ["marital status married"]),
         (["I have a car.", "sold my car"], []),
+        (["I go to the gym every day.", "I stopped going to the gym"], []),
+        (["I swim on Mondays.", "I swim on Fridays."], ["regularly swim on Mondays", "regularly swim on Fridays"]),
+        (["I go to the gym twice a week.", "I don't go to the gym anymore."], []),
+        (["I go to the gym every day.", "I go to the gym twice a week now"], ["regularly go to the gym twice a week"]),
+        (["I go to the gym every day.", "I didn't go to the gym today"], ["regularly go to the gym every day"]),
+        (
+            ["I go to the gym every day.", "I swim every day"],
+            [f"regularly {does} every day" for does in ("go to the gym", "swim")],
+        ),
         (
             ["I like to go swimming with the kids.", "I'm off to go swimming with the kids."],
             ["likes go swimming with the kids"],
