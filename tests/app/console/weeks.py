@@ -11,7 +11,10 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 WEEKS, A_WEEK = 10, 120
 EMPTY_CHANCE, EASE, UPLIFT = 0.1, 0.5, 0.2
 
-_NEWEST = "SELECT d FROM decisions d WHERE user_sub = :user_sub AND agent_key = :agent ORDER BY id DESC LIMIT 1"
+_NEWEST = (
+    "SELECT d FROM decisions d WHERE user_sub = :user_sub AND agent_key = :agent AND cardinality(candidate_ids) > 0"
+    " ORDER BY id DESC LIMIT 1"
+)
 _DECISIONS = text(
     f"WITH newest AS ({_NEWEST}) INSERT INTO decisions SELECT made.*"  # noqa: S608 - our own words
     " FROM newest, jsonb_array_elements(CAST(:rows AS jsonb)) AS row, jsonb_populate_record(newest.d, row) AS made"
@@ -24,7 +27,7 @@ _SLOTS = text(
 
 
 async def add_weeks(connection: AsyncConnection, user_sub: str, agent: str, until: datetime) -> None:
-    """Adds decisions that are like the newest, which had a candidate: a tenth of them left empty by the lot."""
+    """Adds decisions that are like the newest one with a candidate: a tenth of them left empty by the lot."""
     rng = np.random.default_rng(7)
     rows, told = [], []
     for number in range(WEEKS * A_WEEK):
