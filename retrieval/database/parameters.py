@@ -1,10 +1,12 @@
 """Parameters that statements of the fast path share, and the part of such a statement that enters as a user."""
 
+from collections.abc import Sequence
 from functools import cache
 
+import orjson
+from pgvector.sqlalchemy import Vector
 from sqlalchemy import (
     CTE,
-    REAL,
     Boolean,
     ColumnElement,
     DateTime,
@@ -15,7 +17,6 @@ from sqlalchemy import (
     func,
     select,
 )
-from sqlalchemy.dialects.postgresql import ARRAY
 
 from retrieval.database.rows import Expression
 
@@ -25,8 +26,13 @@ MODEL = bindparam("model", type_=Text)
 
 
 def vector() -> Expression:
-    """Returns the parameter of a statement that takes the query's vector."""
-    return cast(bindparam("vector", type_=ARRAY(REAL)), ARRAY(REAL))
+    """Returns the parameter of a statement for pgvector that takes the query's vector, as ``vector_text`` writes it."""
+    return cast(cast(bindparam("vector", type_=Text), Text), Vector)
+
+
+def vector_text(vector: Sequence[float]) -> str:
+    """Returns a vector as the text of its numbers; the driver would ask each number of a list whether it is a list."""
+    return orjson.dumps(vector).decode()
 
 
 @cache

@@ -14,7 +14,7 @@ from sqlalchemy.dialects.postgresql import ARRAY
 
 from policy.channels import searchable, words
 from retrieval.database.fast_path import FastConnection, FastStatement
-from retrieval.database.parameters import AGENT_KEY, MODEL, USER_SUB, may_enter
+from retrieval.database.parameters import AGENT_KEY, MODEL, USER_SUB, may_enter, vector_text
 from retrieval.pages.procedures import Measures
 from retrieval.procedures.near import NAMING, active, near
 from retrieval.procedures.procedure import Procedure
@@ -118,9 +118,7 @@ async def find(connection: FastConnection, search: ProcedureSearch, *, pgvector:
         nearness = Nearness.IN_DATABASE if pgvector else Nearness.MEASURED
         parameters |= {"model": search.model}
         parameters |= (
-            {"vectors": [value for vector in vectors for value in vector]}
-            if pgvector
-            else await _measured(connection, search, vectors)
+            {"vectors": [*map(vector_text, vectors)]} if pgvector else await _measured(connection, search, vectors)
         )
     rows = await connection.all(_statement(nearness, by_attributes=by_attributes, by_tool=any(naming)), parameters)
     found: list[list[Procedure]] = [[] for _ in texts]

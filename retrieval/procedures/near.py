@@ -1,9 +1,10 @@
 """Part of a statement that reads a profile's active procedures, each with its nearness to a text and to its parts."""
 
+from typing import Any
+
 from pgvector.sqlalchemy import Vector
 from sqlalchemy import (
     CTE,
-    REAL,
     Boolean,
     ColumnElement,
     Float,
@@ -27,6 +28,7 @@ from sqlalchemy import (
     true,
 )
 from sqlalchemy.dialects.postgresql import ARRAY, REGCONFIG
+from sqlalchemy.types import TypeEngine
 
 from retrieval.database.parameters import AGENT_KEY, MODEL, USER_SUB
 from retrieval.database.rows import Expression
@@ -83,18 +85,17 @@ def near(nearness: Nearness, *, by_attributes: bool, by_tool: bool) -> CTE:
 
 def _asked(nearness: Nearness) -> CTE:
     """Returns a CTE of the texts, each with its number from 1 and its words, and its vector if Postgres compares it."""
-    texts = cast(bindparam("texts", type_=ARRAY(Text)), ARRAY(Text))
-    naming = cast(bindparam("naming", type_=ARRAY(Boolean)), ARRAY(Boolean))
+    arrays: dict[str, TypeEngine[Any]] = {"texts": Text(), "naming": Boolean()}
+    if nearness is Nearness.IN_DATABASE:
+        arrays["vectors"] = Text()
     given = (
-        func.unnest(texts, naming)
-        .table_valued(column("text", Text), column("naming", Boolean), with_ordinality="number", name="given")
+        func.unnest(*(cast(bindparam(name, type_=ARRAY(kind)), ARRAY(kind)) for name, kind in arrays.items()))
+        .table_valued(*(column(name, kind) for name, kind in arrays.items()), with_ordinality="number", name="given")
         .render_derived()
     )
-    columns = [given.c.number, lexemes(given.c.text).label("words"), given.c.naming]
+    columns = [given.c.number, lexemes(given.c.texts).label("words"), given.c.naming]
     if nearness is Nearness.IN_DATABASE:
-        vectors = select(cast(bindparam("vectors", type_=ARRAY(REAL)), ARRAY(REAL))).scalar_subquery()
-        width = func.cardinality(vectors, type_=Integer) // func.cardinality(texts, type_=Integer)
-        columns.append(cast(vectors[(given.c.number - 1) * width + 1 : given.c.number * width], Vector).label("vector"))
+        columns.append(cast(given.c.vectors, Vector).label("vector"))
     return select(*columns).cte("asked").prefix_with("MATERIALIZED")
 
 

@@ -3,9 +3,9 @@
 from enum import Enum, auto
 from uuid import UUID
 
-from pgvector.sqlalchemy import Vector
 from sqlalchemy import (
     CTE,
+    REAL,
     ColumnElement,
     Float,
     FromClause,
@@ -109,7 +109,9 @@ def bank_of_halves(profile: CTE, half: int) -> CTE:
     words = keywords(select(cases.c.id, cases.c.search_vector).where(*ready(), _FINISHED))
     near = _near_in_database(profile, Scope.ONE_AGENT)
     depth: ColumnElement[int] = literal_column(str(half))
-    function = func.casebank_nearest(USER_SUB, AGENT_KEY, MODEL, vector(), profile.c.approximate, depth)
+    function = func.casebank_nearest(
+        USER_SUB, AGENT_KEY, MODEL, cast(vector(), ARRAY(REAL)), profile.c.approximate, depth
+    )
     indexed = function.table_valued(column("id", Uuid), name="indexed").render_derived().lateral()
     nearest = select(indexed.c.id).select_from(profile.join(indexed, profile.c.embedding_model == MODEL))
     matching, proven_matching = _most_relevant(words, depth), _most_relevant(words, depth, proven())
@@ -149,7 +151,7 @@ def _near_in_database(profile: CTE, scope: Scope) -> CTE:
 
     A bank that is being re-embedded has vectors of two models: only those of the profile's chosen model are compared.
     """
-    once = select(cast(vector(), Vector)).scalar_subquery()  # else it is converted again for each case
+    once = select(vector()).scalar_subquery()  # else it is converted again for each case
     distance = case_embeddings.c.embedding.op("<=>")(once)
     embeddings: FromClause = case_embeddings
     if scope is Scope.ONE_AGENT:
@@ -161,7 +163,7 @@ def _near_in_database(profile: CTE, scope: Scope) -> CTE:
             case_embeddings.c.user_sub == USER_SUB,
             in_scope(scope, case_embeddings.c.agent_key, profiles.c.embedding_model == MODEL),
             case_embeddings.c.model == MODEL,
-            func.vector_dims(case_embeddings.c.embedding) == func.cardinality(vector()),  # or the one spoils them all
+            func.vector_dims(case_embeddings.c.embedding) == func.vector_dims(once),  # or the one spoils them all
         )
         .cte("near")
     )

@@ -20,7 +20,7 @@ from sqlalchemy.dialects.postgresql import ARRAY
 
 from policy.channels import searchable
 from retrieval.database.fast_path import FastStatement
-from retrieval.database.parameters import MODEL, USER_SUB, may_enter
+from retrieval.database.parameters import MODEL, USER_SUB, may_enter, vector_text
 from retrieval.database.rows import Expression
 from retrieval.search.bank import Nearness, bank, bank_of_halves, failed, proven
 from retrieval.search.fusion import fused
@@ -169,7 +169,7 @@ def candidates(search: Search) -> tuple[FastStatement[BankRow], dict[str, object
         filtered = search.filters.tags or search.filters.kinds or search.filters.outcomes
         indexed = search.approximate and not filtered and len(search.vector) in INDEXED_DIMENSIONS
         statement = _indexed() if indexed else _exact(scope, Nearness.IN_DATABASE)
-        return statement, parameters | {"vector": search.vector, "model": search.model}
+        return statement, parameters | {"vector": vector_text(search.vector), "model": search.model}
     return _exact(scope, Nearness.UNKNOWN), parameters
 
 
