@@ -174,7 +174,7 @@ async def test_two_versions_are_compared_one_is_pinned_and_the_procedure_is_reti
     await page.get_by_role("button", name="Unpin version 1").wait_for()
     await page.get_by_label(re.compile("Stop giving this procedure")).check()
     await page.get_by_role("button", name="Retire this procedure").click()
-    await page.get_by_role("heading", name="Versions").wait_for()
+    await page.get_by_role("heading", name="Versions", exact=True).wait_for()
     assert await page.get_by_role("button", name="Retire this procedure").count() == 0
 
 
