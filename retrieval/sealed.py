@@ -143,22 +143,25 @@ class SealedRow(Protocol):
 class SealedCase:
     """A row of a case whose texts are decrypted when they are read.
 
-    ``plan`` has the tokens of the steps; in an ``OpenedCase`` it has their words. The columns are copied to attributes,
-    because most are read many times.
+    ``plan`` has the tokens of the steps; in an ``OpenedCase`` it has their words.
     """
 
     def __init__(self, row: SealedRow, seal: UserSeal) -> None:
-        self._row, self._seal = row, seal
-        vars(self).update(row.items())
+        self._row: Any = row
+        self._seal = seal
+
+    def __getattr__(self, name: str) -> Any:
+        """Returns the value of the column of this name."""
+        return getattr(self._row, name)
 
     def __getitem__(self, name: str) -> object:
         """Returns the value of the column of this name."""
-        return cast("Any", self._row)[name]
+        return self._row[name]
 
     @cached_property
     def opened_words(self) -> CaseWords:
         """The decrypted texts of the case."""
-        return self._seal.open_case(self._row.id, cast("bytes", self._row.words))
+        return self._seal.open_case(self._row.id, self._row.words)
 
     @property
     def task(self) -> str:
@@ -168,7 +171,7 @@ class SealedCase:
     @property
     def effects(self) -> list[str]:
         """The effects; those that are steps of the plan are decrypted."""
-        effects, tokens = vars(self)["effects"], vars(self)["plan"]
+        effects, tokens = self._row.effects, self._row.plan
         return effects if set(effects).isdisjoint(tokens) else effects_of(effects, tokens, self.opened_words)
 
 

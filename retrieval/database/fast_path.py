@@ -28,9 +28,7 @@ class Record(asyncpg.Record):  # type: ignore[misc]
     A statement names a Protocol for its rows, so that reading a row needs no conversion.
     """
 
-    def __getattr__(self, name: str) -> object:
-        """Returns the value of the column of this name."""
-        return self[name]
+    __getattr__ = asyncpg.Record.__getitem__  # in C, for a retrieve reads some hundred columns
 
 
 class FastStatement(Generic[Answer]):
