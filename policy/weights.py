@@ -42,7 +42,13 @@ def pack(head: Head, feature_version: int) -> tuple[bytes, bytes]:
 
 
 def unpack(blob: bytes, checksum: bytes, feature_version: int) -> Head:
-    """Returns the head whose weights ``pack`` turned into these bytes."""
+    """Returns the head whose weights ``pack`` turned into these bytes.
+
+    Raises:
+        WeightsCorrupt: the bytes are not those that were packed.
+        WrongFeatureVersion: the weights were trained on another version of the features.
+        WrongNetwork: the network has other parts than this version's.
+    """
     if hashlib.sha256(blob).digest() != checksum:
         raise WeightsCorrupt("the checksum does not match")
     try:
@@ -77,7 +83,11 @@ def pack_fit(fit: Fit) -> bytes:
 
 
 def unpack_fit(blob: bytes) -> Fit:
-    """Returns the bank's fit that ``pack_fit`` turned into these bytes."""
+    """Returns the bank's fit that ``pack_fit`` turned into these bytes.
+
+    Raises:
+        WeightsCorrupt: the bytes are no fit of this version.
+    """
     try:
         has = load(blob)
         if has["weights"].shape != START.shape:

@@ -50,7 +50,11 @@ class Embedder(Protocol):
 
 
 def embedder_inputs(texts: Sequence[str], max_chars: int) -> list[str]:
-    """Returns the texts in a form that every embedder takes: stripped, at most `max_chars` long, valid Unicode."""
+    """Returns the texts in a form that every embedder takes: stripped, at most `max_chars` characters, valid Unicode.
+
+    Raises:
+        TextNotEmbeddable: some texts are blank.
+    """
     stripped = [text.strip()[:max_chars] for text in texts]
     if blank := [index for index, text in enumerate(stripped) if not text]:
         raise TextNotEmbeddable(blank)

@@ -26,7 +26,11 @@ class Author:
     is_service: bool = False
 
     def claim(self, source: RewardSource | None) -> None:
-        """Checks that the author may give rewards of this source; called before a reward is stored."""
+        """Checks that the author may give rewards of this source; called before a reward is stored.
+
+        Raises:
+            SourceNotAllowed: only a service may give rewards of this source, and the author is a user.
+        """
         if source in OF_SERVICES and not self.is_service:
             raise SourceNotAllowed(
                 f"a reward of the source {source} needs a service's token (scope casebank:act-as); a user's own may say"

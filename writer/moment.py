@@ -10,7 +10,11 @@ FIRST_YEAR = 2
 
 
 def _datable(moment: datetime) -> datetime:
-    """Returns the moment if it has a date in UTC, the zone in which it is stored."""
+    """Returns the moment if it has a date in UTC, the zone in which it is stored.
+
+    Raises:
+        ValueError: its date in UTC is out of range.
+    """
     try:
         year = moment.astimezone(UTC).year
     except OverflowError:

@@ -25,7 +25,7 @@ class Profile:
     """A profile's key, and the time at which it was read.
 
     Attributes:
-        seen_at: the time by the database's clock; if the user is erased later, transactions with this time are refused.
+        seen_at: the time by the database's clock. Work that began before the user was erased is refused by it.
     """
 
     user_sub: str
@@ -53,7 +53,11 @@ async def each_profile(database: Database) -> AsyncIterator[Profile]:
 
 
 async def check_writing(connection: AsyncConnection, user_sub: str, agent_key: str) -> None:
-    """Checks that memory may be written for the agent; an agent without a profile may write."""
+    """Checks that memory may be written for the agent; an agent without a profile may write.
+
+    Raises:
+        MemoryOff: the user switched off writing for this agent.
+    """
     mine = profiles.c.user_sub == user_sub, profiles.c.agent_key == agent_key
     if await connection.scalar(select(profiles.c.writing).where(*mine)) is False:
         raise MemoryOff

@@ -9,7 +9,11 @@ def storable(text: str) -> str:
 
 
 def encodable(value: JsonValue) -> JsonValue:
-    """Returns the JSON value unchanged."""
+    """Returns the JSON value unchanged.
+
+    Raises:
+        ValueError: a string in it has a lone surrogate, which cannot be encoded as UTF-8.
+    """
     # not nested.parts: a generator takes twice the time, and every retain waits for this
     pending: list[object] = [value]
     while pending:

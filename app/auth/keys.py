@@ -90,7 +90,12 @@ class PublishedKeys:
         self._client = jwt.PyJWKClient(self.url, cache_jwk_set=False, timeout=self.timeout_s)
 
     async def find(self, kid: str | None) -> Sequence[jwt.PyJWK]:
-        """Returns the key named `kid`, after a fetch of the set if the key is unknown or old."""
+        """Returns the key named `kid`, after a fetch of the set if the key is unknown or old.
+
+        Raises:
+            NotAuthenticated: the issuer does not publish the key.
+            KeysUnavailable: the issuer does not answer.
+        """
         if kid is None:
             raise NotAuthenticated("the token names no key")
         if not self._has(kid, self.lifespan_s):

@@ -54,7 +54,11 @@ class Revocations:
     _refreshing: asyncio.Task[None] | None = None
 
     def revoked(self, subject: str, jti: str | None, issued_at: datetime) -> bool:
-        """Returns whether a token is revoked; ``issued_at`` is its earliest time of issue."""
+        """Returns whether a token is revoked; ``issued_at`` is its earliest time of issue.
+
+        Raises:
+            DatabaseUnavailable: the last refresh is too long ago.
+        """
         if self._refreshed_at is not None and self.clock() - self._refreshed_at > MAX_AGE_S:
             raise DatabaseUnavailable("the revoked tokens are not known: the database does not answer")
         if jti is not None and sha256(jti) in self._tokens:

@@ -210,7 +210,11 @@ class TokenVerifier:
 def issue_token(  # noqa: PLR0913 - each is a claim
     secret: str, *, user: str, issuer: str, audience: str, ttl: timedelta, now: datetime, scope: str = ""
 ) -> str:
-    """Returns an HS256 token for `user`, valid from `now` for `ttl`, with an id by which it can be revoked."""
+    """Returns an HS256 token for `user`, valid from `now` for `ttl`, with an id by which it can be revoked.
+
+    Raises:
+        ValueError: the secret is shorter than 32 bytes, or no user can have the name.
+    """
     if not is_user(user):
         raise ValueError(f"a user's name has 1 to {MAX_USER_CHARS} characters, none of them a control character")
     claims = {"sub": user, "iss": issuer, "aud": audience, "iat": now, "exp": now + ttl, "jti": uuid4().hex}

@@ -74,7 +74,11 @@ class Restored:
 
 
 async def backup(settings: Settings, folder: Path) -> Manifest:
-    """Writes a dump of the embedded database and its manifest into a new folder, while the service may run."""
+    """Writes a dump of the embedded database and its manifest into a new folder, while the service may run.
+
+    Raises:
+        BackupRefused: the folder is not empty, there is no bank, or the database is not the embedded one.
+    """
     _refuse_external(settings)
     with postgres.running(settings.home) as server:
         url = server.url()
@@ -160,7 +164,11 @@ def _refuse_external(settings: Settings) -> None:
 
 
 def _checked(settings: Settings, folder: Path) -> Manifest:
-    """Returns the manifest of the folder's backup, after a check of the dump's digest and of the master key."""
+    """Returns the manifest of the folder's backup, after a check of the dump's digest and of the master key.
+
+    Raises:
+        BackupRefused: a file is missing or was changed, or this installation lacks the backup's master key.
+    """
     try:
         manifest = Manifest(**json.loads((folder / MANIFEST).read_text()))
         digest = _digest(folder / DUMP)

@@ -23,7 +23,11 @@ class NotTheOwner(ValueError):
 
 
 def read_receipts(paths: Iterable[Path]) -> dict[str, datetime]:
-    """Returns each user's last erasure, by the digest of the name, from receipts of ``casebank purge --json``."""
+    """Returns the time of each user's last erasure, by the digest of the name, from files of ``casebank purge --json``.
+
+    Raises:
+        NoReceipt: a file is not a receipt.
+    """
     erased: dict[str, datetime] = {}
     for path in paths:
         try:

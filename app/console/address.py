@@ -20,6 +20,9 @@ def origin_of(request: Request, origins: Collection[str] | None) -> str:
     """Returns the origin at which the browser reached the console: scheme, name and port.
 
     ``origins`` are allowed besides the local machine; None: the console is off.
+
+    Raises:
+        HTTPException: 404, the console does not answer at this address.
     """
     host = request.headers.get("host", "").lower()
     if origins is not None:

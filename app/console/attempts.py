@@ -17,7 +17,7 @@ class Attempts:
     _failed: TTLCache[str, int] = field(default_factory=lambda: TTLCache(_ADDRESSES, WINDOW_S))
 
     def are_used_up(self, address: str) -> bool:
-        """Returns whether the address has to wait: too many attempts failed within the last minute."""
+        """Returns whether an address has to wait with its next sign-in: too many failed within the last minute."""
         return self._failed.get(address, 0) >= self.most
 
     def failed(self, address: str) -> None:

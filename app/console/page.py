@@ -173,7 +173,11 @@ Looking = Annotated[Visitor, Depends(visitor, scope="function")]
 
 
 async def operating(looking: Looking) -> Visitor:
-    """Returns the signed-in visitor if they are the operator."""
+    """Returns the signed-in visitor if they are the operator.
+
+    Raises:
+        HTTPException: 404, the visitor is not the operator.
+    """
     if not looking.visit.is_operator:
         raise HTTPException(404, "no such page")
     return looking
@@ -209,7 +213,11 @@ async def sent(request: Request) -> Fields:
 
 
 async def form(request: Request, looking: Looking) -> Fields:
-    """Returns the fields of a posted form, after a check that its form token is the visit's."""
+    """Returns the fields of a posted form, after a check that its form token is the visit's.
+
+    Raises:
+        FormRefused: the form does not belong to this visit.
+    """
     fields = await sent(request)
     if not hmac.compare_digest(fields.get("form_token", "").encode(), looking.visit.form_token.encode()):
         raise FormRefused

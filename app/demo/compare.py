@@ -28,7 +28,7 @@ class Comparison:
         return fewer or (self.success.value >= SUCCESS_AIM and self.success.low > 0)
 
     def numbers(self) -> str:
-        """Returns the differences with their intervals."""
+        """Returns the differences from the other arm as a text: of steps with its interval, success and first tries."""
         return (
             f"steps {_percent(self.steps.value)} (95 %: {_percent(self.steps.low)} to {_percent(self.steps.high)}),"
             f" success {_points(self.success)}, right at the first try {_points(self.first_try)}"

@@ -65,6 +65,10 @@ async def scrub(url: str, progress: Progress, patience_s: float = PATIENCE_S) ->
     After an erasure the deleted rows are still in the files of the tables and in the log; after a scrub they are not.
 
     ``patience_s`` bounds the wait for a table in use, for old transactions, and for a log that the server recycles.
+
+    Raises:
+        ScrubRefused: this is a cluster, the login owns no table, a table stays in use, or an old transaction still sees
+            what was deleted.
     """
     if is_citus(url):
         raise ScrubRefused("a scrub reaches the files of one server, and this is a Citus cluster: see docs/scale.md")

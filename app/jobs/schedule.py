@@ -107,7 +107,11 @@ class AuditChanged(Exception):
 
 
 async def seal_audit(runtime: Runtime) -> None:
-    """Seals the new entries of the audit's chains; a chain that was changed is left alone."""
+    """Seals the new entries of the audit's chains; a chain that was changed is left alone.
+
+    Raises:
+        AuditChanged: a chain was changed; `casebank audit verify --all` names it.
+    """
     done = await seal_all(runtime.database)
     log.debug("audit.sealed", chains=done.sealed)
     if done.broken or done.tombstones.fault is not None:

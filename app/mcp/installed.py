@@ -32,7 +32,11 @@ class McpWhenAsked:
     _one_at_a_time: asyncio.Lock = field(default_factory=asyncio.Lock)
 
     async def served(self) -> "McpOverHttp":
-        """Returns the running server."""
+        """Returns the running server.
+
+        Raises:
+            McpNotInstalled: the package is missing.
+        """
         if not is_installed():
             raise McpNotInstalled(HOW)
         async with self._one_at_a_time:

@@ -77,7 +77,11 @@ def make_server(asking_of: AskingOf, check: Check) -> Server[Any]:
 
 
 async def _read_arguments(ctx: Context, call_next: CallNext) -> HandlerResult:
-    """Reads arguments that are JSON in a text, before the protocol's library validates the call."""
+    """Reads arguments that are JSON in a text, before the protocol's library validates the call.
+
+    Raises:
+        MCPError: the service has no such tool, or the arguments are no JSON object.
+    """
     if ctx.method != "tools/call":
         return await call_next(ctx)
     params = ctx.params or {}

@@ -60,7 +60,11 @@ async def remember(asking: Asking, given: RememberIn) -> str:
 
 
 async def forget(asking: Asking, given: ForgetIn) -> str:
-    """Ends a fact of the agent or retires a procedure; both stay readable, and a person can restore them."""
+    """Ends a fact of the agent or retires a procedure; both stay readable, and a person can restore them.
+
+    Raises:
+        NotFound: no fact and no procedure has this id.
+    """
     author = asking.author
     async with asking.parts.database.as_user(author.user_sub, author.authorised_at) as connection:
         with suppress(NotFound):
@@ -74,7 +78,11 @@ async def forget(asking: Asking, given: ForgetIn) -> str:
 
 
 async def _check_agent(connection: AsyncConnection, asking: Asking, table: Table, subject: UUID | None) -> None:
-    """Checks that a row belongs to the agent."""
+    """Checks that a row belongs to the agent.
+
+    Raises:
+        NotFound: the agent has no such row, though another agent of the user may.
+    """
     whose = table.c.user_sub == asking.author.user_sub, table.c.agent_key == asking.agent
     if await connection.scalar(select(table.c.id).where(*whose, table.c.id == subject).limit(1)) is None:
         raise NotFound("no recall of this agent has this receipt: pass the one that recall gave, or for a run none")

@@ -22,7 +22,12 @@ Act = Callable[[Connection, Config], None]
 
 
 async def migrate(url: str, revision: str = "head", *, pgvector: str = "auto") -> None:
-    """Moves the schema up or down to the revision; the URL must log in as the owner of the tables."""
+    """Moves the schema up or down to the revision; the URL must log in as the owner of the tables.
+
+    Raises:
+        SchemaInUse: another transaction holds a table that is to change.
+        MigrationRefused: the login lacks rights, or this version lacks the revision, or the one of the database.
+    """
 
     def move(connection: Connection, config: Config) -> None:
         if lacking := missing_rights(connection, pgvector=pgvector):

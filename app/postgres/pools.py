@@ -110,7 +110,11 @@ def engine_of(url: str, *, connect_args: dict[str, object] | None = None, **opti
 
 
 def dsn(url: str) -> str:
-    """Returns the URL in asyncpg's form, with the parameters of other drivers translated or left out."""
+    """Returns the URL in asyncpg's form, with the parameters of other drivers translated or left out.
+
+    Raises:
+        ValueError: the URL is not of a Postgres; the message does not repeat it.
+    """
     scheme, colon, rest = url.partition("://")
     if scheme not in SCHEMES or not colon:
         raise ValueError("DATABASE_URL must begin with postgresql://")

@@ -201,7 +201,11 @@ def _server_of(data: Path) -> EmbeddedPostgres:
 
 
 def _serving(data: Path) -> EmbeddedPostgres:
-    """Returns the server of `data`, ready for connections; starts a stopped one, and waits while one starts or ends."""
+    """Returns the server of `data`, ready for connections; starts a stopped one, and waits while one starts or stops.
+
+    Raises:
+        EmbeddedPostgresFailed: the server was not ready in time.
+    """
     deadline = time.monotonic() + _PATIENCE_S
     while time.monotonic() < deadline:
         life = locks.life(data)

@@ -79,7 +79,12 @@ class _Usage(BaseModel):
 
 
 async def bounded(chunks: AsyncIterator[bytes]) -> bytes:
-    """Returns the whole body."""
+    """Returns the whole body.
+
+    Raises:
+        NoCompletion: the body broke off.
+        ModelMisbehaved: the body is longer than MOST_BYTES.
+    """
     body = bytearray()
     try:
         async for chunk in chunks:
@@ -94,7 +99,12 @@ async def bounded(chunks: AsyncIterator[bytes]) -> bytes:
 
 
 def read(body: bytes) -> tuple[Completion, Tokens | None]:
-    """Returns the model's text, and its cost if the server states it."""
+    """Returns the model's text, and its cost if the server states it.
+
+    Raises:
+        ModelMisbehaved: the body is no chat completion.
+        ModelRefused: the model will not answer.
+    """
     try:
         completion = _Completion.model_validate_json(body)
     except ValidationError as error:
@@ -110,7 +120,11 @@ def read(body: bytes) -> tuple[Completion, Tokens | None]:
 
 
 def parsed(completion: Completion, answer: type[Answer]) -> Answer:
-    """Returns the outermost JSON object of the text as the answer, without thoughts, words or fences around it."""
+    """Returns the outermost JSON object of the text as the answer, without thoughts, words or fences around it.
+
+    Raises:
+        Unusable: there is no JSON object, or it does not have the form.
+    """
     text = completion.text.rpartition("</think>")[2]
     start, end = text.find("{"), text.rfind("}")
     if start < 0 or end < start:

@@ -148,7 +148,11 @@ class _Answer(BaseModel):
 
 
 def _vectors(body: bytes, count: int, dimension: int) -> Vectors:
-    """Returns the answer's vectors in the requested order, (count, dimension), at length 1."""
+    """Returns the answer's vectors in the requested order, (count, dimension), at length 1.
+
+    Raises:
+        EmbedderMisbehaved: the answer is not the agreed JSON, or has the wrong count, order, dimension or numbers.
+    """
     try:
         items = sorted(_Answer.model_validate_json(body).data, key=lambda item: item.index)
     except ValidationError as error:

@@ -90,7 +90,11 @@ class Breaker:
 
 
 def client(base_url: str, api_key: str, patience: Patience) -> openai.AsyncOpenAI:
-    """Returns a client that never tries again by itself, for it would sleep as long as a server tells it to."""
+    """Returns a client that never tries again by itself, for it would sleep as long as a server tells it to.
+
+    Raises:
+        ValueError: an HTTP header cannot carry the key.
+    """
     key = api_key.strip()  # a key read from a file often brings its line end
     if not key.isascii():
         raise ValueError("the API key has characters that an HTTP header cannot carry")

@@ -168,7 +168,11 @@ def _profile(row: RowMapping, counts: Sequence[Row[str, str, int]]) -> ProfileOu
 
 
 def _words(caller: Author, key: UserKey | None) -> Words:
-    """Returns the opener of the sealed words of the caller's cases."""
+    """Returns the opener of the sealed words of the caller's cases.
+
+    Raises:
+        NotFound: the user has no key, and so no case.
+    """
     if key is None:
         raise NotFound("no such case")
     return Words(caller.user_sub, key)

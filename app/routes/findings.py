@@ -73,7 +73,11 @@ async def get_summary(
 
 
 async def findings_in(run_id: UUID, parts: Runtime, author: Author) -> list[Finding]:
-    """Returns the newest findings of a run, the newest first."""
+    """Returns the newest findings of a run, the newest first.
+
+    Raises:
+        NotFound: the user has no such run.
+    """
     words: Words | None = None
     found: Sequence[AnyRow] = ()
     async with parts.database.as_user(author.user_sub, author.authorised_at) as connection:

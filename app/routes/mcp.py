@@ -31,7 +31,11 @@ class McpRoute(BodyRoute):
     """A route that refuses foreign web pages and adds the address of its metadata to a 401."""
 
     def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
-        """Returns the handler of a request: the route's own, behind the checks of the headers."""
+        """Returns the handler of a request: the route's own, behind the checks of the headers.
+
+        Raises:
+            NotAllowed: the request comes from a page of another origin, as with DNS rebinding.
+        """
         handle = super().get_route_handler()
 
         async def pointing(request: Request) -> Response:

@@ -204,7 +204,11 @@ class Settings(BaseSettings):
         return texts.old_secrets(self.jwt_secrets_old.get_secret_value())
 
     def rotate_signing_secret(self, until: datetime) -> None:
-        """Makes a new HS256 secret in ``home``; tokens signed with the earlier one are good until that time."""
+        """Makes a new HS256 secret in ``home``; tokens signed with the earlier one are good until that time.
+
+        Raises:
+            ValueError: the secret in force is not kept in ``home``.
+        """
         if self.jwt_secret or self.jwks_url:
             raise ValueError(
                 'the secret is not kept in CASEBANK_HOME: see "Changing the JWT secret" in docs/operating.md'
@@ -233,7 +237,11 @@ class Settings(BaseSettings):
 
     @property
     def master_key_bytes(self) -> bytes:
-        """Returns the 32 bytes that wrap the users' keys."""
+        """Returns the 32 bytes that wrap the users' keys.
+
+        Raises:
+            NoMasterKey: the key is malformed, or missing with an external database, for which no key is ever made.
+        """
         text = self.master_key.get_secret_value() if self.master_key else self._kept_secrets.master_key
         if text is None:
             raise NoMasterKey(

@@ -33,7 +33,11 @@ def is_strong(secret: str) -> bool:
 
 
 def networks(text: str) -> list[IPv4Network | IPv6Network]:
-    """Returns the networks of CASEBANK_OPERATOR_FROM."""
+    """Returns the networks of CASEBANK_OPERATOR_FROM.
+
+    Raises:
+        ValueError: a part of the text is no network.
+    """
     try:
         return [ip_network(part) for part in text.split()]
     except ValueError:
@@ -41,7 +45,11 @@ def networks(text: str) -> list[IPv4Network | IPv6Network]:
 
 
 def origins(text: str) -> list[str] | None:
-    """Returns the origins of CASEBANK_CONSOLE besides the machine's own; None: the console is off."""
+    """Returns the origins of CASEBANK_CONSOLE besides the machine's own; None: the console is off.
+
+    Raises:
+        ValueError: a part of the text is no origin.
+    """
     if text == "off":
         return None
     named = [part for part in text.split() if part != "loopback"]
@@ -76,14 +84,22 @@ Origins = Annotated[str, _readable_by(origins)]
 
 
 def key_bytes(text: str, variable: str) -> bytes:
-    """Returns the 32 bytes of a master key."""
+    """Returns the 32 bytes of a master key.
+
+    Raises:
+        NoMasterKey: the text is not 64 hex digits; the message names the variable.
+    """
     if len(text) != MASTER_KEY_DIGITS or set(text.lower()) - set("0123456789abcdef"):
         raise NoMasterKey(f"{variable} must be 64 hex digits (openssl rand -hex 32 makes them)")
     return bytes.fromhex(text)
 
 
 def old_secrets(text: str) -> tuple[OldSecret, ...]:
-    """Returns the secrets of CASEBANK_JWT_SECRETS_OLD."""
+    """Returns the secrets of CASEBANK_JWT_SECRETS_OLD.
+
+    Raises:
+        ValueError: a secret is too short, or its end is missing or has no zone.
+    """
     secrets = []
     for part in text.split():
         secret, _, until = part.rpartition("@")

@@ -47,7 +47,11 @@ class Trainings:
         return "started"
 
     async def train_all(self) -> None:
-        """Trains every profile that has learned enough."""
+        """Trains every profile that has learned enough.
+
+        Raises:
+            TrainingFailed: the training process failed.
+        """
         if status := await self._run():
             raise TrainingFailed(f"it ended with status {status}; {self._log} says why")
 

@@ -99,7 +99,11 @@ def signing(engine: AsyncEngine, key: AuditKey | LaterKey) -> AsyncEngine:
 
 
 def key_of(source: AsyncConnection | AsyncEngine) -> AuditKey | None:
-    """Returns the key that signs the connection's audit entries; None if they are not signed."""
+    """Returns the key that signs the connection's audit entries; None if they are not signed.
+
+    Raises:
+        SchemaOutdated: the database is not migrated, and the key is not available yet.
+    """
     engine = source.engine if isinstance(source, AsyncConnection) else source
     key = engine.sync_engine.get_execution_options().get(_OPTION)
     if isinstance(key, LaterKey):

@@ -13,7 +13,11 @@ from writer.author import Author
 
 
 async def close_fact(connection: AsyncConnection, author: Author, agent_key: str, fact_id: UUID) -> None:
-    """Ends a fact now; if an equal fact is stored later, that one holds from its own time on."""
+    """Ends a fact now; if an equal fact is stored later, that one holds from its own time on.
+
+    Raises:
+        NotFound: the agent has no such fact of the user, or it no longer holds.
+    """
     mine = facts.c.user_sub == author.user_sub, facts.c.agent_key == agent_key, facts.c.id == fact_id
     ended = update(facts).where(*mine, *holds()).values(valid_to=func.now()).returning(facts.c.id)
     if (await connection.execute(ended)).one_or_none() is None:

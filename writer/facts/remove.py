@@ -14,7 +14,11 @@ from writer.privacy.contexts import forget_contexts
 
 
 async def delete_fact(connection: AsyncConnection, author: Author, fact_id: UUID) -> None:
-    """Deletes one fact of the user."""
+    """Deletes one fact of the user.
+
+    Raises:
+        NotFound: the user has no such fact.
+    """
     if not await delete_facts(connection, author, facts.c.id == fact_id):
         raise NotFound("no such fact")
 

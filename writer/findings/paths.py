@@ -37,7 +37,11 @@ ANYWHERE = Place()
 
 
 def tidy(path: str, folder: str = "") -> str:
-    """Returns a path, joined to its folder, in the shortest form; an empty one is the folder in which the run works."""
+    """Returns a path, joined to its folder, in the shortest form; an empty result is the folder in which the run works.
+
+    Raises:
+        PathTooLong: the path has more than LONGEST_PATH characters.
+    """
     if len(path) > LONGEST_PATH:
         raise PathTooLong(f"a path of {len(path):,} characters: {LONGEST_PATH:,} are the most")
     plain = path.strip().removeprefix("file://").replace("\\", "/")

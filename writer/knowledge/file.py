@@ -28,7 +28,11 @@ class Defaults:
     type: str | None = None
 
     def of(self, fields: Mapping[str, object]) -> dict[str, object]:
-        """Returns the fields of an entry, with the default values in place of missing fields."""
+        """Returns the fields of an entry, with the default values in place of missing fields.
+
+        Raises:
+            ValueError: the entry names another agent.
+        """
         if fields.get("agent", self.agent) != self.agent:
             raise ValueError("is of another agent")
         defaults = {"agent": self.agent, "category": self.category, "type": self.type}
@@ -36,7 +40,11 @@ class Defaults:
 
 
 def read_entries(path: Path, defaults: Defaults) -> list[KnowledgeWritten]:
-    """Returns the redacted entries of a file, in their order; values that an entry leaves out come from `defaults`."""
+    """Returns the redacted entries of a file, in their order; values that an entry leaves out come from `defaults`.
+
+    Raises:
+        LinesRefused: some lines hold no valid entry; then no entry is returned.
+    """
     read = _FORMATS.get(path.suffix.lower())
     if read is None:
         raise LinesRefused(f"{path.name} must end with one of {', '.join(_FORMATS)}")

@@ -91,7 +91,11 @@ async def edit_knowledge(
 async def delete_knowledge(
     connection: AsyncConnection, author: Author, entry_id: UUID, agent_key: str | None = None
 ) -> None:
-    """Deletes an entry of the user's knowledge for good; if `agent_key` is given, only an entry of that agent."""
+    """Deletes an entry of the user's knowledge for good; if `agent_key` is given, only an entry of that agent.
+
+    Raises:
+        NotFound: the user has no such entry.
+    """
     deletion = delete(knowledge).where(knowledge.c.user_sub == author.user_sub, knowledge.c.id == entry_id)
     if agent_key is not None:
         deletion = deletion.where(knowledge.c.agent_key == agent_key)

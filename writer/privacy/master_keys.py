@@ -53,7 +53,11 @@ class MasterKeys:
         return cls(fingerprint(wanted), {fingerprint(key): key for key in (wanted, *old)})
 
     def require(self, needed: Iterable[str]) -> None:
-        """Checks that this process holds the master key of each fingerprint."""
+        """Checks that this process holds the master key of each fingerprint.
+
+        Raises:
+            MasterKeyMismatch: this process lacks one of these keys.
+        """
         if missing := [known for known in needed if known not in self.by_fingerprint]:
             raise MasterKeyMismatch(
                 f"this database is kept with the master key whose fingerprint is {' and '.join(missing)}, and this"

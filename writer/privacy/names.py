@@ -9,7 +9,11 @@ from writer.privacy.redact import redact_text
 
 @lru_cache(maxsize=4096)  # an agent comes with every run
 def nameable(name: str, whose: str = "an agent's") -> str:
-    """Returns the name unchanged, if it may be stored; ``whose`` is its owner, for the error."""
+    """Returns the name unchanged, if it may be stored; ``whose`` is its owner, for the error.
+
+    Raises:
+        SecretInName: the name looks like a secret or holds personal data; redacted, two names could become one.
+    """
     if redact_text(name)[1]:
         raise SecretInName(f"{whose} name must not look like a secret or hold personal data")
     return name

@@ -64,7 +64,11 @@ class Packed:
 
 
 def pack(payload: object) -> Packed:
-    """Returns the JSON payload, serialised and compressed, ready to be sealed."""
+    """Returns the JSON payload, serialised and compressed, ready to be sealed.
+
+    Raises:
+        PayloadTooLarge: the payload has more than `MAX_UNSEALED_BYTES`.
+    """
     try:
         encoding, data = _RAW, orjson.dumps(payload)
     except orjson.JSONEncodeError:
@@ -89,7 +93,12 @@ def seal(payload: object, key: bytes, *, user_sub: str, case_id: UUID, of: bytes
 
 
 def unseal(blob: bytes, key: bytes, *, user_sub: str, case_id: UUID, of: bytes = PAYLOAD) -> Any:
-    """Returns the JSON payload that was sealed for this user and case, or another row; see `seal`."""
+    """Returns the JSON payload that `seal` encrypted for this user and case, or for the row of another kind ``of``.
+
+    Raises:
+        SealBroken: the bytes were sealed for something else, or were changed.
+        PayloadTooLarge: the payload has more than `MAX_UNSEALED_BYTES`.
+    """
     encoding, data = _decrypt(blob, key, _payload_owner(user_sub, case_id, of))
     try:
         if encoding & _ZSTD:  # never holds more than the bound and one byte in memory

@@ -13,7 +13,11 @@ from writer.procedures.versions import StoredVersion, locked_versions, version_u
 
 
 async def pin(connection: AsyncConnection, author: Author, procedure_id: UUID, version: int, *, pinned: bool) -> None:
-    """Pins a version of a procedure, so that it is active and no revision replaces it, or unpins it."""
+    """Pins a version of a procedure, so that it is active and no revision replaces it, or unpins it.
+
+    Raises:
+        NotFound: the user has no such version.
+    """
     rows = await locked_versions(connection, author.user_sub, procedure_id)
     row = next((row for row in rows if row.version == version), None)
     if row is None:
@@ -29,7 +33,11 @@ async def pin(connection: AsyncConnection, author: Author, procedure_id: UUID, v
 
 
 async def retire(connection: AsyncConnection, author: Author, procedure_id: UUID) -> int:
-    """Retires the active version of a procedure and returns its number; later runs do not learn the procedure again."""
+    """Retires the active version of a procedure and returns its number; later runs do not learn the procedure again.
+
+    Raises:
+        NotFound: the user has no such procedure, or no version of it is active.
+    """
     rows = await locked_versions(connection, author.user_sub, procedure_id)
     row = next((row for row in rows if row.status == "active"), None)
     if row is None:

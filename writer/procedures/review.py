@@ -39,6 +39,9 @@ async def review(
     """Stores the review of a procedure's version in place of an earlier review, and returns the version's number.
 
     Without a number it is the active version.
+
+    Raises:
+        NotFound: the user has no such version.
     """
     mine = procedures.c.user_sub == author.user_sub, procedures.c.id == procedure_id
     which = procedures.c.status == "active" if version is None else procedures.c.version == version

@@ -210,7 +210,11 @@ class CaseHandler:
             return await Finish(connection, held.user_sub, self.embedder, self.pgvector).all_of(batch)
 
     async def _finalise_alone(self, work: Work) -> str:
-        """Finishes one case, and returns how it ended."""
+        """Finishes one case, and returns how it ended.
+
+        Raises:
+            LeaseLost: another worker has the case, or it is gone; nothing was stored.
+        """
         ended = await self._finalise([work])
         if work.held.row_id not in ended:
             raise LeaseLost("the lease ran out, or the case is gone")

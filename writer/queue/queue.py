@@ -180,7 +180,12 @@ class Queue:
                     await connection.execute(statements.release(lease, self.table))
 
     async def renew(self, lease: Lease) -> None:
-        """Restarts the time of a lease; called before each request to a language model, which may take most of it."""
+        """Restarts the time of a lease; called before each request to a language model, which may take most of a lease.
+
+        Raises:
+            LeaseLost: the lease ended, because earlier cases of the batch took too long; do not ask the model, because
+                another worker may ask it.
+        """
         async with self.database.as_worker() as connection:
             renewed = await connection.execute(statements.renew(lease, self.pace.lease, self.table))
         if renewed.rowcount != 1:

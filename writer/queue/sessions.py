@@ -62,7 +62,11 @@ class SessionHandler:
                 log.warning("sessions.summary_failed", error=type(error).__name__)
 
     async def read(self, lease: Lease) -> str:
-        """Stores the facts in the session's new turns, and takes the session off the queue, in one transaction."""
+        """Stores the facts in the session's new turns, and takes the session off the queue, in one transaction.
+
+        Raises:
+            LeaseLost: another worker has the session, or the session was deleted.
+        """
         async with self.queue.database.as_user(lease.user_sub, lease.claimed_at) as connection:
             key = await self.keyring.find(connection, lease.user_sub)
             read = await connection.scalar(read_so_far(lease))

@@ -52,7 +52,11 @@ class Teaching:
         return self.llm is not None and work.case.analyst == "llm"
 
     async def open(self, work: Work) -> None:
-        """Decrypts the case's task, plan and payload with its user's key."""
+        """Decrypts the case's task, plan and payload with its user's key.
+
+        Raises:
+            LeaseLost: the user's key is gone, because the user was erased.
+        """
         held = work.held
         key = self.keyring.remembered(held.user_sub)
         if key is None:

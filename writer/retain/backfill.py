@@ -171,6 +171,10 @@ def parse(text: bytes, agent: str) -> OldRun:
     """Returns the run in a line: a retain request, a case of an export, or a run of τ-bench (see `backfill`).
 
     An exported case loses its links to a retrieval, used cases and a parent run, because the import gives new ids.
+
+    Raises:
+        LineRefused: the line is no JSON, no run, or a run that retain would refuse.
+        NoRun: the line is a row of an export other than a case.
     """
     try:
         fields = orjson.loads(text)

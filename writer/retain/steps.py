@@ -211,7 +211,11 @@ async def open_run(
 
 
 async def _add(connection: AsyncConnection, words: Words, run: UnderWay, steps: Sequence[PreparedStep]) -> None:
-    """Inserts the steps and updates the run's counts."""
+    """Inserts the steps and updates the run's counts.
+
+    Raises:
+        PayloadTooLarge: the run would have more than MOST_BYTES.
+    """
     size = run.step_bytes + sum(step.size for step in steps)
     if size > MOST_BYTES:
         raise PayloadTooLarge(f"the run's steps have {size} bytes, over {MOST_BYTES}")

@@ -63,6 +63,9 @@ async def add_reward(connection: AsyncConnection, user_sub: str, actor: str, giv
     A retrieval's reward also updates the records of the cases and procedures that it showed; the reward of a merged
     case also updates the case that it was merged into.
     Returns the reward that counts now, which may be an older one, if that is from a better source.
+
+    Raises:
+        NotFound: the user has no such case or retrieval.
     """
     table, subject = (cases, given.case_id) if given.case_id else (decisions, given.decision_id)
     statement = (

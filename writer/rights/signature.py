@@ -61,7 +61,11 @@ def canonical(document: Mapping[str, object]) -> bytes:
 
 
 def read(text: str) -> dict[str, Any]:
-    """Parses the text of a signed document; its signature is not verified."""
+    """Parses the text of a signed document; its signature is not verified.
+
+    Raises:
+        SignatureBroken: the text is no JSON object, or an object has a name twice, which readers may read differently.
+    """
     try:
         document = json.loads(text, object_pairs_hook=_once)
     except ValueError as error:
@@ -72,7 +76,11 @@ def read(text: str) -> dict[str, Any]:
 
 
 def verified(document: Mapping[str, Any]) -> str:
-    """Verifies the signature of a document and returns the signer's public key."""
+    """Verifies the signature of a document and returns the signer's public key.
+
+    Raises:
+        SignatureBroken: the document was changed since it was signed, or was never signed.
+    """
     unsigned = {name: value for name, value in document.items() if name != SIGNATURE}
     try:
         signature = document[SIGNATURE]

@@ -95,7 +95,11 @@ async def append_turns(  # noqa: PLR0913, PLR0917 - retain's own parameters, and
 async def _earlier(
     connection: AsyncConnection, words: Words, session: Locked, call: tuple[str, bytes]
 ) -> tuple[int, int] | None:
-    """Returns the first number and the count of the turns added by an earlier call with this key; None: no call."""
+    """Returns the first number and the count of the turns that an earlier call with this key added; None: no such call.
+
+    Raises:
+        IdempotencyConflict: that call added other turns.
+    """
     key, call_hash = call
     mine = turns.c.user_sub == words.user_sub, turns.c.session_id == session.id, turns.c.call_key == key
     row = (await connection.execute(select(turns.c.number, turns.c.call_hash, turns.c.call_size).where(*mine))).first()
@@ -109,7 +113,12 @@ async def _earlier(
 async def _add(
     connection: AsyncConnection, words: Words, session: Locked, new: PreparedTurns, call: tuple[str, bytes] | None
 ) -> None:
-    """Inserts the turns, makes them findable, and queues the session for the worker."""
+    """Inserts the turns, makes them findable, and queues the session for the worker.
+
+    Raises:
+        PayloadTooLarge: the session would have more than MOST_TURNS or MOST_BYTES.
+        TurnsOutOfOrder: a turn is earlier than the turn before it, or in future.
+    """
     count, size = session.turn_count + len(new.turns), session.turn_bytes + sum(turn.size for turn in new.turns)
     if count > MOST_TURNS or size > MOST_BYTES:
         most = f"{MOST_TURNS} turns and {MOST_BYTES} bytes"

@@ -78,7 +78,11 @@ async def mark_taken(connection: AsyncConnection, user_sub: str, session: Locked
 
 
 async def delete_session(connection: AsyncConnection, author: Author, name: str) -> None:
-    """Deletes a session with its turns and the facts first told there; its runs stay, with copies of their turns."""
+    """Deletes a session with its turns and the facts first told there; its runs stay, with copies of their turns.
+
+    Raises:
+        NotFound: the user has no such session.
+    """
     session = await lock_session(connection, author.user_sub, name)
     if session is None:
         raise NotFound("no such session")

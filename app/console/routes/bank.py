@@ -70,6 +70,10 @@ async def delete_case(looking: Looking, form: Form, case_id: UUID) -> Response:
 
 
 def be_sure(form: Form) -> None:
-    """Refuses a form with an irreversible change unless its confirmation box is ticked."""
+    """Refuses a form with an irreversible change unless its confirmation box is ticked.
+
+    Raises:
+        HTTPException: 422, the box is not ticked.
+    """
     if form.get("sure") != "yes":
         raise HTTPException(422, "nothing was changed: tick the box next to the button to confirm")

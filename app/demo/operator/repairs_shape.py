@@ -156,7 +156,7 @@ def cascade(script: Script, _: Catalog) -> Script | None:
 
 
 def not_valid(script: Script, _: Catalog) -> Script | None:
-    """Adds NOT VALID, so that a new constraint ignores existing rows."""
+    """Returns the script with a new constraint that existing rows need not meet; None: it adds no constraint."""
     return script.rewrite(f"{script.main} NOT VALID") if " ADD CONSTRAINT " in script.main else None
 
 

@@ -100,7 +100,7 @@ def left(user_sub: str, agent_key: str, tokens_per_day: int) -> Select[int]:
 
 
 def add(profile: Profile, purpose: LlmPurpose, tokens: Tokens, *, failures: int) -> Insert:
-    """Returns the statement that adds one call to the profile's account of the day."""
+    """Returns the statement that adds a call of a language model to what the profile has used today."""
     fresh = insert(llm_usage).values(
         user_sub=profile.user_sub,
         agent_key=profile.agent_key,

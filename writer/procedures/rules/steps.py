@@ -96,7 +96,7 @@ def called(call: Call, level: AbstractionLevel) -> str:
 
 
 def without_examples(step: str) -> str:
-    """Returns a step without the examples after its placeholders, so that steps with other examples are equal."""
+    """Returns a step without examples, as in ``<id> (for example 7)``, so that steps with other examples are equal."""
     return _EXAMPLE.sub("", step)
 
 
