@@ -17,6 +17,7 @@ from app.providers.wordllama import WordLlamaEmbedder
 from bench.bank import empty
 from bench.measure import Measurement, interleaved, p50
 from bench.recall_large import LargeBank, large
+from retrieval.database.parameters import vector_text
 from retrieval.recall.memory import KINDS, Recalled, RecallQuestion, TurnSource
 from retrieval.recall.statement import BY_VECTORS
 from retrieval.retrieve import Reader
@@ -194,7 +195,7 @@ async def _speed(bank: Bank, conversations: Sequence[dict[str, Any]]) -> Measure
             "as_of": None,
             "least": 2.0,
             "top_k": TOP_K,
-            "vector": vectors[number].tolist(),
+            "vector": vector_text(vectors[number]),
             "model": bank.reader.embedder.model,
         }
         await bank.bare.fetch(BY_VECTORS.sql, *BY_VECTORS.arguments(parameters))

@@ -13,6 +13,7 @@ import uuid_utils.compat as uuids
 
 from bench.measure import Measurement, interleaved, p50
 from retrieval.database.fast_path import FastStatement
+from retrieval.database.parameters import vector_text
 from retrieval.ports import Embedder
 from retrieval.recall.memory import Large
 from retrieval.recall.statement import BY_VECTORS, SAMPLED_BY_VECTORS, MemoryRow
@@ -92,7 +93,7 @@ class LargeBank:
             "as_of": None,
             "least": 2.0,
             "top_k": TOP_K,
-            "vector": vector,
+            "vector": vector_text(vector),
             "model": self.embedder.model,
         }
         if statement is SAMPLED_BY_VECTORS:

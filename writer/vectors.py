@@ -3,10 +3,10 @@
 from collections.abc import Sequence
 
 import numpy as np
-import orjson
 from sqlalchemy import REAL, ColumnElement, Text, Uuid, bindparam, cast, literal, select
 from sqlalchemy.dialects.postgresql import ARRAY, Insert, insert
 
+from retrieval.database.parameters import vector_text
 from retrieval.ports import Vector
 from retrieval.tables.cases import case_embeddings
 from retrieval.tables.profiles import profiles
@@ -14,8 +14,8 @@ from retrieval.tables.profiles import profiles
 
 def as_text(vector: Vector) -> str:
     """Returns the vector as Postgres writes an array; to encode a list of numbers takes thirty times as long."""
-    numbers = np.ascontiguousarray(vector, dtype=np.float32)
-    return f"{{{orjson.dumps(numbers, option=orjson.OPT_SERIALIZE_NUMPY).decode()[1:-1]}}}"
+    numbers = vector_text(np.ascontiguousarray(vector, dtype=np.float32))
+    return f"{{{numbers[1:-1]}}}"
 
 
 def stored(vector: Vector) -> ColumnElement[Sequence[float]]:

@@ -3,7 +3,9 @@
 from collections.abc import Sequence
 from functools import cache
 
+import numpy as np
 import orjson
+from numpy.typing import NDArray
 from pgvector.sqlalchemy import Vector
 from sqlalchemy import (
     CTE,
@@ -30,9 +32,9 @@ def vector() -> Expression:
     return cast(cast(bindparam("vector", type_=Text), Text), Vector)
 
 
-def vector_text(vector: Sequence[float]) -> str:
+def vector_text(vector: Sequence[float] | NDArray[np.float32]) -> str:
     """Returns a vector as the text of its numbers; the driver would ask each number of a list whether it is a list."""
-    return orjson.dumps(vector).decode()
+    return orjson.dumps(vector, option=orjson.OPT_SERIALIZE_NUMPY).decode()
 
 
 @cache

@@ -7,6 +7,7 @@ from cachetools import LRUCache
 
 from policy.channels import searchable
 from retrieval.database.fast_path import FastConnection
+from retrieval.database.parameters import vector_text
 from retrieval.recall.knowledge import text_of
 from retrieval.recall.memory import (
     FactSource,
@@ -100,7 +101,7 @@ async def recall(
         parameters |= dict(zip(("texts", "sample"), size, strict=True))
     if meaning is not None:
         least = UNRELATED if meaning.least is None else meaning.least
-        parameters |= {"vector": list(meaning.vector), "model": meaning.model, "least": least}
+        parameters |= {"vector": vector_text(meaning.vector), "model": meaning.model, "least": least}
     rows = await connection.all(by_words if meaning is None else by_vectors, parameters)
     if not rows:
         return Recalled()

@@ -18,7 +18,7 @@ from datetime import datetime
 from typing import Any, Protocol
 from uuid import UUID
 
-from sqlalchemy import REAL, DateTime, Float, Integer, Text, bindparam, text
+from sqlalchemy import DateTime, Float, Integer, Text, bindparam, text
 from sqlalchemy.dialects.postgresql import ARRAY
 from sqlalchemy.types import TypeEngine
 
@@ -80,7 +80,7 @@ class MemoryRow(Protocol):
     texts: int
 
 
-_BY_VECTOR = """CASE WHEN m.model = :model AND vector_dims(m.embedding) = cardinality(:vector)
+_BY_VECTOR = """CASE WHEN m.model = :model AND vector_dims(m.embedding) = vector_dims((SELECT CAST(:vector AS vector)))
              THEN 1 - (m.embedding <=> (SELECT CAST(:vector AS vector))) END"""
 _UNKNOWN = "CAST(NULL AS float)"
 
@@ -252,7 +252,7 @@ def _statement(reading: Reading) -> FastStatement[MemoryRow]:
         "session": Text(),
         "as_of": DateTime(timezone=True),
         "model": Text(),
-        "vector": ARRAY(REAL),
+        "vector": Text(),
         "least": Float(),
         "top_k": Integer(),
         "texts": Integer(),
@@ -263,7 +263,7 @@ def _statement(reading: Reading) -> FastStatement[MemoryRow]:
 
 
 BY_VECTORS = _statement(_all(_BY_VECTOR))
-"""Statement that compares vectors, with the parameters ``vector`` and ``model``; it needs pgvector."""
+"""Statement that compares vectors, for pgvector, with the parameters ``vector`` (of ``vector_text``) and ``model``."""
 BY_WORDS = _statement(_all(_UNKNOWN))
 SAMPLED_BY_VECTORS = _statement(_sampled(_BY_VECTOR))
 """Statement for a large bank, with the further parameters ``texts`` (number of its texts) and ``sample`` (size)."""
