@@ -44,7 +44,7 @@ _WORD = re.compile(r"[^\W\d_]+")
 _WITHOUT_SPACES = re.compile(r"[぀-ヿ㐀-鿿豈-﫿฀-๿]")
 """Characters of scripts without spaces between words."""
 _IDENTIFIER = re.compile(r"\b[A-Za-z]+(?:_[A-Za-z]+)+\b")
-_NUMBERED = re.compile(r"(?<=\w )[^\W\d_]{2,} \d{1,3}(?!\w)")
+_NUMBERED_IN_STEP = re.compile(r"(?<=\w )[^\W\d_]{2,} \d{1,3}(?!\w)")
 """Pattern of a numbered object; the first word of a step is a verb, as in "wait 5 minutes"."""
 _STEMMER = snowballstemmer.stemmer("english")
 
@@ -104,9 +104,13 @@ def moves_of_call(call: Call, named: Collection[str] = ()) -> Iterator[tuple[str
             yield f"{tool}:{route}", changes
             continue
         shown = value_of(name, value, named)
-        is_data = shown.startswith("<") or (isinstance(value, str) and NUMBERED.fullmatch(value.strip()))
-        if shown and (changes or shown == NAMED or not is_data):
+        if shown and (changes or shown == NAMED or not _is_data(shown, value)):
             yield f"{tool}.{name}={shown}" if name else f"{tool}={shown}", changes
+
+
+def _is_data(shown: str, value: object) -> bool:
+    """Returns whether a value is data of the run where it is only looked up: a placeholder, or a numbered object."""
+    return shown.startswith("<") or (isinstance(value, str) and NUMBERED.fullmatch(value.strip()) is not None)
 
 
 def _prose(plan: Sequence[str]) -> list[str]:
@@ -116,7 +120,7 @@ def _prose(plan: Sequence[str]) -> list[str]:
 
     A script without spaces between words has each two neighbouring characters.
     """
-    steps = [_NUMBERED.sub(" ", step[:STEP_CHARS]) for step in plan[:MOST_STEPS]]
+    steps = [_NUMBERED_IN_STEP.sub(" ", step[:STEP_CHARS]) for step in plan[:MOST_STEPS]]
     spelt = [_IDENTIFIER.sub(lambda name: name[0].replace("_", " ").casefold(), step) for step in steps]
     text = "\n".join(without_placeholders(abstract(step)) for step in spelt)
     if len(PROPER_NAMES.findall(text)) <= CAPITALS * len(text.split()):

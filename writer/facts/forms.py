@@ -14,7 +14,7 @@ LEAD = r"(?:no|nope|ok|okay|um|uh|hmm|anyway|alright|actually|sorry|correction|w
 START = rf"^(?:(?i:{LEAD})\b(?: {CAPITAL}{SMALL}+)?[,.!:;]*\s+){{0,2}}"
 I_AM = rf"{START}I(?:'m| am)"
 WE_ARE = rf"{START}(?:I(?:'m| am)|[Ww]e(?:'re| are))"
-SOON = r"(?: (?:also|really|just|actually|currently|now|still|always|finally|usually|recently|still|absolutely|totally|simply|truly|definitely|particularly|especially))?"
+SOON = r"(?: (?:also|really|just|actually|currently|now|still|always|finally|usually|recently|absolutely|totally|simply|truly|definitely|particularly|especially))?"
 _KIN = (
     r"wife|husband|partner|girlfriend|boyfriend|fianc[eé]e?|son|daughter|brother|sister|mother|mom|mum|father|dad|boss|manager"
     r"|dog|cat|puppy|kitten|horse|parrot|friend|best friend|roommate|neighbou?r|cousin|aunt|uncle|grandma|grandpa"
