@@ -91,7 +91,14 @@ class Advice:
 
 
 def advise(past: Failures, terms: Mapping[str, Terms], tool: int, in_vain: Flags | None = None) -> Advice:
-    """Returns the confidence that each earlier failure's fix puts a new one right; those ``in_vain`` have no vote."""
+    """Returns for each of n earlier failures the confidence, 0 to 1, that its fix puts a new failure right, too.
+
+    Args:
+        past: the earlier failures.
+        terms: the terms of the new failure's error, call and task, under the names of SHARES.
+        tool: number that stands for the name of the new failure's tool.
+        in_vain: (n,), true for earlier failures whose fix is part of the failed call already; they have no vote.
+    """
     queries = {name: [terms[name]] for name in SHARES}
     voters = np.ones((1, len(past.tool)), dtype=np.float32)
     if in_vain is not None:

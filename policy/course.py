@@ -74,7 +74,15 @@ class Course:
 
 
 def course_of(log: Logged, pair: tuple[Target, Target], spending: Spending, plan: Plan, enough: Enough) -> Course:
-    """Returns the course of the difference between two policies' values."""
+    """Returns the course of the difference between two policies' values.
+
+    Args:
+        log: the trial's rewarded decisions, in the order of time.
+        pair: the two policies; the second's value is subtracted from the first's.
+        spending: settings of the looks, and of the chance of error that each may spend.
+        plan: settings of the estimates.
+        enough: check that the first decisions have enough of both policies for a look.
+    """
     seen: list[tuple[int, float, float]] = []
     alike = False
     for decisions in spending.looks():

@@ -55,6 +55,13 @@ def explored(field: Field, scores: NDArray[np.float32], ordered: list[int], slat
 
     With chance ``budget`` the slate's last place is drawn among its contenders, or, in NULL_SHARE of these draws, the
     slate is left empty. If unproven cases wait in quarantine, one of them gets the last place of some further slates.
+
+    Args:
+        field: the n candidates as the rules of a slate see them.
+        scores: (n,), score of each candidate, in log odds.
+        ordered: indices of the allowed candidates, the best first.
+        slate: the slate that the policy would serve.
+        budget: share of decisions that explore, 0 to 1.
     """
     if not slate or budget <= 0:
         return certain(slate)

@@ -35,7 +35,14 @@ Reason = Literal[
 
 
 def reasons(field: Field, scores: NDArray[np.float32], served: Slate, by_rule: Slate) -> list[Reason]:
-    """Returns why each candidate is on the served slate, or not, (n,); ``by_rule`` is the slate without a draw."""
+    """Returns the reason why each of n candidates is on the served slate, or is not, (n,).
+
+    Args:
+        field: the candidates as the rules of a slate see them.
+        scores: (n,), score of each candidate, in log odds, by the policy that served.
+        served: the slate that was served.
+        by_rule: the slate that this policy gives without a random draw.
+    """
     return [_reason(field, scores, served, by_rule, index) for index in range(len(scores))]
 
 

@@ -101,8 +101,11 @@ class Segment:
 def segments(shares: Floats, logged: Logged, alpha: float = 0.05, min_groups: int = 20) -> tuple[Segment, ...]:
     """Returns the difference of two policies' rewards within each segment, the worst first.
 
-    ``alpha`` is the chance that any segment is called worse when none is. A segment is tested if the policies differ on
-    at least ``min_groups`` of its query groups.
+    Args:
+        shares: (n,), each row's share in the difference (`policy.evaluate.difference_shares`).
+        logged: the log's n decisions.
+        alpha: chance, 0 to 1, that any of the segments is called worse when none is.
+        min_groups: least number of query groups on which the policies differ (a share other than zero) for a test.
     """
     parts = []
     for name in np.unique(logged.segment):

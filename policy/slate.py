@@ -73,7 +73,11 @@ def field_of(
 ) -> Field:
     """Returns the numbers of the candidates that a slate's rules look at.
 
-    Candidates of one group say the same. Without ``min_similarity`` all are allowed.
+    Args:
+        features: the candidates' features.
+        group: (n,), number of each candidate's group; candidates of one group say the same.
+        source: (n,), number of the writer of each case.
+        min_similarity: least similarity to the query of an allowed candidate, -1 to 1; None: all are allowed.
     """
     similarity = column(features, "similarity")
     near = np.ones(len(features), dtype=bool)
