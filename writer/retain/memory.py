@@ -1,0 +1,37 @@
+"""A memory that a flow made of a run by itself, as a row of its table ``context_eng_memories``."""
+
+import json
+from typing import Annotated
+
+from pydantic import BeforeValidator, ConfigDict, Field, JsonValue
+
+from retrieval.tables.kinds import RunOutcome
+from writer.run import AgentKey, FinishedRun, LearnedProcedure, Payload, Strict, TaskText
+
+
+def _parsed(metadata: object) -> object:
+    """Returns metadata that a flow sends as JSON in a text as an object; anything else unchanged."""
+    try:
+        return json.loads(metadata) if isinstance(metadata, str) else metadata
+    except ValueError:
+        return metadata
+
+
+EXAMPLE: JsonValue = {"content": "Add an age column", "metadata": {"status": "no_failure_detected"}}
+
+
+class MemoryIn(Strict):
+    """A memory that a flow made of a run by itself: a row of its table ``context_eng_memories``."""
+
+    model_config = ConfigDict(extra="forbid", json_schema_extra={"examples": [EXAMPLE]})
+
+    agent: AgentKey = Field(default="context-eng", description="agent that gets the memory")
+    content: TaskText = Field(description="searchable text")
+    metadata: Annotated[LearnedProcedure, BeforeValidator(_parsed)]
+    embedding: Payload = Field(default=None, description="not read: casebank embeds the text by itself")
+
+
+def run_of(memory: MemoryIn) -> FinishedRun:
+    """Returns the memory as a finished run; with a learned procedure, the run succeeded."""
+    outcome: RunOutcome = "unknown" if memory.metadata.data is None else "success"
+    return FinishedRun(agent=memory.agent, task=memory.content, outcome=outcome, procedure=memory.metadata)
