@@ -2,29 +2,32 @@
 
 import numpy as np
 
-from policy.examples import Examples
+from policy.examples import Array, Examples
 from policy.network import Head
+
+
+def log_losses(examples: Examples, head: Head, blend: float) -> Array:
+    """Returns the log loss of each of n decisions, (n,), in nats, of the default plus ``blend`` times the case part."""
+    prior = (examples.credit * examples.prior).sum(axis=1)
+    slates = prior + blend * head.credited(examples.inputs, examples.credit)  # (M, n)
+    odds = head.log_odds(examples.query, slates).mean(axis=0)
+    return np.asarray(np.logaddexp(0, odds) - examples.reward * odds, dtype=np.float32)
 
 
 def held_out_log_loss(late: Examples, head: Head, blend: float) -> dict[str, float]:
     """Returns mean log losses on decisions that the head was not trained on, in nats; without decisions, no losses.
 
-    The blend is the untrained default's score plus ``blend`` times the head's case part, as it serves. Both sides use
-    the head's query part, which says how hard the query is, so that they differ in the ranking alone.
+    The default's loss has the head's query part, too, which says how hard the query is: the two losses differ by the
+    ranking alone.
 
     * ``held_out``: number of decisions.
-    * ``log_loss_gain``, ``log_loss_gain_error``: log loss of the default less the blend's, and its standard error.
+    * ``log_loss_gain``, ``log_loss_gain_error``: log loss of the default less the head's, and its standard error.
     * ``mean_reward``: mean reward of the decisions.
-    * ``log_loss_of_default``, ``log_loss``: log loss of the default, and of the blend.
+    * ``log_loss_of_default``, ``log_loss``: log loss of the default, and of the head as it serves.
     """
     if not len(late):
         return {"held_out": 0, "log_loss_gain": 0.0, "log_loss_gain_error": 0.0}
-    prior = (late.credit * late.prior).sum(axis=1)
-    blended = prior + blend * head.credited(late.inputs, late.credit)
-    before, after = (
-        np.logaddexp(0, odds) - late.reward * odds
-        for odds in (head.log_odds(late.query, each).mean(axis=0) for each in (prior, blended))
-    )
+    before, after = log_losses(late, head, 0.0), log_losses(late, head, blend)
     return {
         "held_out": len(late),
         "log_loss_gain": float((before - after).mean()),

@@ -13,10 +13,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from policy.examples import Examples, split
+from policy.held_out import log_losses
 from policy.network import Head, standardised
 
 Numbers = NDArray[np.float64]
 
+TRAINED = ("linear", "query_linear", "query_bias", "log_sharpness")
+"""Weights of a head that training moves; in an untrained head they are 0."""
 LEAST_SPREAD = 1e-6
 TINY = 1e-12
 STAY = float("inf")
@@ -57,12 +60,10 @@ def train(
     start: Head,
     progress: Callable[[int], object] = lambda _count: None,
 ) -> list[Head]:
-    """Returns a head for each profile, trained from ``start``.
+    """Returns a head for each profile, trained from ``start``, an untrained head (``policy.network.untrained``).
 
-    A profile's head depends only on its own examples, its seed, the plan and ``start``. Profiles without examples keep
-    ``start``.
-
-    ``progress`` is called after each profile, with the number of profiles done since its last call.
+    A profile's head depends only on its own examples, its seed, the plan and ``start``; without examples it is
+    ``start``. ``progress`` is called after each profile, with the number of profiles done since its last call.
     """
     heads: list[Head] = []
     for examples, seed in zip(profiles, seeds, strict=True):
@@ -85,12 +86,9 @@ def chosen_ridge(examples: Examples, plan: Plan, seed: int, start: Head) -> floa
         return plan.ridges[0]
     later, ridges = split(examples.group, HELD_OUT), sorted(plan.ridges)
     held_out = examples.take(later)
-    prior, losses = (held_out.credit * held_out.prior).sum(axis=1), []
-    for head in _trained(examples.take(~later), plan, seed, start, ridges):
-        slates = prior + head.credited(held_out.inputs, held_out.credit)  # (M, n)
-        odds = head.log_odds(held_out.query, slates).mean(axis=0)
-        losses.append((np.logaddexp(0, odds) - held_out.reward * odds) * held_out.weight)
-    return _one_standard_error_rule(np.stack(losses), held_out.group, ridges)
+    heads = _trained(examples.take(~later), plan, seed, start, ridges)
+    losses = np.stack([log_losses(held_out, head, 1.0) for head in heads]) * held_out.weight
+    return _one_standard_error_rule(losses, held_out.group, ridges)
 
 
 def _one_standard_error_rule(losses: np.ndarray, group: np.ndarray, ridges: Sequence[float]) -> float:
@@ -117,21 +115,21 @@ def _one_standard_error_rule(losses: np.ndarray, group: np.ndarray, ridges: Sequ
 def _trained(examples: Examples, plan: Plan, seed: int, start: Head, ridges: Sequence[float]) -> list[Head]:
     """Returns a head for each ridge, its members trained by Adam (Kingma & Ba 2015) from ``start``.
 
-    Training begins in the units of the examples: their inputs have mean 0 and deviation 1. The trained weights have the
-    shape (ridges, members, ...).
+    The inputs are standardised in the examples' own units. The trained weights have the shape (ridges, members, ...).
     """
     row, place = np.nonzero(examples.credit)
-    case = _standard(examples.inputs[row, place], examples.weight[row])
-    begun = _rescaled(start, case, _standard(examples.query, examples.weight))
+    centre, scale = _units(examples.inputs[row, place], examples.weight[row])
+    query_centre, query_scale = _units(examples.query, examples.weight)
+    begun = replace(start, centre=centre, scale=scale, query_centre=query_centre, query_scale=query_scale)
     loss = _Loss.of(examples, begun, plan, seed, ridges)
-    moved = {name: np.repeat(array[None], len(ridges), axis=0) for name, array in loss.begun.items()}
+    moved = {name: np.zeros((len(ridges), *getattr(begun, name).shape)) for name in TRAINED}
     means, squares = ({name: np.zeros_like(array) for name, array in moved.items()} for _ in range(2))
     for step in range(1, plan.steps + 1):
         for name, gradient in loss.gradients(moved).items():
             means[name] += (1 - MEAN_DECAY) * (gradient - means[name])
             squares[name] += (1 - SQUARE_DECAY) * (gradient * gradient - squares[name])
-            scale = np.sqrt(squares[name] / (1 - SQUARE_DECAY**step)) + STABILITY
-            moved[name] -= plan.rate / (1 - MEAN_DECAY**step) * means[name] / scale
+            size = np.sqrt(squares[name] / (1 - SQUARE_DECAY**step)) + STABILITY
+            moved[name] -= plan.rate / (1 - MEAN_DECAY**step) * means[name] / size
     return [
         replace(begun, **{name: array[place].astype(np.float32) for name, array in moved.items()})
         for place in range(len(ridges))
@@ -148,7 +146,6 @@ class _Loss:
         query: (N, G), standardised inputs of the query part.
         reward: (N,), reward of each decision.
         weight: (M, N), propensity weight times bootstrap count, divided by the number of decisions.
-        begun: values from which the trained weights start, (M, ...) each, by name.
         ridges: (R, 1), each ridge divided by the number of decisions; 0 if the case part stays.
         moves: (R, 1, 1), 0 if the case part stays, else 1.
         pulls: ridges of the other weights, divided by the number of decisions, by name.
@@ -159,7 +156,6 @@ class _Loss:
     query: Numbers
     reward: Numbers
     weight: Numbers
-    begun: dict[str, Numbers]
     ridges: Numbers
     moves: Numbers
     pulls: dict[str, float]
@@ -170,14 +166,12 @@ class _Loss:
         inputs = standardised(examples.inputs, begun.centre, begun.scale).astype(np.float64)
         ridge = np.array(ridges, dtype=np.float64)[:, None]
         stays = np.isinf(ridge)
-        names = ("linear", "query_linear", "query_bias", "log_sharpness")
         return cls(
             shared=np.einsum("nk,nkd->nd", examples.credit, inputs),
             prior=(examples.credit * examples.prior).sum(axis=1, dtype=np.float64),
             query=standardised(examples.query, begun.query_centre, begun.query_scale).astype(np.float64),
             reward=examples.reward.astype(np.float64),
             weight=(examples.weight[:, None] * _bootstrap(examples, len(begun.linear), seed)).T / count,
-            begun={name: begun.arrays()[name].astype(np.float64) for name in names},
             ridges=np.where(stays, 0, ridge) / count,
             moves=np.where(stays, 0.0, 1.0)[:, :, None],
             pulls={
@@ -189,57 +183,36 @@ class _Loss:
 
     def gradients(self, moved: dict[str, Numbers]) -> dict[str, Numbers]:
         """Returns the gradient of the loss with respect to each trained weight, by its name and in its shape."""
-        gaps = {name: moved[name] - begun for name, begun in self.begun.items()}
         sharpness = np.exp(moved["log_sharpness"])
         slates = moved["linear"] @ self.shared.T + self.prior  # (R, M, N)
         odds = moved["query_linear"] @ self.query.T + moved["query_bias"][..., None] + sharpness[..., None] * slates
         error = (0.5 + 0.5 * np.tanh(0.5 * odds) - self.reward) * self.weight  # a sigmoid that never overflows
         # what counts is how far the outcomes' log odds move, so the pull on the case part grows with the sharpness
         pull = self.ridges * sharpness**2
-        of_case = sharpness[..., None] * (error @ self.shared) + pull[..., None] * gaps["linear"]
-        of_sharpness = sharpness * (error * slates).sum(axis=-1) + pull * (gaps["linear"] ** 2).sum(axis=-1)
+        of_case = sharpness[..., None] * (error @ self.shared) + pull[..., None] * moved["linear"]
+        of_sharpness = sharpness * (error * slates).sum(axis=-1) + pull * (moved["linear"] ** 2).sum(axis=-1)
         gradients = {
             "query_linear": error @ self.query,
             "query_bias": error.sum(axis=-1),
             "log_sharpness": of_sharpness,
         }
-        pulled = {name: gradient + self.pulls[name] * gaps[name] for name, gradient in gradients.items()}
+        pulled = {name: gradient + self.pulls[name] * moved[name] for name, gradient in gradients.items()}
         return {"linear": self.moves * of_case, **pulled}
 
 
-@dataclass(frozen=True, slots=True)
-class _Units:
-    """Mean and standard deviation by which inputs are standardised."""
+def _units(rows: np.ndarray, weight: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Returns the weighted mean and deviation of each input: 0 and 1 without rows; a constant's deviation is 1.
 
-    centre: np.ndarray
-    scale: np.ndarray
-
-
-def _standard(rows: np.ndarray, weight: np.ndarray) -> _Units | None:
-    """Returns the weighted mean and standard deviation of each input; a constant input gets the deviation 1."""
+    Args:
+        rows: (n, D), the inputs.
+        weight: (n,), weight of each row.
+    """
     if not weight.any():
-        return None
-    weight = weight.astype(np.float64)  # (rows,)
+        return np.zeros(rows.shape[-1], np.float32), np.ones(rows.shape[-1], np.float32)
+    weight = weight.astype(np.float64)
     centre = np.average(rows, axis=0, weights=weight)
     scale = np.sqrt(np.average(np.square(rows - centre), axis=0, weights=weight))
-    return _Units(centre.astype(np.float32), np.where(scale > LEAST_SPREAD, scale, 1).astype(np.float32))
-
-
-def _rescaled(head: Head, case: _Units | None, query: _Units | None) -> Head:
-    """Returns the head that computes the same from inputs in other units, up to a constant of the query."""
-    if case is not None:
-        ratio = (case.scale / head.scale).astype(np.float32)
-        head = replace(head, centre=case.centre, scale=case.scale, linear=head.linear * ratio)
-    if query is not None:
-        shift = head.query_linear @ ((query.centre - head.query_centre) / head.query_scale)
-        head = replace(
-            head,
-            query_centre=query.centre,
-            query_scale=query.scale,
-            query_linear=head.query_linear * (query.scale / head.query_scale).astype(np.float32),
-            query_bias=head.query_bias + shift,
-        )
-    return head
+    return centre.astype(np.float32), np.where(scale > LEAST_SPREAD, scale, 1).astype(np.float32)
 
 
 def _bootstrap(examples: Examples, members: int, seed: int) -> np.ndarray:
