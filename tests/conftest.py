@@ -17,6 +17,7 @@ from sqlalchemy.engine import make_url
 from app.postgres import EmbeddedPostgres, release, start
 from app.postgres.citus import distribute
 from app.postgres.migrate import migrate
+from app.postgres.pools import dsn
 from retrieval.telemetry import log
 from tests.paths import CITUS_URL, ROOT, memory
 
@@ -114,7 +115,7 @@ async def copy_of(server: EmbeddedPostgres, url: str) -> str:
 async def _created(server: EmbeddedPostgres, template: str) -> str:
     """Copies the database, to which nobody may be connected, and returns the copy's name."""
     name = f"t{uuid4().hex}"
-    admin = await asyncpg.connect(server.url("postgres").replace("+asyncpg", ""))
+    admin = await asyncpg.connect(dsn(server.url("postgres")))
     try:
         await admin.execute(f"CREATE DATABASE {name} TEMPLATE {template}")
     finally:

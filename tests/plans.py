@@ -6,6 +6,7 @@ from typing import Any
 
 import asyncpg
 
+from app.postgres.pools import dsn
 from retrieval.database.fast_path import FastStatement
 
 
@@ -18,7 +19,7 @@ def literal(value: object) -> str:
 
 
 async def plan(url: str, statement: FastStatement[Any], parameters: Mapping[str, object]) -> str:
-    connection = await asyncpg.connect(url.replace("+asyncpg", ""), server_settings={"jit": "off"})
+    connection = await asyncpg.connect(dsn(url), server_settings={"jit": "off"})
     try:
         await connection.execute("SET ROLE casebank_service; SET plan_cache_mode = force_generic_plan")
         prepared = await connection.prepare(statement.sql)

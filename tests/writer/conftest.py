@@ -16,7 +16,7 @@ from prometheus_client import REGISTRY
 from sqlalchemy import func, insert, select, update
 from sqlalchemy.dialects.postgresql import insert as upsert
 
-from app.postgres.pools import service_database
+from app.postgres.pools import dsn, service_database
 from app.providers.openai import Endpoint, OpenAIEmbedder, Patience
 from retrieval.database.database import Database
 from retrieval.tables.cases import cases
@@ -129,7 +129,7 @@ async def bank(database_url: str) -> AsyncIterator[Bank]:
 @pytest.fixture
 async def owner(database_url: str) -> AsyncIterator[asyncpg.Connection]:
     """The owner of the tables, whom row-level security does not bind; leaves an empty queue."""
-    connection = await asyncpg.connect(database_url.replace("+asyncpg", ""))
+    connection = await asyncpg.connect(dsn(database_url))
     yield connection
     await connection.execute("DELETE FROM cases WHERE status IN ('pending', 'dead')")
     await connection.close()

@@ -16,6 +16,7 @@ from prometheus_client import REGISTRY
 from app.admission.admission import READING_POSTS, kind_of
 from app.main import create_app
 from app.postgres import EmbeddedPostgres
+from app.postgres.pools import dsn
 from app.settings import Settings
 from tests.app.bad_input import is_problem, run
 from tests.conftest import new_database
@@ -146,7 +147,7 @@ async def test_a_user_with_too_many_runs_in_the_queue_keeps_nothing_more_until_t
     assert int(answer.headers["Retry-After"]) >= 1
     assert (await ask(alice)).status_code == 200  # to read, and to give feedback, needs no room
     await bob.retain("task")
-    owner = await asyncpg.connect(database_url.replace("+asyncpg", ""))
+    owner = await asyncpg.connect(dsn(database_url))
     await owner.execute("UPDATE cases SET status = 'dead' WHERE user_sub = $1", alice.name)
     await owner.close()
     await backlog.look()

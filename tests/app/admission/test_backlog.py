@@ -12,7 +12,7 @@ from sqlalchemy import select, update
 
 from app.admission.backlog import Backlog, Bounds
 from app.admission.errors import BacklogFull, QueueFull
-from app.postgres.pools import service_database
+from app.postgres.pools import dsn, service_database
 from retrieval.database.database import Database
 from retrieval.tables.cases import cases
 from tests.writer.conftest import Bank
@@ -32,7 +32,7 @@ class Clock:
 @pytest.fixture
 async def bank(database_url: str) -> AsyncIterator[Bank]:
     """A bank with nothing in the queue."""
-    owner = await asyncpg.connect(database_url.replace("+asyncpg", ""))
+    owner = await asyncpg.connect(dsn(database_url))
     await owner.execute("DELETE FROM cases")
     await owner.close()
     async with service_database(database_url) as database:
@@ -85,7 +85,7 @@ async def test_what_is_taken_while_the_database_looks_counts_as_well(bank: Bank,
     (user,) = await pile_up(bank, 2)
     known = backlog(bank.database)
     await known.look()
-    owner = await asyncpg.connect(database_url.replace("+asyncpg", ""))
+    owner = await asyncpg.connect(dsn(database_url))
     async with owner.transaction():
         await owner.execute("LOCK TABLE cases IN ACCESS EXCLUSIVE MODE")
         looking = asyncio.create_task(known.look())

@@ -14,7 +14,7 @@ from app.admission.buckets import SWEPT_AFTER, Buckets
 from app.admission.errors import RateExceeded
 from app.admission.quotas import Quota
 from app.postgres import EmbeddedPostgres
-from app.postgres.pools import service_database
+from app.postgres.pools import dsn, service_database
 from retrieval.database.database import Database
 from retrieval.errors import UserErased
 from retrieval.tables.installation import rate_limits
@@ -115,7 +115,7 @@ async def test_a_purge_takes_the_buckets_along_and_no_old_token_brings_one_back(
 
 
 async def test_no_disk_waits_for_the_buckets(database_url: str):
-    owner = await asyncpg.connect(database_url.replace("+asyncpg", ""))
+    owner = await asyncpg.connect(dsn(database_url))
     assert await owner.fetchval("SELECT relpersistence FROM pg_class WHERE relname = 'rate_limits'") == b"u"
     await owner.close()
 

@@ -13,7 +13,7 @@ import jwt
 import pytest
 
 from app.postgres import running
-from app.postgres.pools import service_database
+from app.postgres.pools import dsn, service_database
 from retrieval.tables.metadata import metadata
 from tests.pages import blocks, python, shell
 from tests.policies import stored
@@ -40,7 +40,7 @@ def refused(home: Path, *words: str, **settings: str) -> str:
 async def everything(home: Path) -> Rows:
     """Every row of every table, as text, in an order of its own."""
     with running(home) as server:
-        return await rows_of(server.url().replace("+asyncpg", ""))
+        return await rows_of(dsn(server.url()))
 
 
 async def rows_of(address: str) -> Rows:
@@ -175,7 +175,7 @@ async def test_what_was_revoked_before_or_after_the_backup_stays_revoked(
 async def what_is_revoked(home: Path) -> list[dict[str, Any]]:
     """The revocations, less their numbers, which are given anew."""
     with running(home) as server:
-        connection = await asyncpg.connect(server.url().replace("+asyncpg", ""))
+        connection = await asyncpg.connect(dsn(server.url()))
         rows = await connection.fetch("SELECT * FROM token_revocations ORDER BY revoked_at")
         await connection.close()
     return [{name: value for name, value in row.items() if name != "number"} for row in rows]

@@ -11,7 +11,7 @@ import pytest
 from typer.testing import CliRunner, Result
 
 from app.cli import cli
-from app.postgres.pools import service_database
+from app.postgres.pools import dsn, service_database
 from app.runtime import signed
 from app.settings import Settings
 from tests.writer.conftest import AGENT
@@ -52,7 +52,7 @@ async def user(settings: Settings) -> str:
 
 
 async def forge(url: str, statement: str, *values: object) -> None:
-    connection = await asyncpg.connect(url.replace("+asyncpg", ""))
+    connection = await asyncpg.connect(dsn(url))
     await connection.execute("SET session_replication_role = replica")
     await connection.execute(statement, *values)
     await connection.close()

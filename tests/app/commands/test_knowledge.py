@@ -13,6 +13,7 @@ from typer.testing import CliRunner, Result
 
 from app.cli import cli
 from app.postgres import EmbeddedPostgres
+from app.postgres.pools import dsn
 from tests.service import Service, User
 from writer.rights.erase import erase
 from writer.rights.export import export
@@ -167,7 +168,7 @@ async def test_the_operators_audit_says_what_was_done_and_secrets_are_taken_out(
 async def test_a_login_that_does_not_own_the_tables_is_told_so(
     postgres: EmbeddedPostgres, service: Service, agent: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):
-    url = str(service.settings.database_url).replace("+asyncpg", "")
+    url = dsn(str(service.settings.database_url))
     owner, login = await asyncpg.connect(url), f"plain_{uuid4().hex}"
     await owner.execute(f"CREATE ROLE {login} LOGIN; GRANT casebank_service, casebank_worker TO {login}")
     name = await owner.fetchval("SELECT current_database()")

@@ -25,6 +25,7 @@ from app.console.page import COOKIE, ROOT, SIGN_IN
 from app.console.visits import Visit, VisitSeal
 from app.demo.operator.house import House
 from app.demo.run import AGENT, Place, run_with_memory
+from app.postgres.pools import dsn
 from app.processes.own_service import OwnService, own_service
 from app.runtime import owner_url, running
 from app.settings import Settings
@@ -109,7 +110,7 @@ async def _fill(settings: Settings, service: OwnService) -> None:
         (await http.post(f"/v1/runs/{RUN}/steps", json=run)).raise_for_status()
         while (await http.get("/v1/cases", params={"status": "pending", "limit": 1})).json()["cases"]:
             pass
-        owner = await asyncpg.connect(url.replace("+asyncpg", ""))
+        owner = await asyncpg.connect(dsn(url))
         await owner.execute(_SPREAD)
         await owner.close()
     async with running(settings) as runtime, runtime.database.as_user(USER, datetime.now(UTC)) as connection:

@@ -12,7 +12,7 @@ from pydantic import SecretStr
 
 from app.doctor import Finding, examine
 from app.postgres import EmbeddedPostgres
-from app.postgres.pools import service_database
+from app.postgres.pools import dsn, service_database
 from app.settings import Settings
 from tests.conftest import new_database
 from writer.author import Author
@@ -38,7 +38,7 @@ async def look(url: str, home: Path, **more: Any) -> dict[str, Finding]:
 
 
 async def as_owner(url: str, statement: str) -> None:
-    owner = await asyncpg.connect(url.replace("+asyncpg", ""))
+    owner = await asyncpg.connect(dsn(url))
     await owner.execute(statement)
     await owner.close()
 

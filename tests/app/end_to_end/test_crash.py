@@ -14,6 +14,7 @@ import pytest
 
 from app import postgres
 from app.postgres.migrate import migrate
+from app.postgres.pools import dsn
 from tests.processes import (
     Service,
     alive,
@@ -174,7 +175,7 @@ async def test_a_database_of_ones_own_may_go_and_come_back():
     with new_home() as own, migrated_home() as elsewhere:
         server = postgres.start(elsewhere)
         await migrate(server.url())
-        address = server.url().replace("+asyncpg", "")
+        address = dsn(server.url())
         with (
             Service(own, DATABASE_URL=address, CASEBANK_MASTER_KEY="5" * 64) as service,
             service.client("alice") as client,

@@ -15,6 +15,7 @@ from prometheus_client import REGISTRY
 
 from app.main import create_app
 from app.postgres import EmbeddedPostgres
+from app.postgres.pools import dsn
 from app.settings import Settings
 from tests.conftest import new_database
 from tests.fakes.sleepy_database import SleepyDatabase, sleepy_database
@@ -254,7 +255,7 @@ def test_a_worker_that_finds_nothing_looks_less_and_less_often(moved: Any, postg
 
 async def sessions_of(url: str) -> int:
     """Connections to the database from elsewhere."""
-    connection = await asyncpg.connect(url.replace("+asyncpg", ""))
+    connection = await asyncpg.connect(dsn(url))
     try:
         asked = "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid()"
         return await connection.fetchval(asked)

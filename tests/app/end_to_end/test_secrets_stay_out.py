@@ -11,6 +11,7 @@ from sqlalchemy import ARRAY, Text
 from sqlalchemy.dialects.postgresql import JSONB
 
 from app.main import create_app
+from app.postgres.pools import dsn
 from retrieval.tables.metadata import metadata
 from tests.service import AGENT, Service, User
 from writer.author import Author
@@ -293,7 +294,7 @@ async def test_no_text_column_holds_a_secret_that_came_in_by_any_field(
     app = create_app(service.settings.model_copy(update={"seal": seal}))
     async with AsyncExitStack() as clients, app.router.lifespan_context(app):
         await _give_everywhere(await Service(app, service.settings, clients).user())
-    connection = await asyncpg.connect(database_url.replace("+asyncpg", ""))
+    connection = await asyncpg.connect(dsn(database_url))
     try:
         redacted = set()
         for name in COLUMNS:

@@ -19,6 +19,7 @@ from app.cli import cli
 from app.erasure import command
 from app.erasure.marks import Marks, search
 from app.erasure.scrub import ScrubRefused, scrub
+from app.postgres.pools import dsn
 from app.runtime import running
 from app.settings import Settings
 from retrieval.ranking.question import Question
@@ -117,7 +118,7 @@ def on_disk(home: Path) -> dict[str, dict[str, int]]:
 async def living(settings: Settings) -> list[str]:
     """The tables in a row of which a mark stands, and the statistics that know one."""
     server = postgres.start(settings.home)
-    owner = await asyncpg.connect(server.url().replace("+asyncpg", ""))
+    owner = await asyncpg.connect(dsn(server.url()))
     try:
         pattern = "|".join((MARK, *WORDS))
         tables = (*(table.name for table in USER_TABLES), erasures.name, "jobs", "pg_stats")
@@ -201,7 +202,7 @@ async def test_a_transaction_that_still_sees_what_was_deleted_is_named_and_waite
         url = postgres.start(settings.home).url()
         now = datetime.now(UTC)
         await retain(runtime.database, runtime.keyring, marked(0), Author(MARK, MARK, now))
-        old = await asyncpg.connect(url.replace("+asyncpg", ""), server_settings={"application_name": "a long report"})
+        old = await asyncpg.connect(dsn(url), server_settings={"application_name": "a long report"})
         async with old.transaction(isolation="repeatable_read"):
             await old.fetch("SELECT 1 FROM cases")
             await erase(runtime.database, MARK)
@@ -219,7 +220,7 @@ async def test_a_writer_in_another_database_is_named_and_waited_for_because_snap
         server = postgres.start(settings.home)
         await retain(runtime.database, runtime.keyring, marked(0), Author(MARK, MARK, datetime.now(UTC)))
         elsewhere = await asyncpg.connect(
-            server.url("postgres").replace("+asyncpg", ""), server_settings={"application_name": "another program"}
+            dsn(server.url("postgres")), server_settings={"application_name": "another program"}
         )
         async with elsewhere.transaction():
             await elsewhere.execute("SELECT pg_current_xact_id()")
@@ -256,7 +257,7 @@ async def test_segments_that_the_server_recycles_are_reported_until_they_are_wri
 async def test_a_log_that_a_replication_slot_keeps_is_reported_and_searched(settings: Settings):
     await live(settings, runs=1)
     server = postgres.start(settings.home)
-    owner = await asyncpg.connect(server.url().replace("+asyncpg", ""))
+    owner = await asyncpg.connect(dsn(server.url()))
     await owner.execute("SELECT pg_create_physical_replication_slot('standby', true)")
     await owner.close()
     done = await command.purge(settings, MARK, scrubs=True, progress=lambda _step: None)
@@ -269,7 +270,7 @@ async def test_a_log_that_a_replication_slot_keeps_is_reported_and_searched(sett
 async def test_a_login_that_does_not_own_the_tables_is_told_so(settings: Settings):
     async with running(settings):
         server = postgres.start(settings.home)
-        owner = await asyncpg.connect(server.url().replace("+asyncpg", ""))
+        owner = await asyncpg.connect(dsn(server.url()))
         await owner.execute("CREATE ROLE stranger LOGIN")
         await owner.close()
         with pytest.raises(ScrubRefused, match="does not own"):

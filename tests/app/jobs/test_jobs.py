@@ -13,7 +13,7 @@ from structlog.testing import capture_logs
 
 from app.jobs.jobs import Backoff, Job, beside
 from app.jobs.records import JobRecords
-from app.postgres.pools import service_database
+from app.postgres.pools import dsn, service_database
 
 SOON = Backoff(first_s=0.01, last_s=0.02)
 ENOUGH_S = 60.0
@@ -129,7 +129,7 @@ async def test_work_that_is_overdue_since_before_the_start_is_done_soon_and_othe
     records: JobRecords, name: str, database_url: str
 ):
     await records.of(name)
-    owner = await asyncpg.connect(database_url.replace("+asyncpg", ""))
+    owner = await asyncpg.connect(dsn(database_url))
     await owner.execute("UPDATE jobs SET created_at = now() - interval '2 hours' WHERE name = $1", name)
     await owner.close()
     overdue, new = Work(), Work()

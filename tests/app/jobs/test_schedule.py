@@ -14,6 +14,7 @@ import pytest
 from app.jobs.jobs import beside
 from app.jobs.records import JobRecords
 from app.jobs.schedule import POSTGRES, TRAINING, UPKEEP, jobs_of, periods, upkeep
+from app.postgres.pools import dsn
 from app.runtime import Runtime, running
 from app.settings import Settings
 from app.training.processes import Trainings
@@ -35,7 +36,7 @@ def settings(url: str | None, home: Path, **more: Any) -> Settings:
 
 @pytest.fixture
 async def owner(database_url: str) -> AsyncIterator[asyncpg.Connection]:
-    connection = await asyncpg.connect(database_url.replace("+asyncpg", ""))
+    connection = await asyncpg.connect(dsn(database_url))
     yield connection
     await connection.close()
 

@@ -8,6 +8,7 @@ import pytest
 from prometheus_client import REGISTRY
 from structlog.testing import capture_logs
 
+from app.postgres.pools import dsn
 from app.settings import Settings
 from app.training.processes import TrainingFailed, Trainings
 
@@ -29,7 +30,7 @@ async def test_a_user_trains_once_at_a_time_and_another_may_wait(database_url: s
 
 async def test_a_training_of_every_profile_counts_and_tells_what_came_of_them(database_url: str, tmp_path: Path):
     await trainings(tmp_path, database_url).train_all()  # with nobody to learn from it ends well
-    owner = await asyncpg.connect(database_url.replace("+asyncpg", ""))
+    owner = await asyncpg.connect(dsn(database_url))
     await owner.execute("INSERT INTO profiles (user_sub, agent_key) VALUES ('alice', 'a'), ('bob', 'b')")
     await owner.close()
     outcome = "learning or its trials are off"

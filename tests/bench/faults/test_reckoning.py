@@ -5,6 +5,7 @@ from collections.abc import AsyncIterator
 import asyncpg
 import pytest
 
+from app.postgres.pools import dsn
 from bench.faults.ledger import Acknowledged, Ledger, Reward
 from bench.faults.reckoning import reckon
 from tests.service import Service
@@ -13,7 +14,7 @@ from tests.service import Service
 @pytest.fixture
 async def bank(database_url: str) -> AsyncIterator[asyncpg.Connection]:
     """A connection of the owner in a transaction that is rolled back: each damage is seen by its own test only."""
-    connection = await asyncpg.connect(database_url.replace("+asyncpg", ""))
+    connection = await asyncpg.connect(dsn(database_url))
     transaction = connection.transaction()
     await transaction.start()
     yield connection

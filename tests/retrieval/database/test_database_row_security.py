@@ -18,7 +18,7 @@ from sqlalchemy.dialects.postgresql import insert as upsert
 from alembic import command
 from app.postgres import EmbeddedPostgres
 from app.postgres.migrate import migrate, with_alembic
-from app.postgres.pools import ERASER_ROLE, SERVICE_ROLE, WORKER_ROLE, service_database
+from app.postgres.pools import ERASER_ROLE, SERVICE_ROLE, WORKER_ROLE, dsn, service_database
 from app.providers.wordllama import WordLlamaEmbedder
 from retrieval.database.database import Database
 from retrieval.ranking.question import Question
@@ -190,7 +190,7 @@ async def filled(database_url: str) -> str:
 @pytest.fixture
 async def bank(filled: str) -> AsyncIterator[Bank]:
     """Every change is rolled back."""
-    owner, service = [await asyncpg.connect(filled.replace("+asyncpg", "")) for _ in range(2)]
+    owner, service = [await asyncpg.connect(dsn(filled)) for _ in range(2)]
     await service.execute(f"SET ROLE {SERVICE_ROLE}")
     change = service.transaction()
     await change.start()
@@ -514,7 +514,7 @@ async def test_every_key_in_the_database_starts_with_the_user(bank: Bank):
 
 
 async def tables_of(url: str) -> set[str]:
-    connection = await asyncpg.connect(url.replace("+asyncpg", ""))
+    connection = await asyncpg.connect(dsn(url))
     rows = await connection.fetch("SELECT tablename FROM pg_tables WHERE schemaname = 'public'")
     await connection.close()
     return {row["tablename"] for row in rows}
@@ -538,7 +538,7 @@ async def test_migrations_go_up_and_down_and_up_again_on_a_bank_with_data(postgr
 
 
 async def test_migrating_what_is_up_to_date_changes_nothing(filled: str):
-    connection = await asyncpg.connect(filled.replace("+asyncpg", ""))
+    connection = await asyncpg.connect(dsn(filled))
     before = await connection.fetchval("SELECT count(*) FROM cases")
     await migrate(filled)
     assert await connection.fetchval("SELECT count(*) FROM cases") == before == 2
@@ -547,7 +547,7 @@ async def test_migrating_what_is_up_to_date_changes_nothing(filled: str):
 
 async def test_a_drift_is_found(postgres: EmbeddedPostgres):
     url = await new_database(postgres)
-    connection = await asyncpg.connect(url.replace("+asyncpg", ""))
+    connection = await asyncpg.connect(dsn(url))
     drifts: list[Any] = [
         "ALTER TABLE cases ADD COLUMN stray text",
         "ALTER TABLE cases DROP COLUMN stray, ALTER COLUMN task DROP NOT NULL",

@@ -14,7 +14,7 @@ from cachetools import LRUCache
 from sqlalchemy import delete, select, update
 
 from app.postgres import EmbeddedPostgres
-from app.postgres.pools import service_database
+from app.postgres.pools import dsn, service_database
 from app.providers.wordllama import WordLlamaEmbedder
 from retrieval.ranking.question import Question
 from retrieval.ranking.retrieved import Retrieved
@@ -108,7 +108,7 @@ def slate_ids(slate: Retrieved) -> list[UUID]:
 
 
 async def test_the_database_has_an_index_for_each_dimension_that_is_looked_for_in_one(empty: Indexed):
-    connection = await asyncpg.connect(empty.url.replace("+asyncpg", ""))
+    connection = await asyncpg.connect(dsn(empty.url))
     names = await connection.fetch("SELECT indexname FROM pg_indexes WHERE indexname LIKE 'case_embeddings_hnsw_%'")
     await connection.close()
     assert {row[0] for row in names} == {f"case_embeddings_hnsw_{number}_idx" for number in INDEXED_DIMENSIONS}

@@ -6,8 +6,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from sqlalchemy import REAL, Boolean, Integer, column, select, values
 from sqlalchemy import cast as sql_cast
-from sqlalchemy.ext.asyncio import create_async_engine
 
+from app.postgres.pools import engine_of
 from policy.examples import shared_credit as by_policy
 from retrieval.search.credit import shared_credit
 
@@ -27,7 +27,7 @@ async def in_sql(database_url: str, log: list[Slate]) -> list[list[float]]:
     columns = (column("decision", Integer), column("place", Integer), column("used", Boolean), column("agreed", REAL))
     table = values(*columns, name="slots").data(rows)
     share = shared_credit(sql_cast(table.c.used, Boolean), sql_cast(table.c.agreed, REAL), [table.c.decision])
-    engine = create_async_engine(database_url)
+    engine = engine_of(database_url)
     async with engine.connect() as connection:
         found = (await connection.execute(select(table.c.decision, table.c.place, share))).all()
     await engine.dispose()

@@ -6,6 +6,7 @@ import asyncpg
 from sqlalchemy import Boolean, Float, Integer, column, literal, select, values
 from sqlalchemy.dialects.postgresql.asyncpg import PGDialect_asyncpg
 
+from app.postgres.pools import dsn
 from retrieval.search.fusion import fused
 
 BANK = [(1, 0.1, None, True), (2, 0.2, 0.9, True), (3, None, 0.5, True), (4, 0.3, None, True), (5, None, None, True)]
@@ -20,7 +21,7 @@ async def fusion(url: str, *, half: int, pool: int, given: Sequence[tuple[object
     best = fused(bank, profile, half=half, pool=pool)
     statement = select(best).order_by(best.c.rrf.desc(), best.c.id.desc())
     sql = str(statement.compile(dialect=PGDialect_asyncpg(), compile_kwargs={"literal_binds": True}))
-    connection = await asyncpg.connect(url.replace("+asyncpg", ""))
+    connection = await asyncpg.connect(dsn(url))
     rows = await connection.fetch(sql)
     await connection.close()
     return rows

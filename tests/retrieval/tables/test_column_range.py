@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from pydantic import TypeAdapter, ValidationError
 
 from app.postgres import EmbeddedPostgres
+from app.postgres.pools import dsn
 from retrieval.tables.column_range import fits
 from retrieval.tables.profiles import profiles
 
@@ -28,7 +29,7 @@ def passes(adapter: TypeAdapter[float], number: float) -> bool:
 
 @pytest.mark.parametrize("number", EDGES)
 async def test_a_real_is_let_through_exactly_when_postgres_takes_it(postgres: EmbeddedPostgres, number: float):
-    connection = await asyncpg.connect(postgres.url("postgres").replace("+asyncpg", ""))
+    connection = await asyncpg.connect(dsn(postgres.url("postgres")))
     try:
         await connection.fetchval("SELECT $1::float8::real", number)
         taken = True

@@ -7,6 +7,7 @@ from typing import Literal, get_args, get_origin
 import asyncpg
 import pytest
 
+from app.postgres.pools import dsn
 from retrieval.tables import kinds
 
 COLUMNS = {
@@ -52,7 +53,7 @@ WHERE c.contype = 'c' AND cardinality(c.conkey) = 1 AND c.connamespace = 'public
 
 @pytest.fixture
 async def owner(database_url: str) -> AsyncIterator[asyncpg.Connection]:
-    connection = await asyncpg.connect(database_url.replace("+asyncpg", ""))
+    connection = await asyncpg.connect(dsn(database_url))
     yield connection
     await connection.close()
 

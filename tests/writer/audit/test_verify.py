@@ -11,6 +11,7 @@ from datetime import UTC, datetime, timedelta
 import asyncpg
 import pytest
 
+from app.postgres.pools import dsn
 from app.runtime import signed
 from tests.fakes.openai_server import OpenAIServer
 from tests.writer.conftest import AGENT, Bank, MakeWorker, drain, keep
@@ -34,7 +35,7 @@ MASTER = os.urandom(32)
 @pytest.fixture
 async def forger(database_url: str) -> AsyncIterator[asyncpg.Connection]:
     """A superuser, for whom no trigger and no grant is an obstacle."""
-    connection = await asyncpg.connect(database_url.replace("+asyncpg", ""))
+    connection = await asyncpg.connect(dsn(database_url))
     await connection.execute("SET session_replication_role = replica")
     yield connection
     await connection.close()

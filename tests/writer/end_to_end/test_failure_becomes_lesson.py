@@ -7,6 +7,7 @@ import asyncpg
 import pytest
 from sqlalchemy import select
 
+from app.postgres.pools import dsn
 from app.providers.wordllama import WordLlamaEmbedder
 from retrieval.pages.procedures import procedure_of
 from retrieval.ranking.question import Question
@@ -30,7 +31,7 @@ CORRECTED = "ALTER TABLE users ADD COLUMN last_name text;"
 @pytest.fixture
 async def shop(database_url: str):
     """A database operator's own tables, in a schema beside the bank's."""
-    connection = await asyncpg.connect(database_url.replace("+asyncpg", ""))
+    connection = await asyncpg.connect(dsn(database_url))
     await connection.execute("CREATE SCHEMA shop; SET search_path TO shop")
     await connection.execute(
         "CREATE TABLE users (id bigint PRIMARY KEY); CREATE TABLE profiles (id bigint PRIMARY KEY)"

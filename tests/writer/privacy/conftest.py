@@ -6,14 +6,14 @@ from datetime import UTC, datetime
 import asyncpg
 import pytest
 
-from app.postgres.pools import service_database
+from app.postgres.pools import dsn, service_database
 from retrieval.database.database import Database
 from writer.privacy.keys import Keyring, UserKey
 from writer.privacy.master_keys import MasterKeys, agree
 
 
 async def as_owner(url: str, statement: str) -> None:
-    owner = await asyncpg.connect(url.replace("+asyncpg", ""))
+    owner = await asyncpg.connect(dsn(url))
     await owner.execute(statement)
     await owner.close()
 

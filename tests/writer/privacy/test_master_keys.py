@@ -7,6 +7,7 @@ from uuid import uuid4
 import asyncpg
 import pytest
 
+from app.postgres.pools import dsn
 from retrieval.database.database import Database
 from tests.writer.privacy.conftest import as_owner, key_of, start
 from writer.privacy.master_keys import MasterKeyMismatch, MasterKeys, fingerprint
@@ -68,7 +69,7 @@ async def test_one_damaged_key_shuts_nobody_out(database: Database, url: str):
 async def test_the_key_is_nowhere_in_the_database(database: Database, url: str):
     await start(database, OURS)
     await key_of(database, "alice", OURS)
-    owner = await asyncpg.connect(url.replace("+asyncpg", ""))
+    owner = await asyncpg.connect(dsn(url))
     rows = str([await owner.fetch(f"TABLE {table}") for table in ("master_keys", "user_keys")])
     await owner.close()
     assert fingerprint(OURS) in rows

@@ -17,6 +17,7 @@ from sqlalchemy import insert, select, text
 from sqlalchemy.exc import DBAPIError
 from sqlalchemy.ext.asyncio import AsyncConnection
 
+from app.postgres.pools import dsn
 from app.providers.wordllama import WordLlamaEmbedder
 from retrieval.errors import UserErased
 from retrieval.tables.audit import audit
@@ -159,7 +160,7 @@ async def act_for(bank: Bank, user: str, actor: str) -> None:
 
 
 async def as_owner(url: str, statement: str, *values: object) -> list[Any]:
-    owner = await asyncpg.connect(url.replace("+asyncpg", ""))
+    owner = await asyncpg.connect(dsn(url))
     try:
         return list(await owner.fetch(statement, *values))
     finally:
