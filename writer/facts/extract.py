@@ -12,46 +12,10 @@ from datetime import date
 
 from retrieval.tables.kinds import FactKind
 from retrieval.text import folded
-from writer.facts.about_me import ABOUT_ME, MINE, SEVERAL, STATES
-from writer.facts.endings import ENDS, FORMER, LOST_JOB, PARTED, STOPPED_TAKING, positives
-from writer.facts.forms import (
-    AHEAD,
-    ALL,
-    BEEN,
-    CATEGORY,
-    CLAUSE,
-    CUT,
-    DISLIKES,
-    DOES,
-    DOES_NOT,
-    EVENT,
-    FAN,
-    FAVOURITE,
-    FAVOURITE_LAST,
-    FOND,
-    HABIT,
-    HAPPENS,
-    HAS,
-    HOW_OFTEN,
-    KIN_DOES,
-    KIN_NAMED,
-    LATELY,
-    LIKES,
-    MEASURE,
-    ONE_OF,
-    ONGOING,
-    PARTNERS,
-    POINTS,
-    POINTS_FIRST,
-    ROUTINE,
-    STOPPED,
-    TAKES,
-    THEIRS,
-    THERE,
-    VAGUE,
-)
-from writer.facts.goals import AMOUNT, GOAL, NO_GOAL, THIS_TIME, amount_of, metric_of, target_of, words_of_metric
-from writer.facts.languages import PERIOD, readings
+from writer.facts.endings import positives
+from writer.facts.forms import ABOUT_ME, CATEGORY, FORMS, HAPPENS, KIN_DOES, ONE_OF, PARTNERS, SEVERAL, STATES
+from writer.facts.goals import amount_of, metric_of, target_of, words_of_metric
+from writer.facts.languages import readings, without_period
 from writer.facts.sentences import DOT, Sentence, Statement, is_denied, statements
 from writer.facts.times import Days, days_of, without_time
 
@@ -97,7 +61,7 @@ class FactDraft:
         if self.single:
             return self.attribute
         if self.attribute == _REGULARLY:
-            return f"{_REGULARLY} {HOW_OFTEN.sub('', self.value)}"
+            return f"{_REGULARLY} {FORMS['how_often'].sub('', self.value)}"
         if self.attribute.startswith(TAKING):
             return f"{TAKING} {self.value}"
         return f"taste of {_ARTICLE.sub('', self.value)}" if self.kind == "preference" and self.value else ""
@@ -141,8 +105,8 @@ def _of_other_language(sentence: str) -> list[FactDraft]:
     for reading in readings(sentence):
         value, unit, attribute, single = reading.value, "", reading.attribute, reading.single
         if reading.kind == "goal":
-            amount = AMOUNT.search(value)
-            attribute = attribute or words_of_metric(PERIOD.sub("", value) if amount else value)
+            amount = FORMS["amount"].search(value)
+            attribute = attribute or words_of_metric(without_period(value) if amount else value)
             if amount:
                 single, (value, unit) = True, amount_of(amount)
         draft = FactDraft(reading.kind, reading.text, "user", attribute, value, unit, category_of(reading.text))
@@ -162,7 +126,7 @@ def _of_statement(statement: Statement, day: date) -> Iterator[FactDraft]:
     stated = _denied(plain) if statement.denied else _drafts(plain, day)
     if (fact := next(stated, None)) is not None:
         yield _finished(fact, text)
-    if ENDS.search(plain):
+    if FORMS["ends"].search(plain):
         yield from _left_behind(plain, text, stated=fact)
     for positive in positives(plain, denied=statement.denied):
         ended = next(_denied(positive) if is_denied(positive) else _drafts(positive, day), None)
@@ -175,14 +139,14 @@ def _of_statement(statement: Statement, day: date) -> Iterator[FactDraft]:
 
 def _left_behind(plain: str, text: str, *, stated: FactDraft | None) -> Iterator[FactDraft]:
     """Yields the facts that end without their value being named: the employer, the partner, a medicine for a purpose."""
-    if LOST_JOB.search(plain):
+    if FORMS["lost_job"].search(plain):
         yield FactDraft("fact", text, "user", "employer", category="work", single=True, ends=True)
-    if PARTED.search(plain):
+    if FORMS["parted"].search(plain):
         if stated is None or stated.attribute != "marital status":
             yield FactDraft("fact", text, "user", "marital status", category="people", single=True, ends=True)
         for who in PARTNERS:
             yield FactDraft("fact", text, f"user's {who}", "name", category="people", single=True, ends=True)
-    if match := STOPPED_TAKING.search(plain):
+    if match := FORMS["stopped_taking"].search(plain):
         yield FactDraft("fact", text, "user", TAKING, match["value"], category="health", ends=True)
 
 
@@ -194,18 +158,18 @@ def _finished(draft: FactDraft, text: str) -> FactDraft:
 
 def _denied(plain: str) -> Iterator[FactDraft]:
     """Yields what a negated sentence says of the user: a goal to avoid something, or an aversion."""
-    goal = GOAL.search(plain)
+    goal = FORMS["goal"].search(plain)
     if goal and not is_denied(plain[: goal.start("what")]):
         yield from _goal(plain)
-    if match := DOES_NOT.search(plain):
+    if match := FORMS["does_not"].search(plain):
         how = f"does not {match['how'].lower()}"
         value = _clean(match["value"])
         yield FactDraft("fact", plain, "user", how, value, single=not value)
-    if match := STOPPED.search(plain):
+    if match := FORMS["stopped"].search(plain):
         yield FactDraft("fact", plain, "user", "stopped", _clean(match["value"]))
-    if FORMER.search(plain):
+    if FORMS["former"].search(plain):
         return
-    if (match := DISLIKES.search(plain)) and _stands_alone(_clean(match["value"])):
+    if (match := FORMS["dislikes"].search(plain)) and _stands_alone(_clean(match["value"])):
         yield FactDraft("preference", plain, "user", "dislikes", _clean(match["value"]))
 
 
@@ -216,42 +180,42 @@ def category_of(sentence: str) -> str:
 
 def _drafts(sentence: str, day: date) -> Iterator[FactDraft]:
     """Yields the facts in a sentence, the most certain form first."""
-    if STATES.match(sentence) or KIN_NAMED.search(sentence):
+    if STATES.match(sentence) or FORMS["kin_named"].search(sentence):
         for facts_of in (_about_the_user, _people, _activity, _preference):
             yield from facts_of(sentence)
-    clauses = (sentence, *CLAUSE.split(sentence)[1:])
+    clauses = (sentence, *FORMS["clause"].split(sentence)[1:])
     if any(map(HAPPENS.match, clauses)):
         yield from _event(sentence, clauses, day)
     yield from _goal(sentence)
 
 
 def _about_the_user(sentence: str) -> Iterator[FactDraft]:
-    if match := MEASURE.search(sentence):
+    if match := FORMS["measure"].search(sentence):
         what = match["what"] or ("income" if match["earn"] else "weight" if match["weigh"] else "budget")
-        if amount := AMOUNT.search(match["value"]):
+        if amount := FORMS["amount"].search(match["value"]):
             yield FactDraft("fact", sentence, "user", what.lower(), *amount_of(amount), single=True)
     for attribute, form in ABOUT_ME:
         if match := form.search(sentence):
             value = _clean(match["value"])
             yield FactDraft("fact", sentence, "user", attribute, value, single=attribute not in SEVERAL)
-    if match := MINE.search(sentence):
+    if match := FORMS["mine"].search(sentence):
         what = (match["thing"] or match["trait"]).replace("color", "colour")
         yield FactDraft("fact", sentence, "user", what, _clean(match["which"] or match["what"]), single=True)
 
 
 def _event(sentence: str, clauses: Sequence[str], day: date) -> Iterator[FactDraft]:
     days = days_of(sentence, day)
-    form = LATELY if days is None else AHEAD if days.first > day else EVENT
+    form = FORMS["lately"] if days is None else FORMS["ahead"] if days.first > day else FORMS["event"]
     event = next((match for match in map(form.search, clauses) if match), None)
-    if event and not POINTS_FIRST.search(event["what"]) and not THERE.search(sentence):
+    if event and not FORMS["points_first"].search(event["what"]) and not FORMS["there"].search(sentence):
         value, unit = _clean(event["what"]), ""
-        if (amount := AMOUNT.fullmatch(without_time(value))) and amount["unit"]:
+        if (amount := FORMS["amount"].fullmatch(without_time(value))) and amount["unit"]:
             value, unit = amount_of(amount)
         yield FactDraft("event", sentence, "user", event["verb"].lower(), value, unit, about=days)
 
 
 def _people(sentence: str) -> Iterator[FactDraft]:
-    if match := KIN_NAMED.search(sentence):
+    if match := FORMS["kin_named"].search(sentence):
         who = match["who"].lower()
         yield FactDraft("fact", sentence, f"user's {who}", "name", match["value"], "", "people", single=who in ONE_OF)
     for attribute, form in KIN_DOES.items():
@@ -261,22 +225,22 @@ def _people(sentence: str) -> Iterator[FactDraft]:
 
 
 def _activity(sentence: str) -> Iterator[FactDraft]:
-    if match := ONGOING.search(sentence):
+    if match := FORMS["ongoing"].search(sentence):
         value = _clean(match["value"] or match["long"] or "")
         if _stands_alone(value):
             verb = (match["verb"] or match["now"]).lower()
             yield FactDraft("fact", sentence, "user", f"has been {verb}", value)
-    if match := TAKES.search(sentence):
+    if match := FORMS["takes"].search(sentence):
         yield FactDraft("fact", sentence, "user", f"takes for {match['for']}", _clean(match["value"]), "", "health")
-    if (match := ROUTINE.search(sentence)) and not POINTS.search(match["value"]):
+    if (match := FORMS["routine"].search(sentence)) and not FORMS["points"].search(match["value"]):
         yield FactDraft("fact", sentence, "user", _REGULARLY, _clean(match["value"]))
-    if (match := HABIT.search(sentence)) and _stands_alone(match["value"]):
+    if (match := FORMS["habit"].search(sentence)) and _stands_alone(match["value"]):
         yield FactDraft("fact", sentence, "user", match["often"].lower(), _clean(match["value"]))
-    if match := HAS.search(sentence):
+    if match := FORMS["has"].search(sentence):
         yield FactDraft("fact", sentence, "user", "has", _clean(match["value"]))
-    if match := BEEN.search(sentence):
+    if match := FORMS["been"].search(sentence):
         yield FactDraft("fact", sentence, "user", "has been to", _clean(match["value"]), "", "travel")
-    if match := DOES.search(sentence):
+    if match := FORMS["does"].search(sentence):
         verb, value = match["now"] or match["ing"], _clean(match["value"])
         if _stands_alone(value.removeprefix("the ") if verb in {"play", "learning"} else value):
             yield FactDraft("fact", sentence, "user", verb.lower(), value)
@@ -284,17 +248,17 @@ def _activity(sentence: str) -> Iterator[FactDraft]:
 
 def _preference(sentence: str) -> Iterator[FactDraft]:
     tastes: list[tuple[str, str, str, bool]] = []  # subject, attribute, value, single
-    if match := FAVOURITE.search(sentence):
+    if match := FORMS["favourite"].search(sentence):
         tastes.append(("user", f"favourite {match['what'].lower().replace('color', 'colour')}", match["value"], True))
-    if match := LIKES.search(sentence):
+    if match := FORMS["likes"].search(sentence):
         how = f"{match['how'].lower()}s" if match["how"] else f"has always {match['since'].lower()}"
         tastes.append(("user", how, match["value"], False))
-    if match := THEIRS.search(sentence):
+    if match := FORMS["theirs"].search(sentence):
         how = match["how"].lower().removesuffix("s") + "s"
         tastes.append((f"user's {match['who'].lower()}", how, match["value"], False))
-    if match := FAVOURITE_LAST.search(sentence):
+    if match := FORMS["favourite_last"].search(sentence):
         tastes.append(("user", f"favourite{(match['what'] or '').lower()}", match["value"], False))
-    fond = [match["value"] for form in (FOND, FAN) if (match := form.search(sentence))]
+    fond = [match["value"] for form in (FORMS["fond"], FORMS["fan"]) if (match := form.search(sentence))]
     tastes += [("user", "is fond of", value, False) for value in fond]
     for subject, attribute, value, single in tastes:
         if _stands_alone(_clean(value)):
@@ -302,10 +266,10 @@ def _preference(sentence: str) -> Iterator[FactDraft]:
 
 
 def _goal(sentence: str) -> Iterator[FactDraft]:
-    match = GOAL.search(sentence)
-    if not match or (not match["named"] and NO_GOAL.search(match["what"])):
+    match = FORMS["goal"].search(sentence)
+    if not match or (not match["named"] and FORMS["no_goal"].search(match["what"])):
         return
-    if POINTS.search(THIS_TIME.sub("", match["what"])) or ALL.search(match["what"]):
+    if FORMS["points"].search(FORMS["this_time"].sub("", match["what"])) or FORMS["all"].search(match["what"]):
         return
     what = _clean(match["what"])
     amount = target_of(what)
@@ -319,7 +283,7 @@ def _goal(sentence: str) -> Iterator[FactDraft]:
 
 def _stands_alone(value: str) -> bool:
     """Returns whether a value is clear without context and not cut in the middle."""
-    return not (VAGUE.search(value) or POINTS.search(value) or CUT.search(value))
+    return not (FORMS["vague"].search(value) or FORMS["points"].search(value) or FORMS["cut"].search(value))
 
 
 def _clean(value: str) -> str:

@@ -5,14 +5,12 @@ A clause with a negation states only an aversion; a clause with "no longer" ends
 """
 
 import re
-import tomllib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from importlib.resources import files
 
+from retrieval.patterns import patterns, read, whole
 from retrieval.tables.kinds import FactKind
-from writer.facts.forms import CAPITAL
-from writer.facts.own_words import OWN_LABEL
+from writer.facts.forms import PACKAGE
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,25 +56,18 @@ class Language:
     article: re.Pattern[str]
 
 
-_NAME = (
-    rf"(?P<value>{CAPITAL}[\w'.-]+(?: (?:(?:de|del|la|las|los|am|an der|der|le|sur|d')\s?)?{CAPITAL}[\w'-]+){{0,3}})"
-)
-_WORDS = r"(?P<value>(?:(?!(?:und|aber|weil|denn|da|wie|pero|porque|aunque|y|et|mais|car|parce|que)\b)[\w'-]+ ?){1,6})"
-_END = r"(?=$|[.,;!)]| (?:und|aber|weil|denn|seit|mit|als|y|pero|porque|desde|con|el (?:mes|año|lunes|martes|viernes)|la semana|hace|et|mais|car|depuis|avec|comme|le mois|l'an|il y a|jetzt|ahora|maintenant|im|letzte[ns]?|vor)\b)"
-_HELLO = r"(?:(?:desde|depuis) \w+,? )?(?:(?:hallo|hi|hey|hola|bonjour|salut|moin|servus|also|übrigens|por cierto|au fait|und|y|et)\b[,!.]*\s+)?"
-
-
+_FORMS = patterns(PACKAGE, "other_languages")
 _TASTES = {"likes", "loves", "hates", "prefers", "favourite", "dislikes"}
 _SINGLE = {"name", "home", "origin", "employer", "role", "age", "diet", "favourite", "weight"}
 
 
 def _rules(forms: Mapping[str, str]) -> tuple[Rule, ...]:
-    """Returns the rules of these forms by the attribute that they state; NAME and WORDS stand for the value."""
+    """Returns the rules of these forms by the attribute that they state."""
     return tuple(
         Rule(
             "preference" if name in _TASTES else "goal" if name in {"goal", "weight"} else "fact",
             "" if name == "goal" else name,
-            re.compile(f"^(?i:{_HELLO})" + form.replace("NAME", _NAME).replace("WORDS", _WORDS) + _END),
+            re.compile(whole(PACKAGE, f"^(?i:«hello»){form}«end»")),
             name in _SINGLE,
         )
         for name, form in forms.items()
@@ -87,7 +78,6 @@ def _any(words: str) -> re.Pattern[str]:
     return re.compile(rf"(?<!\w)(?:{words})(?!\w)", re.IGNORECASE)
 
 
-_READ = tomllib.loads(files("writer.facts").joinpath("languages.toml").read_text(encoding="utf-8"))
 LANGUAGES = [
     Language(
         opens=_any(each["opens"]),
@@ -100,20 +90,12 @@ LANGUAGES = [
         vague=_any(each["vague"]),
         article=re.compile(each["article"], re.IGNORECASE),
     )
-    for each in _READ["languages"]
+    for each in read(PACKAGE, "languages.toml")["languages"]
 ]
 
 
 OPENS = re.compile("|".join(language.opens.pattern for language in LANGUAGES))
 """Every German, Spanish or French sentence with a fact has one of these words, in small letters."""
-PERIOD = re.compile(
-    r"\b(?:im|pro|am|al|por|cada|par|chaque) (?:tag|woche|monat|jahr|día|semana|mes|año|jour|semaine|mois|an)\b",
-    re.IGNORECASE,
-)
-"""A period in the words of a goal, such as "per week", which is no part of the metric."""
-_ELISION = re.compile(r"^je (?=[aeéhiou])", re.IGNORECASE)
-_LABEL = re.compile(rf"^{OWN_LABEL}\s*:\s+", re.IGNORECASE)
-_CLAUSE = re.compile(r"\s*[,;]\s*|\s+(?:und|aber|y|e|pero|et|mais)\s+")
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,16 +112,16 @@ class Reading:
 
 def readings(sentence: str) -> Iterator[Reading]:
     """Yields the facts that a sentence in German, Spanish or French states or ends, as a whole and in its clauses."""
-    plain = _LABEL.sub("", sentence.replace("\u2019", "'").strip("-*_ \t"))
+    plain = _FORMS["label"].sub("", sentence.replace("\u2019", "'").strip("-*_ \t"))
     if "?" in plain:
         return
     for language in LANGUAGES:
         if not language.opens.search(plain) or language.unstated.search(plain):
             continue
-        for clause in (plain, *_CLAUSE.split(plain)):
+        for clause in (plain, *_FORMS["clause"].split(plain)):
             if language.no_longer.search(clause):
                 positive = re.sub(r"\b(?:mehr|plus)\b", "", language.no_longer.sub(" ", clause))
-                positive = _ELISION.sub("j'", " ".join(positive.split()))
+                positive = _FORMS["elision"].sub("j'", " ".join(positive.split()))
                 yield from _matches(language, language.rules, clause, positive, ends=True)
             elif language.denied.search(clause):
                 yield from _matches(language, language.aversions, clause, clause)
@@ -165,3 +147,8 @@ def _matches(
         attribute = f"{rule.attribute} {groups['what'].lower()}" if "what" in groups else rule.attribute
         if value:
             yield Reading(text, rule.kind, attribute, value, rule.single, ends)
+
+
+def without_period(value: str) -> str:
+    """Returns the words of a goal without a period such as "per week", which is no part of the metric."""
+    return _FORMS["period"].sub("", value)
