@@ -240,6 +240,25 @@ async def test_of_sealed_words_all_is_found_and_content_and_plan_alone_are_missi
     assert row.metadata["data"] == (await alice.case(str(case_id)))["procedure"]["data"]
 
 
+async def test_the_view_shows_what_the_search_answers_with_the_vector_and_the_words_of_the_index(plain: Service):
+    alice, bob = await plain.user(), await plain.user()
+    await filled(alice, "Add a last_name column to the users table", tool_traces=FAILED_ONCE, plan=["ALTER TABLE"])
+    await filled(alice, *GARDEN, agent="gardener", tags=["green"])
+    await filled(alice, "water the roof", outcome="aborted")
+    await filled(alice, "water the plants", agent="butler")
+    await alice.http.put("/v1/profiles/butler", json={"enabled": False})
+    await filled(bob, *GARDEN)
+    found = await search(alice, "garden", count=50)
+    rows = await alice.rows("SELECT * FROM context_eng_memories")
+    assert {(row.id, row.content, str(row.metadata), row.created_dt) for row in rows} == {
+        (row.id, row.content, str(row.metadata), row.created_dt) for row in found
+    }
+    assert len(rows) == 5
+    told = {row.content: row for row in rows}["water the garden"]
+    assert (told.agent, "garden" in told.fts) == ("gardener", True)
+    assert told.embedding is not None
+
+
 # Whose rows
 
 
