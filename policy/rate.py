@@ -9,8 +9,11 @@ from statistics import NormalDist
 LEVEL = 0.95
 
 
-def wilson(hits: int, trials: int, level: float = LEVEL) -> tuple[float, float]:
-    """Returns Wilson's score interval of the rate of independent trials; (0, 1) if there are no trials."""
+def wilson(hits: float, trials: float, level: float = LEVEL) -> tuple[float, float]:
+    """Returns Wilson's score interval of the rate of independent trials; (0, 1) if there are no trials.
+
+    Both numbers may be effective numbers of weighted trials.
+    """
     if not trials:
         return 0.0, 1.0
     z = NormalDist().inv_cdf((1 + level) / 2)

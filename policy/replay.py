@@ -20,9 +20,11 @@ from numpy.typing import NDArray
 
 from policy.agreement import SAME, Matrix, agreement
 from policy.channels import LEAST_GAIN, cosine, gain, idf, incidence
+from policy.evaluate import effective_sample
 from policy.fit import FIRST_ORDER, Fit, fit_of
 from policy.history import History
 from policy.orders import ORDERS, START, Field, fitted, mixture
+from policy.rate import wilson
 
 PLACES = 4
 """Number of first places whose agreement is charged."""
@@ -49,6 +51,8 @@ class Tally:
 
     Attributes:
         first: share of questions for which the order put a plan that worked first, 0 to 1.
+        low, high: 95 % interval of that share, by the effective number of questions (Wilson 1927; Kish 1965); 0 and 1
+            in a result that an earlier version stored.
         ndcg: mean nDCG@4 of the order's rankings, 0 to 1.
         charges: sum of the order's faded charges, with those that it began with.
     """
@@ -56,6 +60,8 @@ class Tally:
     first: float
     ndcg: float
     charges: float
+    low: float = 0.0
+    high: float = 1.0
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -96,11 +102,15 @@ def replay(history: History, first_order: str = FIRST_ORDER) -> Replay:
     worth = history.weight * (question & (trusted | answered))
     chosen, charges = _choices(1 - (first + ndcg) / 2, worth, first_order)
     first, ndcg = (np.vstack([each, each[chosen[:-1], np.arange(len(worth))]]) for each in (first, ndcg))
-    total = max(float(worth.sum()), 1e-9)
     names = list(ORDERS)
+    total, effective = max(float(worth.sum()), 1e-9), effective_sample(worth)
+    shares = [float(each @ worth) / total for each in first]
     tallies = {
         name: Tally(
-            float(first[c] @ worth) / total, float(ndcg[c] @ worth) / total, float(charges[min(c, len(names) - 1)])
+            shares[c],
+            float(ndcg[c] @ worth) / total,
+            float(charges[min(c, len(names) - 1)]),
+            *wilson(shares[c] * effective, effective),
         )
         for c, name in enumerate([*names, CHOICE])
     }

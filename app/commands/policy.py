@@ -112,9 +112,9 @@ def _replayed(replay: StoredReplay | None) -> RenderableType:
         return "no replay yet: it needs a finished case"
     if not replay.questions:
         return replay.sentence()
-    table = Table("order", "worked first", "nDCG@4", "")
+    table = Table("order", "worked first", "95 % interval", "nDCG@4", "")
     for name, tally in replay.tallies.items():
-        table.add_row(
-            SPOKEN[name], f"{tally.first:.0%}", f"{tally.ndcg:.2f}", "serves" if name == replay.serves else ""
-        )
+        interval = f"{tally.low:.0%} to {tally.high:.0%}"
+        serves = "serves" if name == replay.serves else ""
+        table.add_row(SPOKEN[name], f"{tally.first:.0%}", interval, f"{tally.ndcg:.2f}", serves)
     return Group(replay.sentence(), table)

@@ -62,7 +62,7 @@ async def _replay(connection: AsyncConnection, parts: Runtime, user_sub: str, ag
     found = await stored_replay(connection, user_sub, agent)
     if found is None:
         return None
-    orders = [OrderOut(order=name, first=tally.first, ndcg=tally.ndcg) for name, tally in found.tallies.items()]
+    orders = [response_of(OrderOut, tally, order=name) for name, tally in found.tallies.items()]
     telling = await telling_words(connection, parts.keyring, user_sub, agent, found.fit)
     return response_of(ReplayOut, found, sentence=found.sentence(), orders=orders, telling_words=telling)
 

@@ -59,6 +59,8 @@ class OrderOut(BaseModel):
 
     order: str = Field(description="name of the order; choice: in turn the order that had done best so far")
     first: float = Field(description="share of runs for which a plan that worked would have stood first, 0 to 1")
+    low: float = Field(description="lower end of the 95 % interval of that share; 0: not computed yet")
+    high: float = Field(description="upper end of the 95 % interval of that share; 1: not computed yet")
     ndcg: float = Field(description="mean nDCG@4 of the agreement with the plan that worked, 0 to 1")
 
 

@@ -120,6 +120,19 @@ def test_a_run_of_weight_zero_is_no_question():
     assert replay(half).questions < replay(plain).questions
 
 
+def test_the_interval_of_a_share_narrows_with_questions_and_widens_with_unequal_weights():
+    few, many = (replay(history(shop(size))) for size in (30, 120))
+    uneven = replace(history(shop(120)), weight=np.where(np.arange(120) % 4, 0.05, 1).astype(np.float32))
+
+    def width(found: Replay) -> float:
+        choice = found.tallies[CHOICE]
+        assert 0 <= choice.low <= choice.first <= choice.high <= 1
+        return choice.high - choice.low
+
+    assert width(many) < 0.6 * width(few)
+    assert width(replay(uneven)) > 1.5 * width(many)
+
+
 def test_before_ten_runs_nothing_is_fitted():
     assert np.array_equal(replay(history(shop(9))).fit.weights, START)
 

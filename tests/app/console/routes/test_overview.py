@@ -94,6 +94,10 @@ async def test_orders_are_compared_in_a_sentence_and_a_table_from_ten_replayed_r
     text = (await console.get("/console")).text
     shown = text[text.index('id="replay"') : text.index('id="helped"')]
     assert told["sentence"] in shown
+    assert all(0 <= each["low"] <= each["first"] <= each["high"] <= 1 for each in told["orders"])
+    choice = told["orders"][-1]
+    assert f"({choice['low']:.0%} to {choice['high']:.0%}), which serves" in told["sentence"]
+    assert choice["high"] - choice["low"] < 1
     assert shown.count('<th scope="row">') == len(told["orders"])
     assert shown.count("serves</span>") == 1
     words = shown[shown.index("Words that tell your kinds of tasks apart:") :]
