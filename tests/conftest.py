@@ -15,11 +15,11 @@ import structlog
 from sqlalchemy.engine import make_url
 
 from app.postgres import EmbeddedPostgres, release, start
-from app.postgres.citus import distribute
 from app.postgres.migrate import migrate
 from app.postgres.pools import dsn
 from retrieval.telemetry import log
-from tests.paths import CITUS_URL, ROOT, memory
+from tests.cluster import CITUS_URL, Cluster, cluster_of
+from tests.paths import ROOT, memory
 
 pytest_plugins = ["tests.service"]
 
@@ -40,7 +40,8 @@ SLOW = (
 )
 """Folders and files whose tests come first: a slow file at the end would leave the other processors idle."""
 
-TEMPLATES: dict[tuple[EmbeddedPostgres, str], str] = {}
+Server = EmbeddedPostgres | Cluster
+TEMPLATES: dict[tuple[Server, str], str] = {}
 """The migrated database that others are copied from, by server and setting of pgvector; nobody uses it itself."""
 
 WAITING = """
@@ -97,23 +98,45 @@ def postgres() -> Iterator[EmbeddedPostgres]:
         release(home)
 
 
-async def new_database(server: EmbeddedPostgres, *, pgvector: str = "auto") -> str:
+if CITUS_URL is not None:
+
+    @pytest.fixture(scope="session")
+    async def postgres() -> AsyncIterator[Cluster]:
+        """The cluster in place of the embedded Postgres."""
+        cluster = await cluster_of(CITUS_URL)
+        yield cluster
+        await cluster.drop(*TEMPLATES.values())
+
+    @pytest.fixture(scope="module", autouse=True)
+    async def dropped(postgres: Cluster) -> AsyncIterator[None]:
+        """Drops a module's databases: processes of Citus are connected to each."""
+        yield
+        await postgres.drop(*postgres.made)
+        postgres.made.clear()
+
+
+async def new_database(server: Server, *, pgvector: str = "auto") -> str:
     """Creates a migrated database and returns its URL as the owner; only the first one of its kind is migrated."""
     template = TEMPLATES.get((server, pgvector))
     if template is None:
-        template = await _created(server, "template1")
-        await migrate(server.url(template), pgvector=pgvector)
+        if isinstance(server, Cluster):
+            template = await server.new(pgvector=pgvector)
+        else:
+            template = await _created(server, "template1")
+            await migrate(server.url(template), pgvector=pgvector)
         TEMPLATES[server, pgvector] = template
     return server.url(await _created(server, template))
 
 
-async def copy_of(server: EmbeddedPostgres, url: str) -> str:
+async def copy_of(server: Server, url: str) -> str:
     """Copies a database, to which nobody may be connected, and returns the copy's URL as the owner."""
     return server.url(await _created(server, str(make_url(url).database)))
 
 
-async def _created(server: EmbeddedPostgres, template: str) -> str:
+async def _created(server: Server, template: str) -> str:
     """Copies the database, to which nobody may be connected, and returns the copy's name."""
+    if isinstance(server, Cluster):
+        return await server.copy(template)
     name = f"t{uuid4().hex}"
     admin = await asyncpg.connect(dsn(server.url("postgres")))
     try:
@@ -127,14 +150,3 @@ async def _created(server: EmbeddedPostgres, template: str) -> str:
 async def database_url(postgres: EmbeddedPostgres) -> AsyncIterator[str]:
     """URL of an empty bank."""
     return await new_database(postgres)
-
-
-@pytest.fixture(scope="module")
-async def cluster_url() -> str:
-    """URL of the cluster at hand, migrated and distributed."""
-    if CITUS_URL is None:
-        pytest.skip("CASEBANK_TEST_CITUS names no cluster")
-    url = f"{CITUS_URL}{'&' if '?' in CITUS_URL else '?'}citus=true"
-    await migrate(url)
-    await distribute(url)
-    return url

@@ -6,8 +6,6 @@ from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
 DATA = Path(os.environ.get("CASEBANK_DATA") or ROOT.parent / "shared" / "data")
-CITUS_URL = os.environ.get("CASEBANK_TEST_CITUS")
-"""URL of the coordinator of a Citus cluster, as the owner of a database that tests may fill; None: none is at hand."""
 LEAST_MEMORY_BYTES = 8 << 30
 
 

@@ -158,7 +158,7 @@ async def service(database_url: str, tmp_path_factory: pytest.TempPathFactory) -
         home=Path(tmp_path_factory.mktemp("home")),
         database_url=database_url,
         jwt_secret="a secret of at least thirty-two bytes",
-        master_key="5" * 64,  # the same in each run, for a cluster's database outlives them
+        master_key="5" * 64,
         worker_pace={"poll_s": 60, "backoff_s": 0.01},
         timeouts_s={"turn": 60},  # a busy machine is not what is tested
         explore=False,  # a test asks for what it wants to see; tests of exploration ask for that

@@ -1,7 +1,4 @@
-"""casebank on a Citus cluster whose coordinator CASEBANK_TEST_CITUS names: a database of its own, with pgvector.
-
-The tests of tests/app/routes run on that cluster, too.
-"""
+"""What only a Citus cluster has: shards, nodes and what they are told. Other tests of a database run on it as well."""
 
 import asyncio
 import json
@@ -14,7 +11,7 @@ from sqlalchemy.exc import DBAPIError
 
 from app.postgres.citus import distribute
 from app.postgres.pools import dsn
-from tests.paths import CITUS_URL
+from tests.cluster import CITUS_URL
 from tests.processes import ran
 from tests.service import Service, User
 from writer.audit.verify import verify_user
@@ -23,11 +20,6 @@ from writer.rights.erase import erase
 pytestmark = pytest.mark.skipif(CITUS_URL is None, reason="CASEBANK_TEST_CITUS names no cluster")
 
 TURNS = [{"role": "user", "content": "I live in York. I am allergic to nuts."}]
-
-
-@pytest.fixture(scope="module")
-def database_url(cluster_url: str) -> str:
-    return cluster_url
 
 
 def command(service: Service, *words: str) -> str:
@@ -44,8 +36,8 @@ async def as_owner(url: str, statement: str, *arguments: object) -> list[asyncpg
         await connection.close()
 
 
-async def test_a_repeat_finds_nothing_to_distribute(cluster_url: str):
-    assert await distribute(cluster_url) == []
+async def test_a_repeat_finds_nothing_to_distribute(database_url: str):
+    assert await distribute(database_url) == []
 
 
 def granting(statement: str) -> str:
@@ -53,28 +45,28 @@ def granting(statement: str) -> str:
     return f"DO $$ BEGIN SET LOCAL citus.enable_ddl_propagation = off; {statement}; END $$"
 
 
-async def test_a_later_revisions_rights_on_a_column_reach_the_shards(cluster_url: str):
+async def test_a_later_revisions_rights_on_a_column_reach_the_shards(database_url: str):
     revoked = "REVOKE SELECT (kind) ON %s FROM casebank_eraser"
-    await as_owner(cluster_url, "SELECT run_command_on_placements('cases'::regclass, $1)", revoked)
-    await as_owner(cluster_url, granting("GRANT SELECT (kind) ON cases TO casebank_eraser"))
+    await as_owner(database_url, "SELECT run_command_on_placements('cases'::regclass, $1)", revoked)
+    await as_owner(database_url, granting("GRANT SELECT (kind) ON cases TO casebank_eraser"))
     shards = (
         "SELECT DISTINCT result FROM run_command_on_placements('cases'::regclass,"
         " $$SELECT has_column_privilege('casebank_eraser', '%s', 'kind', 'SELECT')$$)"
     )
     try:
-        assert [row["result"] for row in await as_owner(cluster_url, shards)] == ["f"]
-        await distribute(cluster_url)
-        assert [row["result"] for row in await as_owner(cluster_url, shards)] == ["t"]
+        assert [row["result"] for row in await as_owner(database_url, shards)] == ["f"]
+        await distribute(database_url)
+        assert [row["result"] for row in await as_owner(database_url, shards)] == ["t"]
     finally:
-        await as_owner(cluster_url, granting("REVOKE SELECT (kind) ON cases FROM casebank_eraser"))
+        await as_owner(database_url, granting("REVOKE SELECT (kind) ON cases FROM casebank_eraser"))
 
 
-async def test_no_samples_of_words_are_gathered_on_the_shards(cluster_url: str):
+async def test_no_samples_of_words_are_gathered_on_the_shards(database_url: str):
     shards = (
         "SELECT DISTINCT result FROM run_command_on_placements('cases'::regclass, $$SELECT string_agg(attname, ' '"
         " ORDER BY attname) FROM pg_attribute WHERE attrelid = '%s'::regclass AND attstattarget = 0 AND attnum > 0$$)"
     )
-    (row,) = await as_owner(cluster_url, shards)
+    (row,) = await as_owner(database_url, shards)
     assert {"task", "plan", "payload", "search_vector"} <= set(row["result"].split())
 
 
@@ -113,7 +105,7 @@ async def test_the_service_cannot_delete_an_entry_of_the_audit_on_a_shard(alice:
         await alice.rows("DELETE FROM audit_heads WHERE user_sub = :user_sub RETURNING seq")
 
 
-async def test_an_erased_user_is_gone_from_every_node_and_refused(alice: User, bob: User, cluster_url: str):
+async def test_an_erased_user_is_gone_from_every_node_and_refused(alice: User, bob: User, database_url: str):
     await alice.retain("water the roses")
     turns = {"agent": "operator", "turns": TURNS}
     assert (await alice.http.post("/v1/sessions/chat/turns", json=turns)).status_code == 200
@@ -123,8 +115,8 @@ async def test_an_erased_user_is_gone_from_every_node_and_refused(alice: User, b
     assert receipt.rows["cases"] == 1
     stones = "SELECT count(*) FROM run_command_on_placements('erasures'::regclass, $1) WHERE result = '1'"
     of_theirs = f"SELECT count(*) FROM %s WHERE user_sub = '{receipt.user_digest}'"  # noqa: S608 - a digest
-    nodes = await as_owner(cluster_url, "SELECT FROM pg_dist_node")
-    assert (await as_owner(cluster_url, stones, of_theirs))[0]["count"] == len(nodes)
+    nodes = await as_owner(database_url, "SELECT FROM pg_dist_node")
+    assert (await as_owner(database_url, stones, of_theirs))[0]["count"] == len(nodes)
     answer = await alice.http.post("/v1/retain", json={"agent": "operator", "task": "again", "outcome": "success"})
     assert answer.status_code == 410
     await bob.retain("sweep the yard")
@@ -147,7 +139,7 @@ async def test_what_an_operator_runs_runs_on_a_cluster(service: Service, alice: 
 
 
 async def test_the_doctor_finds_shards_that_were_moved_and_a_repeat_mends_them(
-    service: Service, alice: User, cluster_url: str
+    service: Service, alice: User, database_url: str
 ):
     def cluster() -> dict[str, object]:
         report = json.loads(command(service, "doctor", "--json"))
@@ -161,10 +153,10 @@ async def test_the_doctor_finds_shards_that_were_moved_and_a_repeat_mends_them(
         " WHERE s.table_name = 'cases'::regclass"
         " AND s.shardid = get_shard_id_for_distribution_column('cases', $1::text)"
     )
-    await as_owner(cluster_url, moved, alice.name)
+    await as_owner(database_url, moved, alice.name)
     assert not (await asyncio.to_thread(cluster))["ok"]
     assert await alice.retain("water the tulips")
-    await distribute(cluster_url)
+    await distribute(database_url)
     assert (await asyncio.to_thread(cluster))["ok"]
     await alice.settle()
     assert len(await alice.cases()) == 2

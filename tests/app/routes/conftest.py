@@ -7,7 +7,6 @@ from typing import Any
 
 import pytest
 
-from tests.paths import CITUS_URL
 from tests.service import SETTLES_WITHIN_S, Service, User
 
 STEPS = ["open the valve", "wait", "close the valve"]
@@ -30,13 +29,6 @@ LESSON = {
     "critical_contextual_cues": ["ADD COLUMN"],
     "example_scenario_abstract": "adding a column to a table",
 }
-
-if CITUS_URL is not None:
-
-    @pytest.fixture(scope="module")
-    def database_url(cluster_url: str) -> str:
-        """URL of the cluster in place of an empty bank."""
-        return cluster_url
 
 
 async def fill(user: User, tasks: list[str] | None = None, **more: Any) -> list[str]:

@@ -14,7 +14,7 @@ from retrieval.ranking.question import Question
 from retrieval.search.candidates import Search
 from retrieval.tokens import count_tokens
 from tests.app.routes.conftest import embedded, replayed
-from tests.paths import CITUS_URL
+from tests.cluster import CITUS_URL
 from tests.service import AGENT, Service, User
 
 PIANO = "The piano in the hall needs tuning before the concert."
