@@ -80,6 +80,9 @@ async def service_database(
         event.listen(engine.sync_engine, "begin", lambda connection: connection.exec_driver_sql(_AS_SERVICE))
         options["statement_cache_size"] = 0
     most = pool_size + (not pooled)  # one listens, which a pooler in transaction mode does not allow
+    if not pooled and not is_citus(url):  # Citus needs the values to choose a shard
+        # else Postgres plans anew, each time, what depends on the length of an array, for longer than it runs
+        options["server_settings"] = session | {"plan_cache_mode": "force_generic_plan"}
     pool = asyncpg.create_pool(
         dsn(url),
         min_size=0,
