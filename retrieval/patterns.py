@@ -24,7 +24,13 @@ def whole(package: str, pattern: str) -> str:
     return re.sub(r"«(\w+)»", lambda name: whole(package, parts[name[1]]), pattern)
 
 
-def patterns(package: str, table: str, *, linear: bool = False) -> dict[str, re.Pattern[str]]:
-    """Returns the compiled patterns of a table by their names; ``linear``: RE2 runs them, in linear time."""
-    compiled = re2.compile if linear else re.compile
-    return {name: compiled(whole(package, pattern)) for name, pattern in read(package)[table].items()}
+def patterns(package: str, table: str) -> dict[str, re.Pattern[str]]:
+    """Returns the compiled patterns of a table by their names; RE2 runs those of ``linear.table``, in linear time."""
+    content = read(package)
+    by_engine = (re.compile, content.get(table, {})), (re2.compile, content.get("linear", {}).get(table, {}))
+    return {name: engine(whole(package, form)) for engine, forms in by_engine for name, form in forms.items()}
+
+
+def word_sets(package: str, table: str) -> dict[str, frozenset[str]]:
+    """Returns the sets of words of the table ``words.table`` by their names."""
+    return {name: frozenset(text.split()) for name, text in read(package)["words"][table].items()}

@@ -7,7 +7,7 @@ import pytest
 
 from retrieval.patterns import patterns, whole
 
-PACKAGES = ["writer.facts"]
+PACKAGES = ["writer.analysis", "writer.facts"]
 
 
 @pytest.mark.parametrize("package", PACKAGES)

@@ -4,38 +4,18 @@ An error is generic if its first line names no more than a class of failures: "R
 "Error", "exit code 1". The cause then stands in the body of an answer, or in a later line of the output.
 """
 
-import re
-
+from retrieval.patterns import patterns, word_sets
 from writer.analysis.error_output import SHORT_CHARS, both_ends, glimpse
 
-_GENERIC = {
-    "a", "an", "and", "api", "as", "at", "axioserror", "bad", "been", "body", "build", "by", "call", "caught",
-    "client", "code", "command", "compilation", "conflict", "content", "could", "data", "details", "elifecycle",
-    "entity", "err", "errno", "error", "errors", "exception", "exit", "exited", "external", "fail", "failed",
-    "failure", "fatal", "for", "forbidden", "found", "from", "gateway", "got", "has", "have", "http", "httperror",
-    "httpstatuserror", "in", "internal", "is", "message", "method", "near", "not", "npm", "null", "occurred", "of",
-    "on", "operation", "process", "reported", "request", "response", "result", "returned", "run", "runtimeerror",
-    "see", "server", "service", "status", "task", "the", "this", "tool", "unauthorized", "unexpected", "unknown",
-    "unprocessable", "unsuccessful", "url", "was", "went", "what", "while", "with", "wrong", "zero",
-}  # fmt: skip
-"""Words that occur in the first lines of errors and name no cause."""
-_URL = re.compile(r"\b\w{1,20}://\S+")
-_WORD = re.compile(r"\w+")
-_FIELD = re.compile(
-    r"""(?im)["']?\b(?P<key>code|error_?code|type|error|message|error_?message|detail|reason|msg|description|title)["']?"""
-    r"""(?:\s{0,3}[:=]\s{0,3}(?:"(?P<text>(?:[^"\\]|\\.){2,300})"|'(?P<other>(?:[^'\\]|\\.){2,300})')"""
-    r"""|\n(?P<line>[^\n]{2,300})$)"""
-)
-"""Pattern of a field of an answer's body that may name the cause: in JSON, as a printed object, or on two lines."""
+_FORMS = patterns("writer.analysis", "causes_below")
+_WORDS = word_sets("writer.analysis", "causes_below")
 _CODES = frozenset(("code", "errorcode", "type"))
-_MARKED = re.compile(r"^\W{0,2}(?:fatal|npm (?:ERR!|error)|E  |Caused by|[\w.$]{0,60}(?:Error|Exception))(?::|\s)")
-"""Pattern of a line that a program marks as its error."""
 
 
 def is_generic(line: str) -> bool:
     """Returns whether a line of an error names no cause."""
-    words = _WORD.findall(_URL.sub(" ", line[:SHORT_CHARS].partition("{")[0]))
-    return all(word.casefold() in _GENERIC or any(map(str.isdigit, word)) for word in words)
+    words = _FORMS["word"].findall(_FORMS["url"].sub(" ", line[:SHORT_CHARS].partition("{")[0]))
+    return all(word.casefold() in _WORDS["generic"] or any(map(str.isdigit, word)) for word in words)
 
 
 def with_cause(error: str, output: object) -> str:
@@ -54,14 +34,14 @@ def with_cause(error: str, output: object) -> str:
 
 def marked_line(text: str) -> str:
     """Returns the last line that a program marks as its error and that names a cause; empty: there is no such line."""
-    lines = (line.strip() for line in reversed(both_ends(text).splitlines()) if _MARKED.search(line))
+    lines = (line.strip() for line in reversed(both_ends(text).splitlines()) if _FORMS["marked"].search(line))
     return next((line for line in lines if not is_generic(line)), "")[:SHORT_CHARS]
 
 
 def _in_fields(text: str) -> str:
     """Returns the code and the message in an answer's body that name a cause; empty: none does."""
     codes, messages = list[str](), list[str]()
-    for match in _FIELD.finditer(text.replace('\\"', '"')):
+    for match in _FORMS["field"].finditer(text.replace('\\"', '"')):
         value = (match["text"] or match["other"] or match["line"]).replace("\\n", " ")
         if not is_generic(value):
             (codes if match["key"].casefold().replace("_", "") in _CODES else messages).append(value)

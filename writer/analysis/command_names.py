@@ -1,9 +1,8 @@
 """Names in command lines that are no data of a run, read from ``command_names.toml``, which says what each is."""
 
-import tomllib
-from importlib.resources import files
+from retrieval.patterns import read
 
-_READ = tomllib.loads(files("writer.analysis").joinpath("command_names.toml").read_text(encoding="utf-8"))
+_READ = read("writer.analysis", "command_names.toml")
 _SETS: dict[str, frozenset[str]] = {name: frozenset(words.split()) for name, words in _READ["sets"].items()}
 _GROUPS: dict[str, list[str]] = _READ["groups"]
 PROGRAMS = _SETS["programs"]

@@ -9,6 +9,7 @@ import re
 from collections.abc import Iterator, Sequence
 from itertools import takewhile
 
+from retrieval.patterns import patterns, word_sets
 from writer.analysis.command_names import (
     BUILDING,
     EXTENSIONS,
@@ -29,63 +30,12 @@ from writer.analysis.command_names import (
 from writer.analysis.commands import Piece, bare
 
 _STARTS = {"|", "||", "&&", ";", "&", "\n", "(", "|&"}
-_FLAG = re.compile(r"-[A-Za-z0-9]|-[A-Za-z]{2,3}|--[A-Za-z][A-Za-z0-9-]{0,30}|--")
-"""Flags that cannot contain a value; longer flags might, as in ``-psecret``."""
-_IMAGE = re.compile(r"[a-z][a-z/-]{0,40}:v?\d{1,3}(?:\.\d{1,4}){0,3}(?:-[a-z]{2,12}\d{0,3}){0,2}")
-"""An image of a container with its version, without a host."""
-_CLUSTER = re.compile(r"-?[cxtruzjJvfpkah]{2,7}")
-_COUNTED = re.compile(r"-[jnOCABUpLl]\d{1,2}|-X(?:mx|ms|ss)\d{1,5}[gkmGKM]")
-_OPTION = re.compile(rf"--[A-Za-z][A-Za-z0-9-]{{0,30}}|{_COUNTED.pattern}")
-"""A flag that is the value of a variable, as in ``NODE_OPTIONS=--openssl-legacy-provider``."""
-_NUMBER = re.compile(r"[+-]?\d{1,3}(?:[.,:]\d{1,3})?[a-zA-Z]?|0[0-7]{3}")
-"""Counts, modes and ranges, too short for an id."""
-_ID = re.compile(r"(?i)[0-9a-f]{7,64}|[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}|(?=\S*\d)(?=\S*[a-z])[\w-]{16,}")
-_VARIABLE = re.compile(r"\$\{?[A-Z_][A-Z0-9_]*\}?|\$[?#@*0-9]?")
-_ASSIGNED = re.compile(r"([A-Z_][A-Z0-9_]{0,40}|[a-z]{1,12})=(.+)", re.DOTALL)
-_END = re.compile(r"(['\"]?)[A-Z]{2,10}\1")
-"""Pattern of the word that ends a here-document."""
-_VERSION = re.compile(r"v?\d{1,3}(?:\.\d{1,3}){1,3}")
-_REVISION = re.compile(r"(?:HEAD|FETCH_HEAD)[~^\d]*")
+_FORMS = patterns("writer.analysis", "command_words")
+_WORDS = word_sets("writer.analysis", "command_words")
 MOST_PARTS = 3
 """Maximum parts of a name with colons, such as a mount with its mode."""
 MOST_CHARS = 100
 """Maximum characters of a quoted text that the concrete level of abstraction keeps, about a line."""
-_MODE = re.compile(r"[ugoa]{0,4}[-+=][rwxXst]{1,6}")
-_NUMERIC_FLAG = re.compile(
-    r"--(?:edition|std|port|timeout|target|max\S*|min\S*|limit|depth|line-length|release|memory)"
-)
-_WITH_PORT = frozenset(("mysql", "nc", "psql", "redis-cli", "scp", "sftp", "ssh"))
-"""Programs whose flag -p or -P takes a port."""
-_TAKES_VALUE = {"-I", "-n", "-P", "-d", "-L"}
-"""Flags of xargs that take a value, so that the next word is not the program."""
-_PROPERTY = re.compile(r"(-[DP][A-Za-z][\w.-]{0,60})(?:=(.+))?")
-"""A property of a build and its value, as in ``-Dmaven.compiler.release=17``."""
-_TASK = re.compile(r"(?=.*[A-Z:]):?[a-z][A-Za-z-]{1,40}(?::[a-z][A-Za-z-]{1,40}){0,3}")
-"""A task of a build, as in ``checkstyleMain`` and ``spotless:apply``."""
-_CONFIG_KEY = re.compile(r"[a-z]{2,20}(?:[.-][A-Za-z-]{2,30}){1,3}")
-_SETTING = re.compile(r"([a-z][A-Za-z.-]{0,60})=(.+)")
-_LINKING_FLAG = re.compile(r"-l\w{1,20}|-std=[\w+]{1,10}|-[WfmOg][\w=-]{1,30}")
-_PORTS = re.compile(r"\d{2,5}:\d{2,5}")
-_ON_BRANCHES = {
-    "checkout", "switch", "branch", "merge", "push", "pull", "rebase", "fetch", "diff", "log", "tag", "reset",
-}  # fmt: skip
-"""Subcommands of git whose operand is a branch."""
-_SECRET_NAME = re.compile(r"pass|secret|token|key|credential|auth")
-_HOST = re.compile(r"(?:[\w.-]+@)?((?:[\w-]+\.){1,8}[a-z]{2,12}|\d{1,3}(?:\.\d{1,3}){3}|localhost)(:\d+)?(:[^\s]*)?")
-_URL = re.compile(r"([a-z][a-z0-9+.-]{1,12})://(\S*)")
-_PRIVATE = re.compile(rf"(?i){_HOST.pattern}|{_SECRET_NAME.pattern}|://|[\w-]{{24,}}|\d{{5,}}")
-"""Parts of a quoted text that may identify a machine, a person or an id; such a text is never kept."""
-_LOCAL = re.compile(r"(?:localhost|127\.0\.0\.1|0\.0\.0\.0)(?::\d{2,5})?")
-_SED = re.compile(r"s([/|#,@:!])(.*?)(?<!\\)\1(.*?)(?<!\\)\1([gIipe\d]{0,4})")
-_SED_WORD = re.compile(r"(?<!\\)[A-Za-z_][\w ]*|[^\W\d_]{2,}")
-_PACKAGE = re.compile(
-    r"@?[A-Za-z][\w.+-]{0,60}(?:/[A-Za-z][\w.-]{0,60})?(?:\[[\w,. -]{1,60}\])?"
-    r"(?:(?:[=<>~!]=?=?|@|\^)[\w.*^~,<>=!]{1,30})?"
-)
-_SPEC = re.compile(r"(.*?)(\[[\w,.-]{1,60}\])?")
-_MODULE = re.compile(r"[A-Za-z_]\w*(?:\.[A-Za-z_]\w*){0,8}")
-_SUBCOMMAND = re.compile(r"[a-z][a-z-]{1,19}")
-_NAME = re.compile(r"[a-z_][a-z_.+-]{0,23}\d{0,2}(?:\.\d{1,2})?")
 
 
 def shown(line: Sequence[Piece], *, concrete: bool = False) -> list[str]:
@@ -119,7 +69,7 @@ class _Abstraction:
                     self._begin()
                 yield ";" if piece.text == "\n" else piece.text
             elif piece.kind == "word":
-                end = sign.startswith("<<") and _END.fullmatch(piece.text)
+                end = sign.startswith("<<") and _FORMS["end"].fullmatch(piece.text)
                 yield piece.text if end else self._value(piece.text) if redirected else self._word(piece.text)
                 redirected = False
             else:
@@ -131,7 +81,7 @@ class _Abstraction:
         flag, self._flag = self._flag, ""
         if word.startswith("-") and len(word) > 1:
             return self._flag_form(word)
-        if (self._program == "xargs" and flag not in _TAKES_VALUE) or flag in {"-exec", "-execdir"}:
+        if (self._program == "xargs" and flag not in _WORDS["takes_value"]) or flag in {"-exec", "-execdir"}:
             self._begin()
             return self._first(word)
         return self._operand(flag, word)
@@ -140,31 +90,33 @@ class _Abstraction:
         """Returns the form of an operand, or of the value of the flag before it."""
         if flag in SECRET_FLAGS:
             return "<secret>"
-        if (self._program, flag) == ("git", "-c") and (given := _SETTING.fullmatch(word)):
+        if (self._program, flag) == ("git", "-c") and (given := _FORMS["setting"].fullmatch(word)):
             return self._assigned(given[1], given[2])
         if flag == "-m" and self._program in INTERPRETERS:
             return self._module(word)
-        has_port = flag in {"-p", "-P"} and self._program in _WITH_PORT
-        if (has_port or _NUMERIC_FLAG.fullmatch(flag)) and re.fullmatch(r"\d{1,5}", word):
+        has_port = flag in {"-p", "-P"} and self._program in _WORDS["with_port"]
+        if (has_port or _FORMS["numeric_flag"].fullmatch(flag)) and re.fullmatch(r"\d{1,5}", word):
             return word
-        if self._levels and _SUBCOMMAND.fullmatch(word):
+        if self._levels and _FORMS["subcommand"].fullmatch(word):
             return self._sub(word)
         if self._subs and self._subs[-1] in INSTALLS and self._program in PACKAGE_MANAGERS and flag not in {"-r", "-c"}:
             plain = bare(word)
             is_place = plain.startswith((".", "/", "~")) or "://" in plain or plain.rsplit(".", 1)[-1] in EXTENSIONS
-            keep = not is_place and bool(_PACKAGE.fullmatch(plain)) and not _ID.fullmatch(plain)
+            keep = not is_place and bool(_FORMS["package"].fullmatch(plain)) and not _FORMS["id"].fullmatch(plain)
         else:
-            pattern = {"chmod": _MODE, "tar": _CLUSTER, "docker": _PORTS if flag in {"-p", "--publish"} else None}.get(
-                self._program, _TASK if self._program in BUILDING else None
-            )
-            if self._subs[-1:] == ["config"] and not _SECRET_NAME.search(word.casefold()):
-                pattern = _CONFIG_KEY
+            pattern = {
+                "chmod": _FORMS["mode"],
+                "tar": _FORMS["cluster"],
+                "docker": _FORMS["ports"] if flag in {"-p", "--publish"} else None,
+            }.get(self._program, _FORMS["task"] if self._program in BUILDING else None)
+            if self._subs[-1:] == ["config"] and not _FORMS["secret_name"].search(word.casefold()):
+                pattern = _FORMS["config_key"]
             keep = pattern is not None and bool(pattern.fullmatch(word))
         return word if keep else self._value(word)
 
     def _first(self, word: str) -> str:
         """Returns the form of the first word of a command, and remembers its program."""
-        if assignment := _ASSIGNED.fullmatch(word):
+        if assignment := _FORMS["assigned"].fullmatch(word):
             return self._assigned(assignment[1], assignment[2])
         if "=" in word:
             return "<word>"
@@ -177,7 +129,11 @@ class _Abstraction:
         self._program = re.sub(r"(?<=[a-z])[\d.]+$", "", name)
         self._levels = 1 if self._program in SUBCOMMANDS else 0
         if "/" not in plain:
-            return word if name in PROGRAMS or (_NAME.fullmatch(name) and not _ID.fullmatch(name)) else "<word>"
+            return (
+                word
+                if name in PROGRAMS or (_FORMS["name"].fullmatch(name) and not _FORMS["id"].fullmatch(name))
+                else "<word>"
+            )
         path = self._path(plain)
         return path if "<" not in path or self._program not in PROGRAMS else f"<path>/{name}"
 
@@ -195,31 +151,31 @@ class _Abstraction:
     def _module(self, word: str) -> str:
         if word == "pip" or word in SUBCOMMANDS:
             self._program, self._levels = word, 1
-        if word in MODULES or (_MODULE.fullmatch(word) and set(word.split(".")) <= SAFE_WORDS):
+        if word in MODULES or (_FORMS["module"].fullmatch(word) and set(word.split(".")) <= SAFE_WORDS):
             return word
-        return word if self._concrete and _MODULE.fullmatch(word) else "<module>"
+        return word if self._concrete and _FORMS["module"].fullmatch(word) else "<module>"
 
     def _flag_form(self, word: str) -> str:
         name, sign, value = word.partition("=")
-        if sign and name.startswith("--") and _FLAG.fullmatch(name):
+        if sign and name.startswith("--") and _FORMS["flag"].fullmatch(name):
             return f"{name}=<secret>" if name in SECRET_FLAGS else f"{name}={self._value(value)}"
-        if self._program in BUILDING and (given := _PROPERTY.fullmatch(word)):
+        if self._program in BUILDING and (given := _FORMS["property"].fullmatch(word)):
             return self._assigned(given[1], given[2]) if given[2] else word
         self._flag = word
-        if word in SINGLE_DASH or _FLAG.fullmatch(word) or _COUNTED.fullmatch(word):
+        if word in SINGLE_DASH or _FORMS["flag"].fullmatch(word) or _FORMS["counted"].fullmatch(word):
             return word
-        more = _CLUSTER if self._program in {"tar", "ls", "ps", "rsync", "grep", "git", "ssh"} else None
-        more = _LINKING_FLAG if self._program in LINKING else more
+        more = _FORMS["cluster"] if self._program in {"tar", "ls", "ps", "rsync", "grep", "git", "ssh"} else None
+        more = _FORMS["linking_flag"] if self._program in LINKING else more
         if more is not None and more.fullmatch(word):
             return word
         if self._program in LINKING and word[:2] in {"-I", "-L"}:
             return f"{word[:2]}{self._value(word[2:])}"
-        return word if _NUMBER.fullmatch(word) else "<word>"
+        return word if _FORMS["number"].fullmatch(word) else "<word>"
 
     def _assigned(self, name: str, value: str) -> str:
-        if _SECRET_NAME.search(name.casefold()) and value:
+        if _FORMS["secret_name"].search(name.casefold()) and value:
             return f"{name}=<secret>"
-        return f"{name}={value if _OPTION.fullmatch(value) else self._value(value)}"
+        return f"{name}={value if _FORMS['option'].fullmatch(value) else self._value(value)}"
 
     def _value(self, word: str) -> str:
         inner = bare(word)
@@ -227,7 +183,7 @@ class _Abstraction:
             return "<string>" if "'" in word or '"' in word else self._plain(word)
         if script := self._script(inner, word[0]):
             return f"{word[0]}{script}{word[0]}"
-        if self._concrete and len(inner) <= MOST_CHARS and not _PRIVATE.search(inner):
+        if self._concrete and len(inner) <= MOST_CHARS and not _FORMS["private"].search(inner):
             return word
         if not inner or re.search(r"""[^\w./*@:=,\[\]?<>~^+ -]""", inner) or (" " in inner and not _is_path(inner)):
             return "<string>"
@@ -236,10 +192,10 @@ class _Abstraction:
 
     def _script(self, inner: str, quote: str) -> str:
         """Returns the form of a quoted program of sed or jq, its words as placeholders; empty for other texts."""
-        if self._program == "sed" and (script := _SED.fullmatch(inner)):
+        if self._program == "sed" and (script := _FORMS["sed"].fullmatch(inner)):
             if self._concrete:
                 return inner
-            old, new = (_SED_WORD.sub("<word>", script[at]) for at in (2, 3))
+            old, new = (_FORMS["sed_word"].sub("<word>", script[at]) for at in (2, 3))
             return f"s{script[1]}{old}{script[1]}{new}{script[1]}{script[4]}"
         if self._program == "jq" and quote == "'" and re.search(r"[.\[]", inner):
             keep = JQ_WORDS if not self._concrete else None
@@ -247,48 +203,55 @@ class _Abstraction:
         return ""
 
     def _plain(self, word: str) -> str:
-        if word in SAFE_WORDS or not re.search(r"\w", word) or _VARIABLE.fullmatch(word) or _NUMBER.fullmatch(word):
+        if (
+            word in SAFE_WORDS
+            or not re.search(r"\w", word)
+            or _FORMS["variable"].fullmatch(word)
+            or _FORMS["number"].fullmatch(word)
+        ):
             return word
         if word == "/dev/null":
             return word
         if word[0].isdigit() and re.fullmatch(r"[\d.,:-]+", word):
             return "<number>"
-        if assigned := _ASSIGNED.fullmatch(word):
+        if assigned := _FORMS["assigned"].fullmatch(word):
             return self._assigned(assigned[1], assigned[2])
-        if url := _URL.fullmatch(word):
-            local = _LOCAL.match(url[2])
+        if url := _FORMS["url"].fullmatch(word):
+            local = _FORMS["local"].match(url[2])
             rest = "/<path>" if local and url[2][local.end() :].strip("/") else ""
             return f"{url[1]}://{local[0]}{rest}" if local else "<url>"
         return self._path(word) if _is_path(word) else self._named(word)
 
     def _named(self, word: str) -> str:
-        if "@" in word or ":" in word or _LOCAL.fullmatch(word):
-            return word if self._program in {"docker", "podman"} and _IMAGE.fullmatch(word) else self._place(word)
-        if _HOST.fullmatch(word):
+        if "@" in word or ":" in word or _FORMS["local"].fullmatch(word):
+            return (
+                word if self._program in {"docker", "podman"} and _FORMS["image"].fullmatch(word) else self._place(word)
+            )
+        if _FORMS["host"].fullmatch(word):
             return "<host>"
-        if _ID.fullmatch(word):
+        if _FORMS["id"].fullmatch(word):
             return "<id>"
-        if self._concrete or set(re.split(r"[:._-]", word)) <= SAFE_WORDS or _VERSION.fullmatch(word):
+        if self._concrete or set(re.split(r"[:._-]", word)) <= SAFE_WORDS or _FORMS["version"].fullmatch(word):
             return word
         if self._on_branch():
-            return word if _REVISION.fullmatch(word) else "<branch>"
+            return word if _FORMS["revision"].fullmatch(word) else "<branch>"
         return "<word>"
 
     def _place(self, word: str) -> str:
         """Returns the form of a host with a port or a path, or of a name in parts such as test:unit."""
-        if _LOCAL.fullmatch(word) or set(re.split(r"[:@]", word)) <= SAFE_WORDS:
+        if _FORMS["local"].fullmatch(word) or set(re.split(r"[:@]", word)) <= SAFE_WORDS:
             return word
-        if _HOST.fullmatch(word) or "@" in word:
+        if _FORMS["host"].fullmatch(word) or "@" in word:
             return "<host>:<path>" if ":" in word else "<host>"
         return ":".join(self._plain(part) for part in word.split(":")) if word.count(":") < MOST_PARTS else "<word>"
 
     def _path(self, word: str) -> str:
-        plain, extras = (spec[1], spec[2] or "") if (spec := _SPEC.fullmatch(word)) else (word, "")
+        plain, extras = (spec[1], spec[2] or "") if (spec := _FORMS["spec"].fullmatch(word)) else (word, "")
         parts = plain.split("/")
         *folders, name = parts
         if all(_is_safe_part(part) for part in parts) and not plain.startswith("~"):
             return word
-        if self._concrete and not plain.startswith(("/", "~")) and not _ID.fullmatch(name):
+        if self._concrete and not plain.startswith(("/", "~")) and not _FORMS["id"].fullmatch(name):
             return word
         known = "".join(f"{part}/" for part in takewhile(_is_safe_part, folders))
         if name and folders and _is_safe_part(name) and name not in {"*", "."}:
@@ -302,7 +265,7 @@ class _Abstraction:
         return f"{known}<path>{end}{extras}"
 
     def _on_branch(self) -> bool:
-        return self._program == "git" and bool(self._subs) and self._subs[0] in _ON_BRANCHES
+        return self._program == "git" and bool(self._subs) and self._subs[0] in _WORDS["on_branches"]
 
 
 def _is_path(word: str) -> bool:

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from itertools import islice
 from typing import Literal, NamedTuple
 
+from retrieval.patterns import patterns, word_sets
 from writer.analysis.command_names import INTERPRETERS, NESTED, PROGRAMS, SUBCOMMANDS, WRAPPERS
 
 MOST_COMMANDS = 40
@@ -25,24 +26,8 @@ DEEPEST = 3
 
 Kind = Literal["word", "sign", "text", "quote"]
 
-_PIECE = re.compile(
-    r"""(?xs)
-    (?P<left_out> (?<!\S)\#[^\n]* | \\\n )
-    | (?P<sign> \d?>{1,2}(?:&\d)? | [<|&]{1,3} | [;()\n] )
-    | (?P<word> (?: \$'(?:\\.|[^'\\])*' | '[^']*' | "(?:\\.|[^"\\])*" | \\. | [^\s'"\\|&;<>()] )+ )
-    | (?P<quote> [^\s] )
-    """
-)
-_HERE_DOCUMENT = re.compile(
-    r"""(?xs) (?P<line> (?<!<)<<-?[ \t]*(?P<quote>['"]?)(?P<end>\w{1,40})(?P=quote)[^\n]{0,400}\n )
-    (?P<text> .*? ) (?: ^[ \t]*(?P=end)[ \t]*$ | \Z )""",
-    re.MULTILINE,
-)
-_PROGRAM_IN_FOLDER = re.compile(r"\./(?:[\w.-]+/){0,8}[\w.-]+|(?:\.{0,2}/)?(?:[\w.-]+/){0,8}bin/[\w.-]+")
-_ASSIGNMENT = re.compile(r"[A-Za-z_]\w*=.*", re.DOTALL)
-_VERSION = re.compile(r"(?<=[a-z])[\d.]+$")
-_GLOBAL = {"-C", "-c", "-f", "-n", "-p", "--context", "--file", "--namespace", "--prefix", "--project-name"}
-"""Flags with a value that stand before a subcommand."""
+_FORMS = patterns("writer.analysis", "commands")
+_WORDS = word_sets("writer.analysis", "commands")
 _SEPARATORS = {"|", "||", "&&", ";", "&", "\n", "(", ")", "|&"}
 
 
@@ -93,7 +78,7 @@ def is_command_key(key: object, text: object) -> bool:
 
 def starts_command(first: str) -> bool:
     """Returns whether a text with this first word is a command line: the word is a known program, or a path."""
-    return first in PROGRAMS or _PROGRAM_IN_FOLDER.fullmatch(first) is not None
+    return first in PROGRAMS or _FORMS["program_in_folder"].fullmatch(first) is not None
 
 
 def pieces(text: str) -> Iterator[Piece]:
@@ -107,7 +92,7 @@ def pieces(text: str) -> Iterator[Piece]:
 
 def _all_pieces(text: str) -> Iterator[Piece]:
     start = 0
-    for document in _HERE_DOCUMENT.finditer(text):
+    for document in _FORMS["here_document"].finditer(text):
         yield from _line_pieces(text[start : document.end("line")].removesuffix("\n"))
         yield Piece(document["text"], "text")
         start = document.end()
@@ -115,7 +100,7 @@ def _all_pieces(text: str) -> Iterator[Piece]:
 
 
 def _line_pieces(text: str) -> Iterator[Piece]:
-    for piece in _PIECE.finditer(text):
+    for piece in _FORMS["piece"].finditer(text):
         if piece.lastgroup in {"word", "sign", "quote"}:
             yield Piece(piece[0], piece.lastgroup)  # type: ignore[arg-type]
 
@@ -212,7 +197,7 @@ def _commands_of(plain: _Simple, depth: int) -> list[Command]:
 def _without_globals(program: str, words: list[str]) -> list[str]:
     """Returns the words of a command without the flags and their values before its subcommand, such as a folder."""
     at = 1 if words and (program, words[0]) in NESTED else 0
-    while words[at : at + 1] and words[at] in _GLOBAL:
+    while words[at : at + 1] and words[at] in _WORDS["global"]:
         words = words[:at] + words[at + 2 :]
     return words
 
@@ -239,7 +224,7 @@ def unwrapped(words: Sequence[str]) -> Sequence[str]:
     at = 0
     while at < len(words):
         word = bare(words[at])
-        if _ASSIGNMENT.fullmatch(word) or word in {"{", "}", "!", "do", "then", "if", "else"}:
+        if _FORMS["assignment"].fullmatch(word) or word in {"{", "}", "!", "do", "then", "if", "else"}:
             at += 1
         elif word in WRAPPERS:
             at += 1
@@ -254,7 +239,7 @@ def unwrapped(words: Sequence[str]) -> Sequence[str]:
 
 def _program(word: str) -> str:
     name = word.rsplit("/", 1)[-1] if "/" in word else word
-    plain = _VERSION.sub("", name)
+    plain = _FORMS["version"].sub("", name)
     return {"py.test": "pytest", "nodejs": "node"}.get(name, plain if plain in PROGRAMS else name)
 
 

@@ -4,13 +4,12 @@ Only the beginning of an output (and its end) is read, so that the cost of a cal
 runs the patterns in linear time.
 """
 
-import re
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import islice
 
 import orjson
-import re2
 
+from retrieval.patterns import patterns, word_sets
 from writer.nested import parts
 
 LOOK_CHARS = 2_000
@@ -23,77 +22,13 @@ MOST_DEPTH = 4
 FEWEST_CHARS = 3
 LARGEST = 10**18
 
-_ERROR_WORD = (
-    r"(?:errors?|exception|fatal|failed|failure|panic|abort(?:ed)?|fehler|erreur|errore?|erro|fout"
-    r"|błąd|ошибка|错误|エラー|오류)"
-)
-_NO_ERROR = re2.compile(
-    r"(?i)^\W{0,4}(?:no|0|zero|without|keine?|ohne|sin|ning[uú]n|aucune?|sans|nessun|nenhum)\s+(?:\w+\s+)?"
-    rf"{_ERROR_WORD}|{_ERROR_WORD}\s{{0,3}}[:=]\s{{0,3}}(?:none|null|nil|0|false|no|n/a|-|\[\]|\"\""
-    rf"|\{{\}})\W{{0,3}}$",
-)
-_BEGINS = re2.compile(
-    rf"(?i)^\W{{0,4}}(?:\w{{1,20}} ){{0,2}}{_ERROR_WORD}(?: ?\[[^\]]{{0,40}}\]| ?\([^)]{{0,60}}\)"
-    rf"| \d{{1,6}})? ?[:\x{{FF1A}}!]"
-    r"|^\W{0,4}(?:[\w$]{1,60}[./]){0,8}\w{0,60}(?-i:Error|Exception)\b ?[:(]"
-    r"|^\W{0,4}[\w.]{0,60}\b(?:errors|exceptions)\.\w{1,60} ?:"
-    r"|^npm (?:ERR!|error) |^\W{0,4}traceback \(most recent call last\)|^\W{0,4}exception in thread\b"
-    r"|^\W{0,4}error (?:executing|calling|running|while|in|during|occurred|at|parsing|when|from)\b"
-    r"|^\W{0,4}unknown (?:action|argument|column|command|field|function|method|option|parameter|table|tool)\b",
-)
-_BARE = re2.compile(rf"(?i)^\W{{0,4}}{_ERROR_WORD}\W{{0,4}}$")
-"""Pattern of a line that has a word for an error and no other word."""
-_FIRST_LINE = re2.compile(
-    r"(?i)\bsyntax error\b.{0,40}\b(?:at|near|in|on)\b|: syntax error\b|error in your sql syntax|\bORA-\d{5}\b"
-    r"|\bSQLSTATE\b"
-    r"|\bviolates \S{1,20}(?: \S{1,20})? constraint|\b(?:relation|column|table|function|schema|database"
-    r"|type) \S{1,80}"
-    r"(?: of relation \S{1,80})? (?:does not|already) exists?\b|\bno such (?:table|column|file|function|command"
-    r"|user|host)"
-    r"|\bcommand not found\b|\bpermission denied\b|\bsegmentation fault\b|\bconnection (?:refused|reset|timed out)\b"
-    r"|\bHTTP(?:/\d(?:\.\d)?)?[ :]{1,3}(?:(?:error|status|code)[ :]{1,3}){0,2}[45]\d\d\b"
-    r"|\bstatus(?: code)?[ :=]{1,3}[45]\d\d\b"
-    r"|^\W{0,4}[45]\d\d[ :-]{1,3}(?:bad|unauthorized|forbidden|not|method|conflict|gone|too|unprocessable"
-    r"|internal|service"
-    r"|gateway|client|server|request|payment)\b|<title>\s{0,3}[45]\d\d\b",
-)
-_SHORT = re2.compile(
-    r"(?i)\bnot found\b|\bdoes(?:n.t| not) exist|\bno such\b|\bnicht gefunden|\bexistiert nicht|\bungültig"
-    r"|\bfehlgeschlagen|\bno (?:se )?(?:ha )?encontr|\bno existe\b|\binválid|\bfall[oó]\b|\bintrouvable|n.existe pas"
-    r"|\binvalide\b|\béchou|\bnon trovat|\bnon esiste|\bnão (?:foi )?encontrad|\bnão existe|\bniet gevonden"
-    r"|не найден|не удалось|未找到|不存在|失败|無効|見つかりません|失敗|찾을 수 없"
-    r"|\b(?:access|permission) denied\b|\bunauthori[sz]ed\b|\bforbidden\b|\btimed? ?out\b|\bservice unavailable\b"
-    r"|\binternal server error\b|\brate limit (?:exceeded|reached)|\btoo many requests\b|\bgot an unexpected keyword"
-    r"|\bvalidation errors?\b|\bmissing (?:\d{1,3} )?required\b|\bis not (?:a )?valid\b"
-    r"|^\W{0,4}(?:invalid|failed|unable|could ?n.t|cannot|can.t|illegal|unsupported|refused|rejected)\b",
-)
-_EXIT = re2.compile(
-    r"(?i)\b(?:exit(?:ed)?|return(?:ed)?|terminated)(?: with)?(?: a)?(?: non-zero)?[ _]?(?:code|status"
-    r"|value)?[ :=]{1,3}-?[1-9]\d{0,3}\b"
-)
-_ECHO = re.compile(r"""^(?:# ?)?\w{1,40} = (?=["'])""")
-"""Pattern of a name and "=" before a value that a notebook or a script prints."""
+_FORMS = patterns("writer.analysis", "error_output")
+_WORDS = word_sets("writer.analysis", "error_output")
 TRACEBACK = "Traceback (most recent call last)"
 CAUSE = "Caused by: "
-_CUT_JSON = re.compile(
-    r'(?i)^\s{0,20}\{\s{0,20}"(?:error|errors|err|exception|error_message|errormessage)"\s{0,5}:\s{0,5}(?!null|false|""|\[\s{0,5}\]|\{\s{0,5}\}|\d)'
-    r'|^\s{0,20}\{\s{0,20}"(?:success|ok)"\s{0,5}:\s{0,5}false',
-)
-_CUT_FLAG = re.compile(r'"(?i:is_?error"\s{0,5}:\s{0,5}true)')
 
-_ERROR_KEYS = {"error", "errors", "err", "exception", "traceback", "error_message", "errormessage", "fehler", "erreur"}
-_FLAGS = {"success", "succeeded", "ok", "is_success", "issuccess"}
-_BAD_FLAGS = {"iserror", "is_error", "failed", "has_error"}
-_STATUS_KEYS = {"status", "status_code", "statuscode", "http_status", "httpstatus", "http_code"}
-_EXIT_KEYS = {"exit_code", "exitcode", "exit_status", "returncode", "return_code", "rc"}
 _MESSAGE_KEYS = ("message", "error_message", "detail", "details", "reason", "msg", "description", "title", "stderr")
-_WRAPPERS = {"result", "output", "response", "body", "data", "text"}
 _NOTHING = {"", "none", "null", "nil", "false", "0", "no", "no error", "ok", "n/a", "-"}
-
-_NOT_YET = re2.compile(
-    r"(?i)\b(?:very )?poor\b|\bno (?:connection|signal|service|internet|network|response)\b|\bunreachable\b"
-    r"|\bnot (?:connected|reachable|responding|ready|running|working)\b|\b(?:offline|disconnected)\b"
-)
 
 
 def beginning(text: str, longest: int) -> str:
@@ -128,7 +63,7 @@ def says_not_yet(output: object) -> bool:
     return (
         isinstance(output, str)
         and len(output) <= SHORT_CHARS
-        and _NOT_YET.search(beginning(output, SHORT_CHARS)) is not None
+        and _FORMS["not_yet"].search(beginning(output, SHORT_CHARS)) is not None
     )
 
 
@@ -184,21 +119,21 @@ def _in_string(text: str, depth: int) -> str | None:
         except (orjson.JSONDecodeError, UnicodeError):
             pass
     short = head[:SHORT_CHARS]
-    return short if _CUT_JSON.match(short) or _CUT_FLAG.search(short) else _in_text(text, head)
+    return short if _FORMS["cut_json"].match(short) or _FORMS["cut_flag"].search(short) else _in_text(text, head)
 
 
 def _in_text(text: str, head: str) -> str | None:
-    head = _ECHO.sub("", head, count=1)
+    head = _FORMS["echo"].sub("", head, count=1)
     first = head.split("\n", 1)[0][:SHORT_CHARS]
-    if _NO_ERROR.search(first):
+    if _FORMS["no_error"].search(first):
         return None
-    if (_BEGINS.search(first) and TRACEBACK not in first) or _FIRST_LINE.search(first):
+    if (_FORMS["begins"].search(first) and TRACEBACK not in first) or _FORMS["first_line"].search(first):
         return _cause_in(text) or head[:SHORT_CHARS]
     if TRACEBACK in head:
         return exception_in(both_ends(text))
-    if len(head) <= SHORT_CHARS and (_SHORT.search(head) or _BARE.search(first)):
+    if len(head) <= SHORT_CHARS and (_FORMS["short"].search(head) or _FORMS["bare"].search(first)):
         return head
-    if exited := _EXIT.search(f"{head[:SHORT_CHARS]}\n{beginning(text[-SHORT_CHARS:], SHORT_CHARS)}"):
+    if exited := _FORMS["exit"].search(f"{head[:SHORT_CHARS]}\n{beginning(text[-SHORT_CHARS:], SHORT_CHARS)}"):
         return str(exited.group())
     return None
 
@@ -211,7 +146,7 @@ def _cause_in(text: str) -> str:
 
 def _in_mapping(value: Mapping[object, object], depth: int) -> str | None:
     fields = {str(key)[:40].casefold(): item for key, item in islice(value.items(), MOST_KEYS)}
-    for key in fields.keys() & _ERROR_KEYS:
+    for key in fields.keys() & _WORDS["error_keys"]:
         error = fields[key]  # a bare number may be a measure
         reported = isinstance(error, str) and error[:40].strip().casefold() not in _NOTHING
         if reported or error is True or (isinstance(error, Mapping | list) and error):
@@ -225,12 +160,14 @@ def _in_mapping(value: Mapping[object, object], depth: int) -> str | None:
 
 def _is_flagged(fields: Mapping[str, object]) -> bool:
     """Returns whether a flag, a status or an exit code among the fields reports a failure."""
-    if any(fields.get(key) is False for key in _FLAGS) or any(fields.get(key) is True for key in _BAD_FLAGS):
+    if any(fields.get(key) is False for key in _WORDS["flags"]) or any(
+        fields.get(key) is True for key in _WORDS["bad_flags"]
+    ):
         return True
-    codes = (fields.get(key) for key in _STATUS_KEYS)
+    codes = (fields.get(key) for key in _WORDS["status_keys"])
     if any(isinstance(code, int) and 400 <= code < 600 for code in codes):  # noqa: PLR2004 - HTTP's own numbers
         return True
-    if any(isinstance(fields.get(key), int) and fields[key] not in (0, False) for key in _EXIT_KEYS):
+    if any(isinstance(fields.get(key), int) and fields[key] not in (0, False) for key in _WORDS["exit_keys"]):
         return True
     status = fields.get("status")
     explained = any(fields.get(key) for key in _MESSAGE_KEYS)
@@ -242,7 +179,7 @@ def _is_flagged(fields: Mapping[str, object]) -> bool:
 def _in_wrapped(fields: Mapping[str, object], depth: int) -> str | None:
     if len(fields) == 1 and (only := fields.get("detail", fields.get("message"))) is not None:
         return _in_value(only, depth + 1) if isinstance(only, str) else None
-    for key in sorted(fields.keys() & _WRAPPERS):
+    for key in sorted(fields.keys() & _WORDS["wrappers"]):
         if (message := _in_value(fields[key], depth + 1)) is not None:
             return message
     content = fields.get("content")

@@ -6,12 +6,12 @@ the form of the value.
 """
 
 import math
-import re
 import unicodedata
 from collections.abc import Collection, Iterator, Mapping
 from functools import lru_cache
 from itertools import islice
 
+from retrieval.patterns import patterns, word_sets
 from writer.analysis.placeholders import kind_of, path_name
 
 DEEPEST = 3
@@ -29,14 +29,12 @@ MOST_WORDS = 3
 """Maximum number of words of a text that may name a choice."""
 TEXT_CHARS = 400
 
-_CHOICES = frozenset(
-    """
-    action aggregation cabin category channel choice class color colour condition currency direction event format
-    frequency kind level method mode op operation operator option period policy priority reason recurrence resolution
-    role scope severity size sort speed state status strategy tier tone type unit visibility
-    """.split()
-)
-"""Last words in the names of arguments that take one of a few values, also with capitals: "High" or "POST"."""
+_FORMS = patterns("writer.analysis", "move_values")
+_WORDS = word_sets("writer.analysis", "move_values")
+LITTLE = _WORDS["little"]
+"""Words without a meaning of their own, such as "the", in English and German."""
+NUMBERED = _FORMS["numbered"]
+"""Pattern of an object with its number, as in "mug 1"."""
 _FREE = {
     word: placeholder
     for placeholder, words in {
@@ -60,26 +58,9 @@ _FREE = {
     for word in words.split()
 }
 """Last words in the names of arguments whose values differ in every run, each with the values' placeholder."""
-LITTLE = frozenset(
-    """
-    a an the and then or to in into inside on onto at from of off out up down with without for by as is are be it its
-    this that these those them they there his her your our my we you i he she
-    der die das den dem des ein eine einen einem und oder mit von zu zum zur im auf aus für ist
-    """.split()
-)
-"""Words without a meaning of their own, such as "the", in English and German."""
 NAMED = "<named>"
 """Placeholder of an object that the run's task names."""
 _ALIKE = {"<word>": "<text>", "<number as text>": "<number>", "<redacted>": "<text>"}
-_NAME_WORD = re.compile(r"[A-Z]?[a-z]+|[A-Z]+")
-_FIELD = re.compile(r"\D+\d?")
-"""Pattern of a field's name; a key such as "W1234567" is an id."""
-_HOST = re.compile(r"\w{1,20}://[^/]*")
-_ROUTE_PART = re.compile(r"[A-Za-z][A-Za-z_-]{1,31}")
-_INTEGER = re.compile(r"[+-]?\d{1,4}")
-NUMBERED = re.compile(r"(?P<kind>[^\W\d_]+(?:[ _-][^\W\d_]+){0,2})[ _]\d{1,3}")
-"""Pattern of an object with its number, as in "mug 1"."""
-_BETWEEN_WORDS = re.compile(r"[\s_-]+")
 
 
 def fields_of(arguments: object, name: str = "", depth: int = 0) -> Iterator[tuple[str, object]]:
@@ -90,7 +71,7 @@ def fields_of(arguments: object, name: str = "", depth: int = 0) -> Iterator[tup
     if isinstance(arguments, Mapping) and depth < DEEPEST:
         for key, value in islice(arguments.items(), MOST_FIELDS):
             part = path_name(key)
-            if not _FIELD.fullmatch(part):
+            if not _FORMS["field"].fullmatch(part):
                 part = "<key>"
             yield from fields_of(value, f"{name}.{part}" if name else part, depth + 1)
     elif isinstance(arguments, list | tuple) and arguments and depth < DEEPEST:
@@ -122,8 +103,8 @@ def value_of(name: str, value: object, named: Collection[str] = ()) -> str:
 
 def route_of(url: str) -> str:
     """Returns the path of a URL without ids, as in "/orders/refunds"; empty: the URL has no path."""
-    path = _HOST.sub("", url[:TEXT_CHARS]).partition("?")[0]
-    return "".join(f"/{normal(part)}" for part in path.split("/") if _ROUTE_PART.fullmatch(part))
+    path = _FORMS["host"].sub("", url[:TEXT_CHARS]).partition("?")[0]
+    return "".join(f"/{normal(part)}" for part in path.split("/") if _FORMS["route_part"].fullmatch(part))
 
 
 def normal(text: str) -> str:
@@ -134,7 +115,7 @@ def normal(text: str) -> str:
 @lru_cache(maxsize=4096)  # the same few arguments come in every run
 def last_word(name: str) -> str:
     """Returns the last word in the name of an argument, in lower case."""
-    words = _NAME_WORD.findall(name.rsplit(".", 1)[-1])
+    words = _FORMS["name_word"].findall(name.rsplit(".", 1)[-1])
     return words[-1].casefold() if words else ""
 
 
@@ -166,10 +147,10 @@ def _text(name: str, value: str, named: Collection[str]) -> str:
             if text == text.lower() and (placeholder := placeholder_of(name)) not in {"<id>", "<name>", "<text>"}:
                 shown = _unless_named(numbered["kind"], named)
                 return placeholder if placeholder == "<place>" and shown != NAMED else shown
-        elif _INTEGER.fullmatch(text):
+        elif _FORMS["integer"].fullmatch(text):
             return _number(name, int(text))
         elif _tells(name, text):
-            return _unless_named(text.lstrip("#."), () if last_word(name) in _CHOICES else named)
+            return _unless_named(text.lstrip("#."), () if last_word(name) in _WORDS["choices"] else named)
     if (placeholder := placeholder_of(name)) is not None:
         return placeholder
     kind = kind_of(text)
@@ -178,7 +159,7 @@ def _text(name: str, value: str, named: Collection[str]) -> str:
 
 def _unless_named(text: str, named: Collection[str]) -> str:
     """Returns the words of a text, or NAMED if the task names each; little words, such as "on", name nothing."""
-    words = _BETWEEN_WORDS.split(normal(text))
+    words = _FORMS["between_words"].split(normal(text))
     is_named = all(singular(word) in named and word not in LITTLE for word in words)
     return NAMED if is_named else "_".join(words)
 
@@ -188,7 +169,7 @@ def _tells(name: str, text: str) -> bool:
 
     A sign of a selector or a channel may stand before them, as in "#checkout".
     """
-    words = _BETWEEN_WORDS.split(text.lstrip("#."))
+    words = _FORMS["between_words"].split(text.lstrip("#."))
     if len(words) > MOST_WORDS or not all(word.isalpha() for word in words):
         return False
-    return last_word(name) in _CHOICES or (text == text.lower() and placeholder_of(name) is None)
+    return last_word(name) in _WORDS["choices"] or (text == text.lower() and placeholder_of(name) is None)

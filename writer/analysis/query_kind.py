@@ -1,11 +1,11 @@
 """Finds the kind of a task (find, create, change, …) by its first known verb, in English and German."""
 
 import re
-import tomllib
 from collections.abc import Sequence
-from importlib.resources import files
 from itertools import islice
 from typing import Literal, cast
+
+from retrieval.patterns import read
 
 QueryKind = Literal["find", "create", "change", "remove", "repair", "run", "question", "other"]
 """The kinds that the rule tells apart; a backend may name others."""
@@ -13,9 +13,11 @@ QueryKind = Literal["find", "create", "change", "remove", "repair", "run", "ques
 TASK_CHARS = 400
 MOST_WORDS = 40
 
-_READ = tomllib.loads(files("writer.analysis").joinpath("query_kind.toml").read_text(encoding="utf-8"))
-_ASKS = frozenset(_READ.pop("question").split())
-_KINDS = {word: cast("QueryKind", kind) for kind, verbs in _READ.items() for word in verbs.split()}
+_READ = read("writer.analysis", "query_kind.toml")
+_ASKS = frozenset(_READ["question"].split())
+_KINDS = {
+    word: cast("QueryKind", kind) for kind, verbs in _READ.items() if kind != "question" for word in verbs.split()
+}
 _WORD = re.compile(r"[^\W\d_]+")
 
 

@@ -10,6 +10,7 @@ from collections.abc import Iterator, Sequence
 from difflib import SequenceMatcher
 from itertools import islice
 
+from retrieval.patterns import patterns, word_sets
 from retrieval.text import shortened
 from writer.analysis.causes import instructs
 from writer.analysis.move_values import last_word, placeholder_of
@@ -41,69 +42,24 @@ MOST_SAID = 0.08
 READ_CHARS = 2_000
 """Number of characters by which a text is recognised as source text."""
 
-_PROSE = frozenset(
-    """
-    agenda answer comment description details explanation goal instruction instructions message note notes prompt
-    question reason reasoning subject summary task thought title topic
-    """.split()
-)
-"""Last words in the names of arguments that hold prose."""
-_SAID = frozenset(
-    """
-    an are dear he her his my our please she that the their them there these they those we you your
-    das dem den der die ein eine einen ist und zum zur el las los para que una est les une vous
-    """.split()
-)
-_CODE = frozenset(("code", "diff", "patch", "program", "script"))
-"""Last words in the names of arguments that hold source text."""
-_MATCHES = frozenset(("find", "glob", "grep", "pattern", "regex", "regexp", "search"))
-"""Last words in the names of arguments that hold a pattern, whose words are data."""
-_SIGN = re.compile(r"[{}()\[\];=<>:+*&|\\^$#/]|(?<=[a-z])\.(?=[A-Za-z])|(?<=\s)\.(?=\s)")
-_WORD = re.compile(r"[^\W\d][\w-]*")
-_PIECE = re.compile(
-    r"""(?xi)
-    (?P<comment> ^\s*\*(?:\s.*|$)
-        | (?<![:\w])//(?=[\s/!]|$).* | /\*.*?(?:\*/|$) | (?<!\S)\#(?=\s|$).* | <!--.*?(?:-->|$) )
-    | (?P<string> "(?:\\.|[^"\\])*" | '(?:\\.|[^'\\])*' | `[^`]*` )
-    | (?P<url> [a-z][a-z+.-]{1,12}://[^\s"'`<>()]+ )
-    | (?P<email> [\w.%+-]{1,64}@[\w-]{1,64}(?:\.[\w-]{1,64}){1,6} )
-    | (?P<redacted> \[REDACTED:[a-z-]+\] )
-    | (?P<path> (?<![\w<.)*])(?:~|\.{1,2})?/[\w.~-]+(?:/[\w.~-]+)+ )
-    | (?P<date> \b\d{4}-\d\d-\d\d(?:T[\d:.]+Z?)?\b )
-    | (?P<word> [^\W\d][\w$]* (?: [:@] v?\d{1,4} (?:\.\d{1,4}){0,3} (?!\w) )? )
-    | (?P<number> \d[\w.]* )
-    | (?P<rest> \s+ | . )
-    """
-)
-_CONFIGURED = re.compile(
-    r"(\s*(?:[+-]\s*)?([\w.$-]{1,60})\s*[:=]\s*)([^\s\"'{}\[\]()<>;=+*,|&][^\"'{}\[\]()<>;=+*,|&]*?)\s*"
-)
-"""A line of configuration: its beginning, its key and its value without quotes."""
-_KEY = re.compile(r"([\w.-]{1,60})[\"'\])]?\s*(?:=>|[:=!]?={0,2}|\()\s*$")
-_PLACEHOLDER = re.compile(r"<(?:date|email|id|number|path|redacted|secret|string|text|url|word)>")
-_TERM = re.compile(rf"{_PLACEHOLDER.pattern}|\w+|[^\w\s]")
-_BETWEEN_TAGS = re.compile(r"(?<=>)(?=[^<>]*[A-Z ])[^<>]+(?=<)")
-"""A text between two tags that may be prose: it has a space or a capital letter."""
-_SENTENCE = re.compile(r"[A-Z](?:[a-z']+,?)?(?: [\w'-]+,?){3,}[.!?]?")
-_FIELD = re.compile(r"[\"']\$?[A-Za-z_][A-Za-z_.-]{0,40}[\"']")
-_SECRET = re.compile(r"(?i)pass|secret|token|key|credential|auth")
-PATCH = re.compile(r"(?m)^(?:@@|\*\*\* Update File)")
-ADDED = re.compile(r"(?m)^\+(?!\+\+ )(.*)$")
+_FORMS = patterns("writer.analysis", "source_differences")
+_WORDS = word_sets("writer.analysis", "source_differences")
+PATCH = _FORMS["patch"]
+ADDED = _FORMS["added"]
 """A line that a patch adds."""
-_ID = re.compile(r"(?i)(?=.*\d)[0-9a-f]{7,64}|.*\d{5}.*|.{41,}")
 
 
 def is_source(name: str, text: str) -> bool:
     """Returns whether the value of an argument is source text: by its signs and words, if its name is not for prose."""
     if not _may_be_source(name, text) or kind_of(text) != "<text>":
         return False
-    signs, words = len(_SIGN.findall(text[:READ_CHARS])), len(_WORD.findall(text[:READ_CHARS]))
+    signs, words = len(_FORMS["sign"].findall(text[:READ_CHARS])), len(_FORMS["word"].findall(text[:READ_CHARS]))
     return signs >= max(1, LEAST_SIGNS * words)
 
 
 def _are_source(name: str, before: str, after: str) -> bool:
     """Returns whether two values of an argument are versions of a source text, by its name or by both values."""
-    if last_word(name) in _CODE:
+    if last_word(name) in _WORDS["code"]:
         return _may_be_source(name, before) and _may_be_source(name, after)
     if name.startswith(("new_", "old_")) and _may_be_source(name, before) and _may_be_source(name, after):
         return is_source(name, before) or is_source(name, after)
@@ -111,18 +67,20 @@ def _are_source(name: str, before: str, after: str) -> bool:
 
 
 def _may_be_source(name: str, text: str) -> bool:
-    free = placeholder_of(name) not in {None, "<text>"} and last_word(name) not in _CODE
-    if free or last_word(name) in _PROSE:
+    free = placeholder_of(name) not in {None, "<text>"} and last_word(name) not in _WORDS["code"]
+    if free or last_word(name) in _WORDS["prose"]:
         return False
-    words = _WORD.findall("\n".join(_code(text[:READ_CHARS])))
-    return sum(word.casefold() in _SAID for word in words) <= MOST_SAID * len(words)
+    words = _FORMS["word"].findall("\n".join(_code(text[:READ_CHARS])))
+    return sum(word.casefold() in _WORDS["said"] for word in words) <= MOST_SAID * len(words)
 
 
 def _code(text: str) -> Iterator[str]:
     """Yields the lines of a text without comments and strings."""
     for line in text.splitlines():
         yield "".join(
-            part[0] for part in _PIECE.finditer(line[:LINE_CHARS]) if part.lastgroup not in {"comment", "string"}
+            part[0]
+            for part in _FORMS["piece"].finditer(line[:LINE_CHARS])
+            if part.lastgroup not in {"comment", "string"}
         )
 
 
@@ -157,7 +115,7 @@ def source_terms(name: str, before: str, after: str) -> list[str]:
     had, has = Counter[str](), Counter[str]()
     for gone, come in _hunks(before, after):
         for lines, counts in ((gone, had), (come, has)):
-            counts.update(_TERM.findall(" ".join(_shown(name, lines))))
+            counts.update(_FORMS["term"].findall(" ".join(_shown(name, lines))))
     return [*(f"+{word}" for word in has - had), *(f"-{word}" for word in had - has)]
 
 
@@ -186,13 +144,13 @@ def _shown(name: str, lines: Sequence[str]) -> list[str]:
 
 def _line(name: str, line: str) -> str:
     """Returns a line with placeholders for data of the run; empty for a comment."""
-    if configured := _CONFIGURED.fullmatch(line):
+    if configured := _FORMS["configured"].fullmatch(line):
         return f"{configured[1]}{_value(configured[2], configured[3])}"
-    shown = "".join(islice((_piece(name, line, part) for part in _PIECE.finditer(line)), LINE_CHARS)).strip()
+    shown = "".join(islice((_piece(name, line, part) for part in _FORMS["piece"].finditer(line)), LINE_CHARS)).strip()
     if "</" in shown:
-        shown = _BETWEEN_TAGS.sub(lambda text: text[0] if is_technical("", text[0]) else "<text>", shown)
+        shown = _FORMS["between_tags"].sub(lambda text: text[0] if is_technical("", text[0]) else "<text>", shown)
     said = re.findall(r"\w+(?: \w+)+", shown)
-    return "<text>" if _SENTENCE.fullmatch(shown) or any(map(instructs, said)) else shown
+    return "<text>" if _FORMS["sentence"].fullmatch(shown) or any(map(instructs, said)) else shown
 
 
 def _piece(name: str, line: str, part: re.Match[str]) -> str:
@@ -200,22 +158,24 @@ def _piece(name: str, line: str, part: re.Match[str]) -> str:
     kind, text = part.lastgroup or "", part[0]
     if kind == "rest":
         return text
-    before = _KEY.search(line[max(0, part.start() - 80) : part.start()]) if kind in {"string", "number"} else None
+    before = (
+        _FORMS["key"].search(line[max(0, part.start() - 80) : part.start()]) if kind in {"string", "number"} else None
+    )
     key = before[1] if before else ""
     if kind == "string":
-        names_field = _FIELD.fullmatch(text) and line[part.end() :].lstrip().startswith(":")
+        names_field = _FORMS["field"].fullmatch(text) and line[part.end() :].lstrip().startswith(":")
         return text if names_field else f"{text[0]}{_value(key, text[1:-1])}{text[-1]}"
     if kind == "number" and (len(key) == 1 or placeholder_of(key) is None):
         return text if len(text) <= NUMBER_CHARS or is_technical(key, text) else "<number>"
     if kind == "word":
-        kind = "word" if last_word(name) in _MATCHES and len(text) >= FEWEST_CHARS else "id"
-        return f"<{kind}>" if kind == "word" or _ID.fullmatch(text) else text
+        kind = "word" if last_word(name) in _WORDS["matches"] and len(text) >= FEWEST_CHARS else "id"
+        return f"<{kind}>" if kind == "word" or _FORMS["id"].fullmatch(text) else text
     return "" if kind == "comment" else f"<{kind}>"
 
 
 def _value(key: str, value: str) -> str:
     """Returns a string or a value of configuration if it names a choice or a technology, else a placeholder."""
-    if _SECRET.search(key) and value:
+    if _FORMS["secret"].search(key) and value:
         return "<secret>"
     if is_technical(key, value) or told(key or "value", value):
         return value
@@ -237,7 +197,7 @@ def _changes(gone: Sequence[str], come: Sequence[str], whole: int) -> Iterator[s
 
 def _change(old: str, new: str, whole: int) -> Iterator[str]:
     if old == new:
-        kinds = dict.fromkeys(_PLACEHOLDER.findall(new))
+        kinds = dict.fromkeys(_FORMS["placeholder"].findall(new))
         if kinds:
             yield f"another {' and '.join(kinds)} in `{shortened(new, PIECE_CHARS)}`"
     elif len(old) + len(new) <= whole:

@@ -5,11 +5,11 @@ ordinary sign, so that it does not hide the text after it; an open comment or do
 Postgres. Each regular expression takes time linear in the text.
 """
 
-import re
 from collections.abc import Iterator, Mapping
 from itertools import islice
 from typing import Literal, NamedTuple
 
+from retrieval.patterns import patterns
 from writer.analysis.command_names import DATABASES
 from writer.analysis.command_words import shown
 from writer.analysis.commands import MOST_KEYS, bare, is_command_key, pieces, starts_command
@@ -44,25 +44,7 @@ SQL_WORDS = _SQL_VERBS | {
     "using", "uuid", "values", "varchar", "view", "when", "where", "window", "zone",
 }  # fmt: skip
 """Words that are SQL wherever they occur unquoted; words that are often columns (name, value, data) are left out."""
-_LEAD = re.compile(r"(?:\s|--[^\n]*\n|/\*(?:[^*]|\*(?!/))*\*/)*")
-"""Pattern of the blanks and SQL comments before the first word of a statement."""
-_SQL = re.compile(
-    r"""(?xs)
-    (?P<left_out> --[^\n]* | /\*(?:[^*]|\*(?!/))*(?:\*/|\Z) )
-    | (?P<string> [eE]'(?:\\.|''|[^'\\])*' | (?:[bBnNxX]|[uU]&)?'(?:''|[^'])*'
-                | \$(?P<tag>\w*)\$.*?(?:\$(?P=tag)\$|\Z) )
-    | (?P<name> (?: "(?:""|[^"])*" | `[^`]*` | [^\W\d][\w$]* )
-                (?: \. (?: "(?:""|[^"])*" | `[^`]*` | [^\W\d][\w$]* | (?=\*) ) )* )
-    | (?P<number> \d[\w.]* | \.\d+ )
-    | (?P<sign> :: | := | ->>? | => | <> | [<>!]= | \|\| | && | @> | <@ | \S )
-    """
-)
-_PLAIN = re.compile(
-    r"""'[^']*'|"[^"]*"|`[^`]*`|--?[A-Za-z][\w-]{0,30}|(?:\.{0,2}/)?[A-Za-z_~][\w.~$-]*(?:/[\w.~$*-]*)*"""
-    r"|\d[\w.:-]*|\S"
-)
-_ASSIGNS = re.compile(r"[A-Z_][A-Z0-9_]{1,40}=\S*")
-"""Pattern of an assignment before a program, as in ``PYTHONPATH=src python …``."""
+_FORMS = patterns("writer.analysis", "statements")
 _SHOWN = {"string": "<string>", "name": "<identifier>", "number": "<number>"}
 
 
@@ -84,7 +66,7 @@ def language_of(text: str, key: object = None) -> Language | None:
     is_line = is_command_key(key, text)
     if not is_line and len(known.split(None, 1)) < 2:  # noqa: PLR2004 - one word is no statement
         return None
-    lead = _LEAD.match(known)
+    lead = _FORMS["lead"].match(known)
     start = lead.end() if lead else 0
     first, *more = known[start : start + FIRST_CHARS].split(None, 1) or [""]
     if more and first.casefold() in _SQL_VERBS:
@@ -93,7 +75,8 @@ def language_of(text: str, key: object = None) -> Language | None:
         return "shell"
     if more and more[0].startswith(("= ", "== ")):  # code such as ``df = read()``, though df is a program
         return None
-    assigns = _ASSIGNS.fullmatch(first) and not known[start + len(first) :].startswith("\n")  # else a file of settings
+    # a line break after an assignment: a file of settings
+    assigns = _FORMS["assigns"].fullmatch(first) and not known[start + len(first) :].startswith("\n")
     return "shell" if more and (starts_command(first) or assigns) else None
 
 
@@ -120,11 +103,11 @@ def tokens(text: str, language: Language, *, concrete: bool = False) -> list[Tok
 
 def words(text: str) -> list[str]:
     """Returns the first MOST_TOKENS words, strings, numbers and signs of a text in any language."""
-    return _PLAIN.findall(text[:TEXT_CHARS])[:MOST_TOKENS]
+    return _FORMS["plain"].findall(text[:TEXT_CHARS])[:MOST_TOKENS]
 
 
 def _sql(text: str) -> Iterator[Token]:
-    for match in _SQL.finditer(text):
+    for match in _FORMS["sql"].finditer(text):
         kind, word = match.lastgroup or "", match[0]
         if kind == "sign" or word.casefold() in SQL_WORDS:
             yield Token(word, word)

@@ -10,6 +10,7 @@ from collections.abc import Iterable, Sequence
 from decimal import Decimal
 from difflib import SequenceMatcher
 
+from retrieval.patterns import patterns, word_sets
 from retrieval.text import shortened
 from writer.analysis.causes import instructs
 from writer.analysis.move_values import normal, placeholder_of, value_of
@@ -25,28 +26,10 @@ MOST_PIECES = 6
 LONGEST_LIMIT = 100_000
 """Largest number that is quoted as a limit in a call."""
 
-_LIMIT = re.compile(
-    r"(?i)(?:^|_|\b)(?:k|limit|max|min|offset|page|pages|results|size|timeout|top)(?:_\w+)?$|(?:limit|size)s?$"
-)
-"""Pattern of the names of arguments whose numbers are limits, such as `page_size`, and no data of the run."""
-_VERSION = re.compile(r"v?\d{1,3}(?:\.\d{1,3}){0,3}(?:-[a-z]{2,8})?")
-_NUMBERED_VERSION = re.compile(r"20\d\d-\d\d|v\d{1,3}(?:\.\d{1,3}){0,2}(?:alpha|beta)?\d{0,2}")
-_URL = re.compile(
-    r"(?i)(?:(?P<scheme>[a-z][a-z0-9+.-]{1,12})://(?P<host>[^/?#\s]*))?(?P<path>/[^?#\s]*)?(?:\?(?P<query>[^#\s]*))?(?:#\S*)?"
-)
-_ROUTE_PART = re.compile(r"[a-z][a-z_-]{1,31}")
-_DATE = re.compile(r"[\dT:./Z +-]{6,32}")
-_NUMBER = re.compile(r"\d+")
-_SCHEMES = frozenset(("apikey", "basic", "bearer", "digest", "token"))
-_GROUPS = re.compile(r"[+(]?\d[\d ()./-]{6,20}")
-_UNIT = re.compile(r" ?[A-Za-z%\u00b5]{1,4}")
+_FORMS = patterns("writer.analysis", "value_differences")
+_WORDS = word_sets("writer.analysis", "value_differences")
 _TIMES = (10, 100, 1000, 1_000_000, 1_000_000_000)
 """Factors between units, as of seconds and milliseconds, or of euros and cents."""
-_ADDRESSES = frozenset(("endpoint", "route", "uri", "url"))
-"""Names of arguments whose value is a URL even without a scheme."""
-_SHELL_WORD = re.compile(r"[a-z]{2,24}(?:-[a-z]{2,24})?")
-_BEFORE_TABLE = frozenset(("from", "into", "join", "table", "truncate", "update"))
-_COMPARES = frozenset(("=", "<>", "!=", "in", "like", "ilike", "(", ","))
 
 
 def in_place_of(name: str, before: object, after: object) -> str | None:
@@ -64,7 +47,7 @@ def told(name: str, value: object) -> str:
     if isinstance(value, bool) or value is None:
         return {True: "true", False: "false", None: "null"}[value]
     if isinstance(value, int | float):
-        bound = _LIMIT.search(name) is not None and abs(value) <= LONGEST_LIMIT
+        bound = _FORMS["limit"].search(name) is not None and abs(value) <= LONGEST_LIMIT
         return f"{value:.15g}" if bound or not value_of(name, value).startswith("<") else ""
     if not isinstance(value, str):
         return ""
@@ -72,7 +55,7 @@ def told(name: str, value: object) -> str:
     if re.fullmatch(r"[+-]?\d{1,6}", text):
         number = told(name, int(text))
         return number and f'"{text}"'
-    is_version = "version" in normal(name) and _VERSION.fullmatch(text)
+    is_version = "version" in normal(name) and _FORMS["version"].fullmatch(text)
     is_plain = name != "input" and re.fullmatch(r"[^\W\d_][^\d]*", text)  # without a name, a text may be anything
     is_known = name != "input" and re.search(r"\w", text) and is_technical(name, text)
     orders = " " in text and instructs(text)  # one word is a state, such as "open"
@@ -86,11 +69,15 @@ def _type(value: object) -> str:
 
 def date_form(before: str, after: str) -> str | None:
     """Describes the change of a date's form, with 0 for each digit; None: the form is the same, or there is no date."""
-    if kind_of(after) != "<date>" or not _DATE.fullmatch(after):
+    if kind_of(after) != "<date>" or not _FORMS["date"].fullmatch(after):
         return None
-    old = re.sub(r"\d", "0", before) if _DATE.fullmatch(before) else kind_of(before)
+    old = re.sub(r"\d", "0", before) if _FORMS["date"].fullmatch(before) else kind_of(before)
     new = re.sub(r"\d", "0", after)
-    if old == new and before != after and sorted(_NUMBER.findall(before)) == sorted(_NUMBER.findall(after)):
+    if (
+        old == new
+        and before != after
+        and sorted(_FORMS["number"].findall(before)) == sorted(_FORMS["number"].findall(after))
+    ):
         return f"the same numbers of {new} in another order"
     if old == new and before != after and new.startswith("0000-00"):
         return f"{'a later' if after > before else 'an earlier'} <date> was right"
@@ -99,7 +86,7 @@ def date_form(before: str, after: str) -> str | None:
 
 def digits_form(before: str, after: str) -> str | None:
     """Describes the change of the form of a number in groups, such as a telephone's; None: the form is the same."""
-    if not (_GROUPS.fullmatch(before) and _GROUPS.fullmatch(after)):
+    if not (_FORMS["groups"].fullmatch(before) and _FORMS["groups"].fullmatch(after)):
         return None
     old, new = (re.sub(r"\d", "0", text) for text in (before, after))
     return f"the form {new} in place of {old}" if old != new else None
@@ -108,11 +95,11 @@ def digits_form(before: str, after: str) -> str | None:
 def affix_difference(before: str, after: str) -> str | None:
     """Describes a unit or sign that was added to or taken from a text, or another scheme before a secret; else None."""
     schemes = [text.partition(" ")[0] for text in (before, after)]
-    if schemes[0] != schemes[1] and {scheme.casefold() for scheme in schemes} <= _SCHEMES:
+    if schemes[0] != schemes[1] and {scheme.casefold() for scheme in schemes} <= _WORDS["schemes"]:
         return f"{schemes[1]} in place of {schemes[0]}"
     long, short = (after, before) if len(after) > len(before) else (before, after)
     sign = long.removeprefix(short) if long.startswith(short) else ""
-    if sign and _UNIT.fullmatch(sign) and short[-1:].isdigit():
+    if sign and _FORMS["unit"].fullmatch(sign) and short[-1:].isdigit():
         return f"the same {'with' if long is after else 'without'} `{sign}` at the end"
     return None
 
@@ -135,8 +122,8 @@ def url_difference(name: str, before: str, after: str) -> str | None:
 
     A word of the path after a plural is quoted only if it is a plural or a version, because "users/ada" names a person.
     """
-    old, new = (_URL.fullmatch(text) for text in (before, after))
-    if old is None or new is None or not ((old["scheme"] and new["scheme"]) or normal(name) in _ADDRESSES):
+    old, new = (_FORMS["url"].fullmatch(text) for text in (before, after))
+    if old is None or new is None or not ((old["scheme"] and new["scheme"]) or normal(name) in _WORDS["addresses"]):
         return None
     changes: list[str] = []
     if old["scheme"] != new["scheme"] and old["scheme"] and new["scheme"]:
@@ -161,8 +148,8 @@ def _route(path: Sequence[str], places: Iterable[int]) -> list[str]:
     shown = []
     for at in places:
         part, above = path[at], path[at - 1] if at else ""
-        names = above.endswith("s") and not part.endswith("s") and _ROUTE_PART.fullmatch(above)
-        tells = _NUMBERED_VERSION.fullmatch(part) or (_ROUTE_PART.fullmatch(part) and not names)
+        names = above.endswith("s") and not part.endswith("s") and _FORMS["route_part"].fullmatch(above)
+        tells = _FORMS["numbered_version"].fullmatch(part) or (_FORMS["route_part"].fullmatch(part) and not names)
         shown.append(part if tells else "<id>")
     return shown
 
@@ -183,7 +170,7 @@ def statement_difference(before: str, after: str, language: Language) -> str:
     for _, i, j, k, m in _changes(*folded):
         pair = [shortened(" ".join(words), PIECE_CHARS) for words in (one[i:j], other[k:m])]
         if language == "sql" and j - i == m - k == 1 and {old[i].shown, new[k].shown} == {"<identifier>"}:
-            kind = "table" if i and old[i - 1].text.casefold() in _BEFORE_TABLE else "column"
+            kind = "table" if i and old[i - 1].text.casefold() in _WORDS["before_table"] else "column"
             changes.append(f"{kind} {pair[1]} in place of {pair[0]}")
         else:
             changes += _change(*(piece and f"`{piece}`" for piece in pair))
@@ -224,7 +211,7 @@ def _shell_words(line: Sequence[Token], kept: set[str]) -> list[str]:
     for token in line:
         name, _, form = token.shown.rpartition("=")
         word = token.text.removeprefix(f"{name}=") if form == "<word>" else ""
-        tells = _SHELL_WORD.fullmatch(word) and token.text not in kept and not before.startswith("-")
+        tells = _FORMS["shell_word"].fullmatch(word) and token.text not in kept and not before.startswith("-")
         shown.append(token.text if tells else token.shown)
         before = token.text
     return shown
@@ -235,7 +222,7 @@ def _sql_words(statement: Sequence[Token]) -> list[str]:
     shown, column, before = [], "", ""
     for token in statement:
         word = token.text
-        is_text = word[:1] in "'\"" and before in _COMPARES
+        is_text = word[:1] in "'\"" and before in _WORDS["compares"]
         if token.shown == "<identifier>" and not (word[:1] == '"' and is_text):
             column = word.rsplit(".", 1)[-1].strip('"`')
             shown.append(word)

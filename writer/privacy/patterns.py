@@ -1,18 +1,11 @@
 """Patterns for RE2 of secrets, credentials and personal data, read from ``patterns.toml``, and of names for secrets."""
 
 import re
-import tomllib
-from importlib.resources import files
-from typing import Any
+from functools import partial
 
-_READ: dict[str, Any] = tomllib.loads(files("writer.privacy").joinpath("patterns.toml").read_text(encoding="utf-8"))
+from retrieval.patterns import read, whole
 
-
-def _whole(pattern: str) -> str:
-    """Returns the pattern with the parts that it names in their places."""
-    return re.sub(r"«(\w+)»", lambda name: _whole(_READ["parts"][name[1]]), pattern)
-
-
+_READ, _whole = read("writer.privacy"), partial(whole, "writer.privacy")
 PASSWORDS, TOKENS, ANY_NAME, SUFFIX, PHONE_WORDS = map(
     _whole, ("«passwords»", "«tokens»", "«any_name»", "«suffix»", "«phone_words»")
 )

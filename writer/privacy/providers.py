@@ -3,12 +3,11 @@
 The patterns replace the engine if it is missing, and complement it, because it finds some tokens only after a name.
 """
 
-import tomllib
-from importlib.resources import files
+from retrieval.patterns import read
 
 PROVIDER_TOKEN = "provider-token"  # noqa: S105 - a kind of finds
 _UUID = "[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}"
-_READ = tomllib.loads(files("writer.privacy").joinpath("providers.toml").read_text(encoding="utf-8"))
+_READ = read("writer.privacy", "providers.toml")
 LOOSE_SIGN = r"-us\d|_mmk|\.atlasv1\.|\dQ~|[0-9a-f]{8}-[0-9a-f]{8}-|[MNO][\w-]{22}[\w-]*\.[\w-]{6}\."
 """Sign of a text that may hold a token in a form without a unique prefix."""
 LOOSE = f"{PROVIDER_TOKEN}/loose"

@@ -1,11 +1,9 @@
 """Prompts for a language model, from ``prompts.toml``: analyse, abstract or revise a run, summarise a session."""
 
-import tomllib
-from importlib.resources import files
-
+from retrieval.patterns import read
 from retrieval.tables.kinds import AbstractionLevel
 
-_READ = tomllib.loads(files("writer.procedures.llm").joinpath("prompts.toml").read_text(encoding="utf-8"))
+_READ = read("writer.procedures.llm", "prompts.toml")
 
 
 def _whole(prompt: str) -> str:
