@@ -1,10 +1,27 @@
 """The MetaData of all tables, and the columns and constraints that many of them share."""
 
+from collections.abc import Sequence
 from typing import Any, get_args
 
 from pgvector.sqlalchemy import Vector
-from sqlalchemy import CheckConstraint, Column, DateTime, Integer, MetaData, SmallInteger, Text, Uuid, func, text
+from sqlalchemy import (
+    CheckConstraint,
+    Column,
+    DateTime,
+    ForeignKeyConstraint,
+    Index,
+    Integer,
+    MetaData,
+    PrimaryKeyConstraint,
+    SmallInteger,
+    Table,
+    Text,
+    UniqueConstraint,
+    Uuid,
+    text,
+)
 from sqlalchemy.dialects.postgresql import TSVECTOR
+from sqlalchemy.schema import SchemaItem
 
 metadata = MetaData(
     naming_convention={
@@ -22,55 +39,98 @@ SEARCH_CONFIGURATION = "english"
 ALL_AGENTS = ""
 """The ``agent_key`` of a search in all of a user's agents, and of its row in ``decisions``; no agent has this name."""
 
-
-def user() -> Column[str]:
-    """Returns the column ``user_sub``, the owner of the row, with which every key begins."""
-    return Column("user_sub", Text, nullable=False)
+TIME = DateTime(timezone=True)
 
 
-def created() -> Column[object]:
+def user_table(
+    name: str,
+    key: Sequence[str],
+    *items: SchemaItem,
+    dated: bool = True,
+    comment: str | None = None,
+    prefixes: Sequence[str] = (),
+) -> Table:
+    """Returns a table whose rows belong to users.
+
+    Args:
+        name: name of the table.
+        key: columns of the primary key after ``user_sub``, the owner of the row, with which every key begins.
+        items: the other columns, keys, checks and indexes.
+        dated: whether the table has the time at which each row was created.
+        comment: comment on the table.
+        prefixes: words before TABLE in the statement that creates the table.
+    """
+    every = [needed("user_sub", Text), *items, PrimaryKeyConstraint("user_sub", *key)] + [created()] * dated
+    every.sort(key=lambda item: not isinstance(item, Column))  # an index takes columns that are there
+    return Table(name, metadata, *every, comment=comment, prefixes=list(prefixes))
+
+
+def needed(name: str, kind: Any, comment: str | None = None, *, default: str | None = None) -> Column[Any]:
+    """Returns a column that is never null; ``default`` is an expression of SQL."""
+    value = None if default is None else text(default)
+    return Column(name, kind, nullable=False, comment=comment, server_default=value)
+
+
+def optional(name: str, kind: Any, comment: str | None = None) -> Column[Any]:
+    """Returns a column that may be null."""
+    return Column(name, kind, comment=comment)
+
+
+def refers(table: str, *, cascade: bool = False, **columns: str) -> ForeignKeyConstraint:
+    """Returns a foreign key to a table of users; ``cascade``: its rows are deleted with the row that they refer to.
+
+    ``columns`` has the column of the other table by the name of each column, without ``user_sub``.
+    """
+    others = [f"{table}.{other}" for other in ("user_sub", *columns.values())]
+    return ForeignKeyConstraint(["user_sub", *columns], others, ondelete="CASCADE" if cascade else None)
+
+
+def index(name: str | None, *columns: str, where: str | None = None, unique: bool = False) -> Index:
+    """Returns an index that begins with ``user_sub``; ``where`` is the condition of a partial index."""
+    return Index(name, "user_sub", *columns, unique=unique, postgresql_where=None if where is None else text(where))
+
+
+def unique(*columns: str) -> UniqueConstraint:
+    """Returns the constraint that a user has each combination of values of the columns once."""
+    return UniqueConstraint("user_sub", *columns)
+
+
+def check(name: str, condition: str) -> CheckConstraint:
+    """Returns a constraint on a row."""
+    return CheckConstraint(condition, name=name)
+
+
+def created() -> Column[Any]:
     """Returns the column with the time at which the row was created."""
-    return Column("created_at", DateTime(timezone=True), nullable=False, server_default=func.now())
+    return needed("created_at", TIME, default="now()")
 
 
 def queue_columns() -> tuple[Column[Any], ...]:
     """Returns new columns for a table whose pending rows are a queue; see ``writer.queue``."""
     return (
-        Column("attempts", SmallInteger, nullable=False, server_default=text("0")),
-        Column("available_at", DateTime(timezone=True), nullable=False, server_default=func.now()),
-        Column("lease_token", Uuid),
-        Column("last_error", Text),
+        needed("attempts", SmallInteger, default="0"),
+        needed("available_at", TIME, default="now()"),
+        optional("lease_token", Uuid),
+        optional("last_error", Text),
     )
 
 
 def search_columns() -> tuple[Column[Any], ...]:
     """Returns new columns for a table whose texts are searched: for the index of the words and for the vector."""
     return (
-        Column(
-            "search_text",
-            Text,
-            nullable=False,
-            server_default=text("''"),
-            comment="to be indexed; a trigger empties it",
-        ),
-        Column("search_vector", TSVECTOR, comment="of search_text, by a trigger"),
-        Column(
-            "word_count",
-            Integer,
-            nullable=False,
-            server_default=text("0"),
-            comment="of search_text without stop words, by a trigger",
-        ),
-        Column("model", Text, comment="of the vector; null: it has none yet, or none can be made"),
-        Column("embedding", Vector(), comment="real[] where pgvector is missing"),
+        needed("search_text", Text, "to be indexed; a trigger empties it", default="''"),
+        optional("search_vector", TSVECTOR, "of search_text, by a trigger"),
+        needed("word_count", Integer, "of search_text without stop words, by a trigger", default="0"),
+        optional("model", Text, "of the vector; null: it has none yet, or none can be made"),
+        optional("embedding", Vector(), "real[] where pgvector is missing"),
     )
 
 
 def one_of(column: str, kind: object) -> CheckConstraint:
     """Returns the constraint that the column has one of the values of an enumeration of ``retrieval.tables.kinds``."""
-    return CheckConstraint(f"{column} IN ({', '.join(repr(value) for value in get_args(kind))})", name=column)
+    return check(column, f"{column} IN ({', '.join(repr(value) for value in get_args(kind))})")
 
 
 def unit_interval(column: str) -> CheckConstraint:
     """Returns the constraint that the column's value lies within 0 and 1."""
-    return CheckConstraint(f"{column} >= 0 AND {column} <= 1", name=column)
+    return check(column, f"{column} >= 0 AND {column} <= 1")

@@ -4,25 +4,10 @@ The texts of a step are sealed. The database compares keyed hashes of their word
 for equal words of one user.
 """
 
-from sqlalchemy import (
-    BigInteger,
-    Boolean,
-    CheckConstraint,
-    Column,
-    ForeignKeyConstraint,
-    Index,
-    Integer,
-    LargeBinary,
-    PrimaryKeyConstraint,
-    SmallInteger,
-    Table,
-    Text,
-    Uuid,
-    text,
-)
+from sqlalchemy import BigInteger, Boolean, Column, Integer, LargeBinary, SmallInteger, Text, Uuid, text
 from sqlalchemy.dialects.postgresql import ARRAY
 
-from retrieval.tables.columns import created, metadata, one_of, user
+from retrieval.tables.columns import check, index, needed, one_of, optional, refers, user_table
 from retrieval.tables.kinds import FindingKind
 
 
@@ -30,31 +15,28 @@ def _hashes(name: str, comment: str) -> Column[list[int]]:
     return Column(name, ARRAY(BigInteger), nullable=False, server_default=text("'{}'"), comment=comment)
 
 
-findings = Table(
+findings = user_table(
     "findings",
-    metadata,
-    user(),
-    Column("run_id", Uuid, nullable=False),
-    Column("step", Integer, nullable=False, comment="of the run, whose call found it"),
-    Column("part", SmallInteger, nullable=False, comment="0-based place among the findings of the step"),
-    Column("agent_key", Text, nullable=False),
-    Column("kind", Text, nullable=False),
-    Column("success", Boolean, nullable=False),
-    Column("query_hash", BigInteger, nullable=False, comment="keyed: of what was asked, however it was put"),
+    ("run_id", "step", "part"),
+    needed("run_id", Uuid),
+    needed("step", Integer, "of the run, whose call found it"),
+    needed("part", SmallInteger, "0-based place among the findings of the step"),
+    needed("agent_key", Text),
+    needed("kind", Text),
+    needed("success", Boolean),
+    needed("query_hash", BigInteger, "keyed: of what was asked, however it was put"),
     _hashes("terms", "keyed: of the words of what was asked, where it was asked in words"),
-    Column("path_hash", BigInteger, comment="keyed: of the file that was read"),
-    Column("content_hash", BigInteger, comment="keyed: of the hash of what the file said"),
-    Column("first_line", Integer, comment="of a part of a file; null: all of it was asked for"),
-    Column("last_line", Integer, comment="of what was read of the file"),
+    optional("path_hash", BigInteger, "keyed: of the file that was read"),
+    optional("content_hash", BigInteger, "keyed: of the hash of what the file said"),
+    optional("first_line", Integer, "of a part of a file; null: all of it was asked for"),
+    optional("last_line", Integer, "of what was read of the file"),
     _hashes("place_keys", "keyed: what other places are looked for by; none: it is about any file"),
     _hashes("place_marks", "keyed: by which this place is found"),
-    Column("payload", LargeBinary, nullable=False, comment="sealed: tool, query, fact and what was read off"),
-    created(),
-    PrimaryKeyConstraint("user_sub", "run_id", "step", "part"),
-    ForeignKeyConstraint(["user_sub", "run_id"], ["runs.user_sub", "runs.id"], ondelete="CASCADE"),
+    needed("payload", LargeBinary, "sealed: tool, query, fact and what was read off"),
+    refers("runs", run_id="id", cascade=True),
     one_of("kind", FindingKind),
-    CheckConstraint("step > 0 AND part >= 0", name="place"),
-    Index("findings_path_idx", "user_sub", "agent_key", "path_hash", postgresql_where=text("path_hash IS NOT NULL")),
-    Index("findings_query_idx", "user_sub", "agent_key", "query_hash"),
+    check("place", "step > 0 AND part >= 0"),
+    index("findings_path_idx", "agent_key", "path_hash", where="path_hash IS NOT NULL"),
+    index("findings_query_idx", "agent_key", "query_hash"),
     comment="what the steps of runs found out",
 )

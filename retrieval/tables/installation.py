@@ -1,27 +1,15 @@
 """The tables of the installation: blocks of rate limits, and when each job last ran."""
 
-from sqlalchemy import (
-    Column,
-    DateTime,
-    Integer,
-    LargeBinary,
-    PrimaryKeyConstraint,
-    Table,
-    Text,
-    text,
-)
+from sqlalchemy import Integer, LargeBinary, PrimaryKeyConstraint, Table, Text
 
-from retrieval.tables.columns import created, metadata, user
+from retrieval.tables.columns import TIME, created, metadata, needed, optional, user_table
 
-rate_limits = Table(
+rate_limits = user_table(
     "rate_limits",
-    metadata,
-    user(),
-    Column("bucket", LargeBinary, nullable=False, comment="digest of what is limited: user, agent or session"),
-    Column("granted", Integer, nullable=False, comment="tokens that the last take got"),
-    Column("full_at", DateTime(timezone=True), nullable=False, comment="when the bucket will be full"),
-    created(),
-    PrimaryKeyConstraint("user_sub", "bucket"),
+    ("bucket",),
+    needed("bucket", LargeBinary, "digest of what is limited: user, agent or session"),
+    needed("granted", Integer, "tokens that the last take got"),
+    needed("full_at", TIME, "when the bucket will be full"),
     prefixes=["UNLOGGED"],
     comment="how much of their limits users have used; empty after a crash, when everybody begins anew",
 )
@@ -29,11 +17,11 @@ rate_limits = Table(
 jobs = Table(
     "jobs",
     metadata,
-    Column("name", Text, nullable=False),
-    Column("last_started", DateTime(timezone=True)),
-    Column("last_succeeded", DateTime(timezone=True)),
-    Column("failures", Integer, nullable=False, server_default=text("0"), comment="since the last success"),
-    Column("last_error", Text, comment="its type, never its message; null after a success"),
+    needed("name", Text),
+    optional("last_started", TIME),
+    optional("last_succeeded", TIME),
+    needed("failures", Integer, "since the last success", default="0"),
+    optional("last_error", Text, "its type, never its message; null after a success"),
     created(),
     PrimaryKeyConstraint("name"),
     comment="what the service does by the clock; no user_sub, for nothing of any user may stand here",

@@ -2,9 +2,7 @@
 
 from sqlalchemy import (
     BigInteger,
-    CheckConstraint,
     Column,
-    DateTime,
     Identity,
     Index,
     Integer,
@@ -12,38 +10,29 @@ from sqlalchemy import (
     PrimaryKeyConstraint,
     Table,
     Text,
-    UniqueConstraint,
     Uuid,
-    func,
     text,
 )
 from sqlalchemy.dialects.postgresql import ARRAY
 
-from retrieval.tables.columns import created, metadata, one_of, user
-from retrieval.tables.kinds import (
-    MasterKeyStatus,
-)
+from retrieval.tables.columns import TIME, check, metadata, needed, one_of, optional, unique, user_table
+from retrieval.tables.kinds import MasterKeyStatus
 
-user_keys = Table(
+user_keys = user_table(
     "user_keys",
-    metadata,
-    user(),
-    Column("key_id", Uuid, nullable=False),
-    Column("wrapped_key", LargeBinary, nullable=False, comment="AES key of the user, wrapped by the master key"),
-    Column(
-        "master_key", Text, comment="fingerprint of the master key that wrapped it; null: from before they were noted"
-    ),
-    created(),
-    PrimaryKeyConstraint("user_sub", "key_id"),
-    UniqueConstraint("user_sub"),
+    ("key_id",),
+    needed("key_id", Uuid),
+    needed("wrapped_key", LargeBinary, "AES key of the user, wrapped by the master key"),
+    optional("master_key", Text, "fingerprint of the master key that wrapped it; null: from before they were noted"),
+    unique(),
 )
 
 installation_keys = Table(
     "installation_keys",
     metadata,
-    Column("name", Text, nullable=False),
-    Column("wrapped_key", LargeBinary, nullable=False, comment="by the master key, bound to name and created_at"),
-    Column("created_at", DateTime(timezone=True), nullable=False),
+    needed("name", Text),
+    needed("wrapped_key", LargeBinary, "by the master key, bound to name and created_at"),
+    needed("created_at", TIME),
     PrimaryKeyConstraint("name"),
     comment="keys of the whole installation, which outlive a change of the master key",
 )
@@ -51,18 +40,17 @@ installation_keys = Table(
 master_keys = Table(
     "master_keys",
     metadata,
-    Column("fingerprint", Text, nullable=False, comment="of the key, which stands nowhere in the database"),
-    Column("status", Text, nullable=False),
-    Column("began_at", DateTime(timezone=True), nullable=False, server_default=func.now()),
-    Column(
+    needed("fingerprint", Text, "of the key, which stands nowhere in the database"),
+    needed("status", Text),
+    needed("began_at", TIME, default="now()"),
+    needed(
         "replaces",
         ARRAY(Text),
-        nullable=False,
-        server_default=text("'{}'"),
-        comment="fingerprints of the keys that the rotation to this one takes out of use",
+        "fingerprints of the keys that the rotation to this one takes out of use",
+        default="'{}'",
     ),
-    Column("rewrapped", Integer, nullable=False, server_default=text("0"), comment="users' keys so far"),
-    Column("finished_at", DateTime(timezone=True), comment="of the rotation to this key"),
+    needed("rewrapped", Integer, "users' keys so far", default="0"),
+    optional("finished_at", TIME, "of the rotation to this key"),
     PrimaryKeyConstraint("fingerprint"),
     one_of("status", MasterKeyStatus),
     Index("master_keys_current_idx", "status", unique=True, postgresql_where=text("status = 'current'")),
@@ -74,13 +62,13 @@ token_revocations = Table(
     "token_revocations",
     metadata,
     Column("number", BigInteger, Identity(always=True), nullable=False),
-    Column("jti_sha256", LargeBinary, comment="of the one token meant; null: all of the subject's"),
-    Column("subject_sha256", LargeBinary, comment="whose tokens"),
-    Column("issued_before", DateTime(timezone=True), comment="of the subject's tokens, those issued up to here"),
-    Column("revoked_at", DateTime(timezone=True), nullable=False, server_default=func.now()),
-    Column("expires_at", DateTime(timezone=True), comment="when the token ends by itself; null: not known"),
-    Column("why", Text, nullable=False),
+    optional("jti_sha256", LargeBinary, "of the one token meant; null: all of the subject's"),
+    optional("subject_sha256", LargeBinary, "whose tokens"),
+    optional("issued_before", TIME, "of the subject's tokens, those issued up to here"),
+    needed("revoked_at", TIME, default="now()"),
+    optional("expires_at", TIME, "when the token ends by itself; null: not known"),
+    needed("why", Text),
     PrimaryKeyConstraint("number"),
-    CheckConstraint("num_nonnulls(jti_sha256, issued_before) = 1", name="what"),
+    check("what", "num_nonnulls(jti_sha256, issued_before) = 1"),
     comment="tokens that are refused although they have not expired; a token itself stands nowhere",
 )

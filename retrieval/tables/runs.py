@@ -1,63 +1,41 @@
 """The tables of runs under way: each run and its steps, before they become a case."""
 
-from sqlalchemy import (
-    CheckConstraint,
-    Column,
-    DateTime,
-    ForeignKeyConstraint,
-    Index,
-    Integer,
-    LargeBinary,
-    PrimaryKeyConstraint,
-    Table,
-    Text,
-    Uuid,
-    func,
-    text,
-)
+from sqlalchemy import Integer, LargeBinary, Text, Uuid
 
-from retrieval.tables.columns import created, metadata, one_of, user
-from retrieval.tables.kinds import (
-    RunStatus,
-)
+from retrieval.tables.columns import TIME, check, index, needed, one_of, optional, refers, user_table
+from retrieval.tables.kinds import RunStatus
 
-runs = Table(
+runs = user_table(
     "runs",
-    metadata,
-    user(),
-    Column("id", Uuid, nullable=False, comment="as the backend named it"),
-    Column("agent_key", Text, nullable=False),
-    Column("status", Text, nullable=False, server_default=text("'under_way'")),
-    Column("key_id", Uuid, nullable=False),
-    Column("words", LargeBinary, nullable=False, comment="sealed: task"),
-    Column("retrieval_id", Uuid, comment="that it began with; looked up when it ends, and so no foreign key"),
-    Column("step_count", Integer, nullable=False, server_default=text("0")),
-    Column("step_bytes", Integer, nullable=False, server_default=text("0"), comment="of all its steps as JSON"),
-    Column("last_step_at", DateTime(timezone=True), nullable=False, server_default=func.now()),
-    Column("ended_at", DateTime(timezone=True)),
-    Column("case_id", Uuid, comment="the case that it became; null: none yet, or one that is gone"),
-    created(),
-    PrimaryKeyConstraint("user_sub", "id"),
-    ForeignKeyConstraint(["user_sub", "agent_key"], ["profiles.user_sub", "profiles.agent_key"]),
-    ForeignKeyConstraint(["user_sub", "key_id"], ["user_keys.user_sub", "user_keys.key_id"]),
-    ForeignKeyConstraint(["user_sub", "case_id"], ["cases.user_sub", "cases.id"]),
+    ("id",),
+    needed("id", Uuid, "as the backend named it"),
+    needed("agent_key", Text),
+    needed("status", Text, default="'under_way'"),
+    needed("key_id", Uuid),
+    needed("words", LargeBinary, "sealed: task"),
+    optional("retrieval_id", Uuid, "that it began with; looked up when it ends, and so no foreign key"),
+    needed("step_count", Integer, default="0"),
+    needed("step_bytes", Integer, "of all its steps as JSON", default="0"),
+    needed("last_step_at", TIME, default="now()"),
+    optional("ended_at", TIME),
+    optional("case_id", Uuid, "the case that it became; null: none yet, or one that is gone"),
+    refers("profiles", agent_key="agent_key"),
+    refers("user_keys", key_id="key_id"),
+    refers("cases", case_id="id"),
     one_of("status", RunStatus),
-    CheckConstraint("(status = 'under_way') = (ended_at IS NULL)", name="ended_at"),
-    Index("runs_status_idx", "user_sub", "agent_key", "status", "last_step_at"),
-    Index(None, "user_sub", "case_id"),
+    check("ended_at", "(status = 'under_way') = (ended_at IS NULL)"),
+    index("runs_status_idx", "agent_key", "status", "last_step_at"),
+    index(None, "case_id"),
     comment="runs whose steps are told while they are under way",
 )
 
-run_steps = Table(
+run_steps = user_table(
     "run_steps",
-    metadata,
-    user(),
-    Column("run_id", Uuid, nullable=False),
-    Column("number", Integer, nullable=False, comment="1-based, as the backend counts"),
-    Column("payload", LargeBinary, nullable=False, comment="sealed: the tool trace"),
-    created(),
-    PrimaryKeyConstraint("user_sub", "run_id", "number"),
-    ForeignKeyConstraint(["user_sub", "run_id"], ["runs.user_sub", "runs.id"], ondelete="CASCADE"),
-    CheckConstraint("number > 0", name="number"),
+    ("run_id", "number"),
+    needed("run_id", Uuid),
+    needed("number", Integer, "1-based, as the backend counts"),
+    needed("payload", LargeBinary, "sealed: the tool trace"),
+    refers("runs", run_id="id", cascade=True),
+    check("number", "number > 0"),
     comment="the steps of runs under way; those of a run that was retained are in its case",
 )

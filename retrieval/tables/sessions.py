@@ -4,90 +4,70 @@ A session has an id in addition to the name that the backend gave it: sealed tex
 that begins under the name of a deleted one is a new session.
 """
 
-from sqlalchemy import (
-    CheckConstraint,
-    Column,
-    DateTime,
-    ForeignKeyConstraint,
-    Index,
-    Integer,
-    LargeBinary,
-    PrimaryKeyConstraint,
-    SmallInteger,
-    Table,
-    Text,
-    UniqueConstraint,
-    Uuid,
-    func,
-    text,
-)
+from sqlalchemy import Integer, LargeBinary, SmallInteger, Text, Uuid
 
-from retrieval.tables.columns import created, metadata, one_of, queue_columns, user
+from retrieval.tables.columns import (
+    TIME,
+    check,
+    index,
+    needed,
+    one_of,
+    optional,
+    queue_columns,
+    refers,
+    unique,
+    user_table,
+)
 from retrieval.tables.kinds import SessionStatus
 
-sessions = Table(
+sessions = user_table(
     "sessions",
-    metadata,
-    user(),
-    Column("id", Uuid, nullable=False),
-    Column("name", Text, nullable=False, comment="as the backend named it"),
-    Column("agent_key", Text, nullable=False),
-    Column("key_id", Uuid, nullable=False),
-    Column("turn_count", Integer, nullable=False, server_default=text("0")),
-    Column("turn_bytes", Integer, nullable=False, server_default=text("0"), comment="of all its turns as JSON"),
-    Column(
-        "taken_turns", Integer, nullable=False, server_default=text("0"), comment="those that runs have taken so far"
-    ),
-    Column(
-        "last_turn_at", DateTime(timezone=True), nullable=False, server_default=func.now(), comment="as it was told"
-    ),
-    Column("status", Text, nullable=False, server_default=text("'ready'"), comment="pending: it has turns to be read"),
-    Column("read_turns", Integer, nullable=False, server_default=text("0"), comment="those that facts were read off"),
+    ("id",),
+    needed("id", Uuid),
+    needed("name", Text, "as the backend named it"),
+    needed("agent_key", Text),
+    needed("key_id", Uuid),
+    needed("turn_count", Integer, default="0"),
+    needed("turn_bytes", Integer, "of all its turns as JSON", default="0"),
+    needed("taken_turns", Integer, "those that runs have taken so far", default="0"),
+    needed("last_turn_at", TIME, "as it was told", default="now()"),
+    needed("status", Text, "pending: it has turns to be read", default="'ready'"),
+    needed("read_turns", Integer, "those that facts were read off", default="0"),
     *queue_columns(),
-    created(),
-    PrimaryKeyConstraint("user_sub", "id"),
-    UniqueConstraint("user_sub", "name"),
-    ForeignKeyConstraint(["user_sub", "agent_key"], ["profiles.user_sub", "profiles.agent_key"]),
-    ForeignKeyConstraint(["user_sub", "key_id"], ["user_keys.user_sub", "user_keys.key_id"]),
+    unique("name"),
+    refers("profiles", agent_key="agent_key"),
+    refers("user_keys", key_id="key_id"),
     one_of("status", SessionStatus),
-    Index("sessions_queue_idx", "user_sub", "available_at", postgresql_where=text("status = 'pending'")),
-    Index("sessions_agent_idx", "user_sub", "agent_key", "last_turn_at"),
+    index("sessions_queue_idx", "available_at", where="status = 'pending'"),
+    index("sessions_agent_idx", "agent_key", "last_turn_at"),
     comment="conversations of a user with an agent",
 )
 
-session_summaries = Table(
+session_summaries = user_table(
     "session_summaries",
-    metadata,
-    user(),
-    Column("session_id", Uuid, nullable=False),
-    Column("last_turn", Integer, nullable=False, comment="it tells of the turns up to that number"),
-    Column("payload", LargeBinary, nullable=False, comment="sealed: what a language model tells of them, line by line"),
-    created(),
-    PrimaryKeyConstraint("user_sub", "session_id", "last_turn"),
-    ForeignKeyConstraint(["user_sub", "session_id"], ["sessions.user_sub", "sessions.id"], ondelete="CASCADE"),
-    CheckConstraint("last_turn > 0", name="last_turn"),
+    ("session_id", "last_turn"),
+    needed("session_id", Uuid),
+    needed("last_turn", Integer, "it tells of the turns up to that number"),
+    needed("payload", LargeBinary, "sealed: what a language model tells of them, line by line"),
+    refers("sessions", session_id="id", cascade=True),
+    check("last_turn", "last_turn > 0"),
     comment="what language models told of sessions as they grew; a newer one leaves the older ones as they are",
 )
 
-turns = Table(
+turns = user_table(
     "turns",
-    metadata,
-    user(),
-    Column("session_id", Uuid, nullable=False),
-    Column("number", Integer, nullable=False, comment="1-based, in the order in which they were told"),
-    Column("said_at", DateTime(timezone=True), nullable=False, comment="never earlier than the turn before it"),
-    Column(
-        "utc_offset_min", SmallInteger, nullable=False, server_default=text("0"), comment="minutes east of UTC, as told"
-    ),
-    Column("payload", LargeBinary, nullable=False, comment="sealed: role, content, tool calls"),
-    Column("call_key", Text, comment="idempotency key of the call that it was the first turn of"),
-    Column("call_hash", LargeBinary, comment="keyed hash of that call"),
-    Column("call_size", Integer, comment="turns of that call"),
-    created(),
-    PrimaryKeyConstraint("user_sub", "session_id", "number"),
-    UniqueConstraint("user_sub", "session_id", "call_key"),
-    ForeignKeyConstraint(["user_sub", "session_id"], ["sessions.user_sub", "sessions.id"], ondelete="CASCADE"),
-    CheckConstraint("number > 0", name="number"),
-    CheckConstraint("num_nonnulls(call_key, call_hash, call_size) IN (0, 3)", name="call"),
+    ("session_id", "number"),
+    needed("session_id", Uuid),
+    needed("number", Integer, "1-based, in the order in which they were told"),
+    needed("said_at", TIME, "never earlier than the turn before it"),
+    needed("utc_offset_min", SmallInteger, "minutes east of UTC, as told", default="0"),
+    needed("payload", LargeBinary, "sealed: role, content, tool calls"),
+    optional("call_key", Text, "idempotency key of the call that it was the first turn of"),
+    optional("call_hash", LargeBinary, "keyed hash of that call"),
+    optional("call_size", Integer, "turns of that call"),
+    unique("session_id", "call_key"),
+    refers("sessions", session_id="id", cascade=True),
+    check("number", "number > 0"),
+    check("call", "num_nonnulls(call_key, call_hash, call_size) IN (0, 3)"),
     comment="the messages of sessions",
 )
