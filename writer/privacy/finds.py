@@ -36,16 +36,15 @@ def marked(text: str) -> tuple[str, Counter[str]]:
     counts: Counter[str] = Counter()
     if len(text) < SHORTEST:
         return text, counts
+    seen = _Seen.of(text)
     for _ in range(MOST_PASSES):
         before = counts.total()
-        seen = _Seen.of(text)
         # Secrets go first: an e-mail address inside a connection string must not cut it in two.
         for find in (_secrets, _personal):
             if spans := list(find(seen)):
                 seen = _Seen.of(_replace(seen.data, spans, counts).decode("utf-8", "surrogatepass"))
-        text = seen.text
         if counts.total() == before:
-            return text, counts
+            return seen.text, counts
     return "[REDACTED:unread]", Counter(unread=1)
 
 

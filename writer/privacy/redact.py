@@ -8,13 +8,22 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import accumulate
-from typing import TypeVar, cast
+from typing import NamedTuple, TypeVar, cast
 
 from writer.privacy import engine
 from writer.privacy.finds import MOST_PASSES, mark, marked
 from writer.privacy.json_text import parsed, with_numbers
 from writer.privacy.numbers import is_other_number, may_be_card
-from writer.privacy.objects import MOST_DEPTH, NOWHERE, NUMBER_KINDS, Place, is_secret, named, sensitive_name, walk
+from writer.privacy.objects import (
+    MOST_DEPTH,
+    NOWHERE,
+    NUMBER_KINDS,
+    Place,
+    is_secret,
+    named,
+    sensitive_name,
+    walk,
+)
 from writer.privacy.rules import LABELLED, LOOKS, TOKENLIKE, signs, widened
 
 Json = TypeVar("Json")
@@ -46,7 +55,7 @@ def redact_text(text: str) -> tuple[str, Counter[str]]:
             break
         clean, more = marked(clean)
         counts += finds + more
-    if not counts or (value := parsed(text)) is None or parsed(clean) is not None:
+    if not counts or parsed(clean) is not None or (value := parsed(text)) is None:
         return clean, counts
     counts = Counter()
     clean, more = marked(json.dumps(walk(value, NOWHERE, counts, redact_at), ensure_ascii=False))
@@ -77,16 +86,26 @@ def redact(value: Json) -> tuple[Json, list[Redaction]]:
     The value keeps its structure; only a number that is a secret, a card or a phone becomes a text. One scan of all
     strings together finds the few strings that need a scan of their own.
     """
-    strings, must_walk = _strings(value)
-    suspects = _suspects([text for text in strings if not (_NAME.fullmatch(text) and _is_clean_name(text))])
-    if not (must_walk or suspects):
+    read = _read(value)
+    suspects = _suspects([text for text in read.strings if not (_NAME.fullmatch(text) and _is_clean_name(text))])
+    if not (read.must_walk or suspects):
         return value, []
+    counts: Counter[str] = Counter()
 
     def cleaned(text: str, place: Place, counts: Counter[str]) -> str:
         return redact_at(text, place, counts) if place.sensitive or text in suspects else text
 
-    counts: Counter[str] = Counter()
-    clean = walk(value, NOWHERE, counts, cleaned)
+    def with_clean_texts(item: object, key: str) -> object:
+        if isinstance(item, str):
+            return redact_at(item, Place(key), counts) if item in suspects else item
+        if isinstance(item, dict):
+            return {name: with_clean_texts(inside, name) for name, inside in item.items()}
+        return [with_clean_texts(inside, key) for inside in item] if isinstance(item, list) else item
+
+    if read.must_walk or read.has_cards or not suspects.isdisjoint(read.keys):
+        clean = walk(value, NOWHERE, counts, cleaned)
+    else:
+        clean = with_clean_texts(value, "")
     return cast("Json", clean), [Redaction(kind, count) for kind, count in sorted(counts.items())]
 
 
@@ -95,13 +114,26 @@ def _is_clean_name(name: str) -> bool:
     return not redact_text(name)[1]
 
 
-def _strings(value: object) -> tuple[list[str], bool]:
-    """Returns the different strings, keys and large numbers of a value, and whether a walk through it is required.
+class _Read(NamedTuple):
+    """What a JSON value has.
 
-    A key that tells of a secret, and a depth beyond MOST_DEPTH, require the walk.
+    Attributes:
+        strings: different strings, keys and large numbers.
+        keys: keys of its objects.
+        must_walk: whether a key tells of a secret, or the value is deeper than MOST_DEPTH.
+        has_cards: whether a number or a string has as many digits as a card, which the keys around it may tell of.
     """
+
+    strings: list[str]
+    keys: set[str]
+    must_walk: bool
+    has_cards: bool
+
+
+def _read(value: object) -> _Read:
     strings: dict[str, None] = {}
-    must_walk = False
+    keys: set[str] = set()
+    must_walk = has_cards = False
     level = [value]
     for _ in range(MOST_DEPTH):
         below: list[object] = []
@@ -109,18 +141,20 @@ def _strings(value: object) -> tuple[list[str], bool]:
             if isinstance(item, str):
                 strings[item] = None
             elif isinstance(item, dict):
-                must_walk = must_walk or any(map(sensitive_name, item))
+                keys.update(item)
                 must_walk = must_walk or (("value" in item or "number" in item) and bool(named(item)))
-                strings.update(dict.fromkeys(item))
                 below += item.values()
             elif isinstance(item, list):
                 below += item
             elif may_be_card(item):
                 strings[str(item)] = None
+                has_cards = True
         if not below:
-            return list(strings), must_walk
+            break
         level = below
-    return list(strings), True
+    strings.update(dict.fromkeys(keys))
+    must_walk = must_walk or bool(below) or any(map(sensitive_name, keys))
+    return _Read(list(strings), keys, must_walk, has_cards or any(map(may_be_card, strings)))
 
 
 def _suspects(strings: Sequence[str]) -> set[str]:

@@ -1,7 +1,7 @@
 """Rules of redaction as RE2 expressions and as one set."""
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from functools import cache
 from typing import Protocol, cast
 
@@ -67,21 +67,19 @@ def _compiled(patterns: Iterable[tuple[str, str]], *, capture: bool) -> Iterator
         yield kind, re2.compile(pattern, options)
 
 
-def _set_of(rules: Sequence[tuple[str, Regex]], memory_bytes: int = SET_MEMORY_BYTES) -> RegexSet:
-    """Returns a set that finds in one scan the rules that can match a text, by their indices in the list.
-
-    Bounded repetitions become unbounded in the set, which takes a tenth of the memory and of the start-up time.
-    """
+def _set_of(patterns: Iterable[str], memory_bytes: int = SET_MEMORY_BYTES) -> RegexSet:
+    """Returns a set that finds in one scan the patterns that match a text, by their indices in the list."""
     options = re2.Options()
     options.max_mem = memory_bytes
     rules_set = re2.Set.SearchSet(options)
-    for _, regex in rules:
-        rules_set.Add(_unbounded(regex.pattern))
+    for pattern in patterns:
+        rules_set.Add(pattern)
     rules_set.Compile()
     return cast("RegexSet", rules_set)
 
 
 def _unbounded(pattern: str) -> str:
+    """Returns a pattern with unbounded repetitions, which take a tenth of the memory and start-up time in a set."""
     return _BOUND.sub(lambda least: "*" if least[1] == "0" else "+", pattern)
 
 
@@ -110,7 +108,9 @@ LABELLED = next(regex for _, regex in _compiled([("", rf"(?i)(?:{PHONE_WORDS}|\b
 """Pattern of names in a JSON text whose numbers must be judged by the names around them."""
 _SET = [place for place, (kind, _) in enumerate(RULES) if kind != LOOSE]
 _LOOSE_PLACE = next(place for place, (kind, _) in enumerate(RULES) if kind == LOOSE)
-ANY_RULE = _set_of([RULES[place] for place in _SET])
+ANY_RULE = _set_of(_unbounded(RULES[place][1].pattern) for place in _SET)
+_ANY_LOOK = _set_of(regex.pattern for regex in LOOKS.values())
+_LOOK_NAMES = list(LOOKS)
 
 
 @cache
@@ -124,12 +124,15 @@ def widened(place: int) -> Regex:
 def _sets_of_long() -> list[tuple[list[int], RegexSet]]:
     """Returns the sets for long texts, each with the indices of its rules."""
     parts = [_SET[first::SETS_OF_LONG] for first in range(SETS_OF_LONG)]
-    return [(part, _set_of([RULES[place] for place in part], SET_MEMORY_BYTES // SETS_OF_LONG)) for part in parts]
+    return [
+        (part, _set_of([_unbounded(RULES[place][1].pattern) for place in part], SET_MEMORY_BYTES // SETS_OF_LONG))
+        for part in parts
+    ]
 
 
 def signs(data: bytes) -> tuple[list[int], set[str]]:
     """Returns the indices of the rules that can match a text, and the text's signs that require a closer look."""
-    looks = {name for name, regex in LOOKS.items() if regex.search(data)}
+    looks = {_LOOK_NAMES[place] for place in _ANY_LOOK.Match(data) or []}
     if len(data) < LONG_BYTES:
         places = [_SET[place] for place in ANY_RULE.Match(data) or []]
     else:

@@ -164,6 +164,8 @@ traces = st.recursive(
 @settings(deadline=None, max_examples=300)  # the machine may be busy
 @given(traces)
 @example(["sent to", "4111111111111111"])  # what stands before a number counts
+@example({"label": "visa", "paid with": "4539578763621486"})  # the label tells of a card
+@example([{"mail": "a@example.com"}, {"label": "visa", "paid with": 4539578763621486.0}])
 def test_the_scan_of_all_strings_together_finds_what_a_scan_of_each_finds(value: Any) -> None:
     counts: Counter[str] = Counter()
     each = walk(value, Place(), counts, redact_at)
