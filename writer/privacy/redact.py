@@ -115,7 +115,7 @@ def _is_clean_name(name: str) -> bool:
 
 
 class _Read(NamedTuple):
-    """What a JSON value has.
+    """The strings of a JSON value, and signs of what its redaction needs.
 
     Attributes:
         strings: different strings, keys and large numbers.
