@@ -60,6 +60,8 @@ class Cluster:
         closed = f"SELECT pg_terminate_backend(pid, 10000) FROM pg_stat_activity WHERE datname = '{template}'"  # noqa: S608
         await self._everywhere(closed)
         await self._everywhere(f"CREATE DATABASE {name} TEMPLATE {template}")
+        # distribute() sets it, and a copy has no settings
+        await self._everywhere(f"ALTER DATABASE {name} SET citus.propagate_set_commands = local")
         return name
 
     async def drop(self, *names: str) -> None:

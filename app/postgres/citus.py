@@ -25,12 +25,14 @@ SELECT attrelid::regclass::text AS name, format(
     'GRANT %s (%s) ON %%s TO %I', privilege_type, string_agg(quote_ident(attname), ', '), grantee::regrole
 ) AS statement
 FROM pg_attribute JOIN pg_dist_partition ON logicalrelid = attrelid CROSS JOIN aclexplode(attacl)
+WHERE NOT attisdropped
 GROUP BY attrelid, privilege_type, grantee
 UNION ALL
 SELECT attrelid::regclass::text, 'ALTER TABLE %s ' || string_agg(
     format('ALTER COLUMN %I SET STATISTICS %s', attname, attstattarget), ', '
 )
-FROM pg_attribute JOIN pg_dist_partition ON logicalrelid = attrelid WHERE attstattarget >= 0 AND attnum > 0
+FROM pg_attribute JOIN pg_dist_partition ON logicalrelid = attrelid
+WHERE attstattarget >= 0 AND attnum > 0 AND NOT attisdropped
 GROUP BY attrelid
 ORDER BY 1, 2
 """

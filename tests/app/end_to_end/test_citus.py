@@ -10,8 +10,10 @@ from sqlalchemy import text
 from sqlalchemy.exc import DBAPIError
 
 from app.postgres.citus import distribute
+from app.postgres.migrate import migrate
 from app.postgres.pools import dsn
-from tests.cluster import CITUS_URL
+from tests.cluster import CITUS_URL, Cluster
+from tests.conftest import new_database
 from tests.processes import ran
 from tests.service import Service, User
 from writer.audit.verify import verify_user
@@ -43,6 +45,18 @@ async def test_a_repeat_finds_nothing_to_distribute(database_url: str):
 def granting(statement: str) -> str:
     """The statement, as a revision runs it: Citus would refuse to pass it on."""
     return f"DO $$ BEGIN SET LOCAL citus.enable_ddl_propagation = off; {statement}; END $$"
+
+
+async def test_a_distributed_bank_goes_down_to_the_baseline_and_up_again(postgres: Cluster):
+    url = await new_database(postgres)
+    await migrate(url, "0001_baseline")
+    await migrate(url)
+    await distribute(url)
+    shards = (
+        "SELECT DISTINCT result FROM run_command_on_placements('cases'::regclass,"
+        " $$SELECT has_column_privilege('casebank_worker', '%s', 'updated_at', 'UPDATE')$$)"
+    )
+    assert [row["result"] for row in await as_owner(url, shards)] == ["t"]
 
 
 async def test_a_later_revisions_rights_on_a_column_reach_the_shards(database_url: str):

@@ -5,6 +5,7 @@ from dataclasses import fields, replace
 from retrieval.ranking.decisions import COLUMNS, SLOTS, LoggedDecision, log_decision
 from retrieval.retrieve import Reader
 from retrieval.tables.decisions import decisions
+from tests.cluster import one_postgres
 from tests.retrieval.conftest import EMBEDDER, ask, logged, slates, walls
 from tests.writer.conftest import Bank
 from writer.privacy.keys import Keyring
@@ -25,6 +26,7 @@ def test_the_statement_takes_every_field_and_who_enters():
     assert wanted <= set(given.names)
 
 
+@one_postgres
 async def test_a_cluster_logs_row_by_row_what_one_statement_logs(bank: Bank, user: str):
     await walls(bank, user)
     for citus in (False, True):

@@ -8,12 +8,14 @@ import pytest
 from retrieval.database.fast_path import FastStatement
 from retrieval.recall.memory import KINDS
 from retrieval.recall.statement import BY_WORDS, SAMPLED_BY_WORDS, MemoryRow
+from tests.cluster import one_postgres
 from tests.plans import compared_in_vain
 from tests.service import AGENT, User, alice, service  # noqa: F401 - the fixtures of the service
 
 SESSIONS, TURNS = 20, 40
 
 
+@one_postgres
 @pytest.mark.parametrize("statement", [BY_WORDS, SAMPLED_BY_WORDS], ids=["exact", "sampled"])
 async def test_the_plan_for_any_user_compares_no_memory_with_each_other(
     statement: FastStatement[MemoryRow],

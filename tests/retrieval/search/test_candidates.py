@@ -7,6 +7,7 @@ from uuid import uuid4
 from retrieval.retrieve import Reader
 from retrieval.search.candidates import POOL, Candidate, Search, candidates, is_candidate
 from retrieval.search.profile_settings import SETTINGS, STATE, ProfileSettings
+from tests.cluster import one_postgres
 from tests.plans import compared_in_vain, plan
 from tests.retrieval.conftest import EMBEDDER, walls
 from tests.writer.conftest import AGENT, Bank
@@ -33,6 +34,7 @@ async def test_a_profile_without_cases_is_one_row_without_a_candidate(bank: Bank
     assert (is_candidate(row), row.k) == (False, 4)
 
 
+@one_postgres
 async def test_the_plan_for_any_user_compares_no_case_with_each_others_vector_and_converts_the_querys_once(
     bank: Bank, user: str, database_url: str
 ):

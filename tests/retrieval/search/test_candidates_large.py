@@ -23,6 +23,7 @@ from retrieval.search.candidates import HALF, Filters, Search, candidates
 from retrieval.search.read import CandidateReader
 from retrieval.tables.cases import INDEXED_DIMENSIONS, case_embeddings, cases
 from retrieval.tables.profiles import profiles
+from tests.cluster import one_postgres
 from tests.conftest import new_database
 from tests.writer.conftest import AGENT, Bank
 from writer.privacy.keys import Keyring
@@ -33,6 +34,8 @@ from writer.run import FinishedRun
 from writer.upkeep.hnsw import index_profile
 from writer.upkeep.prune import mark_pruned
 from writer.upkeep.reembed import reembed
+
+pytestmark = one_postgres
 
 VERBS = ["restart", "repair", "measure", "paint", "replace", "document", "order", "clean", "insure", "translate"]
 THINGS = ["web server", "wooden bridge", "tax return", "kitchen sink", "old guitar", "night train", "rose", "passport"]
