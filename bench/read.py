@@ -29,8 +29,8 @@ SMALL, MIDDLE, LARGE = 50, 500, 2_000
 """Profiles of 200 cases: banks of 10,000, 100,000 and 400,000."""
 STAGES = {
     "retrieve.embed": "the query's vector",
-    "retrieve.candidates": "the candidates' statement, and the user's key the first time",
-    "retrieve.rank": "features",
+    "retrieve.candidates": "the candidates' statement",
+    "retrieve.rank": "features, and the user's key the first time",
     "reuse": "scores, slate and context",
     "retrieve.log": "the statement of the log",
 }

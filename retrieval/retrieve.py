@@ -30,7 +30,7 @@ from retrieval.recall.quotes import QuoteReader
 from retrieval.recall.recall import BankSizes, Meaning, recall
 from retrieval.rewriting.choice import Asker, Rewriting
 from retrieval.sealed import Opener, Seals
-from retrieval.search.candidates import BankRow, Search
+from retrieval.search.candidates import BankRow, Search, is_candidate
 from retrieval.search.read import CandidateReader
 from retrieval.search.unrelated import unrelated
 from retrieval.sections.context import Section
@@ -93,7 +93,6 @@ class Reader:
                     search, rows = await self._candidates.read(connection, search, pgvector=self.pgvector)
                     if self.rewriting is not None and rows:
                         self.rewriting.learn(user_sub, search.agent_key, rows[0].rewrite)
-                    rows = await self._opener.rows(connection, rows)
                     question = replace(question, search=search)
                 with stage("retrieve.rank"):
                     result = await self._read(connection, question, rows, degraded)
@@ -238,7 +237,8 @@ class Reader:
                 seal_of=self._opener.of_key,
             )
             quotes = await reader.sections()
-        return SearchResult(rows, degraded, procedures, threshold, far, quotes=quotes, recalled=recalled)
+        seal = await self._opener.seal_of(connection, filter(is_candidate, rows))
+        return SearchResult(rows, degraded, procedures, threshold, far, seal, quotes=quotes, recalled=recalled)
 
     async def _recall(self, connection: FastConnection, question: RecallQuestion, search: Search) -> Recalled:
         """Returns the memories that the query is about; only by keywords if the database cannot compare its vector."""

@@ -8,7 +8,7 @@ rules of a slate still see which runs did the same.
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Protocol, TypeGuard, TypeVar, cast
+from typing import Any, Protocol
 from uuid import UUID
 
 from policy.channels import words
@@ -78,10 +78,19 @@ class Seals(Protocol):
         """Forgets the cached key of a user, because the database has another one."""
 
 
+class SealedRow(Protocol):
+    """The columns of a case that say whether its texts are sealed, and with which key."""
+
+    @property
+    def id(self) -> UUID:
+        """Id of the case."""
+
+    words: bytes | None
+    key_id: UUID
+
+
 SealOf = Callable[[FastConnection, UUID], Awaitable[UserSeal]]
 """Function that returns the user's seal for the id of a key, which opens the texts sealed with that key."""
-Row = TypeVar("Row")
-"""A row of a statement that reads cases."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,13 +114,10 @@ class Opener:
             seal = await self.seals.of_user(self.database, connection)
         return seal
 
-    async def rows(self, connection: FastConnection, rows: Sequence[Row]) -> Sequence[Row]:
-        """Returns the rows; those with sealed texts decrypt them when the texts are read."""
-        keys = {row.key_id for row in rows if is_sealed(row)}
-        if not keys:
-            return rows
-        seal = await self.of_key(connection, keys.pop())
-        return [cast("Row", SealedCase(row, seal)) if is_sealed(row) else row for row in rows]
+    async def seal_of(self, connection: FastConnection, rows: Iterable[SealedRow]) -> UserSeal | None:
+        """Returns the seal that opens the texts of these rows of cases; None if no row is sealed."""
+        key_id = next((row.key_id for row in rows if row.words is not None), None)
+        return None if key_id is None else await self.of_key(connection, key_id)
 
     async def terms(self, connection: FastConnection, key_id: UUID, text: str) -> list[int]:
         """Returns the terms of a text, which are hashes with the user's key; none without seals."""
@@ -126,25 +132,8 @@ def effects_of(effects: Sequence[str], tokens: Sequence[str], words: CaseWords) 
     return [steps.get(effect, effect) for effect in effects]
 
 
-class SealedRow(Protocol):
-    """The columns of a case that say whether its texts are sealed, and with which key."""
-
-    @property
-    def id(self) -> UUID:
-        """Id of the case."""
-
-    words: bytes | None
-    key_id: UUID
-
-    def items(self) -> Iterable[tuple[str, object]]:
-        """Returns the names of the columns with their values."""
-
-
-class SealedCase:
-    """A row of a case whose texts are decrypted when they are read.
-
-    ``plan`` has the tokens of the steps; in an ``OpenedCase`` it has their words.
-    """
+class OpenedCase:
+    """A row of a case whose texts, which are sealed, are decrypted when they are read first."""
 
     def __init__(self, row: SealedRow, seal: UserSeal) -> None:
         self._row: Any = row
@@ -169,31 +158,17 @@ class SealedCase:
         return self.opened_words.task
 
     @property
+    def plan(self) -> list[str]:
+        """The decrypted plan."""
+        return self.opened_words.plan
+
+    @property
     def effects(self) -> list[str]:
         """The effects; those that are steps of the plan are decrypted."""
         effects, tokens = self._row.effects, self._row.plan
         return effects if set(effects).isdisjoint(tokens) else effects_of(effects, tokens, self.opened_words)
 
 
-class OpenedCase(SealedCase):
-    """A row of a case with its task and its plan in words."""
-
-    @property
-    def plan(self) -> list[str]:
-        """The decrypted plan."""
-        return self.opened_words.plan
-
-
-def opened(row: Any) -> Any:  # a row of any statement, or what stands for it here
-    """Returns a row of a case with its plan in words; an unsealed row is returned unchanged."""
-    return OpenedCase(row._row, row._seal) if isinstance(row, SealedCase) else row  # noqa: SLF001 - its own kind
-
-
-def as_stored(row: Any) -> Any:  # as above
-    """Returns a row of a case as it was read from the database; its numbers are read faster."""
-    return row._row if isinstance(row, SealedCase) else row  # noqa: SLF001 - its own kind
-
-
-def is_sealed(row: object) -> TypeGuard[SealedRow]:
-    """Returns whether the texts of the row are sealed; a row without a case has no texts."""
-    return cast("SealedRow", row).words is not None
+def opened(row: Any, seal: UserSeal | None) -> Any:  # a row of any statement, or what stands for it here
+    """Returns a row of a case with its texts in words; an unsealed row is returned unchanged."""
+    return row if seal is None or row.words is None else OpenedCase(row, seal)

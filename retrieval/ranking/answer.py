@@ -71,11 +71,11 @@ def rank(
     field = field_of(pool.features, pool.group, pool.source, _least_similarity(question))
     decision = decide(pool.features, field, k, Trial(arms, budget, seed))
     by_id = {row.id: row for row in result.cases}
-    cases: list[Candidate] = [opened(by_id[pool.ids[index]]) for index in decision.slate]
+    cases: list[Candidate] = [opened(by_id[pool.ids[index]], result.seal) for index in decision.slate]
     beside: list[Candidate] = []
     if question.others:
         ordered, plans = order(field, decision.scores.total), [row.plan for row in result.cases]
-        beside = [opened(result.cases[index]) for index in others(field, ordered, decision.slate, plans)]
+        beside = [opened(result.cases[index], result.seal) for index in others(field, ordered, decision.slate, plans)]
     procedures: list[Procedure] = []
     quarantine = fits_proven(field, result.threshold.similarity)
     # a slate left empty on purpose shows what is done without any memory, so it goes without procedures, too

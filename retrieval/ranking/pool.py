@@ -12,7 +12,6 @@ from policy.channels import Terms
 from policy.features import Candidates, Features, features, record
 from policy.fit import FIRST_ORDER, Fit
 from retrieval.database.rows import integers
-from retrieval.sealed import as_stored
 from retrieval.search.candidates import Candidate
 
 
@@ -48,34 +47,33 @@ def pool_of(rows: Sequence[Candidate], query: Sequence[int], fit: Fit | None, fi
 
     The query has no terms if its words cannot be compared, and ``fit`` is None for a profile that was never replayed.
     """
-    stored = [as_stored(row) for row in rows]
     terms = np.array(query, dtype=np.int32)
     candidates = Candidates(
-        times=np.array([row.created_at.timestamp() for row in stored], dtype=np.float64),
-        terms=[integers(row.terms) for row in stored],
-        moves=[integers(row.moves) for row in stored],
-        similarity=_numbers([row.similarity for row in stored]),
-        reward=_numbers([row.reward for row in stored]),
+        times=np.array([row.created_at.timestamp() for row in rows], dtype=np.float64),
+        terms=[integers(row.terms) for row in rows],
+        moves=[integers(row.moves) for row in rows],
+        similarity=_numbers([row.similarity for row in rows]),
+        reward=_numbers([row.reward for row in rows]),
         record=record(
-            np.array([row.reuse_count for row in stored], dtype=np.float64),
-            np.array([row.reuse_reward for row in stored], dtype=np.float64),
+            np.array([row.reuse_count for row in rows], dtype=np.float64),
+            np.array([row.reuse_reward for row in rows], dtype=np.float64),
         ),
-        steps=_numbers([row.step_count for row in stored]),
-        errors=_numbers([row.error_count for row in stored]),
-        proven=np.array([row.proven for row in stored], dtype=np.bool_),
-        failed=np.array([row.failed for row in stored], dtype=np.bool_),
+        steps=_numbers([row.step_count for row in rows]),
+        errors=_numbers([row.error_count for row in rows]),
+        proven=np.array([row.proven for row in rows], dtype=np.bool_),
+        failed=np.array([row.failed for row in rows], dtype=np.bool_),
     )
     ranked = features(terms, candidates, fit, first_order)
-    numbers = {name: number for number, name in enumerate(dict.fromkeys(row.source for row in stored))}
+    numbers = {name: number for number, name in enumerate(dict.fromkeys(row.source for row in rows))}
     return Pool(
-        ids=[row.id for row in stored],
+        ids=[row.id for row in rows],
         features=ranked.features,
         group=groups(ranked.agreement, candidates.failed),
-        source=np.array([numbers[row.source] for row in stored], dtype=np.int16),
+        source=np.array([numbers[row.source] for row in rows], dtype=np.int16),
         query=terms,
         terms=candidates.terms,
         agreement=ranked.agreement,
-        runs=np.array([row.occurrences for row in stored], dtype=np.int32),
+        runs=np.array([row.occurrences for row in rows], dtype=np.int32),
         failed=candidates.failed,
         fit=ranked.fit,
     )

@@ -8,6 +8,7 @@ from uuid import UUID
 from retrieval.procedures.procedure import ProcedureMatches
 from retrieval.procedures.threshold import Threshold
 from retrieval.recall.memory import Recalled
+from retrieval.sealed import UserSeal
 from retrieval.search.candidates import BankRow, Candidate, is_candidate
 from retrieval.search.profile_settings import ProfileSettings
 from retrieval.sections.context import Section
@@ -29,6 +30,8 @@ class SearchResult:
     """Least similarity of a procedure's trigger to the query."""
     unrelated: frozenset[UUID] = frozenset()
     """Ids of the cases found that are unrelated to the query."""
+    seal: UserSeal | None = None
+    """Seal that opens the cases' texts; None if no case is sealed."""
     wanted: bool = True
     """False if the request switched memory off."""
     quotes: Sequence[Section] = ()

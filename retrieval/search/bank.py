@@ -30,7 +30,7 @@ from sqlalchemy.dialects.postgresql import ARRAY
 
 from retrieval.database.parameters import AGENT_KEY, MODEL, USER_SUB, vector
 from retrieval.database.rows import Expression
-from retrieval.search.keywords import keywords, matches, relevance
+from retrieval.search.keywords import in_memory, keywords, matches, relevance
 from retrieval.search.scope import Scope, in_scope, ready
 from retrieval.tables.cases import case_embeddings, cases
 from retrieval.tables.kinds import FAILED
@@ -56,7 +56,7 @@ def bank(nearness: Nearness, profile: CTE, scope: Scope) -> CTE:
     """Returns a CTE of the ready cases that pass the filters, each with its distance and its keyword relevance."""
     near = _NEAR[nearness](profile, scope).prefix_with("MATERIALIZED")  # else the join hashes vectors, on disk if many
     filtered = (
-        select(cases.c.id, cases.c.search_vector, proven().label("proven"))
+        select(cases.c.id, in_memory(cases.c.search_vector).label("search_vector"), proven().label("proven"))
         .where(
             *ready(scope),
             _passes("tags", cases.c.tags.contains(_texts("tags"))),
@@ -106,7 +106,8 @@ def bank_of_halves(profile: CTE, half: int) -> CTE:
     of ``bank``. The first cases by distance and by relevance have the same ranks as in the whole bank, so that the
     fusion is the same.
     """
-    words = keywords(select(cases.c.id, cases.c.search_vector).where(*ready(), _FINISHED))
+    searched = select(cases.c.id, in_memory(cases.c.search_vector).label("search_vector"))
+    words = keywords(searched.where(*ready(), _FINISHED))
     near = _near_in_database(profile, Scope.ONE_AGENT)
     depth: ColumnElement[int] = literal_column(str(half))
     function = func.casebank_nearest(

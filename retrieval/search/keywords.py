@@ -61,6 +61,14 @@ def has_words(searched: ColumnElement[object], words: ColumnElement[object]) -> 
     return searched.op("@@", return_type=Boolean())(words)
 
 
+def in_memory(vector: ColumnElement[object]) -> ColumnElement[object]:
+    """Returns the SQL for a copy of a search vector; each look at a long one in the table would read it anew.
+
+    It is for a MATERIALIZED CTE whose rows are compared with several words.
+    """
+    return vector.op("||")(literal_column("''::tsvector"))
+
+
 def keywords(searched: Select[UUID, object]) -> CTE:
     """Returns a CTE of one row with what ``matches`` and ``relevance`` need: words of the query, and their rarity.
 

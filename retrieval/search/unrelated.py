@@ -14,17 +14,20 @@ from typing import Protocol
 from uuid import UUID
 
 from sqlalchemy import (
+    Boolean,
     ColumnElement,
     Float,
-    Integer,
     Text,
     Uuid,
     any_,
     bindparam,
+    case,
     cast,
     column,
+    exists,
     func,
     literal_column,
+    not_,
     select,
     text,
 )
@@ -33,8 +36,8 @@ from sqlalchemy.dialects.postgresql import ARRAY, TSQUERY
 from policy.channels import UNSPACED, searchable
 from retrieval.database.fast_path import FastConnection, FastStatement
 from retrieval.database.parameters import USER_SUB, may_enter
-from retrieval.search.candidates import BankRow, Search, is_candidate
-from retrieval.search.keywords import has_words
+from retrieval.search.candidates import BankRow, Candidate, Search, is_candidate
+from retrieval.search.keywords import has_words, in_memory
 from retrieval.search.scope import Scope, ready
 from retrieval.tables.cases import cases
 from retrieval.tables.columns import SEARCH_CONFIGURATION
@@ -53,18 +56,21 @@ _STOP_LISTS = (
     "danish dutch english finnish french german hungarian italian norwegian portuguese russian spanish swedish turkish"
 )
 """Languages whose stop words Postgres knows."""
-_TELLING = text(
+_LISTED = text(
     f"""
-    SELECT plainto_tsquery('{SEARCH_CONFIGURATION}', listed.word) AS word,
-        CASE WHEN listed.word ~ '^[{UNSPACED}]' THEN 1 ELSE {ENOUGH} END AS worth
+    SELECT listed.word AS text, plainto_tsquery('{SEARCH_CONFIGURATION}', listed.word) AS word
     FROM unnest(tsvector_to_array(to_tsvector('simple', :query))) AS listed (word)
     WHERE listed.word ~ '[a-z0-9{UNSPACED}]|[\uac00-\ud7a3]{{3}}|.{{4}}'
-        AND NOT EXISTS (
-            SELECT FROM unnest(CAST('{{{_STOP_LISTS.replace(" ", ",")}}}' AS regconfig[])) AS lists (language)
-            WHERE to_tsvector(lists.language, listed.word) = CAST('' AS tsvector))
     """  # noqa: S608 - its parts are our own
 ).bindparams(bindparam("query", type_=Text))
-"""SQL for words of the query with a meaning: no stop words, and no short words of a script without a stop list."""
+"""SQL for words of the query, each with its search; short words of a script without a stop list are left out."""
+_IS_STOP_WORD: ColumnElement[bool] = literal_column(
+    f"""EXISTS (
+        SELECT FROM unnest(CAST('{{{_STOP_LISTS.replace(" ", ",")}}}' AS regconfig[])) AS lists (language)
+        WHERE to_tsvector(lists.language, listed.text) = CAST('' AS tsvector))""",
+    Boolean,
+)
+"""SQL for whether a row of ``listed`` is a stop word."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,19 +109,32 @@ async def unrelated(
     """
     if floor is None:
         return frozenset()
-    similarities = {row.id: row.similarity for row in rows if is_candidate(row) and row.similarity is not None}
-    far = {each: similarity for each, similarity in similarities.items() if similarity < floor.of_profile}
-    worded = [row.id for row in rows if is_candidate(row) and row.id in far and row.keyword_rank is not None]
+    far = {row.id: row for row in filter(is_candidate, rows) if _below(row, floor.of_profile)}
+    worded = [row.id for row in far.values() if row.keyword_rank is not None]
     parameters = {"agent_key": search.agent_key, "query": searchable(search.query), "case_ids": worded}
     sharing = await connection.all(_sharing(Scope.of(search.agent_key)), parameters) if worded else []
-    return frozenset(far) - {each.id for each in sharing if each.rare or far[each.id] >= floor.of_model}
+    return frozenset(far) - {each.id for each in sharing if each.rare or not _below(far[each.id], floor.of_model)}
+
+
+def _below(row: Candidate, least: float) -> bool:
+    """Returns whether the row has a similarity, and it is below this one."""
+    return row.similarity is not None and row.similarity < least
 
 
 @cache
 def _sharing(scope: Scope) -> FastStatement[Sharing]:
     """Returns the statement for the cases whose words in common with the query are worth ENOUGH."""
-    words = _TELLING.columns(column("word", TSQUERY), column("worth", Integer)).cte("words").prefix_with("MATERIALIZED")
-    newest = select(cases.c.search_vector).where(*ready(scope)).order_by(cases.c.created_at.desc(), cases.c.id.desc())
+    ids = cast(bindparam("case_ids", type_=ARRAY(Uuid)), ARRAY(Uuid))
+    vector = in_memory(cases.c.search_vector).label("search_vector")
+    mine = select(cases.c.id, vector).where(cases.c.user_sub == USER_SUB, cases.c.id == any_(ids))
+    these = mine.cte("these").prefix_with("MATERIALIZED")
+    listed = _LISTED.columns(column("text", Text), column("word", TSQUERY)).cte("listed").prefix_with("MATERIALIZED")
+    enough: ColumnElement[int] = literal_column(str(ENOUGH))
+    worth = case((listed.c.text.op("~")(literal_column(f"'^[{UNSPACED}]'")), literal_column("1")), else_=enough)
+    shared = exists().where(has_words(these.c.search_vector, listed.c.word))  # first, for stop words take longer
+    telling = select(listed.c.word, worth.label("worth")).where(shared, not_(_IS_STOP_WORD))
+    words = telling.cte("words").prefix_with("MATERIALIZED")
+    newest = select(vector).where(*ready(scope)).order_by(cases.c.created_at.desc(), cases.c.id.desc())
     sample = newest.limit(literal_column(str(SAMPLE))).cte("sample").prefix_with("MATERIALIZED")
     count = select(func.count()).select_from(sample)
     having = count.where(has_words(sample.c.search_vector, words.c.word)).scalar_subquery()
@@ -123,13 +142,11 @@ def _sharing(scope: Scope) -> FastStatement[Sharing]:
         literal_column(str(RARE_CASES), Float), literal_column(str(RARE_PART), Float) * count.scalar_subquery()
     )
     rare = select(words, (having <= most).label("rare")).cte("rare").prefix_with("MATERIALIZED")
-    enough: ColumnElement[int] = literal_column(str(ENOUGH))
     rare_worth = func.coalesce(func.sum(rare.c.worth).filter(rare.c.rare), literal_column("0"))
-    these = cast(bindparam("case_ids", type_=ARRAY(Uuid)), ARRAY(Uuid))
     return FastStatement.of(
-        select(cases.c.id, (rare_worth >= enough).label("rare"))
-        .select_from(cases.join(rare, has_words(cases.c.search_vector, rare.c.word)))
-        .where(may_enter(), cases.c.user_sub == USER_SUB, cases.c.id == any_(these))
-        .group_by(cases.c.id)
+        select(these.c.id, (rare_worth >= enough).label("rare"))
+        .select_from(these.join(rare, has_words(these.c.search_vector, rare.c.word)))
+        .where(may_enter())
+        .group_by(these.c.id)
         .having(func.sum(rare.c.worth) >= enough)
     )

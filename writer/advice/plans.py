@@ -51,10 +51,11 @@ async def plans_for(
     best = [place for place in np.argsort(-likeness, kind="stable")[:MOST_OPENED] if likeness[place] > 0]
     found = await connection.all(PLANS_OF, {"case_ids": [ids[place] for place in best]})
     steps, moves = _tried(asked)
+    seal = await opener.seal_of(connection, found)
     plans = {
         row.id: plan
-        for row in await opener.rows(connection, found)
-        if not {*(plan := opened(row).plan)} <= steps
+        for row in found
+        if not {*(plan := opened(row, seal).plan)} <= steps
         and not (len({*row.moves}) < len(row.moves) and {*row.moves} <= moves)  # a change stands in it several times
     }
     told: dict[tuple[str, ...], ToldPlan] = {}
