@@ -11,6 +11,7 @@ from app.terminal.command_line import named, parts
 from app.terminal.plain_console import plain_console
 from app.terminal.run_to_end import run_to_end as run
 from retrieval.tables.cases import cases
+from retrieval.tables.inserted import inserted_memories
 from retrieval.tables.memories import memories
 from retrieval.tables.procedures import reflections
 from retrieval.tables.sessions import sessions
@@ -69,13 +70,13 @@ def requeue(
         ),
     ] = None,
 ) -> None:
-    """Queue dead cases, sessions and reflections, and memories without a vector, again."""
+    """Queue dead cases, sessions and reflections, memories without a vector, and those inserted by SQL, again."""
 
     async def work() -> tuple[int, int]:
         async with parts() as runtime, runtime.database.as_worker() as connection:
-            queues = (cases, sessions, memories, reflections)
+            queues = (cases, sessions, memories, reflections, inserted_memories)
             dead = [(await connection.execute(statements.requeue_dead(user, of))).all() for of in queues]
-        return len(dead[0]), len(dead[1])
+        return len(dead[0]) + len(dead[4]), len(dead[1])
 
     of_cases, of_sessions = run(work())
     out.print(f"{of_cases} cases queued again" + (f", {of_sessions} sessions" if of_sessions else ""))

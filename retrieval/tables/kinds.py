@@ -89,5 +89,7 @@ MemoryKind = Literal["turn", "fact", "knowledge"]
 """Kind of a memory: a turn of a session, a fact about the user, or knowledge of a domain."""
 MemoryStatus = Literal["pending", "ready", "dead"]
 """Status of a memory: pending while it waits for its vector."""
+InsertedStatus = Literal["pending", "dead"]
+"""Status of a memory that was inserted by SQL: pending until it is stored, which takes it out of the table."""
 Speaker = Literal["user", "assistant", "tool"]
 """Speaker of a fact: only the user's own words count as the user's."""

@@ -14,6 +14,7 @@ from retrieval.tables.decisions import decision_slots, decisions, rewards
 from retrieval.tables.facts import facts
 from retrieval.tables.failures import advice, failures
 from retrieval.tables.findings import findings
+from retrieval.tables.inserted import inserted_memories
 from retrieval.tables.installation import rate_limits
 from retrieval.tables.keys import user_keys
 from retrieval.tables.knowledge import knowledge
@@ -41,6 +42,7 @@ USER_TABLES = (
     run_steps,
     runs,
     memories,
+    inserted_memories,
     checkpoints,
     knowledge,
     facts,

@@ -34,11 +34,13 @@ from sqlalchemy import (
     select,
     true,
     tuple_,
+    union_all,
     update,
 )
 from sqlalchemy.dialects.postgresql import aggregate_order_by
 
 from retrieval.tables.cases import cases
+from retrieval.tables.inserted import inserted_memories
 from writer.queue.lease import Lease, is_held
 
 MOST_DOUBLINGS = 20
@@ -227,14 +229,23 @@ def requeue_dead(user_sub: str | None = None, queue: Table = cases) -> Update:
 
 
 def depth() -> Select[str, int, datetime]:
-    """Returns a statement that counts cases by status, pending or dead, with the time since which the oldest waits."""
+    """Returns a statement that counts cases by status, pending or dead, with the time since which the oldest waits.
+
+    Memories that were inserted by SQL count as cases, which they become.
+    """
+    names = ("status", "attempts", "available_at", "created_at")
+    waiting = union_all(
+        *(
+            select(*(table.c[name] for name in names)).where(table.c.status.in_(["pending", "dead"]))
+            for table in (cases, inserted_memories)
+        )
+    ).subquery("waiting")
     # a run of the past, which a backfill brings, has not waited since then
-    since = case((cases.c.attempts == 0, cases.c.available_at), else_=cases.c.created_at)
+    since = case((waiting.c.attempts == 0, waiting.c.available_at), else_=waiting.c.created_at)
     return (
-        select(cases.c.status, func.count().label("cases"), func.min(since).label("oldest"))
-        .where(cases.c.status.in_(["pending", "dead"]))
-        .group_by(cases.c.status)
-        .order_by(cases.c.status)
+        select(waiting.c.status, func.count().label("cases"), func.min(since).label("oldest"))
+        .group_by(waiting.c.status)
+        .order_by(waiting.c.status)
     )
 
 

@@ -11,6 +11,7 @@ from retrieval.database.rest import Rest
 from retrieval.errors import DatabaseUnavailable
 from retrieval.ports import Embedder
 from retrieval.tables.cases import cases
+from retrieval.tables.inserted import inserted_memories
 from retrieval.tables.memories import memories
 from retrieval.tables.procedures import reflections
 from retrieval.tables.sessions import sessions
@@ -20,6 +21,7 @@ from writer.procedures.learn_from_run import rule_learners
 from writer.procedures.ports import Learners
 from writer.profiles import Profile
 from writer.queue.cases import CaseHandler
+from writer.queue.inserted import InsertedHandler
 from writer.queue.memories import MemoryHandler
 from writer.queue.queue import Pace, Queue
 from writer.queue.reflections import ReflectionHandler
@@ -70,6 +72,7 @@ class Worker:
     sessions: SessionHandler = field(init=False)
     memories: MemoryHandler = field(init=False)
     reflections: ReflectionHandler = field(init=False)
+    inserted: InsertedHandler = field(init=False)
 
     def __post_init__(self) -> None:
         """Builds a handler for each queue."""
@@ -87,6 +90,9 @@ class Worker:
         )
         self.memories = MemoryHandler(
             Queue(database, memories, pace, rng, "memories.embed_failed"), self.embedder, self.keyring
+        )
+        self.inserted = InsertedHandler(
+            Queue(database, inserted_memories, pace, rng, "memories.insert_failed"), self.keyring
         )
 
     def wake(self) -> None:
@@ -135,6 +141,7 @@ class Worker:
             (self.sessions.queue, self.pace.batch, self.sessions.handle),
             (self.memories.queue, MEMORIES, self.memories.handle),
             (self.reflections.queue, REFLECTIONS, self.reflections.handle),
+            (self.inserted.queue, self.pace.batch, self.inserted.handle),
         )
         async with self.database.as_worker() as connection:
             waits_s = (await connection.execute(due_in(*(queue.table for queue, _, _ in queues)))).one()

@@ -9,7 +9,7 @@ from uuid import UUID
 
 import asyncpg
 from sqlalchemy import CTE, Boolean, bindparam, exists, func, or_, select
-from sqlalchemy.dialects.postgresql import insert
+from sqlalchemy.dialects.postgresql import Insert, insert
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from retrieval.database.database import Database
@@ -95,6 +95,27 @@ async def store(
     raise AssertionError("all that the database missed was made, and yet it misses one of them")
 
 
+async def store_within(
+    database: Database, connection: AsyncConnection, keyring: Keyring, run: PreparedRun, author: Author
+) -> None:
+    """Stores a run that names no other rows, as ``store`` does, in the transaction of the caller.
+
+    Raises:
+        MemoryOff: the user switched off writing for this agent.
+    """
+    await connection.execute(_profile_of(author, run))
+    key = await keyring.find_or_make(connection, author.user_sub)
+    fast = await FastConnection.within(connection, author.user_sub, author.authorised_at)
+    refusal = await _Storing(database, keyring, author, None).insert(fast, key, run)
+    if refusal is not None:
+        raise refusal
+
+
+def _profile_of(author: Author, run: PreparedRun) -> Insert:
+    """Returns a statement that inserts the profile of the run's agent, unless it is there."""
+    return insert(profiles).values(user_sub=author.user_sub, agent_key=run.agent_key).on_conflict_do_nothing()
+
+
 @dataclass(frozen=True, slots=True)
 class _Storing:
     """Stores a run of one author, under an idempotency key if it has one."""
@@ -118,7 +139,7 @@ class _Storing:
                 run, refusal = await self._insert_joined(connection, key, run)
         else:
             async with self.database.fast(author.user_sub, author.authorised_at) as fast:
-                refusal = await self._insert(fast, key, run)
+                refusal = await self.insert(fast, key, run)
         if refusal is None:
             REWARDS.labels(str(run.measured.columns["reward_source"])).inc()
             return Retained(run.case_id, "pending", run.redactions, run.retrieval_id, run.warnings)
@@ -136,7 +157,7 @@ class _Storing:
             raise IdempotencyConflict("this Idempotency-Key was used before with another body")
         return Retained(first.id, first.status, run.redactions, first.retrieval_id, run.warnings)
 
-    async def _insert(
+    async def insert(
         self, connection: FastConnection, key: UserKey, run: PreparedRun, session_id: UUID | None = None
     ) -> CasebankError | None:
         """Inserts the case, encrypted with the key; returns None, or the error that kept it from being inserted."""
@@ -206,7 +227,7 @@ class _Storing:
         if under_way is not None:
             run = replace(run, retrieval_id=run.retrieval_id or under_way.known_retrieval_id)
         fast = await FastConnection.within(connection, user_sub, self.author.authorised_at)
-        refusal = await self._insert(fast, key, run, None if session is None else session.id)
+        refusal = await self.insert(fast, key, run, None if session is None else session.id)
         if refusal is None and under_way is not None:
             await end(connection, self.author, under_way, run.case_id, run.ends_as)
         if refusal is None and session is not None and turns:
@@ -225,9 +246,8 @@ class _Storing:
         if "cases_user_sub_key_id_fkey" in broken:
             self.keyring.forget(self.author.user_sub)
             return run
-        values = {"user_sub": self.author.user_sub, "agent_key": run.agent_key}
         async with self.database.as_user(self.author.user_sub, self.author.authorised_at) as connection:
-            await connection.execute(insert(profiles).values(values).on_conflict_do_nothing())
+            await connection.execute(_profile_of(self.author, run))
         return run
 
 

@@ -59,6 +59,7 @@ _LEFT_OUT = {
     "checkpoints.task",
     "checkpoints.thread",
     "sessions.lease_token",
+    "inserted_memories.lease_token",
     "memories.search_text",
     "memories.search_vector",
     "memories.lease_token",

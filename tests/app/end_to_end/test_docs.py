@@ -28,6 +28,7 @@ BACKUP, OWN_DATABASE = "tests/app/backup/test_backup.py", "tests/app/backup/test
 DEPLOY, FRAMEWORKS = "tests/app/end_to_end/test_deploy_page.py", "tests/clients/frameworks/test_readme.py"
 PROXIES = "tests/app/end_to_end/test_deploy_proxies.py"
 FINDINGS, MCP = "tests/app/end_to_end/test_execution_memory.py", "tests/app/end_to_end/test_mcp_docs.py"
+INSERT, SEARCH = "tests/app/end_to_end/test_insert_from_sql.py", "tests/app/end_to_end/test_search_from_sql.py"
 PYTHON, TYPESCRIPT = "tests/clients/test_python_client.py", "tests/clients/test_typescript_client.py"
 
 RUN_BY: dict[str, tuple[str | None, ...]] = {
@@ -43,7 +44,7 @@ RUN_BY: dict[str, tuple[str | None, ...]] = {
     "docs/five-minutes.md": (PAGE_TESTS,) * 5,
     "docs/impact.md": (PAGE_TESTS,),
     "docs/mcp.md": (None, MCP, None, MCP, MCP, MCP),
-    "docs/n8n.md": ("tests/app/end_to_end/test_search_from_sql.py",) * 2,
+    "docs/n8n.md": (SEARCH, INSERT, INSERT, SEARCH, INSERT),
     "docs/operating.md": (BACKUP,),
     "docs/watch.md": (DEPLOY, "tests/app/end_to_end/test_watch_docs.py"),
     "docs/upgrade.md": (None, None, *(PAGE_TESTS,) * 5),

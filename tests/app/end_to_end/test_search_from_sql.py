@@ -79,7 +79,7 @@ async def test_it_has_the_name_the_arguments_and_the_columns_that_flows_know(ser
 
 
 async def test_the_statements_of_the_page_answer_the_users_own_memories(service: Service, alice: User, bob: User):
-    page, _ = blocks("n8n.md", "sql")
+    page, *_ = blocks("n8n.md", "sql")
     (mine,) = await filled(alice, "add a column to the users table")
     await filled(bob, "add a column to the orders table")
     statements = page.replace("'alice'", f"'{alice.name}'").replace(
@@ -97,7 +97,7 @@ async def test_the_node_of_n8n_sends_its_statements_together_and_an_error_leaves
     service: Service, alice: User
 ):
     """As n8n's Postgres node does: values put into the text, one message without parameters, a login of its own."""
-    _, node = blocks("n8n.md", "sql")
+    _, _, _, node, _ = blocks("n8n.md", "sql")
     await filled(alice, "add a column to the users table")
     login = f"n8n_{uuid4().hex}"
     url = dsn(str(service.settings.database_url))

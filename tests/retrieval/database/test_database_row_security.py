@@ -30,6 +30,7 @@ from retrieval.tables.erasures import erasure_heads, erasure_links, readmissions
 from retrieval.tables.facts import facts
 from retrieval.tables.failures import advice, failures
 from retrieval.tables.findings import findings
+from retrieval.tables.inserted import inserted_memories
 from retrieval.tables.installation import jobs, rate_limits
 from retrieval.tables.keys import installation_keys, master_keys, token_revocations, user_keys
 from retrieval.tables.knowledge import knowledge
@@ -68,6 +69,8 @@ APPENDED = {"audit", "audit_links", "audit_heads"}
 """What the service adds to, at most, and never changes."""
 WRITTEN_ONCE = {"session_summaries"}
 """What the service adds and deletes, and may never change."""
+BY_TRIGGERS = {"audit_links", "audit_heads", "inserted_memories"}
+"""What triggers alone add to."""
 TABLES = [table for table in metadata.tables.values() if table.name not in SERVICE_TABLES | SHARED]
 NAMES = [table.name for table in TABLES]
 EVERY_NAME = {*NAMES, *SERVICE_TABLES, *SHARED, "alembic_version"}
@@ -166,6 +169,9 @@ async def _fill(database: Database) -> None:
             }
             for table, row in {**others(user, kept.case_id), **more}.items():
                 await connection.execute(upsert(table).values(row).on_conflict_do_nothing())
+            queued = {"user_sub": user, "id": kept.case_id, "agent_key": "gardener", "content": "c", "metadata": {}}
+            await connection.execute(text("SET LOCAL ROLE NONE"))  # a trigger alone inserts there
+            await connection.execute(upsert(inserted_memories).values(**queued, status="dead"))
     assert (await erase(database, GONE)).clean
 
 
@@ -244,12 +250,12 @@ async def test_a_user_cannot_insert_a_row_for_another(table: str, bank: Bank):
     copied = ", ".join(f"(json_populate_record(null::{table}, $1)).{column}" for column in columns)
     copy = f"INSERT INTO {table} ({', '.join(columns)}) VALUES ({copied})"  # noqa: S608
     await bank.become(A)
-    refused = "permission denied" if table in APPENDED - {"audit"} else "row-level security"
+    refused = "permission denied" if table in BY_TRIGGERS else "row-level security"
     with pytest.raises(asyncpg.InsufficientPrivilegeError, match=refused):
         async with bank.service.transaction():
             await bank.service.execute(copy, stored)
-    if table in APPENDED - {"audit"}:
-        return  # triggers alone write there
+    if table in BY_TRIGGERS:
+        return
     # the same statement for oneself gets past the policy, so it was the policy that refused
     mine = json.dumps(json.loads(stored) | {"user_sub": belongs(table, A)})
     try:
@@ -264,7 +270,7 @@ async def test_a_user_can_neither_change_nor_delete_nor_give_away_across_users(t
     await bank.become(A)
     assert await bank.service.execute(f"DELETE FROM {table} WHERE user_sub = $1", B) == "DELETE 0"  # noqa: S608
     same = f"UPDATE {table} SET user_sub = user_sub WHERE user_sub = $1"  # noqa: S608
-    if table not in APPENDED | WRITTEN_ONCE:
+    if table not in APPENDED | WRITTEN_ONCE | BY_TRIGGERS:
         assert await bank.service.execute(same, B) == "UPDATE 0"
     refused = r"row-level security|permission denied|partition value"  # of which a cluster allows no change
     with pytest.raises(asyncpg.PostgresError, match=refused):
@@ -386,12 +392,13 @@ async def test_the_worker_has_exactly_the_rights_it_needs(bank: Bank):
         "sessions": queue | {"user_sub", "id", "agent_key", "created_at"},
         "memories": queue | {"user_sub", "id", "agent_key", "created_at"},
         "reflections": queue | {"user_sub", "id", "agent_key", "created_at"},
+        "inserted_memories": queue | {"user_sub", "id", "agent_key", "created_at"},
         "profiles": {"user_sub", "agent_key", "embedding_model"},
         "user_keys": {column.name for column in user_keys.c},
     }
     sealed = {"erasure_heads": {"sealed_seq", "seal"}}
     wrapping = {"user_keys": {"wrapped_key", "master_key"}}
-    queues = dict.fromkeys(("memories", "reflections", "sessions"), queue | {"last_error"})
+    queues = dict.fromkeys(("inserted_memories", "memories", "reflections", "sessions"), queue | {"last_error"})
     queues["cases"] = queue | {"last_error", "updated_at"}
     assert await allowed("UPDATE") == own | keys | sealed | wrapping | queues
     assert await allowed("INSERT") == own | keys | revoked | back

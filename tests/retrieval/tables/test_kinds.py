@@ -20,6 +20,7 @@ COLUMNS = {
     "PolicyStatus": "policies.status",
     "ProcedureKind": "procedures.kind",
     "ProcedureOrigin": "procedures.origin",
+    "InsertedStatus": "inserted_memories.status",
     "ReflectionStatus": "reflections.status",
     "ReviewVerdict": "procedure_reviews.verdict",
     "ProcedureStatus": "procedures.status",

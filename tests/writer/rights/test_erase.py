@@ -27,6 +27,7 @@ from retrieval.tables.decisions import decision_slots, decisions, rewards
 from retrieval.tables.facts import facts
 from retrieval.tables.failures import advice, failures
 from retrieval.tables.findings import findings
+from retrieval.tables.inserted import inserted_memories
 from retrieval.tables.installation import rate_limits
 from retrieval.tables.keys import user_keys
 from retrieval.tables.knowledge import knowledge
@@ -109,8 +110,7 @@ async def fill(bank: Bank, user: str) -> None:
         run_id = uuids.uuid7()
         key_id = await connection.scalar(select(user_keys.c.key_id).where(user_keys.c.user_sub == user))
         await connection.execute(insert(runs).values({**mine, "id": run_id, "key_id": key_id, "words": b"sealed"}))
-        step = {"user_sub": user, "run_id": run_id, "number": 1, "payload": b"sealed"}
-        await connection.execute(insert(run_steps).values(step))
+        await connection.execute(insert(run_steps).values(user_sub=user, run_id=run_id, number=1, payload=b"sealed"))
         found = {"run_id": run_id, "step": 1, "part": 0, "kind": "other", "success": True, "query_hash": 1}
         await connection.execute(insert(findings).values({**mine, **found, "payload": b"sealed"}))
         session = {"id": run_id, "key_id": key_id, "name": "chat"}
@@ -132,6 +132,13 @@ async def fill(bank: Bank, user: str) -> None:
         await fail(connection, mine, case_id, decision_id)
         await connection.execute(insert(replays).values({**mine, **told}))
         await connection.execute(insert(audit).values({**mine, "id": uuids.uuid7(), **entry}))
+        await queue_memory(connection, mine | {"id": run_id})
+
+
+async def queue_memory(connection: AsyncConnection, mine: dict[str, Any]) -> None:
+    """Puts a memory that was inserted by SQL into the queue, to which a trigger alone adds."""
+    await connection.execute(text("SET LOCAL ROLE NONE"))
+    await connection.execute(insert(inserted_memories).values({**mine, "content": "c", "metadata": {}}))
 
 
 async def keep_checkpoint(connection: AsyncConnection, mine: dict[str, Any]) -> None:
