@@ -24,6 +24,15 @@ pytestmark = pytest.mark.skipif(CITUS_URL is None, reason="CASEBANK_TEST_CITUS n
 TURNS = [{"role": "user", "content": "I live in York. I am allergic to nuts."}]
 
 
+MOVE = """
+SELECT citus_move_shard_placement(s.shardid, s.nodename, s.nodeport, n.nodename, n.nodeport, 'block_writes')
+FROM citus_shards AS s JOIN pg_dist_node AS n ON n.shouldhaveshards AND n.nodeport <> s.nodeport
+WHERE s.table_name = 'cases'::regclass AND s.shardid = get_shard_id_for_distribution_column('cases', $1::text)
+LIMIT 1
+"""
+"""Moves the rows of a user to another node."""
+
+
 def command(service: Service, *words: str) -> str:
     settings = service.settings
     environment = {"DATABASE_URL": str(settings.database_url), "CASEBANK_MASTER_KEY": settings.master_key_bytes.hex()}
@@ -161,16 +170,23 @@ async def test_the_doctor_finds_shards_that_were_moved_and_a_repeat_mends_them(
 
     await alice.retain("water the roses")
     assert (await asyncio.to_thread(cluster))["ok"]
-    moved = (
-        "SELECT citus_move_shard_placement(s.shardid, s.nodename, s.nodeport, n.nodename, n.nodeport, 'block_writes')"
-        " FROM citus_shards AS s JOIN pg_dist_node AS n ON n.shouldhaveshards AND n.nodeport <> s.nodeport"
-        " WHERE s.table_name = 'cases'::regclass"
-        " AND s.shardid = get_shard_id_for_distribution_column('cases', $1::text)"
-    )
-    await as_owner(database_url, moved, alice.name)
+    await as_owner(database_url, MOVE, alice.name)
     assert not (await asyncio.to_thread(cluster))["ok"]
     assert await alice.retain("water the tulips")
     await distribute(database_url)
     assert (await asyncio.to_thread(cluster))["ok"]
     await alice.settle()
     assert len(await alice.cases()) == 2
+
+
+async def test_while_a_users_rows_are_moved_requests_are_answered_and_none_is_lost(alice: User, database_url: str):
+    moving = asyncio.create_task(as_owner(database_url, MOVE, alice.name))
+    kept = [await alice.retain("water the roses")]
+    while not moving.done():
+        kept.append(await alice.retain(f"water rose {len(kept)}"))
+        await alice.retrieve("water the roses")
+    assert len(await moving) == 1
+    await distribute(database_url)
+    await alice.settle()
+    ready = "SELECT id FROM cases WHERE user_sub = :user_sub AND status = 'ready'"
+    assert {str(row.id) for row in await alice.rows(ready)} == set(kept)
