@@ -1,24 +1,21 @@
 """The queue of memories that were inserted by SQL: stripped of secrets, not sealed, until the worker stores them."""
 
-from sqlalchemy import Column, Index, PrimaryKeyConstraint, Table, Text, Uuid, text
+from sqlalchemy import Text, Uuid
 from sqlalchemy.dialects.postgresql import JSONB
 
-from retrieval.tables.columns import created, metadata, one_of, queue_columns, user
+from retrieval.tables.columns import index, needed, one_of, queue_columns, user_table
 from retrieval.tables.kinds import InsertedStatus
 
-inserted_memories = Table(
+inserted_memories = user_table(
     "inserted_memories",
-    metadata,
-    user(),
-    Column("id", Uuid, nullable=False, comment="of the case that it becomes"),
-    Column("agent_key", Text, nullable=False),
-    Column("content", Text, nullable=False),
-    Column("metadata", JSONB, nullable=False, comment="status and data of a learned-procedure record"),
-    Column("status", Text, nullable=False, server_default=text("'pending'")),
+    ("id",),
+    needed("id", Uuid, "of the case that it becomes"),
+    needed("agent_key", Text),
+    needed("content", Text),
+    needed("metadata", JSONB, "status and data of a learned-procedure record"),
+    needed("status", Text, default="'pending'"),
     *queue_columns(),
-    created(),
-    PrimaryKeyConstraint("user_sub", "id"),
     one_of("status", InsertedStatus),
-    Index("inserted_memories_queue_idx", "user_sub", "available_at", postgresql_where=text("status = 'pending'")),
+    index("inserted_memories_queue_idx", "available_at", where="status = 'pending'"),
     comment="memories inserted by SQL, stripped and not sealed, until the worker has stored them",
 )
