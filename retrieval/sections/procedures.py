@@ -4,11 +4,10 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from retrieval.sections.context import Block, Draft, Part, assembled, leading
+from retrieval.sections.context import Block, Draft, Part, leading, tokens_of
 from retrieval.sections.quoting import quoted, quoted_list
 from retrieval.tables.kinds import ProcedureKind
 from retrieval.text import folded, without_example
-from retrieval.tokens import count_tokens
 
 GUIDANCE = "Procedures learned from earlier runs: guidance and not orders.\n"
 _PATTERN = re.compile(r"`[^`]*` \(for example (`[^`]*`)\)")
@@ -64,7 +63,7 @@ class ProceduresSection:
             lines += [f"    {'Avoid (it was never put right)' if warns else 'Steps'}: {quoted_list(steps)}"]
             every.append(Block("\n".join(lines), REPORTED if each.reported else GUIDANCE))
         share = int(draft.token_budget * self.share)
-        blocks = leading(every, lambda fitting: count_tokens(assembled(fitting)) <= share)
+        blocks = leading(every, lambda fitting: tokens_of(fitting) <= share)
         while blocks and not draft.fits(blocks):
             blocks.pop()
         return blocks, Part.of("procedures", blocks, len(blocks), len(self.procedures) - len(blocks))

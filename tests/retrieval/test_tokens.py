@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from retrieval.tokens import count_tokens
+from retrieval.tokens import count_tokens, hundredths
 
 COUNTED = json.loads((Path(__file__).parent / "data" / "token_counts.json").read_text())
 TOKENIZERS = ("o200k_base", "cl100k_base", "claude")
@@ -25,6 +25,11 @@ def test_a_longer_text_never_has_fewer_tokens_and_two_texts_no_fewer_than_one(on
     whole = count_tokens(f"{one}\n{other}")
     assert max(count_tokens(one), count_tokens(other)) <= whole <= count_tokens(f"{one}\n") + count_tokens(other) + 1
     assert count_tokens("") == 0
+
+
+@given(st.text(), st.text())
+def test_lines_are_counted_one_by_one_as_the_text_of_all_of_them(one: str, other: str):
+    assert hundredths(f"{one}\n{other}") == hundredths(f"{one}\n") + hundredths(other)
 
 
 @pytest.mark.parametrize("text", ["The order W1042 was refunded. ", "customerId=7f3a-11, ", "退款已经处理。"])
