@@ -7,29 +7,16 @@ from uuid import UUID
 from sqlalchemy import ColumnElement, func, or_, select
 
 from retrieval.database.rows import Rows
+from retrieval.pages.listing import paged
+from retrieval.tables.columns import columns_of
 from retrieval.tables.facts import facts
 from retrieval.tables.kinds import FactKind
 from retrieval.tables.sessions import sessions
 
-_SHOWN = (
-    "id",
-    "agent_key",
-    "kind",
-    "category",
-    "words",
-    "about_from",
-    "about_to",
-    "origin",
-    "said_by",
-    "turn_number",
-    "case_id",
-    "told",
-    "last_told_at",
-    "valid_from",
-    "valid_to",
-    "superseded_by",
-    "created_at",
-)
+_SHOWN = """
+id agent_key kind category words about_from about_to origin said_by turn_number case_id told last_told_at valid_from
+valid_to superseded_by created_at
+"""
 """Columns of a fact that are shown; its keyed hashes are not among them."""
 
 
@@ -53,7 +40,7 @@ class FactPage:
 
 def _facts() -> Rows:
     name = select(sessions.c.name).where(sessions.c.user_sub == facts.c.user_sub, sessions.c.id == facts.c.session_id)
-    return select(*(facts.c[name] for name in _SHOWN), name.scalar_subquery().label("session_id"))
+    return select(*columns_of(facts, _SHOWN), name.scalar_subquery().label("session_id"))
 
 
 def one_fact(user_sub: str, fact_id: UUID) -> Rows:
@@ -63,14 +50,9 @@ def one_fact(user_sub: str, fact_id: UUID) -> Rows:
 
 def page_of_facts(user_sub: str, page: FactPage) -> Rows:
     """Returns the statement for a page of facts about the user, the newest first; ids rise with time (UUIDv7)."""
-    only = {"agent_key": page.agent_key, "kind": page.kind, "category": page.category}
-    wanted = [facts.c[name] == value for name, value in only.items() if value is not None]
-    statement = _facts().where(facts.c.user_sub == user_sub, *wanted)
-    if not page.history:
-        statement = statement.where(*holds(page.as_of))
-    if page.before is not None:
-        statement = statement.where(facts.c.id < page.before)
-    return statement.order_by(facts.c.id.desc()).limit(page.limit)
+    only = {"user_sub": user_sub, "agent_key": page.agent_key, "kind": page.kind, "category": page.category}
+    statement = _facts() if page.history else _facts().where(*holds(page.as_of))
+    return paged(statement, facts, only, page.before, page.limit)
 
 
 def holds(at: datetime | ColumnElement[datetime] | None = None) -> tuple[ColumnElement[bool], ...]:

@@ -9,38 +9,17 @@ from sqlalchemy.dialects.postgresql import ARRAY, aggregate_order_by, array
 from retrieval.database.rows import Rows
 from retrieval.tables.audit import audit
 from retrieval.tables.cases import cases
+from retrieval.tables.columns import columns_of
 from retrieval.tables.decisions import decision_slots, decisions
 from retrieval.tables.profiles import profiles
 from retrieval.tables.runs import run_steps, runs
 from retrieval.tables.sessions import sessions, turns
 
-SHOWN = (
-    "id",
-    "agent_key",
-    "kind",
-    "parent_case_id",
-    "status",
-    "task",
-    "plan",
-    "words",
-    "tools",
-    "tags",
-    "outcome",
-    "reward",
-    "reward_source",
-    "step_count",
-    "error_count",
-    "occurrences",
-    "merged_into",
-    "retrieval_id",
-    "used_procedure_ids",
-    "reuse_count",
-    "reuse_reward",
-    "attempts",
-    "last_error",
-    "created_at",
-    "updated_at",
-)
+SHOWN = """
+id agent_key kind parent_case_id status task plan words tools tags outcome reward reward_source step_count error_count
+occurrences merged_into retrieval_id used_procedure_ids reuse_count reuse_reward attempts last_error created_at
+updated_at
+"""
 """Columns of a case that are shown; the sealed payload and the search vector are not among them."""
 
 
@@ -63,7 +42,7 @@ def _named_session() -> ColumnElement[str]:
 
 def one_case(user_sub: str, case_id: UUID) -> Rows:
     """Returns the statement for the case with this id, and its sealed payload."""
-    columns = [cases.c[name] for name in (*SHOWN, "payload")]
+    columns = *columns_of(cases, SHOWN), cases.c.payload
     return select(*columns, _referred_to(), _named_session()).where(cases.c.user_sub == user_sub, cases.c.id == case_id)
 
 
@@ -72,29 +51,17 @@ def page_of_cases(user_sub: str, only: Mapping[str, object], *, before: UUID | N
 
     ``only`` has, by column, the values that a case must have; None: any value.
     """
-    shown = (cases.c[name] for name in SHOWN)
-    return _page(select(*shown, _referred_to(), _named_session()), cases, {"user_sub": user_sub, **only}, before, limit)
+    shown = columns_of(cases, SHOWN)
+    return paged(select(*shown, _referred_to(), _named_session()), cases, {"user_sub": user_sub, **only}, before, limit)
 
 
-_SHOWN_OF_RUN = (
-    "id",
-    "agent_key",
-    "status",
-    "words",
-    "retrieval_id",
-    "step_count",
-    "last_step_at",
-    "ended_at",
-    "case_id",
-    "created_at",
-)
+_SHOWN_OF_RUN = "id agent_key status words retrieval_id step_count last_step_at ended_at case_id created_at"
 """Columns of a run under way that are shown."""
 
 
 def one_run(user_sub: str, run_id: UUID) -> Rows:
     """Returns the statement for the run with this id, which the backend sends or sent step by step."""
-    shown = (runs.c[name] for name in _SHOWN_OF_RUN)
-    return select(*shown).where(runs.c.user_sub == user_sub, runs.c.id == run_id)
+    return select(*columns_of(runs, _SHOWN_OF_RUN)).where(runs.c.user_sub == user_sub, runs.c.id == run_id)
 
 
 def page_of_runs(user_sub: str, only: Mapping[str, object], *, before: UUID | None, limit: int) -> Rows:
@@ -102,8 +69,7 @@ def page_of_runs(user_sub: str, only: Mapping[str, object], *, before: UUID | No
 
     ``only`` has, by column, the values that a run must have; None: any value.
     """
-    shown = (runs.c[name] for name in _SHOWN_OF_RUN)
-    return _page(select(*shown), runs, {"user_sub": user_sub, **only}, before, limit)
+    return paged(select(*columns_of(runs, _SHOWN_OF_RUN)), runs, {"user_sub": user_sub, **only}, before, limit)
 
 
 def steps_of_run(user_sub: str, run_id: UUID, numbers: Sequence[int] | None = None) -> Select[int, bytes]:
@@ -118,9 +84,8 @@ def steps_of_run(user_sub: str, run_id: UUID, numbers: Sequence[int] | None = No
 
 def page_of_sessions(user_sub: str, agent_key: str | None, *, before: UUID | None, limit: int) -> Rows:
     """Returns the statement for the newest ``limit`` sessions whose id is below ``before``; ids rise with time."""
-    names = ("id", "name", "agent_key", "turn_count", "last_turn_at", "created_at")
-    only = {"user_sub": user_sub, "agent_key": agent_key}
-    return _page(select(*(sessions.c[name] for name in names)), sessions, only, before, limit)
+    shown = columns_of(sessions, "id name agent_key turn_count last_turn_at created_at")
+    return paged(select(*shown), sessions, {"user_sub": user_sub, "agent_key": agent_key}, before, limit)
 
 
 def turns_of_sessions(user_sub: str, session_ids: Sequence[UUID], first: int | None) -> Rows:
@@ -147,10 +112,14 @@ def turns_to_come(user_sub: str, agent_key: str, name: str, most: int) -> Rows:
 def page_of_audit(user_sub: str, agent_key: str | None, *, before: UUID | None, limit: int) -> Rows:
     """Returns the statement for the newest ``limit`` audit entries older than the entry ``before``."""
     shown = (column for column in audit.c if column is not audit.c.mac)
-    return _page(select(*shown), audit, {"user_sub": user_sub, "agent_key": agent_key}, before, limit)
+    return paged(select(*shown), audit, {"user_sub": user_sub, "agent_key": agent_key}, before, limit)
 
 
-def _page(statement: Rows, table: Table, only: Mapping[str, object], before: UUID | None, limit: int) -> Rows:
+def paged(statement: Rows, table: Table, only: Mapping[str, object], before: UUID | None, limit: int) -> Rows:
+    """Returns the statement for its newest ``limit`` rows whose id is below ``before``; ids rise with time (UUIDv7).
+
+    ``only`` has, by column, the values that a row must have; None: any value.
+    """
     wanted = [table.c[name] == value for name, value in only.items() if value is not None]
     if before is not None:
         wanted.append(table.c.id < before)

@@ -8,33 +8,13 @@ from sqlalchemy import and_, func, literal, or_, select
 from sqlalchemy.dialects.postgresql import distinct_on
 
 from retrieval.database.rows import Rows
+from retrieval.tables.columns import columns_of
 from retrieval.tables.procedures import procedure_reviews, procedures
 
-_VERSION = (
-    "id",
-    "version",
-    "agent_key",
-    "kind",
-    "origin",
-    "level",
-    "status",
-    "pinned",
-    "parent_version",
-    "task_type",
-    "trigger",
-    "domain",
-    "query_kind",
-    "success_score",
-    "duration_ms",
-    "record",
-    "case_id",
-    "source_case_ids",
-    "occurrences",
-    "uses",
-    "use_reward",
-    "last_used_at",
-    "created_at",
-)
+_VERSION = """
+id version agent_key kind origin level status pinned parent_version task_type trigger domain query_kind success_score
+duration_ms record case_id source_case_ids occurrences uses use_reward last_used_at created_at
+"""
 """Columns of a procedure's version that are shown; its vectors are not among them."""
 REVIEW = ("verdict", "note", "root_cause_right", "steps_complete", "actor", "created_at")
 """Columns of a version's review; each is shown under its name with ``review_`` in front."""
@@ -74,8 +54,9 @@ def _versions() -> Rows:
         procedure_reviews.c.version == procedures.c.version,
     )
     named = [procedure_reviews.c[name].label(f"review_{name}") for name in REVIEW]
-    shown = [procedures.c[name] for name in _VERSION]
-    return select(*shown, *named).select_from(procedures.outerjoin(procedure_reviews, reviewed))
+    return select(*columns_of(procedures, _VERSION), *named).select_from(
+        procedures.outerjoin(procedure_reviews, reviewed)
+    )
 
 
 def page_of_procedures(user_sub: str, page: ProcedurePage) -> Rows:

@@ -7,10 +7,9 @@ from uuid import UUID
 from sqlalchemy import Table, select
 
 from retrieval.database.rows import Rows
+from retrieval.pages.listing import paged
+from retrieval.tables.columns import columns_of
 from retrieval.tables.knowledge import knowledge, shared_knowledge
-
-_SHOWN = ("id", "agent_key", "category", "entry_type", "words", "created_at", "updated_at")
-"""Columns of an entry of knowledge that are shown; its keyed hash is not among them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,17 +42,14 @@ def page_of_knowledge(user_sub: str, page: KnowledgePage) -> Rows:
 
 def page_of_shared(page: KnowledgePage) -> Rows:
     """Returns the statement for a page of entries that all users of an agent share, the newest first."""
-    shown = [shared_knowledge.c[name] for name in ("id", "category", "entry_type", "title", "text")]
+    shown = columns_of(shared_knowledge, "id category entry_type title text")
     return _paged(select(*shown), shared_knowledge, page)
 
 
 def _paged(entries: Rows, table: Table, page: KnowledgePage) -> Rows:
     only = {"agent_key": page.agent_key, "category": page.category, "entry_type": page.entry_type, "said": page.said}
-    wanted = [table.c[name] == value for name, value in only.items() if value is not None]
-    if page.before is not None:
-        wanted.append(table.c.id < page.before)
-    return entries.where(*wanted).order_by(table.c.id.desc()).limit(page.limit)
+    return paged(entries, table, only, page.before, page.limit)
 
 
 def _entries() -> Rows:
-    return select(*(knowledge.c[name] for name in _SHOWN))
+    return select(*columns_of(knowledge, "id agent_key category entry_type words created_at updated_at"))

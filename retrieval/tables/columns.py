@@ -134,3 +134,8 @@ def one_of(column: str, kind: object) -> CheckConstraint:
 def unit_interval(column: str) -> CheckConstraint:
     """Returns the constraint that the column's value lies within 0 and 1."""
     return check(column, f"{column} >= 0 AND {column} <= 1")
+
+
+def columns_of(table: Table, names: str) -> list[Column[Any]]:
+    """Returns the columns of a table by their names, which spaces separate."""
+    return [table.c[name] for name in names.split()]

@@ -31,45 +31,24 @@ PAGE_OF_CASES = 32
 """Number of rows in memory at a time, for tables with payloads, because a payload may have megabytes."""
 
 _LEFT_OUT = {
-    "cases.search_text",
-    "cases.search_vector",
-    "cases.terms",
-    "cases.moves",
-    "decisions.query_group",
-    "advice.fix_ids",
-    "advice.sign",
-    "failures.call",
-    "failures.error",
-    "failures.fix",
-    "failures.fix_id",
-    "failures.sign",
-    "failures.tool",
-    "findings.content_hash",
-    "findings.path_hash",
-    "findings.place_keys",
-    "findings.place_marks",
-    "findings.query_hash",
-    "findings.terms",
-    "procedures.search_vector",
-    "replays.fit",
-    "facts.said",
-    "facts.slot",
-    "knowledge.said",
-    "checkpoints.namespace",
-    "checkpoints.task",
-    "checkpoints.thread",
-    "sessions.lease_token",
-    "inserted_memories.lease_token",
-    "memories.search_text",
-    "memories.search_vector",
-    "memories.lease_token",
-    "turns.call_hash",
-    "cases.lease_token",
-    "reflections.lease_token",
-    "user_keys.wrapped_key",
-    "user_keys.master_key",
+    "cases": "search_text search_vector terms moves lease_token",
+    "decisions": "query_group",
+    "advice": "fix_ids sign",
+    "failures": "call error fix fix_id sign tool",
+    "findings": "content_hash path_hash place_keys place_marks query_hash terms",
+    "procedures": "search_vector",
+    "replays": "fit",
+    "facts": "said slot",
+    "knowledge": "said",
+    "checkpoints": "namespace task thread",
+    "sessions": "lease_token",
+    "inserted_memories": "lease_token",
+    "memories": "search_text search_vector lease_token",
+    "turns": "call_hash",
+    "reflections": "lease_token",
+    "user_keys": "wrapped_key master_key",
 }
-"""Columns that the export leaves out: derived data, internal state, and secrets of the installation."""
+"""Columns that the export leaves out, by table: derived data, internal state, and secrets of the installation."""
 
 
 async def export(database: Database, keyring: Keyring, user_sub: str) -> AsyncIterator[dict[str, JsonValue]]:
@@ -140,7 +119,8 @@ def page(user_sub: str, table: Table, after: RowMapping | None, size: int) -> Ro
     """Returns the statement that selects the user's next rows of a table, in the order of the primary key."""
     key = [column for column in table.primary_key.columns if column.name != "user_sub"]
     # vectors as arrays of numbers, with pgvector or without it
-    wanted = [column for column in table.c if f"{table.name}.{column.name}" not in _LEFT_OUT]
+    left_out = _LEFT_OUT.get(table.name, "").split()
+    wanted = [column for column in table.c if column.name not in left_out]
     vectors = {case_embeddings.c.embedding, memories.c.embedding}
     shown = (cast(column, ARRAY(REAL)).label(column.name) if column in vectors else column for column in wanted)
     statement = select(*shown).where(table.c.user_sub == user_sub)

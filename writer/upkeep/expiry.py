@@ -1,140 +1,83 @@
-"""SQL that selects the rows of a profile to remove: merged cases, rows unused for too long, old decisions and runs."""
+"""SQL that selects the rows of a profile to remove: merged cases, rows unused for too long, old decisions and runs.
+
+Each statement selects the ids of at most BATCH rows, the oldest first.
+"""
 
 from datetime import datetime
+from typing import Any
 from uuid import UUID
 
-from sqlalchemy import Select, and_, func, literal, select
+from sqlalchemy import Column, ColumnElement, Select, Table, func, literal, select
 
 from retrieval.tables.cases import cases
 from retrieval.tables.checkpoints import checkpoints
-from retrieval.tables.decisions import decisions
-from retrieval.tables.facts import facts
 from retrieval.tables.procedures import procedures
 from retrieval.tables.profiles import profiles
-from retrieval.tables.runs import runs
-from retrieval.tables.sessions import sessions
 
 BATCH = 1_000
 """Maximum number of rows that one transaction prunes."""
 LAST_USED = func.greatest(cases.c.created_at, cases.c.last_used_at)  # greatest ignores NULL
 
 
-def merged(user_sub: str, agent_key: str) -> Select[UUID]:
-    """Returns a statement that selects BATCH cases that were merged into another case, the oldest first."""
-    return _of_status(user_sub, agent_key, "merged").order_by(cases.c.created_at, cases.c.id).limit(BATCH)
+def older(owner: tuple[str, str], time: Column[Any], moment: datetime) -> Select[UUID]:
+    """Returns the statement for the rows of the profile with a ``time`` before a moment; ``time`` is their column."""
+    return _oldest(owner, time.table, time, time < moment)
 
 
-def expired(user_sub: str, agent_key: str, now: datetime) -> Select[UUID]:
-    """Returns a statement that selects BATCH ready cases unused for the profile's ``ttl_days``, the oldest first."""
-    profile = and_(profiles.c.user_sub == user_sub, profiles.c.agent_key == agent_key)
-    # compared as an interval: the date that lies ttl_days back may not exist
-    age = literal(now) - LAST_USED
-    too_old = age > func.make_interval(0, 0, 0, profiles.c.ttl_days)
-    statement = _of_status(user_sub, agent_key, "ready").join(profiles, profile).where(too_old)
-    return statement.order_by(LAST_USED, cases.c.id).limit(BATCH)
+def merged(owner: tuple[str, str]) -> Select[UUID]:
+    """Returns the statement for the cases that were merged into another case."""
+    return _oldest(owner, cases, cases.c.created_at, cases.c.status == "merged")
 
 
-def long_pruned(user_sub: str, agent_key: str, before: datetime) -> Select[UUID]:
-    """Returns a statement that selects BATCH cases pruned before ``before``, the oldest first, for deletion."""
-    statement = _of_status(user_sub, agent_key, "pruned").where(cases.c.pruned_at < before)
-    return statement.order_by(cases.c.pruned_at, cases.c.id).limit(BATCH)
+def expired(owner: tuple[str, str], now: datetime) -> Select[UUID]:
+    """Returns the statement for the ready cases unused for the profile's ``ttl_days``."""
+    return _oldest(owner, cases, LAST_USED, cases.c.status == "ready", _is_over(owner, now, LAST_USED, "ttl_days"))
 
 
-def old_decisions(user_sub: str, agent_key: str, before: datetime) -> Select[UUID]:
-    """Returns a statement that selects BATCH decisions logged before ``before``, the oldest first, for deletion."""
-    return (
-        select(decisions.c.id)
-        .where(decisions.c.user_sub == user_sub, decisions.c.agent_key == agent_key, decisions.c.created_at < before)
-        .order_by(decisions.c.created_at, decisions.c.id)
-        .limit(BATCH)
-    )
+def long_pruned(owner: tuple[str, str], moment: datetime) -> Select[UUID]:
+    """Returns the statement for the cases pruned before a moment, which are to be deleted."""
+    return older(owner, cases.c.pruned_at, moment).where(cases.c.status == "pruned")
 
 
-def ended_runs(user_sub: str, agent_key: str, before: datetime) -> Select[UUID]:
-    """Returns a statement that selects BATCH runs (sent step by step) that ended before ``before``, oldest first."""
-    return (
-        select(runs.c.id)
-        .where(runs.c.user_sub == user_sub, runs.c.agent_key == agent_key, runs.c.ended_at < before)
-        .order_by(runs.c.ended_at, runs.c.id)
-        .limit(BATCH)
-    )
+def long_silent(owner: tuple[str, str], now: datetime, time: Column[Any], ttl: str) -> Select[UUID]:
+    """Returns the statement for the rows whose ``time`` lies further back than the days in the profile's column."""
+    return _oldest(owner, time.table, time, _is_over(owner, now, time, ttl))
 
 
-def expired_sessions(user_sub: str, agent_key: str, now: datetime) -> Select[UUID]:
-    """Returns a statement that selects BATCH sessions without a new turn for the profile's ``session_ttl_days``."""
-    profile = and_(profiles.c.user_sub == sessions.c.user_sub, profiles.c.agent_key == sessions.c.agent_key)
-    age = literal(now) - sessions.c.last_turn_at
-    return (
-        select(sessions.c.id)
-        .join(profiles, profile)
-        .where(
-            sessions.c.user_sub == user_sub,
-            sessions.c.agent_key == agent_key,
-            age > func.make_interval(0, 0, 0, profiles.c.session_ttl_days),
-        )
-        .order_by(sessions.c.last_turn_at, sessions.c.id)
-        .limit(BATCH)
-    )
-
-
-def expired_checkpoints(user_sub: str, agent_key: str, now: datetime) -> Select[UUID]:
-    """Returns a statement that selects BATCH checkpoint rows of threads without a new row for ``session_ttl_days``."""
-    profile = and_(profiles.c.user_sub == checkpoints.c.user_sub, profiles.c.agent_key == checkpoints.c.agent_key)
-    mine = checkpoints.c.user_sub == user_sub, checkpoints.c.agent_key == agent_key
+def expired_checkpoints(owner: tuple[str, str], now: datetime) -> Select[UUID]:
+    """Returns the statement for the checkpoint rows of threads without a new row for ``session_ttl_days``."""
+    mine = _of(owner, checkpoints)
     newest = func.max(checkpoints.c.created_at)
-    silent = (
-        select(checkpoints.c.thread)
-        .join(profiles, profile)
-        .where(*mine)
-        .group_by(checkpoints.c.thread, profiles.c.session_ttl_days)
-        .having(literal(now) - newest > func.make_interval(0, 0, 0, profiles.c.session_ttl_days))
-    )
-    parts = select(checkpoints.c.id).where(*mine, checkpoints.c.thread.in_(silent))
-    return parts.order_by(checkpoints.c.id).limit(BATCH)
+    threads = select(checkpoints.c.thread).where(*mine).group_by(checkpoints.c.thread)
+    silent_threads = threads.having(_is_over(owner, now, newest, "session_ttl_days"))
+    return _oldest(owner, checkpoints, checkpoints.c.id, checkpoints.c.thread.in_(silent_threads))
 
 
-def expired_facts(user_sub: str, agent_key: str, now: datetime) -> Select[UUID]:
-    """Returns a statement that selects BATCH facts that no turn has stated for the profile's ``ttl_days``."""
-    profile = and_(profiles.c.user_sub == facts.c.user_sub, profiles.c.agent_key == facts.c.agent_key)
-    age = literal(now) - facts.c.last_told_at
-    return (
-        select(facts.c.id)
-        .join(profiles, profile)
-        .where(
-            facts.c.user_sub == user_sub,
-            facts.c.agent_key == agent_key,
-            age > func.make_interval(0, 0, 0, profiles.c.ttl_days),
-        )
-        .order_by(facts.c.last_told_at, facts.c.id)
-        .limit(BATCH)
-    )
-
-
-def expired_procedures(user_sub: str, agent_key: str, now: datetime) -> Select[UUID]:
-    """Returns a statement that selects BATCH procedures unused for the profile's ``ttl_days``; never a pinned one.
+def expired_procedures(owner: tuple[str, str], now: datetime) -> Select[UUID]:
+    """Returns the statement for the procedures unused for the profile's ``ttl_days``; never a pinned one.
 
     The same limit holds for procedures that outlived the case that they were learned from.
     """
-    age = literal(now) - func.max(func.greatest(procedures.c.created_at, procedures.c.last_used_at))
-    days = (
-        select(profiles.c.ttl_days)
-        .where(profiles.c.user_sub == user_sub, profiles.c.agent_key == agent_key)
-        .scalar_subquery()
-    )
-    return (
-        select(procedures.c.id)
-        .where(procedures.c.user_sub == user_sub, procedures.c.agent_key == agent_key)
-        .group_by(procedures.c.id)
-        .having(age > func.make_interval(0, 0, 0, days), ~func.bool_or(procedures.c.pinned))
-        .order_by(procedures.c.id)
-        .limit(BATCH)
-    )
+    used = func.max(func.greatest(procedures.c.created_at, procedures.c.last_used_at))
+    unused = _is_over(owner, now, used, "ttl_days"), ~func.bool_or(procedures.c.pinned)
+    return _oldest(owner, procedures, procedures.c.id).group_by(procedures.c.id).having(*unused)
 
 
-def _of_status(user_sub: str, agent_key: str, status: str) -> Select[UUID]:
-    """Returns a statement that selects the profile's cases of that status."""
-    return select(cases.c.id).where(
-        cases.c.user_sub == user_sub,
-        cases.c.agent_key == agent_key,
-        cases.c.status == status,
-    )
+def _oldest(
+    owner: tuple[str, str], table: Any, order: ColumnElement[Any], *conditions: ColumnElement[bool]
+) -> Select[UUID]:
+    ids = select(table.c.id).where(*_of(owner, table), *conditions)
+    return (ids if order is table.c.id else ids.order_by(order)).order_by(table.c.id).limit(BATCH)
+
+
+def _of(owner: tuple[str, str], table: Table) -> tuple[ColumnElement[bool], ColumnElement[bool]]:
+    return table.c.user_sub == owner[0], table.c.agent_key == owner[1]
+
+
+def _is_over(owner: tuple[str, str], now: datetime, time: ColumnElement[Any], days: str) -> ColumnElement[bool]:
+    """Returns the condition that a time lies further back than the days that a column of the profile has; NULL: never.
+
+    An interval is compared: the date that lies so many days back may not exist.
+    """
+    limit = select(func.make_interval(0, 0, 0, profiles.c[days])).where(*_of(owner, profiles)).scalar_subquery()
+    return literal(now) - time > limit

@@ -26,18 +26,16 @@ from retrieval.tables.sessions import sessions
 from writer.audit import Change, note
 from writer.procedures.case_deletion import forget_sources, forget_words, keep_without_case
 from writer.profiles import Profile, each_profile, lock_profile
-from writer.references import clear_references
+from writer.references import REFERENCES, clear_references
 from writer.upkeep.expiry import (
     BATCH,
-    ended_runs,
     expired,
     expired_checkpoints,
-    expired_facts,
     expired_procedures,
-    expired_sessions,
     long_pruned,
+    long_silent,
     merged,
-    old_decisions,
+    older,
 )
 from writer.upkeep.retention import crowded_out, too_many_procedures
 
@@ -127,43 +125,42 @@ async def prune(
     Raises:
         DatabaseUnavailable: what was pruned so far stays pruned.
     """
-    user_sub, agent_key = profile.user_sub, profile.agent_key
-    mine = user_sub, agent_key
+    user_sub = profile.user_sub
+    mine = user_sub, profile.agent_key
     mark = partial(mark_pruned, user_sub, now=now)
-    soft = (
-        _Sweep(merged(*mine), mark, "merged"),
-        _Sweep(expired(*mine, now), mark, "ttl", before=(forget_words, forget_sources)),
-        _Sweep(crowded_out(*mine), mark, "window"),
-    )
-    clear = {table: partial(clear_references, table) for table in (cases, decisions, sessions, facts)}
-    gone = {
-        table: partial(_delete, table, user_sub)
-        for table in (cases, procedures, decisions, runs, sessions, facts, checkpoints)
-    }
-    before = keep_without_case, forget_sources, clear[cases]
-    hard = _Sweep(long_pruned(*mine, now - kept), gone[cases], "deleted", before=before)
-    procedure_sweeps = (
-        _Sweep(expired_procedures(*mine, now), gone[procedures], "ttl", "prune_procedure"),
-        _Sweep(too_many_procedures(*mine, procedures_kept), gone[procedures], "window", "prune_procedure"),
-    )
-    log = _Sweep(old_decisions(*mine, now - DECISIONS_KEPT), gone[decisions], None, before=[clear[decisions]])
-    spoken = old_decisions(*mine, now - CONTEXTS_KEPT).where(decisions.c.told.is_not(None))
+
+    def gone(
+        pick: Select[UUID], table: Table, why: str | None, action: str = "prune_case", *first: Preparation
+    ) -> _Sweep:
+        clear = [partial(clear_references, table)] if table in REFERENCES else []
+        return _Sweep(pick, partial(_delete, table, user_sub), why, action, (*first, *clear))
+
+    spoken = older(mine, decisions.c.created_at, now - CONTEXTS_KEPT).where(decisions.c.told.is_not(None))
     told = update(decisions).where(decisions.c.user_sub == user_sub).values(told=None)
     await _sweep(database, profile, _Sweep(spoken, lambda ids: told.where(decisions.c.id.in_(ids)), None))
-    ended = _Sweep(ended_runs(*mine, now - kept), gone[runs], "ended", "prune_run")
-    silent = _Sweep(expired_sessions(*mine, now), gone[sessions], "ttl", "prune_session", [clear[sessions]])
-    stale = _Sweep(expired_facts(*mine, now), gone[facts], "ttl", "prune_fact", [clear[facts]])
-    threads = _Sweep(expired_checkpoints(*mine, now), gone[checkpoints], "ttl", "prune_checkpoint")
-    return Pruned(
-        soft=sum([await _sweep(database, profile, sweep) for sweep in soft]),
-        hard=await _sweep(database, profile, hard),
-        decisions=await _sweep(database, profile, log),
-        procedures=sum([await _sweep(database, profile, sweep) for sweep in procedure_sweeps]),
-        runs=await _sweep(database, profile, ended),
-        sessions=await _sweep(database, profile, silent),
-        facts=await _sweep(database, profile, stale),
-        checkpoints=await _sweep(database, profile, threads),
-    )
+    sweeps = {
+        "soft": [
+            _Sweep(merged(mine), mark, "merged"),
+            _Sweep(expired(mine, now), mark, "ttl", before=(forget_words, forget_sources)),
+            _Sweep(crowded_out(*mine), mark, "window"),
+        ],
+        "hard": [
+            gone(long_pruned(mine, now - kept), cases, "deleted", "prune_case", keep_without_case, forget_sources)
+        ],
+        "decisions": [gone(older(mine, decisions.c.created_at, now - DECISIONS_KEPT), decisions, None)],
+        "procedures": [
+            gone(expired_procedures(mine, now), procedures, "ttl", "prune_procedure"),
+            gone(too_many_procedures(*mine, procedures_kept), procedures, "window", "prune_procedure"),
+        ],
+        "runs": [gone(older(mine, runs.c.ended_at, now - kept), runs, "ended", "prune_run")],
+        "sessions": [
+            gone(long_silent(mine, now, sessions.c.last_turn_at, "session_ttl_days"), sessions, "ttl", "prune_session")
+        ],
+        "facts": [gone(long_silent(mine, now, facts.c.last_told_at, "ttl_days"), facts, "ttl", "prune_fact")],
+        "checkpoints": [gone(expired_checkpoints(mine, now), checkpoints, "ttl", "prune_checkpoint")],
+    }
+    counts = {name: sum([await _sweep(database, profile, each) for each in some]) for name, some in sweeps.items()}
+    return Pruned(**counts)
 
 
 async def _sweep(database: Database, profile: Profile, sweep: _Sweep) -> int:

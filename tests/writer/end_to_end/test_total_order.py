@@ -15,6 +15,7 @@ from sqlalchemy import Select
 from sqlalchemy.dialects import postgresql
 
 from retrieval.tables.cases import cases
+from retrieval.tables.runs import runs
 from tests.lessons import RECORD
 from writer import privacy, procedures, rights, training, upkeep
 from writer.procedures.ports import Draft
@@ -33,9 +34,7 @@ KEYS: Mapping[str, set[str]] = {
     "in_other_form": {"cases.id"},
     "in_use": {"master_keys.fingerprint"},
     "expired_procedures": {"procedures.id"},
-    "expired_facts": {"facts.id"},
     "expired_checkpoints": {"checkpoints.id"},
-    "expired_sessions": {"sessions.id"},
     "learned_from": {"procedures.id"},
     "last_erasure": ONE_ROW,
     "left": ONE_ROW,
@@ -44,11 +43,11 @@ KEYS: Mapping[str, set[str]] = {
     "long_pruned": {"cases.id"},
     "merged": {"cases.id"},
     "abandoned": {"runs.id"},
-    "ended_runs": {"runs.id"},
     "known_versions": {"procedures.id", "procedures.version"},
     "named": ONE_ROW,
     "nearest_versions": {"procedures.id", "procedures.version"},
-    "old_decisions": {"decisions.id"},
+    "older": {"runs.id"},
+    "long_silent": {"runs.id"},
     "page": {"cases.id"},
     "receipts": {"erasures.user_sub", "erasures.erased_at"},
     "rewarded": ONE_ROW,
@@ -65,6 +64,10 @@ KEYS: Mapping[str, set[str]] = {
 NOW = datetime.now(UTC)
 ARGUMENTS = {
     "user_sub": "ada",
+    "owner": ("ada", "agent"),
+    "time": runs.c.ended_at,
+    "moment": NOW,
+    "ttl": "session_ttl_days",
     "user_digest": None,
     "profile": Profile("ada", "agent", NOW),
     "column": cases.c.source,
