@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from retrieval.sections.context import count_tokens
 from retrieval.sessions.fitting import fit
 from retrieval.sessions.messages import Turn
+from retrieval.tokens import count_tokens
 
 NOW = datetime(2026, 3, 2, tzinfo=UTC)
 LONG = "x x x xx " * 3_000
