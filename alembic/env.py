@@ -30,6 +30,8 @@ def run(connection: Connection) -> None:
         connection.exec_driver_sql(f"SELECT pg_advisory_xact_lock({MIGRATION_LOCK})")
         # set after that lock, which another process may hold for as long as its migration takes
         connection.exec_driver_sql(f"SET LOCAL lock_timeout = '{LOCK_TIMEOUT}'")
+        # Citus creates no function after it changed shards beside each other; one Postgres ignores the setting
+        connection.exec_driver_sql("SET LOCAL citus.multi_shard_modify_mode = sequential")
         context.run_migrations()
 
 
