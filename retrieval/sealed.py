@@ -8,7 +8,7 @@ rules of a slate still see which runs did the same.
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Protocol
+from typing import Any, Literal, Protocol
 from uuid import UUID
 
 from policy.channels import words
@@ -19,6 +19,23 @@ TERMS, MOVES = "term", "move"
 """Purposes for which texts are hashed with a key: words of tasks, and moves of plans."""
 TOOL, SIGN, ERROR, FIX = "tool", "sign", "error", "fix"
 """Further purposes: names of tools, signs of failures, words of errors, and parts of fixes."""
+
+
+Part = Literal[
+    "case",
+    "checkpoint",
+    "decision",
+    "fact",
+    "failure",
+    "finding",
+    "knowledge",
+    "run",
+    "step",
+    "summary",
+    "told",
+    "turn",
+]
+"""Parts of rows that are sealed: the texts of a case, the message of a turn, and so on."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,26 +53,17 @@ class UserSeal(Protocol):
     def key_id(self) -> UUID:
         """Id of the user's key; texts sealed with another key cannot be opened."""
 
+    def seal(self, part: Part, value: object, row_id: UUID, *place: int) -> bytes:
+        """Encrypts a JSON value for one part of a row, at a place in it such as a turn's number in its session."""
+
+    def open(self, part: Part, sealed: bytes, row_id: UUID, *place: int) -> Any:
+        """Decrypts the JSON value that was sealed for the same part, row and place."""
+
     def open_case(self, case_id: UUID, words: bytes) -> CaseWords:
         """Decrypts the texts of a case."""
 
-    def open_turn(self, session_id: UUID, number: int, payload: bytes) -> dict[str, Any]:
-        """Decrypts a stored turn of a session and returns its message."""
-
-    def open_summary(self, session_id: UUID, last: int, payload: bytes) -> list[dict[str, Any]]:
-        """Decrypts a language model's summary of a session's turns up to number ``last``; returns its lines."""
-
-    def open_fact(self, fact_id: UUID, words: bytes) -> dict[str, str]:
-        """Decrypts the texts of a fact: text, subject, attribute, value, unit."""
-
-    def open_knowledge(self, entry_id: UUID, words: bytes) -> dict[str, str]:
-        """Decrypts the texts of an entry of knowledge: title, text."""
-
     def seal_query(self, decision_id: UUID, query: str, rewritten: str | None) -> bytes:
         """Encrypts the queries of a decision."""
-
-    def seal_told(self, decision_id: UUID, text: str) -> bytes:
-        """Encrypts the text that was served with a decision."""
 
     def numbers(self, purpose: str, texts: Sequence[str]) -> list[int]:
         """Returns a keyed hash of each text, a signed number of 32 bits; other purposes give other hashes."""

@@ -76,7 +76,7 @@ async def write_checkpoint(database: Database, keyring: Keyring, written: Checkp
                 "checkpoint_id": written.checkpoint_id,
                 "task": words.hash_of_checkpoint("task", part.task_id) if part.task_id else b"",
                 "place": part.place,
-                "words": words.seal_checkpoint(part_id, texts),
+                "words": words.seal("checkpoint", texts, part_id),
             }
             statement = upsert(checkpoints).values(row)
             if part.first_wins:

@@ -186,7 +186,7 @@ async def _page(runtime: Runtime, author: Author, page: KnowledgePage, *, shared
             return [_row(row, {"title": row["title"], "text": row["text"]}) for row in rows]
         rows = (await connection.execute(page_of_knowledge(author.user_sub, page))).mappings().all()
         words = await words_of(runtime.keyring, connection, author.user_sub)
-    return [] if words is None else [_row(row, words.open_knowledge(row["id"], row["words"])) for row in rows]
+    return [] if words is None else [_row(row, words.open("knowledge", row["words"], row["id"])) for row in rows]
 
 
 def _row(row: RowMapping, words: dict[str, str]) -> dict[str, str]:

@@ -179,7 +179,7 @@ def _opened(words: Words, sealed: Sequence[AnyRow]) -> dict[UUID, list[str]]:
     """Returns the texts of turns by session, in their order."""
     texts: dict[UUID, list[str]] = defaultdict(list)
     for row in sealed:
-        message = words.open_turn(row.session_id, row.number, row.payload)
+        message = words.open("turn", row.payload, row.session_id, row.number)
         content = message.get("content")
         text = content if isinstance(content, str) else json.dumps(message, ensure_ascii=False, default=str)
         texts[row.session_id].append(text)

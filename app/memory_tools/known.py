@@ -78,7 +78,7 @@ async def facts_for(
     if words is None:
         return []
     wanted = [row for row in rows if row["kind"] in kinds]
-    opened = [words.open_fact(row["id"], row["words"]) for row in wanted]
+    opened = [words.open("fact", row["words"], row["id"]) for row in wanted]
     relevances = relevance(query or "", [each["text"] for each in opened])
     facts = []
     for row, of, share in zip(wanted, opened, relevances, strict=True):

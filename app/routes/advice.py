@@ -58,7 +58,7 @@ async def _calls_of_session(failed: AdviceIn, parts: Runtime, caller: Author) ->
         return []
     newest = listing.turns_to_come(caller.user_sub, failed.agent, failed.session_id, MOST_TURNS)
     turns = await decrypted(
-        parts, caller, newest, lambda words, row: words.open_turn(row.session_id, row.number, row.payload)
+        parts, caller, newest, lambda words, row: words.open("turn", row.payload, row.session_id, row.number)
     )
     return calls_in(tool_traces(map(Turn.model_validate, reversed(turns))))
 

@@ -83,7 +83,7 @@ async def remove_thread(
 
 
 def _shown(words: Words, state: AnyRow, writes: list[AnyRow]) -> CheckpointOut:
-    opened = [(row.place, words.open_checkpoint(row.id, row.words)) for row in (state, *writes)]
+    opened = [(row.place, words.open("checkpoint", row.words, row.id)) for row in (state, *writes)]
     kept = [CheckpointPartOut(task_id=texts["task_id"], place=place, value=texts["value"]) for place, texts in opened]
     names = {name: opened[0][1][name] for name in ("thread_id", "namespace")}
     return CheckpointOut(**names, checkpoint_id=state.checkpoint_id, created_at=state.created_at, parts=kept)

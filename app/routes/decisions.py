@@ -99,7 +99,7 @@ async def get_decision(retrieval_id: UUID, parts: Parts, caller: Caller) -> Whol
     return WholeDecisionOut.model_validate(
         {
             **shown,
-            "memory_context": None if row.told is None else words.open_told(retrieval_id, row.told),
+            "memory_context": None if row.told is None else words.open("told", row.told, retrieval_id),
             "procedures": [
                 ToldVersionOut(procedure_id=each, version=version, used=None if used is None else each in used)
                 for each, version in zip(row.procedure_ids, row.procedure_versions, strict=True)

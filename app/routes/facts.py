@@ -74,5 +74,5 @@ async def remove_fact(fact_id: UUID, parts: Parts, caller: Caller) -> None:
 
 def _shown(row: RowMapping, words: Words) -> FactOut:
     """Returns the columns of a fact under the names of the API, with its words opened."""
-    columns = without(row, {"id", "agent_key", "words"}) | words.open_fact(row["id"], row["words"])
+    columns = without(row, {"id", "agent_key", "words"}) | words.open("fact", row["words"], row["id"])
     return FactOut.model_validate({"fact_id": row["id"], "agent": row["agent_key"], **columns})

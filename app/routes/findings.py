@@ -94,7 +94,7 @@ async def findings_in(run_id: UUID, parts: Runtime, author: Author) -> list[Find
             row.kind,
             row.success,
             row.query_hash,
-            words.open_finding(run_id, row.step, row.part, row.payload),
+            words.open("finding", row.payload, run_id, row.step, row.part),
             row.changed,
             row.in_doubt,
         )

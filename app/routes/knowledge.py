@@ -89,7 +89,7 @@ async def remove_knowledge(knowledge_id: UUID, parts: Parts, caller: Caller) -> 
 
 def _shown(row: RowMapping, words: Words) -> KnowledgeOut:
     """Returns the columns of an entry under the names of the API, with its words opened."""
-    opened = words.open_knowledge(row["id"], row["words"])
+    opened = words.open("knowledge", row["words"], row["id"])
     names = {"knowledge_id": row["id"], "agent": row["agent_key"], "type": row["entry_type"]}
     columns = {name: row[name] for name in ("category", "created_at", "updated_at")}
     return KnowledgeOut.model_validate({**names, **columns, **opened})

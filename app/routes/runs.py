@@ -82,7 +82,7 @@ async def _calls_before(number: int, run_id: UUID, parts: Runtime, caller: Autho
         return []
     steps = listing.steps_of_run(caller.user_sub, run_id, numbers)
     return calls_in(
-        await decrypted(parts, caller, steps, lambda words, row: words.open_step(run_id, row.number, row.payload))
+        await decrypted(parts, caller, steps, lambda words, row: words.open("step", row.payload, run_id, row.number))
     )
 
 
@@ -115,7 +115,7 @@ async def get_run(run_id: RunId, parts: Parts, caller: Caller) -> WholeRunOut:
         words = await words_of(parts.keyring, connection, caller.user_sub)
     if row is None or words is None:
         raise NotFound("no such run")
-    opened = [{"number": step.number, **words.open_step(run_id, step.number, step.payload)} for step in steps]
+    opened = [{"number": step.number, **words.open("step", step.payload, run_id, step.number)} for step in steps]
     return WholeRunOut.model_validate({**_shown(row, words), "steps": opened})
 
 

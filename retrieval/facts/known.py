@@ -56,7 +56,7 @@ async def known_of_user(
     for row in rows:
         if row.id in recalled:
             continue
-        line = line_of_fact(row.kind, seal.open_fact(row.id, row.words)["text"], row.valid_from, row.said_by)
+        line = line_of_fact(row.kind, seal.open("fact", row.words, row.id)["text"], row.valid_from, row.said_by)
         room -= count_tokens(line + "\n")
         if room < 0:
             break

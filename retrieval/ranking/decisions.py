@@ -134,7 +134,7 @@ async def log(connection: FastConnection, entry: LoggedDecision, context_text: s
     seals = opener.seals
     if seals is not None:
         seal = await seals.of_user(opener.database, connection)
-        entry = replace(entry, told=seal.seal_told(entry.id, context_text), key_id=seal.key_id)
+        entry = replace(entry, told=seal.seal("told", context_text, entry.id), key_id=seal.key_id)
         if seals.seals_words:
             words, group = seal.seal_query(entry.id, entry.query, entry.rewritten), seal.group_of(entry.query)
             entry = replace(entry, query="", rewritten=None, words=words, query_group=group)

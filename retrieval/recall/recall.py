@@ -132,7 +132,7 @@ def _later(row: MemoryRow, seal: UserSeal) -> list[Memory]:
     if row.session_id is None or row.kind != "turn":
         return later
     for number, (payload, said_at) in enumerate(zip(row.payloads or (), row.times or (), strict=True), row.number + 1):
-        turn = Turn(number, said_at, seal.open_turn(row.session_id, number, payload))
+        turn = Turn(number, said_at, seal.open("turn", payload, row.session_id, number))
         source = TurnSource(row.session_name or "", number, turn.role, said_at)
         if turn.text:
             later.append(Memory("turn", turn.text, row.place, row.relevance, None, source))
@@ -163,12 +163,12 @@ def _opened(row: MemoryRow, seal: UserSeal | None) -> Memory:
         source = KnowledgeSource(row.knowledge_id, row.category, row.entry_type, shared=True)
         return Memory(row.kind, text, row.place, row.relevance, row.similarity, source)
     if row.session_id is not None and row.kind == "turn":
-        turn = Turn(row.number, row.said_at, seal.open_turn(row.session_id, row.number, row.payload))
+        turn = Turn(row.number, row.said_at, seal.open("turn", row.payload, row.session_id, row.number))
         text, source = turn.text, TurnSource(row.session_name or "", row.number, turn.role, row.said_at)
     elif row.kind == "knowledge":
-        text = text_of(seal.open_knowledge(row.knowledge_id, row.entry_words))
+        text = text_of(seal.open("knowledge", row.entry_words, row.knowledge_id))
         source = KnowledgeSource(row.knowledge_id, row.category, row.entry_type)
     else:
-        text = seal.open_fact(row.fact_id, row.words)["text"]
+        text = seal.open("fact", row.words, row.fact_id)["text"]
         source = FactSource(row.fact_id, row.fact_kind, row.said_by, row.valid_from, row.valid_to)
     return Memory(row.kind, text, row.place, row.relevance, row.similarity, source)

@@ -134,7 +134,7 @@ class Reading:
         written = Written()  # a model's summary of these turns, or of the most of them
         for row in await self.connection.all(_WRITTEN, {"name": self.name, "last": older[0].number}):
             if self._seal is not None:
-                lines = self._seal.open_summary(row.id, row.last_turn, row.payload)
+                lines = self._seal.open("summary", row.payload, row.id, row.last_turn)
                 written = Written(row.last_turn, [Item(**line, by="llm") for line in lines])
         return chosen(older, first, budget, self.cost_of_line, written)
 
@@ -152,7 +152,7 @@ class Reading:
     async def _opened(self, row: SessionRow) -> Turn:
         if self._seal is None:
             self._seal = await self.seal_of(self.connection, row.key_id)
-        return Turn(row.number, row.said_at, self._seal.open_turn(row.id, row.number, row.payload))
+        return Turn(row.number, row.said_at, self._seal.open("turn", row.payload, row.id, row.number))
 
 
 def conversation(view: View) -> Quotes:

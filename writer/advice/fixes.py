@@ -123,7 +123,8 @@ def in_vain(asked: Asked, rows: Sequence[FailureRow], confidence: Matrix) -> NDA
 def opened(words: Words, row: FailureRow) -> dict[str, Any]:
     """Returns the decrypted error and fix of an earlier failure."""
     assert row.case_id is not None and row.place is not None and row.words is not None  # noqa: S101, PT018 - as above
-    return words.open_failure(row.case_id, row.place, row.words)
+    opened: dict[str, Any] = words.open("failure", row.words, row.case_id, row.place)
+    return opened
 
 
 def failures_in(rows: Sequence[FailureRow]) -> Failures:

@@ -30,14 +30,15 @@ def failure_rows(words: Words, agent_key: str, case_id: UUID, run: Sequence[RunF
             "agent_key": agent_key,
             **numbers_of(words, failure),
             "calls": failure.calls,
-            "words": words.seal_failure(
-                case_id,
-                place,
+            "words": words.seal(
+                "failure",
                 {
                     "tool": failure.sign.tool,
                     "error": failure.error,
                     "fix": None if failure.fix is None else asdict(failure.fix),
                 },
+                case_id,
+                place,
             ),
         }
         for place, failure in enumerate(run, start=1)

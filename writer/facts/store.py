@@ -179,7 +179,7 @@ async def _insert(
                 "last_told_at": source.valid_from,
                 "valid_from": source.valid_from,
                 "valid_to": source.valid_to,
-                "words": words.seal_fact(fact_id, texts),
+                "words": words.seal("fact", texts, fact_id),
             }
         )
     await connection.execute(insert(facts), rows)
@@ -208,7 +208,7 @@ async def _end(connection: AsyncConnection, words: Words, draft: FactDraft, sour
     )
     owner = words.user_sub, source.agent_key
     for row in rows.all():
-        if draft.takes_back(words.open_fact(row.id, row.words)):
+        if draft.takes_back(words.open("fact", row.words, row.id)):
             ended = update(facts).where(facts.c.user_sub == words.user_sub, facts.c.id == row.id)
             await connection.execute(ended.values(valid_to=at))
             await note(connection, Change.of(owner, source.actor, "close_fact", row.id))

@@ -186,7 +186,7 @@ class _Looking:
 
     def _opened(self, row: RunAsked, why: Knowledge, age: int | None) -> Answer:
         assert row.found_run_id is not None  # noqa: S101 - for the type checker
-        payload = self.words.open_finding(row.found_run_id, row.step, row.part, row.payload)
+        payload = self.words.open("finding", row.payload, row.found_run_id, row.step, row.part)
         if payload.get("redacted") and why in {"known", "another_hash"}:
             why = "redacted"  # the stored output is not the output of the call
         place = row.found_run_id, row.step, row.found_case_id
@@ -194,7 +194,7 @@ class _Looking:
         answer = Answer(why, round(row.similarity, 3), age, finding)
         if why != "known" or row.content is None or payload.get("by_hand"):  # the step of its number is another call
             return answer
-        output = self.words.open_step(row.found_run_id, row.step, row.content)["output"]
+        output = self.words.open("step", row.content, row.found_run_id, row.step)["output"]
         text = output if isinstance(output, str) else json.dumps(output, ensure_ascii=False)
         most = self.call.content_chars
         return replace(answer, content=text[:most], cut=len(text) > most)

@@ -42,7 +42,7 @@ async def add_findings(
             "place_marks": _numbers(words, "place", each.aspect.place.marks),
             "first_line": each.aspect.lines[0] if each.aspect.lines else None,
             "last_line": min(each.last_line, MOST_LINES) if each.aspect.kind == "read" else None,
-            "payload": words.seal_finding(run_id, step, part, each.payload),
+            "payload": words.seal("finding", each.payload, run_id, step, part),
         }
         for step, first_part, some in by_step
         for part, each in enumerate(some, first_part)

@@ -50,7 +50,7 @@ async def write_knowledge(
             owner = author.user_sub, each.agent
             known = (await connection.execute(same_entry(*owner, each.keyed_hash(words)))).first()
             if known is not None:
-                if words.open_knowledge(known.id, known.words) != each.texts:
+                if words.open("knowledge", known.words, known.id) != each.texts:
                     await _change(connection, words, known.id, each, author)
                 ids.append(UUID(str(known.id)))
                 continue
@@ -127,6 +127,6 @@ def _columns(words: Words, entry_id: UUID, written: KnowledgeWritten) -> dict[st
         "category": written.category,
         "entry_type": written.type,
         "key_id": words.key_id,
-        "words": words.seal_knowledge(entry_id, **written.texts),
+        "words": words.seal("knowledge", written.texts, entry_id),
         "said": written.keyed_hash(words),
     }

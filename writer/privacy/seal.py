@@ -12,6 +12,7 @@ The master key wraps a user's key in the same way, so that the deletion of the w
 
 import json
 import os
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 from uuid import UUID
@@ -22,6 +23,7 @@ from cryptography.exceptions import InvalidTag
 from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 
 from retrieval.errors import CasebankError
+from retrieval.sealed import Part
 
 COMPRESS_OVER_BYTES = 256
 MAX_UNSEALED_BYTES = 32 << 20
@@ -44,14 +46,21 @@ class PayloadTooLarge(CasebankError):
     """The payload is larger than `MAX_UNSEALED_BYTES`."""
 
 
-PAYLOAD, CASE_WORDS = b"case", b"words of case"
-DECISION_WORDS, TOLD = b"words of decision", b"told by decision"
-RUN_WORDS, RUN_STEP = b"words of run", b"step of run"
-FINDING, TURN, FACT = b"finding of run", b"turn of session", b"words of fact"
-SESSION_SUMMARY = b"summary of session"
-KNOWLEDGE = b"words of knowledge"
-CHECKPOINT = b"words of checkpoint"
-FAILURE = b"failure of run"
+PAYLOAD = b"case"
+_LABELS: Mapping[Part, bytes] = {
+    "case": b"words of case",
+    "checkpoint": b"words of checkpoint",
+    "decision": b"words of decision",
+    "fact": b"words of fact",
+    "failure": b"failure of run",
+    "finding": b"finding of run",
+    "knowledge": b"words of knowledge",
+    "run": b"words of run",
+    "step": b"step of run",
+    "summary": b"summary of session",
+    "told": b"told by decision",
+    "turn": b"turn of session",
+}
 """Labels of the encrypted parts of rows; bytes that were sealed with one label cannot be opened with another."""
 
 
@@ -61,6 +70,11 @@ class Packed:
 
     encoding: int
     data: bytes = field(repr=False)
+
+
+def label_of(part: Part, place: Sequence[int]) -> bytes:
+    """Returns the label of a part of a row that stands at this place in it: the part's own, with the numbers."""
+    return _LABELS[part] + b" ".join(b"%d" % number for number in place)
 
 
 def pack(payload: object) -> Packed:

@@ -11,33 +11,17 @@ import struct
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from hashlib import blake2b
-from typing import Any, cast
+from typing import Any
 from uuid import UUID
 
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from retrieval.database.database import Database
 from retrieval.database.fast_path import FastConnection
-from retrieval.sealed import CaseWords, effects_of
+from retrieval.sealed import CaseWords, Part, effects_of
 from retrieval.text import as_repeated, folded
 from writer.privacy.keys import Keyring, UserKey
-from writer.privacy.seal import (
-    CASE_WORDS,
-    CHECKPOINT,
-    DECISION_WORDS,
-    FACT,
-    FAILURE,
-    FINDING,
-    KNOWLEDGE,
-    RUN_STEP,
-    RUN_WORDS,
-    SESSION_SUMMARY,
-    TOLD,
-    TURN,
-    Packed,
-    seal,
-    unseal,
-)
+from writer.privacy.seal import label_of, seal, unseal
 
 TOKEN_BYTES = 12
 """Bytes of a token, which stands for a step of a plan; two different steps of one user have equal tokens once in about
@@ -63,13 +47,23 @@ class Words:
         """Returns the id of the user's key."""
         return self.key.key_id
 
+    def seal(self, part: Part, value: object, row_id: UUID, *place: int) -> bytes:
+        """Returns a JSON value or what `pack` made of it, encrypted, and bound to the row and to the place in it.
+
+        The place is the numbers that tell parts of a row apart, such as a turn's number in its session.
+        """
+        return seal(value, self.key.key, user_sub=self.user_sub, case_id=row_id, of=label_of(part, place))
+
+    def open(self, part: Part, sealed: bytes, row_id: UUID, *place: int) -> Any:
+        """Returns the JSON value that `seal` encrypted for the same part, row and place."""
+        return unseal(sealed, self.key.key, user_sub=self.user_sub, case_id=row_id, of=label_of(part, place))
+
     def seal_case(self, case_id: UUID, task: str, plan: Sequence[str], effects: Sequence[str]) -> dict[str, object]:
         """Returns the columns of a case with its words encrypted, and with tokens in place of the plan's steps.
 
         Names of tools among the effects stay readable.
         """
-        words = {"task": task, "plan": list(plan)}
-        blob = self._seal(words, case_id, CASE_WORDS)
+        blob = self.seal("case", {"task": task, "plan": list(plan)}, case_id)
         tokens = {step: self.token(step) for step in plan}
         return {
             "task": "",
@@ -81,7 +75,7 @@ class Words:
 
     def open_case(self, case_id: UUID, words: bytes) -> CaseWords:
         """Returns the decrypted words of a case."""
-        texts = self._open(words, case_id, CASE_WORDS)
+        texts = self.open("case", words, case_id)
         return CaseWords(texts["task"], texts["plan"])
 
     def opened(self, row: Mapping[Any, Any]) -> dict[str, Any]:
@@ -97,58 +91,22 @@ class Words:
 
     def seal_query(self, decision_id: UUID, query: str, rewritten: str | None) -> bytes:
         """Returns the query of a decision, encrypted."""
-        words = {"query": query, "rewritten": rewritten}
-        return self._seal(words, decision_id, DECISION_WORDS)
+        return self.seal("decision", {"query": query, "rewritten": rewritten}, decision_id)
 
     def open_query(self, row: Mapping[Any, Any]) -> dict[str, Any]:
         """Returns a row of a decision with its decrypted query in its columns; a plain row is returned as it is."""
         values: dict[str, Any] = {name: value for name, value in row.items() if name != "words"}
         if row["words"] is None:
             return values
-        texts = self._open(row["words"], row["id"], DECISION_WORDS)
-        return {**values, **texts}
-
-    def seal_told(self, decision_id: UUID, text: str) -> bytes:
-        """Returns the context text of a decision, encrypted whatever the setting for new rows is."""
-        return self._seal(text, decision_id, TOLD)
-
-    def open_told(self, decision_id: UUID, told: bytes) -> str:
-        """Returns the decrypted context text of a decision."""
-        return str(self._open(told, decision_id, TOLD))
+        return {**values, **self.open("decision", row["words"], row["id"])}
 
     def seal_run(self, run_id: UUID, task: str) -> bytes:
         """Returns the task of an unfinished run, encrypted whatever the setting for new rows is."""
-        return self._seal({"task": task}, run_id, RUN_WORDS)
+        return self.seal("run", {"task": task}, run_id)
 
     def open_run(self, run_id: UUID, words: bytes) -> str:
         """Returns the decrypted task of an unfinished run; empty if the task was deleted with the run's case."""
-        if not words:
-            return ""
-        return str(self._open(words, run_id, RUN_WORDS)["task"])
-
-    def seal_step(self, run_id: UUID, number: int, trace: Packed) -> bytes:
-        """Returns a step of an unfinished run, encrypted, and bound to the step's number in the run."""
-        return self._seal(trace, run_id, RUN_STEP + b"%d" % number)
-
-    def open_step(self, run_id: UUID, number: int, payload: bytes) -> dict[str, Any]:
-        """Returns the decrypted tool trace of a step."""
-        return self._open(payload, run_id, RUN_STEP + b"%d" % number)
-
-    def seal_finding(self, run_id: UUID, step: int, part: int, payload: object) -> bytes:
-        """Returns a finding of a run, encrypted, and bound to its step and its number among the step's findings."""
-        return self._seal(payload, run_id, FINDING + b"%d %d" % (step, part))
-
-    def open_finding(self, run_id: UUID, step: int, part: int, payload: bytes) -> dict[str, Any]:
-        """Returns a decrypted finding of a run."""
-        return self._open(payload, run_id, FINDING + b"%d %d" % (step, part))
-
-    def seal_failure(self, case_id: UUID, place: int, words: Mapping[str, object]) -> bytes:
-        """Returns the error and the fix of a failed call, encrypted, and bound to the failure's number in the run."""
-        return self._seal(dict(words), case_id, FAILURE + b"%d" % place)
-
-    def open_failure(self, case_id: UUID, place: int, words: bytes) -> dict[str, Any]:
-        """Returns the decrypted error and fix of a failed call."""
-        return self._open(words, case_id, FAILURE + b"%d" % place)
+        return str(self.open("run", words, run_id)["task"]) if words else ""
 
     def number_of(self, purpose: str, text: str) -> int:
         """Returns a text's keyed hash of 64 bits, signed; letter case counts.
@@ -171,55 +129,14 @@ class Words:
             digests.append(of_text.digest())
         return list(struct.unpack(f">{len(digests)}i", b"".join(digests)))
 
-    def seal_turn(self, session_id: UUID, number: int, message: Packed) -> bytes:
-        """Returns a turn of a session, encrypted, and bound to its number: it cannot be decrypted as another turn."""
-        return self._seal(message, session_id, TURN + b"%d" % number)
-
-    def open_turn(self, session_id: UUID, number: int, payload: bytes) -> dict[str, Any]:
-        """Returns the decrypted message of a session's turn."""
-        return self._open(payload, session_id, TURN + b"%d" % number)
-
-    def seal_summary(self, session_id: UUID, last: int, lines: Sequence[Mapping[str, object]]) -> bytes:
-        """Returns a model's summary of a session up to turn `last`, encrypted, and bound to this turn's number."""
-        return self._seal([dict(line) for line in lines], session_id, SESSION_SUMMARY + b"%d" % last)
-
-    def open_summary(self, session_id: UUID, last: int, payload: bytes) -> list[dict[str, Any]]:
-        """Returns the decrypted lines of a model's summary of a session up to turn `last`."""
-        return cast("list[dict[str, Any]]", self._open(payload, session_id, SESSION_SUMMARY + b"%d" % last))
-
-    def seal_fact(self, fact_id: UUID, words: Mapping[str, str]) -> bytes:
-        """Returns the texts of a fact, encrypted."""
-        return self._seal(dict(words), fact_id, FACT)
-
-    def open_fact(self, fact_id: UUID, words: bytes) -> dict[str, str]:
-        """Returns the decrypted texts of a fact: text, subject, attribute, value, unit."""
-        return self._open(words, fact_id, FACT)
-
     def hash_of_fact(self, *parts: str) -> bytes:
         """Returns the keyed hash of a fact's parts; letter case and white space do not count."""
         return self._keyed(b"fact", "\n".join(map(folded, parts)))
-
-    def seal_knowledge(self, entry_id: UUID, title: str, text: str) -> bytes:
-        """Returns the texts of an entry of knowledge, encrypted."""
-        texts = {"title": title, "text": text}
-        return self._seal(texts, entry_id, KNOWLEDGE)
-
-    def open_knowledge(self, entry_id: UUID, words: bytes) -> dict[str, str]:
-        """Returns the decrypted texts of an entry of knowledge: title, text."""
-        return self._open(words, entry_id, KNOWLEDGE)
 
     def hash_of_knowledge(self, *parts: str) -> bytes:
         """Returns the keyed hash of parts of an entry of knowledge; letter case and white space do not count."""
         # JSON keeps the boundaries of the parts
         return self._keyed(b"knowledge", json.dumps([folded(part) for part in parts]))
-
-    def seal_checkpoint(self, part_id: UUID, texts: Mapping[str, str]) -> bytes:
-        """Returns the texts of one part of an agent's checkpoint, encrypted; they open only with this part_id."""
-        return self._seal(dict(texts), part_id, CHECKPOINT)
-
-    def open_checkpoint(self, part_id: UUID, words: bytes) -> dict[str, str]:
-        """Returns the decrypted texts of a part of a checkpoint: thread_id, namespace, task_id, value."""
-        return self._open(words, part_id, CHECKPOINT)
 
     def hash_of_checkpoint(self, purpose: str, *names: str) -> bytes:
         """Returns the keyed hash of names by which a checkpoint is looked up; letter case and white space count."""
@@ -236,13 +153,6 @@ class Words:
     def group_of(self, query: str) -> int:
         """Returns the keyed hash by which equal queries are grouped; letter case and white space do not count."""
         return int.from_bytes(self._keyed(b"query", query)[:_GROUP_BYTES], "big")
-
-    def _seal(self, value: object, row_id: UUID, of: bytes) -> bytes:
-        return seal(value, self.key.key, user_sub=self.user_sub, case_id=row_id, of=of)
-
-    def _open(self, blob: bytes, row_id: UUID, of: bytes) -> dict[str, Any]:
-        opened: dict[str, Any] = unseal(blob, self.key.key, user_sub=self.user_sub, case_id=row_id, of=of)
-        return opened
 
     def _keyed(self, purpose: bytes, text: str) -> bytes:
         return hmac.digest(self.key.key, purpose + folded(text).encode("utf-8", "surrogatepass"), "sha256")

@@ -57,11 +57,11 @@ class MemoryHandler:
         words, texts = Words(user_sub, key), dict[UUID, str]()
         for row in rows:
             if row.kind == "turn":
-                texts[row.id] = text_of_turn(words.open_turn(row.session_id, row.turn_number, row.payload))
+                texts[row.id] = text_of_turn(words.open("turn", row.payload, row.session_id, row.turn_number))
             elif row.kind == "fact":
-                texts[row.id] = searched(words.open_fact(row.fact_id, row.words)["text"])
+                texts[row.id] = searched(words.open("fact", row.words, row.fact_id)["text"])
             else:
-                texts[row.id] = searched(text_of(words.open_knowledge(row.knowledge_id, row.entry_words)))
+                texts[row.id] = searched(text_of(words.open("knowledge", row.entry_words, row.knowledge_id)))
         try:
             vectors = await embed_each(self.embedder, list(texts.values()))  # may take a while: in no transaction
         except (EmbedderRefused, EmbedderMisbehaved):

@@ -76,7 +76,9 @@ class SessionHandler:
             rows = (await connection.execute(turns_after(lease.user_sub, lease.row_id, read).limit(MOST_TURNS))).all()
             zones = [timezone(timedelta(minutes=row.utc_offset_min)) for row in rows]
             turns = [
-                Turn(row.number, row.said_at.astimezone(zone), words.open_turn(lease.row_id, row.number, row.payload))
+                Turn(
+                    row.number, row.said_at.astimezone(zone), words.open("turn", row.payload, lease.row_id, row.number)
+                )
                 for row, zone in zip(rows, zones, strict=True)
             ]
             facts = await asyncio.to_thread(facts_in, turns)

@@ -117,8 +117,8 @@ class Summarist:
             words, last = Words(profile.user_sub, key), newest.last_turn or 0
             wanted = turns_after(profile.user_sub, session_id, last).limit(MOST_TURNS)
             rows = (await connection.execute(wanted)).all()
-            turns = [Turn(r.number, r.said_at, words.open_turn(session_id, r.number, r.payload)) for r in rows]
-            before = words.open_summary(session_id, last, newest.payload) if last else []
+            turns = [Turn(r.number, r.said_at, words.open("turn", r.payload, session_id, r.number)) for r in rows]
+            before = words.open("summary", newest.payload, session_id, last) if last else []
         costs = [count_tokens(_beginning(turn)) for turn in turns]
         if sum(costs) < LEAST_TOKENS:
             return
@@ -130,7 +130,7 @@ class Summarist:
         async with self.database.as_user(profile.user_sub, profile.seen_at) as connection:
             key = await self.keyring.find(connection, profile.user_sub)
             if key is not None:
-                payload = Words(profile.user_sub, key).seal_summary(session_id, last, lines)
+                payload = Words(profile.user_sub, key).seal("summary", lines, session_id, last)
                 await connection.execute(add_summary(profile.user_sub, session_id, last, payload))
 
     async def _lines(self, profile: Profile, material: Material) -> list[dict[str, object]]:

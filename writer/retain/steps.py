@@ -144,7 +144,7 @@ async def append_steps(
         first = new.agent_key, new.task, new.retrieval_id
         words, run, begins = await open_run(connection, keyring, run_id, first, author)
         rows = await connection.execute(steps_of_run(author.user_sub, run_id, [step.number for step in new.steps]))
-        there = {row.number: words.open_step(run_id, row.number, row.payload) for row in rows}
+        there = {row.number: words.open("step", row.payload, run_id, row.number) for row in rows}
         for step in new.steps:
             if step.number in there and there[step.number] != step.trace:
                 raise IdempotencyConflict(f"step {step.number} was told before, and it was another one")
@@ -224,7 +224,7 @@ async def _add(connection: AsyncConnection, words: Words, run: UnderWay, steps: 
             "user_sub": words.user_sub,
             "run_id": run.id,
             "number": step.number,
-            "payload": words.seal_step(run.id, step.number, step.packed),
+            "payload": words.seal("step", step.packed, run.id, step.number),
         }
         for step in steps
     ]

@@ -78,7 +78,7 @@ async def traces_of(connection: AsyncConnection, words: Words, run_id: UUID) -> 
         SealBroken: a step was encrypted with another key, or was changed.
     """
     rows = await connection.execute(steps_of_run(words.user_sub, run_id))
-    return [words.open_step(run_id, row.number, row.payload) for row in rows]
+    return [words.open("step", row.payload, run_id, row.number) for row in rows]
 
 
 async def take_back(connection: AsyncConnection, author: Author, run: UnderWay) -> None:

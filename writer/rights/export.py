@@ -1,7 +1,7 @@
 """Export of all data of a user, decrypted, as one JSON object for each row."""
 
 import typing
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncIterator, Mapping
 from datetime import date, datetime
 from uuid import UUID
 
@@ -10,6 +10,7 @@ from sqlalchemy import ARRAY, REAL, RowMapping, Table, cast, func, literal, sele
 
 from retrieval.database.database import Database
 from retrieval.database.rows import Rows
+from retrieval.sealed import Part
 from retrieval.tables.cases import case_embeddings, cases
 from retrieval.tables.checkpoints import checkpoints
 from retrieval.tables.decisions import decisions
@@ -66,53 +67,49 @@ async def export(database: Database, keyring: Keyring, user_sub: str) -> AsyncIt
     async with database.as_user(user_sub, began_at) as connection:
         words = await words_of(keyring, connection, user_sub)
     for table in reversed(USER_TABLES):
-        opener = None if words is None else _OPENERS.get(table)
         size = PAGE_OF_CASES if table in {cases, checkpoints, run_steps, turns} else PAGE
         after: RowMapping | None = None
         while True:
             async with database.as_user(user_sub, began_at) as connection:
                 rows = (await connection.execute(page(user_sub, table, after, size))).mappings().all()
             for row in rows:
-                values = dict(row) if opener is None or words is None else opener(words, row)
+                values = dict(row) if words is None else _opened(words, table, row)
                 yield {"type": table.name, **{name: _as_json(value) for name, value in values.items()}}
             if len(rows) < size:
                 break
             after = rows[-1]
 
 
-def _without_words(row: RowMapping) -> dict[str, object]:
-    return {name: value for name, value in row.items() if name != "words"}
+def _opened(words: Words, table: Table, row: RowMapping) -> dict[str, object]:
+    if table is cases:
+        key, user_sub = words.key.key, words.user_sub
+        return {**words.opened(row), "payload": unseal(row["payload"], key, user_sub=user_sub, case_id=row["id"])}
+    if table is decisions:
+        told = None if row["told"] is None else words.open("told", row["told"], row["id"])
+        return {**words.open_query(row), "told": told}
+    if table is not runs and table not in _SEALED:
+        return dict(row)
+    rest = {name: value for name, value in row.items() if name != "words"}
+    if table is runs:
+        return {**rest, "task": words.open_run(row["id"], row["words"])}
+    part, *place = _SEALED[table]
+    numbers = [row[name] for name in place]
+    if "payload" in row:
+        return {**rest, "payload": words.open(part, row["payload"], *numbers)}
+    return {**rest, **words.open(part, row["words"], *numbers)}
 
 
-_OPENERS: Mapping[Table, Callable[[Words, RowMapping], dict[str, object]]] = {
-    cases: lambda words, row: {
-        **words.opened(row),
-        "payload": unseal(row["payload"], words.key.key, user_sub=words.user_sub, case_id=row["id"]),
-    },
-    decisions: lambda words, row: {
-        **words.open_query(row),
-        "told": None if row["told"] is None else words.open_told(row["id"], row["told"]),
-    },
-    failures: lambda words, row: {
-        **_without_words(row),
-        **words.open_failure(row["case_id"], row["place"], row["words"]),
-    },
-    runs: lambda words, row: {**_without_words(row), "task": words.open_run(row["id"], row["words"])},
-    run_steps: lambda words, row: {**row, "payload": words.open_step(row["run_id"], row["number"], row["payload"])},
-    findings: lambda words, row: {
-        **row,
-        "payload": words.open_finding(row["run_id"], row["step"], row["part"], row["payload"]),
-    },
-    turns: lambda words, row: {**row, "payload": words.open_turn(row["session_id"], row["number"], row["payload"])},
-    session_summaries: lambda words, row: {
-        **row,
-        "payload": words.open_summary(row["session_id"], row["last_turn"], row["payload"]),
-    },
-    facts: lambda words, row: {**_without_words(row), **words.open_fact(row["id"], row["words"])},
-    knowledge: lambda words, row: {**_without_words(row), **words.open_knowledge(row["id"], row["words"])},
-    checkpoints: lambda words, row: {**_without_words(row), **words.open_checkpoint(row["id"], row["words"])},
+_SEALED: Mapping[Table, tuple[Part, *tuple[str, ...]]] = {
+    failures: ("failure", "case_id", "place"),
+    run_steps: ("step", "run_id", "number"),
+    findings: ("finding", "run_id", "step", "part"),
+    turns: ("turn", "session_id", "number"),
+    session_summaries: ("summary", "session_id", "last_turn"),
+    facts: ("fact", "id"),
+    knowledge: ("knowledge", "id"),
+    checkpoints: ("checkpoint", "id"),
 }
-"""Functions that decrypt a row, for the tables with encrypted columns."""
+"""Parts that are sealed in the rows of a table, with the columns of the row and place that the bytes are bound to."""
 
 
 def page(user_sub: str, table: Table, after: RowMapping | None, size: int) -> Rows:

@@ -140,7 +140,7 @@ async def _add(
             "number": number,
             "said_at": said_at,
             "utc_offset_min": round((said_at.utcoffset() or timedelta()).total_seconds() / 60),
-            "payload": words.seal_turn(session.id, number, turn.message),
+            "payload": words.seal("turn", turn.message, session.id, number),
             **dict.fromkeys(("call_key", "call_hash", "call_size")),
         }
         for number, (turn, said_at) in enumerate(zip(new.turns, times, strict=True), start=session.turn_count + 1)

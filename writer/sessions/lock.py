@@ -59,7 +59,7 @@ def session_to_change(user_sub: str, name: str) -> Rows:
 async def turns_to_take(connection: AsyncConnection, words: Words, session: Locked) -> Sequence[dict[str, Any]]:
     """Returns the messages of the session's turns that are part of no run yet, in their order."""
     rows = await connection.execute(turns_after(words.user_sub, session.id, session.taken_turns))
-    return [words.open_turn(session.id, row.number, row.payload) for row in rows]
+    return [words.open("turn", row.payload, session.id, row.number) for row in rows]
 
 
 def turns_after(user_sub: str, session_id: UUID, number: int) -> Rows:

@@ -28,7 +28,7 @@ async def holding(bank: Bank, user: str, *said: str) -> list[str]:
                 await apply_facts(connection, words, AGENT, [(draft, Provenance(AGENT, "test", "turn", at))])
         mine = facts.c.user_sub == user
         rows = await connection.execute(select(facts).where(mine, *holds()).order_by(facts.c.valid_from, facts.c.id))
-        told = [words.open_fact(row.id, row.words) for row in rows]
+        told = [words.open("fact", row.words, row.id) for row in rows]
     return [f"{each['attribute']} {each['value']}" for each in told]
 
 

@@ -57,7 +57,7 @@ async def left(bank: Bank, user: str, *batches: Stated) -> list[Any]:
     places = {row.id: place for place, row in enumerate(rows)}
     return [
         (
-            words.open_fact(row.id, row.words)["text"],
+            words.open("fact", row.words, row.id)["text"],
             row.valid_from,
             row.valid_to,
             row.told,
