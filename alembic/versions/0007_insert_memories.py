@@ -39,7 +39,7 @@ INDEX = (
 
 STRIP = r"""
 CREATE FUNCTION casebank_strip(p_text text) RETURNS text
-LANGUAGE plpgsql IMMUTABLE AS $$
+LANGUAGE plpgsql IMMUTABLE SET standard_conforming_strings = on AS $$
 DECLARE
     mark CONSTANT text := '[REDACTED:sql]';
     -- escapes, invisible characters and split texts: all of the text goes
@@ -52,8 +52,8 @@ DECLARE
         '|\m(echo|default|machine|rabbitmqctl|net\s+user?|vault|config(ure)?\s+set)\M';
     -- a name for secrets: behind it, plain words are kept up to the first that is none
     name CONSTANT text := 'pass|\mpwd?\M|kennwort|contrase|mot[ _-]?de[ _-]?passe|senha|wachtwoord|senord|adgangskode'
-        '|has[łl]o|heslo|jelsz|ifre|kata[ _-]sandi|parola|пароль|पासवर्ड|كلمة المرور|密码|密碼|パスワード|비밀번호'
-        '|identified|masterauth|\wkey|[ _.-]key|salt|auth|secret|token|cred|c[vs]c|cvv'
+        '|has[łŁl]o|heslo|jelsz|ifre|kata[ _-]sandi|parola|пароль|ПАРОЛЬ|पासवर्ड|كلمة المرور|密码|密碼|パスワード'
+        '|비밀번호|identified|masterauth|\wkey|[ _.-]key|salt|auth|secret|token|cred|c[vs]c|cvv'
         '|(security|verification).?code|\mpin';
     -- words with letters and digits or signs, and long ones
     odd CONSTANT text := '\S*([A-Za-z]\S*[0-9@#$%^&*+=~!]|[0-9@#$%^&*+=~]\S*[A-Za-z]|[\w+/=~.-]{20}|xox|eyJ)\S*';
@@ -77,7 +77,7 @@ END $$
 
 INSERT = """
 CREATE FUNCTION casebank_insert_memory() RETURNS trigger
-LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_temp AS $$
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_temp SET standard_conforming_strings = on AS $$
 DECLARE
     entered CONSTANT text := nullif(current_setting('app.user_sub', true), '');
     texts CONSTANT text[] := '{procedure_name, semantic_description, initial_failure_summary, identified_root_cause,
@@ -98,8 +98,9 @@ BEGIN
         WHEN EXISTS (SELECT FROM erasures WHERE user_sub = encode(sha256(convert_to(entered, 'UTF8')), 'hex'))
             THEN 'the user was erased; POST /rest/v1/context_eng_memories takes memories of one who came back'
         WHEN writes IS FALSE THEN 'the memory of this agent is off'
-        WHEN length(NEW.agent) NOT BETWEEN 1 AND 200 OR (writes IS NULL AND casebank_strip(NEW.agent) <> NEW.agent)
-            THEN 'agent must have 1 to 200 characters, and a new one no digits beside letters, no sign and no long word'
+        WHEN NEW.agent !~ '^[^\\x01-\\x1f\\x7f-\\x9f]{1,200}$'
+            OR (writes IS NULL AND casebank_strip(NEW.agent) <> NEW.agent)
+            THEN 'agent must have 1 to 200 characters, none a control, and a new one no digits beside letters, no sign'
         WHEN coalesce(length(NEW.content) > 20000 OR NEW.content !~ '\\S', true)
             THEN 'content must have 1 to 20000 characters'
         WHEN jsonb_typeof(NEW.metadata) IS DISTINCT FROM 'object' OR NEW.metadata - '{status, data}'::text[] <> '{}'

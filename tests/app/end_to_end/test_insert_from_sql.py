@@ -243,6 +243,7 @@ async def test_ordinary_texts_come_through_unchanged(alice: User):
         ("order 20513 came", "order [REDACTED:sql]came"),
         ("run mysql -pbanana shop", "run mysql[REDACTED:sql]"),
         ("p%61ssword=banana", "[REDACTED:sql]"),
+        ("мой ПАРОЛЬ: банан", "мой [REDACTED:sql]"),
     ],
 )
 async def test_of_a_text_with_a_secret_what_stands_before_it_is_kept(alice: User, text: str, kept: str):
@@ -262,6 +263,19 @@ async def test_secrets_in_any_part_of_a_record_are_not_in_the_queue(alice: User,
     _, waiting = await flow.queued(alice.name, "pay", LEARNED | {"data": odd})
     for hidden in ("4111", secret, "banana"):
         assert hidden not in waiting["metadata"]
+
+
+async def test_no_setting_of_the_session_and_no_object_of_its_own_weakens_the_trigger(alice: User, flow: Login):
+    await flow.connection.execute(
+        "SET standard_conforming_strings = off; SET search_path = pg_temp, public; CREATE TEMP TABLE profiles ();"
+        " CREATE FUNCTION pg_temp.casebank_strip(text) RETURNS text LANGUAGE sql AS 'SELECT $1';"
+        " SELECT public.casebank_strip('a')"
+    )
+    row = await flow.insert(alice.name, "write to ada@example.org soon")
+    assert row["content"] == "write to [REDACTED:sql] soon"
+    await flow.connection.execute("SET row_security = off")
+    with pytest.raises(asyncpg.InsufficientPrivilegeError, match="row-level security"):
+        await flow.insert(alice.name, "water the garden")
 
 
 # Who may
@@ -370,6 +384,15 @@ async def test_a_nul_an_on_conflict_and_a_change_are_refused_by_postgres(alice: 
             await flow.connection.execute("SELECT casebank_enter($1, now())", alice.name)
             with pytest.raises(asyncpg.PostgresError):
                 await flow.connection.execute(statement, *values)
+
+
+@pytest.mark.parametrize("agent", ["", "a" * 201, "a\nb", "a\x7f"])
+async def test_a_name_that_no_agent_has_is_refused(alice: User, flow: Login, agent: str):
+    named = INSERT.replace(
+        "(content, metadata) VALUES ($1, $2", f"(content, metadata, agent) VALUES ($1, $2, '{agent}'"
+    )
+    with pytest.raises(asyncpg.CheckViolationError, match="agent must have"):
+        await flow.insert(alice.name, "water", NO_FAILURE, named)
 
 
 @one_transaction
