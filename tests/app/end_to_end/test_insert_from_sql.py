@@ -9,6 +9,7 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from datetime import datetime
 from functools import reduce
+from pathlib import Path
 from typing import Any
 from uuid import UUID, uuid4
 
@@ -18,7 +19,7 @@ import pytest
 from app.postgres.pools import dsn
 from bench.secrets.everyday import disguised, everyday
 from bench.secrets.tokens import assigned, bare
-from tests.cluster import CITUS_URL
+from tests.cluster import CITUS_URL, one_postgres
 from tests.lessons import LEARNED, RECORD
 from tests.pages import blocks
 from tests.paths import ROOT
@@ -263,6 +264,32 @@ async def test_secrets_in_any_part_of_a_record_are_not_in_the_queue(alice: User,
     _, waiting = await flow.queued(alice.name, "pay", LEARNED | {"data": odd})
     for hidden in ("4111", secret, "banana"):
         assert hidden not in waiting["metadata"]
+
+
+@one_postgres
+async def test_a_secret_reaches_neither_the_data_files_nor_the_write_ahead_log(
+    service: Service, alice: User, flow: Login
+):
+    secret = f"ghp_{uuid4().hex}"
+    plain = "".join(random.Random(secret).choices("abcdefghijklmnop", k=16))
+    row = await flow.insert(alice.name, f"{plain} with {secret}", {"data": RECORD | {"procedure_name": secret}})
+    await taken(alice)
+    owner = await asyncpg.connect(dsn(str(service.settings.database_url)))
+    try:
+        folder = Path(await owner.fetchval("SHOW data_directory"))
+        base = await owner.fetchval("SELECT oid FROM pg_database WHERE datname = current_database()")
+        logged = (found(folder / "pg_wal", plain), found(folder / "pg_wal", secret))
+        await owner.execute("CHECKPOINT")
+    finally:
+        await owner.close()
+    assert (await alice.case(str(row["id"])))["task"] == f"{plain} with [REDACTED:sql]"
+    assert logged == (True, False)
+    assert not found(folder / "base" / str(base), secret)
+
+
+def found(folder: Path, text: str) -> bool:
+    """Returns whether the text stands in a file of the folder."""
+    return any(text.encode() in file.read_bytes() for file in folder.iterdir() if file.is_file())
 
 
 async def test_no_setting_of_the_session_and_no_object_of_its_own_weakens_the_trigger(alice: User, flow: Login):
