@@ -48,6 +48,14 @@ END $$
 
 A statement comes to the coordinator, where the eraser may change the receipt alone.
 """
+_COUNTED = """
+DO $$ BEGIN
+    GRANT SELECT (status, verdict, decisions) ON %1$s TO casebank_worker;
+    DROP POLICY IF EXISTS counted ON %1$s;
+    CREATE POLICY counted ON %1$s FOR SELECT TO casebank_worker USING (true);
+END $$
+"""
+"""Lets the worker count policies on the nodes, where it stays the worker in a function that runs as the owner."""
 
 
 async def distribute(url: str) -> list[str]:
@@ -88,6 +96,7 @@ async def _distribute(connection: asyncpg.Connection) -> list[str]:
         await connection.execute(f"ALTER ROLE {role} LOGIN")
     for row in await connection.fetch(_OF_COLUMNS):
         await _tell(connection, "run_command_on_placements($1::regclass, $2)", row["name"], row["statement"])
+    await _tell(connection, "run_command_on_placements('policies', $1)", _COUNTED)
     await _tell(connection, "run_command_on_workers($1)", _RECEIPTS)
     setting = "SELECT format('ALTER DATABASE %I SET citus.propagate_set_commands = local', current_database())"
     await connection.execute(await connection.fetchval(setting))

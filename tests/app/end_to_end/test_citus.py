@@ -12,12 +12,15 @@ from sqlalchemy.exc import DBAPIError
 from app.postgres.citus import distribute
 from app.postgres.migrate import migrate
 from app.postgres.pools import dsn
+from retrieval.pages.statistics import policies_of_all
 from tests.cluster import CITUS_URL, Cluster
 from tests.conftest import new_database
+from tests.policies import stored
 from tests.processes import ran
-from tests.service import Service, User
+from tests.service import AGENT, Service, User
 from writer.audit.verify import verify_user
 from writer.rights.erase import erase
+from writer.training import lifecycle
 
 pytestmark = pytest.mark.skipif(CITUS_URL is None, reason="CASEBANK_TEST_CITUS names no cluster")
 
@@ -159,6 +162,21 @@ async def test_what_an_operator_runs_runs_on_a_cluster(service: Service, alice: 
     receipt = json.loads(await asyncio.to_thread(command, service, "purge", "--user", alice.name, "--yes", "--json"))
     assert receipt["clean"]
     assert receipt["rows"]["decisions"] == 1
+
+
+async def test_the_policies_of_all_users_are_counted_on_every_node(service: Service, alice: User, bob: User):
+    database = service.runtime.database
+
+    async def counted() -> int:
+        async with database.as_worker() as connection:
+            return sum(row.policies for row in await connection.execute(policies_of_all()))
+
+    before = await counted()
+    for user in (alice, bob):
+        await user.retain("water the roses")
+        async with database.as_user(user.name, datetime.now(UTC)) as connection:
+            await lifecycle.add(connection, user.name, AGENT, stored())
+    assert await counted() == before + 2
 
 
 async def test_the_doctor_finds_shards_that_were_moved_and_a_repeat_mends_them(

@@ -18,6 +18,7 @@ from app.postgres.pools import dsn
 from app.runtime import Runtime, running
 from app.settings import Settings
 from app.training.processes import Trainings
+from tests.cluster import one_postgres
 from writer.author import Author
 from writer.retain.retain import retain
 from writer.run import FinishedRun
@@ -73,6 +74,7 @@ async def test_upkeep_keeps_pruned_cases_for_as_long_as_the_settings_say(
     assert await cases_of(owner, user) == left
 
 
+@one_postgres
 async def test_upkeep_goes_on_after_a_deadlock(database_url: str, tmp_path: Path, owner: asyncpg.Connection):
     often = settings(database_url, tmp_path, upkeep_every_s=0.05, pruned_kept_days=1)
     async with running(often) as runtime:
