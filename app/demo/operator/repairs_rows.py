@@ -71,12 +71,6 @@ def fill_required(script: Script, catalog: Catalog) -> Script | None:
     return script.rewrite(str(wider))
 
 
-def ignore_conflict(script: Script, _: Catalog) -> Script | None:
-    """Skips rows that exist already."""
-    insert = parse_insert(script)
-    return script.rewrite(f"{script.main} ON CONFLICT DO NOTHING") if insert and not insert.tail else None
-
-
 def update_conflict(script: Script, catalog: Catalog) -> Script | None:
     """Updates rows that exist already."""
     insert = parse_insert(script)
@@ -111,11 +105,6 @@ def add_enum_label(script: Script, catalog: Catalog) -> Script | None:
         if word not in labels.get(types.get(name, ""), (word,))
     ]
     return script.first(*additions)
-
-
-def digits_only(script: Script, _: Catalog) -> Script | None:
-    """Removes the unit from literals such as '12 kg'."""
-    return script.rewrite(re.sub(r"'(\d+)\s*[^\d\s'][^']*'", r"\1", script.main))
 
 
 def single_quotes(script: Script, catalog: Catalog) -> Script | None:

@@ -22,11 +22,6 @@ def append_type(script: Script, _: Catalog) -> Script | None:
     return script.rewrite(f"{script.main} {guess}")
 
 
-def quote_identifiers(script: Script, _: Catalog) -> Script | None:
-    """Double-quotes every table and column that follows its keyword."""
-    return script.rewrite(_NAMED.sub(r'\1\2"\3"', script.main))
-
-
 def catalog_case(script: Script, catalog: Catalog) -> Script | None:
     """Spells and quotes the statement's mixed-case names as the database's catalog does."""
     mixed = {
@@ -71,48 +66,6 @@ def backfill_nulls(script: Script, catalog: Catalog) -> Script | None:
     return script.first(template.format(table=match[1], column=match[2], value=value))
 
 
-def delete_empty_rows(script: Script, _: Catalog) -> Script | None:
-    """Deletes rows without a value before the column becomes NOT NULL."""
-    match = re.match(r"ALTER TABLE (\S+) ALTER COLUMN (\S+) SET NOT NULL$", script.main)
-    template = "DELETE FROM {table} WHERE {column} IS NULL"
-    return script.first(template.format(table=match[1], column=match[2])) if match else None
-
-
-def delete_duplicates(script: Script, _: Catalog) -> Script | None:
-    """Deletes later duplicates before a unique index is created."""
-    match = re.match(r"CREATE UNIQUE INDEX .*\bON (\S+) \((\w+)\)$", script.main)
-    if match is None:
-        return None
-    template = (
-        "DELETE FROM {table} AS late USING {table} AS kept WHERE late.{key} = kept.{key} AND late.ctid > kept.ctid"
-    )
-    return script.first(template.format(table=match[1], key=match[2]))
-
-
-def number_duplicates(script: Script, _: Catalog) -> Script | None:
-    """Adds a number to later duplicates before a unique index is created."""
-    match = re.match(r"CREATE UNIQUE INDEX .*\bON (\S+) \((\w+)\)$", script.main)
-    if match is None:
-        return None
-    template = (
-        "UPDATE {table} AS late SET {key} = late.{key} || ' ' || late.id FROM {table} AS kept"
-        " WHERE late.{key} = kept.{key} AND late.ctid > kept.ctid"
-    )
-    return script.first(template.format(table=match[1], key=match[2]))
-
-
-def using_cast(script: Script, _: Catalog) -> Script | None:
-    """Adds a conversion to a change of type."""
-    match = _ALTER_TYPE.match(script.main)
-    return script.rewrite(f"{script.main} USING {match[2]}::{match[3]}") if match else None
-
-
-def drop_default(script: Script, _: Catalog) -> Script | None:
-    """Drops the column's default before its type changes."""
-    match = re.match(r"ALTER TABLE (\S+) ALTER COLUMN (\S+) TYPE ", script.main)
-    return script.first(f"ALTER TABLE {match[1]} ALTER COLUMN {match[2]} DROP DEFAULT") if match else None
-
-
 def recreate_views(script: Script, catalog: Catalog) -> Script | None:
     """Drops views over an altered table first and creates them again afterwards."""
     match = re.match(r"ALTER TABLE (\S+) ", script.main)
@@ -121,12 +74,6 @@ def recreate_views(script: Script, catalog: Catalog) -> Script | None:
         return None
     after = tuple(f"CREATE VIEW {name} AS {definition.strip().removesuffix(';')}" for name, definition in views)
     return replace(script, before=script.before + tuple(f"DROP VIEW {name}" for name, _ in views), after=after)
-
-
-def create_schema(script: Script, _: Catalog) -> Script | None:
-    """Creates the schema of a new table first."""
-    match = re.match(r"CREATE TABLE (?:IF NOT EXISTS )?(\w+)\.\w+", script.main)
-    return script.first(f"CREATE SCHEMA IF NOT EXISTS {match[1]}") if match else None
 
 
 def extend_group_by(script: Script, _: Catalog) -> Script | None:
@@ -149,33 +96,9 @@ def qualify_columns(script: Script, catalog: Catalog) -> Script | None:
     return script.rewrite(script.main.replace(match[1], ", ".join(items), 1))
 
 
-def cascade(script: Script, _: Catalog) -> Script | None:
-    """Adds CASCADE, which drops dependent objects too."""
-    drops = " DROP " in f" {script.main}" and not script.main.endswith("CASCADE")
-    return script.rewrite(f"{script.main} CASCADE") if drops else None
-
-
-def not_valid(script: Script, _: Catalog) -> Script | None:
-    """Returns the script with a new constraint that existing rows need not meet; None: it adds no constraint."""
-    return script.rewrite(f"{script.main} NOT VALID") if " ADD CONSTRAINT " in script.main else None
-
-
-def unique_target(script: Script, _: Catalog) -> Script | None:
-    """Makes the column that a foreign key refers to unique first."""
-    match = re.search(r"REFERENCES (\w+) \((\w+)\)", script.main)
-    return script.first(f"ALTER TABLE {match[1]} ADD UNIQUE ({match[2]})") if match else None
-
-
 def outside_transaction(script: Script, _: Catalog) -> Script | None:
     """Runs and commits the statements one by one."""
     return None if script.autocommit else replace(script, autocommit=True)
-
-
-def if_exists(script: Script, _: Catalog) -> Script | None:
-    """Adds IF EXISTS or IF NOT EXISTS."""
-    main = re.sub(r"\bADD COLUMN (?!IF)", "ADD COLUMN IF NOT EXISTS ", script.main)
-    main = re.sub(r"^(DROP TABLE|ALTER TABLE) (?!IF)", r"\1 IF EXISTS ", main)
-    return script.rewrite(re.sub(r"^CREATE TABLE (?!IF)", "CREATE TABLE IF NOT EXISTS ", main))
 
 
 def retry(script: Script, _: Catalog) -> Script | None:
@@ -193,8 +116,3 @@ def lock_first(script: Script, catalog: Catalog) -> Script | None:
     """Locks the table first."""
     table = target(script, catalog)
     return script.first(f"LOCK TABLE {table}") if table and not script.autocommit else None
-
-
-def raise_timeouts(script: Script, _: Catalog) -> Script | None:
-    """Removes the time limit of the statement."""
-    return script.first("SET statement_timeout = 0")
