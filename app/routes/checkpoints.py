@@ -1,16 +1,17 @@
 """Routes for checkpoints: states of a backend's graphs, by thread, kept as they are given."""
 
 from collections import defaultdict
+from datetime import datetime
 from typing import Annotated
 from uuid import UUID
 
 from fastapi import APIRouter, Query
 from fastapi.exceptions import RequestValidationError
+from pydantic import BaseModel, Field
 
 from app.edge.dependencies import Caller, Parts
 from app.edge.intake.route import BodyRoute
 from app.edge.problems import DOCUMENTED, raises
-from app.schemas.checkpoints import CheckpointOut, CheckpointPartOut, CheckpointsOut
 from retrieval.database.rows import AnyRow
 from retrieval.pages.checkpoints import CheckpointPage, page_of_checkpoints, pending_writes
 from writer.checkpoints import CheckpointWritten, Namespace, ThreadId, delete_thread, hashes, write_checkpoint
@@ -18,6 +19,32 @@ from writer.errors import MemoryOff, SecretInName
 from writer.privacy.seal import PayloadTooLarge
 from writer.privacy.words import Words, words_of
 from writer.run import AgentKey
+
+
+class CheckpointPartOut(BaseModel):
+    """The state of a checkpoint, or a write that is pending on it."""
+
+    task_id: str = Field(description="task of a pending write; empty: this part is the state")
+    place: int
+    value: str = Field(description="value as the backend sent it")
+
+
+class CheckpointOut(BaseModel):
+    """One checkpoint; ``parts`` holds its state, and after it the writes pending on it."""
+
+    thread_id: str
+    namespace: str
+    checkpoint_id: UUID
+    created_at: datetime
+    parts: list[CheckpointPartOut]
+
+
+class CheckpointsOut(BaseModel):
+    """One page of checkpoints, by falling id."""
+
+    checkpoints: list[CheckpointOut]
+    next_cursor: str | None
+
 
 router = APIRouter(prefix="/v1/checkpoints", tags=["checkpoints"], responses=DOCUMENTED, route_class=BodyRoute)
 

@@ -1,16 +1,17 @@
 """Routes for knowledge: entries about a domain that a user writes for an agent, by category and type."""
 
+from datetime import datetime
 from typing import Annotated
 from uuid import UUID
 
 from fastapi import APIRouter, Query
 from fastapi.exceptions import RequestValidationError
+from pydantic import BaseModel, Field
 from sqlalchemy import RowMapping
 
 from app.edge.dependencies import Caller, Parts
 from app.edge.intake.route import BodyRoute
 from app.edge.problems import DOCUMENTED, raises
-from app.schemas.knowledge import KnowledgeOut, KnowledgePageOut
 from app.schemas.responses import next_cursor
 from retrieval.errors import NotFound
 from retrieval.recall.knowledge import KnowledgePage, one_entry, page_of_knowledge
@@ -19,6 +20,27 @@ from writer.knowledge.entry import EntryTitle, KnowledgeWritten, hash_of_titled
 from writer.knowledge.own import delete_knowledge, edit_knowledge, write_knowledge
 from writer.privacy.words import Words, words_of
 from writer.run import AgentKey, Tag
+
+
+class KnowledgeOut(BaseModel):
+    """An entry of domain knowledge."""
+
+    knowledge_id: UUID
+    agent: str
+    category: str
+    type: str
+    title: str = Field(description="title of the entry; empty: no title")
+    text: str
+    created_at: datetime
+    updated_at: datetime
+
+
+class KnowledgePageOut(BaseModel):
+    """One page of knowledge, the newest first."""
+
+    knowledge: list[KnowledgeOut]
+    next_cursor: str | None
+
 
 router = APIRouter(prefix="/v1/knowledge", tags=["knowledge"], responses=DOCUMENTED, route_class=BodyRoute)
 

@@ -6,6 +6,7 @@ from typing import Annotated, Any
 from urllib.parse import quote, urlsplit
 
 from fastapi import APIRouter, Query, Request, Response
+from pydantic import BaseModel, Field
 
 from app.auth.errors import NotAllowed, NotAuthenticated
 from app.edge.dependencies import Caller, Parts
@@ -16,10 +17,21 @@ from app.edge.intake.route import BodyRoute, Intake
 from app.edge.problems import DOCUMENTED, kind_of, problem, raises
 from app.mcp.installed import McpWhenAsked
 from app.memory_tools.asking import Asking
-from app.schemas.mcp import ResourceMetadataOut
 from app.settings import Settings
 from writer.privacy.names import nameable
 from writer.run import AgentKey
+
+
+class ResourceMetadataOut(BaseModel):
+    """The metadata of a protected resource (RFC 9728)."""
+
+    resource: str = Field(description="resource that the token must be issued for")
+    resource_name: str = "casebank"
+    authorization_servers: list[str] | None = Field(
+        default=None, description="issuers of tokens; absent if this installation issues its own tokens"
+    )
+    bearer_methods_supported: list[str] = ["header"]
+
 
 PATH, METADATA = "/mcp", "/.well-known/oauth-protected-resource"
 MAX_BYTES = 256 * 1024

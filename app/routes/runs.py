@@ -1,9 +1,11 @@
 """Routes for runs in progress: an agent's steps are stored one by one, so a run that dies is kept."""
 
+from datetime import datetime
 from typing import Annotated
 from uuid import UUID
 
 from fastapi import APIRouter, Path, Query
+from pydantic import BaseModel, Field, JsonValue
 from sqlalchemy import RowMapping
 
 from app.edge.dependencies import Caller, Parts
@@ -13,8 +15,8 @@ from app.edge.problems import DOCUMENTED, raises
 from app.routes.advice import advice_out, decrypted
 from app.runtime import Runtime
 from app.schemas.advice import MOST_TRIED, AdviceOut
+from app.schemas.loop import RedactionOut
 from app.schemas.responses import next_cursor, response_of, without
-from app.schemas.runs import AppendedOut, RunOut, RunsOut, WholeRunOut
 from retrieval.errors import CasebankError, NotFound
 from retrieval.pages import listing
 from retrieval.tables.kinds import RunStatus
@@ -28,6 +30,47 @@ from writer.privacy.words import Words, words_of
 from writer.retain.steps import PreparedSteps, StepsTaken, append_steps, prepare_steps
 from writer.rights.edit import delete_run
 from writer.run import AgentKey
+
+
+class AppendedOut(BaseModel):
+    """The acknowledgement: the steps are on disk."""
+
+    run_id: UUID
+    status: RunStatus
+    step_count: int = Field(description="number of steps of the run, including those of this call")
+    redactions: list[RedactionOut]
+    advice: AdviceOut | None = Field(
+        default=None, description="advice for the last of these steps that failed; null: none failed"
+    )
+
+
+class RunOut(BaseModel):
+    """A run whose steps are sent one by one, in progress or ended."""
+
+    run_id: UUID
+    agent: str
+    status: RunStatus
+    task: str
+    retrieval_id: UUID | None
+    step_count: int
+    last_step_at: datetime
+    ended_at: datetime | None
+    case_id: UUID | None = Field(description="case of the run; null: the run is in progress, or its case was deleted")
+    created_at: datetime
+
+
+class WholeRunOut(RunOut):
+    """A run with its steps in order; the steps of a retained run are in its case."""
+
+    steps: list[dict[str, JsonValue]]
+
+
+class RunsOut(BaseModel):
+    """One page of runs, by falling id."""
+
+    runs: list[RunOut]
+    next_cursor: str | None
+
 
 router = APIRouter(prefix="/v1/runs", tags=["runs"], responses=DOCUMENTED, route_class=BodyRoute)
 
