@@ -3,12 +3,57 @@
 from typing import Annotated, Literal
 from uuid import UUID
 
+import numpy as np
 from fastapi import APIRouter, Query, Request, Response
 
-from app.console.page import ROOT, Looking, Page, show
-from app.console.why import answers
+from app.console.page import ROOT, Looking, Page, Visitor, show
+from app.console.words import REASONS
 from app.routes.decisions import get_decision, list_decisions
-from retrieval.tables.kinds import Arm
+from app.schemas.decisions import CandidateOut, WholeDecisionOut
+from policy.channels import idf, words
+from retrieval.ranking.why import TellingWords
+from retrieval.sealed import TERMS
+from retrieval.tables.kinds import FAILED, Arm
+from writer.privacy.words import words_of
+from writer.replays.profile_replay import stored_replay
+
+
+async def answers(looking: Visitor, decision: WholeDecisionOut) -> dict[UUID, str]:
+    """Returns a sentence for each candidate: why it was chosen, or why not."""
+    spoken = words(decision.rewritten or decision.query)
+    tasks = {each.case_id: set(words(each.case.task)) for each in decision.candidates if each.case is not None}
+    author = looking.author
+    async with looking.parts.database.as_user(author.user_sub, author.authorised_at) as connection:
+        replay = await stored_replay(connection, author.user_sub, decision.agent)
+        seal = await words_of(looking.parts.keyring, connection, author.user_sub)
+    if replay is not None and seal is not None and spoken:
+        numbers = np.array(seal.numbers(TERMS, spoken), dtype=np.int32)
+        weights = np.asarray(replay.fit.telling(numbers)[0])
+    else:  # before the first replay: how rare each word is in the tasks
+        having = np.array([sum(word in task for task in tasks.values()) for word in spoken], dtype=np.float32)
+        weights = idf(float(len(tasks)), having)
+    query = TellingWords(spoken, weights)
+    shared = {
+        case_id: query.heaviest(np.array([word in task for word in spoken], dtype=bool))
+        for case_id, task in tasks.items()
+    }
+    return {each.case_id: sentence(each, shared.get(each.case_id, [])) for each in decision.candidates}
+
+
+def sentence(candidate: CandidateOut, shared: list[str]) -> str:
+    """Returns why a candidate was chosen, or why not; ``shared`` are its words in the query, the most telling first."""
+    if candidate.reason is None:
+        return "The reason can no longer be computed."
+    if candidate.reason not in {"chosen", "drawn"} or candidate.case is None:
+        return REASONS[candidate.reason]
+    quoted = [f"“{word}”" for word in shared]
+    words = " and ".join(filter(None, (", ".join(quoted[:-1]), *quoted[-1:])))
+    near = f"it shares {words} with the query" if shared else "its meaning is similar to the query"
+    ended = "its run failed, so it is a warning" if candidate.case.outcome in FAILED else "its run went well"
+    if candidate.case.outcome == "unknown":
+        ended = "the outcome of its run is not known"
+    return f"{'Chosen' if candidate.reason == 'chosen' else 'Chosen at random'}: {near}, and {ended}."
+
 
 router = APIRouter(prefix=f"{ROOT}/decisions", route_class=Page, include_in_schema=False)
 

@@ -17,7 +17,7 @@ from typer.testing import CliRunner
 from app import postgres
 from app.cli import cli
 from app.erasure import command
-from app.erasure.marks import Marks, search
+from app.erasure.command import Marks, search
 from app.erasure.scrub import ScrubRefused, scrub
 from app.postgres.pools import dsn
 from app.runtime import running

@@ -6,8 +6,7 @@ import pytest
 
 from retrieval.errors import ModelBudgetSpent, ModelMisbehaved, ModelRefused, ModelUnavailable, Tokens
 from retrieval.ports import Reply, Rewritten
-from retrieval.rewriting.llm import LlmRewriter, Query
-from retrieval.rewriting.named import named
+from retrieval.rewriting.llm import LlmRewriter, Query, named
 
 
 class Says:

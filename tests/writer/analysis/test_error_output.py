@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from writer.analysis.command_output import error_in_command
+from writer.analysis.calls import error_in_command
 from writer.analysis.error_output import error_in
 
 

@@ -5,10 +5,9 @@ import json
 import pytest
 
 from app.demo.memory import RetrievedCases, Trace
-from app.demo.operator.advice import advised
 from app.demo.operator.catalog import Catalog
 from app.demo.operator.families import CLOSED_BOOKS, FAMILY_BY_KEY
-from app.demo.operator.operator import Operator
+from app.demo.operator.operator import Operator, advised
 from app.demo.operator.repairs import REPAIRS
 from app.demo.operator.scratch import Scratch
 from app.demo.operator.script import naive

@@ -9,8 +9,7 @@ from sqlalchemy import select, update
 from retrieval.tables.cases import cases
 from tests.writer.conftest import AGENT, Bank
 from tests.writer.pruned_banks import NOW, days_ago, reasons
-from writer.upkeep.prune import Pruned, prune
-from writer.upkeep.retention import retention
+from writer.upkeep.prune import Pruned, prune, retention
 
 
 async def test_of_201_equal_cases_the_oldest_leaves(bank: Bank, user: str):

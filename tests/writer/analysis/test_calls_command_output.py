@@ -2,7 +2,7 @@
 
 import pytest
 
-from writer.analysis.command_output import error_in_command
+from writer.analysis.calls import error_in_command
 
 
 @pytest.mark.parametrize(
