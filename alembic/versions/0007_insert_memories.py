@@ -49,14 +49,15 @@ DECLARE
         '|\d[\u00a0\u2007\u2009\u202f\u2010-\u2013\u2212\u3000]\d';
     -- an option of a command, and where else a bare word may be a password: the rest of the text goes
     command CONSTANT text := '(^|\s)--?[a-z]|---|/p:|password\s+for|\m(basic|bearer) +\S{16}'
-        '|\m(echo|default|machine|rabbitmqctl|net\s+user?|vault|config(ure)?\s+set)\M';
+        '|\m(echo|(machine\s+\S+|default|vault)\s+login|rabbitmqctl|net\s+user?|config(ure)?\s+set)\M';
     -- a name for secrets: behind it, plain words are kept up to the first that is none
-    name CONSTANT text := 'pass|\mpwd?\M|kennwort|contrase|mot[ _-]?de[ _-]?passe|senha|wachtwoord|senord|adgangskode'
-        '|has[łŁl]o|heslo|jelsz|ifre|kata[ _-]sandi|parola|пароль|ПАРОЛЬ|पासवर्ड|كلمة المرور|密码|密碼|パスワード'
-        '|비밀번호|identified|masterauth|\wkey|[ _.-]key|salt|auth|secret|token|cred|c[vs]c|cvv'
+    name CONSTANT text := 'pass(?![aei])|\mpwd?\M|kennwort|contrase|mot[ _-]?de[ _-]?passe|senha|wachtwoord|senord'
+        '|adgangskode|has[łŁl]o|heslo|jelsz|ifre|kata[ _-]sandi|parola|пароль|ПАРОЛЬ|पासवर्ड|كلمة المرور|密码|密碼'
+        '|パスワード|비밀번호|identified|masterauth|[\w.-]key|salt|auth(orization)?\M|secret|token|cred|c[vs]c|cvv'
         '|(security|verification).?code|\mpin';
     -- words with letters and digits or signs, and long ones
-    odd CONSTANT text := '\S*([A-Za-z]\S*[0-9@#$%^&*+=~!]|[0-9@#$%^&*+=~]\S*[A-Za-z]|[\w+/=~.-]{20}|xox|eyJ)\S*';
+    odd CONSTANT text := '\S*([A-Za-z]\S*([0-9@#$%^&*+=~]|![^\s.,;:!?)"''])|[0-9@#$%^&*+=~]\S*[A-Za-z]'
+        '|[\w+/=~.-]{20}|xox|eyJ)\S*';
     kept text := p_text;
     place integer;
     tail text;
@@ -67,7 +68,7 @@ BEGIN
     kept := regexp_replace(kept, '(' || command || ').*', mark, 'i');
     place := regexp_instr(kept, name, 1, 1, 0, 'i');
     IF place > 0 THEN
-        tail := substring(substr(kept, place) FROM '^(?:[[:alpha:]]+[.,;!?]?(?: +|$))*');
+        tail := substring(substr(kept, place) FROM '^(?:[[:alpha:]]+(?:''[[:alpha:]]+)?[.,;!?]?(?: +|$))*');
         kept := left(kept, place - 1) || tail || CASE WHEN length(kept) >= place + length(tail) THEN mark ELSE '' END;
     END IF;
     -- then numbers of four digits and more, in whatever groups

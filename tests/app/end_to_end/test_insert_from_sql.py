@@ -226,7 +226,8 @@ async def test_all_that_the_redactor_takes_out_is_stripped(alice: User):
 
 async def test_ordinary_texts_come_through_unchanged(alice: User):
     texts = [text for value in RECORD.values() for text in (value if isinstance(value, list) else [value])] + [
-        "Refresh the token and try again, the session has expired.",
+        "Refresh the token and try again, the session hasn't expired!",
+        "The user's passport is not authorized at this machine.",
         "The search found no file; list the folder first, then open the newest report.",
         "Call create_invoice with the customer's id, 2 items and no discount (retry once).",
         "If the answer is 404, ask for the order's number.",
