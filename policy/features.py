@@ -21,7 +21,7 @@ from policy.orders import ORDERS, Field, mixture, softmax
 VERSION = 7
 
 NAMES = (
-    "order",  # 0 for the first case by the order that serves, -1 for the second, and so on; failed runs come last
+    "order",  # 0 for the first case by the order that serves, -1 for the next; quarantined ones, then failed ones last
     "words",  # 0 to 1: words in common, each weighing the same
     "rare",  # 0 to 1: words in common, weighed by idf
     "telling",  # 0 to 1: words in common, weighed by how well they tell plans apart
@@ -47,6 +47,10 @@ USUAL_REWARD = 0.7
 """Expected reward of a decision that follows a case which was never followed before."""
 FEW_USES = 2.0
 """Number of uses of a case whose mean reward weighs as much as USUAL_REWARD in the case's expected reward."""
+MOSTLY = 0.65
+"""Least share of the bank's successes that are proven at which unproven ones wait in quarantine."""
+BACKED = 0.6
+"""Least agreement with the plan of a proven success at which the plan of an unproven one counts as known to work."""
 _LARGEST = float(np.finfo(np.float16).max)
 
 
@@ -86,7 +90,7 @@ class Candidates:
             np.zeros((count, 0), np.float32),
             [self.moves[row] for row in old],
             ~self.failed[old],
-            np.ones(count, np.float32),
+            np.where(self.proven[old], 1, UNPROVEN_TRUST).astype(np.float32),
             np.ones(count, np.float32),
         )
 
@@ -120,8 +124,9 @@ def features(query: Terms, candidates: Candidates, fit: Fit | None, first_order:
     field = Field(near, ~candidates.failed[None], trust.astype(np.float32), alike)
     mixed = mixture(field, fit.weights)
     scores = {name: order(field, mixed)[0] for name, order in ORDERS.items()}
+    waits = quarantined(candidates, alike) if fit.proven >= MOSTLY else np.zeros(len(alike))
     places = np.empty(len(alike), dtype=np.float32)
-    places[np.lexsort((-scores[fit.order], candidates.failed))] = -np.arange(len(alike))
+    places[np.lexsort((-scores[fit.order], waits, candidates.failed))] = -np.arange(len(alike))
     share = softmax(mixed + np.log(trust), field.good)[0]
     columns = {
         "order": places,
@@ -138,6 +143,21 @@ def features(query: Terms, candidates: Candidates, fit: Fit | None, first_order:
     }
     matrix = np.array([columns[name] for name in NAMES], dtype=np.float32).T
     return Ranked(unpacked(packed(matrix.reshape(-1, len(NAMES)))), alike, fit)
+
+
+def quarantined(candidates: Candidates, alike: Matrix) -> NDArray[np.bool_]:
+    """Returns which candidates wait behind the other successes, (n,), in a bank whose successes are mostly proven.
+
+    An unproven success waits until a proven one has a plan like its own: it may be planted, however near it is. Where
+    fewer runs are proven, it says little of a run that it is not.
+
+    Args:
+        candidates: the n candidates.
+        alike: (n, n), agreement of their plans.
+    """
+    proven, went_well = candidates.proven & ~candidates.failed, ~candidates.failed
+    backed = np.where(proven, alike, 0).max(axis=1, initial=0) >= BACKED
+    return np.asarray(went_well & ~proven & ~backed, dtype=np.bool_)
 
 
 def record(count: NDArray[np.floating[Any]], reward: NDArray[np.floating[Any]]) -> Matrix:

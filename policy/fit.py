@@ -26,6 +26,7 @@ class Fit:
         terms: (k,), terms that at least two runs have, sorted.
         having: (k,), number of runs that have each term.
         gains: (k,), gain of each term, 0 to 1: how much more than usual the plans of two runs that share it agree.
+        proven: share of the runs that went well that others than the run confirm, 0 to 1.
         times: (runs,), seconds since 1970 at which each run was retained, sorted.
     """
 
@@ -36,6 +37,7 @@ class Fit:
     having: Matrix
     gains: Matrix
     moves: Rarity
+    proven: float
     times: NDArray[np.float64]
 
     def rare(self, terms: Terms) -> Matrix:
@@ -67,5 +69,13 @@ def fit_of(
     gains = gain(((pairs @ has) * has).sum(axis=0), having_well, float(mean))
     known = having > 1
     return Fit(
-        order, weights, len(has), distinct[known], having[known], gains[known], rarity(history.moves), history.times
+        order=order,
+        weights=weights,
+        runs=len(has),
+        terms=distinct[known],
+        having=having[known],
+        gains=gains[known],
+        moves=rarity(history.moves),
+        proven=float(well @ (history.trust >= 1)) / max(float(well.sum()), 1.0),
+        times=history.times,
     )

@@ -77,6 +77,7 @@ def pack_fit(fit: Fit) -> bytes:
             "moves": fit.moves.moves,
             "rarities": fit.moves.weights,
             "unknown": np.array([fit.moves.unknown], np.float64),
+            "proven": np.array([fit.proven], np.float64),
             "times": fit.times,
         }
     )
@@ -100,6 +101,7 @@ def unpack_fit(blob: bytes) -> Fit:
             having=has["having"],
             gains=has["gains"],
             moves=Rarity(has["moves"], has["rarities"], float(has["unknown"][0])),
+            proven=float(has["proven"][0]) if "proven" in has else 0.0,  # earlier versions did not store it
             times=has["times"],
         )
     except (SafetensorError, KeyError, IndexError) as error:

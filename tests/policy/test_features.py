@@ -122,6 +122,24 @@ def test_failed_runs_stand_behind_all_that_went_well():
         assert ranked(features.features(terms("where is my lamp"), runs, fit).features)[-1] == 0
 
 
+@pytest.mark.parametrize(
+    ("its_plan", "others_proven", "place"),
+    [
+        pytest.param("leak forward", 4, -1, id="a plan that no proven run has"),
+        pytest.param("refund mail find", 4, 0, id="a plan that proven runs have"),
+        pytest.param("leak forward", 2, 0, id="a bank in which few runs are proven"),
+    ],
+)
+def test_an_unproven_repeat_stands_last_where_most_runs_are_proven_and_none_has_such_a_plan(
+    its_plan: str, others_proven: int, place: int
+):
+    honest = [(f"refund the {thing}", "find refund mail") for thing in ("lamp", "chair", "table", "shelf", "clock")]
+    near = np.array([0.5] * 5 + [1.0], np.float32)
+    proven = [n < others_proven for n in range(6)]
+    bank = candidates(*honest, ("refund the vase now", its_plan), similarity=near, proven=proven)
+    assert ranked(features.features(terms("refund the vase now"), bank, None).features)[place] == 5
+
+
 def test_a_candidate_that_no_word_and_no_vector_brings_near_is_behind_one_that_they_do():
     runs = candidates(("hello", "stop"), ("my lamp", "go"), similarity=[np.nan, np.nan])
     assert ranked(features.features(terms("my lamp"), runs, None).features) == [1, 0]

@@ -79,6 +79,7 @@ def test_words_that_tell_plans_apart_weigh_more_than_names():
         (shop(1), []),
         (shop(8), range(8)),  # no success yet
         ([("same task", "same plan")] * 20, []),
+        ([(f"task {number}", "same plan") for number in range(20)], []),
         ([("", "")] * 5, []),
         ([("word", "go")] * 12, [3, 4]),
     ],
@@ -89,6 +90,14 @@ def test_a_bank_that_teaches_nothing_serves_the_first_order(runs: list[tuple[str
     assert np.isfinite(found.fit.weights).all()
     for name in ORDERS:
         assert replay(history(runs, failed=failed), name).fit.order == name
+
+
+def test_where_all_tasks_are_equal_and_plans_are_not_every_order_is_charged_and_the_weights_stay_finite():
+    found = replay(history([("same task", list(KINDS.values())[number % 4]) for number in range(30)]))
+    assert found.questions == 30 - 4
+    assert max(shares(found).values()) < 0.5
+    assert min(tally.charges for tally in found.tallies.values()) > 5
+    assert np.isfinite(found.fit.weights).all()
 
 
 def test_a_first_order_that_is_wrong_here_gives_way_to_the_banks_own_choice():
