@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from policy.agreement import Matrix, Moves, agreement
-from policy.channels import TINY, Terms, cosine, idf, incidence
+from policy.channels import TINY, Terms, likeness
 
 SHARES = {"error": 1 / 3, "call": 1 / 3, "task": 1 / 3}
 """Weight of each set of terms in the likeness of two failures."""
@@ -141,19 +141,14 @@ def _confidence(past: Failures, queries: dict[str, list[Terms]], tool: Moves, ea
         tool: (m,), number of each failure's tool.
         earlier: (m, n) of 0 and 1, from which of the others each failure may be advised.
     """
-    count = len(past.tool)
-    cosines = {}
-    for name in SHARES:
-        table, _ = incidence([*past.terms[name], *queries[name]])
-        bank, query = table[:count], table[count:]
-        cosines[name] = cosine(query, bank, idf(float(count), bank.sum(axis=0))[None, :])
+    cosines = {name: likeness(queries[name], past.terms[name]) for name in SHARES}
     of_tool = earlier * np.where(tool[:, None] == past.tool[None, :], np.float32(1), np.float32(OTHER_TOOL))
     weighted = np.stack([np.float32(share) * cosines[name] for name, share in SHARES.items()])
-    likeness = of_tool * weighted.sum(axis=0, dtype=np.float32)
+    alike = of_tool * weighted.sum(axis=0, dtype=np.float32)
     known = of_tool * cosines["error"]
     waits = ~past.proven & past.proven.any()  # in a bank without proof none does
     trust = np.where(waits, np.float32(UNPROVEN), np.float32(1))
-    votes = (likeness / np.maximum(likeness.max(axis=1, keepdims=True), TINY)) ** SHARPNESS * trust
+    votes = (alike / np.maximum(alike.max(axis=1, keepdims=True), TINY)) ** SHARPNESS * trust
     fixed = past.fixed.astype(np.float32)
     lent = agreement(past.fix) * fixed[:, None] * fixed[None, :]
     share = votes @ lent / (votes.sum(axis=1, keepdims=True) + np.float32(DOUBT))

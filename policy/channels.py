@@ -92,6 +92,13 @@ def cosine(queries: Matrix, bank: Matrix, weight: Matrix) -> Matrix:
     return np.asarray(shared / np.sqrt(np.maximum(length, TINY)), dtype=np.float32)
 
 
+def likeness(queries: Sequence[Terms], bank: Sequence[Terms]) -> Matrix:
+    """Returns the cosine of each of m texts to each of n texts of a bank under the bank's idf, (m, n), 0 to 1."""
+    table, _ = incidence([*bank, *queries])
+    rows = table[: len(bank)]
+    return cosine(table[len(bank) :], rows, idf(float(len(bank)), rows.sum(axis=0))[None])
+
+
 def idf(runs: Numbers, having: Matrix) -> Matrix:
     """Returns each term's idf, log(1 + runs / runs that have it); a term without runs counts as if one run had it."""
     return np.asarray(np.log1p(runs / np.maximum(having, 1)), dtype=np.float32)

@@ -128,14 +128,10 @@ def decide(features: Features, field: Field, k: int, trial: Trial) -> Decision:
     draws.
     """
     seen = Inputs(features)
-    wishes: dict[str, _Wish] = {}
-    for arm, policy in trial.arms.items():
-        scores = score_inputs(policy, seen)
-        ordered = order(field, scores.total)
-        wishes[arm] = _Wish(scores, ordered, choose(field, ordered, k))
-    lotteries = [
-        explored(field, wish.scores.total, wish.ordered, wish.slate, trial.budget.explore) for wish in wishes.values()
-    ]
+    scores = {arm: score_inputs(policy, seen) for arm, policy in trial.arms.items()}
+    ordered = {arm: order(field, each.total) for arm, each in scores.items()}
+    slates = {arm: choose(field, ordered[arm], k) for arm in scores}
+    lotteries = [explored(field, scores[arm].total, ordered[arm], slates[arm], trial.budget.explore) for arm in scores]
     shared = shares(trial.arms, trial.budget)
     rng = np.random.default_rng(trial.seed)
     drawn = rng.choice(len(shared), p=list(shared.values()))
@@ -143,20 +139,11 @@ def decide(features: Features, field: Field, k: int, trial: Trial) -> Decision:
     return Decision(
         slate=lotteries[drawn].draw(rng),
         arm=arm,
-        scores=wishes[arm].scores,
+        scores=scores[arm],
         lottery=mixture(list(shared.values()), lotteries),
-        slates={name: wish.slate for name, wish in wishes.items()},
-        allowed=bool(wishes[arm].ordered),
+        slates=slates,
+        allowed=bool(ordered[arm]),
     )
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class _Wish:
-    """An arm's scores, the candidates in their order, and its slate if no place is drawn at random."""
-
-    scores: Scores
-    ordered: list[int]
-    slate: Slate
 
 
 def shares(arms: Mapping[str, Policy | None], budget: Budget) -> dict[str, float]:

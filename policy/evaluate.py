@@ -113,14 +113,8 @@ def controlled(share: Floats, excess: Floats, logged: Logged, plan: Plan) -> Flo
     covariates, by least squares on the other folds: the linear baseline of least variance. Rows with excess 0 keep
     their share untouched, so agreement stays an exact zero.
     """
-    known = np.ones((len(share), 1))  # an intercept, and the standardised covariates
-    if logged.covariates is not None:
-        spread = logged.covariates.std(axis=0)
-        centred = logged.covariates - logged.covariates.mean(axis=0)
-        known = np.hstack((known, centred / np.where(spread > 0, spread, 1)))
-    design = excess[:, None] * known  # (n, 1 + k)
-    groups, place = np.unique(logged.group, return_inverse=True)
-    fold = (np.random.default_rng(plan.seed).permutation(len(groups)) % plan.folds)[place]
+    covariates, fold = cross_fitting(logged, plan)
+    design = excess[:, None] * np.hstack((np.ones((len(share), 1)), covariates))  # (n, 1 + k)
     ridge = np.eye(design.shape[1]) * max(float(np.square(excess).mean()), 1e-12)
     result = share.copy()
     for number in range(plan.folds):
@@ -130,6 +124,16 @@ def controlled(share: Floats, excess: Floats, logged: Logged, plan: Plan) -> Flo
             coefficients = np.linalg.solve(rows.T @ rows + ridge, rows.T @ (response - response.mean()))
             result[out] -= design[out] @ coefficients
     return result
+
+
+def cross_fitting(logged: Logged, plan: Plan) -> tuple[Floats, Ints]:
+    """Returns the standardised covariates, (n, k), and the fold of each row, (n,): all rows of a group are in one."""
+    groups, place = np.unique(logged.group, return_inverse=True)
+    fold = (np.random.default_rng(plan.seed).permutation(len(groups)) % plan.folds)[place]
+    if logged.covariates is None:
+        return np.zeros((len(fold), 0)), fold
+    spread = logged.covariates.std(axis=0)
+    return (logged.covariates - logged.covariates.mean(axis=0)) / np.where(spread > 0, spread, 1), fold
 
 
 def difference_shares(logged: Logged, target: Target, other: Target, plan: Plan) -> Floats:

@@ -28,21 +28,29 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from policy.evaluate import clustered_mean, effective_sample, group_sums, missingness, weights
+from policy.evaluate import (
+    Plan,
+    clustered_mean,
+    cross_fitting,
+    effective_sample,
+    group_sums,
+    missingness,
+    weights,
+)
 from policy.logged import Floats, Ints, Logged, Target
+from policy.verdict import Settings
 
 ALPHA = 0.05
 """Largest share of logs whose interval misses the truth."""
-FOLDS = 5
 RIDGE = 10.0
 """Ridge penalty of the slopes by which rewards are predicted, as a number of decisions."""
 MOST_LOST = 0.8
 """Largest share of the bettor's money that one query group can cost."""
 LEAST_EFFECTIVE = 10.0
 """Least effective number of query groups that got the other policy's slate; with fewer there is no estimate."""
-SUPPORT_Z, SUPPORT_GAP = 3.5, 0.05
-MISSING_Z, MISSING_GAP = 3.0, 0.1
-"""Limits above which missing rewards make the estimate doubtful; the gate's own: see ``policy.verdict.Settings``."""
+PLAN = Plan()
+LIMITS = Settings()
+"""The gate's limits, beyond which missing rewards or a lack of support make an estimate doubtful."""
 HALVINGS = 30
 STRENGTH = 2
 """Number of rewards that the mean of all rewards counts for against a query's own rewards."""
@@ -108,10 +116,10 @@ def difference(log: Logged, other: Target, least_chance: float) -> RewardDiffere
     low, high = bettor.bound(-1), bettor.bound(1)
     measured = replace(measured, estimate=bettor.estimate, low=low, high=high)
     gap = abs(missing.rate_candidate - missing.rate_default)
-    if abs(missing.z) > MISSING_Z and gap > MISSING_GAP:
+    if abs(missing.z) > LIMITS.missing_z and gap > LIMITS.missing_gap:
         return replace(measured, doubt=f"rewards are missing more often on one side, by {gap:.0%} of its decisions")
     mean, error = clustered_mean(weight, log.group)
-    if abs(mean - 1) > max(SUPPORT_GAP, SUPPORT_Z * error):
+    if abs(mean - 1) > max(LIMITS.support_gap, LIMITS.support_z * error):
         return replace(
             measured, doubt=f"the log could not have served all of its slates: their mean weight is {mean:.2f}"
         )
@@ -124,14 +132,11 @@ def surprise(log: Logged) -> Floats:
     The prediction depends neither on the slate nor on any reward of the row's own group: it removes the noise that hard
     and easy queries cause, and favours no policy. Source: Chernozhukov et al. 2018 (cross-fitting).
     """
-    groups, place = np.unique(log.group, return_inverse=True)
-    fold = (np.random.default_rng(0).permutation(len(groups)) % FOLDS)[place]
     result = log.reward - log.reward.mean()
-    if log.covariates is None or len(groups) <= FOLDS:
+    seen, fold = cross_fitting(log, PLAN)
+    if len(np.unique(log.group)) <= PLAN.folds:
         return np.asarray(result)
-    spread = log.covariates.std(axis=0)
-    seen = (log.covariates - log.covariates.mean(axis=0)) / np.where(spread > 0, spread, 1)
-    for number in range(FOLDS):
+    for number in range(PLAN.folds):
         out = fold == number
         mean, rows = log.reward[~out].mean(), seen[~out]
         slope = np.linalg.solve(rows.T @ rows + RIDGE * np.eye(rows.shape[1]), rows.T @ (log.reward[~out] - mean))

@@ -10,7 +10,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from policy.features import COLUMN, Features
-from policy.network import Head, untrained
 
 Array = NDArray[np.float32]
 
@@ -78,8 +77,3 @@ class Inputs:
         own = [top[CASE.index(name)] for name in ("similarity", "telling", "vote")]
         first = np.argsort(-self.prior, kind="stable")[:FIRST]
         return np.concatenate([[*own, np.log(len(self.case))], self.case[first].mean(axis=0)], dtype=np.float32)[None]
-
-
-def factory(members: int) -> Head:
-    """Returns the head that training starts from: its scores keep the serving order."""
-    return untrained(len(CASE), len(QUERY), members)

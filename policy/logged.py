@@ -1,6 +1,6 @@
 """Logged decisions with exact propensities, and the policies that are evaluated on them."""
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -46,14 +46,8 @@ class Logged:
 
     def take(self, rows: NDArray[np.bool_] | NDArray[np.int64]) -> "Logged":
         """Returns a log of these rows only."""
-        return replace(
-            self,
-            reward=self.reward[rows],
-            logged_propensity=self.logged_propensity[rows],
-            group=self.group[rows],
-            segment=self.segment[rows],
-            covariates=None if self.covariates is None else self.covariates[rows],
-        )
+        columns = [field.name for field in fields(self) if getattr(self, field.name) is not None]
+        return replace(self, **{name: getattr(self, name)[rows] for name in columns})
 
 
 @dataclass(frozen=True, slots=True, eq=False)

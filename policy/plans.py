@@ -13,7 +13,7 @@ import numpy as np
 
 from policy.advice import Flags
 from policy.agreement import Matrix, Moves
-from policy.channels import Terms, cosine, idf, incidence
+from policy.channels import Terms, likeness
 
 FADE = 0.02
 
@@ -42,14 +42,7 @@ def plan_likeness(past: RunsThatWentWell, task: Terms, error: Terms) -> Matrix:
     """
     runs = len(past.task)
     of_error = np.zeros(runs, dtype=np.float32)
-    np.maximum.at(of_error, past.met_by, _cosines(error, past.errors))
+    np.maximum.at(of_error, past.met_by, likeness([error], past.errors)[0])
     since = np.arange(runs - 1, -1, -1, dtype=np.float32)
-    likeness = (_cosines(task, past.task) + of_error) / np.float32(2) * (1 + since) ** np.float32(-FADE)
-    return np.asarray(np.clip(likeness * past.proven if past.proven.any() else likeness, 0, 1), dtype=np.float32)
-
-
-def _cosines(query: Terms, bank: Sequence[Terms]) -> Matrix:
-    """Returns the cosine of a text to each text of the bank, (n,)."""
-    table, _ = incidence([*bank, query])
-    rows = table[:-1]
-    return np.asarray(cosine(table[-1:], rows, idf(float(len(bank)), rows.sum(axis=0))[None, :])[0])
+    of_both = (likeness([task], past.task)[0] + of_error) / np.float32(2) * (1 + since) ** np.float32(-FADE)
+    return np.asarray(np.clip(of_both * past.proven if past.proven.any() else of_both, 0, 1), dtype=np.float32)

@@ -15,16 +15,14 @@ class Watch:
         roll_back: true if the policy should be rolled back.
         decisions: number of its decisions with a reward.
         mean: mean reward of these decisions; None without one.
-        evidence: largest wealth that the bets against the floor had so far; they start with 1.
-        limit: wealth at which the policy is rolled back.
+        evidence: largest wealth that the bets against the floor had so far; they start with 1; at
+            1 / ``false_alarm`` the policy is rolled back.
     """
 
     roll_back: bool
     decisions: int
     mean: float | None
-    floor: float
     evidence: float
-    limit: float
     at: int | None
     """Number of the rewarded decision, from 1, after which the rollback was due; None if it is not due."""
 
@@ -51,19 +49,16 @@ def watch(rewards: Floats, floor: float, false_alarm: float = 0.01) -> Watch:
     if not np.isfinite(floor) or np.isinf(rewards).any():
         raise EvaluationError("the floor and the rewards are numbers; only a reward may be missing")
     seen = rewards[np.isfinite(rewards)]
-    limit = 1 / false_alarm
     if not len(seen):
-        return Watch(roll_back=False, decisions=0, mean=None, floor=floor, evidence=1.0, limit=limit, at=None)
+        return Watch(roll_back=False, decisions=0, mean=None, evidence=1.0, at=None)
     stakes = np.array(STAKES) / max(1 - floor, LEAST_LOSS)
     logs = np.cumsum(np.log1p(stakes[:, None] * (floor - seen)[None, :]), axis=1)  # (stakes, n)
     wealth = np.exp(np.minimum(logs, 700.0)).mean(axis=0)  # e^700 is the largest float
-    due = np.flatnonzero(wealth >= limit)
+    due = np.flatnonzero(wealth >= 1 / false_alarm)
     return Watch(
         roll_back=bool(len(due)),
         decisions=len(seen),
         mean=float(seen.mean()),
-        floor=floor,
         evidence=float(min(wealth.max(), 1e300)),
-        limit=limit,
         at=int(due[0]) + 1 if len(due) else None,
     )

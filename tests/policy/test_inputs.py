@@ -6,6 +6,7 @@ from hypothesis import given
 
 from policy import features, inputs
 from policy.inputs import Inputs
+from policy.network import untrained
 from tests.policy.builders import pool, unhurried, wild
 
 HALF = np.finfo(np.float16)
@@ -99,7 +100,7 @@ def test_a_candidates_inputs_do_not_depend_on_the_order_of_the_others():
 
 
 def test_training_begins_at_the_order_that_serves():
-    begun, seen = inputs.factory(members=2), Inputs(pool(np.random.default_rng(4), 64))
+    begun, seen = untrained(len(inputs.CASE), len(inputs.QUERY), 2), Inputs(pool(np.random.default_rng(4), 64))
     assert not begun.case_part(seen.case).any()
     ranked = np.argsort(-(seen.prior + begun.case_part(seen.case).mean(axis=0)), kind="stable")
     assert ranked.tolist() == np.argsort(-features.column(seen.features, "order"), kind="stable").tolist()

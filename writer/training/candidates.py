@@ -11,8 +11,8 @@ from policy.decide import Policy
 from policy.examples import Examples, split
 from policy.fit import FIRST_ORDER
 from policy.held_out import held_out_log_loss
-from policy.inputs import factory
-from policy.network import Head
+from policy.inputs import CASE, QUERY
+from policy.network import Head, untrained
 from policy.weights import pack, unpack
 from retrieval.database.database import Database
 from retrieval.errors import UserErased
@@ -82,7 +82,7 @@ async def train_candidates(database: Database, due: Sequence[Learner], recipe: R
     A head that is trained on the earlier decisions is measured on the later ones; the candidate is trained on all.
     """
     fit, demand = recipe.fit, recipe.demand
-    start = factory(demand.members)
+    start = untrained(len(CASE), len(QUERY), demand.members)
     seeds = [seed_of(each.profile, recipe.seed) for each in due]
     late = [split(each.examples.group, HELD_OUT) for each in due]
     earlier = fit([each.examples.take(~rows) for each, rows in zip(due, late, strict=True)], seeds, start)

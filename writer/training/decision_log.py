@@ -6,7 +6,7 @@ from datetime import datetime
 from functools import cached_property
 
 import numpy as np
-from sqlalchemy import Select, func, select
+from sqlalchemy import ColumnElement, Select, func, select
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from policy import features
@@ -89,12 +89,7 @@ def entries(user_sub: str, agent_key: str, most: int = MOST_DECISIONS) -> Rows:
     return (
         select(*(decisions.c[name] for name in COLUMNS), slots.c.positions, slots.c.used, slots.c.agreed)
         .outerjoin(slots, decisions.c.id.is_not(None))
-        .where(
-            decisions.c.user_sub == user_sub,
-            decisions.c.agent_key == agent_key,
-            decisions.c.feature_version == features.VERSION,
-            func.cardinality(decisions.c.candidate_ids) > 0,
-        )
+        .where(*_of(user_sub, agent_key))
         .order_by(decisions.c.id.desc())
         .limit(most)
     )
@@ -102,13 +97,17 @@ def entries(user_sub: str, agent_key: str, most: int = MOST_DECISIONS) -> Rows:
 
 def rewarded(user_sub: str, agent_key: str) -> Select[int]:
     """Returns the statement that counts rewarded decisions with candidates and the current version of the features."""
-    return select(func.count()).where(
+    return select(func.count()).where(*_of(user_sub, agent_key), decisions.c.reward.is_not(None))
+
+
+def _of(user_sub: str, agent_key: str) -> list[ColumnElement[bool]]:
+    """Returns the conditions of the profile's decisions with candidates and the current version of the features."""
+    return [
         decisions.c.user_sub == user_sub,
         decisions.c.agent_key == agent_key,
         decisions.c.feature_version == features.VERSION,
         func.cardinality(decisions.c.candidate_ids) > 0,
-        decisions.c.reward.is_not(None),
-    )
+    ]
 
 
 def _logged_decision(row: AnyRow) -> LoggedDecision:

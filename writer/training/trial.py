@@ -67,7 +67,7 @@ def _watched(serving: PolicyRow | None, log: Sequence[LoggedDecision]) -> tuple[
     if not live.roll_back:
         return None
     events.warning("policy.rolled_back", version=serving.version, decisions=live.decisions)
-    why = {"live_reward": live.mean, "floor": live.floor, "decisions": live.decisions, "evidence": live.evidence}
+    why = {"live_reward": live.mean, "floor": max(floor, 0.0), "decisions": live.decisions, "evidence": live.evidence}
     transition = Transition(serving, "rolled_back", {"metrics": {**serving.metrics, "rolled_back": why}})
     return transition, TrainingResult(
         serving.user_sub, serving.agent_key, "roll back", serving.version, len(mine), metrics=why
