@@ -22,22 +22,14 @@ from app.backup.erase_again import erase_again, read_receipts, tombstones, users
 from app.postgres.migrate import migrate
 from app.postgres.pools import one_connection, service_database
 from app.settings import Settings
+from retrieval.patterns import read
 from writer.privacy.master_keys import MasterKeyMismatch, MasterKeys, agree, fingerprint
+
+_SQL = read("app.postgres", "statements.toml")["backup"]
 
 DUMP, MANIFEST = "casebank.dump", "manifest.json"
 BANK, RESTORED, REPLACED = "casebank", "casebank_restored", "casebank_replaced"
 _PORTION_BYTES = 1 << 20
-_RECEIPTS = "SELECT user_sub, erased_at, receipt FROM erasures"
-_KEEP_RECEIPT = "INSERT INTO erasures (user_sub, erased_at, receipt) VALUES ($1, $2, $3) ON CONFLICT DO NOTHING"
-_REVOCATIONS = """SELECT jti_sha256, subject_sha256, issued_before, revoked_at, expires_at, why
-FROM token_revocations ORDER BY number"""
-_KEEP_REVOCATION = """INSERT INTO token_revocations
-    (jti_sha256, subject_sha256, issued_before, revoked_at, expires_at, why)
-SELECT $1::bytea, $2::bytea, $3::timestamptz, $4::timestamptz, $5::timestamptz, $6::text
-WHERE NOT EXISTS (
-    SELECT FROM token_revocations
-    WHERE (jti_sha256, subject_sha256, issued_before, revoked_at) IS NOT DISTINCT FROM ($1, $2, $3, $4)
-)"""
 
 
 class BackupRefused(ValueError):
@@ -131,7 +123,7 @@ async def restore(settings: Settings, folder: Path, receipts: Iterable[Path], *,
         if not replace and await users(url):
             raise BackupRefused("the bank is not empty: back it up, and restore with --replace")
         erased |= await tombstones(url)
-        kept = await _rows(url, _RECEIPTS), await _rows(url, _REVOCATIONS)
+        kept = await _rows(url, _SQL["receipts"]), await _rows(url, _SQL["revocations"])
         admin = server.url("postgres")
         await _execute(admin, f"DROP DATABASE IF EXISTS {RESTORED}", f"CREATE DATABASE {RESTORED}")
         _run("pg_restore", server, "--exit-on-error", f"--dbname={RESTORED}", str(folder / DUMP))
@@ -139,8 +131,8 @@ async def restore(settings: Settings, folder: Path, receipts: Iterable[Path], *,
         await migrate(restored, pgvector=settings.pgvector)
         await _refuse_sealed(settings, restored)
         again = await erase_again(restored, erased)
-        await _execute_many(restored, _KEEP_RECEIPT, kept[0])
-        await _execute_many(restored, _KEEP_REVOCATION, kept[1])
+        await _execute_many(restored, _SQL["keep_receipt"], kept[0])
+        await _execute_many(restored, _SQL["keep_revocation"], kept[1])
         count = len(await users(restored))
         # in one transaction, so that there is no moment without a bank
         swap = f"ALTER DATABASE {BANK} RENAME TO {REPLACED}; ALTER DATABASE {RESTORED} RENAME TO {BANK}"

@@ -12,8 +12,11 @@ from app.doctor.installation import Installation
 from app.postgres.migrate import configuration, unknown_revision
 from app.postgres.pools import SERVICE_ROLE
 from app.runtime import has_pgvector
+from retrieval.patterns import read
 from retrieval.search.candidates import Measured, Search, candidates, vectors
 from retrieval.tables.metadata import USER_TABLES, metadata
+
+_SQL = read("app.postgres", "statements.toml")["doctor"]
 
 OLDEST_POSTGRES = 150_000
 OLDEST_PGVECTOR = (0, 8)
@@ -54,13 +57,8 @@ async def schema(installation: Installation) -> Finding:
 
 async def role(installation: Installation) -> Finding:
     """Judges whether the service's role owns no table and bypasses no row security."""
-    plain = text(
-        "SELECT rolname, NOT rolsuper AND NOT rolbypassrls AND NOT EXISTS"
-        " (SELECT FROM pg_class WHERE relowner = pg_roles.oid AND relnamespace = 'public'::regnamespace)"
-        " FROM pg_roles WHERE rolname = current_user",
-    )
     async with installation.database.engine.connect() as connection:
-        name, is_plain = (await connection.execute(plain)).one()
+        name, is_plain = (await connection.execute(text(_SQL["acting_role"]))).one()
     detail = f"the service acts as {name}: {'owns nothing, bypasses nothing' if is_plain else 'NOT a plain role'}"
     return Finding(
         "role", is_plain, detail, f"as a superuser: ALTER ROLE {name} NOSUPERUSER NOBYPASSRLS, and let it own no table"
@@ -69,13 +67,8 @@ async def role(installation: Installation) -> Finding:
 
 async def login(installation: Installation) -> Finding:
     """Warns if the login of DATABASE_URL could read past row-level security, were it not for the service's role."""
-    rights = text(
-        "SELECT rolname, rolsuper, rolbypassrls, EXISTS"
-        " (SELECT FROM pg_class WHERE relowner = pg_roles.oid AND relnamespace = 'public'::regnamespace)"
-        " FROM pg_roles WHERE rolname = session_user",
-    )
     async with installation.owner.connect() as connection:
-        name, is_superuser, bypasses, owns = (await connection.execute(rights)).one()
+        name, is_superuser, bypasses, owns = (await connection.execute(text(_SQL["login"]))).one()
     if not installation.settings.database_url:
         return Finding("login", ok=None, detail=f"{name}, of the embedded Postgres, which no network reaches")
     powers = {"is a superuser": is_superuser, "has BYPASSRLS": bypasses, "owns tables": owns}
@@ -92,12 +85,8 @@ async def login(installation: Installation) -> Finding:
 
 async def row_security(installation: Installation) -> Finding:
     """Judges whether row-level security is forced on every table."""
-    forced = text(
-        "SELECT relname FROM pg_class WHERE relnamespace = 'public'::regnamespace"
-        " AND relrowsecurity AND relforcerowsecurity",
-    )
     async with installation.owner.connect() as connection:
-        open_tables = sorted(set(metadata.tables) - set((await connection.scalars(forced)).all()))
+        open_tables = sorted(set(metadata.tables) - set((await connection.scalars(text(_SQL["row_security"]))).all()))
     detail = f"not forced on {', '.join(open_tables)}" if open_tables else f"forced on {len(metadata.tables)} tables"
     return Finding("row security", not open_tables, detail, "as the owner: ALTER TABLE … FORCE ROW LEVEL SECURITY")
 
@@ -123,12 +112,8 @@ async def clock(installation: Installation) -> Finding:
 async def indexes(installation: Installation) -> Finding:
     """Judges whether every index of the schema exists and is valid."""
     wanted = {str(index.name) for table in metadata.tables.values() for index in table.indexes}
-    there = text(
-        "SELECT c.relname FROM pg_index JOIN pg_class AS c ON c.oid = indexrelid"
-        " WHERE indisvalid AND c.relnamespace = 'public'::regnamespace",
-    )
     async with installation.owner.connect() as connection:
-        missing = sorted(wanted - set((await connection.scalars(there)).all()))
+        missing = sorted(wanted - set((await connection.scalars(text(_SQL["indexes"]))).all()))
     detail = f"missing: {', '.join(missing)}" if missing else f"all {len(wanted)} are there"
     advice = "make them as the migrations do, or restore a backup: without them the queue and searches get slow"
     return Finding("indexes", not missing, detail, advice)
@@ -149,12 +134,8 @@ async def search(installation: Installation) -> Finding:
 
 async def sizes(installation: Installation) -> Finding:
     """Reports the size of all tables, and of each large one."""
-    sizes = text(
-        "SELECT relname, pg_total_relation_size(oid) FROM pg_class"
-        " WHERE relnamespace = 'public'::regnamespace AND relname = ANY(:names) ORDER BY 2 DESC, 1",
-    )
     async with installation.owner.connect() as connection:
-        rows = (await connection.execute(sizes, {"names": list(metadata.tables)})).all()
+        rows = (await connection.execute(text(_SQL["sizes"]), {"names": list(metadata.tables)})).all()
     total = f"{sum(size for _, size in rows) / 1e6:.1f} MB in {len(rows)} tables"
     large = [f"{name} {size / 1e6:.1f} MB" for name, size in rows if size >= LARGE_BYTES]
     return Finding("sizes", ok=None, detail=": ".join(filter(None, (total, ", ".join(large)))))

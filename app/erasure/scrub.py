@@ -16,9 +16,12 @@ from sqlalchemy.engine import make_url
 
 from app.postgres.pools import is_citus
 from retrieval.errors import CasebankError
+from retrieval.patterns import read
 from retrieval.tables.erasures import erasures
 from retrieval.tables.metadata import USER_TABLES
 from writer.rights.places import Log
+
+_SQL = read("app.postgres", "statements.toml")["scrub"]
 
 TABLES = (*(table.name for table in USER_TABLES), erasures.name)
 CATALOGS = ("pg_statistic",)
@@ -32,10 +35,6 @@ MOST_SEGMENTS = 4_096
 """Most segments of the log that one round writes: 64 GiB, more than any server keeps for itself."""
 MAGIC_HIGH_BYTES = (0xD0, 0xD1)
 """High bytes of the magic number at the start of each page of the log, in every version of PostgreSQL."""
-
-_OWNS_TABLES = """
-SELECT bool_and(pg_has_role(current_user, relowner, 'USAGE')) FROM pg_class WHERE oid = ANY($1::regclass[])
-"""
 
 
 class ScrubRefused(CasebankError):
@@ -76,7 +75,7 @@ async def scrub(url: str, progress: Progress, patience_s: float = PATIENCE_S) ->
     owner = await asyncpg.connect(address, server_settings={"application_name": "casebank scrub"})
     try:
         await owner.execute(f"SET lock_timeout = {LOCK_TIMEOUT_MS}")
-        if not await owner.fetchval(_OWNS_TABLES, list(TABLES)):  # VACUUM would only warn, and leave them
+        if not await owner.fetchval(_SQL["owns_tables"], list(TABLES)):  # VACUUM would only warn, and leave them
             raise ScrubRefused("the login of DATABASE_URL does not own the tables: scrub with the one that migrates")
         began_at = await owner.fetchval("SELECT clock_timestamp()")
         progress("gathering statistics")
@@ -91,25 +90,6 @@ async def scrub(url: str, progress: Progress, patience_s: float = PATIENCE_S) ->
     return Rewritten(began_at, len(TABLES), log)
 
 
-_OLD_WRITERS = """
-SELECT format('process %s of %s', pid, coalesce(nullif(application_name, ''), usename, backend_type)) AS who
-FROM pg_stat_activity WHERE pid <> pg_backend_pid() AND age(backend_xid) > age($1::xid)
-UNION ALL
-SELECT format('prepared transaction %s', gid) FROM pg_prepared_xacts WHERE age(transaction) > age($1::xid)
-"""
-"""Lists open writers of the whole server: a snapshot here reaches back to a writer in another database, too."""
-
-_OLD_READERS = """
-SELECT format('process %s of %s', pid, coalesce(nullif(application_name, ''), usename, backend_type)) AS who
-FROM pg_stat_activity
-WHERE pid <> pg_backend_pid() AND coalesce(datname, current_database()) = current_database()
-  AND age(backend_xmin) > age($1::xid)
-UNION ALL
-SELECT format('replication slot %s', slot_name) FROM pg_replication_slots
-WHERE greatest(age(xmin), age(catalog_xmin)) > age($1::xid)
-"""
-
-
 async def _wait_for_old_transactions(owner: asyncpg.Connection, progress: Progress, patience_s: float) -> None:
     """Waits for every transaction that may still see rows deleted before now: a rewrite would keep those rows.
 
@@ -118,7 +98,7 @@ async def _wait_for_old_transactions(owner: asyncpg.Connection, progress: Progre
     """
     now = await owner.fetchval("SELECT pg_current_xact_id()::xid")
     deadline = time.monotonic() + patience_s
-    while older := await owner.fetch(_OLD_WRITERS, now) or await owner.fetch(_OLD_READERS, now):
+    while older := await owner.fetch(_SQL["old_writers"], now) or await owner.fetch(_SQL["old_readers"], now):
         who = older[0]["who"]
         if time.monotonic() > deadline:
             raise ScrubRefused(f"{who} still sees what was deleted: end it, and repeat the scrub")
@@ -172,11 +152,6 @@ async def _segments(owner: asyncpg.Connection) -> list[str]:
     return [row["name"] for row in rows]
 
 
-_AHEAD = """
-SELECT max(name) >= pg_walfile_name(pg_current_wal_insert_lsn()) FROM pg_ls_waldir() WHERE name = ANY($1)
-"""
-
-
 async def _write_past_segments(owner: asyncpg.Connection) -> None:
     """Moves the log past every segment of now, and has a checkpoint remove or recycle the segments behind it.
 
@@ -186,17 +161,10 @@ async def _write_past_segments(owner: asyncpg.Connection) -> None:
     for _ in range(MOST_SEGMENTS):
         await owner.execute("SELECT pg_logical_emit_message(false, 'casebank', 'scrub')")
         await owner.execute("SELECT pg_switch_wal()")
-        if not await owner.fetchval(_AHEAD, there):
+        if not await owner.fetchval(_SQL["ahead"], there):
             await owner.execute("CHECKPOINT")
             return
     raise ScrubRefused("the server keeps more of its log than can be used up: repeat the scrub")
-
-
-_PAGE_HEADERS = """
-SELECT DISTINCT pg_read_binary_file('pg_wal/' || $1, page, 16, true) AS header
-FROM generate_series(0, pg_size_bytes(current_setting('wal_segment_size')) - 1, current_setting('wal_block_size')::int)
-  AS page
-"""
 
 
 async def _has_page_before(owner: asyncpg.Connection, segment: str, position: int) -> bool:
@@ -205,7 +173,7 @@ async def _has_page_before(owner: asyncpg.Connection, segment: str, position: in
     The first 16 bytes of a page are magic number (2), flags (2), timeline (4) and position (8), in the byte order of
     the server; a page that was never written is zeros. A segment that is gone counts as old: it may have been renamed.
     """
-    headers = [row["header"] for row in await owner.fetch(_PAGE_HEADERS, segment)]
+    headers = [row["header"] for row in await owner.fetch(_SQL["page_headers"], segment)]
     if None in headers:
         return True
     for header in filter(any, headers):
