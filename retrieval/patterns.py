@@ -31,6 +31,12 @@ def patterns(package: str, table: str) -> dict[str, re.Pattern[str]]:
     return {name: engine(whole(package, form)) for engine, forms in by_engine for name, form in forms.items()}
 
 
+def byte_patterns(package: str, table: str) -> dict[str, re.Pattern[bytes]]:
+    """Returns the compiled patterns of the table ``bytes.table``, for texts in UTF-8, by their names."""
+    forms = read(package)["bytes"][table]
+    return {name: re.compile(whole(package, form).encode()) for name, form in forms.items()}
+
+
 def word_sets(package: str, table: str) -> dict[str, frozenset[str]]:
     """Returns the sets of words of the table ``words.table`` by their names."""
     return {name: frozenset(text.split()) for name, text in read(package)["words"][table].items()}

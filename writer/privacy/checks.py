@@ -3,13 +3,13 @@
 Each check returns whether bytes ``start`` to ``end`` of the text ``data`` are a value of its kind.
 """
 
-import re
 from collections.abc import Callable
 from contextlib import suppress
 
 import phonenumbers
 from stdnum import iban
 
+from retrieval.patterns import byte_patterns, patterns
 from writer.privacy import numbers
 from writer.privacy.patterns import ARGUMENT, CALLED, KEYED, SAID, SET
 from writer.privacy.providers import PROVIDER_TOKEN
@@ -18,29 +18,15 @@ SHORTEST_KEY, LONG_KEY = 8, 20  # a long key may do without a digit
 SHORTEST_QUOTED, SHORTEST_BARE, SHORTEST_CHOSEN = 3, 4, 5  # a password's
 FEWEST_LETTERS = 5  # of the sixteen last of a token
 
-_STANDS_FOR_A_VALUE = re.compile(
-    rb"\$\d+|\$[A-Z_][A-Z0-9_]*|\$?\{.*\}|<.*>|%\(?\w*\)?s?|:[a-z_]+|[*.?xX]+|(?i:null|none|nil|true|false|undefined)"
-    rb"|(?:\[REDACTED:[a-z-]+\])+"
-)
-PATH = re.compile(rb"(?:~|\.{1,2})?/[\w./-]*")  # PWD=/srv/app
-_NO_ARGUMENT = re.compile(rb"(?:[-$@<%{`]|(?:file|env|fd|stdin|prompt):?|https?://).*|\d{1,4}|\d+:\d+", re.DOTALL)
-_TECHNICAL = re.compile(
-    rb"(?i)(?:sha|md|utf|base|oauth|http|ipv|tls|ssl|aes|rsa|hs|rs|es|v|s|k|ec|rfc|iso|py|x|mysql|log|web|p|h|r)-?[\d.]{1,6}s?"
-    rb"|[\d.,:/%+-]+[a-z]{0,3}|[a-z]+://.*|(?-i:(?:[a-z]+|[A-Z][a-z]*|[A-Z]+)(?:[/_.-](?:[a-z]+|[A-Z][a-z]*|[A-Z]+))*)[/_.-]?\d?|.*[(){}\[\]<>].*|.*@.*\..*|#.*|.*\.(?:\w{1,5})"
-    rb"|(?:\d{1,4}[-./]){2}\d{1,4}.*|[0-9a-f]{8}-[0-9a-f-]{27}"
-)
-_DOTTED_NAME = re.compile(rb"[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)+")  # ON u.password=t.password
-_LAST_GROUP = re.compile(r"[ .()/-]+\w+$")
-_DIGIT_OR_SIGN = re.compile(rb"[\d!@#$%^&*+=~]")
-_SUM = re.compile(rb"(?:[0-9a-f]{32}|[0-9a-f]{40}|[0-9a-f]{64}|[0-9A-F]{32}|[0-9a-f]{8}-[0-9a-f-]{27})")
-_SSN = re.compile(rb"(?!000|666|9)\d{3}[ -]?(?!00)\d\d[ -]?(?!0000)\d{4}")  # numbers that were never given out
-_DIGIT, _LETTER = re.compile(rb"\d"), re.compile(rb"[a-zA-Z]")
+_FORMS = patterns("writer.privacy", "checks")
+_BYTES = byte_patterns("writer.privacy", "checks")
+PATH = _BYTES["path"]
 QUOTES = {b'"', b"'"}
 
 
 def is_real(data: bytes, start: int, end: int) -> bool:
     """Returns whether bytes ``start`` to ``end`` of a text are a real value, and no placeholder like "<password>"."""
-    return not _STANDS_FOR_A_VALUE.fullmatch(data, start, end)
+    return not _BYTES["stands_for_a_value"].fullmatch(data, start, end)
 
 
 def _is_random(data: bytes, start: int, end: int) -> bool:
@@ -48,8 +34,8 @@ def _is_random(data: bytes, start: int, end: int) -> bool:
     value = data[start:end]
     if len(value) < SHORTEST_KEY or len(value.split()) != 1 or not is_real(data, start, end):
         return False
-    return bool(_DIGIT.search(value) and _LETTER.search(value)) or (
-        len(value) >= LONG_KEY and _is_mixed(value) and not _DOTTED_NAME.fullmatch(value)
+    return bool(_BYTES["digit"].search(value) and _BYTES["letter"].search(value)) or (
+        len(value) >= LONG_KEY and _is_mixed(value) and not _BYTES["dotted_name"].fullmatch(value)
     )
 
 
@@ -71,7 +57,7 @@ def _is_password(data: bytes, start: int, end: int) -> bool:
         return False
     if before in QUOTES:
         return len(value) >= SHORTEST_QUOTED
-    if len(value) < SHORTEST_BARE or _DOTTED_NAME.fullmatch(value.rstrip(b".:!?")):
+    if len(value) < SHORTEST_BARE or _BYTES["dotted_name"].fullmatch(value.rstrip(b".:!?")):
         return False
     return before in {b"=", b">"} or not value.rstrip(b".:!?").replace(b"_", b"").isalpha()
 
@@ -79,9 +65,9 @@ def _is_password(data: bytes, start: int, end: int) -> bool:
 def _is_argument(data: bytes, start: int, end: int) -> bool:
     """Returns whether the bytes are a value, where only a password can stand, and no variable or next option."""
     value = data[start:end]
-    if len(value) < SHORTEST_QUOTED or PATH.fullmatch(value) or _NO_ARGUMENT.fullmatch(value):
+    if len(value) < SHORTEST_QUOTED or PATH.fullmatch(value) or _BYTES["no_argument"].fullmatch(value):
         return False
-    return is_real(data, start, end) and not _DOTTED_NAME.fullmatch(value)
+    return is_real(data, start, end) and not _BYTES["dotted_name"].fullmatch(value)
 
 
 def _is_passed(data: bytes, start: int, end: int) -> bool:
@@ -94,30 +80,32 @@ def _looks_chosen(data: bytes, start: int, end: int) -> bool:
     value = data[start:end].rstrip(b".,;:!?)\"'")
     if len(value) < SHORTEST_CHOSEN or len(value.split()) != 1 or not _is_argument(data, start, start + len(value)):
         return False
-    return bool(_LETTER.search(value) and _DIGIT_OR_SIGN.search(value)) and not _TECHNICAL.fullmatch(value)
+    return bool(_BYTES["letter"].search(value) and _BYTES["digit_or_sign"].search(value)) and not _BYTES[
+        "technical"
+    ].fullmatch(value)
 
 
 def _is_set(data: bytes, start: int, end: int) -> bool:
     """Returns whether the bytes, the value of a setting, are a key or a chosen password, and no checksum."""
     value = data[start:end]
-    return not _SUM.fullmatch(value) and (_is_random(data, start, end) or _looks_chosen(data, start, end))
+    return not _BYTES["sum"].fullmatch(value) and (_is_random(data, start, end) or _looks_chosen(data, start, end))
 
 
 def _is_key(data: bytes, start: int, end: int) -> bool:
     """Returns whether the bytes, under a name ending in "key", are a secret key: mixed letters and digits, no path."""
     value = data[start:end]
-    mixed = _DIGIT.search(value) and value != value.lower() and value != value.upper()
+    mixed = _BYTES["digit"].search(value) and value != value.lower() and value != value.upper()
     return bool(mixed) and (b"/" not in value or value.endswith(b"="))
 
 
 def _is_form(data: bytes, start: int, end: int) -> bool:
     """Returns whether a provider's token has enough different letters, in contrast to an example in documentation."""
     value = data[start:end]
-    return len(set(value[-16:])) >= FEWEST_LETTERS and bool(_DIGIT.search(value) or _is_mixed(value))
+    return len(set(value[-16:])) >= FEWEST_LETTERS and bool(_BYTES["digit"].search(value) or _is_mixed(value))
 
 
 def _is_ssn(data: bytes, start: int, end: int) -> bool:
-    return bool(_SSN.fullmatch(data, start, end))
+    return bool(_BYTES["ssn"].fullmatch(data, start, end))
 
 
 def _is_phone(data: bytes, start: int, end: int) -> bool:
@@ -133,8 +121,8 @@ def _is_phone(data: bytes, start: int, end: int) -> bool:
 def _readings(data: bytes, start: int, end: int) -> list[str]:
     """Returns the readings of a digit string: all of it, and without its last one or two groups, which may follow by chance."""
     whole = data[start:end].decode()
-    shorter = _LAST_GROUP.sub("", whole)
-    return list(dict.fromkeys([whole, shorter, _LAST_GROUP.sub("", shorter)]))
+    shorter = _FORMS["last_group"].sub("", whole)
+    return list(dict.fromkeys([whole, shorter, _FORMS["last_group"].sub("", shorter)]))
 
 
 Check = Callable[[bytes, int, int], bool]

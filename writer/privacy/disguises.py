@@ -7,35 +7,19 @@ from bisect import bisect_right
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from retrieval.patterns import patterns
+
 _LOOK_ALIKES = str.maketrans("аеорсухіѕԁ", "aeopcyxisd")  # noqa: RUF001 - Cyrillic on purpose
 _FULL_WIDTH = {code: code - 0xFEE0 for code in range(0xFF01, 0xFF5F)}
 _ENTITIES = {"amp": "&", "apos": "'", "gt": ">", "lt": "<", "quot": '"'}
 _CHAR = r"[\w+/=~.-]"
 
-_DISGUISED = re.compile(
-    rf"""(?<!\\)\\+u00(?P<json>[2-7][0-9a-fA-F])
-    |(?<!\\)(?P<letters>(?:\\+u(?!00[0-7]|[dD][89a-fA-F])[0-9a-fA-F]{{4}})+)
-    |(?<!\\)\\+(?P<slash>/)
-    |%(?P<url>[2-7][0-9a-fA-F])
-    |&(?P<entity>amp|apos|gt|lt|quot|\#\d{{2,3}}|\#x[0-9a-fA-F]{{2}});
-    |(?P<invisible>[\u00ad\u034f\u180e\u200b-\u200f\u202a-\u202e\u2060-\u2064\ufeff]+)
-    |(?P<space>(?<=\d)[\u00a0\u2007\u2009\u202f\u3000](?=\d))
-    |(?P<dash>(?<=\d)[\u2010-\u2013\u2212](?=\d))
-    |(?P<wide>[\uff01-\uff5e]+)
-    |(?P<alike>(?<=[A-Za-z])[аеорсухіѕԁ]+(?=[A-Za-z]))
-    |(?P<split>(?<={_CHAR}{{3}})(?:\\*["'`][ \t]*(?:(?:\+|\.{{1,2}}|&|\|\|)\s{{0,40}}|\\?\n[ \t]{{0,40}})\\*["'`]|\\\n)(?={_CHAR}{{3}}))""",  # noqa: RUF001
-    re.VERBOSE,
-)
-_CODES = re.compile(r"u([0-9a-fA-F]{4})")
-_ENCODED = re.compile(
-    r"(?P<hex>(?:[0-9a-f]{2}){12,}|(?:[0-9A-F]{2}){12,})(?![\w+/=-])|(?P<base64>[A-Za-z0-9+/_-]{20,}={0,2})"
-)
+_FORMS = patterns("writer.privacy", "disguises")
 MOST_DISGUISES = 50_000
 """Maximum number of disguises in one text; the text after them is removed, because it cannot be checked."""
 MOST_ENCODED_CHARS = 1 << 20
 """Maximum characters of an encoded text that is decoded; a longer text is taken for a file."""
 _HEAD = 24
-_PLAIN = re.compile(r"[\t\n\r -~\u00a0-\uffff]*")
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +59,7 @@ def revealed(text: str) -> Revealed | None:
     """Returns the text in plain form, without its disguises; None: the text has no disguise."""
     parts: list[str] = []
     here, there, length, done = [0], [0], 0, 0
-    for count, match in enumerate(_DISGUISED.finditer(text)):
+    for count, match in enumerate(_FORMS["disguised"].finditer(text)):
         if count == MOST_DISGUISES:
             return Revealed("".join(parts), here, there, done)
         plain = _plain(match)
@@ -102,7 +86,7 @@ def _plain(match: re.Match[str]) -> str | None:
     if kind == "wide":
         return disguise.translate(_FULL_WIDTH)
     if kind == "letters":
-        return "".join(chr(int(code, 16)) for code in _CODES.findall(disguise))
+        return "".join(chr(int(code, 16)) for code in _FORMS["codes"].findall(disguise))
     if kind in {"space", "dash"}:
         return " " if kind == "space" else "-"
     return disguise.translate(_LOOK_ALIKES) if kind == "alike" else "/" if kind == "slash" else ""
@@ -110,7 +94,7 @@ def _plain(match: re.Match[str]) -> str | None:
 
 def encoded(text: str) -> Iterator[tuple[int, int, str]]:
     """Yields the start and end of each text in base64 or hexadecimal digits, and the decoded text."""
-    for match in _ENCODED.finditer(text):
+    for match in _FORMS["encoded"].finditer(text):
         if match.end() - match.start() <= MOST_ENCODED_CHARS:
             plain = _decoded(str(match.lastgroup), match[0])
             if plain is not None:
@@ -120,14 +104,14 @@ def encoded(text: str) -> Iterator[tuple[int, int, str]]:
 def _decoded(kind: str, digits: str) -> str | None:
     """Returns the decoded text; None if the bytes are no text, which their beginning usually shows."""
     head = _bytes(kind, digits[:_HEAD])
-    if head is None or not _PLAIN.fullmatch(head.decode("latin-1")):
+    if head is None or not _FORMS["plain"].fullmatch(head.decode("latin-1")):
         return None
     data = _bytes(kind, digits)
     try:
         plain = data.decode() if data is not None else None
     except UnicodeDecodeError:
         return None
-    return plain if plain is not None and _PLAIN.fullmatch(plain) else None
+    return plain if plain is not None and _FORMS["plain"].fullmatch(plain) else None
 
 
 def _bytes(kind: str, digits: str) -> bytes | None:

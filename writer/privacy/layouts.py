@@ -1,23 +1,18 @@
 """Finds secrets by their place: in a column or below a line with a name for secrets, in a list, in an INSERT."""
 
-import re
 from collections.abc import Iterator
 
 import re2
 
+from retrieval.patterns import byte_patterns
 from writer.privacy.patterns import ANY_NAME, ARGUMENT, PASSWORDS, SET, SUFFIX, TOKENS
 
 _ANY = re2.compile(rf"(?i)(?:{ANY_NAME}|\b(?:pass|pw)\b)")
 _NAME = re2.compile(rf"(?i)[\w .-]{{0,60}}?(?:{ANY_NAME}|\bpass|\bpw){SUFFIX}")
-_BLOCK = re.compile(rb"""([ \t]*(?:- )?)["']?([\w. -]{1,80})["']?[ \t]*:[ \t]*([>|][+-]?\d?)?[ \t]*""")
-_ITEM = re.compile(rb"""[ \t]*(?:- +)?(?:[\w.-]{1,60}: +)?(["']?)(.+?)\1[ \t]*""")
-_RULE = re.compile(rb"[\s|+:=-]*")
+_BYTES = byte_patterns("writer.privacy", "layouts")
 _OPENING = r"""s?\\*["']?\s{0,3}(?::=|=>|[:=])\s{0,3}(?:\w{1,20}\s?)?[\[({]([^\])}]*)[\])}]"""
 _LISTS = [(ARGUMENT, re2.compile(f"(?i){PASSWORDS}{_OPENING}")), (SET, re2.compile(f"(?i){TOKENS}{_OPENING}"))]
-_QUOTED = re.compile(rb"""["']([^"'\n]{3,})["']""")
 _VALUES = re2.compile(rf"(?i)\(([^()]*(?:{ANY_NAME})[^()]*)\)\s{{1,9}}VALUES\s{{0,9}}")
-_TUPLE = re.compile(rb"[\s,]{0,40}\(((?:'(?:[^'\\]|''|\\.){0,500}'|[^()']){0,2000})\)")
-_ENTRY = re.compile(rb"(?:'(?:[^'\\]|''|\\.)*'|[^,'])+")
 _SEPARATORS = (b"|", b"\t", b";", b",")
 _AROUND = b" \t\"'`\\"
 LONGEST_LINE = 4_000
@@ -45,7 +40,7 @@ def finds(data: bytes) -> Iterator[Span]:
     yield from _inserted(data)
     for kind, regex in _LISTS:
         for each in regex.finditer(data):
-            yield from ((*value.span(1), kind) for value in _QUOTED.finditer(data, *each.span(1)))
+            yield from ((*value.span(1), kind) for value in _BYTES["quoted"].finditer(data, *each.span(1)))
 
 
 def _line(data: bytes, position: int) -> tuple[int, int]:
@@ -70,7 +65,7 @@ def _table(data: bytes, start: int, end: int) -> tuple[list[Span], int] | None:
         start, end = _line(data, below)
         if end - start > LONGEST_LINE:
             break
-        if not _RULE.fullmatch(data, start, end):
+        if not _BYTES["rule"].fullmatch(data, start, end):
             if data.count(separator, start, end) != width:
                 break
             cells = _cells(data, start, end, separator)
@@ -92,7 +87,7 @@ def _cells(data: bytes, start: int, end: int, separator: bytes) -> list[tuple[in
 
 def _block(data: bytes, start: int, end: int) -> tuple[list[Span], int] | None:
     """Returns the values on the lines below a YAML key for secrets, and their end; None if it is no such key."""
-    head = _BLOCK.fullmatch(data, start, end)
+    head = _BYTES["block"].fullmatch(data, start, end)
     if not head or not _NAME.fullmatch(head[2].strip()):
         return None
     spans: list[Span] = []
@@ -103,7 +98,7 @@ def _block(data: bytes, start: int, end: int) -> tuple[list[Span], int] | None:
         depth = len(line) - len(line.lstrip(b" \t"))
         if line.strip() and depth <= len(head[1]) and not line.lstrip().startswith(b"- "):
             break
-        if item := _ITEM.fullmatch(data, start, min(end, start + LONGEST_LINE)):
+        if item := _BYTES["item"].fullmatch(data, start, min(end, start + LONGEST_LINE)):
             spans.append((*item.span(2), ARGUMENT if head[3] and len(item[2].split()) == 1 else SET))
         below = end + 1
     return spans, below
@@ -114,9 +109,9 @@ def _inserted(data: bytes) -> Iterator[Span]:
     for names in _VALUES.finditer(data):
         columns = [place for place, name in enumerate(names[1].split(b",")) if _NAME.fullmatch(name.strip(_AROUND))]
         position = names.end()
-        while columns and (row := _TUPLE.match(data, position)):
+        while columns and (row := _BYTES["tuple"].match(data, position)):
             position = row.end()
-            entries = list(_ENTRY.finditer(data, *row.span(1)))
+            entries = list(_BYTES["entry"].finditer(data, *row.span(1)))
             for column in columns:
                 if column < len(entries) and entries[column][0].strip().startswith(b"'"):
                     inside = entries[column][0].strip(_AROUND)

@@ -12,7 +12,7 @@ from functools import cache
 import phonenumbers
 from stdnum import luhn
 
-from writer.privacy.patterns import NUMBERS, PHONE_WORDS
+from retrieval.patterns import byte_patterns, patterns, word_sets
 
 REGIONS = tuple("US CA GB DE FR IT ES JP KR CN IN BR RU MX AU ID PK NG BD PH EG ET PL TR NL".split())
 """Countries whose national phone numbers are recognised: the largest by population or economy, and some more."""
@@ -25,62 +25,40 @@ LEAST_CARD, MOST_CARD, LONGEST_CARD = 10**13, 10**16, 24
 SHORTEST_PHONE = 7
 """Least number of digits of a phone number."""
 
-TEST_CARDS = frozenset(
-    """
-    4111111111111111 4242424242424242 4000000000000002 4012888888881881 4000056655665556 5555555555554444
-    5105105105105100 5200828282828210 2223003122003222 378282246310005 371449635398431 6011111111111117
-    6011000990139424 3566002020360505
-    """.split()
-)
+_FORMS = patterns("writer.privacy", "numbers")
+_BYTES = byte_patterns("writer.privacy", "numbers")
+_WORDS = word_sets("writer.privacy", "numbers")
+TEST_CARDS = _WORDS["test_cards"]
 """Published test numbers of payment providers; they count as cards in any context."""
 
-_IDS_LABEL, _CARD_WORD = NUMBERS["ids_label"], NUMBERS["card_word"]
-_CARDS_NAME, _CODES_NAME, _PHONES_NAME = NUMBERS["cards_name"], NUMBERS["codes_name"], NUMBERS["phones_name"]
-_SSN_NAME, _IDS_NAME, _PINS_NAME = NUMBERS["ssn_name"], NUMBERS["ids_name"], NUMBERS["pins_name"]
-_PHONE_WORD = re.compile(f"(?i){PHONE_WORDS}")
-_MARKER = re.compile(r"\[REDACTED:[a-z-]+\]")
-_CODE, _PIN = re.compile(rb"\d{3,4}"), re.compile(rb"\d{4}")
-_SPEAKER_NAMES = frozenset(
-    """
-    answer body comment content input message note plan prompt query question reply task text
-    """.split()
+_KINDS = (
+    ("cards_name", "payment-card"),
+    ("codes_name", "card-code"),
+    ("pins_name", "pin"),
+    ("phones_name", "phone"),
+    ("ssn_name", "ssn"),
 )
-"""Names of fields that hold a message: a number alone in such a field may be the answer to "which card?"."""
-_CARD = re.compile(rb"\d{14,16}|\d{4}(?:[ -]\d{4}){3}|\d{4}[ -]\d{6}[ -]\d{5}")
-_PHONE = re.compile(rb"\s*([+(]{0,2}\d[\d ()./-]{5,20}\d)\s*")
-_ISSUER = re.compile(r"(?:4\d|5[1-5]|2[2-7]|35|6[045])\d{14}|3[47]\d{13}|3[068]\d{12}")
-_GROUP = re.compile(r"\d+")
-_LONG = re.compile(rb"\d{4}")
+"""Kinds of numbers by the patterns of the names of their fields; the first that fits counts."""
 _JOINTS = (b"-", b".", b"/", b":")
 _WITHOUT_PREFIX = ("BR", "CN", "IN", "IT")
 """Regions with a trunk prefix 0 that mobile numbers, or all current numbers, do not need."""
 _OF_LONDON = ("203", "207", "208")
 """First groups in which many write London's numbers, whose area's code is 20."""
-_DATE = re.compile(r"(?:19|20)\d{6}")
-_CHINESE_MOBILE = re.compile(r"1[3-9]\d{9}")
 
 
 def kind_of_name(name: str) -> str:
     """Returns the kind of number, such as a card's, that a field of this name holds; empty: no such kind."""
-    if _CARDS_NAME.fullmatch(name):
-        return "payment-card"
-    if _CODES_NAME.fullmatch(name):
-        return "card-code"
-    if _PINS_NAME.fullmatch(name):
-        return "pin"
-    if _PHONES_NAME.fullmatch(name):
-        return "phone"
-    return "ssn" if _SSN_NAME.fullmatch(name) else ""
+    return next((kind for form, kind in _KINDS if _FORMS[form].fullmatch(name)), "")
 
 
 def is_ids_name(name: str) -> bool:
     """Returns whether a field of this name holds ids."""
-    return bool(_IDS_NAME.fullmatch(name))
+    return bool(_FORMS["ids_name"].fullmatch(name))
 
 
 def speaks(name: str) -> bool:
     """Returns whether a field of this name holds a message; a text without a name counts as a message."""
-    return not name or name.lower() in _SPEAKER_NAMES
+    return not name or name.lower() in _WORDS["speaker_names"]
 
 
 def may_be_card(value: object) -> bool:
@@ -89,7 +67,7 @@ def may_be_card(value: object) -> bool:
         return (
             value[:1].isdigit()
             and len(value) < LONGEST_CARD
-            and _CARD.fullmatch(value.encode("utf-8", "replace")) is not None
+            and _BYTES["card"].fullmatch(value.encode("utf-8", "replace")) is not None
         )
     return isinstance(value, int | float) and LEAST_CARD <= value < MOST_CARD
 
@@ -103,7 +81,7 @@ def is_other_number(text: str, name: str) -> bool:
 
 def tells_of_cards(labels: str) -> bool:
     """Returns whether the names and short texts of a JSON object contain a word for payment cards."""
-    return bool(_CARD_WORD.search(_MARKER.sub("", labels)))
+    return bool(_FORMS["card_word"].search(_FORMS["marker"].sub("", labels)))
 
 
 def is_card(data: bytes, start: int, end: int) -> bool:
@@ -114,49 +92,50 @@ def is_card(data: bytes, start: int, end: int) -> bool:
     if len(digits) < end - start or digits in TEST_CARDS or not (data[:start].strip() or data[end:].strip()):
         return True
     before, after = _around(data, start, end)
-    return not _IDS_LABEL.search(before) and bool(_CARD_WORD.search(before) or _CARD_WORD.search(after))
+    word = _FORMS["card_word"]
+    return not _FORMS["ids_label"].search(before) and bool(word.search(before) or word.search(after))
 
 
 def is_named_card(data: bytes, start: int, end: int) -> bool:
     """Returns whether data[start:end], the value of a field named for cards, is a payment card's number."""
-    if not _CARD.fullmatch(data, start, end):
+    if not _BYTES["card"].fullmatch(data, start, end):
         return False
     digits = data[start:end].translate(None, b" -").decode()
-    return bool(_ISSUER.fullmatch(digits)) and bool(luhn.is_valid(digits))
+    return bool(_FORMS["issuer"].fullmatch(digits)) and bool(luhn.is_valid(digits))
 
 
 def is_card_code(data: bytes, start: int, end: int) -> bool:
     """Returns whether the bytes have as many digits as the security code of a payment card."""
-    return _CODE.fullmatch(data, start, end) is not None
+    return _BYTES["code"].fullmatch(data, start, end) is not None
 
 
 def is_pin(data: bytes, start: int, end: int) -> bool:
     """Returns whether the bytes are four digits, as most PINs are."""
-    return _PIN.fullmatch(data, start, end) is not None
+    return _BYTES["pin"].fullmatch(data, start, end) is not None
 
 
 def is_from_abroad(data: bytes, start: int, end: int) -> bool:
     """Returns whether the bytes are a phone number in its form for calls from abroad, after 00 or 011, and no id."""
     written = data[start:end].decode()
     number = re.sub(r"^0(?:0|11)[ .-]?", "+", written)
-    return not _IDS_LABEL.search(_around(data, start, end)[0]) and _is_international(number)
+    return not _FORMS["ids_label"].search(_around(data, start, end)[0]) and _is_international(number)
 
 
 def is_national(data: bytes, start: int, end: int) -> bool:
     """Returns whether the bytes are a phone number in the groups that people of its country write, and no id."""
     written, follows = data[start:end].decode(), data[end : end + 2]
     before, after = _around(data, start, end)
-    if (follows[1:].isdigit() and follows[:1] in _JOINTS) or _IDS_LABEL.search(before):
+    if (follows[1:].isdigit() and follows[:1] in _JOINTS) or _FORMS["ids_label"].search(before):
         return False
-    groups = _GROUP.findall(written)
+    groups = _FORMS["group"].findall(written)
     if len(groups) == 1:
         alone = not (data[:start].strip() or data[end:].strip())
-        near = alone or _PHONE_WORD.search(before) or _PHONE_WORD.search(after)
-        regions = REGIONS if near else ("CN",) if _CHINESE_MOBILE.fullmatch(written) else ()
+        near = alone or _FORMS["phone_word"].search(before) or _FORMS["phone_word"].search(after)
+        regions = REGIONS if near else ("CN",) if _FORMS["chinese_mobile"].fullmatch(written) else ()
         return any(_is_valid_in(region, written) for region in regions)
     if follows[:1] == b" " and follows[1:].isdigit() and len(groups[-1]) == 2:  # noqa: PLR2004 - a dump of bytes
         return False
-    if written[0] not in "0(8" and _is_in_table(data, start, end) and not _PHONE_WORD.search(before):
+    if written[0] not in "0(8" and _is_in_table(data, start, end) and not _FORMS["phone_word"].search(before):
         return False
     return any(_is_valid_in(region, written) and _is_grouped_as_in(region, written) for region in REGIONS)
 
@@ -165,20 +144,20 @@ def _is_in_table(data: bytes, start: int, end: int) -> bool:
     """Returns whether the digits may be two numbers side by side: round ones, or in a line with further long ones."""
     first, last = data.rfind(b"\n", 0, start) + 1, data.find(b"\n", end)
     beside = data[max(first, start - NEAR_LINE) : start], data[end : end + NEAR_LINE if last < 0 else last][:NEAR_LINE]
-    return data[start:end].endswith(b"00") or any(map(_LONG.search, beside))
+    return data[start:end].endswith(b"00") or any(map(_BYTES["long"].search, beside))
 
 
 def is_near_phone(data: bytes, start: int, end: int) -> bool:
     """Returns whether bytes after a word for phones are a phone number of a large country, and no id or date."""
     written = data[start:end].decode()
-    if _DATE.fullmatch(written) or _IDS_LABEL.search(_around(data, start, end)[0]):
+    if _FORMS["date"].fullmatch(written) or _FORMS["ids_label"].search(_around(data, start, end)[0]):
         return False
     return _is_international(written) or any(_is_valid_in(region, written) for region in REGIONS)
 
 
 def is_named_phone(data: bytes, start: int, end: int) -> bool:
     """Returns whether data[start:end], the value of a field named for phones, has the form of a phone number."""
-    match = _PHONE.fullmatch(data, start, end)
+    match = _BYTES["phone"].fullmatch(data, start, end)
     return match is not None and len(match[0].translate(None, b" ()./+-")) >= SHORTEST_PHONE
 
 
@@ -186,7 +165,7 @@ def _around(data: bytes, start: int, end: int) -> tuple[str, str]:
     """Returns the text before and behind, without the marks of redaction, which name kinds themselves."""
     before = data[max(0, start - NEAR_BEFORE) : start].decode("utf-8", "ignore")
     after = data[end : end + NEAR_AFTER].decode("utf-8", "ignore")
-    return _MARKER.sub("", before), _MARKER.sub("", after)
+    return _FORMS["marker"].sub("", before), _FORMS["marker"].sub("", after)
 
 
 def _is_international(written: str) -> bool:
@@ -206,7 +185,7 @@ def _shapes(region: str) -> tuple[str, re.Pattern[str]]:
 
 def _is_valid_in(region: str, written: str) -> bool:
     """Returns whether the digits are a fixed or mobile number of the region, as it is dialled there."""
-    digits = "".join(_GROUP.findall(written))
+    digits = "".join(_FORMS["group"].findall(written))
     prefix, shape = _shapes(region)
     if prefix and digits.startswith(prefix) and shape.fullmatch(digits.removeprefix(prefix)):
         return True
@@ -226,7 +205,7 @@ def _is_grouped_as_in(region: str, written: str) -> bool:
 
 def _first_group(region: str, written: str) -> str:
     prefix, _ = _shapes(region)
-    return next(filter(None, (group.removeprefix(prefix) for group in _GROUP.findall(written))), "")
+    return next(filter(None, (group.removeprefix(prefix) for group in _FORMS["group"].findall(written))), "")
 
 
 def warm_up() -> None:

@@ -5,6 +5,7 @@ from collections.abc import Callable, Mapping
 from functools import lru_cache
 from typing import NamedTuple
 
+from retrieval.patterns import word_sets
 from writer.privacy.checks import CHECKS, PATH, is_real
 from writer.privacy.finds import mark
 from writer.privacy.numbers import MOST_CARD, TEST_CARDS, is_ids_name, kind_of_name, may_be_card, speaks, tells_of_cards
@@ -13,11 +14,8 @@ from writer.privacy.patterns import SENSITIVE_KEY
 MOST_DEPTH = 250  # orjson writes no deeper value
 SEVERAL = "token/several"  # values under `tokens` or `secrets`, or nested below such a key; not all are secrets
 NUMBER_KINDS = frozenset({"card-code", "payment-card", "phone", "pin", "ssn"})
-PARTS_OF_NUMBER = frozenset(
-    """
-    digits e164 full home main mobile national no nr num number nummer numero numéro número primary raw value work
-    """.split()
-)
+_WORDS = word_sets("writer.privacy", "objects")
+PARTS_OF_NUMBER = _WORDS["parts_of_number"]
 """Names of the fields that hold the digits, in an object that describes a card or a phone."""
 TYPES = ("type", "label", "kind", "field")
 """Names of fields that tell the kind of a number in the same object."""

@@ -11,8 +11,6 @@ PASSWORDS, TOKENS, ANY_NAME, SUFFIX, PHONE_WORDS = map(
 )
 SECRETS = {kind: _whole(pattern) for kind, pattern in _READ["secrets"].items()}
 PERSONAL = {kind: _whole(pattern) for kind, pattern in _READ["personal"].items()}
-NUMBERS = {name: re.compile(_whole(pattern)) for name, pattern in _READ["numbers"].items()}
-"""Names of fields, and words near a number, that tell what the number is."""
 
 ARGUMENT, CALLED, SAID = "password/argument", "password/call", "password/said"
 SET, KEYED = "token/set", "token/keyed"
