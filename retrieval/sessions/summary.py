@@ -5,11 +5,11 @@ the budget is spent; the session's first request is taken before all others if i
 the turns up to some number, its lines take the place of the rules' lines for those turns.
 """
 
-import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
+from retrieval.patterns import patterns
 from retrieval.sessions.messages import Turn
 from retrieval.tables.kinds import SummaryChoice
 from retrieval.text import shortened
@@ -18,26 +18,7 @@ ItemKind = Literal["asked", "decided", "named", "command", "value"]
 LONGEST = 400
 """Largest number of characters of an item: a longer sentence is left out, because a part of it may mislead."""
 
-_FENCED = re.compile(r"```[^\n`]*\n(.*?)```", re.DOTALL)
-_TYPED = re.compile(r"`([^`\n]+)`|^\s*(?:\$|>>>|#!)\s?(.+)$", re.MULTILINE)
-_SENTENCE = re.compile(r"(?<=[.!?])[\"')\]]*\s+|\n+")
-_DECIDED = re.compile(
-    r"\b(?:let'?s|let us|we'?ll|we will|i'?ll|i will"
-    r"|(?:i|we|i've|we've) (?:have )?(?:decided?|agreed?|settled?|chose|picked)"
-    r"|(?:go|going|went) with|instead of|rather than|from now on|make sure|must(?: not)?|do(?:n't| not)|never|always"
-    r"|the plan is|agreed|deal)\b",
-    re.IGNORECASE,
-)
-_NAMED = re.compile(
-    r"\b(?:my name(?:'s| is)|(?:is|are|was|it|them|him|her) (?:called|named)|call (?:it|me|him|her|them)|goes by"
-    r"|i(?:'m| am) [A-Z]\w+|(?:my|our|the) \w+(?: \w+)?(?:'s| is) [A-Z]\w+)",
-)
-_ASKED = re.compile(
-    r"^(?:(?:please|hey|hi|ok(?:ay)?|so|and|now|then|also|but)[, ]+)*(?:can|could|would|will) (?:you|we)\b"
-    r"|\b(?:i|we)(?:'d| would)? (?:want|need|like)\b|\bhelp me\b|\bplease\b",
-    re.IGNORECASE,
-)
-_VALUE = re.compile(r"\d|https?://|\b[\w.-]+/[\w./-]+|\b\w+\.(?:py|js|ts|json|ya?ml|toml|md|txt|csv|sql|sh|env)\b")
+_FORMS = patterns("retrieval.sessions", "summary")
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,28 +55,28 @@ def items_of(turn: Turn) -> Iterator[Item]:
 
 def _found(turn: Turn) -> Iterator[tuple[ItemKind, str]]:
     said = turn.said
-    for block in _FENCED.finditer(said):
+    for block in _FORMS["fenced"].finditer(said):
         for line in block[1].splitlines():
             yield "command", line
-    said = _FENCED.sub("\n", said)
-    for typed in _TYPED.finditer(said):
+    said = _FORMS["fenced"].sub("\n", said)
+    for typed in _FORMS["typed"].finditer(said):
         yield "command", typed[1] or typed[2]
     for call in turn.calls:
         yield "command", call
-    for sentence in _SENTENCE.split(said):
+    for sentence in _FORMS["sentence"].split(said):
         if kind := _kind_of(sentence.strip(), is_the_users=turn.is_the_users):
             yield kind, sentence
 
 
 def _kind_of(sentence: str, *, is_the_users: bool) -> ItemKind | None:
     """Returns the kind of a sentence; None: the summary leaves the sentence out."""
-    if is_the_users and (sentence.endswith("?") or _ASKED.search(sentence)):
+    if is_the_users and (sentence.endswith("?") or _FORMS["asked"].search(sentence)):
         return "asked"
-    if _NAMED.search(sentence):
+    if _FORMS["named"].search(sentence):
         return "named"
-    if _DECIDED.search(sentence) and not sentence.endswith("?"):
+    if _FORMS["decided"].search(sentence) and not sentence.endswith("?"):
         return "decided"
-    return "value" if _VALUE.search(sentence) else None
+    return "value" if _FORMS["value"].search(sentence) else None
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,6 +4,7 @@ import re
 from collections.abc import Callable, Iterable
 from functools import partial
 
+from retrieval.patterns import read
 from retrieval.text import shortened
 from writer.analysis.statements import SQL_WORDS, language_of, tokens, words
 
@@ -26,40 +27,12 @@ _FOR_NAMES = {"<identifier>", "<word>", "<branch>", "<module>"}
 
 _ARGUMENT_NAME = re.compile(rf"[\w$@-]{{1,{PATH_CHARS}}}")
 
-_VALUES = (
-    ("[", re.compile(r"\[REDACTED:[a-z-]+\]"), "<redacted>"),
-    ("://", re.compile(r"(?i)\bhttps?://\S+"), "<url>"),
-    ("@", re.compile(r"[\w.%+-]{1,64}@[\w-]{1,64}(?:\.[\w-]{1,64}){1,6}"), "<email>"),
-    ("-", re.compile(r"(?i)\b[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}\b"), "<id>"),
-    (
-        "",
-        re.compile(
-            r"\b\d{4}[-/.]\d{1,2}[-/.]\d{1,2}(?:[T ]\d{1,2}:\d\d(?::\d\d)?Z?)?\b|\b\d{1,2}[/.]\d{1,2}[/.]\d{2,4}\b"
-        ),
-        "<date>",
-    ),
-    ("/", re.compile(r"(?<![\w<])(?:~|\.{1,2})?/[\w.~-]+(?:/[\w.~-]+)*"), "<path>"),
-    (
-        "",
-        re.compile(r"\"[^\"\n]{0,200}\"|(?<!\w)'[^'\n]{0,200}'(?!\w)|`[^`\n]{0,200}`|[“„«][^”“»\n]{0,200}[”“»]"),
-        "<string>",
-    ),
-    ("", re.compile(r"(?<![\w<])#?(?=[\w-]{0,40}\d)(?=[\w-]{0,40}[A-Za-z])[\w-]{2,60}\b"), "<id>"),
-    ("", re.compile(r"(?<![\w<])[#$€£]?[+-]?\d(?:[\d.,:]*\d)?%?(?!\w)"), "<number>"),
-    ("", re.compile(r"\b[A-Za-z]\w*_\w+\b|\b[a-z]+[A-Z]\w*\b|\b\w+\.\w+\.\w+\b"), "<identifier>"),
-)
+_READ = read("writer.analysis")["placeholders"]
+_VALUES = [(sign, re.compile(form), placeholder) for sign, form, placeholder in _READ["values"]]
 """Patterns of values in a text, each after a sign that all its values have, in the order of replacement."""
 PROPER_NAMES = re.compile(r"(?<=[a-z,] )[A-Z][a-zà-ÿ]+(?: [A-Z][a-zà-ÿ]+){0,3}")
 """Pattern of capitalised words within a sentence, which may be names."""
-_TYPES = {
-    "<email>": r"[\w.%+-]+@[\w.-]+\.\w+",
-    "<url>": r"(?i:https?)://\S+",
-    "<date>": r"\d{4}[-/.]\d\d?[-/.]\d\d?(?:[T ][\d:.Z+-]+)?|\d\d?[/.]\d\d?[/.]\d{2,4}",
-    "<number as text>": r"[+-]?\d[\d.,]*",
-    "<path>": r"(?:~|\.{1,2})?/[\w./~-]*",
-    "<id>": r"#?(?=\S*\d)[\w-]+",
-    "<word>": r"[\w-]+",
-}
+_TYPES: dict[str, str] = _READ["types"]
 """Placeholders for the type of a short text, each with its pattern; the first pattern that matches the text counts."""
 _TYPE = re.compile("|".join(f"({pattern})" for pattern in _TYPES.values()))
 _TYPE_NAMES = ("<text>", *_TYPES)

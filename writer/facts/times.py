@@ -1,16 +1,16 @@
 """Finds the days that a sentence names, such as "next Monday", counted from the day of the turn."""
 
-import re
 from calendar import monthrange
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import date, timedelta
 
-MONTHS = (
-    "january", "february", "march", "april", "may", "june", "july", "august", "september", "october", "november",
-    "december",
-)  # fmt: skip
-DAYS = ("monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday")
+from retrieval.patterns import patterns, read
+from writer.facts.forms import PACKAGE
+
+_PARTS = read(PACKAGE)["parts"]
+MONTHS: tuple[str, ...] = tuple(_PARTS["months"].split("|"))
+DAYS: tuple[str, ...] = tuple(_PARTS["weekdays"].split("|"))
 NUMBERS = {
     word: number
     for number, word in enumerate(
@@ -18,24 +18,7 @@ NUMBERS = {
     )
 } | {"a": 1, "an": 1, "a couple of": 2}
 _SHIFTS = {"yesterday": -1, "last night": -1, "tomorrow": 1}
-_NUMBER = rf"(?:\d{{1,3}}|{'|'.join(sorted(NUMBERS, key=len, reverse=True))})"
-_MONTH = rf"(?:{'|'.join(MONTHS)}|(?:jan|feb|mar|apr|jun|jul|aug|sept?|oct|nov|dec)\b\.?)"
-_WHEN = re.compile(
-    rf"\b(?:(?P<day>today|tonight|this (?:morning|afternoon|evening)|yesterday|last night|tomorrow)"
-    rf"|(?P<span>last|this past|this|next) (?P<unit>week(?:end)?|month|year|{'|'.join(DAYS)}|(?:mon|tues?|wed|thurs?|fri|sat|sun)\b)"
-    rf"|on (?P<weekday>{'|'.join(DAYS)})(?! (?:morning|afternoon|evening|night)s)"
-    rf"|(?P<count>{_NUMBER}) (?P<ago>day|week(?:end)?|month|year)s? ago"
-    rf"|(?:just )?(?P<few>a few|several|some) (?P<few_of>day|week|month|year)s ago|(?P<other>the other day)"
-    rf"|(?:in|during) (?P<month3>{_MONTH})(?:,? (?P<year3>(?:19|20)\d\d))?(?! \d)"
-    rf"|(?:on )?(?P<month>{_MONTH}) (?P<dom>\d{{1,2}})(?:st|nd|rd|th)?(?!\d)(?:,? (?P<year>(?:19|20)\d\d))?"
-    rf"|(?:on )?(?:the )?(?P<dom2>\d{{1,2}})(?:st|nd|rd|th)?(?: of)? (?P<month2>{_MONTH})(?:,? (?P<year2>(?:19|20)\d\d))?"
-    rf"|(?P<iso>(?:19|20)\d\d-\d\d-\d\d)|in (?P<only>(?:19|20)\d\d))(?!\w)",
-    re.IGNORECASE,
-)
-
-
-_AHEAD = re.compile(r"\b(?:I'm|I am|[Ww]e're|[Ww]e are|[Ww]ill|going to)\b|'ll\b")
-"""Words that mark a sentence as one about the future."""
+_FORMS = patterns(PACKAGE, "times")
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,12 +31,12 @@ class Days:
 
 def days_of(sentence: str, today: date) -> Days | None:
     """Returns the days that a sentence names, or None if it names no time or several."""
-    times = list(_WHEN.finditer(sentence))
+    times = list(_FORMS["when"].finditer(sentence))
     if len(times) != 1:
         return None
     parts = {name: text.lower() for name, text in times[0].groupdict().items() if text}
     if weekday := parts.pop("weekday", ""):
-        parts = {"span": "next" if _AHEAD.search(sentence) else "last", "unit": weekday}
+        parts = {"span": "next" if _FORMS["ahead"].search(sentence) else "last", "unit": weekday}
     try:
         return next(read(parts, today) for key, read in _READERS.items() if key in parts)
     except (ValueError, OverflowError):  # the 31st of June
@@ -62,7 +45,7 @@ def days_of(sentence: str, today: date) -> Days | None:
 
 def without_time(words: str) -> str:
     """Returns a text without its words that name a time."""
-    return " ".join(_WHEN.sub(" ", words).split())
+    return " ".join(_FORMS["when"].sub(" ", words).split())
 
 
 def _span(parts: Mapping[str, str], today: date) -> Days:

@@ -7,6 +7,7 @@ outputs as data, but the model may obey, so the source of each word of an answer
 import re
 from collections.abc import Iterable, Sequence
 
+from retrieval.patterns import read
 from writer.analysis.causes import parted
 from writer.procedures.llm.run_digest import RunDigest
 
@@ -17,13 +18,7 @@ _WORD = re.compile(r"[^\W_]{3,}")
 STEM_CHARS = 5
 """Number of first characters of a word that are compared, because an answer may inflect the word."""
 _VALUE = re.compile(r"https?://[^\s\"'<>]+|[\w.+-]+@[\w.-]+|\b\d{5,}\b")
-_COMMON = (
-    "the and for with from that this then when where which who not are was were has have had its can may will one two "
-    "all any each other into onto than use used using call calls called again before after first next step steps "
-    "value values argument arguments tool tools result results output input error errors fail fails failed same new "
-    "make sure check find get set give given found correct right valid must should instead only also such like until "
-    "try list name names type http https www com org net"
-)
+_COMMON: str = read("writer.procedures.llm", "prompts.toml")["common"]
 """Words that any procedure may contain, and that are no evidence of an injection."""
 
 
