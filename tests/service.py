@@ -107,10 +107,11 @@ class User:
         return answer.json()["cases"]
 
     async def settle(self) -> None:
-        """Waits until none of the user's cases waits for the worker, which must be before the test gives up."""
+        """Waits until the worker has finished the user's cases and their lessons, before the test gives up."""
         self.service.runtime.worker.wake()  # for what the test queued by itself
         async with asyncio.timeout(SETTLES_WITHIN_S):
-            waiting = "SELECT 1 FROM cases WHERE user_sub = :user_sub AND status = 'pending' LIMIT 1"
+            pending = "WHERE user_sub = :user_sub AND status = 'pending'"
+            waiting = f"SELECT 1 FROM cases {pending} UNION ALL SELECT 1 FROM reflections {pending}"  # noqa: S608
             while await self.rows(waiting):  # noqa: ASYNC110 - the worker tells nobody
                 await asyncio.sleep(0.01)
 

@@ -70,7 +70,7 @@ def requeue(
         ),
     ] = None,
 ) -> None:
-    """Queue dead cases, sessions and reflections, memories without a vector, and those inserted by SQL, again."""
+    """Queue dead cases, lessons and sessions, memories without a vector, and those inserted by SQL, again."""
 
     async def work() -> tuple[int, int]:
         async with parts() as runtime, runtime.database.as_worker() as connection:

@@ -15,7 +15,7 @@ from retrieval.errors import CasebankError
 from retrieval.tables.profiles import profiles
 from writer.privacy.keys import Keyring
 from writer.privacy.master_keys import in_use
-from writer.queue.statements import depth
+from writer.queue.statements import depth, lessons
 
 WAIT = timedelta(minutes=10)
 SAMPLE = 20
@@ -26,6 +26,7 @@ async def queue(installation: Installation) -> Finding:
     """Judges whether the workers keep up with the queue, and whether cases fail."""
     async with installation.database.as_worker() as connection:
         rows = {row.status: row for row in await connection.execute(depth())}
+        learning = {row.status: row.runs for row in await connection.execute(lessons())}
         now = (await connection.execute(select(func.now()))).scalar_one()
     pending, dead = rows.get("pending"), rows.get("dead")
     age = now - pending.oldest if pending else timedelta()
@@ -34,10 +35,13 @@ async def queue(installation: Installation) -> Finding:
     detail = f"{pending.cases if pending else 0} pending, {dead.cases if dead else 0} dead"
     if pending:
         detail += f", the oldest for {age.total_seconds():.0f} s"
+    if learning:
+        detail += f"; lessons: {learning.get('pending', 0)} pending, {learning.get('dead', 0)} dead"
     if bound:
         detail += f"; {bound} may be pending"
-    advice = "casebank requeue, once the cause is gone" if dead else "is a worker running? casebank worker"
-    return Finding("queue", dead is None and age <= WAIT, detail, advice)
+    gave_up = dead is not None or "dead" in learning
+    advice = "casebank requeue, once the cause is gone" if gave_up else "is a worker running? casebank worker"
+    return Finding("queue", not gave_up and age <= WAIT, detail, advice)
 
 
 async def worker(installation: Installation) -> Finding:

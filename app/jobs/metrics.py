@@ -14,7 +14,7 @@ from app.jobs.records import JobRecord, all_records
 from retrieval.database.database import Database
 from retrieval.tables.metadata import metadata
 from retrieval.telemetry import log
-from writer.queue.statements import depth
+from writer.queue.statements import depth, lessons
 
 QUEUE = Gauge("casebank_queue_cases", "Cases that are not in the bank yet", ["status"], multiprocess_mode="mostrecent")
 OLDEST = Gauge(
@@ -29,7 +29,7 @@ TABLE = Gauge(
     multiprocess_mode="mostrecent",
 )
 
-WAITING = ("pending", "dead")
+WAITING = ("pending", "dead", "lessons_pending", "lessons_dead")
 
 _SIZES = text(
     "SELECT relname, pg_total_relation_size(oid) AS bytes FROM pg_class"
@@ -39,7 +39,11 @@ _SIZES = text(
 
 @dataclass(frozen=True, slots=True)
 class State:
-    """State of the queue and the jobs in the database: cases by status, age of the oldest pending case, job records."""
+    """State of the queue and the jobs in the database: cases by status, age of the oldest pending case, job records.
+
+    Attributes:
+        cases: also ``lessons_pending`` and ``lessons_dead``: findable cases from which the worker has still to learn.
+    """
 
     cases: dict[str, int]
     oldest: timedelta
@@ -56,8 +60,9 @@ async def state(database: Database) -> State:
         now = await connection.scalar(text("SELECT clock_timestamp()"))
         rows = {row.status: row for row in await connection.execute(depth())}
         oldest = now - rows["pending"].oldest if "pending" in rows else timedelta()
-        cases = {status: row.cases for status, row in rows.items()}
-        return State(cases, oldest, await all_records(connection))
+        waiting = {status: row.cases for status, row in rows.items()}
+        waiting |= {f"lessons_{row.status}": row.runs for row in await connection.execute(lessons())}
+        return State(waiting, oldest, await all_records(connection))
 
 
 async def refresh(database: Database) -> None:

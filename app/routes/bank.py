@@ -77,7 +77,7 @@ async def get_case(case_id: UUID, parts: Parts, caller: Caller) -> WholeCaseOut:
         raise NotFound("no such case")
     sealed: dict[str, object] = unseal(row["payload"], key.key, user_sub=caller.user_sub, case_id=case_id)
     procedure = cast("dict[str, object] | None", sealed.pop("procedure"))
-    is_clean = row["status"] in {"ready", "merged", "pruned"} and not row["error_count"]  # analysed, and no call failed
+    is_clean = row["lessons"] == "ready" and not row["error_count"]  # analysed, and no call failed
     if learned is not None:
         procedure = wrapped(learned.kind, learned.record)
     elif is_clean or (procedure is not None and procedure["data"] is None):

@@ -6,7 +6,15 @@ from uuid import UUID
 from pydantic import BaseModel, ConfigDict, Field, JsonValue
 
 from app.schemas.fields import CleanTag, CleanToolName, K, Real, Share, Similarity, Tokens
-from retrieval.tables.kinds import Abstraction, AnalystChoice, CaseKind, Rewrite, SummaryChoice, ToolKind
+from retrieval.tables.kinds import (
+    Abstraction,
+    AnalystChoice,
+    CaseKind,
+    ReflectionStatus,
+    Rewrite,
+    SummaryChoice,
+    ToolKind,
+)
 from writer.run import Strict
 
 
@@ -41,6 +49,9 @@ class CaseOut(BaseModel):
     reuse_reward: Real
     attempts: int
     last_error: str | None
+    lessons: ReflectionStatus = Field(
+        description="whether the worker has learned from the run, which comes after the case can be found"
+    )
     created_at: datetime
     updated_at: datetime = Field(description="last change: by the worker, feedback, a merge, a use or by hand")
 

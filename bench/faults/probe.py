@@ -64,12 +64,12 @@ async def _served(probe: Backend) -> Acknowledged | None:
 
 
 async def _worked(probe: Backend, case_id: str) -> None:
-    """Waits until the case is no longer pending."""
+    """Waits until the worker has made the case ready and learned from its run."""
     while True:
         try:
             answer = await probe.http.get(f"/v1/cases/{case_id}")
         except httpx.TransportError:
             continue
-        if answer.is_success and answer.json()["status"] != "pending":
+        if answer.is_success and answer.json()["lessons"] != "pending":
             return
         await asyncio.sleep(_PAUSE_S)

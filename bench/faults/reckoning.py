@@ -20,6 +20,11 @@ _NEAR = 1e-3
 _CASES = (
     "SELECT user_sub, id::text, idempotency_key, status, retrieval_id::text, merged_into::text, occurrences FROM cases"
 )
+_PENDING = (
+    "SELECT (SELECT count(*) FROM cases WHERE status = 'pending')"
+    " + (SELECT count(*) FROM reflections WHERE status = 'pending')"
+)
+_NOT_LEARNED = "SELECT id::text FROM reflections WHERE status <> 'ready'"
 _INSERTED = "SELECT subject_id::text FROM audit WHERE action = 'insert_case'"
 _DECISIONS = "SELECT id::text, reward FROM decisions"
 _REWARDS = """SELECT decision_id::text, reward, source, actor FROM rewards WHERE decision_id IS NOT NULL
@@ -44,9 +49,9 @@ class Fault:
 
 
 async def drained(bank: asyncpg.Connection) -> bool:
-    """Waits until no case is pending; returns False if their number stops falling."""
+    """Waits until the worker has neither cases nor lessons to do; returns False if their number stops falling."""
     fewest, since = math.inf, time.monotonic()
-    while pending := await bank.fetchval("SELECT count(*) FROM cases WHERE status = 'pending'"):
+    while pending := await bank.fetchval(_PENDING):
         if pending < fewest:
             fewest, since = pending, time.monotonic()
         if time.monotonic() - since > STUCK_S:
@@ -72,6 +77,7 @@ async def reckon(bank: asyncpg.Connection, ledger: Ledger) -> list[Fault]:
         Fault("acknowledged retains lost", list(_lost(rows, ledger))),
         Fault("cases without an acknowledgement, or two for one retain", list(_doubled(rows, inserted, ledger))),
         Fault("cases stuck or dead", [row["id"] for row in rows if row["status"] not in {"ready", "merged"}]),
+        Fault("lessons stuck or dead", [row["id"] for row in await bank.fetch(_NOT_LEARNED)]),
         Fault("repeats counted wrongly", list(_miscounted(rows))),
         Fault("links to a retrieval lost", list(_unlinked(rows, decisions, ledger))),
         Fault("acknowledged rewards lost", list(_rewards_lost(history, ledger))),

@@ -81,7 +81,7 @@ class Flows:
         """Retains the run under the key that the master used, waits for its analysis, and returns the lesson."""
         settings = {"$('Settings').first().json.key": done["key"], "$('Settings').first().json.run": done["run"]}
         kept = {"$('Retain').first().json.case_id": self._send("analyst", "Retain", settings)["case_id"]}
-        wait_until(lambda: self._send("analyst", "Read case", kept)["status"] != "pending")
+        wait_until(lambda: self._send("analyst", "Read case", kept)["lessons"] != "pending")
         case = self._send("analyst", "Read case", kept)
         procedure = case["procedure"] or {}
         if "initial_failure_summary" not in procedure.get("data", {}):

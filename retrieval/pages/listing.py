@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from uuid import UUID
 
-from sqlalchemy import ColumnElement, Select, Table, Uuid, and_, cast, func, select, union_all
+from sqlalchemy import ColumnElement, Select, Table, Uuid, and_, case, cast, func, select, union_all
 from sqlalchemy.dialects.postgresql import ARRAY, aggregate_order_by, array
 
 from retrieval.database.rows import Rows
@@ -11,6 +11,7 @@ from retrieval.tables.audit import audit
 from retrieval.tables.cases import cases
 from retrieval.tables.columns import columns_of
 from retrieval.tables.decisions import decision_slots, decisions
+from retrieval.tables.procedures import reflections
 from retrieval.tables.profiles import profiles
 from retrieval.tables.runs import run_steps, runs
 from retrieval.tables.sessions import sessions, turns
@@ -40,10 +41,18 @@ def _named_session() -> ColumnElement[str]:
     return select(sessions.c.name).where(*mine).scalar_subquery().label("session_id")
 
 
+def _lessons() -> ColumnElement[str]:
+    """Returns the column ``lessons``: whether the worker learned from the run, "ready", or still will, or gave up."""
+    mine = reflections.c.user_sub == cases.c.user_sub, reflections.c.id == cases.c.id, reflections.c.is_new
+    waits = select(reflections.c.status).where(*mine).scalar_subquery()
+    unfinished = cases.c.status.in_(["pending", "dead"])
+    return case((unfinished, cases.c.status), else_=func.coalesce(waits, "ready")).label("lessons")
+
+
 def one_case(user_sub: str, case_id: UUID) -> Rows:
     """Returns the statement for the case with this id, and its sealed payload."""
-    columns = *columns_of(cases, SHOWN), cases.c.payload
-    return select(*columns, _referred_to(), _named_session()).where(cases.c.user_sub == user_sub, cases.c.id == case_id)
+    columns = *columns_of(cases, SHOWN), cases.c.payload, _referred_to(), _named_session(), _lessons()
+    return select(*columns).where(cases.c.user_sub == user_sub, cases.c.id == case_id)
 
 
 def page_of_cases(user_sub: str, only: Mapping[str, object], *, before: UUID | None, limit: int) -> Rows:
@@ -51,8 +60,8 @@ def page_of_cases(user_sub: str, only: Mapping[str, object], *, before: UUID | N
 
     ``only`` has, by column, the values that a case must have; None: any value.
     """
-    shown = columns_of(cases, SHOWN)
-    return paged(select(*shown, _referred_to(), _named_session()), cases, {"user_sub": user_sub, **only}, before, limit)
+    shown = select(*columns_of(cases, SHOWN), _referred_to(), _named_session(), _lessons())
+    return paged(shown, cases, {"user_sub": user_sub, **only}, before, limit)
 
 
 _SHOWN_OF_RUN = "id agent_key status words retrieval_id step_count last_step_at ended_at case_id created_at"

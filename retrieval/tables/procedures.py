@@ -92,9 +92,10 @@ reflections = user_table(
     needed("id", Uuid, "of the case of the run"),
     needed("agent_key", Text),
     needed("status", Text, default="'pending'"),
+    needed("is_new", Boolean, "nothing was learned from the run yet", default="false"),
     *queue_columns(),
     refers("cases", id="id", cascade=True),
     one_of("status", ReflectionStatus),
     index("reflections_queue_idx", "available_at", where="status = 'pending'"),
-    comment="runs that turned out to have failed after the worker had finished them, and the queue of those to come",
+    comment="the queue of findable cases to learn from: new ones, and those whose run turned out later to have failed",
 )

@@ -204,7 +204,8 @@ async def states(bank: Bank, user: str) -> list[Any]:
 
 
 async def wake_all(owner: asyncpg.Connection) -> None:
-    await owner.execute("UPDATE cases SET available_at = now() WHERE status = 'pending'")
+    for queue in ("cases", "reflections"):
+        await owner.execute(f"UPDATE {queue} SET available_at = now() WHERE status = 'pending'")  # noqa: S608 - two names
 
 
 def lost_leases() -> float:

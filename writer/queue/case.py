@@ -9,8 +9,10 @@ from uuid import UUID
 
 from sqlalchemy import (
     ARRAY,
+    ColumnElement,
     Integer,
     Select,
+    Table,
     Text,
     Update,
     Uuid,
@@ -20,6 +22,7 @@ from sqlalchemy import (
     cast,
     func,
     insert,
+    literal,
     literal_column,
     select,
     update,
@@ -36,7 +39,6 @@ from retrieval.tables.decisions import decisions
 from retrieval.tables.kinds import Abstraction, AnalystChoice, CaseKind, RewardSource, RunOutcome
 from retrieval.tables.profiles import profiles
 from writer.analysis.fixes import RunFailure
-from writer.analysis.placeholders import without_placeholders
 from writer.analysis.recount import Recount
 from writer.analysis.tool_use import ToolUse
 from writer.facts.extract import FactDraft
@@ -57,6 +59,7 @@ class ClaimedCase:
         payload: tool traces, turns, prompt snapshot, and the procedure that came with the run, encrypted.
         source: the actor that retained the run.
         analyst, abstraction, least_success, embedding_model: the profile's settings of these names.
+        is_new: whether nothing was learned from the run yet.
     """
 
     id: UUID
@@ -85,6 +88,7 @@ class ClaimedCase:
     abstraction: Abstraction
     least_success: float
     embedding_model: str | None
+    is_new: bool = True
 
 
 @dataclass(slots=True)
@@ -114,40 +118,53 @@ class Work:
     """New columns of the case if the calls' outputs change its plan; empty: the plan stays."""
     moves: Sequence[int] = ()
     """Keyed hashes of the plan's moves."""
-    vector: Vector | None = None
+    vectors: Sequence[Vector | None] = ()
+    """Vectors of the texts that the handler embeds, one for each."""
     opened: Mapping[str, Any] = field(default_factory=dict)
     """The decrypted payload; empty before it is opened and after the run was learned from."""
     origin: Mapping[str, str] = field(default_factory=dict)
     """Ids of the request that retained the run, see ``retrieval.telemetry.origin``; empty until the case is opened."""
     now: ClaimedCase = field(init=False)
     """The case with the worker's corrections, and with the reward that its row has when the work ends."""
-    trigger_vectors: Sequence[Vector | None] = ()
-    """Vectors of the triggers of the learned procedures, one for each procedure."""
 
     def __post_init__(self) -> None:
         """Begins with the case as it was claimed."""
         self.now = self.case
 
-    @property
-    def texts(self) -> list[str]:
-        """Returns the texts to embed: the task, then the triggers of the learned procedures."""
-        return [self.text.task, *map(without_placeholders, self.taught.triggers())]
-
 
 _OF_THE_PROFILE = ("analyst", "abstraction", "least_success", "embedding_model")
 
 
-def claimed(user_sub: str, lease_token: UUID, case_ids: Sequence[UUID]) -> Select[*tuple[Any, ...]]:
-    """Returns a statement that selects, as ``ClaimedCase`` rows, those of these cases that the lease still holds."""
-    return cases_of(user_sub, case_ids).where(cases.c.lease_token == lease_token, cases.c.status == "pending")
+def claimed(
+    user_sub: str, lease_token: UUID, case_ids: Sequence[UUID], queue: Table = cases
+) -> Select[*tuple[Any, ...]]:
+    """Returns a statement that selects, as ``ClaimedCase`` rows by id, those of these cases that the lease still holds.
 
-
-def cases_of(user_sub: str, case_ids: Sequence[UUID]) -> Select[*tuple[Any, ...]]:
-    """Returns a statement that selects these cases of the user as ``ClaimedCase`` rows, by id."""
-    columns = [(profiles if each.name in _OF_THE_PROFILE else cases).c[each.name] for each in fields(ClaimedCase)]
+    ``queue`` is the table of the lease: ``cases``, or ``reflections``, whose rows have the ids of their cases.
+    """
+    columns: list[Any] = [
+        (profiles if each.name in _OF_THE_PROFILE else cases).c[each.name]
+        for each in fields(ClaimedCase)
+        if each.name != "is_new"
+    ]
+    is_new = literal(value=True).label("is_new") if queue is cases else queue.c.is_new
     profile = and_(profiles.c.user_sub == cases.c.user_sub, profiles.c.agent_key == cases.c.agent_key)
-    mine = cases.c.user_sub == user_sub, cases.c.id.in_(case_ids)
-    return select(*columns).join(profiles, profile).where(*mine).order_by(cases.c.id)
+    of_case = _held_in(queue, user_sub, lease_token, case_ids)
+    return select(*columns, is_new).join_from(cases, profiles, profile).where(*of_case).order_by(cases.c.id)
+
+
+def _held_in(
+    queue: Table, user_sub: str, lease_token: UUID, case_ids: Sequence[UUID]
+) -> tuple[ColumnElement[bool], ...]:
+    """Returns the conditions that a case is one of these and that its row in the queue is held by the lease."""
+    return (
+        cases.c.user_sub == user_sub,
+        cases.c.id.in_(case_ids),
+        queue.c.user_sub == user_sub,
+        queue.c.id == cases.c.id,
+        queue.c.lease_token == lease_token,
+        queue.c.status == "pending",
+    )
 
 
 async def used_by(connection: AsyncConnection, user_sub: str, claimed_case: ClaimedCase) -> list[UsedVersion]:
@@ -163,7 +180,7 @@ async def used_by(connection: AsyncConnection, user_sub: str, claimed_case: Clai
     return [each for each in active if shown.get(each.id, each.version) == each.version]
 
 
-async def lock_held(connection: AsyncConnection, batch: Sequence[Work]) -> list[Work]:
+async def lock_held(connection: AsyncConnection, batch: Sequence[Work], queue: Table = cases) -> list[Work]:
     """Locks those cases of one user that their leases still hold, and returns them with the rewards that they have now.
 
     Feedback may have changed a reward since the case was claimed. A case is left out if another worker claimed it, or
@@ -172,20 +189,15 @@ async def lock_held(connection: AsyncConnection, batch: Sequence[Work]) -> list[
     lease = batch[0].held
     held = (
         select(cases.c.id, cases.c.reward, cases.c.reward_source)
-        .where(
-            cases.c.user_sub == lease.user_sub,
-            cases.c.id.in_([work.held.row_id for work in batch]),
-            cases.c.lease_token == lease.lease_token,
-            cases.c.status == "pending",
-        )
+        .where(*_held_in(queue, lease.user_sub, lease.lease_token, [work.held.row_id for work in batch]))
         .order_by(cases.c.id)
         .with_for_update()
     )
     now = {row.id: row for row in await connection.execute(held)}
     locked = [work for work in batch if work.held.row_id in now]
     for work in locked:
-        row = now[work.held.row_id]
-        work.now = replace(work.case, moves=list(work.moves), reward=row.reward, reward_source=row.reward_source)
+        row, moves = now[work.held.row_id], list(work.moves) or work.case.moves
+        work.now = replace(work.case, moves=moves, reward=row.reward, reward_source=row.reward_source)
     return locked
 
 

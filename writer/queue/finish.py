@@ -1,15 +1,17 @@
-"""Finishes claimed cases of one user in one transaction: each becomes ready or merged, and the lessons are stored."""
+"""Finishes claimed cases of one user in one transaction: makes each ready or merged, and later stores its lessons."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 from uuid import UUID
 
-from sqlalchemy import update
+from sqlalchemy import Table, delete, func, insert, update
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from retrieval.ports import Embedder
+from retrieval.tables.cases import cases
 from retrieval.tables.kinds import has_failed
+from retrieval.tables.procedures import reflections
 from retrieval.tables.profiles import profiles
 from writer.advice.settle import advised, settle_advice
 from writer.advice.store import failure_rows, store_failures
@@ -41,26 +43,58 @@ class Finish:
     embedder: Embedder
     pgvector: bool
 
-    async def all_of(self, batch: Sequence[Work]) -> dict[UUID, str]:
-        """Makes the cases ready, or merges them into equal cases, and stores the lessons of their runs.
+    async def make_findable(self, batch: Sequence[Work]) -> dict[UUID, str]:
+        """Makes the cases ready, or merges them into equal cases, and queues their runs to be learned from.
 
         Returns "ready" or "merged" for each case; a case that another worker has, or that was deleted, is left out.
         The audit entry for the insert of a case is written here, under the actor that retained the run, because a
         retain writes only the case's row.
         """
-        retrievals = {work.case.retrieval_id for work in batch} - {None}
-        agents = {work.held.agent_key for work in batch}
         async with noted_together(self.connection):
-            await lock_loop(self.connection, self.user_sub, agents, [each for each in retrievals if each])
-            held = await lock_held(self.connection, batch)
-            if not held:
+            if not (held := await self._locked(batch, cases)):
                 return {}
-            kept = await self._make_findable(held)
-            await self._store_lessons(held)
-            await self._settle(held)
+            kept = await self._end(held)
+            to_learn = [{**_key(work), "agent_key": work.held.agent_key, "is_new": True} for work in held]
+            await self.connection.execute(insert(reflections), to_learn)
         return {work.held.row_id: "merged" if work.held.row_id in kept else "ready" for work in held}
 
-    async def _make_findable(self, batch: Sequence[Work]) -> Mapping[UUID, UUID]:
+    async def learn(self, batch: Sequence[Work]) -> dict[UUID, str]:
+        """Stores the lessons of runs whose cases can be found; of runs that are not new, only the revisions.
+
+        Returns "learned" for each run; a run that another worker has, or whose case was deleted, is left out.
+        """
+        async with noted_together(self.connection):
+            held = await self._locked(batch, reflections)
+            new = [work for work in held if work.case.is_new]
+            await self._store_procedures(held)
+            if new:
+                await self._store_lessons(new)
+                await self._settle(new)
+            await self._close(held)
+        return dict.fromkeys((work.held.row_id for work in held), "learned")
+
+    async def _locked(self, batch: Sequence[Work], queue: Table) -> list[Work]:
+        """Returns those of the cases that their leases still hold in the queue, locked, with their profiles."""
+        retrievals = [work.case.retrieval_id for work in batch if work.case.retrieval_id is not None]
+        await lock_loop(self.connection, self.user_sub, {work.held.agent_key for work in batch}, set(retrievals))
+        return await lock_held(self.connection, batch, queue)
+
+    async def _close(self, held: Sequence[Work]) -> None:
+        """Takes runs off the queue; a new run that a reward showed to have failed meanwhile is queued again."""
+        late = [work.held.row_id for work in held if work.case.is_new and _failed(work.now) and not _failed(work.case)]
+        mine = reflections.c.user_sub == self.user_sub
+        new = [work.held.row_id for work in held if work.case.is_new]
+        again = [work.held.row_id for work in held if not work.case.is_new]
+        if new:
+            await self.connection.execute(delete(reflections).where(mine, reflections.c.id.in_(new)))
+        if again:
+            done = {"status": "ready", "lease_token": None, "last_error": None, "available_at": func.now()}
+            await self.connection.execute(update(reflections).where(mine, reflections.c.id.in_(again)).values(done))
+        if late:
+            await withdraw_learned(self.connection, self.user_sub, "worker", late)
+            await ask_to_reflect(self.connection, self.user_sub, late)
+
+    async def _end(self, batch: Sequence[Work]) -> Mapping[UUID, UUID]:
         """Corrects the cases and takes them off the queue; returns the merged ones, with the cases that they repeat."""
         connection = self.connection
         for work in batch:
@@ -84,9 +118,9 @@ class Finish:
         for agent_key, group in groupby(sorted(batch, key=_agent), key=_agent):
             mine = list(group)
             rows = [
-                {"case_id": work.held.row_id, "vector": as_text(work.vector)}
+                {"case_id": work.held.row_id, "vector": as_text(work.vectors[0])}
                 for work in mine
-                if work.vector is not None
+                if work.vectors[0] is not None
             ]
             if not rows:
                 continue
@@ -101,19 +135,21 @@ class Finish:
                 )
                 await self.connection.execute(chosen.values(embedding_model=self.embedder.model))
 
-    async def _store_lessons(self, batch: Sequence[Work]) -> None:
-        """Stores the procedures, facts, tool use and failures of the runs."""
-        connection = self.connection
+    async def _store_procedures(self, batch: Sequence[Work]) -> None:
+        """Stores the procedures that were learned from new runs, and the revisions of those that failed runs used."""
         for work in batch:
             source = Source(self.user_sub, work.held.agent_key, work.held.row_id, self.embedder.model, self.pgvector)
-            vectors = iter(work.trigger_vectors)
+            vectors = iter(work.vectors)
             for draft in work.taught.drafts:
-                await versions.add(connection, source, draft, next(vectors))
+                vector = next(vectors)
+                if work.case.is_new:
+                    await versions.add(self.connection, source, draft, vector)
             for used, draft in work.taught.revisions:
-                await versions.revise(connection, source, used, draft, next(vectors))
-            if _failed(work.now) and not _failed(work.case):  # a reward that came after the case was read says so
-                await withdraw_learned(connection, self.user_sub, "worker", [work.held.row_id])
-                await ask_to_reflect(connection, self.user_sub, [work.held.row_id])
+                await versions.revise(self.connection, source, used, draft, next(vectors))
+
+    async def _store_lessons(self, batch: Sequence[Work]) -> None:
+        """Stores the facts and the tool use of the runs."""
+        connection = self.connection
         await remember_tools(connection, batch)
         for agent_key, group in groupby(sorted(batch, key=_agent), key=_agent):
             mine = list(group)
@@ -146,6 +182,10 @@ class Finish:
             if work.seal is not None and case_id in were_advised:
                 await settle_advice(connection, work.seal, case_id, work.failures)
             await credit_run(connection, self.user_sub, "worker", work.now)
+
+
+def _key(work: Work) -> dict[str, object]:
+    return {"user_sub": work.held.user_sub, "id": work.held.row_id}
 
 
 def _agent(work: Work) -> str:

@@ -41,6 +41,7 @@ from sqlalchemy.dialects.postgresql import aggregate_order_by
 
 from retrieval.tables.cases import cases
 from retrieval.tables.inserted import inserted_memories
+from retrieval.tables.procedures import reflections
 from writer.queue.lease import Lease, is_held
 
 MOST_DOUBLINGS = 20
@@ -247,6 +248,12 @@ def depth() -> Select[str, int, datetime]:
         .group_by(waiting.c.status)
         .order_by(waiting.c.status)
     )
+
+
+def lessons() -> Select[str, int]:
+    """Returns a statement that counts the findable cases from which the worker has still to learn, pending or dead."""
+    waiting = reflections.c.status.in_(["pending", "dead"])
+    return select(reflections.c.status, func.count().label("runs")).where(waiting).group_by(reflections.c.status)
 
 
 def backlog(user_bound: int, at_least: int) -> Select[int, int, int, list[str] | None, list[int] | None]:

@@ -3,7 +3,7 @@
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 
 from policy.channels import words
 from retrieval.database.database import Database
@@ -28,6 +28,8 @@ from writer.queue.lease import Lease
 from writer.queue.sessions import facts_in_run
 from writer.retain.plan import given_plan
 from writer.run import OF_PROCEDURES
+
+Result = TypeVar("Result")
 
 SHORT = 16_384
 """Maximum bytes of a run's payload that are analysed on the event loop, in a few ms; longer runs use a thread."""
@@ -71,15 +73,14 @@ class Teaching:
         if work.case.words is not None:
             work.text = work.seal.open_case(held.row_id, work.case.words)
 
+    async def count(self, work: Work) -> None:
+        """Stores in ``work`` the numbers of its opened case: keyed hashes, and corrections by the calls' outputs."""
+        await self._compute(work, _count)
+
     async def teach(self, work: Work, renew: Callable[[Lease], Awaitable[None]]) -> None:
         """Stores in ``work`` what is learned from its opened case; calls ``renew`` before each call of a model."""
         held, case, opened = work.held, work.case, work.opened
-        work.opened = {}
-        short = len(case.payload) <= SHORT
-        if short:
-            await asyncio.sleep(0)  # lets others have the event loop between two runs
-        run = StoredRun(work.text.task, case.outcome, opened["tool_traces"], opened["turns"], work.text.plan, short)
-        plan = await computed(run, _analyse, work, run, opened)
+        run, plan = await self._compute(work, _analyse)
         brought = opened["procedure"] or {"data": None}
         given: dict[str, Any] = {name: opened.get(name) for name in OF_PROCEDURES}  # older cases have none
         given["no_failure"] = opened["procedure"] is not None and brought["data"] is None
@@ -93,21 +94,38 @@ class Teaching:
         teachers = self.llm(Profile(held.user_sub, held.agent_key, held.claimed_at))
         work.taught = await learn_from_run(ended, terms, teachers, before_each=lambda: renew(held))
 
+    async def _compute(
+        self, work: Work, act: Callable[[Work, StoredRun, Mapping[str, Any]], Result]
+    ) -> tuple[StoredRun, Result]:
+        """Returns the run of an opened case, and the result of the act, which is in a thread if the run is long."""
+        opened, work.opened = work.opened, {}
+        short = len(work.case.payload) <= SHORT
+        if short:
+            await asyncio.sleep(0)  # lets others have the event loop between two runs
+        told = opened["tool_traces"], opened["turns"]
+        run = StoredRun(work.text.task, work.case.outcome, *told, work.text.plan, short)
+        return run, await computed(run, act, work, run, opened)
+
+
+def _count(work: Work, run: StoredRun, opened: Mapping[str, Any]) -> None:
+    """Stores in the work the numbers of its run, and the errors of its calls."""
+    if work.seal is not None:
+        work.terms = work.seal.numbers(TERMS, words(work.text.task))
+        work.moves = work.seal.numbers(MOVES, moves_of(run))
+    if run.tool_traces:
+        work.counts, work.errors = recount(run), error_signatures(run)
+        work.corrected_plan = corrected_plan(work, run, opened["tool_traces"])
+
 
 def _analyse(work: Work, run: StoredRun, opened: Mapping[str, Any]) -> list[str]:
-    """Stores in the work the facts, numbers, tool use and failures of its run, and returns the plan given beside calls.
+    """Stores in the work the facts, tool use and failures of its run, and returns the plan given beside the calls.
 
     Works in one thread, for each costs.
     """
     if work.case.session_id is None:
         work.facts = facts_in_run(opened["turns"], work.case.created_at)
-    if work.seal is not None:
-        work.terms = work.seal.numbers(TERMS, words(work.text.task))
-        work.moves = work.seal.numbers(MOVES, moves_of(run))
     if not run.tool_traces:
         return []
-    work.tools, work.counts = tools_used(run), recount(run)
     given = given_plan(opened["tool_traces"], run.calls, run.plan)
-    work.errors, work.failures = error_signatures(run), failures_of(run, given)
-    work.corrected_plan = corrected_plan(work, run, opened["tool_traces"])
+    work.tools, work.failures = tools_used(run), failures_of(run, given)
     return given

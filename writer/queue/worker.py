@@ -4,6 +4,7 @@ import random
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import partial
 
 from policy.fit import FIRST_ORDER
 from retrieval.database.database import Database
@@ -22,9 +23,9 @@ from writer.procedures.ports import Learners
 from writer.profiles import Profile
 from writer.queue.cases import CaseHandler
 from writer.queue.inserted import InsertedHandler
+from writer.queue.lessons import LessonHandler
 from writer.queue.memories import MemoryHandler
 from writer.queue.queue import Pace, Queue
-from writer.queue.reflections import ReflectionHandler
 from writer.queue.sessions import SessionHandler
 from writer.queue.statements import due_in
 from writer.queue.summarist import Summarist
@@ -33,8 +34,8 @@ from writer.queue.wake import LONGEST_S, Wake
 
 MEMORIES = 256
 """Maximum number of memories that are embedded at a time."""
-REFLECTIONS = 8
-"""Maximum number of failed runs that are leased at a time; a language model may take most of a lease for each."""
+LEARN_S = 5.0
+"""Seconds after which the worker learns from runs even if further cases wait to be found."""
 HELP_S = 1.0
 """Least time in seconds between two calls by which a busy worker asks other workers for help."""
 OUTAGE_S = 2.0
@@ -71,8 +72,9 @@ class Worker:
     cases: CaseHandler = field(init=False)
     sessions: SessionHandler = field(init=False)
     memories: MemoryHandler = field(init=False)
-    reflections: ReflectionHandler = field(init=False)
     inserted: InsertedHandler = field(init=False)
+    lessons: LessonHandler = field(init=False)
+    _learned_at: float = field(default=0.0, init=False)
 
     def __post_init__(self) -> None:
         """Builds a handler for each queue."""
@@ -82,8 +84,12 @@ class Worker:
         self.cases = CaseHandler(
             Queue(database, cases, pace, rng, "work.failed"), self.embedder, teaching, self.pgvector, self.first_order
         )
-        self.reflections = ReflectionHandler(
-            Queue(database, reflections, pace, rng, "reflection.failed"), self.embedder, teaching, self.pgvector
+        self.lessons = LessonHandler(
+            Queue(database, reflections, pace, rng, "lessons.failed"),
+            self.embedder,
+            teaching,
+            self.pgvector,
+            partial(self.cases.queue.serve, pace.batch, self.cases.handle),
         )
         self.sessions = SessionHandler(
             Queue(database, sessions, pace, rng, "sessions.read_failed"), self.keyring, self.summarist
@@ -131,7 +137,8 @@ class Worker:
     async def run_once(self) -> int:
         """Handles one batch of each queue that has due rows; returns the number of rows taken, failed ones included.
 
-        It also sets ``due_in_s``.
+        Runs to learn from count only if no other row was taken. What no case needs in order to be found comes last:
+        lessons, and then replays. It also sets ``due_in_s``.
 
         Raises:
             DatabaseUnavailable: leased rows are due again when this worker leases again, or when their lease ends.
@@ -140,15 +147,20 @@ class Worker:
             (self.cases.queue, self.pace.batch, self.cases.handle),
             (self.sessions.queue, self.pace.batch, self.sessions.handle),
             (self.memories.queue, MEMORIES, self.memories.handle),
-            (self.reflections.queue, REFLECTIONS, self.reflections.handle),
             (self.inserted.queue, self.pace.batch, self.inserted.handle),
         )
+        lessons = self.lessons.queue
         async with self.database.as_worker() as connection:
-            waits_s = (await connection.execute(due_in(*(queue.table for queue, _, _ in queues)))).one()
+            looked = due_in(*(queue.table for queue, _, _ in queues), lessons.table)
+            waits_s = (await connection.execute(looked)).one()
         self.due_in_s = min((wait_s for wait_s in waits_s if wait_s is not None), default=None)
-        done = 0
-        for (queue, most, handle), wait_s in zip(queues, waits_s, strict=True):
+        done = learned = 0
+        for (queue, most, handle), wait_s in zip(queues, waits_s, strict=False):
             if queue.broke_off or wait_s == 0:
                 done += await queue.serve(most, handle)
-        await self.cases.replay(idle=not done)  # what no case needs in order to be found comes last
-        return done
+        is_due = lessons.broke_off or waits_s[-1] == 0 or done > 0  # cases that were finished now have lessons
+        if is_due and (done < self.pace.batch or time.monotonic() - self._learned_at >= LEARN_S):
+            self._learned_at = time.monotonic()
+            learned = await lessons.serve(self.pace.batch, self.lessons.handle)
+        await self.cases.replay(idle=not (done or learned))
+        return done or learned

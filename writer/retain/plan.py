@@ -47,15 +47,20 @@ def plan_of(calls: Sequence[CallMade]) -> list[str]:
 
 def plan_by_output(traces: Traces, calls: Sequence[Call], plan: Sequence[str]) -> list[str]:
     """Returns a run's plan; if retain made it from the calls, without the calls that failed by their output."""
-    if given_plan(traces, calls, plan):
-        return list(plan)
-    return plan_of([_made(trace, failed=call.failed) for trace, call in _with_input(traces, calls)])
+    return list(plan) if given_plan(traces, calls, plan) else _by_output(traces, calls)
 
 
 def given_plan(traces: Traces, calls: Sequence[Call], plan: Sequence[str]) -> list[str]:
-    """Returns the plan that the backend gave for a run; empty if retain made the plan from the run's calls."""
+    """Returns the plan that the backend gave for a run; empty if it was made from the run's calls.
+
+    Retain makes a plan by the calls' statuses, and the worker corrects it by their outputs.
+    """
     by_status = [_made(trace, failed=failed_by_status(trace["status"])) for trace, _ in _with_input(traces, calls)]
-    return [] if list(plan) == plan_of(by_status) else list(plan)
+    return [] if list(plan) in (plan_of(by_status), _by_output(traces, calls)) else list(plan)
+
+
+def _by_output(traces: Traces, calls: Sequence[Call]) -> list[str]:
+    return plan_of([_made(trace, failed=call.failed) for trace, call in _with_input(traces, calls)])
 
 
 def _with_input(traces: Traces, calls: Sequence[Call]) -> list[tuple[Mapping[str, JsonValue], Call]]:

@@ -346,6 +346,7 @@ class Case(TypedDict):
     reuse_reward: float
     attempts: int
     last_error: str | None
+    lessons: Literal["pending", "ready", "dead"]
     created_at: str
     updated_at: str
 

@@ -692,6 +692,12 @@ export interface components {
             /** Last Error */
             last_error: string | null;
             /**
+             * Lessons
+             * @description whether the worker has learned from the run, which comes after the case can be found
+             * @enum {string}
+             */
+            lessons: "pending" | "ready" | "dead";
+            /**
              * Created At
              * Format: date-time
              */
@@ -2298,6 +2304,12 @@ export interface components {
             attempts: number;
             /** Last Error */
             last_error: string | null;
+            /**
+             * Lessons
+             * @description whether the worker has learned from the run, which comes after the case can be found
+             * @enum {string}
+             */
+            lessons: "pending" | "ready" | "dead";
             /**
              * Created At
              * Format: date-time

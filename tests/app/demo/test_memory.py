@@ -28,7 +28,7 @@ async def test_the_http_memory_speaks_the_api(scratch: Scratch):
 
     def service(request: httpx.Request) -> httpx.Response:
         if request.method == "GET":
-            return httpx.Response(200, json={"status": next(states)})
+            return httpx.Response(200, json={"lessons": next(states)})
         seen.append((request.url.path, json.loads(request.content)))
         if request.url.path == "/v1/retain":
             assert request.headers["Idempotency-Key"]

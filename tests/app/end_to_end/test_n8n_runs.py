@@ -154,8 +154,8 @@ def test_the_analyst_waits_while_the_case_is_pending_but_not_for_ever(
     (node,) = [node for _, node in nodes("if") if node["name"] == "Still pending?"]
     run = replay(alice)
     run.runs[node["name"]] = times
-    assert run.holds(node, {"status": status}) is again
-    assert not run.holds(node, {"status": "ready"})
+    assert run.holds(node, {"lessons": status}) is again
+    assert not run.holds(node, {"lessons": "ready"})
     assert following(FLOWS["analyst"], node["name"], 0) == ["Wait"]
 
 

@@ -41,7 +41,7 @@ async def test_a_claimed_case_is_read_as_it_was_retained_with_the_terms_of_its_p
     assert (case.outcome, case.reward, case.reward_source, case.error_count) == ("success", 0.25, "metric", 0)
     assert (case.analyst, case.abstraction, case.least_success) == ("rules", "off", 0.5)
     work = Work(held, case, text=CaseWords(case.task, case.plan))
-    assert work.texts == ["water the garden"]
+    assert case.is_new
     async with bank.database.as_user(user, datetime.now(UTC)) as connection:
         await close(connection, [work], {})
 
@@ -65,4 +65,6 @@ async def test_a_case_is_read_and_closed_by_whoever_holds_its_lease_and_once(ban
 def test_the_record_has_a_column_of_the_case_or_of_its_profile_for_each_field():
     names = {column.name for column in claimed("user", uuids.uuid7(), []).selected_columns}
     assert names == set(ClaimedCase.__slots__)
-    assert names - {"analyst", "abstraction", "least_success", "embedding_model"} <= {column.name for column in cases.c}
+    assert names - {"analyst", "abstraction", "least_success", "embedding_model", "is_new"} <= {
+        column.name for column in cases.c
+    }

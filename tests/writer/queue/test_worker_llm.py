@@ -13,9 +13,8 @@ from sqlalchemy import select, update
 
 from app.providers.wordllama import WordLlamaEmbedder
 from retrieval.errors import DatabaseUnavailable
-from retrieval.tables.cases import cases
 from retrieval.tables.kinds import AbstractionLevel
-from retrieval.tables.procedures import procedures
+from retrieval.tables.procedures import procedures, reflections
 from tests.lessons import FIXED
 from tests.writer.conftest import AGENT, Bank
 from writer.analysis.calls import StoredRun
@@ -62,7 +61,8 @@ def worker(bank: Bank, teacher: Teacher) -> Worker:
 
 async def change(bank: Bank, user: str, case_id: UUID, **columns: Any) -> None:
     async with bank.database.as_user(user, datetime.now(UTC)) as connection:
-        await connection.execute(update(cases).where(cases.c.user_sub == user, cases.c.id == case_id).values(**columns))
+        mine = reflections.c.user_sub == user, reflections.c.id == case_id
+        await connection.execute(update(reflections).where(*mine).values(**columns))
 
 
 async def test_a_profile_that_did_not_ask_for_it_is_taught_by_rule(bank: Bank, user: str):
@@ -74,19 +74,27 @@ async def test_a_profile_that_did_not_ask_for_it_is_taught_by_rule(bank: Bank, u
     assert len(await fixes(bank, user)) == 1
 
 
-async def test_cases_that_wait_for_no_model_are_ready_before_those_that_do(bank: Bank, user: str):
+async def learning(bank: Bank, user: str) -> list[UUID]:
+    """Returns the user's cases from which nothing was learned yet."""
+    mine = select(reflections.c.id).where(reflections.c.user_sub == user, reflections.c.is_new)
+    return [row.id for row in await bank.read(user, mine.order_by(reflections.c.id))]
+
+
+async def test_a_case_is_ready_before_the_model_is_asked_about_it_or_about_others(bank: Bank, user: str):
     other = f"{user}-other"
-    slow = await keep(bank, user, "paint the fence")
+    first, second = await keep(bank, user, "paint the fence"), await keep(bank, user, "bake bread")
     await bank.set_profile(user, analyst="llm")
-    quick = await keep(bank, other, "bake bread")
-    seen: list[set[UUID]] = []
+    seen: list[tuple[set[UUID], set[UUID]]] = []
+    later: list[UUID] = []
 
     async def look(_run: StoredRun) -> None:
-        seen.append(await bank.ids(other, "ready"))
+        seen.append((await bank.ids(user, "ready"), await bank.ids(other, "ready")))
+        if not later:
+            later.append(await keep(bank, other, "sweep the yard"))
 
     await worker(bank, Teacher(look)).run_once()
-    assert seen == [{quick}]
-    assert await bank.ids(user, "ready") == {slow}
+    assert seen == [({first, second}, set()), ({first, second}, set(later))]
+    assert await learning(bank, user) == []
 
 
 async def test_nobody_is_asked_about_a_case_that_another_worker_took_meanwhile(bank: Bank, user: str):
@@ -99,7 +107,8 @@ async def test_nobody_is_asked_about_a_case_that_another_worker_took_meanwhile(b
     teacher = Teacher(take)
     await worker(bank, teacher).run_once()
     assert teacher.explained == ["paint the fence"]
-    assert await bank.ids(user, "ready") == {first}
+    assert await bank.ids(user, "ready") == {first, second}
+    assert await learning(bank, user) == [second]
     await change(bank, user, second, status="dead")
 
 
@@ -109,8 +118,8 @@ async def test_a_lease_begins_again_when_the_model_is_asked(bank: Bank, user: st
     ends: list[datetime] = []
 
     async def look(_run: StoredRun) -> None:
-        statement = select(cases.c.available_at).where(cases.c.user_sub == user, cases.c.lease_token.is_not(None))
-        rows = await bank.read(user, statement.order_by(cases.c.id))
+        leased = reflections.c.user_sub == user, reflections.c.lease_token.is_not(None)
+        rows = await bank.read(user, select(reflections.c.available_at).where(*leased).order_by(reflections.c.id))
         ends.append(rows[0].available_at)
         if len(rows) > 1:
             assert rows[0].available_at > rows[1].available_at  # the second still has the lease of the claim

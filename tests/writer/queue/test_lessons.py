@@ -1,0 +1,120 @@
+"""Lessons come after the case can be found; a worker that dies between, or fails, loses and doubles none."""
+
+from datetime import UTC, datetime, timedelta
+from typing import Any
+from uuid import UUID
+
+import asyncpg
+from sqlalchemy import func, select
+
+from app.providers.wordllama import WordLlamaEmbedder
+from retrieval.tables.cases import case_tools
+from retrieval.tables.facts import facts
+from retrieval.tables.procedures import procedures, reflections
+from tests.lessons import FIXED
+from tests.writer.conftest import Bank, drain, keep, states, wake_all
+from writer.queue.queue import Pace
+from writer.queue.statements import requeue_dead
+from writer.queue.worker import Worker
+from writer.rewards.feedback import Feedback, give_feedback
+from writer.rights.edit import delete_case
+
+SAID = [{"role": "user", "content": "I live in Leeds."}]
+
+
+def worker_of(bank: Bank, pace: Pace | None = None) -> Worker:
+    return Worker(bank.database, WordLlamaEmbedder(), bank.keyring, pace=pace or Pace())
+
+
+async def keep_fixed(bank: Bank, user: str) -> UUID:
+    return await keep(bank, user, FIXED.task, tool_traces=list(FIXED.tool_traces), turns=SAID)
+
+
+async def make_findable(worker: Worker) -> None:
+    """Takes all waiting cases off the queue, and learns from none, as a worker that dies after them."""
+    while await worker.cases.queue.serve(worker.pace.batch, worker.cases.handle):
+        pass
+
+
+async def learned(bank: Bank, user: str) -> dict[str, int]:
+    """Returns the numbers of the user's tools, facts and procedures."""
+    tables = (case_tools, facts, procedures)
+    counts = [await bank.read(user, select(func.count()).where(each.c.user_sub == user)) for each in tables]
+    return {each.name: rows[0][0] for each, rows in zip(tables, counts, strict=True)}
+
+
+async def queued(bank: Bank, user: str) -> list[Any]:
+    return await bank.read(user, select(reflections).where(reflections.c.user_sub == user))
+
+
+async def test_a_run_whose_worker_dies_before_its_lessons_is_learned_from_once_by_the_next(
+    bank: Bank, owner: asyncpg.Connection, user: str
+):
+    case_id = await keep_fixed(bank, user)
+    died = worker_of(bank)
+    await make_findable(died)
+    assert [row.status for row in await states(bank, user)] == ["ready"]
+    assert await learned(bank, user) == {"case_tools": 0, "facts": 0, "procedures": 0}
+    leases = await died.lessons.queue.take(64)  # and dies with them
+    assert case_id in {lease.row_id for lease in leases}
+    await wake_all(owner)  # the leases end
+    await drain(worker_of(bank))
+    once = await learned(bank, user)
+    assert once["case_tools"] == once["facts"] == 1
+    assert once["procedures"] >= 1
+    assert await queued(bank, user) == []
+    await died.lessons.handle(leases)  # it was not dead
+    assert await learned(bank, user) == once
+
+
+async def test_a_repeat_is_never_found_beside_the_case_that_it_repeats(bank: Bank, user: str):
+    for _ in range(2):
+        await keep_fixed(bank, user)
+        await make_findable(worker_of(bank))
+    assert [(row.status, row.occurrences) for row in await states(bank, user)] == [("ready", 2), ("merged", 1)]
+    await drain(worker_of(bank))
+    assert [(row.status, row.occurrences) for row in await states(bank, user)] == [("ready", 2), ("merged", 1)]
+
+
+async def test_a_case_that_is_deleted_before_its_lessons_teaches_nothing(bank: Bank, user: str):
+    case_id = await keep_fixed(bank, user)
+    worker = worker_of(bank)
+    await make_findable(worker)
+    leases = await worker.lessons.queue.take(64)
+    async with bank.database.as_user(user, datetime.now(UTC)) as connection:
+        await delete_case(connection, bank.keyring, bank.author(user), case_id)
+    await worker.lessons.handle(leases)
+    assert await learned(bank, user) == {"case_tools": 0, "facts": 0, "procedures": 0}
+    assert await queued(bank, user) == []
+
+
+async def test_a_run_judged_a_failure_before_its_lessons_becomes_no_script(bank: Bank, user: str):
+    case_id = await keep(bank, user, "water the garden", tool_traces=[{"tool": "tap", "input": {"n": 1}}])
+    await make_findable(worker_of(bank))
+    async with bank.database.as_user(user, datetime.now(UTC)) as connection:
+        await give_feedback(connection, user, "user", Feedback(0.0, "user", case_id))
+    await drain(worker_of(bank))
+    scripts = select(procedures.c.id).where(procedures.c.user_sub == user, procedures.c.kind == "script")
+    assert await bank.read(user, scripts) == []
+
+
+async def test_lessons_that_keep_failing_are_dead_while_the_case_is_found_and_a_requeue_brings_them_back(
+    bank: Bank, owner: asyncpg.Connection, user: str
+):
+    case_id = await keep_fixed(bank, user)
+    worker = worker_of(bank, Pace(max_attempts=2, backoff_s=0, lease=timedelta(seconds=60)))
+    await make_findable(worker)
+    sealed = await owner.fetchval("SELECT payload FROM cases WHERE id = $1", case_id)
+    await owner.execute("UPDATE cases SET payload = 'broken' WHERE id = $1", case_id)
+    for _ in range(2):
+        await wake_all(owner)
+        await drain(worker)
+    (row,) = await queued(bank, user)
+    assert (row.status, row.is_new, row.last_error) == ("dead", True, "SealBroken")
+    assert [row.status for row in await states(bank, user)] == ["ready"]
+    await owner.execute("UPDATE cases SET payload = $2 WHERE id = $1", case_id, sealed)
+    async with bank.database.as_worker() as connection:
+        await connection.execute(requeue_dead(user, reflections))
+    await drain(worker)
+    assert await queued(bank, user) == []
+    assert (await learned(bank, user))["facts"] == 1

@@ -1,0 +1,190 @@
+"""Takes a batch of leased cases through the steps that all work on cases has: read, open, think, embed and store."""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from itertools import groupby, islice
+from typing import ClassVar
+from uuid import UUID
+
+from retrieval.errors import (
+    CasebankError,
+    DatabaseUnavailable,
+    Deadlocked,
+    EmbedderMisbehaved,
+    EmbedderRefused,
+    UserErased,
+)
+from retrieval.ports import Embedder, Vector, embed_each
+from retrieval.telemetry import caused_by, log, stage
+from writer.errors import LeaseLost
+from writer.privacy.master_keys import MasterKeyMismatch
+from writer.privacy.seal import SealBroken
+from writer.queue.case import ClaimedCase, Work, claimed, used_by
+from writer.queue.finish import Finish
+from writer.queue.lease import Lease
+from writer.queue.queue import Queue
+from writer.queue.teaching import Teaching
+
+AT_ONCE = 2
+"""Maximum users whose cases are stored at the same time: the worker prepares one user's while the database stores."""
+
+
+@dataclass(slots=True)
+class Batches:
+    """The steps of the work on batches of cases, of which a handler gives three.
+
+    Attributes:
+        pgvector: whether the database compares vectors.
+        goes_without: errors of the embedder for one case alone, after which it is stored without vectors.
+        done_event: name of the log event for the end of the work on a case.
+    """
+
+    queue: Queue
+    embedder: Embedder
+    teaching: Teaching
+    pgvector: bool
+    _places: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(AT_ONCE), init=False)
+    goes_without: ClassVar[tuple[type[CasebankError], ...]] = (EmbedderRefused,)
+
+    async def think(self, work: Work) -> None:
+        """Stores in ``work`` what its opened case tells."""
+        raise NotImplementedError
+
+    def texts(self, work: Work) -> list[str]:
+        """Returns the texts whose vectors are stored."""
+        raise NotImplementedError
+
+    async def finish(self, finish: Finish, batch: Sequence[Work]) -> dict[UUID, str]:
+        """Stores what was found for cases of one user, takes them off the queue and returns the end of each."""
+        raise NotImplementedError
+
+    def ended(self, work: Work, how: str) -> None:
+        """Counts and logs the end of the work on a case."""
+        raise NotImplementedError
+
+    async def read(self, leases: Sequence[Lease]) -> list[Work]:
+        """Returns the leased cases that are still there, the oldest first; each user's rows are read as that user."""
+        batch, keyring = [], self.teaching.keyring
+        by_user = sorted(leases, key=lambda held: held.user_sub)
+        for user_sub, group in groupby(by_user, key=lambda held: held.user_sub):
+            held = {lease.row_id: lease for lease in group}
+            with suppress(UserErased):
+                async with self.queue.database.as_user(user_sub, leases[0].claimed_at) as connection:
+                    mine = claimed(user_sub, leases[0].lease_token, list(held), self.queue.table)
+                    rows = await connection.execute(mine)
+                    cases = [ClaimedCase(*row) for row in rows]
+                    key = keyring.remembered(user_sub)
+                    if key is None or any(case.key_id != key.key_id for case in cases):
+                        # one user's broken key, or one that another process wrapped, is a matter of that user's cases
+                        with suppress(SealBroken, MasterKeyMismatch):
+                            await keyring.find(connection, user_sub)  # to be remembered, for what is sealed
+                    batch += [
+                        Work(held[case.id], case, used=await used_by(connection, user_sub, case)) for case in cases
+                    ]
+        # in the order of retaining, the first of equal runs is the one kept
+        return sorted(batch, key=lambda work: work.held.row_id)
+
+    async def finish_together(self, batch: Sequence[Work]) -> None:
+        """Opens the cases, thinks about each, and embeds and stores them all in one batch."""
+        with stage("work.teach"):
+            opened = [work for work in batch if await self._goes_on(work, self.teaching.open)]
+            ready = [work for work in opened if await self._goes_on(work, self.think)]
+        if ready:
+            await self._embed(ready)
+
+    async def _embed(self, batch: Sequence[Work]) -> None:
+        """Embeds the cases' texts, all at once, and finishes the cases.
+
+        If the embedder rejects the texts, the cases go one by one. What is rejected even alone would be rejected again:
+        the case is stored without vectors, and ``casebank reembed`` adds them later. After any other error the cases
+        go back to the queue.
+        """
+        texts = [self.texts(work) for work in batch]
+        together = [text for some in texts for text in some]
+        try:
+            with stage("work.embed"):
+                vectors = iter(await embed_each(self.embedder, together) if together else [])
+        except CasebankError as error:
+            if isinstance(error, EmbedderRefused | EmbedderMisbehaved) and len(batch) > 1:
+                for each in batch:  # the fault may be one case's, and must not be the others'
+                    await self._embed([each])
+                return
+            for work, some in zip(batch, texts, strict=True):
+                if isinstance(error, self.goes_without):
+                    log.warning("work.no_vector", case_id=str(work.held.row_id))
+                    await self._store([(work, [None] * len(some))])
+                    continue
+                with caused_by(work.origin, "work.case"):
+                    await self.queue.hand_back([work.held], error)
+            return
+        await self._store([(work, list(islice(vectors, len(some)))) for work, some in zip(batch, texts, strict=True)])
+
+    async def _store(self, batch: Sequence[tuple[Work, Sequence[Vector | None]]]) -> None:
+        """Stores the cases, each with the vectors of its texts.
+
+        The cases of one user are finished together. If that fails, each is finished alone, for the fault may be one's.
+        """
+        for work, vectors in batch:
+            work.vectors = vectors
+        works = sorted((work for work, _ in batch), key=lambda work: work.held.user_sub)
+        with stage("work.finalise"):
+            users = [self._store_users(list(group)) for _, group in groupby(works, key=lambda work: work.held.user_sub)]
+            for ended in await asyncio.gather(*users, return_exceptions=True):
+                if ended is not None:
+                    raise ended
+
+    async def _store_users(self, batch: list[Work]) -> None:
+        """Finishes cases of one user together, while the cases of few others are finished."""
+        async with self._places:
+            ended = await self._end_together(batch) if len(batch) > 1 else {}
+            for work in batch:
+                if (how := ended.get(work.held.row_id)) is None:
+                    await self._goes_on(work, self._finalise_alone)
+                else:
+                    with caused_by(work.origin, "work.case"):
+                        self.ended(work, how)
+
+    async def _end_together(self, batch: Sequence[Work]) -> dict[UUID, str]:
+        """Finishes cases of one user together, and returns each one's end; empty: it failed, so try the cases alone."""
+        try:
+            return await self._finalise(batch)
+        except Deadlocked as error:
+            log.info("work.one_by_one", error=type(error).__name__)
+        except DatabaseUnavailable:
+            raise
+        except Exception as error:  # noqa: BLE001 - one bad case must not stop the others
+            log.info("work.one_by_one", error=type(error).__name__)
+        for work in batch:
+            work.now = work.case
+        return {}
+
+    async def _goes_on(self, work: Work, step: Callable[[Work], Awaitable[str | None]]) -> bool:
+        """Takes one step of the work on a case and returns True if further steps follow; otherwise counts the end.
+
+        Raises:
+            DatabaseUnavailable: it is unknown whether the step was taken.
+        """
+        with caused_by(work.origin, "work.case"):
+            how = await self.queue.attempt([work.held], step(work))
+            if how is not None:
+                self.ended(work, how)
+        return how is None
+
+    async def _finalise(self, batch: Sequence[Work]) -> dict[UUID, str]:
+        """Finishes cases of one user, and returns the end of each."""
+        held = batch[0].held
+        async with self.queue.database.as_user(held.user_sub, held.claimed_at) as connection:
+            return await self.finish(Finish(connection, held.user_sub, self.embedder, self.pgvector), batch)
+
+    async def _finalise_alone(self, work: Work) -> str:
+        """Finishes one case, and returns how it ended.
+
+        Raises:
+            LeaseLost: another worker has the case, or it is gone; nothing was stored.
+        """
+        ended = await self._finalise([work])
+        if work.held.row_id not in ended:
+            raise LeaseLost("the lease ran out, or the case is gone")
+        return ended[work.held.row_id]
