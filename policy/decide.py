@@ -102,13 +102,8 @@ class Decision:
     """True if some candidate was allowed on the slate; an empty slate was then drawn."""
 
 
-def score(policy: Policy | None, features: Features) -> Scores:
-    """Returns a policy's scores of the candidates; None is the untrained default."""
-    return score_inputs(policy, Inputs(features))
-
-
-def score_inputs(policy: Policy | None, seen: Inputs) -> Scores:
-    """Returns a policy's scores from computed inputs, which several policies for the same candidates can share."""
+def score(policy: Policy | None, seen: Inputs) -> Scores:
+    """Returns a policy's scores of the candidates; None is the untrained default. Policies can share the inputs."""
     base = seen.prior
     nothing = np.zeros_like(base)
     if policy is None or not len(base):
@@ -128,7 +123,7 @@ def decide(features: Features, field: Field, k: int, trial: Trial) -> Decision:
     draws.
     """
     seen = Inputs(features)
-    scores = {arm: score_inputs(policy, seen) for arm, policy in trial.arms.items()}
+    scores = {arm: score(policy, seen) for arm, policy in trial.arms.items()}
     ordered = {arm: order(field, each.total) for arm, each in scores.items()}
     slates = {arm: choose(field, ordered[arm], k) for arm in scores}
     lotteries = [explored(field, scores[arm].total, ordered[arm], slates[arm], trial.budget.explore) for arm in scores]

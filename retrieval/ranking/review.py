@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from policy import features
 from policy.decide import Policy, score
+from policy.inputs import Inputs
 from policy.reasons import Reason, reasons
 from policy.slate import choose, field_of, order
 
@@ -123,7 +124,8 @@ def review(row: Logged, policies: Mapping[str, Policy | None]) -> Review:
     seen = features.unpacked(row.features)
     groups, sources = (np.array(each, np.int16) for each in (row.candidate_groups, row.candidate_sources))
     field = field_of(seen, groups, sources, row.min_similarity)
-    scored = {version: score(policy, seen) for version, policy in policies.items()}
+    inputs = Inputs(seen)
+    scored = {version: score(policy, inputs) for version, policy in policies.items()}
     slates = {version: choose(field, order(field, each.total), row.k) for version, each in scored.items()}
     own = scored.get(row.policy_version)
     logged = np.array(row.scores, dtype=np.float32)

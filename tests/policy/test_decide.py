@@ -225,7 +225,7 @@ def test_without_a_budget_nothing_is_drawn(arms: dict[str, Policy | None]):
 @unhurried
 def test_a_total_is_the_prior_and_the_blended_residual(seed: int, blend: float):
     seen, _ = world(seed)
-    found = score(replace(NEAREST_FIRST, blend=blend), seen)
+    found = score(replace(NEAREST_FIRST, blend=blend), Inputs(seen))
     assert found.prior.tolist() == Inputs(seen).prior.tolist()
     assert found.total == pytest.approx(found.prior + blend * found.residual, abs=1e-5)
     assert found.residual == pytest.approx(3 * Inputs(seen).case[:, CASE.index("similarity")], abs=1e-5)
@@ -233,7 +233,7 @@ def test_a_total_is_the_prior_and_the_blended_residual(seed: int, blend: float):
 
 def test_an_expected_reward_rises_with_the_score_of_a_policy_that_is_fully_blended_in():
     seen, _ = world(11, 30)
-    found = score(NEAREST_FIRST, seen)
+    found = score(NEAREST_FIRST, Inputs(seen))
     assert np.array_equal(np.argsort(found.q, kind="stable"), np.argsort(found.total, kind="stable"))
     assert (found.q > 0).all()
     assert (found.q < 1).all()
@@ -244,8 +244,8 @@ def test_the_spread_is_how_far_the_members_are_apart():
     plain = NEAREST_FIRST.head
     two = {name: np.concatenate([array, array * 3]) for name, array in plain.arrays().items() if len(array) == 1}
     members = Policy("q-3", replace(plain, **two), 1.0)
-    single = score(NEAREST_FIRST, seen)
-    found = score(members, seen)
+    single = score(NEAREST_FIRST, Inputs(seen))
+    found = score(members, Inputs(seen))
     assert single.spread.tolist() == [0] * 10
     assert found.residual == pytest.approx(2 * single.residual, abs=1e-5)
     assert found.spread == pytest.approx(abs(single.residual), abs=1e-5)

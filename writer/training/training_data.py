@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from policy.decide import LARGEST_LOG_ODDS, Policy, score_inputs
+from policy.decide import LARGEST_LOG_ODDS, Policy, score
 from policy.examples import Examples, importance, shared_credit
 from policy.inputs import CASE, QUERY, Inputs
 from policy.logged import Logged, Target
@@ -67,7 +67,7 @@ def target(log: Sequence[LoggedDecision], policy: Policy | None) -> Target:
 
 def slate_of(policy: Policy | None, entry: LoggedDecision) -> Slate:
     """Returns the slate that a policy would have served at a logged decision, without random choice."""
-    scores = score_inputs(policy, entry.inputs)
+    scores = score(policy, entry.inputs)
     return choose(entry.field, order(entry.field, scores.total), entry.k)
 
 
