@@ -7,6 +7,7 @@ import uuid_utils.compat as uuids
 
 from retrieval.sealed import CaseWords
 from retrieval.tables.cases import cases
+from tests.cluster import one_postgres
 from tests.writer.conftest import AGENT, Bank, keep, states
 from writer.queue import statements
 from writer.queue.case import ClaimedCase, Work, claimed, close, lock_held
@@ -24,6 +25,7 @@ async def read(bank: Bank, user: str, token: UUID, *case_ids: UUID) -> list[Clai
     return [ClaimedCase(*row) for row in await bank.read(user, claimed(user, token, case_ids))]
 
 
+@one_postgres
 async def test_a_claimed_case_is_read_as_it_was_retained_with_the_terms_of_its_profile(bank: Bank, user: str):
     case_id = await keep(
         bank, user, "water the garden", plan=["turn the tap"], tags=["green"], reward=0.25, reward_source="metric"
@@ -46,6 +48,7 @@ async def test_a_claimed_case_is_read_as_it_was_retained_with_the_terms_of_its_p
         await close(connection, [work], {})
 
 
+@one_postgres
 async def test_a_case_is_read_and_closed_by_whoever_holds_its_lease_and_once(bank: Bank, user: str):
     case_id = await keep(bank, user)
     (late,) = await claim(bank, timedelta(0))

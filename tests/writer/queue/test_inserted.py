@@ -14,6 +14,7 @@ from sqlalchemy import insert
 
 from app.providers.wordllama import WordLlamaEmbedder
 from retrieval.tables.profiles import profiles
+from tests.cluster import one_postgres
 from tests.fakes.openai_server import OpenAIServer
 from tests.lessons import LEARNED, RECORD
 from tests.paths import ROOT
@@ -43,6 +44,7 @@ async def due(owner: asyncpg.Connection) -> None:
     await owner.execute("UPDATE inserted_memories SET available_at = now()")
 
 
+@one_postgres
 async def test_a_memory_whose_worker_is_killed_amid_its_transaction_is_stored_once(
     bank: Bank, owner: asyncpg.Connection, database_url: str, user: str
 ):

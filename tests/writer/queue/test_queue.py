@@ -9,6 +9,7 @@ import asyncpg
 import pytest
 import uuid_utils.compat as uuids
 
+from tests.cluster import one_postgres
 from tests.fakes.openai_server import Fault, OpenAIServer
 from tests.writer.conftest import (
     PACE,
@@ -92,6 +93,7 @@ async def test_an_outage_however_long_kills_no_case(
     assert [row.status for row in await states(bank, user)] == ["ready"]
 
 
+@one_postgres
 async def test_a_case_that_takes_its_workers_down_is_dead_after_as_many(
     bank: Bank, server: OpenAIServer, worker_on: MakeWorker, user: str
 ):
@@ -121,6 +123,7 @@ async def empty_queue(owner: asyncpg.Connection) -> None:
     await owner.execute("UPDATE cases SET status = 'ready' WHERE status = 'pending'")
 
 
+@one_postgres
 async def test_nobody_waits_behind_all_that_another_has_retained(bank: Bank, empty_queue: None):
     flood, guests = f"a-flood-{uuid4()}", [f"b-guest-{number}-{uuid4()}" for number in range(3)]
     await waiting(bank, flood, 100)
@@ -130,6 +133,7 @@ async def test_nobody_waits_behind_all_that_another_has_retained(bank: Bank, emp
     assert Counter(await claimed(bank, 8)) == {flood: 8}
 
 
+@one_postgres
 async def test_a_users_turn_is_a_quarter_of_a_batch(bank: Bank, empty_queue: None):
     users = [f"{letter}-{uuid4()}" for letter in "abcdef"]
     for user in users:
@@ -138,6 +142,7 @@ async def test_a_users_turn_is_a_quarter_of_a_batch(bank: Bank, empty_queue: Non
     assert Counter(await claimed(bank, 8, after=users[3])) == dict.fromkeys(users[4:], 4)
 
 
+@one_postgres
 async def test_turns_go_on_after_the_user_who_was_served_last(bank: Bank, empty_queue: None):
     users = [f"{letter}-{uuid4()}" for letter in "abcde"]
     for user in users:
@@ -162,6 +167,7 @@ async def test_a_worker_begins_with_the_first_users_again_after_the_last_ones(
     assert [row.status for row in await states(bank, first)] == ["ready"]
 
 
+@one_postgres
 async def test_two_workers_that_claim_at_the_same_moment_get_a_batch_each(bank: Bank, empty_queue: None):
     await waiting(bank, f"a-{uuid4()}", 40)
     batches = await asyncio.gather(*(claimed(bank, 8) for _ in range(3)))

@@ -8,6 +8,7 @@ import asyncpg
 import pytest
 
 from retrieval.tables.sessions import sessions
+from tests.cluster import one_postgres
 from tests.writer.conftest import AGENT, PACE, Bank
 from writer.queue.queue import Queue
 from writer.sessions.append import append_turns
@@ -24,7 +25,9 @@ async def say(bank: Bank, user: str, name: str) -> None:
     await append_turns(bank.database, bank.keyring, name, prepare_turns(told), bank.author(user))
 
 
-@pytest.fixture(params=[False, True], ids=["one Postgres", "by user, as on a cluster"])
+@pytest.fixture(
+    params=[pytest.param(False, marks=one_postgres), True], ids=["one Postgres", "by user, as on a cluster"]
+)
 def queue(bank: Bank, request: pytest.FixtureRequest) -> Queue:
     database = replace(bank.database, citus=request.param)
     return Queue(database, sessions, PACE, random.Random(0), "sessions.read_failed")

@@ -10,6 +10,7 @@ import pytest
 from sqlalchemy import func, select
 
 from retrieval.tables.cases import cases
+from tests.cluster import one_postgres
 from tests.paths import DATA
 from tests.writer.conftest import AGENT, Bank
 from writer.queue.statements import depth
@@ -69,7 +70,9 @@ async def test_the_same_file_for_another_agent_is_another_agents(bank: Bank, use
     assert [row.agent_key for row in agents] == ["one", "two"]
 
 
-@pytest.mark.parametrize("citus", [False, True], ids=["one Postgres", "as on a cluster"])
+@pytest.mark.parametrize(
+    "citus", [pytest.param(False, marks=one_postgres), True], ids=["one Postgres", "as on a cluster"]
+)
 async def test_a_run_comes_in_with_its_time(bank: Bank, user: str, *, citus: bool):
     old = "2024-02-29T12:00:00+01:00"
     other = replace(bank, database=replace(bank.database, citus=citus))

@@ -8,6 +8,7 @@ import pytest
 from sqlalchemy import select
 
 from retrieval.tables.audit import audit
+from tests.cluster import one_postgres
 from tests.fakes.openai_server import OpenAIServer
 from tests.writer.conftest import (
     Bank,
@@ -19,7 +20,9 @@ from tests.writer.conftest import (
 from writer.errors import IdempotencyConflict, MemoryOff
 
 
-@pytest.fixture(params=[False, True], ids=["by one statement", "by values, as on a cluster"])
+@pytest.fixture(
+    params=[pytest.param(False, marks=one_postgres), True], ids=["by one statement", "by values, as on a cluster"]
+)
 def any_bank(bank: Bank, request: pytest.FixtureRequest) -> Bank:
     return replace(bank, database=replace(bank.database, citus=request.param))
 

@@ -38,6 +38,7 @@ from retrieval.tables.profiles import llm_usage
 from retrieval.tables.replays import replays
 from retrieval.tables.runs import run_steps, runs
 from retrieval.tables.sessions import session_summaries, sessions, turns
+from tests.cluster import one_postgres
 from tests.conftest import WAITING
 from tests.policies import stored
 from tests.writer.conftest import AGENT, Bank
@@ -216,7 +217,9 @@ async def test_an_unknown_user_gets_a_receipt_of_zeros_as_often_as_asked(bank: B
         assert receipt.clean
 
 
-@pytest.mark.parametrize("citus", [False, True], ids=["one Postgres", "as on a cluster"])
+@pytest.mark.parametrize(
+    "citus", [pytest.param(False, marks=one_postgres), True], ids=["one Postgres", "as on a cluster"]
+)
 async def test_the_name_of_who_acted_for_others_becomes_a_tombstone_in_their_rows(
     bank: Bank, user: str, database_url: str, *, citus: bool
 ):
