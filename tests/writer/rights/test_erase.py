@@ -133,6 +133,7 @@ async def fill(bank: Bank, user: str) -> None:
         await fail(connection, mine, case_id, decision_id)
         await connection.execute(insert(replays).values({**mine, **told}))
         await connection.execute(insert(audit).values({**mine, "id": uuids.uuid7(), **entry}))
+    async with bank.database.as_user(user, datetime.now(UTC)) as connection:  # a cluster refuses two roles in one
         await queue_memory(connection, mine | {"id": run_id})
 
 

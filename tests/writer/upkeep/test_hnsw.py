@@ -12,12 +12,15 @@ from sqlalchemy import func, select, update
 from retrieval.tables.audit import audit
 from retrieval.tables.cases import case_embeddings
 from retrieval.tables.profiles import profiles
+from tests.cluster import one_postgres
 from tests.writer.conftest import Bank
 from tests.writer.upkeep.test_reembed import Space
 from writer.rights.erase import erase
 from writer.upkeep.hnsw import BATCH, index_all, index_profile
 from writer.upkeep.prune import mark_pruned
 from writer.upkeep.reembed import reembed
+
+pytestmark = one_postgres
 
 DIMENSION = 256
 
