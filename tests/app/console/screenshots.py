@@ -129,7 +129,7 @@ async def _fill(settings: Settings, service: OwnService) -> None:
 
 
 async def _pages(service: OwnService) -> dict[str, str]:
-    async with httpx.AsyncClient(base_url=service.base_url, headers=service.headers(USER)) as http:
+    async with httpx.AsyncClient(base_url=service.base_url, headers=service.headers(USER), timeout=60) as http:
         decisions = (await http.get("/v1/decisions", params={"agent": AGENT})).json()["decisions"]
         decision = next(each["retrieval_id"] for each in decisions if len(each["case_ids"]) > 2)
         cases = (await http.get("/v1/cases", params={"agent": AGENT, "limit": 100})).json()["cases"]

@@ -65,7 +65,7 @@ async def test_a_command_of_the_page_starts_a_server_of_five_tools(words: list[s
 async def test_an_address_of_the_page_answers_who_has_a_token(address: str, service: Service):
     assert address.startswith(LOCAL)
     url = address.replace(LOCAL, service.url)
-    async with httpx2.AsyncClient(headers=service.bearer("alice")) as http:
+    async with httpx2.AsyncClient(headers=service.bearer("alice"), timeout=60) as http:
         transport = mcp.client.streamable_http.streamable_http_client(url, http_client=http)
         async with mcp.Client(transport) as client:
             assert len((await client.list_tools()).tools) == 5

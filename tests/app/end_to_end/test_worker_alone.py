@@ -35,6 +35,6 @@ def test_a_worker_serves_its_metrics_and_tells_of_its_life_and_of_a_port_that_is
 def numbers(port: int) -> str | None:
     """The page of metrics, once the worker has looked at the database."""
     with suppress(httpx.TransportError):
-        page = httpx.get(f"http://127.0.0.1:{port}/metrics", verify=CERTIFICATES).text
+        page = httpx.get(f"http://127.0.0.1:{port}/metrics", verify=CERTIFICATES, timeout=60).text
         return page if "casebank_table_bytes{" in page else None
     return None

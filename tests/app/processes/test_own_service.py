@@ -24,7 +24,7 @@ def settings(database_url: str, tmp_path: Path) -> Settings:
 async def test_it_has_the_settings_that_it_was_given_and_ends_with_the_block(settings: Settings):
     async with (
         own_service(settings) as service,
-        httpx.AsyncClient(base_url=service.base_url, headers=service.headers("alice")) as client,
+        httpx.AsyncClient(base_url=service.base_url, headers=service.headers("alice"), timeout=60) as client,
     ):
         assert (await client.get("/readyz")).is_success
         run = {"agent": "a", "task": "water the plants", "outcome": "success"}
