@@ -133,14 +133,14 @@ async def fill(bank: Bank, user: str) -> None:
         await fail(connection, mine, case_id, decision_id)
         await connection.execute(insert(replays).values({**mine, **told}))
         await connection.execute(insert(audit).values({**mine, "id": uuids.uuid7(), **entry}))
-    async with bank.database.as_user(user, datetime.now(UTC)) as connection:  # a cluster refuses two roles in one
-        await queue_memory(connection, mine | {"id": run_id})
+    await queue_memory(bank, mine | {"id": run_id})
 
 
-async def queue_memory(connection: AsyncConnection, mine: dict[str, Any]) -> None:
+async def queue_memory(bank: Bank, mine: dict[str, Any]) -> None:
     """Puts a memory that was inserted by SQL into the queue, to which a trigger alone adds."""
-    await connection.execute(text("SET LOCAL ROLE NONE"))
-    await connection.execute(insert(inserted_memories).values({**mine, "content": "c", "metadata": {}}))
+    async with bank.database.as_user(mine["user_sub"], datetime.now(UTC)) as connection:
+        await connection.execute(text("SET LOCAL ROLE NONE"))
+        await connection.execute(insert(inserted_memories).values({**mine, "content": "c", "metadata": {}}))
 
 
 async def keep_checkpoint(connection: AsyncConnection, mine: dict[str, Any]) -> None:
