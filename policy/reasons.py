@@ -62,8 +62,8 @@ def _reason(field: Field, scores: NDArray[np.float32], served: Slate, by_rule: S
 
 def _held_back(field: Field, scores: NDArray[np.float32], by_rule: Slate, index: int) -> Reason:
     """Returns the rule that kept off the slate a candidate which might stand beside the served ones."""
-    place = {other: number for number, other in enumerate(order(field, scores))}
-    below = [other for other in by_rule if place[other] > place[index]]
+    ordered = order(field, scores)
+    below = set(by_rule).intersection(ordered[ordered.index(index) :])
     if not below:
         return "lower"
     proven = field.is_proven(index)

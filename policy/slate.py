@@ -145,18 +145,16 @@ def _with(field: Field, slate: Slate, index: int, ordered: Sequence[int]) -> Sla
     near = field.similarity
     if near is None or not all(near[index] - near[other] > MUCH_NEARER for other in proven):  # False where one is NaN
         return slate
-    place = {each: number for number, each in enumerate(ordered)}
     for other in reversed(_by_score(proven, ordered)):
         rest = tuple(each for each in slate if each != other)
-        behind = not field.failed[index] or place[other] > place[index]
+        behind = not field.failed[index] or ordered.index(other) > ordered.index(index)
         if behind and field.group[index] != field.group[other] and fits(field, rest, index):
             return (*rest, index)
     return slate
 
 
 def _by_score(slate: Sequence[int], ordered: Sequence[int]) -> Slate:
-    place = {index: number for number, index in enumerate(ordered)}
-    return tuple(sorted(slate, key=lambda index: place[index]))
+    return tuple(index for index in ordered if index in slate)
 
 
 def fits(field: Field, slate: Slate, index: int) -> bool:

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
+from datetime import timedelta
 from typing import Any, Literal
 
 from pydantic import TypeAdapter
@@ -85,8 +86,15 @@ class Outlook:
         chance: probability that the candidate wins before the trial's end; None before the first look.
     """
 
-    more: int | None
-    chance: float | None
+    more: int | None = None
+    chance: float | None = None
+
+    def sentence(self) -> str:
+        """Returns the prospects in a few words, for a table."""
+        if self.more is None:
+            return "not to be won" if self.chance is not None else "nobody can say yet"
+        chance = "" if self.chance is None else f", promoted with a chance of {self.chance:.0%}"
+        return f"{self.more} more decisions{chance}" if self.more else "won"
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,13 +117,19 @@ class Verdict:
     calibration: Calibration | None = None
     segments: tuple[Segment, ...] = ()
     courses: dict[str, Course] = field(default_factory=dict)
-    outlook: Outlook | None = None
+    outlook: Outlook = field(default_factory=Outlook)
 
     @property
     def reasons(self) -> tuple[str, ...]:
         """Reasons of the failed checks; if none failed, those of all checks."""
         failed = tuple(check.reason for check in self.checks if not check.passed)
         return failed or tuple(check.reason for check in self.checks)
+
+    def more_days(self, age: timedelta) -> float | None:
+        """Returns the days that a trial of this age still takes at its rate of decisions so far; None: unknown."""
+        if self.outlook.more is None or not self.decisions:
+            return None
+        return self.outlook.more / self.decisions * (age / timedelta(days=1))
 
     def as_json(self) -> dict[str, object]:
         """Returns the verdict as a JSON object: plain dicts, lists, strings and finite numbers."""
@@ -125,3 +139,8 @@ class Verdict:
     def from_json(cls, stored: Mapping[str, Any]) -> "Verdict":
         """Returns the verdict from the JSON object that ``as_json`` made of it; other versions' fields are left out."""
         return TypeAdapter(cls).validate_python(stored)
+
+
+def trial_of(stored: Mapping[str, Any] | None) -> Verdict | None:
+    """Returns the verdict on a trial from its stored JSON; None: there is none, or an older version stored it."""
+    return Verdict.from_json(stored) if stored and stored.get("outlook") else None

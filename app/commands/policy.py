@@ -13,6 +13,7 @@ from app.impact.compared import compared
 from app.terminal.command_line import Agent, User, checked, parts
 from app.terminal.plain_console import plain_console
 from app.terminal.run_to_end import run_to_end as run
+from policy.verdict import trial_of
 from retrieval.errors import NotFound
 from retrieval.pages.listing import one_profile
 from writer.replays.installation import Totals, totals
@@ -21,7 +22,6 @@ from writer.replays.telling_words import telling_words
 from writer.training.candidates import Demand
 from writer.training.decision_log import rewarded
 from writer.training.lifecycle import roll_back, versions
-from writer.training.progress import trial_of
 
 commands = typer.Typer(
     add_completion=False,
@@ -74,7 +74,7 @@ def show(user: User, agent: Agent) -> None:
         why = list(row["verdict"]["reasons"]) if row["verdict"] else []
         trial = trial_of(row["verdict"])
         if trial is not None and row["status"] == "candidate":
-            why.append(f"{trial.decisions} decisions on trial; {trial.sentence()}")
+            why.append(f"{trial.decisions} decisions on trial; {trial.outlook.sentence()}")
         for name, course in (trial.courses if trial else {}).items():
             looks = [f"{look.z:.2f} of {look.bound:.2f} at {look.decisions}" for look in course.looks[-LOOKS_SHOWN:]]
             why.append(f"looks at {name}: {', '.join(looks)}")

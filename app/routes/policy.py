@@ -25,6 +25,7 @@ from app.schemas.policy import (
 from app.schemas.responses import response_of
 from app.training.processes import Trainings
 from policy.decide import REPLAYED
+from policy.verdict import trial_of
 from retrieval.database.rows import AnyRow
 from retrieval.errors import NotFound
 from retrieval.pages import listing
@@ -33,7 +34,6 @@ from writer.replays.profile_replay import stored_replay
 from writer.replays.telling_words import telling_words
 from writer.run import AgentKey
 from writer.training import decision_log, lifecycle
-from writer.training.progress import trial_of
 
 router = APIRouter(prefix="/v1/policy", tags=["policy"], responses=DOCUMENTED, route_class=BodyRoute)
 
@@ -75,8 +75,9 @@ def _shown(row: AnyRow) -> PolicyOut:
     looks = [
         response_of(LookOut, look, difference=name) for name, course in trial.courses.items() for look in course.looks
     ]
-    days = trial.days(datetime.now(UTC) - row.created_at)
-    return shown.model_copy(update={"trial": response_of(TrialOut, trial, more_days=days, looks=looks)})
+    days = trial.more_days(datetime.now(UTC) - row.created_at)
+    prospects = response_of(TrialOut, trial.outlook, decisions=trial.decisions, more_days=days, looks=looks)
+    return shown.model_copy(update={"trial": prospects})
 
 
 @router.post("/train", status_code=202, responses=raises(NotFound))

@@ -98,7 +98,7 @@ def main(  # noqa: PLR0913, PLR0917 - each is a choice of the command line
     learnt = run_to_end(run(settings, fit, only, seed))
     if outcomes:
         trials = [each.verdict for each in learnt if each.outcome == "insufficient evidence" and each.verdict]
-        more = [each.outlook.more for each in trials if each.outlook is not None and each.outlook.more is not None]
+        more = [each.outlook.more for each in trials if each.outlook.more is not None]
         counts = {"outcomes": Counter(each.outcome for each in learnt), "more": more}
         sys.stdout.write(json.dumps(counts) + "\n")
     else:
@@ -117,7 +117,7 @@ def as_table(learnt: Sequence[TrainingResult]) -> Table:
         why = [f"{each.missing} more rewarded decisions are needed"] if each.missing else []
         if each.verdict:
             outlook = each.verdict.outlook
-            more = [f"{outlook.more} more decisions if all stays as it is"] if outlook and outlook.more else []
+            more = [f"{outlook.more} more decisions if all stays as it is"] if outlook.more else []
             why = [*each.verdict.reasons, *more]
         table.add_row(each.user_sub, each.agent_key, version, str(each.decisions), each.outcome, "\n".join(why))
     return table
