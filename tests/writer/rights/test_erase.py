@@ -258,6 +258,7 @@ async def test_a_name_that_another_transaction_holds_is_waited_for(bank: Bank, u
     assert (await erasing).renamed["cases.source"] == 1
 
 
+@one_postgres
 async def test_after_an_erasure_no_statistics_know_the_user(bank: Bank, user: str, database_url: str):
     await bank.add(user, *({"task": f"task number {number}"} for number in range(30)))
     await fill(bank, f"{user}-other")

@@ -5,6 +5,7 @@ from datetime import UTC, datetime
 from sqlalchemy import func, insert, select
 
 from retrieval.tables.cases import cases
+from tests.cluster import one_postgres
 from tests.writer.conftest import Bank
 from tests.writer.pruned_banks import DAY, NOW, days_ago, reasons
 from writer.upkeep.expiry import BATCH
@@ -42,6 +43,7 @@ async def test_a_pruned_case_is_deleted_for_good_when_its_time_is_over(bank: Ban
     assert (await bank.counts(user))["audit"] == 2
 
 
+@one_postgres
 async def test_more_than_a_batch_goes_in_batches(bank: Bank, user: str):
     await bank.add(user, days_ago(1))
     double = select(*(cases.c[n] for n in COPIED), func.gen_random_uuid(), func.generate_series(1, BATCH + 5))
