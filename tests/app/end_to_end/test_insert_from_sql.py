@@ -30,10 +30,7 @@ from writer.rights.erase import erase
 
 INSERT = "INSERT INTO context_eng_memories (content, metadata) VALUES ($1, $2) RETURNING *"
 NO_FAILURE = {"status": "no_failure_detected"}
-WAITING = """
-SELECT id FROM inserted_memories WHERE user_sub = :user_sub
-UNION ALL SELECT id FROM cases WHERE user_sub = :user_sub AND status = 'pending'
-"""
+WAITING = "SELECT id FROM inserted_memories WHERE user_sub = :user_sub"
 
 
 one_transaction = pytest.mark.skipif(
@@ -89,10 +86,11 @@ async def flow(service: Service) -> AsyncIterator[Login]:
 
 
 async def taken(user: User) -> None:
-    """Waits until the worker, which only the insert's notice can have woken, has finished what was inserted."""
+    """Waits until the worker, woken by the insert's notice alone, has taken what was inserted and has finished it."""
     async with asyncio.timeout(SETTLES_WITHIN_S):
         while await user.rows(WAITING):  # noqa: ASYNC110 - the worker tells nobody
             await asyncio.sleep(0.01)
+    await user.settle()
 
 
 # What becomes of a memory
