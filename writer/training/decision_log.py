@@ -13,7 +13,7 @@ from policy import features
 from policy.features import Features
 from policy.inputs import Inputs
 from policy.slate import Field, Slate, field_of
-from retrieval.database.rows import AnyRow, Rows
+from retrieval.database.rows import AnyRow
 from retrieval.ranking.logged import slots_of
 from retrieval.tables.decisions import decisions
 from retrieval.text import folded
@@ -79,20 +79,16 @@ async def read(
     connection: AsyncConnection, user_sub: str, agent_key: str, most: int = MOST_DECISIONS
 ) -> list[LoggedDecision]:
     """Returns the latest decisions of the profile with candidates, at most ``most``, the oldest first."""
-    rows = (await connection.execute(entries(user_sub, agent_key, most))).all()
-    return [_logged_decision(row) for row in reversed(rows)]
-
-
-def entries(user_sub: str, agent_key: str, most: int = MOST_DECISIONS) -> Rows:
-    """Returns the statement of ``read``: decisions of the current version of the features, each with its slots."""
     slots = slots_of(user_sub)
-    return (
+    statement = (
         select(*(decisions.c[name] for name in COLUMNS), slots.c.positions, slots.c.used, slots.c.agreed)
         .outerjoin(slots, decisions.c.id.is_not(None))
         .where(*_of(user_sub, agent_key))
         .order_by(decisions.c.id.desc())
         .limit(most)
     )
+    rows = (await connection.execute(statement)).all()
+    return [_logged_decision(row) for row in reversed(rows)]
 
 
 def rewarded(user_sub: str, agent_key: str) -> Select[int]:

@@ -46,7 +46,6 @@ class PolicyRow:
     metrics: Mapping[str, object]
     verdict: Mapping[str, object] | None
     created_at: datetime
-    promoted_at: datetime | None
 
 
 def versions(user_sub: str, agent_key: str) -> Rows:
@@ -63,17 +62,12 @@ async def live_policies(
     connection: AsyncConnection, user_sub: str, agent_key: str, *, lock: bool = False
 ) -> list[PolicyRow]:
     """Returns the profile's policies on trial and in service; with ``lock``, locks them until the transaction ends."""
-    statement = live(user_sub, agent_key)
-    return [PolicyRow(*row) for row in await connection.execute(statement.with_for_update() if lock else statement)]
-
-
-def live(user_sub: str, agent_key: str) -> Rows:
-    """Returns the statement that selects the profile's policies on trial and in service, each as a ``PolicyRow``."""
-    return (
+    statement = (
         select(*(policies.c[column.name] for column in fields(PolicyRow)))
         .where(policies.c.user_sub == user_sub, policies.c.agent_key == agent_key, policies.c.status.in_(LIVE))
         .order_by(policies.c.version)
     )
+    return [PolicyRow(*row) for row in await connection.execute(statement.with_for_update() if lock else statement)]
 
 
 async def add(connection: AsyncConnection, user_sub: str, agent_key: str, new: NewPolicy) -> int:

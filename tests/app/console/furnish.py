@@ -147,7 +147,7 @@ async def _policies(user: User, agent: str) -> None:
     async with user.service.runtime.database.as_user(user.name, datetime.now(UTC)) as connection:
         await lifecycle.add(connection, user.name, agent, stored("serving"))
         await lifecycle.add(connection, user.name, agent, stored("candidate"))
-        for row in (await connection.execute(lifecycle.live(user.name, agent))).all():
+        for row in await lifecycle.live_policies(connection, user.name, agent):
             await lifecycle.set_columns(connection, row, verdict=verdict)
 
 

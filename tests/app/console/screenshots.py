@@ -117,7 +117,7 @@ async def _fill(settings: Settings, service: OwnService) -> None:
         await lifecycle.add(connection, USER, AGENT, stored("serving"))
         await lifecycle.add(connection, USER, AGENT, stored("candidate"))
         verdict = judge(*two_arms(uplift=0.01), Gate(resamples=400)).as_json()
-        for row in (await connection.execute(lifecycle.live(USER, AGENT))).all():
+        for row in await lifecycle.live_policies(connection, USER, AGENT):
             await lifecycle.set_columns(connection, row, verdict=verdict)
         await add_weeks(connection, USER, AGENT, datetime.now(UTC))
         await write_shared(

@@ -112,7 +112,7 @@ async def test_every_version_is_listed_with_its_numbers_and_its_verdict_the_newe
     await give(alice, stored("serving"))
     await give(alice, stored("candidate", blend=0.5))
     async with alice.service.runtime.database.as_user(alice.name, datetime.now(UTC)) as connection:
-        for row in (await connection.execute(lifecycle.live(alice.name, AGENT))).all():
+        for row in await lifecycle.live_policies(connection, alice.name, AGENT):
             await lifecycle.set_columns(connection, row, verdict={"outcome": "keep", "reasons": ["because"]})
     found = await seen(alice)
     assert found["serving"] == "q-2"
@@ -134,7 +134,7 @@ async def test_a_trial_tells_what_each_look_said_and_how_many_decisions_it_still
     verdicts = (judge(*two_arms(n=500, uplift=0.1, share=0.5, seed=seed)) for seed in range(20))
     verdict = next(each for each in verdicts if each.outcome == "insufficient evidence" and each.outlook.more)
     async with alice.service.runtime.database.as_user(alice.name, datetime.now(UTC)) as connection:
-        (row,) = (await connection.execute(lifecycle.live(alice.name, AGENT))).all()
+        (row,) = await lifecycle.live_policies(connection, alice.name, AGENT)
         await lifecycle.set_columns(connection, row, verdict=verdict.as_json())
     trial = (await seen(alice))["policies"][0]["trial"]
     assert (trial["decisions"], trial["more"], trial["chance"]) == (500, verdict.outlook.more, verdict.outlook.chance)
