@@ -6,18 +6,14 @@ queries no server; it concludes from facts that its callers gathered.
 
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass
-from typing import Literal
+from typing import Any, Literal
 
+from retrieval.patterns import read
 from writer.rights.erase import Receipt
 
 State = Literal["gone", "remains", "unknown"]
 
-ROWS, KEY, NAMES, STATISTICS = "rows", "key", "names in the rows of others", "statistics"
-DEAD_ROWS, WAL, REPLICAS, BACKUPS = "dead rows", "write-ahead log", "replicas and archives", "backups"
-PROVIDERS, LOGS, MEMORY, DISK = "embedder and language model", "logs", "memory of running processes", "disk"
-TOMBSTONE = "tombstone"
-
-_REPEAT = "repeat the scrub; see docs/operating.md"
+_TOLD = read("writer.rights", "places.toml")
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,58 +107,52 @@ def places(receipt: Receipt, around: Surroundings, scrubbed: Scrubbed | None = N
     return [*_in_the_bank(receipt), *_on_the_disk(scrubbed), *_elsewhere(around)]
 
 
+def _told(key: str, **found: object) -> Place:
+    """Returns the place of this key in ``places.toml``, with what was found in its sentence."""
+    told: dict[str, Any] = _TOLD[key]
+    return Place(**{**told, "what": told["what"].format(**found)})
+
+
 def _in_the_bank(receipt: Receipt) -> Iterator[Place]:
-    left = sum(receipt.residue.values())
-    yield _counted(ROWS, left, "every row of the user was deleted", "rows are left", "repeat the purge")
-    destroyed = "destroyed" if receipt.keys_destroyed else "there was none"
-    yield Place(KEY, "gone", f"the key that opens what was sealed: {destroyed}")
-    left = sum(receipt.names_left.values())
+    left, named = sum(receipt.residue.values()), sum(receipt.names_left.values())
+    yield _told("rows_left", left=left) if left else _told("rows")
+    yield _told("key", destroyed="destroyed" if receipt.keys_destroyed else "there was none")
     renamed = sum(receipt.renamed.values())
-    gone = f"the name of who acted for others became a tombstone in {renamed} rows"
-    yield _counted(NAMES, left, gone, "rows still name the user", "repeat the purge")
-    yield Place(STATISTICS, "gone", "gathered anew without the user; none are kept of any column that holds words")
-    known = "the sha256 of the name and the time stay, so that nothing from before is let in: a guess can be confirmed"
-    yield Place(TOMBSTONE, "remains", known, "for good, on purpose")
-
-
-def _counted(place: str, left: int, gone: str, rest: str, until: str) -> Place:
-    return Place(place, "remains", f"{left} {rest}", until) if left else Place(place, "gone", gone)
+    yield _told("names_left", left=named) if named else _told("names", renamed=renamed)
+    yield _told("statistics")
+    yield _told("tombstone")
 
 
 def _on_the_disk(scrubbed: Scrubbed | None) -> Iterator[Place]:
     if scrubbed is None:
-        dead = "what was deleted stands in the data files, readable to whoever can read those"
-        yield Place(DEAD_ROWS, "remains", dead, "until vacuum has freed and new rows have overwritten it, or a scrub")
-        log = "the log still holds what was written"
-        yield Place(WAL, "remains", log, "until its segments were overwritten or removed, or a scrub")
+        yield _told("dead_rows")
+        yield _told("log", why="the log still holds what was written")
     else:
         yield _scrubbed_rows(scrubbed)
-        log_files = [file for file in (scrubbed.search.found if scrubbed.search else ()) if _is_log(file)]
+        log_files = sorted(file for file in (scrubbed.search.found if scrubbed.search else ()) if _is_log(file))
         if scrubbed.log.oldest is None:
-            yield Place(WAL, "remains", scrubbed.log.why, "until its segments were overwritten or removed, or a scrub")
+            yield _told("log", why=scrubbed.log.why)
         elif log_files:
-            yield Place(WAL, "remains", f"words of the user were found in {', '.join(sorted(log_files))}", _REPEAT)
+            yield _told("log_found", files=", ".join(log_files))
         else:
-            yield Place(WAL, "gone", f"nothing before segment {scrubbed.log.oldest} is left on the server")
-    disk = "blocks that a file system or an SSD freed are out of reach of any program"
-    yield Place(DISK, "unknown", disk, "encrypt the disk")
+            yield _told("log_gone", oldest=scrubbed.log.oldest)
+    yield _told("disk")
 
 
 def _scrubbed_rows(scrubbed: Scrubbed) -> Place:
     rewritten = f"{scrubbed.tables} tables were rewritten at {scrubbed.at}, which leaves no dead row behind"
     search = scrubbed.search
     if not scrubbed.readable:
-        unread = f"{rewritten}; the server's files cannot be read from here, so nobody here can know what is in them"
-        return Place(DEAD_ROWS, "unknown", unread)
+        return _told("unread", rewritten=rewritten)
     if search is None:
-        return Place(DEAD_ROWS, "gone", f"{rewritten}; the files were not searched for this user")
+        return _told("unsearched", rewritten=rewritten)
     looked = ", ".join(f"{count} {kind}" for kind, count in search.looked_for.items())
     searched = f"{rewritten}; data files and log were searched for {looked}"
     if search.shared:
         searched += f" ({search.shared} of them left out, for they stand in rows of others)"
-    if files := [file for file in search.found if not _is_log(file)]:
-        return Place(DEAD_ROWS, "remains", f"{searched}: found in {', '.join(sorted(files))}", _REPEAT)
-    return Place(DEAD_ROWS, "gone", f"{searched}: {'found in the log alone' if search.found else 'not found'}")
+    if files := sorted(file for file in search.found if not _is_log(file)):
+        return _told("rows_found", searched=searched, files=", ".join(files))
+    return _told("not_found", searched=searched, found="found in the log alone" if search.found else "not found")
 
 
 def _is_log(file: str) -> bool:
@@ -171,25 +161,11 @@ def _is_log(file: str) -> bool:
 
 def _elsewhere(around: Surroundings) -> Iterator[Place]:
     if around.standbys is None or around.archives is None:
-        yield Place(REPLICAS, "unknown", "the login may not see whether there are any")
+        yield _told("replicas_unseen")
     elif around.standbys or around.archives:
-        there = f"{around.standbys} standbys or slots; the log is{'' if around.archives else ' not'} archived"
-        follows = "a standby follows at once, its files as above; an archive when deleted"
-        yield Place(REPLICAS, "remains", there, follows)
+        yield _told("replicas", standbys=around.standbys, archived="archived" if around.archives else "not archived")
     else:
-        yield Place(REPLICAS, "gone", "the server has no standby, no slot and no archive now")
-    kept = (
-        f"those made before the erasure hold the user's rows. Sealed in them: {around.sealed}. They hold the user's key"
-        " as well, wrapped: with the master key of their time all of it opens"
-    )
-    yield Place(BACKUPS, "unknown", kept, "delete them, or rotate the master key and destroy the old one")
-    if around.providers:
-        sent = f"texts were sent to {', '.join(around.providers)}"
-        yield Place(PROVIDERS, "unknown", sent, "as your contract with them says")
-    else:
-        here = "as now set, vectors are computed in the process and no text is sent anywhere"
-        yield Place(PROVIDERS, "gone", here)
-    logs = "casebank's log names no user and quotes nobody; what proxies and your backend wrote is out of its sight"
-    yield Place(LOGS, "unknown", logs, "as you set them to expire")
-    memory = "a process that served the user may remember the key, which opens nothing that is left in the bank"
-    yield Place(MEMORY, "remains", memory, "until those processes are restarted")
+        yield _told("no_replicas")
+    yield _told("backups", sealed=around.sealed)
+    yield _told("providers", hosts=", ".join(around.providers)) if around.providers else _told("no_providers")
+    yield from map(_told, ("logs", "memory"))

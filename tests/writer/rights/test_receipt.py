@@ -12,25 +12,7 @@ import pytest
 from tests.writer.conftest import Bank, keep
 from writer.rights.elsewhere import digest
 from writer.rights.erase import erase
-from writer.rights.places import (
-    BACKUPS,
-    DEAD_ROWS,
-    DISK,
-    KEY,
-    LOGS,
-    MEMORY,
-    NAMES,
-    PROVIDERS,
-    REPLICAS,
-    ROWS,
-    STATISTICS,
-    TOMBSTONE,
-    WAL,
-    Log,
-    Scrubbed,
-    Search,
-    Surroundings,
-)
+from writer.rights.places import Log, Scrubbed, Search, Surroundings
 from writer.rights.receipt import Issuer, stored
 from writer.rights.signature import Signer, verified
 
@@ -60,19 +42,19 @@ async def test_a_receipt_is_signed_and_stored_and_names_nobody(bank: Bank, user:
 async def test_without_a_scrub_it_says_that_dead_rows_and_log_remain(bank: Bank, user: str, issuer: Issuer):
     await keep(bank, user)
     assert states(await issuer.issue(await erase(bank.database, user))) == {
-        ROWS: "gone",
-        KEY: "gone",
-        NAMES: "gone",
-        STATISTICS: "gone",
-        TOMBSTONE: "remains",
-        DEAD_ROWS: "remains",
-        WAL: "remains",
-        DISK: "unknown",
-        REPLICAS: "gone",
-        BACKUPS: "unknown",
-        PROVIDERS: "gone",
-        LOGS: "unknown",
-        MEMORY: "remains",
+        "rows": "gone",
+        "key": "gone",
+        "names in the rows of others": "gone",
+        "statistics": "gone",
+        "tombstone": "remains",
+        "dead rows": "remains",
+        "write-ahead log": "remains",
+        "disk": "unknown",
+        "replicas and archives": "gone",
+        "backups": "unknown",
+        "embedder and language model": "gone",
+        "logs": "unknown",
+        "memory of running processes": "remains",
     }
 
 
@@ -84,10 +66,10 @@ async def test_what_remains_says_until_when(bank: Bank, user: str, issuer: Issue
 @pytest.mark.parametrize(
     ("around", "expected"),
     [
-        (Surroundings("t", ("api.openai.com",), 0, archives=False), (PROVIDERS, "unknown")),
-        (Surroundings("t", (), 1, archives=False), (REPLICAS, "remains")),
-        (Surroundings("t", (), 0, archives=True), (REPLICAS, "remains")),
-        (Surroundings("t"), (REPLICAS, "unknown")),
+        (Surroundings("t", ("api.openai.com",), 0, archives=False), ("embedder and language model", "unknown")),
+        (Surroundings("t", (), 1, archives=False), ("replicas and archives", "remains")),
+        (Surroundings("t", (), 0, archives=True), ("replicas and archives", "remains")),
+        (Surroundings("t"), ("replicas and archives", "unknown")),
     ],
 )
 async def test_what_is_sent_or_copied_elsewhere_is_told(
@@ -116,7 +98,7 @@ async def test_a_scrub_completes_the_receipt(
     searches = {} if search is None else {digest(user): search}
     await issuer.complete(scrubbed, erased.erased_at + timedelta(microseconds=1), searches)
     ((_, _, mine),) = await stored(bank.database, digest(user))
-    assert (states(mine)[DEAD_ROWS], states(mine)[WAL]) == expected
+    assert (states(mine)["dead rows"], states(mine)["write-ahead log"]) == expected
     assert verified(mine) == issuer.signer.public_key
 
 
