@@ -6,7 +6,7 @@ from pathlib import Path
 
 import httpx
 
-from app.demo.difference import Difference
+from app.demo.compare import Difference
 from app.processes.own_service import own_service
 from bench.bank import empty, settings_of
 from bench.measure import Measurement

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from typing import Annotated, Any
 from urllib.parse import parse_qsl, quote, urlsplit
 
+from cachetools import TTLCache
 from fastapi import Depends, HTTPException, Query, Request, Response
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import HTMLResponse, RedirectResponse
@@ -14,7 +15,6 @@ from starlette.exceptions import HTTPException as AnyHTTPException
 
 from app.auth.tokens import TokenVerifier
 from app.console.address import is_from, origin_of
-from app.console.attempts import Attempts
 from app.console.render import rendered
 from app.console.visits import Visit, VisitSeal, is_over
 from app.edge import problems
@@ -27,6 +27,27 @@ from retrieval.errors import CasebankError, UserErased
 from retrieval.pages import listing
 from writer.author import Author
 from writer.run import AgentKey
+
+MOST = 10
+WINDOW_S = 60
+_ADDRESSES = 10_000
+
+
+@dataclass(frozen=True, slots=True)
+class Attempts:
+    """Counters of recently failed attempts, by address, in this process."""
+
+    most: int = MOST
+    _failed: TTLCache[str, int] = field(default_factory=lambda: TTLCache(_ADDRESSES, WINDOW_S))
+
+    def are_used_up(self, address: str) -> bool:
+        """Returns whether an address has to wait with its next sign-in: too many failed within the last minute."""
+        return self._failed.get(address, 0) >= self.most
+
+    def failed(self, address: str) -> None:
+        """Counts a failed attempt of the address."""
+        self._failed[address] = self._failed.get(address, 0) + 1
+
 
 ROOT = "/console"
 SIGN_IN = f"{ROOT}/sign-in"

@@ -21,7 +21,7 @@ from retrieval.tables.kinds import RewardSource
 from retrieval.tables.procedures import procedures
 from retrieval.telemetry import REWARDS
 from writer.facts.by_hand import FactWritten, write_fact
-from writer.facts.close import close_fact
+from writer.facts.remove import close_fact
 from writer.procedures.pinning import retire
 from writer.retain.prepare import prepare
 from writer.retain.retain import store

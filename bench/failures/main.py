@@ -6,7 +6,7 @@ from pathlib import Path
 
 import httpx
 
-from app.demo.difference import bootstrap, relative
+from app.demo.compare import bootstrap, relative
 from app.processes.own_service import OwnService, own_service
 from app.settings import Settings
 from bench.failures.kinds import World

@@ -9,7 +9,7 @@ import numpy as np
 from rich.console import Console
 from rich.table import Table
 
-from app.demo.difference import absolute, bootstrap
+from app.demo.compare import absolute, bootstrap
 from bench.measure import Measurement, p50
 from bench.replay import streamed, tau_cells, tau_folds, use
 from bench.replay.babyai.world import MissionWorld

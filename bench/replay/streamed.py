@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 from rich.table import Table
 
-from app.demo.difference import absolute, bootstrap
+from app.demo.compare import absolute, bootstrap
 from bench.measure import Measurement
 from bench.replay.numbers import Numbers, history, numbers
 from bench.replay.runs import Run

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 from rich.table import Table
 
-from app.demo.difference import absolute, bootstrap
+from app.demo.compare import absolute, bootstrap
 from bench.measure import Measurement
 from bench.replay import tau_folds
 from bench.replay.tau_folds import HELPS, PLAN, Domain, Fold, Ints

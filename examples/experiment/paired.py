@@ -5,7 +5,7 @@ from itertools import accumulate
 from math import inf, nan
 from statistics import fmean
 
-from app.demo.difference import Difference, Numbers, absolute, bootstrap, relative
+from app.demo.compare import Difference, Numbers, absolute, bootstrap, relative
 from examples.experiment.episode import Episode
 
 Pair = tuple[Episode, Episode]

@@ -8,7 +8,7 @@ from math import isfinite, nan
 from statistics import median
 from typing import TypedDict
 
-from app.demo.difference import Difference
+from app.demo.compare import Difference
 from examples.experiment.arm_summary import ArmSummary, mean, summary
 from examples.experiment.episode import Episode
 from examples.experiment.paired import (

@@ -1,16 +1,30 @@
-"""Deletion of facts; a fact that the deleted fact had closed holds again, until the deleted fact's end."""
+"""Deletes facts or ends them, which takes them out of use."""
 
 from collections.abc import Sequence
 from uuid import UUID
 
-from sqlalchemy import ColumnElement, delete, select, update
+from sqlalchemy import ColumnElement, delete, func, select, update
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from retrieval.errors import NotFound
+from retrieval.facts.listing import holds
 from retrieval.tables.facts import facts
 from writer.audit import Change, note
 from writer.author import Author
 from writer.privacy.contexts import forget_contexts
+
+
+async def close_fact(connection: AsyncConnection, author: Author, agent_key: str, fact_id: UUID) -> None:
+    """Ends a fact now; if an equal fact is stored later, that one holds from its own time on.
+
+    Raises:
+        NotFound: the agent has no such fact of the user, or it no longer holds.
+    """
+    mine = facts.c.user_sub == author.user_sub, facts.c.agent_key == agent_key, facts.c.id == fact_id
+    ended = update(facts).where(*mine, *holds()).values(valid_to=func.now()).returning(facts.c.id)
+    if (await connection.execute(ended)).one_or_none() is None:
+        raise NotFound("no such fact holds")
+    await note(connection, Change.of((author.user_sub, agent_key), author.actor, "close_fact", fact_id))
 
 
 async def delete_fact(connection: AsyncConnection, author: Author, fact_id: UUID) -> None:

@@ -4,6 +4,7 @@ Names, interventions and steps consist of tool names, argument names, values tha
 fixed list of causes; a tool's output appears only in the summary and the cause, as a sanitised quotation.
 """
 
+from retrieval.patterns import read
 from writer.analysis.calls import Call, StoredRun
 from writer.analysis.causes import Cause, cause_of, quoted
 from writer.analysis.failures import Failure, RunFailures
@@ -16,20 +17,9 @@ TASK_CHARS = 240
 STEP_CHARS = 1_000
 PASSING_CAUSES = {"a rate-limit error", "an unavailable-service error"}
 
-_NAMES = {
-    "same_args_retry": "repeat the call unchanged",
-    "same_args_after_other_tool": "repeat the call after another one",
-    "other_tool": "call another tool",
-    "args_changed": "call again with other arguments ({})",
-    "args_changed_after_other_tool": "look up and correct the arguments ({})",
-}
-"""Descriptions of fixes by their kind, with a place for the names of the changed arguments."""
-_EVIDENCE_TEXT = {
-    "status": "its status",
-    "output": "its output, though its status was ok",
-    "empty_output": "its empty output and the next spelling that found something",
-    "complaint": "a complaint of the user; which call it meant is inferred",
-}
+_TEXTS = read("writer.procedures", "fixes.toml")
+_NAMES: dict[str, str] = _TEXTS["names"]
+_EVIDENCE_TEXT: dict[str, str] = _TEXTS["evidence"]
 
 
 def learned_fix(run: StoredRun, failures: RunFailures, failure: Failure) -> ProcedureData:

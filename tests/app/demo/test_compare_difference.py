@@ -4,7 +4,7 @@ from math import isnan
 
 import pytest
 
-from app.demo.difference import absolute, bootstrap, relative
+from app.demo.compare import absolute, bootstrap, relative
 
 
 def test_the_value_is_that_of_all_pairs_however_they_are_grouped():
