@@ -12,18 +12,9 @@ from rich.table import Table
 
 from app.demo.arms import FIRST_TRY, PARTS, STEPS, SUCCESS, Arm, Stream, mean, pooled
 from app.demo.compare import Comparison, compare, compare_arms
+from retrieval.patterns import read
 
-EXPLANATION = (
-    "The agent is a scripted database operator, not an LLM: it tries a fixed list of generic repairs one by one. Every "
-    "error and success comes from Postgres. A step is one SQL statement, one look at the catalog or one check of the "
-    "goal; a call of memory is not a step, its price is in tokens and milliseconds. First try: the first attempt "
-    "reached the goal; this is impossible without memory, since every task starts with a statement that fails. Some "
-    "tasks read alike but need different repairs. Five kinds can be done in two ways; only the final check shows "
-    "which one is right, and halfway through the stream the other one is. One kind is impossible. After a quarter of "
-    "the stream, false successes are planted in memory. Keyword memory ranks runs by common words, rare ones counting "
-    "more, and returns one run for each plan, the newest first, in the same text format. Casebank is asked with the "
-    "task, and when a statement meets a new error; so is the second keyword memory, with the error's words."
-)
+EXPLANATION: str = read("app.demo.operator", "texts.toml")["explanation"]
 
 
 @dataclass(frozen=True)

@@ -6,20 +6,13 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from retrieval.advice.text import DANGER, PLANS_BEGIN
+from retrieval.patterns import read
 
-_CASE = re.compile(
-    r"^\[(?P<place>\d+)\] Context: (?P<task>\".*\")\n"
-    r"(?:    The same as \[(?P<same>\d+)\]|    Actions: (?P<actions>.*)\n    Outcome: (?P<outcome>.*))$",
-    re.MULTILINE,
-)
+_TOLD: dict[str, str] = read("app.demo.operator", "texts.toml")["told"]
+_CASE, _CHANGE = re.compile(_TOLD["case"]), re.compile(_TOLD["change"])
 _FIXES = re.compile(rf"What put it right: (?P<fixes>.*?)\.(?: {re.escape(PLANS_BEGIN)}.*)?$", re.DOTALL)
 _JSON = json.JSONDecoder()
 _PLAN = re.compile(r"; that run's plan: (?P<plan>\[.*\])\)")
-_PIECE = r"(?:table |column )?(?P<{}>`[^`]*`|\S+)"
-_CHANGE = re.compile(
-    f"{_PIECE.format('new')} in place of {_PIECE.format('old')}"
-    f"|{_PIECE.format('added')} added|{_PIECE.format('gone')} left out"
-)
 _FIRST = re.compile(r"(?:sql|bash) `(?P<statement>[^`]*)`?")
 _WENT_WELL = ("success", "failure (but it was judged to have gone well)")
 

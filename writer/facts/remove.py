@@ -38,7 +38,10 @@ async def delete_fact(connection: AsyncConnection, author: Author, fact_id: UUID
 
 
 async def delete_facts(connection: AsyncConnection, author: Author, *which: ColumnElement[bool]) -> Sequence[UUID]:
-    """Deletes the user's facts that match the conditions, one by one, and returns their ids."""
+    """Deletes the user's facts that match the conditions, one by one, and returns their ids.
+
+    A fact that a deleted fact had closed holds again, until the deleted fact's end.
+    """
     query = select(facts.c.id, facts.c.agent_key).where(facts.c.user_sub == author.user_sub, *which)
     rows = (await connection.execute(query.order_by(facts.c.id).with_for_update())).all()
     for row in rows:
