@@ -30,6 +30,20 @@ async def test_a_dead_case_is_found_and_a_requeue_advised(url: str, tmp_path: Pa
     assert "requeue" in found.advice
 
 
+async def test_dead_lessons_of_a_case_that_is_found_are_found_and_a_requeue_advised(url: str, tmp_path: Path):
+    await retain_one(url)
+    await as_owner(url, "UPDATE cases SET status = 'ready'")
+    await as_owner(
+        url,
+        "INSERT INTO reflections (user_sub, id, agent_key, status, is_new)"
+        " SELECT user_sub, id, agent_key, 'dead', true FROM cases",
+    )
+    found = (await look(url, tmp_path))["queue"]
+    assert found.ok is False
+    assert "lessons: 0 pending, 1 dead" in found.detail
+    assert "requeue" in found.advice
+
+
 async def test_a_queue_that_nobody_works_on_is_found(url: str, tmp_path: Path):
     await retain_one(url)
     await as_owner(url, "UPDATE cases SET available_at = now() - interval '1 hour'")

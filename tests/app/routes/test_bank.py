@@ -99,6 +99,18 @@ async def test_cases_are_listed_by_agent_and_status(alice: User):
     assert (await alice.http.get("/v1/profiles/one")).json()["cases"] == {"merged": 1, "ready": 1}
 
 
+async def test_a_case_says_whether_its_lessons_are_learned(alice: User):
+    case_id = await alice.retain("water the garden")
+    await alice.settle()
+    case = await alice.case(case_id)
+    assert (case["status"], case["lessons"], case["procedure"]) == ("ready", "ready", {"status": "no_failure_detected"})
+    columns = "user_sub, id, agent_key, status, is_new"
+    of_case = "SELECT user_sub, id, agent_key, 'dead', true FROM cases WHERE user_sub = :user_sub"
+    await alice.rows(f"INSERT INTO reflections ({columns}) {of_case} RETURNING id")
+    case = await alice.case(case_id)
+    assert (case["status"], case["lessons"], case["procedure"]) == ("ready", "dead", None)
+
+
 async def test_every_change_is_in_the_audit_with_its_actor(alice: User):
     case_id = await alice.retain("water the garden")
     await alice.settle()
