@@ -6,7 +6,9 @@ of the slate differ, another plan as near as half of the slate. Two plans more d
 does not change, and nothing is shown below an empty slate, which measures rewards without memory.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from math import isnan
+from statistics import median
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,7 +23,7 @@ def others(field: Field, ordered: Sequence[int], slate: Slate, plans: Sequence[S
     """Returns indices of candidates to show below the slate: at most one failure, then one with another plan."""
     if not slate:
         return []
-    near, warning = _near(field, slate, 0), list[int]()
+    near, warning = _near(field, slate, min), list[int]()
     if not field.failed[list(slate)].any():
         warning = [index for index in sorted(ordered) if index < WARNING_DEPTH and field.failed[index] and near[index]][
             :1
@@ -29,7 +31,7 @@ def others(field: Field, ordered: Sequence[int], slate: Slate, plans: Sequence[S
     successes = [tuple(plans[index]) for index in slate if not field.failed[index]]
     if len(successes) > 1 and len(set(successes)) == 1:
         return warning
-    near = _near(field, slate, 0.5)
+    near = _near(field, slate, median)
     # the best success with another plan; a proven one if the slate has a proven case
     plans_shown = {*successes, ()}
     any_counts = not any(field.is_proven(index) for index in slate)
@@ -40,9 +42,10 @@ def others(field: Field, ordered: Sequence[int], slate: Slate, plans: Sequence[S
     return warning
 
 
-def _near(field: Field, slate: Slate, least: float) -> NDArray[np.bool_]:
-    """Returns which candidates are at least as similar to the query as this quantile of the slate; all if unknown."""
-    if field.similarity is None or np.isnan(field.similarity[list(slate)]).any():
+def _near(field: Field, slate: Slate, least: Callable[[list[float]], float]) -> NDArray[np.bool_]:
+    """Returns which candidates are at least as similar to the query as ``least`` of the slate; all if unknown."""
+    known = [] if field.similarity is None else field.similarity[list(slate)].tolist()
+    if field.similarity is None or any(map(isnan, known)):
         return np.ones(len(field.failed), dtype=bool)
-    near: NDArray[np.bool_] = field.similarity >= np.quantile(field.similarity[list(slate)], least)
+    near: NDArray[np.bool_] = field.similarity >= np.float32(least(known))
     return near

@@ -1,11 +1,10 @@
 """Tells in one line why a case is on the slate: the words that it shares with the query, and how its plan went."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Self
 
 import numpy as np
-from numpy.typing import NDArray
 
 from policy.agreement import SAME, Matrix
 from policy.channels import words
@@ -18,12 +17,16 @@ LEAST_PART = 0.5
 """Least weight of a named word, as a share of the weight of the heaviest shared word."""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(slots=True, eq=False)
 class TellingWords:
     """The t words of a query and their weights, (t,): the more a word says about a run's plan, the more it weighs."""
 
     words: Sequence[str]
     weights: Matrix
+    _heaviest_first: list[int] = field(init=False)
+
+    def __post_init__(self) -> None:
+        self._heaviest_first = np.argsort(-self.weights, kind="stable").tolist()
 
     @classmethod
     def of(cls, pool: Pool, query: str) -> Self:
@@ -33,13 +36,13 @@ class TellingWords:
     def shared(self, pool: Pool, index: int) -> list[str]:
         """Returns the heaviest of the query's words that the candidate at this index has, too, the heaviest first."""
         has = set(pool.terms[index].tolist())
-        return self.heaviest(np.array([term in has for term in pool.query.tolist()], dtype=bool))
+        return self.heaviest([term in has for term in pool.query.tolist()])
 
-    def heaviest(self, has: NDArray[np.bool_]) -> list[str]:
-        """Returns the heaviest of the words for which ``has`` is true, (t,), at most MOST_WORDS, the heaviest first."""
-        weights = self.weights * has
-        heaviest = np.argsort(-weights, kind="stable")[:MOST_WORDS]
-        return [self.words[place] for place in heaviest if weights[place] >= LEAST_PART * weights.max() > 0]
+    def heaviest(self, has: Sequence[bool]) -> list[str]:
+        """Returns the heaviest of the words for which ``has`` is true, at most MOST_WORDS, the heaviest first."""
+        shared = [place for place in self._heaviest_first if has[place]][:MOST_WORDS]
+        least = LEAST_PART * self.weights[shared[0]] if shared else 0
+        return [self.words[place] for place in shared if self.weights[place] >= least > 0]
 
 
 def why(pool: Pool, index: int, row: Candidate, words: TellingWords, *, drawn: bool) -> str:

@@ -33,10 +33,7 @@ async def answers(looking: Visitor, decision: WholeDecisionOut) -> dict[UUID, st
         having = np.array([sum(word in task for task in tasks.values()) for word in spoken], dtype=np.float32)
         weights = idf(float(len(tasks)), having)
     query = TellingWords(spoken, weights)
-    shared = {
-        case_id: query.heaviest(np.array([word in task for word in spoken], dtype=bool))
-        for case_id, task in tasks.items()
-    }
+    shared = {case_id: query.heaviest([word in task for word in spoken]) for case_id, task in tasks.items()}
     return {each.case_id: sentence(each, shared.get(each.case_id, [])) for each in decision.candidates}
 
 
