@@ -45,7 +45,7 @@ def bootstrap(groups: Sequence[Pairs], compare: Callable[[Numbers, Numbers], Num
 
 
 def relative(before: Numbers, after: Numbers) -> Numbers:
-    """Returns the change as a share of the first value, so that -0.5 is half of it; NaN if the first value is 0."""
+    """Returns (after - before) / before, so -0.5 for a half; NaN where before is 0."""
     changed: Numbers = after / np.where(before == 0, np.nan, before) - 1
     return changed
 

@@ -60,7 +60,7 @@ class RunOut(BaseModel):
 
 
 class WholeRunOut(RunOut):
-    """A run with its steps in order; the steps of a retained run are in its case."""
+    """A run with its steps in order; no steps once it is retained: its case has them."""
 
     steps: list[dict[str, JsonValue]]
 

@@ -54,7 +54,7 @@ class Insert:
 
 
 def naive(statement: str) -> Script:
-    """Returns the script with only this statement."""
+    """Returns the script of a migration that runs the statement as it is, without precautions against locks."""
     return Script(statement.strip().removesuffix(";"))
 
 

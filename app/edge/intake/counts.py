@@ -22,10 +22,10 @@ _LEVEL = {ord("["): 1, ord("{"): 1, ord("]"): -1, ord("}"): -1}
 
 
 def check_counts(body: bytes) -> None:
-    """Returns if the body is within the counts; a body that is not JSON is not recognised here.
+    """Returns if a JSON body has at most MAX_VALUES values, MAX_FIELDS fields and MAX_DEPTH levels; other bodies pass as well.
 
     Raises:
-        BodyTooComplex: the body exceeds a count.
+        BodyTooComplex: the body has more.
     """
     if _within(body):  # nearly every body is, even with the signs inside texts counted
         return
