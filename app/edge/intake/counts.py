@@ -22,7 +22,7 @@ _LEVEL = {ord("["): 1, ord("{"): 1, ord("]"): -1, ord("}"): -1}
 
 
 def check_counts(body: bytes) -> None:
-    """Returns if a JSON body has at most MAX_VALUES values, MAX_FIELDS fields and MAX_DEPTH levels; other bodies pass as well.
+    """Returns if a JSON body has at most MAX_VALUES values, MAX_FIELDS fields and MAX_DEPTH levels; others pass.
 
     Raises:
         BodyTooComplex: the body has more.
