@@ -18,6 +18,15 @@ The database has the extension citus and knows the nodes. Tests make databases o
 """
 one_postgres = pytest.mark.skipif(CITUS_URL is not None, reason="it is about one Postgres, not about a cluster")
 """Marks what a cluster does not have, or has of its own."""
+OF_ONE_POSTGRES = (
+    "tests/app/backup",
+    "tests/app/demo",
+    "tests/app/doctor",
+    "tests/app/postgres",
+    "tests/bench",
+    "tests/deploy",
+)
+"""Folders whose tests all have that mark: of a server of its own, or of one machine."""
 
 
 @dataclass(frozen=True)

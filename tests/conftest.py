@@ -18,7 +18,7 @@ from app.postgres import EmbeddedPostgres, release, start
 from app.postgres.migrate import migrate
 from app.postgres.pools import dsn
 from retrieval.telemetry import log
-from tests.cluster import CITUS_URL, Cluster, cluster_of
+from tests.cluster import CITUS_URL, OF_ONE_POSTGRES, Cluster, cluster_of, one_postgres
 from tests.paths import ROOT, memory
 
 pytest_plugins = ["tests.service"]
@@ -71,11 +71,14 @@ def pytest_collection_finish() -> None:
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Sorts the slow files to the front; the order within a file stays."""
+    """Sorts the slow files to the front; the order within a file stays. Marks folders that are about one Postgres."""
     names = [str(ROOT / name) for name in SLOW]
     items.sort(
         key=lambda item: next((n for n, name in enumerate(names) if str(item.path).startswith(name)), len(names))
     )
+    for item in items:
+        if item.path.is_relative_to(ROOT) and str(item.path.relative_to(ROOT)).startswith(OF_ONE_POSTGRES):
+            item.add_marker(one_postgres)
 
 
 @pytest.fixture(autouse=True)

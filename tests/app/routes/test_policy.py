@@ -21,6 +21,7 @@ from policy.decide import CANDIDATE, DEFAULT, REPLAYED, Budget
 from policy.gate import judge
 from retrieval.database.database import Database
 from retrieval.tables.policies import policies
+from tests.cluster import one_postgres
 from tests.logs import TRUTH, draw, put
 from tests.policies import head, stored
 from tests.policy.worlds import two_arms
@@ -256,6 +257,7 @@ async def test_the_command_rolls_back_once_and_then_says_that_nothing_serves(ali
 # Cut off
 
 
+@one_postgres
 async def test_a_training_that_is_killed_as_it_stores_leaves_everything_as_it_was(alice: User):
     await fill(alice)
     database: Database = alice.service.runtime.database
