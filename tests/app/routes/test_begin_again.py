@@ -97,7 +97,8 @@ async def test_a_token_dated_ahead_does_not_outlive_a_purge(
     back = timedelta(seconds=70)
     owner = await asyncpg.connect(dsn(database_url))
     await owner.execute(
-        "UPDATE erasures SET erased_at = $1::timestamptz - interval '60 seconds' WHERE erased_at = $1", receipt.erased_at
+        "UPDATE erasures SET erased_at = $1::timestamptz - interval '60 seconds' WHERE erased_at = $1",
+        receipt.erased_at,
     )
     await owner.close()
     old = await service.http(service.token(user, age=back - timedelta(seconds=ahead_s)))
@@ -108,7 +109,8 @@ async def test_a_token_from_well_after_the_purge_begins_anew(service: Service, d
     receipt = await erase(service.runtime.database, user)
     owner = await asyncpg.connect(dsn(database_url))
     await owner.execute(
-        "UPDATE erasures SET erased_at = $1::timestamptz - interval '60 seconds' WHERE erased_at = $1", receipt.erased_at
+        "UPDATE erasures SET erased_at = $1::timestamptz - interval '60 seconds' WHERE erased_at = $1",
+        receipt.erased_at,
     )
     await owner.close()
     fresh = await service.http(service.token(user))
