@@ -169,7 +169,8 @@ async def _fill(database: Database) -> None:
             }
             for table, row in {**others(user, kept.case_id), **more}.items():
                 await connection.execute(upsert(table).values(row).on_conflict_do_nothing())
-            queued = {"user_sub": user, "id": kept.case_id, "agent_key": "gardener", "content": "c", "metadata": {}}
+        queued = {"user_sub": user, "id": kept.case_id, "agent_key": "gardener", "content": "c", "metadata": {}}
+        async with database.as_user(user, author.authorised_at) as connection:  # a cluster refuses two roles in one
             await connection.execute(text("SET LOCAL ROLE NONE"))  # a trigger alone inserts there
             await connection.execute(upsert(inserted_memories).values(**queued, status="dead"))
     assert (await erase(database, GONE)).clean
