@@ -57,8 +57,9 @@ def ask(http: httpx.Client, method: str, path: str, **body: Any) -> Any:
 
 
 def analysed(http: httpx.Client, agent: str) -> None:
-    """Waits until the worker has analysed every run of the agent: from then on they can be found."""
-    wait_until(lambda: ask(http, "GET", f"/v1/cases?status=pending&limit=1&agent={agent}")["cases"] == [])
+    """Waits until the agent's newest runs can be found and the worker has learned from them."""
+    newest = f"/v1/cases?status=any&limit=50&agent={agent}"
+    wait_until(lambda: all(case["lessons"] != "pending" for case in ask(http, "GET", newest)["cases"]))
 
 
 def wait_until(holds: Callable[[], object]) -> None:
