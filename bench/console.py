@@ -91,8 +91,10 @@ async def _furnished(service: OwnService) -> Mapping[str, str]:
         run_id = str(uuid4())
         steps = [_looked_up(number) for number in range(1, RUNS + 1)]
         await _post(http, f"/v1/runs/{run_id}/steps", {"agent": AGENT, "task": "look things up", "steps": steps})
-        newest = {"status": "any", "limit": 100}
-        while any(case["lessons"] == "pending" for case in (await http.get("/v1/cases", params=newest)).json()["cases"]):
+        newest: dict[str, str | int] = {"status": "any", "limit": 100}
+        while any(
+            case["lessons"] == "pending" for case in (await http.get("/v1/cases", params=newest)).json()["cases"]
+        ):
             pass
         procedures = (await http.get("/v1/procedures", params={"agent": AGENT})).json()["procedures"]
     here = urlencode({"agent": AGENT})
