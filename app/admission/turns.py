@@ -8,8 +8,8 @@ One event loop serves everybody, so a request is slowed down by all others under
 3. A user who **crowds** (had several requests here at once, and used more than a share of the processor's time lately)
    is held to that share as long as somebody is here who does not crowd: with a request under way or in line, or, for a
    user who only ever asks one thing at a time, one that ended just now. Among themselves, those who crowd are equals;
-   whoever leaves in debt holds up nobody. A user who came or came back may turn out to crowd, and holds up others by
-   the first request alone: else the first of each new crowd would hold up the one before it.
+   whoever leaves in debt holds up nobody. A new user may turn out to crowd, and holds up others by the first request
+   alone: else the first of each new crowd would hold up the one before it.
 """
 
 import asyncio
@@ -24,7 +24,7 @@ from app.admission.errors import TooManyAtOnce
 HERE_S = 0.5
 """Seconds after a request during which its user counts as here: the next one of a single client may be on its way."""
 NEW_S = 2.0
-"""Seconds during which a user who came, or came back, is new."""
+"""Seconds from the first request during which a user is new."""
 LOOK_S = 0.01
 """Seconds between two looks whether a user who is held to a share may go on."""
 KEPT_S = 5.0
@@ -60,7 +60,7 @@ class Seat:
     """State of a user who was active lately.
 
     Attributes:
-        came_at: time of the first request, or of the first after HERE_S without one.
+        came_at: time of the first request.
         seen_at: time at which the last request came or ended.
         owed_at: time of ``owed_s``.
         owed_s: processor seconds used, less ``Places.share`` of the time since.
@@ -136,11 +136,8 @@ class Turns:
         """
         now = self.clock()
         seat = self._seats.setdefault(user_sub, Seat(now, now, now))
-        if seat.running or seat.line:
-            seat.several = True
-        elif seat.seen_at < now - HERE_S:
-            seat.came_at = now
         seat.seen_at = now
+        seat.several |= bool(seat.running or seat.line)
         self._seats.move_to_end(user_sub)
         # the user who has been gone for longest is forgotten: there are never many more seats than active users
         oldest_sub, oldest = next(iter(self._seats.items()))

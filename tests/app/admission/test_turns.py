@@ -141,17 +141,12 @@ async def test_a_client_that_hangs_up_just_as_its_turn_comes_leaves_its_place(pr
     assert (here.tasks[1].cancelled(), here.tasks[2].done(), here.turns.running) == (True, True, 1)
 
 
-async def stay(here: Process, user: str) -> None:
-    """Lets the user ask one thing after another, without a pause, until the user is no longer new."""
-    for _ in range(int(2 * NEW_S / HERE_S) + 2):
-        here.clock.now += HERE_S / 2
-        await here.ask(user)
-        await here.end(user, seconds=0.001)
-
-
 async def crowd(here: Process) -> None:
     """Lets "flood" use far more than its share while "guest" is active, who is not new."""
-    await stay(here, "guest")
+    for _ in range(2):
+        here.clock.now += NEW_S
+        await here.ask("guest")
+        await here.end("guest", seconds=0.001)
     await here.ask(*["flood"] * 8)
     while here.under_way:
         await here.end("flood", seconds=12 * ALLOWANCE_S)
@@ -177,8 +172,8 @@ async def test_who_crowds_is_held_to_their_share_and_no_less(process: MakeProces
 
 async def test_a_pause_ends_by_itself(process: MakeProcess):
     here = process(share=1.0)
+    here.turns.clock = here.clock = Passing()
     await crowd(here)
-    here.turns.clock = here.clock = Passing(here.clock.now - asyncio.get_running_loop().time())
     async with asyncio.timeout(60):
         while not here.under_way:  # noqa: ASYNC110 - the turns tell nobody
             await asyncio.sleep(0.01)
@@ -187,8 +182,8 @@ async def test_a_pause_ends_by_itself(process: MakeProcess):
 
 async def test_a_pause_ends_once_the_others_have_gone(process: MakeProcess):
     here = process(share=1e-6)  # the debt alone would last for days
+    here.turns.clock = here.clock = Passing()
     await crowd(here)
-    here.turns.clock = here.clock = Passing(here.clock.now - asyncio.get_running_loop().time())
     async with asyncio.timeout(60):
         while not here.under_way:  # noqa: ASYNC110 - the turns tell nobody
             await asyncio.sleep(0.01)
@@ -261,26 +256,13 @@ async def test_a_new_user_holds_up_a_crowd_by_the_first_request_alone(process: M
 
 async def test_a_user_who_has_been_here_for_a_while_holds_up_a_crowd_by_each_request(process: MakeProcess):
     here = process()
-    await stay(here, "known")
-    here.clock.now += HERE_S / 2
-    await here.ask("known", *["flood"] * 12)
-    for _ in range(4):
-        await here.end("flood", seconds=1)
-    assert here.running() == ["known"]
-
-
-async def test_a_user_who_comes_back_holds_up_a_crowd_by_the_first_request_alone(process: MakeProcess):
-    here = process()
-    await stay(here, "known")
-    here.clock.now += 2 * HERE_S
-    await here.ask("known", *["flood"] * 12)
-    for _ in range(4):
-        await here.end("flood", seconds=1)
-    assert here.running() == ["known"]
-    here.clock.now += 0.01
-    await here.end("known")
     await here.ask("known")
-    assert here.running() == ["flood"] * 4 + ["known"]
+    await here.end("known")
+    here.clock.now += NEW_S
+    await here.ask("known", *["flood"] * 12)
+    for _ in range(4):
+        await here.end("flood", seconds=1)
+    assert here.running() == ["known"]
 
 
 async def test_floods_among_themselves_are_equals(process: MakeProcess):

@@ -74,21 +74,16 @@ def simulated(main: Callable[[], Coroutine[Any, Any, float]]) -> float:
         return runner.run(main())
 
 
-def requests_a_second(whose: Callable[[int, int], int], *, known: bool = False) -> float:
-    """Returns the answers a second; with ``known``, each user asked one thing at a time just before."""
-
+def requests_a_second(whose: Callable[[int, int], int]) -> float:
     async def main() -> float:
         service = Service()
 
-        async def client(number: int, whose: Callable[[int, int], int]) -> None:
+        async def client(number: int) -> None:
             for place in range(REQUESTS):
                 await service.ask(f"user-{whose(number, place)}")
 
-        if known:
-            await asyncio.gather(*(client(number, lambda client, _place: client) for number in range(20)))
-        began = service.clock()
-        await asyncio.gather(*(client(number, whose) for number in range(CLIENTS)))
-        return CLIENTS * REQUESTS / (service.clock() - began)
+        await asyncio.gather(*map(client, range(CLIENTS)))
+        return CLIENTS * REQUESTS / service.clock()
 
     return simulated(main)
 
@@ -122,12 +117,6 @@ def test_users_who_come_one_after_another_get_as_many_answers_as_users_who_come_
     at_once = requests_a_second(lambda client, _place: client)
     for each in (3, 5, 10):
         assert requests_a_second(lambda _client, place, each=each: place // each) > 0.95 * at_once
-
-
-def test_users_who_asked_singly_just_before_get_as_many_answers_one_after_another():
-    at_once = requests_a_second(lambda client, _place: client)
-    for each in (3, 5, 10):
-        assert requests_a_second(lambda _client, place, each=each: place // each, known=True) > 0.9 * at_once
 
 
 def test_one_user_gets_as_many_answers_as_many_users():
