@@ -1,15 +1,14 @@
 """Texts of the console for the short words of the API, read from ``words.toml``, and the menu."""
 
-import tomllib
 from dataclasses import dataclass
-from importlib.resources import files
 from typing import Any, Literal, get_args
 
 from policy.reasons import Reason
+from retrieval.patterns import read
 from retrieval.tables.kinds import Abstraction, AnalystChoice, Rewrite, SummaryChoice
 from writer.replays.profile_replay import SPOKEN
 
-_TEXTS: dict[str, Any] = tomllib.loads(files("app.console").joinpath("words.toml").read_text(encoding="utf-8"))
+_TEXTS: dict[str, Any] = read("app.console", "words.toml")
 REASONS: dict[Reason, str] = _TEXTS["reasons"]
 LABELS: dict[str, str] = _TEXTS["labels"]
 FINDING_KINDS: dict[str, str] = _TEXTS["finding_kinds"]

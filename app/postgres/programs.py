@@ -8,21 +8,20 @@ import os
 import pwd
 import stat
 import subprocess
-import tomllib
 from collections.abc import Iterator
 from contextlib import contextmanager
 from importlib.metadata import PackageNotFoundError, distribution
-from importlib.resources import files
 from pathlib import Path
 from typing import TypedDict
 
 from retrieval.errors import CasebankError
+from retrieval.patterns import read
 
 VERSION = "18"
 _LOG_TAIL_CHARS = 2000
 _ENVIRONMENT = ("PATH", "LD_LIBRARY_PATH", "TMPDIR")
 
-_HINTS: dict[str, str] = tomllib.loads(files("app.postgres").joinpath("hints.toml").read_text(encoding="utf-8"))
+_HINTS: dict[str, str] = read("app.postgres", "hints.toml")
 
 
 class EmbeddedPostgresFailed(CasebankError):

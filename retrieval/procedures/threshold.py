@@ -5,14 +5,13 @@ one that asks for the same, about other things or in other words, and with one t
 but asks for something else.
 """
 
-import tomllib
 from collections.abc import Sequence
 from dataclasses import dataclass
-from importlib.resources import files
 
 import numpy as np
 
 from policy.agreement import Matrix
+from retrieval.patterns import read
 from retrieval.ports import Vector
 from retrieval.search.unrelated import Floor
 
@@ -21,7 +20,7 @@ SOURCE_THRESHOLD = 0.7
 UNRELATED_PART = 0.95
 """Share of the pairs of unrelated sentences whose similarity lies below the floor."""
 
-_READ = tomllib.loads(files("retrieval.procedures").joinpath("sentences.toml").read_text(encoding="utf-8"))
+_READ = read("retrieval.procedures", "sentences.toml")
 TRIPLES: list[list[str]] = _READ["triples"]
 OTHER_LANGUAGES: list[str] = _READ["other_languages"]
 ENGLISH = 3 * len(TRIPLES)

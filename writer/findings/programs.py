@@ -4,14 +4,14 @@ A program that ``programs.toml`` does not list may change any file.
 """
 
 import re
-import tomllib
 from collections.abc import Callable, Sequence
-from importlib.resources import files
 from typing import Any
 
 import re2
 
-_READ: dict[str, Any] = tomllib.loads(files("writer.findings").joinpath("programs.toml").read_text(encoding="utf-8"))
+from retrieval.patterns import read
+
+_READ: dict[str, Any] = read("writer.findings", "programs.toml")
 _ACTING = {program: re2.compile(words) for program, words in _READ.pop("acting").items()}
 _SETS = {name: frozenset(programs.split()) for name, programs in _READ.items()}
 READERS, SEARCHERS, SILENT = _SETS["readers"], _SETS["searchers"], _SETS["silent"]

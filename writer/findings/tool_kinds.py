@@ -1,15 +1,14 @@
 """Kinds of tools, such as a search: from the profile's settings, or else from the names in ``tool_kinds.toml``."""
 
 import re
-import tomllib
 from collections.abc import Mapping
 from functools import lru_cache
-from importlib.resources import files
 from typing import cast
 
+from retrieval.patterns import read
 from retrieval.tables.kinds import ToolKind
 
-_READ = tomllib.loads(files("writer.findings").joinpath("tool_kinds.toml").read_text(encoding="utf-8"))
+_READ = read("writer.findings", "tool_kinds.toml")
 DEFAULTS = {name: cast("ToolKind", kind) for kind, names in _READ.items() for name in names.split()}
 _READS_ONLY = re.compile(r"(?:get|find|list|search|check|read|describe|show|fetch|lookup|query|view|count)_")
 _CAPITAL = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")

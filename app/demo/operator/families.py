@@ -1,13 +1,13 @@
 """Families of database tasks, read from ``families.toml``: each has one way to fail, and a goal to confirm."""
 
 import random
-import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from importlib.resources import files
 from typing import Any
 
 from pydantic import TypeAdapter
+
+from retrieval.patterns import read
 
 
 @dataclass(frozen=True)
@@ -48,7 +48,7 @@ class Convention:
         return Family(self.key, self.sqlstate, self.naive, way.goal, way.solution, self.wordings, self.extra)
 
 
-_READ = tomllib.loads(files("app.demo.operator").joinpath("families.toml").read_text(encoding="utf-8"))
+_READ = read("app.demo.operator", "families.toml")
 NAMES: dict[str, Any] = _READ["names"]
 """Tables that every task begins with, and the words that fill the holes in its text."""
 FAMILIES = TypeAdapter(tuple[Family, ...]).validate_python(_READ["families"])
