@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from prometheus_client import Counter, Gauge
 
 from app.jobs.records import JobRecord, JobRecords
+from retrieval.cancellation import is_cancelled
 from retrieval.database.rest import Rest
 from retrieval.telemetry import log
 
@@ -85,7 +86,7 @@ class Job:
                     log.info("job.succeeded", job=self.name, after_failures=self.failures)
                 self.failures = 0
             except (Exception, asyncio.CancelledError) as error:
-                if _is_cancelled():  # also where the work turned the cancellation into an error of its own
+                if is_cancelled():  # also where the work turned the cancellation into an error of its own
                     raise
                 await self._failed(type(error).__name__)
 
@@ -139,14 +140,9 @@ class Job:
                 async with self._at_work():
                     await self.records.failed(self.name, error)
             except Exception as unrecorded:
-                if _is_cancelled():
+                if is_cancelled():
                     raise
                 log.warning("job.unrecorded", job=self.name, error=type(unrecorded).__name__)
-
-
-def _is_cancelled() -> bool:
-    task = asyncio.current_task()
-    return task is not None and task.cancelling() > 0
 
 
 def set_last_success(record: JobRecord) -> None:

@@ -1,7 +1,7 @@
 """Connections to any cloud's Postgres by its URL: two pools that have the rights of the service's role alone."""
 
 import ssl
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from urllib.parse import parse_qsl, quote, urlencode
 from uuid import uuid4
@@ -9,6 +9,7 @@ from uuid import uuid4
 import asyncpg
 import certifi
 from sqlalchemy import event
+from sqlalchemy.engine.interfaces import DBAPICursor
 from sqlalchemy.ext.asyncio import AsyncEngine, create_async_engine
 
 from retrieval.database.database import Database
@@ -34,6 +35,8 @@ USUAL_IDLE_S = 300.0
 """Seconds after which an unused connection for fast statements is closed, in a process that never rests."""
 ANY_LENGTH = {"max_cacheable_statement_size": 0}
 """Option of asyncpg: without it, a statement of more than 15 kB is parsed and planned each time."""
+BATCH_BYTES = 96 * 1024
+"""Bytes of rows that are sent at a time; asyncpg waits, while it sends, from 128 KiB on."""
 _NAMELESS: dict[str, object] = {
     "statement_cache_size": 0,
     "prepared_statement_cache_size": 0,
@@ -109,7 +112,36 @@ async def _as_it_is(_connection: asyncpg.Connection) -> None:
 def engine_of(url: str, *, connect_args: dict[str, object] | None = None, **options: object) -> AsyncEngine:
     """Returns an engine whose connections asyncpg opens by the URL: SQLAlchemy reads some URLs in another way."""
     arguments = {"dsn": dsn(url), **(_NAMELESS if is_pooled(url) else {}), **(connect_args or {})}
-    return create_async_engine("postgresql+asyncpg://", connect_args=arguments, **options)
+    engine = create_async_engine("postgresql+asyncpg://", connect_args=arguments, **options)
+    event.listen(engine.sync_engine, "do_executemany", _send_in_batches)
+    return engine
+
+
+def _send_in_batches(cursor: DBAPICursor, statement: str, rows: Sequence[Sequence[object]], _context: object) -> bool:
+    """Executes a statement for many rows, at most BATCH_BYTES of them at a time; returns True: it was executed.
+
+    A task that is cancelled while asyncpg 0.32 sends more than that keeps the connection until the statement times
+    out, and then sees a TimeoutError in place of its cancellation.
+    """
+    batch, held = list[Sequence[object]](), 0
+    for row in rows:
+        size = sum(map(_bytes_at_most, row))
+        if batch and held + size > BATCH_BYTES:
+            cursor.executemany(statement, batch)
+            batch, held = [], 0
+        batch.append(row)
+        held += size
+    cursor.executemany(statement, batch)
+    return True
+
+
+def _bytes_at_most(value: object) -> int:
+    """Returns an upper bound of the bytes in which a value is sent."""
+    if isinstance(value, str):
+        return len(value) if value.isascii() else 4 * len(value)
+    if isinstance(value, bytes):
+        return len(value)
+    return sum(map(_bytes_at_most, value)) if isinstance(value, list) else 64
 
 
 def dsn(url: str) -> str:

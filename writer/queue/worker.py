@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from functools import partial
 
 from policy.fit import FIRST_ORDER
+from retrieval.cancellation import is_cancelled
 from retrieval.database.database import Database
 from retrieval.database.rest import Rest
 from retrieval.errors import DatabaseUnavailable
@@ -110,7 +111,7 @@ class Worker:
         log.info("worker.started")
         pause_s, worked, called_at = self.pace.poll_s, 0, -HELP_S
         try:
-            while True:
+            while not is_cancelled():  # the embedder's client may have turned the cancellation into an error
                 self.looked_at = time.monotonic()
                 worked_before, worked, longest_s = worked, 0, OUTAGE_S
                 try:

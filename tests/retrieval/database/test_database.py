@@ -33,3 +33,29 @@ async def test_of_two_transactions_that_wait_for_each_other_one_is_told_to_try_a
     (error,) = [each for each in ended if each is not None]
     assert isinstance(error, Deadlocked)
     assert isinstance(error, DatabaseUnavailable)  # which every caller takes for a reason to try again later
+
+
+async def test_a_task_that_is_cancelled_while_it_sends_many_long_rows_is_cancelled_at_once(database: Database):
+    """asyncpg alone would go on until the statement times out, and raise a TimeoutError."""
+    sends = asyncio.Event()
+
+    async def send() -> None:
+        async with database.as_user("alice", datetime.now(UTC)) as connection:
+            sends.set()
+            await connection.execute(text("SELECT length(:long), pg_sleep(1)"), [{"long": "é" * 3000}] * 60)
+
+    sending = asyncio.create_task(send())
+    await sends.wait()
+    await asyncio.sleep(0.5)
+    sending.cancel()
+    await asyncio.wait({sending})
+    assert sending.cancelled()
+
+
+async def test_rows_are_sent_whole_however_long_they_are(database: Database):
+    rows = [{"text": "é" * size} for size in (0, 1, 200_000, 30_000, 20_000, 90_000, 5, 0)]
+    async with database.as_user("alice", datetime.now(UTC)) as connection:
+        await connection.execute(text("CREATE TEMP TABLE kept (number int GENERATED ALWAYS AS IDENTITY, word text)"))
+        await connection.execute(text("INSERT INTO kept (word) VALUES (:text)"), rows)
+        kept = await connection.scalars(text("SELECT word FROM kept ORDER BY number"))
+        assert kept.all() == [each["text"] for each in rows]

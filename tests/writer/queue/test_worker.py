@@ -2,12 +2,15 @@
 
 import asyncio
 from collections import Counter
-from dataclasses import replace
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from typing import Literal
 
 from sqlalchemy import select, text
 
+from retrieval.errors import EmbedderUnavailable
+from retrieval.ports import Vectors
 from retrieval.ranking.question import Question
 from retrieval.retrieve import Reader
 from retrieval.search.candidates import Search
@@ -26,6 +29,7 @@ from tests.writer.conftest import (
     states,
 )
 from writer.profiles import lock_profile
+from writer.queue.worker import Worker
 from writer.rights.edit import delete_case
 
 
@@ -132,6 +136,34 @@ async def test_a_worker_that_is_stopped_while_it_stores_a_batch_stops(
         working.cancel()
         await asyncio.wait({working}, timeout=20)
         assert working.cancelled()
+
+
+@dataclass
+class ClosesAsItIsCancelled:
+    """An embedder that turns a cancellation into an error of its own, as some drivers do."""
+
+    model: str = "closes"
+    dimension: int = 8
+    asked: asyncio.Event = field(default_factory=asyncio.Event)
+
+    async def embed(self, _texts: Sequence[str]) -> Vectors:
+        self.asked.set()
+        try:
+            return await asyncio.Future[Vectors]()
+        except asyncio.CancelledError:
+            raise EmbedderUnavailable("the connection was closed") from None
+
+    async def aclose(self) -> None:
+        pass
+
+
+async def test_a_worker_stops_although_its_embedder_turns_the_cancellation_into_an_error(bank: Bank, user: str):
+    await keep(bank, user)
+    embedder = ClosesAsItIsCancelled()
+    working = asyncio.create_task(Worker(bank.database, embedder, bank.keyring, pace=replace(PACE, poll_s=60)).run())
+    await embedder.asked.wait()
+    working.cancel()
+    assert await asyncio.wait({working}, timeout=20) == ({working}, set())
 
 
 async def waits_for_a_lock(bank: Bank) -> None:
