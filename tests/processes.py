@@ -239,8 +239,14 @@ def retrieve(client: httpx.Client, query: str) -> dict[str, Any]:
 
 
 def worked(client: httpx.Client, case_id: str) -> None:
-    """Waits for the case to be ready."""
-    until(lambda: client.get(f"/v1/cases/{case_id}").json()["status"] == "ready")
+    """Waits for the case and its lessons to be ready."""
+    ready = {"status": "ready", "lessons": "ready"}
+    until(lambda: ready.items() <= client.get(f"/v1/cases/{case_id}").json().items())
+
+
+def all_worked(client: httpx.Client) -> None:
+    """Waits until no case, and no lesson of one, is pending."""
+    until(lambda: not any("pending" in (case["status"], case["lessons"]) for case in bank(client)))
 
 
 def pages(client: httpx.Client, path: str, name: str, **filters: str) -> list[dict[str, Any]]:

@@ -22,7 +22,7 @@ from casebank_client.outbox import Outbox
 from casebank_client.wire import NO_WAIT, Patience, Request
 
 from tests.paths import ROOT
-from tests.processes import Service, bank, free_port, migrated_home, until
+from tests.processes import Service, all_worked, bank, free_port, migrated_home, until
 
 AGENT = "db-operator"
 LIMITED = {"CASEBANK_LIMITS": "user_writes=60,burst_s=1"}
@@ -50,7 +50,7 @@ def memory(service: Service, user: str, **more: Any) -> Casebank:
 
 def cases(service: Service, user: str) -> list[dict[str, Any]]:
     with service.client(user) as client:
-        until(lambda: not bank(client, "pending"))
+        all_worked(client)
         return sorted(bank(client), key=lambda case: case["case_id"])
 
 

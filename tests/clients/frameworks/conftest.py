@@ -11,7 +11,7 @@ import pytest
 from casebank_client import Casebank
 from casebank_client.wire import NO_WAIT, Patience
 
-from tests.processes import Service, bank, free_port, migrated_home, until
+from tests.processes import Service, all_worked, bank, free_port, migrated_home, until
 
 AGENT = "db-operator"
 RUNS = 100
@@ -35,7 +35,7 @@ class Banked:
         """Every case in the order of its task, once the worker has seen all that was sent."""
         self.memory.outbox.close(within_s=120)
         with self.service.client(self.user) as client:
-            until(lambda: not bank(client, "pending"))
+            all_worked(client)
             return sorted(bank(client), key=lambda case: case["task"])
 
     def whole(self, case: dict[str, Any]) -> dict[str, Any]:
@@ -54,7 +54,7 @@ class Banked:
         """Waits until what was sent can be found."""
         with self.service.client(self.user) as client:
             until(lambda: bank(client))
-            until(lambda: not bank(client, "pending"))
+            all_worked(client)
 
     def assert_every_run_is_joined_to_its_retrieval(self, failed: set[str]) -> None:
         cases = self.cases()
