@@ -43,6 +43,8 @@ async def _distribute(connection: asyncpg.Connection) -> list[str]:
     new = [name for name in (*EVERYWHERE, *BY_USER) if name not in there]
     # a trigger on a shard reads and writes rows of its user alone, which are on the same node
     await connection.execute("SET citus.enable_unsafe_triggers = on")
+    # else shared_memories, which refers to the first copied table, is made anew without its comments
+    await connection.execute("SET citus.enable_local_reference_table_foreign_keys = off")
     for name in new:
         if name in EVERYWHERE:
             await connection.execute("SELECT create_reference_table($1::regclass)", name)

@@ -9,8 +9,9 @@ import pytest
 from sqlalchemy import text
 from sqlalchemy.exc import DBAPIError
 
+from alembic import command as alembic
 from app.postgres.citus import distribute
-from app.postgres.migrate import migrate
+from app.postgres.migrate import migrate, with_alembic
 from app.postgres.pools import dsn
 from retrieval.pages.statistics import policies_of_all
 from tests.cluster import CITUS_URL, Cluster
@@ -48,6 +49,10 @@ async def as_owner(url: str, statement: str, *arguments: object) -> list[asyncpg
         return await connection.fetch(statement, *arguments)
     finally:
         await connection.close()
+
+
+async def test_the_tables_of_a_distributed_bank_are_those_of_the_schema(database_url: str):
+    await with_alembic(database_url, lambda _connection, config: alembic.check(config))
 
 
 async def test_a_repeat_finds_nothing_to_distribute(database_url: str):

@@ -104,9 +104,11 @@ async def test_a_case_says_whether_its_lessons_are_learned(alice: User):
     await alice.settle()
     case = await alice.case(case_id)
     assert (case["status"], case["lessons"], case["procedure"]) == ("ready", "ready", {"status": "no_failure_detected"})
-    columns = "user_sub, id, agent_key, status, is_new"
-    of_case = "SELECT user_sub, id, agent_key, 'dead', true FROM cases WHERE user_sub = :user_sub"
-    await alice.rows(f"INSERT INTO reflections ({columns}) {of_case} RETURNING id")
+    dead = (
+        "INSERT INTO reflections (user_sub, id, agent_key, status, is_new)"
+        " VALUES (:user_sub, :id, :agent, 'dead', true) RETURNING id"
+    )
+    await alice.rows(dead, id=case_id, agent=AGENT)
     case = await alice.case(case_id)
     assert (case["status"], case["lessons"], case["procedure"]) == ("ready", "dead", None)
 
