@@ -3,18 +3,16 @@
 import asyncio
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cache
 from typing import Any
 from uuid import UUID
 
 import asyncpg
-from sqlalchemy import CTE, Boolean, bindparam, exists, func, or_, select
+from sqlalchemy import select
 from sqlalchemy.dialects.postgresql import Insert, insert
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from retrieval.database.database import Database
-from retrieval.database.fast_path import FastConnection, FastStatement, insert_row
-from retrieval.database.parameters import AGENT_KEY, USER_SUB, may_enter
+from retrieval.database.fast_path import FastConnection, insert_row
 from retrieval.errors import CasebankError
 from retrieval.tables.cases import cases
 from retrieval.tables.profiles import profiles
@@ -28,6 +26,7 @@ from writer.privacy.seal import seal
 from writer.privacy.words import Words
 from writer.retain.prepare import PreparedRun, RedactedRun, measure, message_hash, prepare
 from writer.retain.references import wrong_reference
+from writer.retain.statements import INSERTED, WRITING, insert_case
 from writer.retain.under_way import end, lock_run, traces_of
 from writer.run import FinishedRun
 from writer.sessions.lock import lock_session, mark_taken, turns_to_take
@@ -190,14 +189,14 @@ class _Storing:
         }
         statement = insert_case()
         if self.database.citus:
-            if not row["even_off"] and await connection.value(_WRITING, {"agent_key": run.agent_key}) is False:
+            if not row["even_off"] and await connection.value(WRITING, {"agent_key": run.agent_key}) is False:
                 return MemoryOff()
             dated = ("created_at",) if run.created_at else ()
             once = "ON CONFLICT (user_sub, idempotency_key) DO NOTHING RETURNING id"
             statement = insert_row(cases, (*INSERTED, *dated), once)
         if await connection.value(statement, row) is not None:
             return None
-        if await connection.value(_WRITING, {"agent_key": run.agent_key}) is False:
+        if await connection.value(WRITING, {"agent_key": run.agent_key}) is False:
             return MemoryOff()
         return IdempotencyConflict("this Idempotency-Key was used before")
 
@@ -249,65 +248,3 @@ class _Storing:
         async with self.database.as_user(self.author.user_sub, self.author.authorised_at) as connection:
             await connection.execute(_profile_of(self.author, run))
         return run
-
-
-INSERTED = (
-    "user_sub",
-    "id",
-    "agent_key",
-    "kind",
-    "parent_case_id",
-    "status",
-    "task",
-    "plan",
-    "words",
-    "tools",
-    "effects",
-    "tags",
-    "outcome",
-    "reward",
-    "reward_source",
-    "step_count",
-    "error_count",
-    "retrieval_id",
-    "session_id",
-    "used_case_ids",
-    "used_procedure_ids",
-    "search_text",
-    "message_hash",
-    "idempotency_key",
-    "request_hash",
-    "key_id",
-    "payload",
-    "source",
-)
-"""The columns of a case that a retain fills, besides ``created_at``; all other columns begin with their defaults."""
-
-
-@cache
-def insert_case() -> FastStatement[UUID]:
-    """Returns a statement that inserts a case and selects its id.
-
-    It inserts no row if the idempotency key is known, or if writing is off for the agent and ``even_off`` is false. Its
-    other parameters are the INSERTED columns, ``created_at`` (None: now) and ``authorised_at``. It writes no audit
-    entry: the worker does, in the transaction in which the case becomes ready.
-    """
-    created_at = func.coalesce(bindparam("created_at", type_=cases.c.created_at.type), func.now())
-    given = (bindparam(name, type_=cases.c[name].type) for name in INSERTED)
-    off = exists().where(profiles.c.user_sub == USER_SUB, profiles.c.agent_key == AGENT_KEY, ~profiles.c.writing)
-    may_write = or_(bindparam("even_off", type_=Boolean), ~off)
-    values = select(*given, created_at).where(may_enter(), may_write)  # in this order, see may_enter
-    inserted: CTE = (
-        insert(cases)
-        .from_select([*INSERTED, "created_at"], values)
-        .on_conflict_do_nothing(index_elements=["user_sub", "idempotency_key"])
-        .returning(cases.c.id)
-        .cte("inserted")
-    )
-    return FastStatement.of(select(inserted.c.id))
-
-
-_WRITING: FastStatement[bool] = FastStatement.of(
-    select(profiles.c.writing).where(may_enter(), profiles.c.user_sub == USER_SUB, profiles.c.agent_key == AGENT_KEY)
-)
-"""A statement that selects whether writing is on for the agent; no row: the agent has no profile yet."""
