@@ -124,6 +124,8 @@ def test_a_run_that_does_not_say_how_it_ended_is_judged_by_how_it_was_left(
 
 RULE = "Error: opened packages are refunded as store credit only"
 REFUND = {"order_id": "O-1041", "method": "original"}
+ENOUGH_S = 60
+"""Seconds in which a busy machine advises."""
 CREDIT = {"order_id": "O-1041", "method": "store_credit"}
 
 
@@ -141,7 +143,7 @@ def test_a_failed_call_is_answered_with_what_put_such_a_failure_right(service: S
         answer = casebank.advice(AGENT, "refund_order", REFUND, RULE, task="give the money back")
         assert [each["worked"] for each in answer["fixes"]] == [1]
         assert casebank.advice(AGENT, "refund_order", REFUND, "refunded", status="ok")["why_empty"] == "not_failed"
-        with casebank.run(AGENT, "give the money back") as run:
+        with casebank.run(AGENT, "give the money back", advice_s=ENOUGH_S) as run:
             assert "store_credit" in (run.tool("refund_order", REFUND, RULE) or "")
             assert run.tool("refund_order", REFUND, RULE) is None, "told once in a run"
         with casebank.run(AGENT, "give the money back", advice_s=0) as run:
@@ -152,7 +154,7 @@ async def test_an_asynchronous_run_asks_for_advice_where_it_is_awaited(service: 
     learn_the_refund(service, "ole")
     async with AsyncCasebank(service.url, token(service, "ole")) as casebank:
         assert (await casebank.advice(AGENT, "refund_order", REFUND, RULE))["advice_id"]
-        async with casebank.run(AGENT, "give the money back") as run:
+        async with casebank.run(AGENT, "give the money back", advice_s=ENOUGH_S) as run:
             advice = await run.tool("refund_order", REFUND, RULE)
             assert "store_credit" in (advice or "")
             assert await run.tool("refund_order", CREDIT, "refunded") is None
@@ -161,10 +163,10 @@ async def test_an_asynchronous_run_asks_for_advice_where_it_is_awaited(service: 
 
 def test_what_the_run_tried_since_a_failure_is_not_told(service: Service):
     learn_the_refund(service, "tom")
-    with memory(service, "tom") as casebank, casebank.run(AGENT, "give the money back", advice_s=5) as run:
+    with memory(service, "tom") as casebank, casebank.run(AGENT, "give the money back", advice_s=ENOUGH_S) as run:
         run.advice_s = 0
         run.tool("refund_order", REFUND, RULE)
-        run.advice_s = 5
+        run.advice_s = ENOUGH_S
         assert run.tool("refund_order", CREDIT, RULE) is None
 
 
@@ -194,11 +196,11 @@ async def test_a_failed_call_waits_for_advice_no_longer_than_it_may(caplog: pyte
         with Casebank(url, "token", patience=NO_WAIT) as casebank, casebank.run(AGENT, "refund") as run:
             began = time.perf_counter()
             assert [run.tool("refund", number, RULE) for number in range(3)] == [None] * 3
-            assert time.perf_counter() - began < 3 * 0.3 + 0.5
+            assert time.perf_counter() - began < 8  # all bytes would take 26 s
         async with AsyncCasebank(url, "token", patience=NO_WAIT) as casebank, casebank.run(AGENT, "refund") as run:
             began = time.perf_counter()
             assert [await run.tool("refund", number, RULE) for number in range(3)] == [None] * 3
-            assert time.perf_counter() - began < 3 * 0.3 + 0.5
+            assert time.perf_counter() - began < 8  # all bytes would take 26 s
         server.shutdown()
     assert len(re.findall("no advice for refund: no answer in time", caplog.text)) == 6
 

@@ -82,7 +82,7 @@ async def test_an_agent_runs_without_casebank(nobody: Casebank, claude: str):
 async def test_advice_is_added_to_a_failed_call(banked: Banked, claude: str, call: str):
     """The call is reported as failed, or says so in what it returns."""
     banked.learn()
-    for advice_s in (5, 0):
+    for advice_s in (60, 0):
         added = (await run(banked.memory, claude, f"{TASK} {call}", advice_s)).result or ""
         assert (MARK in added, "dialect" in added.partition(MARK)[2]) == (advice_s > 0, advice_s > 0)
 

@@ -136,7 +136,7 @@ def test_an_agent_runs_without_casebank(nobody: Casebank):
 async def test_advice_stands_in_the_message_of_a_failed_tool(banked: Banked, way: str):
     """The tool returns its error as a text, or the arguments do not fit."""
     banked.learn()
-    for advice_s in (5, 0):
+    for advice_s in (60, 0):
         failing = calls("sql", query="old", dialect="mysql")
         agent, model = scripted(banked.memory, failing, "done", advice_s=advice_s)
         agent.invoke(asked(TASK)) if way == "invoke" else await agent.ainvoke(asked(TASK))

@@ -158,7 +158,7 @@ OLD = '{"query": "old", "dialect": "mysql"}'
 
 async def test_advice_stands_in_the_message_of_a_failed_tool(banked: Banked):
     banked.learn()
-    for advice_s in (5, 0):
+    for advice_s in (60, 0):
         one = agent(calls("sql", OLD), says("done"))
         async with CasebankHooks(banked.memory, AGENT, TASK, advice_s=advice_s) as hooks:
             await Runner.run(one, TASK, hooks=hooks, run_config=hooks.run_config)

@@ -128,7 +128,7 @@ def test_long_statements_take_a_moment(part: str):
     after = f"{before[:300]} x {before[300:]}"
     assert len(differences({"q": before}, {"q": after})) <= 1
     assert len(concrete_differences({"q": before}, {"q": after})) <= 1
-    assert time.process_time() - started < 0.5
+    assert time.process_time() - started < 2
 
 
 @pytest.mark.parametrize(

@@ -116,4 +116,4 @@ def test_long_texts_take_a_moment(part: str):
         started = time.process_time()
         assert len(abstract(text)) + len(form({"q": text})) < 5_000
         values_of({"q": text})
-        assert time.process_time() - started < 0.5
+        assert time.process_time() - started < 2

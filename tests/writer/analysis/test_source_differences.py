@@ -131,4 +131,4 @@ def test_long_source_texts_take_a_moment(part: str):
     started = time.process_time()
     source_difference("code", before, f"{before[:300]}\n;x\n{before[300:]}")
     source_difference("code", before.replace("\n", ";\n"), f"{before[300:]};\n")
-    assert time.process_time() - started < 0.5
+    assert time.process_time() - started < 2

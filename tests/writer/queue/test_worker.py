@@ -134,7 +134,7 @@ async def test_a_worker_that_is_stopped_while_it_stores_a_batch_stops(
         working = asyncio.create_task(worker.run())
         await waits_for_a_lock(bank)
         working.cancel()
-        await asyncio.wait({working}, timeout=20)
+        await asyncio.wait({working}, timeout=60)
         assert working.cancelled()
 
 
@@ -163,7 +163,7 @@ async def test_a_worker_stops_although_its_embedder_turns_the_cancellation_into_
     working = asyncio.create_task(Worker(bank.database, embedder, bank.keyring, pace=replace(PACE, poll_s=60)).run())
     await embedder.asked.wait()
     working.cancel()
-    assert await asyncio.wait({working}, timeout=20) == ({working}, set())
+    assert await asyncio.wait({working}, timeout=60) == ({working}, set())
 
 
 async def waits_for_a_lock(bank: Bank) -> None:

