@@ -7,9 +7,10 @@ One event loop serves everybody, so a request is slowed down by all others under
 2. A free place goes to the users in turn, not to whoever has the most waiting.
 3. A user who **crowds** (had several requests here at once, and used more than a share of the processor's time lately)
    is held to that share as long as somebody is here who does not crowd: with a request under way or in line, or, for a
-   user who only ever asks one thing at a time, one that ended just now. Among themselves, those who crowd are equals;
-   whoever leaves in debt holds up nobody. A new user may turn out to crowd, and holds up others by the first request
-   alone: else the first of each new crowd would hold up the one before it.
+   user who only ever asks one thing at a time, one that ended just now. The share is used in gaps between their
+   requests, if there are any. Among themselves, those who crowd are equals; whoever leaves in debt holds up nobody. A
+   new user may turn out to crowd, and holds up others by the first request alone: else the first of each new crowd
+   would hold up the one before it.
 """
 
 import asyncio
@@ -31,6 +32,8 @@ KEPT_S = 5.0
 """Seconds after a request after which its user's seat is forgotten; by then the longest debt is paid off."""
 ALLOWANCE_S = 0.03
 """Processor seconds that a user may use beyond ``Places.share`` before the user is held to that share."""
+IN_A_GAP_S = 0.05
+"""The same in a gap, in which no request of a user who does not crowd is under way; more, so that a gap is used."""
 MOST_OWED_S = 0.2
 """Largest debt of a user: processor seconds used beyond the user's share, bounded so that a burst is soon paid off."""
 AT_ONCE = "user-at-once"
@@ -222,8 +225,11 @@ class Turns:
             return False
         if not self._crowds(seat):
             return True
-        now = self.clock()
-        return not any(each.is_here(now) and not self._crowds(each) for each in reversed(self._seats.values()))
+        now, owes_much = self.clock(), self._owed_s(seat) > IN_A_GAP_S
+        return not any(
+            (owes_much or each.running) and each.is_here(now) and not self._crowds(each)
+            for each in reversed(self._seats.values())
+        )
 
     def _crowds(self, seat: Seat) -> bool:
         return seat.several and self._owed_s(seat) > ALLOWANCE_S

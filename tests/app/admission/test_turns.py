@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 import pytest
 
 from app.admission.errors import TooManyAtOnce
-from app.admission.turns import ALLOWANCE_S, HERE_S, NEW_S, Places, Turn, Turns
+from app.admission.turns import ALLOWANCE_S, HERE_S, IN_A_GAP_S, MOST_OWED_S, NEW_S, Places, Turn, Turns
 
 
 @dataclass
@@ -168,6 +168,26 @@ async def test_who_crowds_is_held_to_their_share_and_no_less(process: MakeProces
     assert here.running() == ["flood"]  # and the next one is reckoned to take as long as the last
     await here.end("flood", seconds=12 * ALLOWANCE_S)
     assert here.running() == []
+
+
+async def test_who_crowds_uses_the_share_in_a_gap_between_the_requests_of_others(process: MakeProcess):
+    here = process()
+    await crowd(here)
+    await here.ask("guest")
+    here.clock.now += (MOST_OWED_S - IN_A_GAP_S) / here.turns.places.share + 0.01
+    await here.look()
+    assert here.running() == ["guest"]
+    await here.end("guest")
+    assert here.running() == ["flood"]
+
+
+async def test_who_crowds_gets_the_share_where_others_leave_no_gap(process: MakeProcess):
+    here = process()
+    await crowd(here)
+    await here.ask("guest")
+    here.clock.now += (MOST_OWED_S - ALLOWANCE_S) / here.turns.places.share + 0.01
+    await here.look()
+    assert here.running() == ["flood", "guest"]
 
 
 async def test_a_pause_ends_by_itself(process: MakeProcess):
