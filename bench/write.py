@@ -19,8 +19,8 @@ from bench.measure import Measurement, interleaved, p50
 from retrieval.database.database import Database
 from writer.author import Author
 from writer.privacy.keys import Keyring
-from writer.retain.statements import INSERTED
 from writer.retain.retain import retain as retain_run
+from writer.retain.statements import INSERTED
 from writer.run import FinishedRun
 
 ROUNDS = 400
