@@ -17,9 +17,12 @@ from app.main import create_app
 from app.postgres import EmbeddedPostgres
 from app.postgres.pools import dsn
 from app.settings import Settings
+from tests.cluster import one_postgres
 from tests.conftest import new_database
 from tests.fakes.sleepy_database import SleepyDatabase, sleepy_database
 from tests.service import Service
+
+pytestmark = one_postgres  # which serverless hosts put to sleep
 
 HOUR_S = 3600
 IDLE_S = 300

@@ -16,9 +16,12 @@ from app.postgres import EmbeddedPostgres
 from app.postgres.migrate import migrate
 from app.postgres.pools import dsn
 from retrieval.search.candidates import Search, candidates
+from tests.cluster import one_postgres
 from tests.conftest import new_database
 from tests.pages import blocks
 from tests.service import AGENT, Service, User
+
+pytestmark = one_postgres
 
 SEARCH = "hybrid_search_context_eng_memories"
 FAILED_ONCE = [
