@@ -7,14 +7,17 @@ from sqlalchemy import ARRAY, Uuid, cast, delete, func, select, update
 from sqlalchemy.dialects.postgresql import aggregate_order_by
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from retrieval.tables.procedures import procedures
+from retrieval.tables.procedures import procedures, reflections
 
 
 async def forget_words(connection: AsyncConnection, user_sub: str, case_ids: Sequence[UUID]) -> None:
     """Deletes the versions of procedures that were learned or revised from these cases, and so contain their words.
 
+    Nothing more is learned from the cases: they leave the queue of lessons.
     If the active version of a procedure is deleted, its newest superseded version becomes active again.
     """
+    queued = delete(reflections).where(reflections.c.user_sub == user_sub, reflections.c.id.in_(case_ids))
+    await connection.execute(queued)
     from_cases = procedures.c.user_sub == user_sub, procedures.c.case_id.in_(case_ids)
     deletion = delete(procedures).where(*from_cases).returning(procedures.c.id)
     ids = set((await connection.scalars(deletion)).all())

@@ -18,6 +18,7 @@ from writer.queue.statements import requeue_dead
 from writer.queue.worker import Worker
 from writer.rewards.feedback import Feedback, give_feedback
 from writer.rights.edit import delete_case
+from writer.upkeep.prune import prune
 
 SAID = [{"role": "user", "content": "I live in Leeds."}]
 
@@ -83,6 +84,19 @@ async def test_a_case_that_is_deleted_before_its_lessons_teaches_nothing(bank: B
     leases = await worker.lessons.queue.take(64)
     async with bank.database.as_user(user, datetime.now(UTC)) as connection:
         await delete_case(connection, bank.keyring, bank.author(user), case_id)
+    await worker.lessons.handle(leases)
+    assert await learned(bank, user) == {"case_tools": 0, "facts": 0, "procedures": 0}
+    assert await queued(bank, user) == []
+
+
+async def test_a_case_that_expires_before_its_lessons_teaches_nothing(bank: Bank, user: str):
+    await keep_fixed(bank, user)
+    worker = worker_of(bank)
+    await make_findable(worker)
+    leases = await worker.lessons.queue.take(64)
+    await bank.set_profile(user, ttl_days=30)
+    in_a_month = datetime.now(UTC) + timedelta(days=31)
+    assert (await prune(bank.database, bank.profile(user), now=in_a_month)).soft == 1
     await worker.lessons.handle(leases)
     assert await learned(bank, user) == {"case_tools": 0, "facts": 0, "procedures": 0}
     assert await queued(bank, user) == []
