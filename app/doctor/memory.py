@@ -1,9 +1,10 @@
 """Checks of the memory's parts: the queue, the jobs, the keys, the embedder and the language model."""
 
+from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
 
 from pydantic import BaseModel
-from sqlalchemy import func, select
+from sqlalchemy import Row, func, select
 
 from app.doctor.finding import Finding, in_brief
 from app.doctor.installation import Installation
@@ -12,10 +13,13 @@ from app.jobs.schedule import SILENCE, WORKER, is_well, periods
 from app.runtime import make_model
 from app.settings import NoMasterKey
 from retrieval.errors import CasebankError
+from retrieval.tables.cases import cases
+from retrieval.tables.inserted import inserted_memories
+from retrieval.tables.procedures import reflections
 from retrieval.tables.profiles import profiles
 from writer.privacy.keys import Keyring
 from writer.privacy.master_keys import in_use
-from writer.queue.statements import depth, lessons
+from writer.queue.statements import depth
 
 WAIT = timedelta(minutes=10)
 SAMPLE = 20
@@ -26,30 +30,33 @@ async def queue(installation: Installation) -> Finding:
     """Judges whether the workers keep up with the queue, and whether cases fail."""
     async with installation.database.as_worker() as connection:
         rows = {row.status: row for row in await connection.execute(depth())}
-        learning = {row.status: row.runs for row in await connection.execute(lessons())}
+        learning = {row.status: row for row in await connection.execute(depth(reflections))}
         now = (await connection.execute(select(func.now()))).scalar_one()
-    pending, dead = rows.get("pending"), rows.get("dead")
-    age = now - pending.oldest if pending else timedelta()
+    waited = [now - each["pending"].oldest for each in (rows, learning) if "pending" in each]
+    age = max(waited, default=timedelta())
     settings = installation.settings
     bound = settings.limits.pending if settings.limits.bounds_queue else 0
-    detail = f"{pending.cases if pending else 0} pending, {dead.cases if dead else 0} dead"
-    if pending:
-        detail += f", the oldest for {age.total_seconds():.0f} s"
-    if learning:
-        detail += f"; lessons: {learning.get('pending', 0)} pending, {learning.get('dead', 0)} dead"
+    detail = _counted(rows) + (f"; lessons: {_counted(learning)}" if learning else "")
+    if waited:
+        detail += f"; the oldest waits for {age.total_seconds():.0f} s"
     if bound:
         detail += f"; {bound} may be pending"
-    gave_up = dead is not None or "dead" in learning
+    gave_up = "dead" in rows or "dead" in learning
     advice = "casebank requeue, once the cause is gone" if gave_up else "is a worker running? casebank worker"
     return Finding("queue", not gave_up and age <= WAIT, detail, advice)
 
 
+def _counted(rows: Mapping[str, Row[str, int, datetime]]) -> str:
+    return ", ".join(f"{rows[status].rows if status in rows else 0} {status}" for status in ("pending", "dead"))
+
+
 async def worker(installation: Installation) -> Finding:
-    """Judges the workers' sign of life, if a case waits: a worker without work gives none."""
+    """Judges the workers' sign of life, if a case or its lessons wait: a worker without work gives none."""
     advice = "casebank serve, or casebank worker"
     async with installation.database.as_worker() as connection:
         known = {job.name: job for job in await all_records(connection)}
-        pending = [row.oldest for row in await connection.execute(depth()) if row.status == "pending"]
+        waiting = await connection.execute(depth(cases, inserted_memories, reflections))
+        pending = [row.oldest for row in waiting if row.status == "pending"]
         now = (await connection.execute(select(func.now()))).scalar_one()
     waited = any(now - oldest > SILENCE for oldest in pending)
     if (sign := known.get(WORKER)) is None:

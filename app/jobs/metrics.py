@@ -13,8 +13,9 @@ from app.jobs.jobs import set_last_success
 from app.jobs.records import JobRecord, all_records
 from retrieval.database.database import Database
 from retrieval.tables.metadata import metadata
+from retrieval.tables.procedures import reflections
 from retrieval.telemetry import log
-from writer.queue.statements import depth, lessons
+from writer.queue.statements import depth
 
 QUEUE = Gauge("casebank_queue_cases", "Cases that are not in the bank yet", ["status"], multiprocess_mode="mostrecent")
 OLDEST = Gauge(
@@ -60,8 +61,8 @@ async def state(database: Database) -> State:
         now = await connection.scalar(text("SELECT clock_timestamp()"))
         rows = {row.status: row for row in await connection.execute(depth())}
         oldest = now - rows["pending"].oldest if "pending" in rows else timedelta()
-        waiting = {status: row.cases for status, row in rows.items()}
-        waiting |= {f"lessons_{row.status}": row.runs for row in await connection.execute(lessons())}
+        waiting = {status: row.rows for status, row in rows.items()}
+        waiting |= {f"lessons_{row.status}": row.rows for row in await connection.execute(depth(reflections))}
         return State(waiting, oldest, await all_records(connection))
 
 

@@ -41,7 +41,6 @@ from sqlalchemy.dialects.postgresql import aggregate_order_by
 
 from retrieval.tables.cases import cases
 from retrieval.tables.inserted import inserted_memories
-from retrieval.tables.procedures import reflections
 from writer.queue.lease import Lease, is_held
 
 MOST_DOUBLINGS = 20
@@ -229,31 +228,25 @@ def requeue_dead(user_sub: str | None = None, queue: Table = cases) -> Update:
     return dead.values(status="pending", attempts=0, available_at=func.now(), lease_token=None).returning(queue.c.id)
 
 
-def depth() -> Select[str, int, datetime]:
-    """Returns a statement that counts cases by status, pending or dead, with the time since which the oldest waits.
+def depth(*queues: Table) -> Select[str, int, datetime]:
+    """Returns a statement that counts the queues' rows by status, pending or dead, and the time since the oldest waits.
 
-    Memories that were inserted by SQL count as cases, which they become.
+    Without queues it counts cases, and memories that were inserted by SQL, which become cases.
     """
     names = ("status", "attempts", "available_at", "created_at")
     waiting = union_all(
         *(
             select(*(table.c[name] for name in names)).where(table.c.status.in_(["pending", "dead"]))
-            for table in (cases, inserted_memories)
+            for table in queues or (cases, inserted_memories)
         )
     ).subquery("waiting")
     # a run of the past, which a backfill brings, has not waited since then
     since = case((waiting.c.attempts == 0, waiting.c.available_at), else_=waiting.c.created_at)
     return (
-        select(waiting.c.status, func.count().label("cases"), func.min(since).label("oldest"))
+        select(waiting.c.status, func.count().label("rows"), func.min(since).label("oldest"))
         .group_by(waiting.c.status)
         .order_by(waiting.c.status)
     )
-
-
-def lessons() -> Select[str, int]:
-    """Returns a statement that counts the findable cases from which the worker has still to learn, pending or dead."""
-    waiting = reflections.c.status.in_(["pending", "dead"])
-    return select(reflections.c.status, func.count().label("runs")).where(waiting).group_by(reflections.c.status)
 
 
 def backlog(user_bound: int, at_least: int) -> Select[int, int, int, list[str] | None, list[int] | None]:

@@ -52,6 +52,19 @@ async def test_a_queue_that_nobody_works_on_is_found(url: str, tmp_path: Path):
     assert "casebank worker" in found.advice
 
 
+async def test_lessons_on_which_nobody_works_are_found(url: str, tmp_path: Path):
+    await retain_one(url)
+    await as_owner(url, "UPDATE cases SET status = 'ready'")
+    await as_owner(
+        url,
+        "INSERT INTO reflections (user_sub, id, agent_key, is_new, available_at)"
+        " SELECT user_sub, id, agent_key, true, now() - interval '1 hour' FROM cases",
+    )
+    found = await look(url, tmp_path)
+    assert (found["queue"].ok, found["worker"].ok) == (False, False)
+    assert "casebank worker" in found["queue"].advice
+
+
 async def test_a_bank_without_a_service_so_far_has_no_jobs_to_judge(url: str, tmp_path: Path):
     assert (await look(url, tmp_path))["jobs"].ok is None
 

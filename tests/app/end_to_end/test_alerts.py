@@ -109,6 +109,12 @@ async def test_each_route_that_a_rule_asks_for_is_one_of_the_service(service: Se
                     assert [path for path in paths if re.fullmatch(value, path)], (name, value)
 
 
+async def test_of_all_that_waits_in_the_queue_some_rule_tells(known: Known):
+    waits = {labels["status"] for labels in known["casebank_queue_cases"]} - {"pending"}  # watched by their age
+    asked = [each for rule in RULES for each in selectors(rule["expr"]) if each.metric == "casebank_queue_cases"]
+    assert {value for each in asked for _, _, values in each.matchers for value in values.split("|")} == waits
+
+
 async def test_each_limit_that_a_rule_asks_for_is_one_of_the_service():
     limits = {PER_USER, IN_ALL}
     asked = [each for rule in RULES for each in selectors(rule["expr"]) if each.metric == "casebank_refused_total"]

@@ -84,7 +84,7 @@ async def test_a_memory_that_the_service_refuses_ends_as_dead_which_counts_as_a_
     assert await queued(owner, user) == [("dead", "ValidationError")]
     assert await worker.run_once() == 0
     async with bank.database.as_worker() as connection:
-        assert {row.status: row.cases for row in await connection.execute(depth())} == {"dead": 1}
+        assert {row.status: row.rows for row in await connection.execute(depth())} == {"dead": 1}
         again = await connection.execute(statements.requeue_dead(user, worker.inserted.queue.table))
         assert len(again.all()) == 1
     assert await queued(owner, user) == [("pending", "ValidationError")]
