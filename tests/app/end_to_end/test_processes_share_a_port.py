@@ -3,6 +3,7 @@
 import signal
 from collections import Counter
 from collections.abc import Iterator
+from contextlib import suppress
 
 import httpx
 import psutil
@@ -27,8 +28,9 @@ class Processes(Service):
         """Returns the processes that accept connections, by number."""
         found = set()
         for process in psutil.Process(self.process.pid).children():
-            if any(each.status == "LISTEN" for each in process.net_connections("tcp")) and answers(process):
-                found.add(process.pid)
+            with suppress(psutil.Error):  # it ends
+                if answers(process) and any(each.status == "LISTEN" for each in process.net_connections("tcp")):
+                    found.add(process.pid)
         return found
 
 
