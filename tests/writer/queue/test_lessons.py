@@ -1,16 +1,19 @@
 """Lessons come after the case can be found; a worker that dies between, or fails, loses and doubles none."""
 
+import asyncio
 from datetime import UTC, datetime, timedelta
 from typing import Any
 from uuid import UUID
 
 import asyncpg
+import pytest
 from sqlalchemy import func, select
 
 from app.providers.wordllama import WordLlamaEmbedder
 from retrieval.tables.cases import case_tools
 from retrieval.tables.facts import facts
 from retrieval.tables.procedures import procedures, reflections
+from tests.cluster import one_postgres
 from tests.lessons import FIXED
 from tests.writer.conftest import Bank, drain, keep, states, wake_all
 from writer.queue.queue import Pace
@@ -20,6 +23,7 @@ from writer.rewards.feedback import Feedback, give_feedback
 from writer.rights.edit import delete_case
 from writer.upkeep.prune import prune
 
+BLOCKED = "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'"
 SAID = [{"role": "user", "content": "I live in Leeds."}]
 
 
@@ -87,6 +91,35 @@ async def test_a_case_that_is_deleted_before_its_lessons_teaches_nothing(bank: B
     await worker.lessons.handle(leases)
     assert await learned(bank, user) == {"case_tools": 0, "facts": 0, "procedures": 0}
     assert await queued(bank, user) == []
+
+
+@one_postgres
+@pytest.mark.parametrize("step", ["learning", "merging"])
+async def test_a_case_that_is_deleted_while_a_worker_stores_what_a_run_told_leaves_nothing(
+    bank: Bank, owner: asyncpg.Connection, user: str, step: str
+):
+    case_id = await keep_fixed(bank, user)
+    worker = worker_of(bank)
+    await make_findable(worker)
+    if step == "merging":
+        await drain(worker)
+        await keep_fixed(bank, user)
+    last = {"learning": "case_tools", "merging": "reflections"}[step]  # a table that the worker writes late
+    handler = {"learning": worker.lessons, "merging": worker.cases}[step]
+
+    async def delete_it() -> None:
+        async with bank.database.as_user(user, datetime.now(UTC)) as connection:
+            await delete_case(connection, bank.keyring, bank.author(user), case_id)
+
+    async with asyncio.timeout(60), asyncio.TaskGroup() as both, owner.transaction():
+        await owner.execute(f"LOCK TABLE {last} IN SHARE MODE")
+        for number, work in enumerate((handler.queue.serve(64, handler.handle), delete_it()), start=1):
+            both.create_task(work)
+            while await owner.fetchval(BLOCKED) != number:
+                await asyncio.sleep(0.05)
+                await owner.execute("SELECT pg_stat_clear_snapshot()")
+    counts = await bank.counts(user)
+    assert {counts[name] for name in ("cases", "reflections", "procedures", "facts", "case_tools")} == {0}
 
 
 async def test_a_case_that_expires_before_its_lessons_teaches_nothing(bank: Bank, user: str):
