@@ -122,7 +122,7 @@ def _analyse(work: Work, run: StoredRun, opened: Mapping[str, Any]) -> list[str]
 
     Works in one thread, for each costs.
     """
-    if work.case.session_id is None:
+    if work.case.session_id is None and "in_session" not in opened:
         work.facts = facts_in_run(opened["turns"], work.case.created_at)
     if not run.tool_traces:
         return []

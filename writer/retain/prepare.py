@@ -186,6 +186,8 @@ def measure(redacted: RedactedRun) -> MeasuredRun:
     payload |= {name: clean[name] for name in (*OF_PROCEDURES, "files") if clean.get(name)}
     if any(clean["plan_references"]):
         payload["plan_references"] = clean["plan_references"]
+    if run.session_id is not None:
+        payload["in_session"] = True  # the case's session may be deleted before the worker has learned from the run
     payload["origin"] = origin()  # for the worker's log and trace
     return MeasuredRun(columns, pack(payload))
 

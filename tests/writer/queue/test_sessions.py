@@ -2,6 +2,7 @@
 
 import asyncio
 from dataclasses import replace
+from datetime import UTC, datetime
 from typing import Any
 
 import asyncpg
@@ -11,9 +12,10 @@ from sqlalchemy import func, select, update
 from retrieval.tables.facts import facts
 from retrieval.tables.sessions import sessions, turns
 from tests.fakes.openai_server import OpenAIServer
-from tests.writer.conftest import AGENT, PACE, Bank, MakeWorker, drain
+from tests.writer.conftest import AGENT, PACE, Bank, MakeWorker, drain, keep
 from writer.queue import statements
 from writer.sessions.append import append_turns
+from writer.sessions.lock import delete_session
 from writer.sessions.prepare import TurnsTold, prepare_turns
 
 
@@ -66,6 +68,17 @@ async def test_a_long_session_is_read_in_several_goes(
     await drain(worker_on(server))
     assert len(await told(bank, user)) == 300
     assert (await sessions_of(bank, user))["chat"].status == "ready"
+
+
+async def test_what_was_said_in_a_session_that_is_deleted_is_not_learned_from_its_run_afterwards(
+    bank: Bank, server: OpenAIServer, worker_on: MakeWorker, user: str
+):
+    await say(bank, user, "chat", "I live in York.")
+    await keep(bank, user, session_id="chat")
+    async with bank.database.as_user(user, datetime.now(UTC)) as connection:
+        await delete_session(connection, bank.author(user), "chat")
+    await drain(worker_on(server))
+    assert await told(bank, user) == []
 
 
 async def test_a_session_that_cannot_be_read_is_given_up_and_stops_no_other(
