@@ -72,11 +72,12 @@ def requeue(
 ) -> None:
     """Queue dead cases, lessons and sessions, memories without a vector, and those inserted by SQL, again."""
 
-    async def work() -> tuple[int, int]:
+    async def work() -> list[int]:
         async with parts() as runtime, runtime.database.as_worker() as connection:
-            queues = (cases, sessions, memories, reflections, inserted_memories)
-            dead = [(await connection.execute(statements.requeue_dead(user, of))).all() for of in queues]
-        return len(dead[0]) + len(dead[4]), len(dead[1])
+            queues = (cases, inserted_memories, sessions, reflections, memories)
+            return [len((await connection.execute(statements.requeue_dead(user, of))).all()) for of in queues]
 
-    of_cases, of_sessions = run(work())
-    out.print(f"{of_cases} cases queued again" + (f", {of_sessions} sessions" if of_sessions else ""))
+    of_cases, inserted, *others = run(work())
+    names = "{} sessions", "lessons of {}", "{} memories without a vector"
+    also = [name.format(number) for name, number in zip(names, others, strict=True) if number]
+    out.print(", ".join([f"{of_cases + inserted} cases queued again", *also]))

@@ -23,6 +23,7 @@ from app.cli import COMMANDS, body_of, cli
 from app.postgres import EmbeddedPostgres
 from app.settings import Settings
 from app.terminal.which_database import database_of, read_environment
+from tests.app.doctor.conftest import as_owner
 from tests.paths import ROOT
 from tests.plain_words import CLAUSE
 
@@ -194,6 +195,17 @@ def test_the_commands_do_their_work_on_the_bank_of_the_settings(
     assert findings["schema"].keys() == {"name", "ok", "detail", "advice"}
     receipt = json.loads(casebank("purge", "--user", "alice", "--yes", "--json").stdout)
     assert (receipt["rows"]["cases"], receipt["clean"]) == (1, True)
+
+
+def test_a_requeue_tells_of_the_lessons_that_it_queued(database_url: str, home: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setenv("DATABASE_URL", database_url)
+    monkeypatch.setenv("CASEBANK_MASTER_KEY", "5" * 64)
+    runs = home / "runs.jsonl"
+    runs.write_text('{"agent": "a", "task": "water the plants", "outcome": "success"}\n')
+    casebank("backfill", str(runs), "--user", "bob", "--agent", "a")
+    dead = "SELECT user_sub, id, agent_key, 'dead' FROM cases WHERE user_sub = 'bob'"
+    asyncio.run(as_owner(database_url, f"INSERT INTO reflections (user_sub, id, agent_key, status) {dead}"))
+    assert casebank("requeue", "--user", "bob").stdout == "0 cases queued again, lessons of 1\n"
 
 
 @pytest.mark.parametrize("line", ["DATABASE_URL={}", "export DATABASE_URL='{}'", '# a comment\n\nDATABASE_URL="{}"\n'])
