@@ -56,5 +56,5 @@ def test_an_address_without_casebank_is_one_line_and_exit_status_1():
 def test_without_an_address_a_scenario_starts_a_service_of_its_own(tmp_path: Path):
     command = (sys.executable, "-m", "examples.scenarios", "n8n")
     environment = surroundings(tmp_path)
-    done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, check=False, timeout=120)
+    done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, check=False, timeout=280)
     assert done.returncode == 0, done.stderr
