@@ -31,7 +31,7 @@ SILENCE = 4 * timedelta(seconds=SIGN_EVERY_S)
 GRACE = timedelta(minutes=10)
 """Time after two of its periods from which a job without a success counts as late."""
 STUCK_AFTER_S = 600.0
-"""Seconds without a look at the queue after which a worker is stuck; a language model may read each run of a batch."""
+"""Seconds without a look at the queue after which a worker is stuck; a language model may read a run."""
 
 
 class WorkerStuck(Exception):

@@ -1,7 +1,7 @@
 """Learns from runs whose cases can be found: from new ones, and again from those that a later reward calls failed."""
 
-from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, field
 from typing import ClassVar
 from uuid import UUID
 
@@ -13,35 +13,34 @@ from writer.queue.case import Work
 from writer.queue.finish import Finish
 from writer.queue.lease import Lease
 
-MOST_BY_LLM = 16
-"""Maximum runs of a batch that a language model reads; the leases of more runs would end before their turn."""
-
 
 @dataclass(slots=True)
 class LessonHandler(Batches):
-    """Learns procedures, facts and failures from runs, and credits what they used; or only revises what they used.
+    """Learns procedures, facts and failures from runs, and credits what they used; or only revises what they used."""
 
-    Attributes:
-        between: awaited after each run that a language model read: new cases need not wait for several answers.
-    """
-
-    between: Callable[[], Awaitable[object]]
     goes_without: ClassVar[tuple[type[CasebankError], ...]] = (EmbedderRefused, EmbedderMisbehaved)
+    _read_last: str = field(default="", init=False)
+    """The user whose run a language model read last; the users after this one, by name, come first."""
 
     async def handle(self, leases: Sequence[Lease]) -> None:
-        """Learns from the leased runs, each user's together; those that a language model reads come last, one by one.
+        """Learns from the leased runs, each user's together, and then from one of those that a language model reads.
+
+        The others are queued again at once: neither new cases nor other workers wait for several answers.
 
         Raises:
             DatabaseUnavailable: from some of the runs nothing is learned.
         """
         with stage("work.learn"):
             batch = await self.read(leases)
+            slow = sorted(filter(self.teaching.by_llm, batch), key=self._turn)
+            await self.queue.release([work.held for work in slow[1:]])
             await self.finish_together([work for work in batch if not self.teaching.by_llm(work)])
-            slow = [work for work in batch if self.teaching.by_llm(work)]
-            await self.queue.release([work.held for work in slow[MOST_BY_LLM:]])
-            for work in slow[:MOST_BY_LLM]:
-                await self.finish_together([work])
-                await self.between()
+            if slow:
+                self._read_last = slow[0].held.user_sub
+                await self.finish_together(slow[:1])
+
+    def _turn(self, work: Work) -> tuple[bool, str, UUID]:
+        return work.held.user_sub <= self._read_last, work.held.user_sub, work.held.row_id
 
     async def think(self, work: Work) -> None:
         """Stores in ``work`` what is learned from its run."""

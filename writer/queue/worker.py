@@ -4,7 +4,6 @@ import random
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from functools import partial
 
 from policy.fit import FIRST_ORDER
 from retrieval.cancellation import is_cancelled
@@ -90,7 +89,6 @@ class Worker:
             self.embedder,
             teaching,
             self.pgvector,
-            partial(self.cases.queue.serve, pace.batch, self.cases.handle),
         )
         self.sessions = SessionHandler(
             Queue(database, sessions, pace, rng, "sessions.read_failed"), self.keyring, self.summarist

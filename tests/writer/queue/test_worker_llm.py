@@ -3,20 +3,20 @@
 import asyncio
 from collections.abc import Awaitable, Callable
 from dataclasses import replace
-from datetime import UTC, datetime
+from datetime import datetime
 from typing import Any
 from uuid import UUID
 
+import asyncpg
 import pytest
-import uuid_utils.compat as uuids
-from sqlalchemy import select, update
+from sqlalchemy import select
 
 from app.providers.wordllama import WordLlamaEmbedder
 from retrieval.errors import DatabaseUnavailable
 from retrieval.tables.kinds import AbstractionLevel
 from retrieval.tables.procedures import procedures, reflections
 from tests.lessons import FIXED
-from tests.writer.conftest import AGENT, Bank
+from tests.writer.conftest import AGENT, Bank, drain
 from writer.analysis.calls import StoredRun
 from writer.procedures.learn_from_run import rule_learners
 from writer.procedures.ports import Analysis, Learners
@@ -59,12 +59,6 @@ def worker(bank: Bank, teacher: Teacher) -> Worker:
     return Worker(bank.database, WordLlamaEmbedder(), bank.keyring, llm=teacher.of)
 
 
-async def change(bank: Bank, user: str, case_id: UUID, **columns: Any) -> None:
-    async with bank.database.as_user(user, datetime.now(UTC)) as connection:
-        mine = reflections.c.user_sub == user, reflections.c.id == case_id
-        await connection.execute(update(reflections).where(*mine).values(**columns))
-
-
 async def test_a_profile_that_did_not_ask_for_it_is_taught_by_rule(bank: Bank, user: str):
     async def never(_run: StoredRun) -> None:
         raise AssertionError("not to be asked")
@@ -92,41 +86,70 @@ async def test_a_case_is_ready_before_the_model_is_asked_about_it_or_about_other
         if not later:
             later.append(await keep(bank, other, "sweep the yard"))
 
-    await worker(bank, Teacher(look)).run_once()
+    await drain(worker(bank, Teacher(look)))
     assert seen == [({first, second}, set()), ({first, second}, set(later))]
     assert await learning(bank, user) == []
 
 
-async def test_nobody_is_asked_about_a_case_that_another_worker_took_meanwhile(bank: Bank, user: str):
-    first, second = await keep(bank, user, "paint the fence"), await keep(bank, user, "bake bread")
+async def test_users_take_turns_with_the_model(bank: Bank, user: str):
+    guest = f"{user}-guest"
+    for task in ("paint the fence", "bake bread", "feed the cat"):
+        await keep(bank, user, task)
+    await keep(bank, guest, "sweep the yard")
+    for each in (user, guest):
+        await bank.set_profile(each, analyst="llm")
+    teacher = Teacher(lambda _run: asyncio.sleep(0))
+    await drain(worker(bank, teacher))
+    assert teacher.explained == ["paint the fence", "sweep the yard", "bake bread", "feed the cat"]
+
+
+async def test_while_the_model_reads_a_run_others_are_any_workers_and_no_attempt_counts(bank: Bank, user: str):
+    for task in ("paint the fence", "bake bread"):
+        await keep(bank, user, task)
     await bank.set_profile(user, analyst="llm")
+    other = Teacher(lambda _run: asyncio.sleep(0))
 
-    async def take(_run: StoredRun) -> None:
-        await change(bank, user, second, lease_token=uuids.uuid7())
+    async def look(_run: StoredRun) -> None:
+        rows = await bank.read(user, select(reflections).where(reflections.c.user_sub == user))
+        assert sorted((row.attempts, row.lease_token is None) for row in rows) == [(0, True), (1, False)]
+        await drain(worker(bank, other))
 
-    teacher = Teacher(take)
-    await worker(bank, teacher).run_once()
-    assert teacher.explained == ["paint the fence"]
-    assert await bank.ids(user, "ready") == {first, second}
-    assert await learning(bank, user) == [second]
-    await change(bank, user, second, status="dead")
+    teacher = Teacher(look)
+    await drain(worker(bank, teacher))
+    assert (teacher.explained, other.explained) == (["paint the fence"], ["bake bread"])
+    assert await learning(bank, user) == []
+
+
+async def test_nobody_is_asked_about_a_case_that_another_worker_took_meanwhile(
+    bank: Bank, user: str, owner: asyncpg.Connection
+):
+    await keep(bank, user, "paint the fence")
+    await bank.set_profile(user, analyst="llm")
+    teacher = Teacher(lambda _run: asyncio.sleep(0))
+    late = worker(bank, teacher)
+    await late.cases.queue.serve(1, late.cases.handle)
+    batch = await late.lessons.read(await late.lessons.queue.take(1))
+    await owner.execute("UPDATE reflections SET available_at = now() WHERE user_sub = $1", user)
+    await drain(worker(bank, Teacher(lambda _run: asyncio.sleep(0))))
+    await late.lessons.finish_together(batch)
+    assert teacher.explained == []
 
 
 async def test_a_lease_begins_again_when_the_model_is_asked(bank: Bank, user: str):
-    first, second = await keep(bank, user, "paint the fence"), await keep(bank, user, "bake bread")
+    case_id = await keep(bank, user, "paint the fence")
     await bank.set_profile(user, analyst="llm")
+    end = select(reflections.c.available_at).where(reflections.c.user_sub == user, reflections.c.id == case_id)
     ends: list[datetime] = []
 
     async def look(_run: StoredRun) -> None:
-        leased = reflections.c.user_sub == user, reflections.c.lease_token.is_not(None)
-        rows = await bank.read(user, select(reflections.c.available_at).where(*leased).order_by(reflections.c.id))
-        ends.append(rows[0].available_at)
-        if len(rows) > 1:
-            assert rows[0].available_at > rows[1].available_at  # the second still has the lease of the claim
+        ends.append((await bank.read(user, end))[0].available_at)
 
-    await worker(bank, Teacher(look)).run_once()
-    assert ends[1] > ends[0]
-    assert await bank.ids(user, "ready") == {first, second}
+    working = worker(bank, Teacher(look))
+    await working.cases.queue.serve(1, working.cases.handle)
+    leases = await working.lessons.queue.take(1)
+    (claimed,) = await bank.read(user, end)
+    await working.lessons.handle(leases)
+    assert ends[0] > claimed.available_at
 
 
 async def test_an_outage_of_the_database_while_the_model_is_asked_costs_no_lesson(bank: Bank, user: str):
