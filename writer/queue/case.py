@@ -183,20 +183,20 @@ async def used_by(connection: AsyncConnection, user_sub: str, claimed_case: Clai
 async def lock_held(connection: AsyncConnection, batch: Sequence[Work], queue: Table = cases) -> list[Work]:
     """Locks those cases of one user that their leases still hold, and returns them with the rewards that they have now.
 
-    Feedback may have changed a reward since the case was claimed. A case is left out if another worker claimed it, or
-    if it was deleted.
+    Feedback may have changed a reward since the case was claimed. A case is left out if another worker claimed it, if
+    it was deleted, or if its words were sealed or unsealed: what was computed of it has the other form.
     """
     lease = batch[0].held
     held = (
-        select(cases.c.id, cases.c.reward, cases.c.reward_source)
+        select(cases.c.id, cases.c.reward, cases.c.reward_source, cases.c.words.is_not(None).label("sealed"))
         .where(*_held_in(queue, lease.user_sub, lease.lease_token, [work.held.row_id for work in batch]))
         .order_by(cases.c.id)
         .with_for_update()
     )
-    now = {row.id: row for row in await connection.execute(held)}
-    locked = [work for work in batch if work.held.row_id in now]
+    now = {(row.id, row.sealed): row for row in await connection.execute(held)}
+    locked = [work for work in batch if (work.held.row_id, work.case.words is not None) in now]
     for work in locked:
-        row, moves = now[work.held.row_id], list(work.moves) or work.case.moves
+        row, moves = now[work.held.row_id, work.case.words is not None], list(work.moves) or work.case.moves
         work.now = replace(work.case, moves=moves, reward=row.reward, reward_source=row.reward_source)
     return locked
 

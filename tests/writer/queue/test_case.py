@@ -3,15 +3,20 @@
 from datetime import UTC, datetime, timedelta
 from uuid import UUID
 
+import asyncpg
 import uuid_utils.compat as uuids
 
+from app.providers.wordllama import WordLlamaEmbedder
 from retrieval.sealed import CaseWords
 from retrieval.tables.cases import cases
 from tests.cluster import one_postgres
-from tests.writer.conftest import AGENT, Bank, keep, states
+from tests.writer.conftest import AGENT, MASTER_KEY, Bank, drain, keep, states, wake_all
+from writer.privacy.keys import Keyring
 from writer.queue import statements
 from writer.queue.case import ClaimedCase, Work, claimed, close, lock_held
 from writer.queue.lease import Lease
+from writer.queue.worker import Worker
+from writer.upkeep.reseal import reseal_all
 
 
 async def claim(bank: Bank, lease: timedelta = timedelta(minutes=1)) -> list[Lease]:
@@ -63,6 +68,24 @@ async def test_a_case_is_read_and_closed_by_whoever_holds_its_lease_and_once(ban
         assert await lock_held(connection, [work]) == []
     (row,) = await states(bank, user)
     assert (row.status, row.lease_token, row.terms, row.moves) == ("ready", None, [1, -2], [3, 3])
+
+
+async def test_no_plain_plan_is_stored_in_a_case_that_was_sealed_while_a_worker_held_it(
+    bank: Bank, user: str, owner: asyncpg.Connection
+):
+    calls = [
+        {"tool": "find", "input": {"street": "Elm Row"}, "output": "Error: no such street"},
+        {"tool": "find", "input": {"street": "Elm Road"}, "output": "found"},
+    ]
+    case_id = await keep(bank, user, tool_traces=calls)
+    worker = Worker(bank.database, WordLlamaEmbedder(), bank.keyring)
+    batch = await worker.cases.read(await worker.cases.queue.take(1))
+    await reseal_all(bank.database, Keyring(MASTER_KEY, seals_words=True))
+    await worker.cases.finish_together(batch)
+    await wake_all(owner)  # the lease ends
+    await drain(worker)
+    (row,) = await states(bank, user)
+    assert (row.id, row.status, row.words is not None, "Elm" in str(row.plan)) == (case_id, "ready", True, False)
 
 
 def test_the_record_has_a_column_of_the_case_or_of_its_profile_for_each_field():
