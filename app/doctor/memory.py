@@ -1,6 +1,6 @@
 """Checks of the memory's parts: the queue, the jobs, the keys, the embedder and the language model."""
 
-from collections.abc import Mapping
+from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 
 from pydantic import BaseModel
@@ -15,39 +15,48 @@ from app.settings import NoMasterKey
 from retrieval.errors import CasebankError
 from retrieval.tables.cases import cases
 from retrieval.tables.inserted import inserted_memories
+from retrieval.tables.memories import memories
 from retrieval.tables.procedures import reflections
 from retrieval.tables.profiles import profiles
+from retrieval.tables.sessions import sessions
 from writer.privacy.keys import Keyring
 from writer.privacy.master_keys import in_use
 from writer.queue.statements import depth
 
+QUEUES = {
+    "cases": (cases, inserted_memories),
+    "lessons": (reflections,),
+    "sessions": (sessions,),
+    "memories": (memories,),
+}
 WAIT = timedelta(minutes=10)
 SAMPLE = 20
 """Number of users whose keys are tried."""
 
 
 async def queue(installation: Installation) -> Finding:
-    """Judges whether the workers keep up with the queue, and whether cases fail."""
+    """Judges whether the workers keep up with the queues, and whether rows fail."""
     async with installation.database.as_worker() as connection:
-        rows = {row.status: row for row in await connection.execute(depth())}
-        learning = {row.status: row for row in await connection.execute(depth(reflections))}
+        rows = {name: (await connection.execute(depth(*of))).all() for name, of in QUEUES.items()}
         now = (await connection.execute(select(func.now()))).scalar_one()
-    waited = [now - each["pending"].oldest for each in (rows, learning) if "pending" in each]
+    # a session or a memory may be far older than its wait
+    waited = [now - row.oldest for row in (*rows["cases"], *rows["lessons"]) if row.status == "pending"]
+    gave_up = any(row.status == "dead" for of in rows.values() for row in of)
     age = max(waited, default=timedelta())
     settings = installation.settings
     bound = settings.limits.pending if settings.limits.bounds_queue else 0
-    detail = _counted(rows) + (f"; lessons: {_counted(learning)}" if learning else "")
+    detail = "; ".join(f"{name}: {_counted(of)}" for name, of in rows.items() if of or name == "cases")
     if waited:
         detail += f"; the oldest waits for {age.total_seconds():.0f} s"
     if bound:
         detail += f"; {bound} may be pending"
-    gave_up = "dead" in rows or "dead" in learning
     advice = "casebank requeue, once the cause is gone" if gave_up else "is a worker running? casebank worker"
     return Finding("queue", not gave_up and age <= WAIT, detail, advice)
 
 
-def _counted(rows: Mapping[str, Row[str, int, datetime]]) -> str:
-    return ", ".join(f"{rows[status].rows if status in rows else 0} {status}" for status in ("pending", "dead"))
+def _counted(rows: Sequence[Row[str, int, datetime]]) -> str:
+    numbers = {row.status: row.rows for row in rows}
+    return ", ".join(f"{numbers.get(status, 0)} {status}" for status in ("pending", "dead"))
 
 
 async def worker(installation: Installation) -> Finding:

@@ -52,6 +52,18 @@ async def test_a_queue_that_nobody_works_on_is_found(url: str, tmp_path: Path):
     assert "casebank worker" in found.advice
 
 
+async def test_a_dead_session_is_found_and_a_requeue_advised(url: str, tmp_path: Path):
+    await retain_one(url)
+    await as_owner(url, "UPDATE cases SET status = 'ready'")
+    await as_owner(
+        url,
+        "INSERT INTO sessions (user_sub, id, agent_key, name, status, key_id)"
+        " SELECT user_sub, id, agent_key, 'chat', 'dead', key_id FROM cases",
+    )
+    found = (await look(url, tmp_path))["queue"]
+    assert (found.ok, "sessions: 0 pending, 1 dead" in found.detail, "requeue" in found.advice) == (False, True, True)
+
+
 async def test_lessons_on_which_nobody_works_are_found(url: str, tmp_path: Path):
     await retain_one(url)
     await as_owner(url, "UPDATE cases SET status = 'ready'")
