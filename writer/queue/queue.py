@@ -81,10 +81,11 @@ class Queue:
         return len(leases)
 
     async def take(self, batch: int) -> list[Lease]:
-        """Leases and returns up to ``batch`` rows; fewer only if no further row of any user is due.
+        """Leases and returns up to ``batch`` rows; fewer only if no further row of any user is due, or one is alone.
 
-        Before, it hands back rows whose work broke off with a database connection, and marks rows as dead whose lease
-        ended in their last attempt.
+        Before, it hands back rows whose work broke off with a database connection, and ends the leases that ran out.
+        A row of such a lease may have killed its worker: it is dead if that was its last attempt, and else it is leased
+        alone, so that it takes no other row along.
 
         Raises:
             DatabaseUnavailable: rows that were leased are due again when their lease ends.
@@ -95,10 +96,11 @@ class Queue:
                 await connection.execute(
                     statements.hand_back(lease, "the work broke off", timedelta(), dead=False, queue=self.table)
                 )
-            expired = statements.give_up_on_expired(self.pace.max_attempts, self.table)
-            given_up = (await connection.execute(expired)).rowcount
+            ended = await connection.scalars(statements.end_expired(self.pace.max_attempts, self.table))
+            given_up = sum(status == "dead" for status in ended)
             after, leases = self._last_served, await self._lease(connection, token, batch)
-            if len(leases) < batch and after:
+            is_alone = len(leases) == 1 and leases[0].attempts > 1
+            if len(leases) < batch and after and not is_alone:
                 self._last_served = ""  # the users after the last one had their turn: the first ones begin again
                 leases += await self._lease(connection, token, batch - len(leases))
         self._abandoned.clear()
@@ -122,16 +124,20 @@ class Queue:
         A cluster refuses to lock rows of several shards in one statement.
         """
         after = {"after": self._last_served, "batch": most}
-        users = (await connection.scalars(statements.waiting_users(self.table), after)).all()
+        waiting = (await connection.execute(statements.waiting_users(self.table), after)).all()
+        users = [user_sub for user_sub, _ in waiting]
         leasing = {"token": token, "lease": self.pace.lease, "now": await connection.scalar(select(func.now()))}
         of_a_turn, leased = max(1, most // statements.TURNS), list[AnyRow]()
         claim = statements.claim_of_user(self.table)
+        if (whose := next((user_sub for user_sub, died in waiting if died), None)) is not None:
+            one = {"whose": whose, "most": 1, "died": True}
+            return list(await connection.execute(claim, {**one, **leasing}))
         while users and len(leased) < most:
             more = []
             for user_sub in users:
                 if len(leased) == most:
                     break
-                turn = {"whose": user_sub, "most": min(of_a_turn, most - len(leased))}
+                turn = {"whose": user_sub, "most": min(of_a_turn, most - len(leased)), "died": False}
                 rows = (await connection.execute(claim, {**turn, **leasing})).all()
                 leased += rows
                 if len(rows) == of_a_turn:

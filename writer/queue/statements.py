@@ -11,6 +11,7 @@ from functools import cache
 from uuid import UUID
 
 from sqlalchemy import (
+    Boolean,
     ColumnElement,
     DateTime,
     Double,
@@ -31,6 +32,7 @@ from sqlalchemy import (
     func,
     literal,
     literal_column,
+    or_,
     select,
     true,
     tuple_,
@@ -38,6 +40,7 @@ from sqlalchemy import (
     update,
 )
 from sqlalchemy.dialects.postgresql import aggregate_order_by
+from sqlalchemy.sql.dml import ReturningUpdate
 
 from retrieval.tables.cases import cases
 from retrieval.tables.inserted import inserted_memories
@@ -45,6 +48,8 @@ from writer.queue.lease import Lease, is_held
 
 MOST_DOUBLINGS = 20
 """Maximum doublings of a delay, because 2 to the power of a thousand attempts is no float."""
+DIED = UUID(int=0)
+"""Token in place of a lease that ran out: the row may have killed its worker, and is handled alone."""
 TURNS = 4
 """Least number of users who share a batch, if so many have due rows."""
 WORKERS_APART = 4
@@ -58,7 +63,7 @@ def claim(
 
     Users take turns, by name, beginning with the first user after ``after``. A turn leases a user's longest waiting
     rows, up to a quarter of the batch: rows of one user are finished together, and no user waits for all rows of
-    another.
+    another. Where there are rows whose worker died with them, the batch is one of these alone.
     """
     parameters = {
         "token": lease_token,
@@ -83,23 +88,31 @@ def _claim(queue: Table) -> Update:
     turns = turns.union_all(following.where(turns.c.user_sub.is_not(None), turns.c.turn < batch))
     longest = [queue.c.available_at, queue.c.id]
     theirs = (
-        select(queue.c.id, ((func.row_number().over(order_by=longest) - 1) // of_a_turn).label("round"))
+        select(
+            queue.c.id,
+            ((func.row_number().over(order_by=longest) - 1) // of_a_turn).label("round"),
+            _died(queue).label("died"),
+        )
         .where(*_due(queue), queue.c.user_sub == turns.c.user_sub, queue.c.lease_token.is_distinct_from(token))
         .order_by(*longest)
         .limit(looked_at)
         .lateral("theirs")
     )
     waiting = (
-        select(turns.c.user_sub, turns.c.turn, theirs.c.id, theirs.c.round)
+        select(turns.c.user_sub, turns.c.turn, theirs.c.id, theirs.c.round, theirs.c.died)
         .join_from(turns, theirs, true())
         .order_by(theirs.c.round, turns.c.turn)
         .limit(looked_at)
         .subquery("waiting")
     )
+    nth = func.row_number().over(partition_by=waiting.c.died, order_by=(waiting.c.round, waiting.c.turn))
+    any_died = func.bool_or(waiting.c.died).over()
+    waiting = select(waiting, nth.label("nth"), any_died.label("any_died")).subquery("numbered")
+    is_next = or_(~waiting.c.any_died, and_(waiting.c.died, waiting.c.nth == 1))
     leased = (
         select(queue.c.user_sub, queue.c.id)
         .join(waiting, and_(waiting.c.user_sub == queue.c.user_sub, waiting.c.id == queue.c.id))
-        .where(*_due(queue))  # again, for another worker may have taken it meanwhile
+        .where(*_due(queue), is_next)  # due, again, for another worker may have taken it meanwhile
         .order_by(waiting.c.round, waiting.c.turn)
         .limit(batch)
         .with_for_update(of=queue, skip_locked=True)
@@ -116,18 +129,22 @@ def _leasing(queue: Table, which: ColumnElement[bool], now: ColumnElement[dateti
             available_at=func.now() + bindparam("lease", type_=Interval),
             attempts=queue.c.attempts + 1,
         )
-        .returning(queue.c.user_sub, queue.c.id, queue.c.agent_key, queue.c.attempts, now.label("claimed_at"))
+        .returning(
+            *(queue.c[name] for name in ("user_sub", "id", "agent_key", "attempts")),
+            now.label("claimed_at"),
+        )
     )
 
 
 @cache
-def waiting_users(queue: Table) -> Select[str]:
+def waiting_users(queue: Table) -> Select[str, bool]:
     """Returns a statement that selects up to ``batch`` users with due rows, by name, beginning after ``after``.
 
-    ``batch`` and ``after`` are the statement's parameters.
+    ``batch`` and ``after`` are the statement's parameters. The second column tells whether a worker died with one of
+    the user's rows.
     """
     after, batch = bindparam("after", type_=Text), bindparam("batch", type_=Integer)
-    due = select(queue.c.user_sub).where(*_due(queue), queue.c.user_sub > after)
+    due = select(queue.c.user_sub, func.bool_or(_died(queue))).where(*_due(queue), queue.c.user_sub > after)
     return due.group_by(queue.c.user_sub).order_by(queue.c.user_sub).limit(batch)
 
 
@@ -135,14 +152,15 @@ def waiting_users(queue: Table) -> Select[str]:
 def claim_of_user(queue: Table) -> Update:
     """Returns a statement that leases up to ``most`` waiting rows of one user, for a cluster: they are in one shard.
 
-    Its parameters are ``most``, ``whose`` (the user), ``token``, ``lease`` and ``now``, because shards may not read the
-    clock.
+    Its parameters are ``most``, ``whose`` (the user), ``token``, ``lease``, ``now``, because shards may not read the
+    clock, and ``died``, whether to lease one of the rows whose worker died with them: then that one alone.
     """
     mine = queue.c.user_sub == bindparam("whose", type_=Text)
     token, most = bindparam("token", type_=Uuid), bindparam("most", type_=Integer)
     longest = (
         select(queue.c.id)
         .where(*_due(queue), mine, queue.c.lease_token.is_distinct_from(token))
+        .where(_died(queue) == bindparam("died", type_=Boolean))
         .order_by(queue.c.available_at, queue.c.id)
         .limit(most)
         .with_for_update(skip_locked=True)
@@ -150,6 +168,10 @@ def claim_of_user(queue: Table) -> Update:
     # an array is computed once; a plan may run a subquery after IN again, which locks further rows
     which = and_(mine, queue.c.id == any_(func.array(longest.scalar_subquery())))
     return _leasing(queue, which, bindparam("now", type_=DateTime(timezone=True)))
+
+
+def _died(queue: Table) -> ColumnElement[bool]:
+    return queue.c.lease_token.is_not_distinct_from(literal(DIED, Uuid))
 
 
 def _due(queue: Table) -> tuple[ColumnElement[bool], ...]:
@@ -177,17 +199,25 @@ def due_in(*queues: Table) -> Select[*tuple[float | None, ...]]:
 
 
 @cache
-def give_up_on_expired(max_attempts: int, queue: Table = cases) -> Update:
-    """Returns a statement that marks rows dead whose lease ran out in their last attempt."""
+def end_expired(max_attempts: int, queue: Table = cases) -> ReturningUpdate[str]:
+    """Returns a statement that ends leases that ran out, and selects the status that each of their rows has then.
+
+    A row is dead after its last attempt; before, it is due.
+    """
+    is_last = queue.c.attempts >= max_attempts
     return (
         update(queue)
         .where(
             queue.c.status == "pending",
             queue.c.available_at <= func.now(),
-            queue.c.attempts >= max_attempts,
-            queue.c.lease_token.is_not(None),  # what was handed back has none
+            queue.c.lease_token != DIED,  # and not null, as it is of what was handed back
         )
-        .values(status="dead", last_error="the worker died with it", lease_token=None)
+        .values(
+            status=case((is_last, "dead"), else_="pending"),
+            last_error="the worker died with it",
+            lease_token=case((~is_last, DIED)),
+        )
+        .returning(queue.c.status)
     )
 
 

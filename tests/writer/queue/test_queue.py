@@ -2,6 +2,9 @@
 
 import asyncio
 from collections import Counter
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import replace
 from datetime import timedelta
 from uuid import uuid4
 
@@ -22,6 +25,7 @@ from tests.writer.conftest import (
     wake_all,
 )
 from writer.queue import statements
+from writer.queue.lease import Lease
 from writer.queue.queue import Pace
 
 
@@ -93,18 +97,28 @@ async def test_an_outage_however_long_kills_no_case(
     assert [row.status for row in await states(bank, user)] == ["ready"]
 
 
-@one_postgres
-async def test_a_case_that_takes_its_workers_down_is_dead_after_as_many(
-    bank: Bank, server: OpenAIServer, worker_on: MakeWorker, user: str
+async def test_a_case_that_takes_its_workers_down_is_dead_after_as_many_and_takes_no_other_along(
+    bank: Bank, server: OpenAIServer, worker_on: MakeWorker, empty_queue: None, user: str
 ):
-    await keep(bank, user)
-    for _ in range(PACE.max_attempts):  # a worker that claims and is never heard of again
-        async with bank.database.as_worker() as connection:
-            claimed = await connection.execute(*statements.claim(uuids.uuid7(), timedelta(0), 16))
-            assert len(claimed.all()) == 1
-    assert await worker_on(server).run_once() == 0
-    (row,) = await states(bank, user)
-    assert (row.status, row.last_error) == ("dead", "the worker died with it")
+    poison, *others = [await keep(bank, f"{user}-b", f"task {number}") for number in range(3)]
+    others += [await keep(bank, user, f"task {number}") for number in range(5)]
+    worker = worker_on(server, replace(PACE, lease=timedelta(0)))  # the next worker finds it dead
+
+    async def dies_with_the_poison(leases: Sequence[Lease]) -> None:
+        if poison in [each.row_id for each in leases]:
+            raise Died
+        await worker.cases.handle(leases)
+
+    for _ in range(PACE.max_attempts + len(others) + 2):
+        with suppress(Died):
+            await worker.cases.queue.serve(16, dies_with_the_poison)
+    by_id = {row.id: row for name in (user, f"{user}-b") for row in await states(bank, name)}
+    assert (by_id[poison].status, by_id[poison].last_error) == ("dead", "the worker died with it")
+    assert {(by_id[other].status, by_id[other].attempts) for other in others} == {("ready", 2)}
+
+
+class Died(Exception):
+    """Stands for the end of a worker's process."""
 
 
 async def waiting(bank: Bank, user: str, cases_of_theirs: int) -> None:
