@@ -123,6 +123,13 @@ async def test_the_analyst_says_that_no_failure_was_detected(alice: User, replay
     assert set(answer) == {"status", "case_id"}
 
 
+async def test_the_analyst_does_not_say_so_of_a_run_that_was_not_analysed(alice: User, replay: Replays):
+    read = {"case_id": "its id", "lessons": "dead", "procedure": None}
+    run = replay(alice, **{"Read case": lambda _item: read})
+    finished = {"agent": AGENT, "task": TASK, "outcome": "success", "tool_traces": FAILED_ONCE}
+    assert await run.run(FLOWS["analyst"], {"run": finished}) == {"status": "unknown", "case_id": "its id"}
+
+
 async def test_the_analyst_calls_a_failure_that_nothing_put_right_a_failure_lesson(alice: User, replay: Replays):
     finished = {"agent": AGENT, "task": TASK, "outcome": "failure", "tool_traces": FAILED_ONCE[:1]}
     answer = await replay(alice).run(FLOWS["analyst"], {"run": finished})
