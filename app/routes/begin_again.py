@@ -1,38 +1,15 @@
 """Route that restarts the memory of an erased user."""
 
-from datetime import datetime
-
 from fastapi import APIRouter, Request
-from pydantic import BaseModel, ConfigDict, Field
 
 from app.auth.tokens import TokenVerifier
 from app.edge.dependencies import Caller, Parts
 from app.edge.intake.route import BodyRoute
 from app.edge.problems import DOCUMENTED, raises
+from app.schemas.begin_again import BeginAgainIn, BeginAgainOut
 from retrieval.errors import NotFound
 from writer.errors import ErasureNotConfirmed
-from writer.moment import Moment
 from writer.rights import begin_again as again
-
-
-class BeginAgainIn(BaseModel):
-    """The erasure that the caller confirms."""
-
-    model_config = ConfigDict(
-        extra="forbid", json_schema_extra={"examples": [{"erased_at": "2026-11-22T08:00:00.123456+00:00"}]}
-    )
-
-    erased_at: Moment = Field(
-        description="time of the erasure as the 410 response gave it; it confirms that the caller knows of the erasure"
-    )
-
-
-class BeginAgainOut(BaseModel):
-    """The confirmed erasure, and the time from which tokens are accepted for this user again."""
-
-    erased_at: datetime
-    begun_at: datetime
-
 
 router = APIRouter(prefix="/v1/users", tags=["users"], responses=DOCUMENTED, route_class=BodyRoute)
 

@@ -10,7 +10,7 @@ import os
 import pickle
 import sys
 from asyncio.subprocess import Process
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from contextlib import AsyncExitStack, suppress
 from dataclasses import dataclass, field
 from typing import TypeVar, cast
@@ -41,8 +41,6 @@ class Aside:
     """Longest time of one piece of work by the clock, in seconds: a long call can delay the check of processor time."""
     patience_s: float
     """Longest wait of a piece of work for a free process, in seconds."""
-    modules: set[str] = field(default_factory=set)
-    """Modules that a process imports before it is ready, so that no piece of work pays for imports."""
     _places: asyncio.Semaphore = field(init=False)
     _turns: WeakValueDictionary[str, asyncio.Lock] = field(default_factory=WeakValueDictionary)
     _idle: list[Process] = field(default_factory=list)
@@ -81,7 +79,7 @@ class Aside:
         """Returns the answer of a process, which is kept for the next work unless it failed or this was its last."""
         while self._idle and self._idle[-1].returncode is not None:
             self._idle.pop()
-        process = self._idle.pop() if self._idle else await _started(self.modules)
+        process = self._idle.pop() if self._idle else await _started()
         try:
             async with asyncio.timeout(self.given_up_after_s):
                 stdin = cast("asyncio.StreamWriter", process.stdin)
@@ -101,8 +99,8 @@ class Aside:
                 await _end(process)
 
 
-async def _started(loaded: Iterable[str]) -> Process:
-    """Returns a new process with these modules, which inherits the module path and HANDED_ON alone.
+async def _started() -> Process:
+    """Returns a new process, which inherits the module path and HANDED_ON alone.
 
     Raises:
         Busy: the process did not start.
@@ -110,7 +108,7 @@ async def _started(loaded: Iterable[str]) -> Process:
     path = {"PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
     environment = {name: os.environ[name] for name in HANDED_ON if name in os.environ} | path
     process = await asyncio.create_subprocess_exec(
-        *(sys.executable, "-c", PROGRAM, *loaded),
+        *(sys.executable, "-c", PROGRAM),
         stdin=asyncio.subprocess.PIPE,
         stdout=asyncio.subprocess.PIPE,
         stderr=asyncio.subprocess.DEVNULL,

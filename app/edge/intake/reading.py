@@ -36,11 +36,6 @@ class MadeFrom:
     model: type[Any]
     prepare: Callable[[Any], object] | None = None
 
-    @property
-    def modules(self) -> set[str]:
-        """Returns the modules that a side process imports to validate and prepare such a body."""
-        return {part.__module__ for part in (self.model, self.prepare) if part is not None}
-
     def __get_pydantic_core_schema__(self, prepared: type[object], handler: GetCoreSchemaHandler) -> CoreSchema:
         """Returns the model's schema; a value that ``take`` prepared passes as it is."""
 

@@ -137,12 +137,9 @@ def include(app: FastAPI, router: APIRouter) -> None:
     Raises:
         TypeError: a route is not a ``BodyRoute``, which bounds the reading.
     """
-    intake: Intake = app.state.intake
     for route in router.routes:
         if not isinstance(route, BodyRoute):
             raise TypeError(f"not of the class BodyRoute: {route}")
-        if route.made_from is not None:
-            intake.aside.modules |= route.made_from.modules
     app.include_router(router)
 
 

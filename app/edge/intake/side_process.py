@@ -11,7 +11,6 @@ import struct
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass
-from importlib import import_module
 from types import FrameType
 from typing import BinaryIO
 
@@ -48,13 +47,14 @@ def main() -> None:
     signal.signal(signal.SIGPROF, _out_of_time)
     answers = os.fdopen(os.dup(sys.stdout.fileno()), "wb")
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # whatever the work prints is no answer
-    for module in sys.argv[1:]:
-        import_module(module)
-    os.nice(NICENESS)  # not while it starts, which somebody waits for
     _write(answers, Answer())  # it is ready
+    niceness = NICENESS
     while head := sys.stdin.buffer.read(LENGTH.size):
         message = sys.stdin.buffer.read(LENGTH.unpack(head)[0])
-        answer = _answer(*pickle.loads(message))  # noqa: S301 - from the service itself
+        work = pickle.loads(message)  # noqa: S301 - from the service itself; imports what this work needs, and no more
+        os.nice(niceness)  # not while it imports, which takes a second
+        niceness = 0
+        answer = _answer(*work)
         _write(answers, answer)
         if answer.last:
             return

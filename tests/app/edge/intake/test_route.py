@@ -1,6 +1,10 @@
 """Routes that take a body: none reads from somebody unknown, and all say what is too much."""
 
 import re
+import subprocess
+import sys
+from importlib import import_module
+from pkgutil import iter_modules
 from typing import Annotated, Any
 from uuid import uuid4
 
@@ -8,9 +12,11 @@ import pytest
 from fastapi import APIRouter, Body
 from starlette.types import Message
 
+import app.routes
 from app.edge.dependencies import Caller
 from app.edge.intake.route import BodyRoute, include
 from app.schemas.policy import AgentIn
+from tests.paths import ROOT
 from tests.service import Service, User
 
 
@@ -121,3 +127,15 @@ def test_a_body_that_no_other_process_could_validate_is_not_made():
 
     with pytest.raises(TypeError, match="no class"):
         router.post("/any")(take)
+
+
+def test_no_body_brings_the_service_into_the_process_that_checks_it():
+    """To import the service takes two seconds and 140 MB, which the first large body would wait for."""
+    rooms = [import_module(f"app.routes.{each.name}") for each in iter_modules(app.routes.__path__)]
+    of_rooms = [route for room in rooms for route in room.router.routes]
+    checked = [route.made_from for route in of_rooms if isinstance(route, BodyRoute) and route.made_from]
+    modules = sorted({part.__module__ for each in checked for part in (each.model, each.prepare) if part})
+    program = f"import sys, {', '.join(modules)}; print('fastapi' in sys.modules, 'app.runtime' in sys.modules)"
+    done = subprocess.run([sys.executable, "-c", program], cwd=ROOT, capture_output=True, text=True, check=True)
+    assert len(modules) > 10
+    assert done.stdout.split() == ["False", "False"]
