@@ -102,23 +102,27 @@ class Queue:
             is_alone = len(leases) == 1 and leases[0].attempts > 1
             if len(leases) < batch and after and not is_alone:
                 self._last_served = ""  # the users after the last one had their turn: the first ones begin again
-                leases += await self._lease(connection, token, batch - len(leases))
+                leases += await self._lease(connection, token, batch - len(leases), died_too=not leases)
         self._abandoned.clear()
         if given_up:
             log.warning("work.given_up", **{self.table.name: given_up})
         return leases
 
-    async def _lease(self, connection: AsyncConnection, token: UUID, most: int) -> list[Lease]:
+    async def _lease(
+        self, connection: AsyncConnection, token: UUID, most: int, *, died_too: bool = True
+    ) -> list[Lease]:
         if self.database.citus:
-            rows = await self._rows_by_user(connection, token, most)
+            rows = await self._rows_by_user(connection, token, most, died_too=died_too)
         else:
-            claim = statements.claim(token, self.pace.lease, most, self._last_served, self.table)
-            rows = list(await connection.execute(*claim))
+            claim, given = statements.claim(token, self.pace.lease, most, self._last_served, self.table)
+            rows = list(await connection.execute(claim, given | {"died_too": died_too}))
         leases = [Lease(r.user_sub, r.id, r.agent_key, r.attempts, token, r.claimed_at) for r in rows]
         self._last_served = max((each.user_sub for each in leases), default=self._last_served)
         return leases
 
-    async def _rows_by_user(self, connection: AsyncConnection, token: UUID, most: int) -> list[AnyRow]:
+    async def _rows_by_user(
+        self, connection: AsyncConnection, token: UUID, most: int, *, died_too: bool
+    ) -> list[AnyRow]:
         """Leases and returns rows as ``claim`` does, by a statement for each user's turn.
 
         A cluster refuses to lock rows of several shards in one statement.
@@ -129,7 +133,7 @@ class Queue:
         leasing = {"token": token, "lease": self.pace.lease, "now": await connection.scalar(select(func.now()))}
         of_a_turn, leased = max(1, most // statements.TURNS), list[AnyRow]()
         claim = statements.claim_of_user(self.table)
-        if (whose := next((user_sub for user_sub, died in waiting if died), None)) is not None:
+        if died_too and (whose := next((user_sub for user_sub, died in waiting if died), None)) is not None:
             one = {"whose": whose, "most": 1, "died": True}
             return list(await connection.execute(claim, {**one, **leasing}))
         while users and len(leased) < most:

@@ -63,7 +63,8 @@ def claim(
 
     Users take turns, by name, beginning with the first user after ``after``. A turn leases a user's longest waiting
     rows, up to a quarter of the batch: rows of one user are finished together, and no user waits for all rows of
-    another. Where there are rows whose worker died with them, the batch is one of these alone.
+    another. Where there are rows whose worker died with them, the batch is one of these alone, or has none of them
+    if the parameter ``died_too`` is made false.
     """
     parameters = {
         "token": lease_token,
@@ -72,6 +73,7 @@ def claim(
         "of_a_turn": max(1, batch // TURNS),
         "looked_at": WORKERS_APART * batch,
         "after": after,
+        "died_too": True,
     }
     return _claim(queue), parameters
 
@@ -94,6 +96,7 @@ def _claim(queue: Table) -> Update:
             _died(queue).label("died"),
         )
         .where(*_due(queue), queue.c.user_sub == turns.c.user_sub, queue.c.lease_token.is_distinct_from(token))
+        .where(or_(bindparam("died_too", type_=Boolean), ~_died(queue)))
         .order_by(*longest)
         .limit(looked_at)
         .lateral("theirs")

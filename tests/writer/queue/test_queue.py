@@ -117,6 +117,18 @@ async def test_a_case_that_takes_its_workers_down_is_dead_after_as_many_and_take
     assert {(by_id[other].status, by_id[other].attempts) for other in others} == {("ready", 2)}
 
 
+async def test_a_row_whose_worker_died_fills_up_no_batch_of_others(
+    bank: Bank, worker_on: MakeWorker, server: OpenAIServer, empty_queue: None, user: str
+):
+    first, last = f"{user}-a", f"{user}-z"
+    suspect = await keep(bank, first)
+    queue = worker_on(server, replace(PACE, lease=timedelta(0))).cases.queue
+    assert [lease.row_id for lease in await queue.take(16)] == [suspect]  # and is never heard of again
+    others = {await keep(bank, last, f"task {number}") for number in range(2)}
+    assert {lease.row_id for lease in await queue.take(16)} == others
+    assert [lease.row_id for lease in await queue.take(16)] == [suspect]
+
+
 class Died(Exception):
     """Stands for the end of a worker's process."""
 
