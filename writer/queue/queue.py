@@ -99,7 +99,7 @@ class Queue:
             ended = await connection.scalars(statements.end_expired(self.pace.max_attempts, self.table))
             given_up = sum(status == "dead" for status in ended)
             after, leases = self._last_served, await self._lease(connection, token, batch)
-            is_alone = len(leases) == 1 and leases[0].attempts > 1
+            is_alone = len(leases) == 1 and leases[0].attempts > 1  # a row whose worker died, or one that failed
             if len(leases) < batch and after and not is_alone:
                 self._last_served = ""  # the users after the last one had their turn: the first ones begin again
                 leases += await self._lease(connection, token, batch - len(leases), died_too=not leases)

@@ -132,10 +132,7 @@ def _leasing(queue: Table, which: ColumnElement[bool], now: ColumnElement[dateti
             available_at=func.now() + bindparam("lease", type_=Interval),
             attempts=queue.c.attempts + 1,
         )
-        .returning(
-            *(queue.c[name] for name in ("user_sub", "id", "agent_key", "attempts")),
-            now.label("claimed_at"),
-        )
+        .returning(queue.c.user_sub, queue.c.id, queue.c.agent_key, queue.c.attempts, now.label("claimed_at"))
     )
 
 
