@@ -21,8 +21,5 @@ def complaints(turns: Iterable[object]) -> list[str]:
         parts = content if isinstance(content, list) else [content]
         values = (part.get("text") if isinstance(part, Mapping) else part for part in parts[:MOST_PARTS])
         texts += [beginning(text, SHORT_CHARS) for text in values if isinstance(text, str)]
-    return [text for text in texts if _complains(text) and not _FORMS["denied"].search(text)]
-
-
-def _complains(text: str) -> bool:
-    return bool(_FORMS["complaint"].search(text) or _FORMS["quoted_wrong"].search(text))
+    complaints = [text for text in texts if _FORMS["complaint"].search(text) or _FORMS["quoted_wrong"].search(text)]
+    return [text for text in complaints if not _FORMS["denied"].search(text)]

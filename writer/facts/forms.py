@@ -2,7 +2,6 @@
 
 import re
 from collections.abc import Iterable
-from functools import partial
 
 from retrieval.patterns import patterns, read, whole
 
@@ -53,9 +52,5 @@ HAPPENS = any_of(_EVENTS.values())
 def replaced(text: str, table: str) -> str:
     """Returns a text after the replacements of a table, in order; "{}" stands for the first group in small letters."""
     for pattern, by in _REPLACEMENTS[table]:
-        text = pattern.sub(partial(_filled, by) if "{}" in by else by, text)
+        text = pattern.sub((lambda match, by=by: by.format(match[1].lower())) if "{}" in by else by, text)
     return text
-
-
-def _filled(by: str, match: re.Match[str]) -> str:
-    return by.format(match[1].lower())

@@ -54,7 +54,10 @@ class Finish:
             if not (held := await self._locked(batch, cases)):
                 return {}
             kept = await self._end(held)
-            to_learn = [{**_key(work), "agent_key": work.held.agent_key, "is_new": True} for work in held]
+            to_learn = [
+                {"user_sub": self.user_sub, "id": work.held.row_id, "agent_key": work.held.agent_key, "is_new": True}
+                for work in held
+            ]
             await self.connection.execute(insert(reflections), to_learn)
         return {work.held.row_id: "merged" if work.held.row_id in kept else "ready" for work in held}
 
@@ -182,10 +185,6 @@ class Finish:
             if work.seal is not None and case_id in were_advised:
                 await settle_advice(connection, work.seal, case_id, work.failures)
             await credit_run(connection, self.user_sub, "worker", work.now)
-
-
-def _key(work: Work) -> dict[str, object]:
-    return {"user_sub": work.held.user_sub, "id": work.held.row_id}
 
 
 def _agent(work: Work) -> str:

@@ -32,15 +32,15 @@ class LessonHandler(Batches):
         """
         with stage("work.learn"):
             batch = await self.read(leases)
-            slow = sorted(filter(self.teaching.by_llm, batch), key=self._turn)
+            slow = sorted(
+                filter(self.teaching.by_llm, batch),
+                key=lambda work: (work.held.user_sub <= self._read_last, work.held.user_sub, work.held.row_id),
+            )
             await self.queue.release([work.held for work in slow[1:]])
             await self.finish_together([work for work in batch if not self.teaching.by_llm(work)])
             if slow:
                 self._read_last = slow[0].held.user_sub
                 await self.finish_together(slow[:1])
-
-    def _turn(self, work: Work) -> tuple[bool, str, UUID]:
-        return work.held.user_sub <= self._read_last, work.held.user_sub, work.held.row_id
 
     async def think(self, work: Work) -> None:
         """Stores in ``work`` what is learned from its run."""

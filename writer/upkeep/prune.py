@@ -209,7 +209,8 @@ async def prune(
         pick: Select[UUID], table: Table, why: str | None, action: str = "prune_case", *first: Preparation
     ) -> _Sweep:
         clear = [partial(clear_references, table)] if table in REFERENCES else []
-        return _Sweep(pick, partial(_delete, table, user_sub), why, action, (*first, *clear))
+        rows = delete(table).where(table.c.user_sub == user_sub)
+        return _Sweep(pick, lambda ids: rows.where(table.c.id.in_(ids)), why, action, (*first, *clear))
 
     spoken = older(mine, decisions.c.created_at, now - CONTEXTS_KEPT).where(decisions.c.told.is_not(None))
     told = update(decisions).where(decisions.c.user_sub == user_sub).values(told=None)
@@ -264,7 +265,3 @@ def mark_pruned(user_sub: str, case_ids: Sequence[UUID], now: datetime) -> Updat
     """Returns a statement that marks cases as pruned: no search finds them, but they can still be brought back."""
     pruned = update(cases).where(cases.c.user_sub == user_sub, cases.c.id.in_(case_ids))
     return pruned.values(status="pruned", pruned_at=now)
-
-
-def _delete(table: Table, user_sub: str, ids: Sequence[UUID]) -> Delete:
-    return delete(table).where(table.c.user_sub == user_sub, table.c.id.in_(ids))
