@@ -94,7 +94,7 @@ def order(field: Field, scores: NDArray[np.float32]) -> list[int]:
 
 
 def most_unproven(places: int) -> int:
-    """Returns how many of this number of places unproven cases may take while there are proven cases for them."""
+    """Returns how many of these places unproven cases may take as long as proven cases could fill them."""
     return max(1, places // UNPROVEN_PART)
 
 

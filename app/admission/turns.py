@@ -1,4 +1,4 @@
-"""Turns: bounds the requests that a process works on at once, in all and of one user, and lets users in by turns.
+"""Bounds the requests that a process works on at once, in all and of one user, and lets users in by turns.
 
 One event loop serves everybody, so a request is slowed down by all others under way. Three rules keep it fair:
 

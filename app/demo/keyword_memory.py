@@ -26,7 +26,7 @@ class KeywordMemory:
         return self._nearest(_words(task))
 
     async def at_failure(self, task: str, failed: Trace, slate: RetrievedCases) -> str:  # noqa: ARG002 (the protocol's signature)
-        """Returns the text of at most four runs, by the words of their task and of the first error that they met."""
+        """Returns the text of at most four runs, the nearest to the words of the task and of this failure."""
         return self._nearest(_words(f"{task} {failed.output}")).text
 
     def _nearest(self, query: set[str]) -> RetrievedCases:

@@ -117,7 +117,7 @@ async def keys(installation: Installation) -> Finding:
 
 
 async def embedder(installation: Installation) -> Finding:
-    """Judges whether the embedder answers, in its dimension."""
+    """Judges whether the embedder answers, and with vectors of its dimension."""
     embedder = installation.embedder
     advice = "check CASEBANK_EMBEDDER and CASEBANK_OPENAI_…; until then searches go by keywords"
     try:

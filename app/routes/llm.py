@@ -21,7 +21,7 @@ AgentPath = Annotated[AgentKey, Path()]
 
 @router.post("/rewrite", responses=raises(SecretInName))
 async def rewrite(body: RewriteIn, parts: Parts, caller: Caller) -> RewriteOut:
-    """Rewrites a query without searching; secrets are always removed."""
+    """Removes a query's secrets, then rewrites it if a rewriter is set; does not search."""
     await parts.admission.of_agent(caller, "reads", body.agent)
     asker = Asker(caller.user_sub, caller.authorised_at, nameable(body.agent))
     rewritten = await parts.rewriting.rewrite(asker, body.query, body.rewrite)

@@ -116,7 +116,7 @@ def compose(
             row=row,
             propensity=decision.lottery.place_chance(place, index),
             q_value=None if decision.scores.q is None else float(decision.scores.q[index]),
-            why=why(pool, index, row, words, drawn=drawn),
+            why=why(pool, index, row, words, slate_drawn=drawn),
             index=index,
             features=pool.features,
             scores=decision.scores,

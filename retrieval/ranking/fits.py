@@ -34,7 +34,7 @@ class Fits:
         self._known: LRUCache[tuple[str, str, datetime], Fit | None] = LRUCache(capacity)
 
     async def of(self, connection: FastConnection, agent_key: str, settings: ProfileSettings | None) -> Fit | None:
-        """Returns the fit of the profile; None if the profile was never replayed, or if the fit cannot be read."""
+        """Returns the fit that replay stored for the profile; None if there is none that this version can read."""
         if settings is None or settings.replayed_at is None:
             return None
         key = connection.user_sub, agent_key, settings.replayed_at

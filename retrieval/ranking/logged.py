@@ -87,7 +87,7 @@ def page_of_decisions(user_sub: str, page: DecisionPage) -> Rows:
 
 
 def one_decision(user_sub: str, decision_id: UUID) -> Rows:
-    """Returns the statement for a decision with the columns of its slate's places, in order."""
+    """Returns the statement for a decision, with its slate as arrays in the order of places."""
     return _with_slots(user_sub, _WHOLE).where(decisions.c.id == decision_id)
 
 

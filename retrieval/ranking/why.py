@@ -45,14 +45,14 @@ class TellingWords:
         return [self.words[place] for place in shared if self.weights[place] >= least > 0]
 
 
-def why(pool: Pool, index: int, row: Candidate, words: TellingWords, *, drawn: bool) -> str:
-    """Returns the line that tells why a case is on the slate."""
+def why(pool: Pool, index: int, row: Candidate, words: TellingWords, *, slate_drawn: bool) -> str:
+    """Returns the line that tells why a case is on the slate; ``slate_drawn``: chance changed the slate."""
     shared = words.shared(pool, index)
     kind = f"same kind of task by {', '.join(f'“{word}”' for word in shared)}" if shared else "similar in meaning"
     runs, worked = plan_record(pool, index)
     plan = "this run failed, kept as a warning" if row.failed else f"its plan worked in {worked} of {runs} like it"
     reused = f"; {row.reuse_reward:.1f} of {row.reuse_count:.1f} reuses rewarded" if round(row.reuse_count, 1) else ""
-    return f"{kind}; {plan}{reused}{'; on a slate that was tried out' if drawn else ''}"
+    return f"{kind}; {plan}{reused}{'; on a slate that was tried out' if slate_drawn else ''}"
 
 
 def plan_record(pool: Pool, index: int) -> tuple[int, int]:

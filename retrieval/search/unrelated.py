@@ -102,8 +102,9 @@ async def unrelated(
 ) -> frozenset[UUID]:
     """Returns the candidates that are unrelated to the query.
 
-    Below ``floor.of_model`` a case stays related if it shares a rare word with the query, below ``floor.of_profile`` if
-    it shares any word. A case without a similarity, which was found by keywords only, is always related.
+    A case less similar than ``floor.of_model`` is unrelated unless it shares a rare word with the query; one less
+    similar than ``floor.of_profile``, unless it shares any word. A case without a similarity, which was found by
+    keywords only, is always related.
 
     Without a floor all candidates count as related.
     """

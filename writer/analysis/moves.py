@@ -52,8 +52,8 @@ _STEMMER = snowballstemmer.stemmer("english")
 def moves_of(run: StoredRun) -> list[str]:
     """Returns the moves of a run's plan, at most MOST_MOVES, in the order of its calls; without calls, its words.
 
-    Failed calls have no moves, and a call that repeats the call before it is a retry. A move that looks something up is
-    listed once, because runs with the same plan may search differently. A move that changes something is listed CHANGE
+    Failed calls, and repeats of the call before, are left out. A move that looks something up is listed once, because
+    runs with the same plan may search differently. A move that changes something counts more: it is listed CHANGE
     times, and once more when it comes the second, fourth and eighth time.
     """
     if not any(call.tool for call in run.calls):

@@ -33,7 +33,7 @@ def query_kind(task: str) -> QueryKind:
 
 
 def verb_of(task: str, plan: Sequence[str]) -> str:
-    """Returns the first known verb of a task; else that of the plan's last step that has one; else the task's kind."""
+    """Returns the first known verb of a task; else of the plan's last step with one; else "question" or "other"."""
     known = (word for text in (task, *reversed(plan)) for word in _words(text) if word in _KINDS)
     return next(known, query_kind(task))
 

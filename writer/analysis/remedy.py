@@ -81,7 +81,7 @@ def _commands_first(run: RunFailures, failure: Failure, calls: Sequence[Call], i
 
 
 def follows(line: str, injected: str) -> bool:
-    """Returns whether a command of a line occurs in `injected`, the text of the outputs that give instructions."""
+    """Returns whether ``injected``, the outputs that give instructions, has a command of this command line."""
     return any(part.strip() in injected for part in re.split(r"&&|\|\||[;\n]", line) if part.strip())
 
 

@@ -41,7 +41,7 @@ MOST_FUNCTIONS = 30
 
 
 def language_in(tool: str, name: str, text: str, *, only: bool) -> Language | None:
-    """Returns the language of a call's argument that is a statement; None: it is an ordinary value.
+    """Returns an argument's language: SQL, shell, code or an action in words; None: it is an ordinary value.
 
     Args:
         tool: name of the tool.

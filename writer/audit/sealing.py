@@ -31,7 +31,7 @@ class Sealed:
 
 
 async def seal_all(database: Database) -> Sealed:
-    """Seals every user's audit chain that is intact and grew since its last seal.
+    """Seals every user's audit chain that is intact and grew since its last seal, and the chain of erasures.
 
     From then on, an attacker who can write to the database but lacks the master key cannot remove or move an entry
     without breaking the seal.

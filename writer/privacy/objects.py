@@ -127,7 +127,7 @@ def sensitive_name(key: str) -> str:
 
 
 def is_secret(text: str, sensitive: str) -> bool:
-    """Returns whether a text is a secret, as the value of a key for secrets of this kind."""
+    """Returns whether a text is a secret where it is the value of a key for secrets of this kind, such as ``password``."""
     data = text.encode("utf-8", "surrogatepass") if sensitive else b""
     if not data.strip():
         return False

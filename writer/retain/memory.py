@@ -32,6 +32,6 @@ class MemoryIn(Strict):
 
 
 def run_of(memory: MemoryIn) -> FinishedRun:
-    """Returns the memory as a finished run; with a learned procedure, the run succeeded."""
+    """Returns a flow's memory as a finished run: a success if it has a learned procedure, else of unknown outcome."""
     outcome: RunOutcome = "unknown" if memory.metadata.data is None else "success"
     return FinishedRun(agent=memory.agent, task=memory.content, outcome=outcome, procedure=memory.metadata)

@@ -35,7 +35,7 @@ async def test_a_comparison_of_few_runs_says_what_is_missing_and_draws_no_point(
     ) in helped
     assert "no proof" in helped
     assert "svg" not in Page(helped).elements
-    assert "No week has 5 such runs yet." in helped
+    assert "No week has enough runs so far." in helped
     assert '<td class="n">1.00</td><td class="n">\u2013</td><td class="n">1</td>' in helped
 
 
