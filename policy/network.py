@@ -27,7 +27,7 @@ class Head:
         linear: (M, D), each member's weights of the case part.
         query_centre, query_scale: (G,), mean and standard deviation by which a query's inputs are standardised.
         query_linear, query_bias: (M, G) and (M,), each member's weights of the query part.
-        log_sharpness: (M,), logarithm of each member's sharpness, 0 before training.
+        log_sharpness: (M,), logarithm of each member's sharpness, the factor of prior and case part; 0 before training.
     """
 
     centre: Array

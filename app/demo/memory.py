@@ -208,7 +208,7 @@ class HttpMemory:
             return ""
 
     async def retain(self, run: AgentRun, slate: RetrievedCases) -> str | None:
-        """Returns the id of the run's case, once it is ready or the wait timed out."""
+        """Stores a run, waits for its lessons, for some seconds at most, and returns its id; None: not stored."""
         body = {
             "agent": self.agent,
             "task": run.task,

@@ -56,7 +56,7 @@ class ImpactRequest:
     until: datetime | None = None
 
     def span(self, most: int) -> Span:
-        """Returns the time span for a query of at most ``most`` decisions."""
+        """Returns the request's time span for a query of its newest ``most`` decisions."""
         return Span(most, self.since, self.until)
 
 

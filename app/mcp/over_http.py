@@ -58,8 +58,8 @@ class McpOverHttp:
 async def mcp_over_http(intake: Intake) -> AsyncIterator[McpOverHttp]:
     """Yields the server for as long as the block runs.
 
-    It has no sessions and no streams, so any replica answers any request, also after a restart. The manager's checks of
-    Host and Origin are off: the route checks the origin, and every request needs a token.
+    It has no sessions and no streams, so any replica answers any request, also after a restart. The MCP
+    library's checks of Host and Origin are off: the route checks the origin, and every request needs a token.
     """
 
     async def check(user_sub: str, kind: type[object], body: bytes) -> Taken:

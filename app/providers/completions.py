@@ -40,7 +40,7 @@ class Completion:
 
 @cache
 def form_of(answer: type[BaseModel]) -> dict[str, JsonValue]:
-    """Returns the answer's schema in the wire format: strict, and without the unsupported keywords."""
+    """Returns the schema of an answer as a request to the model has it: strict, without UNSUPPORTED keywords."""
     strict = cast("JsonValue", openai.pydantic_function_tool(answer)["function"]["parameters"])
     name = re.sub(r"\W+", "_", answer.__name__)[:60]
     return {"name": name, "strict": True, "schema": _plain(strict)}

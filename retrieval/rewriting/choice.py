@@ -73,7 +73,7 @@ class Rewriting:
         return rewritten
 
     def learn(self, user_sub: str, agent_key: str, choice: Rewrite | None) -> None:
-        """Caches a profile's rewriter that was just read; None removes it from the cache, after a change."""
+        """Caches the rewriter that was just read for a profile; None: the settings changed, and it is forgotten."""
         self._known.pop((user_sub, agent_key), None)
         if choice is not None:
             self._known[user_sub, agent_key] = choice

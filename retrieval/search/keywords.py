@@ -62,7 +62,7 @@ def has_words(searched: ColumnElement[object], words: ColumnElement[object]) -> 
 
 
 def in_memory(vector: ColumnElement[object]) -> ColumnElement[object]:
-    """Returns the SQL for a copy of a search vector; each look at a long one in the table would read it anew.
+    """Returns the SQL for a copy of a search vector; a long one in the table is unpacked again at each use.
 
     It is for a MATERIALIZED CTE whose rows are compared with several words.
     """

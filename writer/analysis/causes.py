@@ -52,7 +52,7 @@ _FORMS = patterns("writer.analysis", "causes")
 
 
 def instructs(text: str) -> bool:
-    """Returns whether a text gives its reader an instruction; true in doubt, which only drops a quotation."""
+    """Returns whether a text gives its reader an instruction; true in doubt, so that less is told."""
     return _FORMS["instructs"].search(beginning(text, len(text))) is not None
 
 

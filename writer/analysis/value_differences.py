@@ -93,7 +93,7 @@ def digits_form(before: str, after: str) -> str | None:
 
 
 def affix_difference(before: str, after: str) -> str | None:
-    """Describes a unit or sign that was added to or taken from a text, or another scheme before a secret; else None."""
+    """Describes a unit added to or taken from a number, or another scheme ("Bearer") before a secret; else None."""
     schemes = [text.partition(" ")[0] for text in (before, after)]
     if schemes[0] != schemes[1] and {scheme.casefold() for scheme in schemes} <= _WORDS["schemes"]:
         return f"{schemes[1]} in place of {schemes[0]}"

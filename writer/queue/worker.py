@@ -101,7 +101,7 @@ class Worker:
         )
 
     def wake(self) -> None:
-        """Makes the worker look at the queues now; called after a retain in the same process."""
+        """Makes the worker look at the queues now; called after a write in the same process."""
         self.wakes.called.set()
 
     async def run(self) -> None:

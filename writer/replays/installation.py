@@ -41,7 +41,7 @@ class Totals:
 
 
 async def totals(database: Database, least: int) -> Totals:
-    """Returns the sums over all profiles whose latest replay had at least ``least`` questions."""
+    """Returns the sums of the latest replays of all profiles, if at least ``least`` runs were searched for."""
     known: list[StoredReplay] = []
     async for profile in each_profile(database):
         try:
