@@ -96,9 +96,8 @@ def difference(log: Logged, other: Target, least_chance: float) -> RewardDiffere
     Args:
         log: decisions in the order of time; covariates must be known before the slate was drawn.
         other: the other policy, with its chance of each served slate.
-        least_chance: the smallest chance, above 0 to 1, with which any decision gets the other policy's slate. It
-            bounds the weights that were possible: without it a log that missed the rare slates by luck would look
-            complete.
+        least_chance: the smallest chance, above 0 to 1, with which any decision gets the other policy's slate. Its
+            inverse bounds the weights, also those of rare slates that by chance the log does not have.
     """
     missing = missingness(log, Target(1 - other.target_probability), other)
     seen = np.isfinite(log.reward)

@@ -45,9 +45,10 @@ def periods(settings: Settings) -> Mapping[str, timedelta]:
 
 
 def is_well(record: JobRecord, every: timedelta) -> bool:
-    """Returns whether the last run of a job with this period succeeded, and less than two periods ago.
+    """Returns whether the last run of a job with this period succeeded, and that not too long ago.
 
-    The job has a day more if the process was not used since, because then there was nothing to do.
+    Too long are ten minutes more than two periods, or than a period and a day if that is longer, because an unused
+    process runs its jobs once a day.
     """
     return record.last_error is None and record.age <= max(2 * every, every + timedelta(seconds=DAY_S)) + GRACE
 

@@ -9,7 +9,7 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 
 from app.schemas.fields import RedactedJson
 from app.schemas.loop import RedactionOut
-from retrieval.tables.kinds import FindingKind, Knowledge
+from retrieval.tables.kinds import FindingKind, FindingStatus
 from writer.arguments import AsArguments
 from writer.run import AgentKey, Strict, ToolName
 
@@ -89,7 +89,7 @@ class KnownOut(BaseModel):
     """The answer to a lookup: the finding of an earlier equal call, if there is one."""
 
     known: bool
-    why: Knowledge
+    why: FindingStatus
     similarity: float = Field(description="similarity of the two queries, 0 to 1")
     age_steps: int | None = Field(
         description="number of steps since the finding; null: not found, or found in an earlier run"

@@ -244,7 +244,7 @@ class FeedbackOut(BaseModel):
 
 
 class HybridSearchIn(Strict):
-    """The body of the hosted-Postgres flow that casebank can stand in for; ``agent`` is casebank's addition."""
+    """The body by which flows search a hosted Postgres, or casebank in its place; only casebank knows ``agent``."""
 
     model_config = ConfigDict(
         extra="forbid",

@@ -90,7 +90,7 @@ class Sharing(Protocol):
     """A case that shares words with the query.
 
     Attributes:
-        rare: whether the rare words among them are enough for the case to stay.
+        rare: whether its rare shared words alone are enough for it to stay.
     """
 
     id: UUID

@@ -17,7 +17,7 @@ FindingKind = Literal["read", "search", "answer", "write", "other"]
 """Subject of a finding: a file's text, a search, an answer, a change, or another."""
 ToolKind = Literal["read", "search", "answer", "write", "shell", "other"]
 """Kind of a tool's calls; each command line of a shell has a kind of its own. ``other`` changes no file."""
-Knowledge = Literal[
+FindingStatus = Literal[
     "known", "unknown", "similar", "failed", "changed", "in_doubt", "another_hash", "redacted", "earlier"
 ]
 """Answer to whether a run already knows the result of a call, with the reason for an answer that is not ``known``."""
@@ -42,7 +42,7 @@ def has_failed(outcome: str, reward: float | None, source: str | None) -> bool:
 
 
 def went_well(outcome: str, reward: float | None, source: str | None) -> bool:
-    """Returns whether a run went well: it was rewarded, or reports a success and has no reward."""
+    """Returns whether a run, if not failed, has a reward of FAILED_BELOW or more, or has none and reports a success."""
     if has_failed(outcome, reward, source):
         return False
     return outcome == "success" if reward is None else reward >= FAILED_BELOW

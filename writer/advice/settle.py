@@ -18,7 +18,7 @@ from writer.privacy.words import Words
 
 
 async def advised(connection: AsyncConnection, user_sub: str, case_ids: Collection[UUID]) -> set[UUID]:
-    """Returns those of these cases whose runs got advice of which it is not stored yet whether it helped."""
+    """Returns those of these cases whose runs got advice that is not settled yet."""
     rows = await connection.execute(_given(), {"owner": user_sub, "case_ids": list(case_ids)})
     return {row.case_id for row in rows}
 

@@ -10,7 +10,7 @@ from uuid import UUID
 from retrieval.database.database import Database
 from retrieval.database.fast_path import FastConnection
 from retrieval.findings.statements import AGENTS, IN_EARLIER_RUNS, IN_THIS_RUN, AgentAsked, RunAsked
-from retrieval.tables.kinds import FindingKind, Knowledge
+from retrieval.tables.kinds import FindingKind, FindingStatus
 from writer.author import Author
 from writer.findings.aspects import SHELL_FOLDER, by_hand
 from writer.findings.calls import aspects_of
@@ -64,7 +64,7 @@ class Answer:
         cut: whether `content` is only the beginning of the output.
     """
 
-    why: Knowledge
+    why: FindingStatus
     similarity: float = 0.0
     age_steps: int | None = None
     finding: KnownFinding | None = None
@@ -177,14 +177,14 @@ class _Looking:
         """Returns the answer from the run's own finding."""
         if row.found_run_id is None:
             return UNKNOWN
-        why: Knowledge = "in_doubt" if row.in_doubt else "known"
+        why: FindingStatus = "in_doubt" if row.in_doubt else "known"
         if self.call.content_hash is not None and row.kind == "read":
             why = "known" if row.same_content else "another_hash"
         if row.similarity < 1 or not row.success or row.changed:
             why = "similar" if row.similarity < 1 else "changed" if row.success else "failed"
         return self._opened(row, why, row.last_step - row.step)
 
-    def _opened(self, row: RunAsked, why: Knowledge, age: int | None) -> Answer:
+    def _opened(self, row: RunAsked, why: FindingStatus, age: int | None) -> Answer:
         assert row.found_run_id is not None  # noqa: S101 - for the type checker
         payload = self.words.open("finding", row.payload, row.found_run_id, row.step, row.part)
         if payload.get("redacted") and why in {"known", "another_hash"}:

@@ -115,7 +115,7 @@ async def wrapping(connection: AsyncConnection, held: MasterKeys) -> str:
 
 
 def in_use() -> Select[str]:
-    """Returns the statement that selects the fingerprints of all master keys in use, the current key first."""
+    """Returns the statement for the fingerprints of the master keys that are not retired, the current key first."""
     statement = select(master_keys.c.fingerprint).where(master_keys.c.status != "retired")
     return statement.order_by(master_keys.c.status, master_keys.c.fingerprint)
 

@@ -48,7 +48,7 @@ class Words:
         return self.key.key_id
 
     def seal(self, part: Part, value: object, row_id: UUID, *place: int) -> bytes:
-        """Returns a JSON value or what `pack` made of it, encrypted, and bound to the row and to the place in it.
+        """Returns a JSON value, packed or not, encrypted and bound to the row and to the place in it.
 
         The place is the numbers that tell parts of a row apart, such as a turn's number in its session.
         """

@@ -51,6 +51,6 @@ async def forget_sources(connection: AsyncConnection, user_sub: str, case_ids: S
 
 
 async def keep_without_case(connection: AsyncConnection, user_sub: str, case_ids: Sequence[UUID]) -> None:
-    """Detaches versions of procedures from the cases that they were learned from, so that they outlive the cases."""
+    """Detaches versions of procedures from pruned cases, whose deletion would delete these versions, too."""
     learned = update(procedures).where(procedures.c.user_sub == user_sub, procedures.c.case_id.in_(case_ids))
     await connection.execute(learned.values(case_id=None))

@@ -136,7 +136,7 @@ def version_update(user_sub: str, procedure_id: UUID, version: int) -> Update:
 async def roll_back(
     connection: AsyncConnection, user_sub: str, procedure_id: UUID, version: int, parent_version: int | None
 ) -> None:
-    """Marks a version as rolled back, and makes the parent that it superseded active again, unless it was deleted."""
+    """Marks a version as rolled back; its parent becomes active again if it still has the status ``superseded``."""
     await connection.execute(version_update(user_sub, procedure_id, version).values(status="rolled_back"))
     if parent_version is not None:
         parent = version_update(user_sub, procedure_id, parent_version)

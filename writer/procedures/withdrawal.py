@@ -24,11 +24,11 @@ from writer.procedures.versions import roll_back, version_update
 async def withdraw_learned(
     connection: AsyncConnection, user_sub: str, actor: str, case_ids: Sequence[UUID]
 ) -> list[UUID]:
-    """Withdraws procedures learned from failed runs; returns the ids of procedures that lost their active version.
+    """Withdraws versions learned from failed runs; returns the ids of procedures with a version rolled back.
 
     A version learned only from these runs is rolled back, and its parent becomes active, unless the parent was learned
     only from them, too; a later run may teach the same again. A version that other runs taught as well stays, with
-    fewer sources. Failure lessons and pinned versions stay.
+    fewer sources; a revision needs others that did not fail. Failure lessons and pinned versions stay.
     """
     withdrawn: list[UUID] = []
     while rows := (await connection.execute(learned_from(user_sub, case_ids))).all():

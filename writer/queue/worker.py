@@ -136,11 +136,11 @@ class Worker:
     async def run_once(self) -> int:
         """Handles one batch of each queue that has due rows; returns the number of rows taken, failed ones included.
 
-        Runs to learn from count only if no other row was taken. What no case needs in order to be found comes last:
-        lessons, and then replays. It also sets ``due_in_s``.
+        The queue of lessons comes after the others, and counts only if they had no rows; replays come last. It also
+        sets ``due_in_s``.
 
         Raises:
-            DatabaseUnavailable: leased rows are due again when this worker leases again, or when their lease ends.
+            DatabaseUnavailable: leased rows are due again at this worker's next look, or when their lease ends.
         """
         queues = (
             (self.cases.queue, self.pace.batch, self.cases.handle),
