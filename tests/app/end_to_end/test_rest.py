@@ -7,22 +7,20 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine
 from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
 from typing import Any
-from urllib.parse import urlsplit
 
 import asyncpg
 import pytest
 from prometheus_client import REGISTRY
+from sqlalchemy.engine import make_url
 
 from app.main import create_app
 from app.postgres import EmbeddedPostgres
 from app.postgres.pools import dsn
 from app.settings import Settings
-from tests.cluster import one_postgres
-from tests.conftest import new_database
-from tests.fakes.sleepy_database import SleepyDatabase, sleepy_database
+from tests.cluster import Cluster
+from tests.conftest import Server, new_database
+from tests.fakes.sleepy_database import Address, SleepyDatabase, sleepy_database
 from tests.service import Service
-
-pytestmark = one_postgres  # which serverless hosts put to sleep
 
 HOUR_S = 3600
 IDLE_S = 300
@@ -80,12 +78,20 @@ async def real(condition: Callable[[], bool | Awaitable[bool]], within_s: float 
         assert time.monotonic() < ends_at
 
 
+def address_of(server: Server) -> Address:
+    """Where the Postgres, or the coordinator of the cluster, takes connections."""
+    if isinstance(server, Cluster):
+        coordinator = server.nodes[0]
+        return coordinator.host or "localhost", coordinator.port or 5432
+    return server.socket_dir / f".s.PGSQL.{server.port}"
+
+
 @asynccontextmanager
 async def served(front: SleepyDatabase, url: str, home: Path, **more: Any) -> AsyncIterator[Service]:
     """A service on the database behind the front."""
     settings = Settings(
         home=home,
-        database_url=front.url(urlsplit(url).path.strip("/")),
+        database_url=front.url(url),
         jwt_secret="a secret of at least thirty-two bytes",
         master_key="5" * 64,
         idle_s=IDLE_S,
@@ -98,11 +104,10 @@ async def served(front: SleepyDatabase, url: str, home: Path, **more: Any) -> As
 
 
 @asynccontextmanager
-async def resting(postgres: EmbeddedPostgres, home: Path) -> AsyncIterator[tuple[SleepyDatabase, Service]]:
+async def resting(postgres: Server, home: Path) -> AsyncIterator[tuple[SleepyDatabase, Service]]:
     """A service that has served, worked and come to rest, and its database."""
     url = await new_database(postgres)
-    socket = postgres.socket_dir / f".s.PGSQL.{postgres.port}"
-    async with sleepy_database(socket) as front, served(front, url, home) as service:
+    async with sleepy_database(address_of(postgres)) as front, served(front, url, home) as service:
         alice = await service.user("alice")
         await alice.retain("water the roses of the garden")
         await alice.settle()
@@ -116,7 +121,7 @@ def cold() -> float:
 
 
 def test_an_hour_in_which_nothing_happens_sends_no_statement_and_holds_no_connection(
-    moved: Any, postgres: EmbeddedPostgres, tmp_path: Path
+    moved: Any, postgres: Server, tmp_path: Path
 ):
     async def test() -> None:
         async with resting(postgres, tmp_path) as (front, service):
@@ -128,7 +133,7 @@ def test_an_hour_in_which_nothing_happens_sends_no_statement_and_holds_no_connec
 
 
 def test_probes_and_scrapes_of_a_resting_service_are_answered_without_its_database(
-    moved: Any, postgres: EmbeddedPostgres, tmp_path: Path
+    moved: Any, postgres: Server, tmp_path: Path
 ):
     async def test() -> None:
         async with resting(postgres, tmp_path) as (front, service):
@@ -142,7 +147,7 @@ def test_probes_and_scrapes_of_a_resting_service_are_answered_without_its_databa
 
 
 def test_the_first_request_after_a_rest_waits_for_a_database_that_wakes_slowly(
-    moved: Any, postgres: EmbeddedPostgres, tmp_path: Path
+    moved: Any, postgres: Server, tmp_path: Path
 ):
     async def test() -> None:
         async with resting(postgres, tmp_path) as (front, service):
@@ -157,9 +162,7 @@ def test_the_first_request_after_a_rest_waits_for_a_database_that_wakes_slowly(
     moved(test())
 
 
-def test_a_request_waits_out_twenty_seconds_of_refused_connections(
-    moved: Any, postgres: EmbeddedPostgres, tmp_path: Path
-):
+def test_a_request_waits_out_twenty_seconds_of_refused_connections(moved: Any, postgres: Server, tmp_path: Path):
     async def test() -> None:
         async with resting(postgres, tmp_path) as (front, service):
             front.sleep()
@@ -175,7 +178,7 @@ def test_a_request_waits_out_twenty_seconds_of_refused_connections(
 
 
 def test_a_database_that_does_not_wake_in_thirty_seconds_gets_a_503_and_the_next_request_waits_again(
-    moved: Any, postgres: EmbeddedPostgres, tmp_path: Path
+    moved: Any, postgres: Server, tmp_path: Path
 ):
     async def test() -> None:
         async with resting(postgres, tmp_path) as (front, service):
@@ -190,11 +193,11 @@ def test_a_database_that_does_not_wake_in_thirty_seconds_gets_a_503_and_the_next
     moved(test())
 
 
-def test_of_two_replicas_one_sleeps_and_the_other_works_alone(moved: Any, postgres: EmbeddedPostgres, tmp_path: Path):
+def test_of_two_replicas_one_sleeps_and_the_other_works_alone(moved: Any, postgres: Server, tmp_path: Path):
     async def test() -> None:
         async with (
             resting(postgres, tmp_path) as (front, sleeper),
-            sleepy_database(front.socket) as other_front,
+            sleepy_database(front.address) as other_front,
             served(other_front, sleeper.settings.database_url or "", tmp_path) as other,
         ):
             accepted, bob = front.accepted, await other.user("bob")
@@ -208,12 +211,12 @@ def test_of_two_replicas_one_sleeps_and_the_other_works_alone(moved: Any, postgr
 
 
 def test_work_that_a_dead_replica_left_is_done_when_the_sleeping_one_wakes(
-    moved: Any, postgres: EmbeddedPostgres, tmp_path: Path
+    moved: Any, postgres: Server, tmp_path: Path
 ):
     async def test() -> None:
         async with resting(postgres, tmp_path) as (front, sleeper):
             url = sleeper.settings.database_url or ""
-            async with sleepy_database(front.socket) as other_front:
+            async with sleepy_database(front.address) as other_front:
                 async with served(other_front, url, tmp_path, worker_in_service=False) as other:
                     case_id = await (await other.user("bob")).retain("prune the apple tree")
                 assert sleeper.runtime.rest.at_rest
@@ -225,7 +228,7 @@ def test_work_that_a_dead_replica_left_is_done_when_the_sleeping_one_wakes(
     moved(test())
 
 
-def test_a_due_job_wakes_the_database_and_lets_it_sleep_again(moved: Any, postgres: EmbeddedPostgres, tmp_path: Path):
+def test_a_due_job_wakes_the_database_and_lets_it_sleep_again(moved: Any, postgres: Server, tmp_path: Path):
     async def test() -> None:
         async with resting(postgres, tmp_path) as (front, service):
             received = front.received
@@ -240,11 +243,10 @@ def test_a_due_job_wakes_the_database_and_lets_it_sleep_again(moved: Any, postgr
     moved(test())
 
 
-def test_a_worker_that_finds_nothing_looks_less_and_less_often(moved: Any, postgres: EmbeddedPostgres, tmp_path: Path):
+def test_a_worker_that_finds_nothing_looks_less_and_less_often(moved: Any, postgres: Server, tmp_path: Path):
     async def test() -> None:
         url = await new_database(postgres)
-        socket = postgres.socket_dir / f".s.PGSQL.{postgres.port}"
-        async with sleepy_database(socket) as front, served(front, url, tmp_path) as service:
+        async with sleepy_database(address_of(postgres)) as front, served(front, url, tmp_path) as service:
             looks = list[float | None]()
             for _second in range(IDLE_S - 20):  # before it rests
                 await passes(1, service)
@@ -256,11 +258,42 @@ def test_a_worker_that_finds_nothing_looks_less_and_less_often(moved: Any, postg
     moved(test())
 
 
+def test_the_nodes_have_a_session_of_a_service_that_is_used_and_none_of_one_at_rest(
+    moved: Any, postgres: Server, tmp_path: Path
+):
+    async def test() -> None:
+        async with resting(postgres, tmp_path) as (front, service):
+            nodes = nodes_of(postgres, service.settings.database_url or "")
+
+            async def none() -> bool:
+                return not any([await sessions_of(node) for node in nodes])
+
+            await real(none)  # a server takes a moment to end a session
+            alice = await service.user("alice")
+            await alice.retrieve("water the roses")
+            assert await sessions_of(nodes[0])
+            assert isinstance(postgres, EmbeddedPostgres) or any([await sessions_of(node) for node in nodes[1:]])
+            await passes(IDLE_S + 90, service)
+            await real(lambda: service.runtime.rest.at_rest and not front.open)
+            await real(none)
+
+    moved(test())
+
+
+def nodes_of(server: Server, url: str) -> list[str]:
+    """URLs of the database behind the front, on each node of a cluster, the coordinator first."""
+    if isinstance(server, Cluster):
+        database = make_url(url).database
+        return [node.set(database=database).render_as_string(hide_password=False) for node in server.nodes]
+    return [server.url(make_url(url).database or "")]
+
+
 async def sessions_of(url: str) -> int:
-    """Connections to the database from elsewhere."""
+    """Sessions of services at the database: as they name themselves, and as nodes of a cluster log in for them."""
     connection = await asyncpg.connect(dsn(url))
     try:
-        asked = "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid()"
+        ours = "(application_name = 'casebank' OR usename LIKE 'casebank%')"
+        asked = f"SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND {ours}"  # noqa: S608
         return await connection.fetchval(asked)
     finally:
         await connection.close()
