@@ -11,9 +11,10 @@ from pydantic import JsonValue
 from app.auth.tokens import TokenVerifier
 from app.edge.dependencies import Operator, Parts, is_operator
 from app.edge.intake.route import BodyRoute
-from app.jobs.metrics import exposition, refresh, state
+from app.jobs.metrics import State, exposition, refresh, state
 from app.jobs.schedule import SILENCE, WORKER, is_well, periods
-from retrieval.errors import DatabaseUnavailable
+from retrieval.database.database import Database
+from retrieval.errors import DatabaseUnavailable, SchemaOutdated
 from writer.privacy.master_keys import MasterKeyMismatch, agree
 
 router = APIRouter(tags=["service"], route_class=BodyRoute)
@@ -36,21 +37,24 @@ async def readyz(request: Request, parts: Parts) -> JSONResponse:
 
     It is not ready without a database, with a master key other than the database's, or before the issuer of its tokens
     has answered once. While the process rests, no database is asked. A late or failed job does not make it unready;
-    ``late`` names it, and a worker that is silent although a case waits.
+    ``late`` names it, and a worker that is silent although a case waits. A node of a cluster that does not answer does
+    not make it unready either: the users of the other nodes are served. The operator then gets ``detail`` alone.
     """
     verifier: TokenVerifier = request.app.state.verifier
     if parts.rest.at_rest:
         return JSONResponse({"status": "ok", "at_rest": True})
     try:
-        seen = await state(parts.database)
         async with parts.database.as_worker() as connection:
             await agree(connection, parts.keyring.masters)
+        seen = await _state(parts.database)
     except (DatabaseUnavailable, MasterKeyMismatch) as error:
         return _unavailable(str(error))
     if not await verifier.keys.known():
         return _unavailable("the token issuer at CASEBANK_JWKS_URL has not answered yet, so no token can be checked")
     if not await is_operator(request):
         return JSONResponse({"status": "ok"})
+    if seen is None:
+        return JSONResponse({"status": "ok", "detail": "a node of the cluster does not answer"})
     wanted = periods(parts.settings)
     jobs = {
         job.name: {
@@ -80,6 +84,22 @@ async def metrics(parts: Parts, _operator: Operator) -> Response:
         if not parts.rest.at_rest:
             await refresh(parts.database)
     return Response(exposition(), media_type=CONTENT_TYPE_LATEST)
+
+
+async def _state(database: Database) -> State | None:
+    """Returns the state of the queue and the jobs, or None if the coordinator of a cluster answers but a node does not.
+
+    Raises:
+        DatabaseUnavailable: the database does not answer, or was not migrated.
+    """
+    try:
+        return await state(database)
+    except SchemaOutdated:
+        raise
+    except DatabaseUnavailable:
+        if not database.citus:
+            raise
+        return None
 
 
 def _unavailable(why: str) -> JSONResponse:

@@ -177,6 +177,9 @@ _DEADLOCK = asyncpg.DeadlockDetectedError.sqlstate
 _MISSING = {"42P01", "42703", "42883"}
 """SQLSTATE of a missing table, column and function."""
 
+_UNCOMMITTED = ("could not commit transaction for shard", "failure on connection marked as essential")
+"""Messages of Citus, without a SQLSTATE of their own: a node failed when it was to commit."""
+
 _NO_ANSWER = (TimeoutError, OSError, PoolTimeout, asyncpg.PostgresConnectionError, asyncpg.InterfaceError, _LOST_COUNT)
 
 
@@ -234,6 +237,8 @@ def _translate(error: Exception, state: str) -> None:
         ) from error
     if state == _DEADLOCK:
         raise Deadlocked("the database ended this, for it and another waited for each other: try again") from error
+    if state == asyncpg.InternalServerError.sqlstate and any(message in str(error) for message in _UNCOMMITTED):
+        raise DatabaseUnavailable("a node of the cluster did not commit: try again") from error
     if state.startswith(("08", "57P", "53300")):  # Postgres is starting, stopping, or out of connections
         raise DatabaseUnavailable("the database connection broke") from error
 

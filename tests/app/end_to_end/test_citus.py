@@ -2,17 +2,23 @@
 
 import asyncio
 import json
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from datetime import UTC, datetime
 
 import asyncpg
 import pytest
 from sqlalchemy import text
+from sqlalchemy.engine import URL, make_url
 from sqlalchemy.exc import DBAPIError
 
 from alembic import command as alembic
+from app.auth.tokens import OPERATOR
 from app.postgres.citus import distribute
 from app.postgres.migrate import migrate, with_alembic
 from app.postgres.pools import dsn
+from retrieval.database.fast_path import FastConnection
+from retrieval.errors import DatabaseUnavailable
 from retrieval.pages.statistics import policies_of_all
 from tests.cluster import CITUS_URL, Cluster
 from tests.conftest import new_database
@@ -35,6 +41,13 @@ WHERE s.table_name = 'cases'::regclass AND s.shardid = get_shard_id_for_distribu
 LIMIT 1
 """
 """Moves the rows of a user to another node."""
+
+
+PLACE = """
+SELECT p.shardid, n.nodename, n.nodeport FROM pg_dist_placement AS p JOIN pg_dist_node AS n USING (groupid)
+WHERE p.shardid = get_shard_id_for_distribution_column('cases', $1::text) AND n.noderole = 'primary'
+"""
+"""Reads which shard has the cases of a user, and on which node it is."""
 
 
 def command(service: Service, *words: str) -> str:
@@ -132,7 +145,7 @@ async def test_the_service_cannot_delete_an_entry_of_the_audit_on_a_shard(alice:
     await alice.settle()
     with pytest.raises(DBAPIError, match="append-only"):
         await alice.rows("DELETE FROM audit WHERE user_sub = :user_sub RETURNING id")
-    with pytest.raises(DBAPIError, match="could not commit"):  # the node's own words are in its log
+    with pytest.raises(DatabaseUnavailable, match="did not commit"):  # the node's own words are in its log
         await alice.rows("DELETE FROM audit_heads WHERE user_sub = :user_sub RETURNING seq")
 
 
@@ -213,3 +226,90 @@ async def test_while_a_users_rows_are_moved_requests_are_answered_and_none_is_lo
     await alice.settle()
     ready = "SELECT id FROM cases WHERE user_sub = :user_sub AND status = 'ready'"
     assert {str(row.id) for row in await alice.rows(ready)} == set(kept)
+
+
+async def place_of(url: str, user: User) -> asyncpg.Record:
+    (row,) = await as_owner(url, PLACE, user.name)
+    return row
+
+
+async def node_of(cluster: Cluster, url: str, user: User) -> URL:
+    """The URL of the node that has the user's rows, with a database beside the bank."""
+    place = await place_of(url, user)
+    return next(node for node in cluster.nodes[1:] if (node.host, node.port) == (place["nodename"], place["nodeport"]))
+
+
+async def users_of_two_nodes(url: str, service: Service) -> tuple[User, User]:
+    one = another = await service.user()
+    while (await place_of(url, another))["shardid"] == (await place_of(url, one))["shardid"]:
+        another = await service.user()
+    if (await place_of(url, another))["nodeport"] == (await place_of(url, one))["nodeport"]:
+        await as_owner(url, MOVE, one.name)
+        await distribute(url)
+    return one, another
+
+
+async def end_sessions(node: URL, database: str) -> None:
+    ended = "SELECT pg_terminate_backend(pid, 10000) FROM pg_stat_activity WHERE datname = $1"
+    await as_owner(node.render_as_string(hide_password=False), ended, database)
+
+
+@asynccontextmanager
+async def down(node: URL, database: str) -> AsyncIterator[None]:
+    """A node that ends all connections to the bank's database, and takes none."""
+    url = node.render_as_string(hide_password=False)
+    await as_owner(url, f"ALTER DATABASE {database} ALLOW_CONNECTIONS false")
+    await end_sessions(node, database)
+    try:
+        yield
+    finally:
+        await as_owner(url, f"ALTER DATABASE {database} ALLOW_CONNECTIONS true")
+
+
+async def test_while_a_node_is_down_its_users_are_told_to_come_back_and_the_others_are_served(
+    postgres: Cluster, service: Service, database_url: str
+):
+    alice, bob = await users_of_two_nodes(database_url, service)
+    kept = {user.name: [await user.retain("water the roses")] for user in (alice, bob)}
+    operator = await service.http(service.token("operator", scope=OPERATOR))
+    run = {"agent": AGENT, "task": "water the tulips", "outcome": "success"}
+    async with down(await node_of(postgres, database_url, alice), str(make_url(database_url).database)):
+        for path, body in (("/v1/retain", run), ("/v1/retrieve", {"agent": AGENT, "query": "water the roses"})):
+            refused = await alice.http.post(path, json=body)
+            assert (refused.status_code, refused.json()["type"]) == (503, "urn:casebank:problem:database-unavailable")
+            assert refused.headers["Retry-After"] == "1"
+        kept[bob.name].append(await bob.retain("sweep the yard"))
+        await bob.retrieve("water the roses")
+        ready = await operator.get("/readyz")
+        assert (ready.status_code, ready.json()) == (
+            200,
+            {"status": "ok", "detail": "a node of the cluster does not answer"},
+        )
+    assert "queue" in (await operator.get("/readyz")).json()
+    kept[alice.name].append(await alice.retain("water the lilies"))
+    for user in (alice, bob):
+        await user.settle()
+        ids = "SELECT id FROM cases WHERE user_sub = :user_sub AND status = 'ready'"
+        assert {str(row.id) for row in await user.rows(ids)} == set(kept[user.name])
+
+
+@pytest.mark.parametrize("fast", [False, True])
+async def test_a_node_that_fails_before_it_commits_is_a_reason_to_try_again(
+    postgres: Cluster, alice: User, database_url: str, *, fast: bool
+):
+    await alice.retain("water the roses")
+    database, node = alice.service.runtime.database, await node_of(postgres, database_url, alice)
+    change = f"UPDATE profiles SET agent_key = agent_key WHERE user_sub = '{alice.name}'"  # noqa: S608 - a made-up name
+    opened = database.fast if fast else database.as_user
+
+    async def changed() -> None:
+        async with opened(alice.name, datetime.now(UTC)) as connection:
+            if isinstance(connection, FastConnection):
+                await connection.driver.execute(change)
+            else:
+                await connection.execute(text(change))
+            await end_sessions(node, str(make_url(database_url).database))
+
+    with pytest.raises(DatabaseUnavailable, match="did not commit"):
+        await changed()
+    assert await alice.retain("water the tulips")

@@ -35,6 +35,23 @@ async def test_of_two_transactions_that_wait_for_each_other_one_is_told_to_try_a
     assert isinstance(error, DatabaseUnavailable)  # which every caller takes for a reason to try again later
 
 
+@pytest.mark.parametrize(
+    "message",
+    [
+        "could not commit transaction for shard 102024 on at least one active node",
+        "failure on connection marked as essential: localhost:5482",
+    ],
+)
+async def test_a_node_of_a_cluster_that_fails_to_commit_is_a_reason_to_try_again(database: Database, message: str):
+    raising = f"DO $$ BEGIN RAISE EXCEPTION '{message}' USING ERRCODE = 'XX000'; END $$"
+    with pytest.raises(DatabaseUnavailable, match="did not commit"):
+        async with database.as_user("alice", datetime.now(UTC)) as connection:
+            await connection.execute(text(raising))
+    with pytest.raises(DatabaseUnavailable, match="did not commit"):
+        async with database.fast("alice", datetime.now(UTC)) as connection:
+            await connection.driver.execute(raising)
+
+
 async def test_a_task_that_is_cancelled_while_it_sends_many_long_rows_is_cancelled_at_once(database: Database):
     """asyncpg alone would go on until the statement times out, and raise a TimeoutError."""
     sends = asyncio.Event()
