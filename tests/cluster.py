@@ -41,8 +41,8 @@ class Cluster:
         url = self.nodes[0].set(database=database or self.nodes[0].database, username=role or self.nodes[0].username)
         return url.update_query_dict({"citus": "true"}).render_as_string(hide_password=False)
 
-    async def new(self, *, pgvector: str) -> str:
-        """Creates a migrated and distributed database and returns its name."""
+    async def new(self, *, pgvector: str, distributed: bool = True) -> str:
+        """Creates a migrated database, whose tables are distributed if nothing else is said, and returns its name."""
         name = f"t{uuid4().hex}"
         await self._everywhere(f"CREATE DATABASE {name}")
         extensions = "CREATE EXTENSION citus" + ("" if pgvector == "off" else "; CREATE EXTENSION vector")
@@ -57,7 +57,8 @@ class Cluster:
         finally:
             await coordinator.close()
         await migrate(self.url(name), pgvector=pgvector)
-        await distribute(self.url(name))
+        if distributed:
+            await distribute(self.url(name))
         return name
 
     async def copy(self, template: str) -> str:

@@ -46,13 +46,10 @@ async def _distribute(connection: asyncpg.Connection) -> list[str]:
     # else shared_memories, which refers to the first copied table, is made anew without its comments
     await connection.execute("SET citus.enable_local_reference_table_foreign_keys = off")
     for name in new:
-        if name in EVERYWHERE:
-            await connection.execute("SELECT create_reference_table($1::regclass)", name)
-        else:
-            beside = "none" if name == BY_USER[0] else BY_USER[0]
-            await connection.execute(
-                "SELECT create_distributed_table($1::regclass, 'user_sub', colocate_with => $2)", name, beside
-            )
+        async with connection.transaction():
+            await _distribute_table(connection, name)
+    for row in await connection.fetch(_SQL["left_behind"]):  # its rows are on the shards
+        await connection.execute("SELECT truncate_local_data_after_distributing_table($1::regclass)", row[0])
     for row in await connection.fetch(_SQL["unknown_functions"]):
         await connection.execute("SELECT create_distributed_function($1::regprocedure)", row[0])
     for role in ROLES:  # nodes connect to each other as the role that a statement has
@@ -64,6 +61,28 @@ async def _distribute(connection: asyncpg.Connection) -> list[str]:
     setting = "SELECT format('ALTER DATABASE %I SET citus.propagate_set_commands = local', current_database())"
     await connection.execute(await connection.fetchval(setting))
     return new
+
+
+async def _distribute_table(connection: asyncpg.Connection, name: str) -> None:
+    """Distributes a table, with its rows as they are: within a transaction, in which the rows pass no trigger.
+
+    The triggers would link the entries of the audit and the tombstones once more. Until the transaction ends, row-level
+    security does not bind the owner either, who copies the rows of all users.
+    """
+    forced = await connection.fetchval("SELECT relforcerowsecurity FROM pg_class WHERE oid = $1::regclass", name)
+    await connection.execute(f"ALTER TABLE {name} DISABLE TRIGGER USER")
+    if forced:
+        await connection.execute(f"ALTER TABLE {name} NO FORCE ROW LEVEL SECURITY")
+    if name in EVERYWHERE:
+        await connection.execute("SELECT create_reference_table($1::regclass)", name)
+    else:
+        beside = "none" if name == BY_USER[0] else BY_USER[0]
+        await connection.execute(
+            "SELECT create_distributed_table($1::regclass, 'user_sub', colocate_with => $2)", name, beside
+        )
+    if forced:
+        await connection.execute(f"ALTER TABLE {name} FORCE ROW LEVEL SECURITY")
+    await connection.execute(f"ALTER TABLE {name} ENABLE TRIGGER USER")
 
 
 async def _tell(connection: asyncpg.Connection, call: str, *arguments: str) -> None:

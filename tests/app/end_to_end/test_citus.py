@@ -3,8 +3,9 @@
 import asyncio
 import json
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager
 from datetime import UTC, datetime
+from pathlib import Path
 
 import asyncpg
 import pytest
@@ -14,9 +15,11 @@ from sqlalchemy.exc import DBAPIError
 
 from alembic import command as alembic
 from app.auth.tokens import OPERATOR
-from app.postgres.citus import distribute
+from app.main import create_app
+from app.postgres.citus import BY_USER, EVERYWHERE, distribute
 from app.postgres.migrate import migrate, with_alembic
 from app.postgres.pools import dsn
+from app.settings import Settings
 from retrieval.database.fast_path import FastConnection
 from retrieval.errors import DatabaseUnavailable
 from retrieval.pages.statistics import policies_of_all
@@ -25,6 +28,7 @@ from tests.conftest import new_database
 from tests.policies import stored
 from tests.processes import ran
 from tests.service import AGENT, Service, User
+from writer.audit.tombstone_chain import verify_tombstones
 from writer.audit.verify import verify_user
 from writer.rights.erase import erase
 from writer.training import lifecycle
@@ -70,6 +74,49 @@ async def test_the_tables_of_a_distributed_bank_are_those_of_the_schema(database
 
 async def test_a_repeat_finds_nothing_to_distribute(database_url: str):
     assert await distribute(database_url) == []
+
+
+@asynccontextmanager
+async def served(url: str, home: Path) -> AsyncIterator[Service]:
+    settings = Settings(
+        home=home,
+        database_url=url,
+        jwt_secret="a secret of at least thirty-two bytes",
+        master_key="5" * 64,
+        explore=False,
+    )
+    app = create_app(settings)
+    async with AsyncExitStack() as clients, app.router.lifespan_context(app):
+        yield Service(app, settings, clients)
+
+
+async def test_a_bank_that_has_rows_is_distributed_with_them_and_leaves_none_behind(postgres: Cluster, tmp_path: Path):
+    name = await postgres.new(pgvector="auto", distributed=False)
+    postgres.made.append(name)
+    url = postgres.url(name)
+    async with served(url, tmp_path) as before:
+        alice, bob = await before.user("alice"), await before.user("bob")
+        kept = await alice.retain("water the roses", plan=["open the valve"])
+        await alice.retrieve("water the roses")
+        await bob.retain("sweep the yard")
+        await alice.settle()
+        assert (await erase(before.runtime.database, "bob")).clean
+        audit = await verify_user(before.runtime.database, "alice", set())
+    assert set(await distribute(url)) == {*BY_USER, *EVERYWHERE}
+    assert await distribute(url) == []
+    sizes = "SELECT logicalrelid::text FROM pg_dist_partition WHERE pg_relation_size(logicalrelid) > 0"
+    assert await as_owner(url, sizes) == []
+    async with served(url, tmp_path) as after:
+        database = after.runtime.database
+        assert await verify_user(database, "alice", set()) == audit
+        assert audit.fault is None
+        assert (await verify_tombstones(database)).fault is None
+        alice = await after.user("alice")
+        found = await alice.retrieve("roses")
+        assert [slot["case_id"] for slot in found["cases"]] == [kept]
+        await alice.retain("water the tulips")
+        await alice.settle()
+        assert (await verify_user(database, "alice", set())).seq > audit.seq
 
 
 def granting(statement: str) -> str:
