@@ -127,8 +127,8 @@ async def test_a_listener_whose_database_is_replaced_listens_again_and_misses_no
     async with at_work(worker.run, worker.wakes.listen):
         await until(listens)
         await idle(worker)
-        await owner.execute(f"SELECT pg_terminate_backend(pid) {listening}")
         await keep(bank, user)  # and nobody is told
+        await owner.execute(f"SELECT pg_terminate_backend(pid) {listening}")
         await ready(bank, user)
         await until(listens)
 
