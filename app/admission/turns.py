@@ -182,6 +182,8 @@ class Turns:
         except (TimeoutError, asyncio.CancelledError) as gone:
             with suppress(ValueError):
                 seat.line.remove(turn)
+            if not seat.line:  # a seat that is forgotten must not take the place of its user's next one
+                self._waiting.pop(user_sub, None)
             if not turn.cancelled():  # its turn came in the same moment
                 self._stop(seat)
             self._let_in()

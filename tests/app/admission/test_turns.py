@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 import pytest
 
 from app.admission.errors import TooManyAtOnce
-from app.admission.turns import ALLOWANCE_S, HERE_S, IN_A_GAP_S, MOST_OWED_S, NEW_S, Places, Turn, Turns
+from app.admission.turns import ALLOWANCE_S, HERE_S, IN_A_GAP_S, KEPT_S, MOST_OWED_S, NEW_S, Places, Turn, Turns
 
 
 @dataclass
@@ -129,6 +129,18 @@ async def test_a_client_that_hangs_up_in_the_line_leaves_it(process: MakeProcess
     assert here.tasks[2].done()
     await here.end("a")
     assert here.turns.running == 0
+
+
+async def test_who_gave_up_while_nothing_moved_gets_a_turn_when_they_come_back(process: MakeProcess):
+    here = process(in_all=1)
+    await here.ask("a", "b")
+    here.tasks[1].cancel()
+    await settle()
+    here.clock.now += KEPT_S + 1  # a's request hangs for so long that b is forgotten
+    await here.ask("c", "b")
+    await here.end("a")
+    await here.end("c")
+    assert here.running() == ["b"]
 
 
 async def test_a_client_that_hangs_up_just_as_its_turn_comes_leaves_its_place(process: MakeProcess):
