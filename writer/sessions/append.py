@@ -154,7 +154,10 @@ async def _add(
     now: dict[str, object]
     now = {"turn_count": count, "turn_bytes": size, "last_turn_at": func.greatest(times[-1], sessions.c.last_turn_at)}
     now = now if session.turn_count else {**now, "last_turn_at": times[-1]}
-    # a leased session comes back to the queue by itself, once the worker sees that it has new turns
-    waits = case((sessions.c.lease_token.is_(None), session.now), else_=sessions.c.available_at)
-    queued = {"status": "pending", "attempts": 0, "available_at": waits}
+    # a leased session comes back to the queue by itself, once the worker sees that it has new turns; and one that its
+    # worker died with may take the next one down: new turns forget none of these attempts
+    is_free = sessions.c.lease_token.is_(None)
+    waits = case((is_free, session.now), else_=sessions.c.available_at)
+    attempts = case((is_free, 0), else_=sessions.c.attempts)
+    queued = {"status": "pending", "attempts": attempts, "available_at": waits}
     await connection.execute(update(sessions).where(*mine).values({**now, **queued}))

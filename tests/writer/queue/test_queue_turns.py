@@ -52,3 +52,18 @@ async def test_a_turn_is_a_quarter_of_a_batch_and_who_has_more_gets_what_is_left
     await say(bank, last, "chat")
     assert Counter(held.user_sub for held in await queue.take(8)) == {flood: 6, guest: 1, last: 1}
     assert Counter(held.user_sub for held in await queue.take(8)) == {flood: 3}
+
+
+async def test_a_session_whose_worker_died_fills_up_no_batch_though_its_user_goes_on(
+    bank: Bank, queue: Queue, user: str, owner: asyncpg.Connection
+):
+    first, suspect, last = (f"{user}-{name}" for name in "abc")
+    await say(bank, first, "chat")
+    assert [held.user_sub for held in await queue.take(1)] == [first]
+    await say(bank, suspect, "chat")
+    another = replace(queue, pace=PACE)
+    assert [held.user_sub for held in await another.take(1)] == [suspect]  # and is never heard of again
+    await owner.execute("UPDATE sessions SET available_at = now() WHERE user_sub = $1", suspect)
+    await say(bank, suspect, "chat")
+    await say(bank, last, "chat")
+    assert [held.user_sub for held in await queue.take(16)] == [suspect]

@@ -2,7 +2,7 @@
 
 import asyncio
 from dataclasses import replace
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import asyncpg
@@ -100,6 +100,20 @@ async def test_a_session_that_cannot_be_read_is_given_up_and_stops_no_other(
     async with bank.database.as_worker() as connection:
         assert len((await connection.execute(statements.requeue_dead(user, sessions))).all()) == 1
     assert (await sessions_of(bank, user))["broken"].status == "pending"
+
+
+async def test_a_session_that_takes_its_workers_down_is_given_up_though_its_user_goes_on(
+    bank: Bank, server: OpenAIServer, worker_on: MakeWorker, user: str
+):
+    queue = worker_on(server, replace(PACE, lease=timedelta(0))).sessions.queue  # the next worker finds it dead
+    await say(bank, user, "chat", "I live in York.")
+    for _ in range(PACE.max_attempts):
+        assert len(await queue.take(16)) == 1
+        await say(bank, user, "chat", "And you?")
+    assert await queue.take(16) == []
+    assert (await sessions_of(bank, user))["chat"].status == "dead"
+    await say(bank, user, "chat", "Hello?")
+    assert [lease.attempts for lease in await queue.take(16)] == [1]
 
 
 async def test_a_worker_that_comes_too_late_stores_nothing(
