@@ -12,6 +12,7 @@ from retrieval.tables.facts import facts
 from writer.audit import Change, note
 from writer.author import Author
 from writer.privacy.contexts import forget_contexts
+from writer.profiles import lock_profile
 
 
 async def close_fact(connection: AsyncConnection, author: Author, agent_key: str, fact_id: UUID) -> None:
@@ -20,6 +21,7 @@ async def close_fact(connection: AsyncConnection, author: Author, agent_key: str
     Raises:
         NotFound: the agent has no such fact of the user, or it no longer holds.
     """
+    await lock_profile(connection, author.user_sub, agent_key)  # the worker may be about to count the fact again
     mine = facts.c.user_sub == author.user_sub, facts.c.agent_key == agent_key, facts.c.id == fact_id
     ended = update(facts).where(*mine, *holds()).values(valid_to=func.now()).returning(facts.c.id)
     if (await connection.execute(ended)).one_or_none() is None:
@@ -33,6 +35,8 @@ async def delete_fact(connection: AsyncConnection, author: Author, fact_id: UUID
     Raises:
         NotFound: the user has no such fact.
     """
+    of_fact = select(facts.c.agent_key).where(facts.c.user_sub == author.user_sub, facts.c.id == fact_id)
+    await lock_profile(connection, author.user_sub, await connection.scalar(of_fact) or "")
     if not await delete_facts(connection, author, facts.c.id == fact_id):
         raise NotFound("no such fact")
 
@@ -40,7 +44,8 @@ async def delete_fact(connection: AsyncConnection, author: Author, fact_id: UUID
 async def delete_facts(connection: AsyncConnection, author: Author, *which: ColumnElement[bool]) -> Sequence[UUID]:
     """Deletes the user's facts that match the conditions, one by one, and returns their ids.
 
-    A fact that a deleted fact had closed holds again, until the deleted fact's end.
+    A fact that a deleted fact had closed holds again, until the deleted fact's end. The caller must hold the profile's
+    lock: the worker may be about to close such a fact.
     """
     query = select(facts.c.id, facts.c.agent_key).where(facts.c.user_sub == author.user_sub, *which)
     rows = (await connection.execute(query.order_by(facts.c.id).with_for_update())).all()

@@ -1,6 +1,7 @@
 """Sessions in the queue: each turn is read once, whoever reads it, and one that cannot be read stops no other."""
 
 import asyncio
+from collections.abc import Awaitable, Callable
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -8,15 +9,21 @@ from typing import Any
 import asyncpg
 import pytest
 from sqlalchemy import func, select, update
+from sqlalchemy.ext.asyncio import AsyncConnection
 
 from retrieval.tables.facts import facts
 from retrieval.tables.sessions import sessions, turns
+from tests.cluster import one_postgres
 from tests.fakes.openai_server import OpenAIServer
 from tests.writer.conftest import AGENT, PACE, Bank, MakeWorker, drain, keep
+from writer.facts.remove import close_fact, delete_fact
 from writer.queue import statements
+from writer.queue.worker import Worker
 from writer.sessions.append import append_turns
 from writer.sessions.lock import delete_session
 from writer.sessions.prepare import TurnsTold, prepare_turns
+
+BLOCKED = "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'"
 
 
 async def say(bank: Bank, user: str, name: str, *said: str) -> None:
@@ -79,6 +86,88 @@ async def test_what_was_said_in_a_session_that_is_deleted_is_not_learned_from_it
         await delete_session(connection, bank.author(user), "chat")
     await drain(worker_on(server))
     assert await told(bank, user) == []
+
+
+async def read_while(
+    bank: Bank,
+    owner: asyncpg.Connection,
+    worker: Worker,
+    late: str,
+    change: Callable[[AsyncConnection], Awaitable[None]],
+) -> None:
+    """Reads a session, and begins the change while the worker waits for ``late``, a table that it writes late."""
+    (held,) = await worker.sessions.queue.take(16)
+
+    async def read() -> None:
+        assert await worker.sessions.queue.attempt([held], worker.sessions.read(held)) == "ready"
+
+    async def make_change() -> None:
+        async with bank.database.as_user(held.user_sub, datetime.now(UTC)) as connection:
+            await change(connection)
+
+    async with asyncio.timeout(60), asyncio.TaskGroup() as both, owner.transaction():
+        await owner.execute(f"LOCK TABLE {late} IN SHARE MODE")
+        for number, work in enumerate((read(), make_change()), start=1):
+            task = both.create_task(work)
+            while not task.done() and await owner.fetchval(BLOCKED) != number:
+                await asyncio.sleep(0.05)
+                await owner.execute("SELECT pg_stat_clear_snapshot()")
+
+
+async def facts_of(bank: Bank, user: str) -> list[Any]:
+    columns = select(facts.c.id, facts.c.valid_to).where(facts.c.user_sub == user)
+    return await bank.read(user, columns.order_by(facts.c.valid_from))
+
+
+@one_postgres
+async def test_a_session_that_is_deleted_while_a_worker_reads_it_leaves_no_fact_and_neither_waits_in_vain(
+    bank: Bank, server: OpenAIServer, worker_on: MakeWorker, user: str, owner: asyncpg.Connection
+):
+    worker = worker_on(server)
+    await say(bank, user, "chat", "I live in York.")
+    await drain(worker)
+    await say(bank, user, "chat", "I live in York.")
+
+    async def delete(connection: AsyncConnection) -> None:
+        await delete_session(connection, bank.author(user), "chat")
+
+    await read_while(bank, owner, worker, "sessions", delete)
+    assert await facts_of(bank, user) == []
+
+
+@one_postgres
+async def test_a_fact_that_is_deleted_while_a_newer_one_closes_it_leaves_one_that_holds(
+    bank: Bank, server: OpenAIServer, worker_on: MakeWorker, user: str, owner: asyncpg.Connection
+):
+    worker = worker_on(server)
+    for town in ("York", "Leeds"):
+        await say(bank, user, "chat", f"I live in {town}.")
+        await drain(worker)
+    await say(bank, user, "chat", "I live in Bath.")
+    leeds = (await facts_of(bank, user))[1]
+
+    async def delete(connection: AsyncConnection) -> None:
+        await delete_fact(connection, bank.author(user), leeds.id)
+
+    await read_while(bank, owner, worker, "memories", delete)
+    assert [row.valid_to is None for row in await facts_of(bank, user)] == [False, True]
+
+
+@one_postgres
+async def test_a_fact_that_is_ended_while_a_worker_counts_it_again_stays_ended(
+    bank: Bank, server: OpenAIServer, worker_on: MakeWorker, user: str, owner: asyncpg.Connection
+):
+    worker = worker_on(server)
+    await say(bank, user, "chat", "I live in York.")
+    await drain(worker)
+    await say(bank, user, "chat", "I live in York.", "I really enjoy chess.")
+    (york,) = await facts_of(bank, user)
+
+    async def end(connection: AsyncConnection) -> None:
+        await close_fact(connection, bank.author(user), AGENT, york.id)
+
+    await read_while(bank, owner, worker, "memories", end)
+    assert [row.valid_to is None for row in await facts_of(bank, user)] == [False, True]
 
 
 async def test_a_session_that_cannot_be_read_is_given_up_and_stops_no_other(
