@@ -69,7 +69,7 @@ class Queue:
         """Leases up to ``batch`` rows and passes them to ``handle``; returns their number, failed rows included.
 
         Raises:
-            DatabaseUnavailable: the rows are due again when this worker leases again, or when their lease ends.
+            DatabaseUnavailable: the rows are queued again when this worker leases again, or when their lease ends.
         """
         leases = await self.take(batch)
         if leases:
@@ -83,7 +83,8 @@ class Queue:
     async def take(self, batch: int) -> list[Lease]:
         """Leases and returns up to ``batch`` rows; fewer only if no further row of any user is due, or one is alone.
 
-        Before, it hands back rows whose work broke off with a database connection, and ends the leases that ran out.
+        Before, it hands back rows whose work broke off with a database connection, due at once after the first attempt,
+        else after a delay, and ends the leases that ran out.
         A row of such a lease may have killed its worker: it is dead if that was its last attempt, and else it is leased
         alone, so that it takes no other row along.
 
@@ -93,8 +94,10 @@ class Queue:
         token = uuids.uuid7()
         async with self.database.as_worker() as connection:
             for lease in self._abandoned:  # rows that this worker finished after all have no lease
+                before = lease.attempts - 1  # where it breaks off each time, other rows and queues come first
+                delay = self._backoff(before) if before else timedelta()
                 await connection.execute(
-                    statements.hand_back(lease, "the work broke off", timedelta(), dead=False, queue=self.table)
+                    statements.hand_back(lease, "the work broke off", delay, dead=False, queue=self.table)
                 )
             ended = await connection.scalars(statements.end_expired(self.pace.max_attempts, self.table))
             given_up = sum(status == "dead" for status in ended)
@@ -177,10 +180,13 @@ class Queue:
         dead = [lease.attempts >= pace.max_attempts and not no_fault for lease in leases]
         async with self.database.as_worker() as connection:
             for lease, ends in zip(leases, dead, strict=True):
-                delay = statements.backoff(lease.attempts, pace.backoff_s, pace.backoff_max_s, self.rng)
+                delay = self._backoff(lease.attempts)
                 await connection.execute(statements.hand_back(lease, name, delay, dead=ends, queue=self.table))
         attempts = max(lease.attempts for lease in leases)
         log.warning(self.failed_event, error=name, rows=len(leases), attempts=attempts, dead=any(dead))
+
+    def _backoff(self, attempts: int) -> timedelta:
+        return statements.backoff(attempts, self.pace.backoff_s, self.pace.backoff_max_s, self.rng)
 
     async def release(self, leases: Sequence[Lease]) -> None:
         """Queues leased rows again at once, because the work on them did not begin; the attempt does not count."""

@@ -140,7 +140,7 @@ class Worker:
         sets ``due_in_s``.
 
         Raises:
-            DatabaseUnavailable: leased rows are due again at this worker's next look, or when their lease ends.
+            DatabaseUnavailable: leased rows are queued again at this worker's next look, or when their lease ends.
         """
         queues = (
             (self.cases.queue, self.pace.batch, self.cases.handle),

@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Awaitable, Callable
+from contextlib import suppress
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -11,7 +12,9 @@ import pytest
 from sqlalchemy import func, select, update
 from sqlalchemy.ext.asyncio import AsyncConnection
 
+from retrieval.errors import DatabaseUnavailable
 from retrieval.tables.facts import facts
+from retrieval.tables.memories import memories
 from retrieval.tables.sessions import sessions, turns
 from tests.cluster import one_postgres
 from tests.fakes.openai_server import OpenAIServer
@@ -203,6 +206,32 @@ async def test_a_session_that_takes_its_workers_down_is_given_up_though_its_user
     assert (await sessions_of(bank, user))["chat"].status == "dead"
     await say(bank, user, "chat", "Hello?")
     assert [lease.attempts for lease in await queue.take(16)] == [1]
+
+
+@one_postgres
+async def test_a_session_on_which_the_database_breaks_off_each_time_stops_no_other_queue(
+    bank: Bank, server: OpenAIServer, worker_on: MakeWorker, user: str, owner: asyncpg.Connection
+):
+    await say(bank, user, "chat", "I live in York.")
+    await owner.execute(
+        "CREATE FUNCTION break_off() RETURNS trigger LANGUAGE plpgsql AS"
+        " $$ BEGIN RAISE 'as a server that stops' USING ERRCODE = '57P01'; END $$"
+    )
+    await owner.execute(
+        "CREATE TRIGGER breaks_off BEFORE UPDATE OF read_turns ON sessions FOR EACH ROW EXECUTE FUNCTION break_off()"
+    )
+    worker = worker_on(server)
+    try:
+        for _ in range(3):
+            with suppress(DatabaseUnavailable):
+                await worker.run_once()
+    finally:
+        await owner.execute("DROP FUNCTION break_off CASCADE")
+    (turn,) = await bank.read(user, select(memories.c.status).where(memories.c.user_sub == user))
+    assert turn.status == "ready"
+    await owner.execute("UPDATE sessions SET available_at = now() WHERE status = 'pending'")
+    await drain(worker)
+    assert await told(bank, user) == [(1, 1)]
 
 
 async def test_a_worker_that_comes_too_late_stores_nothing(
