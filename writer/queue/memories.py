@@ -7,7 +7,7 @@ from uuid import UUID
 
 from sqlalchemy import Select, Update, Uuid, and_, bindparam, func, select, update
 
-from retrieval.database.rows import Rows
+from retrieval.database.rows import AnyRow, Rows
 from retrieval.errors import EmbedderMisbehaved, EmbedderRefused
 from retrieval.ports import Embedder, embed_each
 from retrieval.recall.knowledge import text_of
@@ -17,6 +17,7 @@ from retrieval.tables.memories import memories
 from retrieval.tables.sessions import turns
 from writer.memories import searched, text_of_turn
 from writer.privacy.keys import Keyring
+from writer.privacy.seal import SealBroken
 from writer.privacy.words import Words
 from writer.queue.lease import Lease
 from writer.queue.queue import Queue
@@ -45,7 +46,8 @@ class MemoryHandler:
     async def _embed(self, leases: Sequence[Lease]) -> str:
         """Embeds memories of one user in one batch, or one by one if the embedder refuses the batch.
 
-        Returns the end for the log: "ready", "one by one", or "gone" if the user has no key any more.
+        A memory that cannot be decrypted is handed back alone. Returns the end for the log: "ready", "one by one", or
+        "gone" if there is no key, or no text to embed.
         """
         user_sub, since, token = leases[0].user_sub, leases[0].claimed_at, leases[0].lease_token
         database = self.queue.database
@@ -54,20 +56,20 @@ class MemoryHandler:
             rows = (await connection.execute(sources(user_sub, [each.row_id for each in leases]))).all()
         if key is None:
             return "gone"
-        words, texts = Words(user_sub, key), dict[UUID, str]()
+        words, texts, held = Words(user_sub, key), dict[UUID, str](), {each.row_id: each for each in leases}
         for row in rows:
-            if row.kind == "turn":
-                texts[row.id] = text_of_turn(words.open("turn", row.payload, row.session_id, row.turn_number))
-            elif row.kind == "fact":
-                texts[row.id] = searched(words.open("fact", row.words, row.fact_id)["text"])
-            else:
-                texts[row.id] = searched(text_of(words.open("knowledge", row.entry_words, row.knowledge_id)))
+            try:
+                texts[row.id] = _text(words, row)
+            except SealBroken as error:
+                await self.queue.hand_back([held.pop(row.id)], error)
+        if not texts:
+            return "gone"
         try:
             vectors = await embed_each(self.embedder, list(texts.values()))  # may take a while: in no transaction
         except (EmbedderRefused, EmbedderMisbehaved):
-            if len(leases) == 1:
+            if len(held) == 1:
                 raise
-            for each in leases:  # the fault may be one text's, and must not be the others'
+            for each in held.values():  # the fault may be one text's, and must not be the others'
                 await self.queue.attempt([each], self._embed([each]))
             return "one by one"
         async with database.as_user(user_sub, since) as connection:
@@ -84,6 +86,19 @@ class MemoryHandler:
             if without:
                 await connection.execute(finish(user_sub, token, with_vector=False), without)
         return "ready"
+
+
+def _text(words: Words, row: AnyRow) -> str:
+    """Returns the text of a row of ``sources``.
+
+    Raises:
+        SealBroken: it was encrypted with another key, or changed.
+    """
+    if row.kind == "turn":
+        return text_of_turn(words.open("turn", row.payload, row.session_id, row.turn_number))
+    if row.kind == "fact":
+        return searched(words.open("fact", row.words, row.fact_id)["text"])
+    return searched(text_of(words.open("knowledge", row.entry_words, row.knowledge_id)))
 
 
 def unlocked(user_sub: str, memory_ids: Sequence[UUID], lease_token: UUID) -> Select[UUID]:
