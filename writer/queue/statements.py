@@ -44,6 +44,7 @@ from sqlalchemy.sql.dml import ReturningUpdate
 
 from retrieval.tables.cases import cases
 from retrieval.tables.inserted import inserted_memories
+from retrieval.tables.procedures import reflections
 from writer.queue.lease import Lease, is_held
 
 MOST_DOUBLINGS = 20
@@ -263,20 +264,24 @@ def depth(*queues: Table) -> Select[str, int, datetime]:
 
     Without queues it counts cases, and memories that were inserted by SQL, which become cases.
     """
-    names = ("status", "attempts", "available_at", "created_at")
     waiting = union_all(
         *(
-            select(*(table.c[name] for name in names)).where(table.c.status.in_(["pending", "dead"]))
+            select(table.c.status, _waits_since(table).label("since")).where(table.c.status.in_(["pending", "dead"]))
             for table in queues or (cases, inserted_memories)
         )
     ).subquery("waiting")
-    # a run of the past, which a backfill brings, has not waited since then
-    since = case((waiting.c.attempts == 0, waiting.c.available_at), else_=waiting.c.created_at)
     return (
-        select(waiting.c.status, func.count().label("rows"), func.min(since).label("oldest"))
+        select(waiting.c.status, func.count().label("rows"), func.min(waiting.c.since).label("oldest"))
         .group_by(waiting.c.status)
         .order_by(waiting.c.status)
     )
+
+
+def _waits_since(queue: Table) -> ColumnElement[datetime]:
+    if queue is reflections:  # a run that waits for a language model is leased and released again and again
+        return queue.c.created_at
+    # a run of the past, which a backfill brings, has not waited since then
+    return case((queue.c.attempts == 0, queue.c.available_at), else_=queue.c.created_at)
 
 
 def backlog(user_bound: int, at_least: int) -> Select[int, int, int, list[str] | None, list[int] | None]:

@@ -69,8 +69,8 @@ async def test_lessons_on_which_nobody_works_are_found(url: str, tmp_path: Path)
     await as_owner(url, "UPDATE cases SET status = 'ready'")
     await as_owner(
         url,
-        "INSERT INTO reflections (user_sub, id, agent_key, is_new, available_at)"
-        " SELECT user_sub, id, agent_key, true, now() - interval '1 hour' FROM cases",
+        "INSERT INTO reflections (user_sub, id, agent_key, is_new, created_at, available_at)"
+        " SELECT user_sub, id, agent_key, true, now() - interval '1 hour', now() - interval '1 hour' FROM cases",
     )
     found = await look(url, tmp_path)
     assert (found["queue"].ok, found["worker"].ok) == (False, False)

@@ -22,6 +22,7 @@ from writer.procedures.learn_from_run import rule_learners
 from writer.procedures.ports import Analysis, Learners
 from writer.procedures.rules.analyst import RuleAnalyst
 from writer.profiles import Profile
+from writer.queue.statements import depth
 from writer.queue.worker import Worker
 from writer.retain.retain import retain
 from writer.run import FinishedRun
@@ -118,6 +119,23 @@ async def test_while_the_model_reads_a_run_others_are_any_workers_and_no_attempt
     await drain(worker(bank, teacher))
     assert (teacher.explained, other.explained) == (["paint the fence"], ["bake bread"])
     assert await learning(bank, user) == []
+
+
+async def test_a_run_that_waits_for_the_model_has_waited_since_its_case_could_be_found(
+    bank: Bank, user: str, owner: asyncpg.Connection
+):
+    for task in ("paint the fence", "bake bread"):
+        await keep(bank, user, task)
+    await bank.set_profile(user, analyst="llm")
+    busy = worker(bank, Teacher(lambda _run: asyncio.sleep(0)))
+    await busy.cases.queue.serve(2, busy.cases.handle)
+    of_both = "UPDATE reflections SET created_at = now() - interval '1 hour' WHERE user_sub = $1 RETURNING created_at"
+    found_at = await owner.fetchval(of_both, user)
+    await busy.lessons.queue.serve(2, busy.lessons.handle)  # which reads one, and releases the other
+    async with bank.database.as_worker() as connection:
+        (waiting,) = (await connection.execute(depth(reflections))).all()
+    assert tuple(waiting) == ("pending", 1, found_at)
+    await drain(busy)
 
 
 async def test_nobody_is_asked_about_a_case_that_another_worker_took_meanwhile(
