@@ -24,7 +24,7 @@ from writer.privacy.contexts import BLANK, forget_advice, forget_contexts
 from writer.privacy.keys import Keyring
 from writer.privacy.words import Words, words_of
 from writer.procedures.case_deletion import forget_sources, forget_words
-from writer.profiles import lock_profile
+from writer.profiles import lock_loop, lock_profile
 from writer.references import clear_references
 from writer.retain.prepare import search_text
 
@@ -82,6 +82,9 @@ async def delete_case(connection: AsyncConnection, keyring: Keyring, author: Aut
 async def delete_decision(connection: AsyncConnection, author: Author, decision_id: UUID) -> None:
     """Deletes a logged retrieval with its slate and its own rewards; its runs stay, without a retrieval."""
     mine = decisions.c.user_sub == author.user_sub, decisions.c.id == decision_id
+    # whoever rewards the retrieval locks its runs before it
+    decided_for = await connection.scalar(select(decisions.c.agent_key).where(*mine))
+    await lock_loop(connection, author.user_sub, {decided_for or ""}, {decision_id})
     await clear_references(decisions, connection, author.user_sub, [decision_id])
     agent_key = await connection.scalar(delete(decisions).where(*mine).returning(decisions.c.agent_key))
     if agent_key is None:

@@ -1,6 +1,7 @@
 """Lessons come after the case can be found; a worker that dies between, or fails, loses and doubles none."""
 
 import asyncio
+from collections.abc import Coroutine
 from datetime import UTC, datetime, timedelta
 from typing import Any
 from uuid import UUID
@@ -10,17 +11,20 @@ import pytest
 from sqlalchemy import func, select
 
 from app.providers.wordllama import WordLlamaEmbedder
+from retrieval.ranking.question import Question
+from retrieval.retrieve import Reader
+from retrieval.search.candidates import Search
 from retrieval.tables.cases import case_tools
 from retrieval.tables.facts import facts
 from retrieval.tables.procedures import procedures, reflections
 from tests.cluster import one_postgres
 from tests.lessons import FIXED
-from tests.writer.conftest import Bank, drain, keep, states, wake_all
+from tests.writer.conftest import AGENT, Bank, drain, keep, states, wake_all
 from writer.queue.queue import Pace
 from writer.queue.statements import requeue_dead
 from writer.queue.worker import Worker
 from writer.rewards.feedback import Feedback, give_feedback
-from writer.rights.edit import delete_case
+from writer.rights.edit import delete_case, delete_decision
 from writer.upkeep.prune import prune
 
 BLOCKED = "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'"
@@ -50,6 +54,17 @@ async def learned(bank: Bank, user: str) -> dict[str, int]:
 
 async def queued(bank: Bank, user: str) -> list[Any]:
     return await bank.read(user, select(reflections).where(reflections.c.user_sub == user))
+
+
+async def both_at_once(owner: asyncpg.Connection, late: str, *works: Coroutine[Any, Any, Any]) -> None:
+    """Begins the works one after the other, each once the ones before it wait, the first for the table ``late``."""
+    async with asyncio.timeout(60), asyncio.TaskGroup() as both, owner.transaction():
+        await owner.execute(f"LOCK TABLE {late} IN SHARE MODE")
+        for number, work in enumerate(works, start=1):
+            both.create_task(work)
+            while await owner.fetchval(BLOCKED) != number:
+                await asyncio.sleep(0.05)
+                await owner.execute("SELECT pg_stat_clear_snapshot()")
 
 
 async def test_a_run_whose_worker_dies_before_its_lessons_is_learned_from_once_by_the_next(
@@ -111,15 +126,32 @@ async def test_a_case_that_is_deleted_while_a_worker_stores_what_a_run_told_leav
         async with bank.database.as_user(user, datetime.now(UTC)) as connection:
             await delete_case(connection, bank.keyring, bank.author(user), case_id)
 
-    async with asyncio.timeout(60), asyncio.TaskGroup() as both, owner.transaction():
-        await owner.execute(f"LOCK TABLE {last} IN SHARE MODE")
-        for number, work in enumerate((handler.queue.serve(64, handler.handle), delete_it()), start=1):
-            both.create_task(work)
-            while await owner.fetchval(BLOCKED) != number:
-                await asyncio.sleep(0.05)
-                await owner.execute("SELECT pg_stat_clear_snapshot()")
+    await both_at_once(owner, last, handler.queue.serve(64, handler.handle), delete_it())
     counts = await bank.counts(user)
     assert {counts[name] for name in ("cases", "reflections", "procedures", "facts", "case_tools")} == {0}
+
+
+@one_postgres
+async def test_a_retrieval_that_is_deleted_while_a_worker_learns_from_its_run_and_neither_waits_in_vain(
+    bank: Bank, owner: asyncpg.Connection, user: str
+):
+    await bank.add(user, {"task": "rake the leaves"})
+    worker = worker_of(bank)
+    question = Question(Search(agent_key=AGENT, query="leaves"))
+    slate = await Reader(bank.database, worker.embedder).retrieve(user, datetime.now(UTC), question)
+    case_id = await keep(
+        bank, user, "mend the roof", tool_traces=list(FIXED.tool_traces), retrieval_id=slate.retrieval_id
+    )
+    await make_findable(worker)
+
+    async def delete_it() -> None:
+        async with bank.database.as_user(user, datetime.now(UTC)) as connection:
+            await delete_decision(connection, bank.author(user), slate.retrieval_id)
+
+    await both_at_once(owner, "case_tools", worker.lessons.queue.serve(64, worker.lessons.handle), delete_it())
+    tools = select(case_tools.c.tool).where(case_tools.c.user_sub == user, case_tools.c.case_id == case_id)
+    assert len(await bank.read(user, tools)) >= 1
+    assert (await bank.counts(user))["decisions"] == 0
 
 
 async def test_a_case_that_expires_before_its_lessons_teaches_nothing(bank: Bank, user: str):
