@@ -20,7 +20,7 @@ from retrieval.telemetry import log
 from writer.privacy.keys import Keyring
 from writer.privacy.seal import SealBroken
 from writer.privacy.words import Words
-from writer.profiles import Profile, each_profile
+from writer.profiles import Profile, each_profile, lock_profile
 from writer.retain.prepare import message_hash
 
 BATCH = 256
@@ -60,6 +60,8 @@ async def reseal_all(database: Database, keyring: Keyring, *, progress: Progress
 async def _reseal_some(database: Database, keyring: Keyring, profile: Profile, table: Table) -> int:
     """Rewrites up to BATCH rows in one transaction, and returns how many."""
     async with database.as_user(profile.user_sub, profile.seen_at) as connection:
+        # the worker may be about to merge a run into one of these cases
+        await lock_profile(connection, profile.user_sub, profile.agent_key)
         other_form = in_other_form(profile, table, sealed=not keyring.seals_words)
         rows = (await connection.execute(other_form)).mappings().all()
         if rows:

@@ -11,6 +11,7 @@ from retrieval.sealed import CaseWords
 from retrieval.tables.cases import cases
 from tests.cluster import one_postgres
 from tests.writer.conftest import AGENT, MASTER_KEY, Bank, drain, keep, states, wake_all
+from tests.writer.queue.test_lessons import both_at_once
 from writer.privacy.keys import Keyring
 from writer.queue import statements
 from writer.queue.case import ClaimedCase, Work, claimed, close, lock_held
@@ -86,6 +87,21 @@ async def test_no_plain_plan_is_stored_in_a_case_that_was_sealed_while_a_worker_
     await drain(worker)
     (row,) = await states(bank, user)
     assert (row.id, row.status, row.words is not None, "Elm" in str(row.plan)) == (case_id, "ready", True, False)
+
+
+@one_postgres
+async def test_cases_are_sealed_while_a_worker_merges_a_repeat_and_neither_waits_in_vain(
+    bank: Bank, user: str, owner: asyncpg.Connection
+):
+    worker, sealing = Worker(bank.database, WordLlamaEmbedder(), bank.keyring), Keyring(MASTER_KEY, seals_words=True)
+    await reseal_all(bank.database, sealing)  # the cases of other tests
+    for _ in range(2):
+        await keep(bank, user)
+    await worker.cases.queue.serve(1, worker.cases.handle)
+    merge = worker.cases.handle(await worker.cases.queue.take(1))
+    await both_at_once(owner, "cases", merge, reseal_all(bank.database, sealing))
+    rows = await states(bank, user)
+    assert [(row.status, row.words is not None) for row in rows] == [("ready", True), ("merged", True)]
 
 
 def test_the_record_has_a_column_of_the_case_or_of_its_profile_for_each_field():
