@@ -2,9 +2,10 @@
 
 import asyncio
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta, timezone
 from typing import Any
+from uuid import UUID
 
 from prometheus_client import Counter
 from sqlalchemy import Update, case, func, select, update
@@ -41,25 +42,42 @@ class SessionHandler:
     queue: Queue
     keyring: Keyring
     summarist: Summarist | None = None
+    _to_summarise: dict[UUID, Profile] = field(default_factory=dict, init=False)
+    """Profiles of the sessions that were read, and for which no summary was looked for since."""
+    _summarised_last: str = field(default="", init=False)
+    """The user whose session was summarised last; the users after this one, by name, come first."""
 
     async def handle(self, leases: Sequence[Lease]) -> None:
-        """Stores the facts of all leased sessions, then has each summarised, so that a slow model delays no facts.
+        """Stores the facts of all leased sessions.
 
         Raises:
             DatabaseUnavailable: some sessions were not read, or not completely.
         """
-        ended = [await self.queue.attempt([lease], self.read(lease)) for lease in leases]
-        for how in ended:
+        for lease in leases:
+            how = await self.queue.attempt([lease], self.read(lease))
             READ.labels(how).inc()
-        for lease, how in zip(leases, ended, strict=True):
-            if how != "ready" or self.summarist is None:
-                continue
+            if how == "ready" and self.summarist is not None:
+                self._to_summarise[lease.row_id] = Profile(lease.user_sub, lease.agent_key, lease.claimed_at)
+
+    async def summarise(self) -> bool:
+        """Has one of the sessions that were read summarised, users taking turns; returns False if none was left.
+
+        Sessions for which no summary is due are passed over. A summary that fails is due again after further turns.
+        """
+        while self._to_summarise and self.summarist is not None:
+            of_all = self._to_summarise.items()
+            turns = [(each.user_sub <= self._summarised_last, each.user_sub, session_id) for session_id, each in of_all]
+            _, self._summarised_last, session_id = min(turns)
+            profile = self._to_summarise.pop(session_id)
             try:
-                await self.summarist.summarise(Profile(lease.user_sub, lease.agent_key, lease.claimed_at), lease.row_id)
+                if await self.summarist.summarise(profile, session_id):
+                    return True
             except (UserErased, DatabaseUnavailable) as error:
                 log.info("sessions.not_summarised", error=type(error).__name__)
+                return True
             except Exception as error:  # noqa: BLE001 - one bad session must not stop those behind it
                 log.warning("sessions.summary_failed", error=type(error).__name__)
+        return False
 
     async def read(self, lease: Lease) -> str:
         """Stores the facts in the session's new turns, and takes the session off the queue, in one transaction.

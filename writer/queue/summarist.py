@@ -99,10 +99,11 @@ class Summarist:
     model: Model
     account: Account
 
-    async def summarise(self, profile: Profile, session_id: UUID) -> None:
+    async def summarise(self, profile: Profile, session_id: UUID) -> bool:
         """Adds a summary of the session's turns since the last summary, if its profile wants the model's summaries.
 
-        Adds nothing if these turns have fewer than LEAST_TOKENS, or if the model's answer cannot be used.
+        Adds nothing if these turns have fewer than LEAST_TOKENS, or if the model's answer cannot be used. Returns
+        whether the model was to be asked.
 
         Raises:
             UserErased: the user was erased meanwhile.
@@ -113,7 +114,7 @@ class Summarist:
             newest = (await connection.execute(newest_summary(profile, session_id))).one_or_none()
             key = await self.keyring.find(connection, profile.user_sub)
             if newest is None or key is None:
-                return
+                return False
             words, last = Words(profile.user_sub, key), newest.last_turn or 0
             wanted = turns_after(profile.user_sub, session_id, last).limit(MOST_TURNS)
             rows = (await connection.execute(wanted)).all()
@@ -121,17 +122,18 @@ class Summarist:
             before = words.open("summary", newest.payload, session_id, last) if last else []
         costs = [count_tokens(_beginning(turn)) for turn in turns]
         if sum(costs) < LEAST_TOKENS:
-            return
+            return False
         read = max(1, sum(sum(costs[: number + 1]) <= MOST_TOKENS for number in range(len(costs))))
         lines = await self._lines(profile, Material(before, turns[:read]))
         if not lines:
-            return
+            return True
         last = turns[read - 1].number
         async with self.database.as_user(profile.user_sub, profile.seen_at) as connection:
             key = await self.keyring.find(connection, profile.user_sub)
             if key is not None:
                 payload = Words(profile.user_sub, key).seal("summary", lines, session_id, last)
                 await connection.execute(add_summary(profile.user_sub, session_id, last, payload))
+        return True
 
     async def _lines(self, profile: Profile, material: Material) -> list[dict[str, object]]:
         """Asks the model for a summary and returns the lines that may be stored, by their turns' order.

@@ -35,7 +35,7 @@ from writer.queue.wake import LONGEST_S, Wake
 MEMORIES = 256
 """Maximum number of memories that are embedded at a time."""
 LEARN_S = 5.0
-"""Seconds after which the worker learns from runs even if further cases wait to be found."""
+"""Seconds after which the worker learns from runs, and summarises a session, even if further cases wait to be found."""
 HELP_S = 1.0
 """Least time in seconds between two calls by which a busy worker asks other workers for help."""
 OUTAGE_S = 2.0
@@ -136,8 +136,8 @@ class Worker:
     async def run_once(self) -> int:
         """Handles one batch of each queue that has due rows; returns the number of rows taken, failed ones included.
 
-        The queue of lessons comes after the others, and counts only if they had no rows; replays come last. It also
-        sets ``due_in_s``.
+        The queue of lessons comes after the others, and counts only if they had no rows. Then comes a summary of a
+        session, which counts as one if no row was taken, and replays last. It also sets ``due_in_s``.
 
         Raises:
             DatabaseUnavailable: leased rows are queued again at this worker's next look, or when their lease ends.
@@ -153,13 +153,15 @@ class Worker:
             looked = due_in(*(queue.table for queue, _, _ in queues), lessons.table)
             waits_s = (await connection.execute(looked)).one()
         self.due_in_s = min((wait_s for wait_s in waits_s if wait_s is not None), default=None)
-        done = learned = 0
+        done, learned, summarised = 0, 0, False
         for (queue, most, handle), wait_s in zip(queues, waits_s, strict=False):
             if queue.broke_off or wait_s == 0:
                 done += await queue.serve(most, handle)
         is_due = lessons.broke_off or waits_s[-1] == 0 or done > 0  # cases that were finished now have lessons
-        if is_due and (done < self.pace.batch or time.monotonic() - self._learned_at >= LEARN_S):
+        if done < self.pace.batch or time.monotonic() - self._learned_at >= LEARN_S:
             self._learned_at = time.monotonic()
-            learned = await lessons.serve(self.pace.batch, self.lessons.handle)
-        await self.cases.replay(idle=not (done or learned))
-        return done or learned
+            if is_due:
+                learned = await lessons.serve(self.pace.batch, self.lessons.handle)
+            summarised = await self.sessions.summarise()
+        await self.cases.replay(idle=not (done or learned or summarised))
+        return done or learned or int(summarised)
