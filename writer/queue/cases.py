@@ -64,17 +64,20 @@ class CaseHandler(Batches):
         FINISHED.labels(how).inc()
         log.info("work.ended", how=how, case_id=str(work.held.row_id))
 
-    async def replay(self, *, idle: bool) -> None:
-        """Replays those profiles of finished cases that are due: all if ``idle``, else those that waited REPLAY_S.
+    async def replay(self, *, idle: bool) -> bool:
+        """Replays one of the profiles of finished cases: any if ``idle``, else one that waited REPLAY_S.
 
         A replay takes longer than a case, and if a profile's cases come one by one, only the last needs a replay.
+        Profiles that are not due are passed over. Returns False if none was replayed.
 
         Raises:
-            DatabaseUnavailable: some of the profiles were not replayed.
+            DatabaseUnavailable: the profile was not replayed.
         """
         with stage("work.replay"):
             for (user_sub, agent_key), (since, claimed_at) in list(self._to_replay.items()):
                 if idle or time.monotonic() - since >= REPLAY_S:
                     del self._to_replay[user_sub, agent_key]
                     profile = Profile(user_sub, agent_key, claimed_at)
-                    await replay_if_due(self.queue.database, profile, first_order=self.first_order)
+                    if await replay_if_due(self.queue.database, profile, first_order=self.first_order) is not None:
+                        return True
+        return False

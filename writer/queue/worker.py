@@ -136,8 +136,8 @@ class Worker:
     async def run_once(self) -> int:
         """Handles one batch of each queue that has due rows; returns the number of rows taken, failed ones included.
 
-        The queue of lessons comes after the others, and counts only if they had no rows. Then comes a summary of a
-        session, which counts as one if no row was taken, and replays last. It also sets ``due_in_s``.
+        The queue of lessons comes after the others, and counts only if they had no rows. Then come one summary of a
+        session and one replay of a profile, which count as one if no row was taken. It also sets ``due_in_s``.
 
         Raises:
             DatabaseUnavailable: leased rows are queued again at this worker's next look, or when their lease ends.
@@ -163,5 +163,5 @@ class Worker:
             if is_due:
                 learned = await lessons.serve(self.pace.batch, self.lessons.handle)
             summarised = await self.sessions.summarise()
-        await self.cases.replay(idle=not (done or learned or summarised))
-        return done or learned or int(summarised)
+        replayed = await self.cases.replay(idle=not (done or learned or summarised))
+        return done or learned or int(summarised or replayed)

@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -80,6 +81,20 @@ async def test_retained_runs_are_replayed_by_the_worker_that_works_them_off(
     assert found.vectors.shape == (12, DIMENSION)
     assert np.linalg.norm(found.vectors, axis=1) == pytest.approx(np.ones(12), abs=1e-3)
     assert all(len(each) for each in (*found.terms, *found.moves))
+
+
+async def test_the_worker_looks_at_the_queues_again_after_each_replay(
+    bank: Bank, user: str, server: OpenAIServer, worker_on: MakeWorker
+):
+    users = [f"{user}-{name}" for name in "abc"]
+    for each in users:
+        await keep(bank, each)
+    worker, numbers, works = worker_on(server), [0], True
+    while works:
+        works = await worker.run_once() > 0
+        numbers.append(sum([len(await stored(bank, each)) for each in users]))
+    assert numbers[-1] == len(users)
+    assert {after - before for before, after in pairwise(numbers)} == {0, 1}
 
 
 async def test_before_its_runs_tell_more_a_profile_is_served_by_the_first_order(
