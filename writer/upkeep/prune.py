@@ -116,7 +116,7 @@ def retention(user_sub: str, agent_key: str) -> CTE:
 
 
 KEPT = timedelta(days=30)
-"""Time for which a pruned case can still be brought back."""
+"""Time for which a pruned case can still be seen."""
 DECISIONS_KEPT = timedelta(days=180)
 """Time after which a logged decision is deleted."""
 CONTEXTS_KEPT = timedelta(days=30)
@@ -130,7 +130,7 @@ class Pruned:
     """The result of a pruning: the numbers of removed rows.
 
     Attributes:
-        soft: cases taken out of searches, which can still be brought back.
+        soft: cases taken out of searches, which can still be seen.
         hard: cases deleted, a month after they were taken out.
         decisions, procedures, runs, sessions, facts, checkpoints: deleted rows of these tables.
     """
@@ -262,6 +262,6 @@ async def _sweep(database: Database, profile: Profile, sweep: _Sweep) -> int:
 
 
 def mark_pruned(user_sub: str, case_ids: Sequence[UUID], now: datetime) -> Update:
-    """Returns a statement that marks cases as pruned: no search finds them, but they can still be brought back."""
+    """Returns a statement that marks cases as pruned: no search finds them, but they can still be seen."""
     pruned = update(cases).where(cases.c.user_sub == user_sub, cases.c.id.in_(case_ids))
     return pruned.values(status="pruned", pruned_at=now)
