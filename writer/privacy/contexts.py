@@ -5,6 +5,7 @@ from uuid import UUID
 from sqlalchemy import ColumnElement, select, update
 from sqlalchemy.ext.asyncio import AsyncConnection
 
+from retrieval.tables.columns import ALL_AGENTS
 from retrieval.tables.decisions import decisions
 from retrieval.tables.failures import advice
 
@@ -15,9 +16,11 @@ BLANK = {"query": "", "rewritten": None, "words": None, "told": None}
 async def forget_contexts(connection: AsyncConnection, user_sub: str, agent_key: str, since: UUID) -> None:
     """Deletes the context texts of the agent's decisions that are newer than a row; ids rise with time (UUIDv7).
 
-    All of them are deleted, whether they quote the row or not, because a context is kept only to explain a slate.
+    All of them are deleted, whether they quote the row or not, because a context is kept only to explain a slate; those
+    of searches of all agents, too.
     """
-    mine = decisions.c.user_sub == user_sub, decisions.c.agent_key == agent_key, decisions.c.id > since
+    may_quote = decisions.c.agent_key.in_([agent_key, ALL_AGENTS])
+    mine = decisions.c.user_sub == user_sub, may_quote, decisions.c.id > since
     await connection.execute(update(decisions).where(*mine, decisions.c.told.is_not(None)).values(told=None))
 
 
