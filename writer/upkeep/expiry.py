@@ -7,10 +7,11 @@ from datetime import datetime
 from typing import Any
 from uuid import UUID
 
-from sqlalchemy import Column, ColumnElement, Select, Table, func, literal, select
+from sqlalchemy import Column, ColumnElement, Select, Table, exists, func, literal, or_, select
 
 from retrieval.tables.cases import cases
 from retrieval.tables.checkpoints import checkpoints
+from retrieval.tables.decisions import decisions
 from retrieval.tables.procedures import procedures
 from retrieval.tables.profiles import profiles
 
@@ -22,6 +23,18 @@ LAST_USED = func.greatest(cases.c.created_at, cases.c.last_used_at)  # greatest 
 def older(owner: tuple[str, str], time: Column[Any], moment: datetime) -> Select[UUID]:
     """Returns the statement for the rows of the profile with a ``time`` before a moment; ``time`` is their column."""
     return _oldest(owner, time.table, time, time < moment)
+
+
+def old_decisions(owner: tuple[str, str], moment: datetime) -> Select[UUID]:
+    """Returns the statement for the decisions before a moment: the profile's, and those of the user without a profile.
+
+    A search of all agents has none, nor has one of an agent that was only asked.
+    """
+    user_sub, agent_key = owner
+    profile = exists().where(profiles.c.user_sub == user_sub, profiles.c.agent_key == decisions.c.agent_key)
+    mine = decisions.c.user_sub == user_sub, or_(decisions.c.agent_key == agent_key, ~profile)
+    old = select(decisions.c.id).where(*mine, decisions.c.created_at < moment)
+    return old.order_by(decisions.c.created_at, decisions.c.id).limit(BATCH)
 
 
 def merged(owner: tuple[str, str]) -> Select[UUID]:

@@ -37,6 +37,7 @@ from writer.upkeep.expiry import (
     long_pruned,
     long_silent,
     merged,
+    old_decisions,
     older,
 )
 
@@ -212,7 +213,7 @@ async def prune(
         rows = delete(table).where(table.c.user_sub == user_sub)
         return _Sweep(pick, lambda ids: rows.where(table.c.id.in_(ids)), why, action, (*first, *clear))
 
-    spoken = older(mine, decisions.c.created_at, now - CONTEXTS_KEPT).where(decisions.c.told.is_not(None))
+    spoken = old_decisions(mine, now - CONTEXTS_KEPT).where(decisions.c.told.is_not(None))
     told = update(decisions).where(decisions.c.user_sub == user_sub).values(told=None)
     await _sweep(database, profile, _Sweep(spoken, lambda ids: told.where(decisions.c.id.in_(ids)), None))
     sweeps = {
@@ -224,7 +225,7 @@ async def prune(
         "hard": [
             gone(long_pruned(mine, now - kept), cases, "deleted", "prune_case", keep_without_case, forget_sources)
         ],
-        "decisions": [gone(older(mine, decisions.c.created_at, now - DECISIONS_KEPT), decisions, None)],
+        "decisions": [gone(old_decisions(mine, now - DECISIONS_KEPT), decisions, None)],
         "procedures": [
             gone(expired_procedures(mine, now), procedures, "ttl", "prune_procedure"),
             gone(too_many_procedures(*mine, procedures_kept), procedures, "window", "prune_procedure"),

@@ -46,6 +46,7 @@ KEYS: Mapping[str, set[str]] = {
     "known_versions": {"procedures.id", "procedures.version"},
     "named": ONE_ROW,
     "nearest_versions": {"procedures.id", "procedures.version"},
+    "old_decisions": {"decisions.id"},
     "older": {"runs.id"},
     "long_silent": {"runs.id"},
     "page": {"cases.id"},

@@ -3,10 +3,13 @@
 from datetime import UTC, datetime
 from typing import Any
 
+import pytest
 import uuid_utils.compat as uuids
 from sqlalchemy import insert, select
 
+from retrieval.tables.columns import ALL_AGENTS
 from retrieval.tables.decisions import decision_slots, decisions, rewards
+from retrieval.tables.profiles import profiles
 from tests.writer.conftest import AGENT, Bank
 from tests.writer.pruned_banks import DAY, NOW, days_ago, reasons
 from writer.upkeep.prune import Pruned, prune
@@ -44,6 +47,21 @@ async def test_the_text_of_a_decision_goes_after_thirty_days_and_the_rest_of_it_
     assert await prune(bank.database, bank.profile(user), now=NOW) == Pruned()
     columns = select(decisions.c.id, decisions.c.told, decisions.c.features).where(decisions.c.user_sub == user)
     assert {tuple(row) for row in await bank.read(user, columns)} == {(old, None, b"12"), (new, b"sealed", b"12")}
+
+
+@pytest.mark.parametrize("agent", [ALL_AGENTS, "an agent that was only asked"])
+async def test_old_decisions_without_a_profile_go_and_those_of_other_profiles_wait_for_theirs(
+    bank: Bank, user: str, agent: str
+):
+    await bank.add(user)
+    async with bank.database.as_user(user, datetime.now(UTC)) as connection:
+        await connection.execute(insert(profiles).values(user_sub=user, agent_key="other"))
+    await decide(bank, user, 181, agent_key=agent)
+    young = await decide(bank, user, 31, agent_key=agent, told=b"sealed")
+    others = await decide(bank, user, 181, agent_key="other", told=b"sealed")
+    assert await prune(bank.database, bank.profile(user), now=NOW) == Pruned(decisions=1)
+    columns = select(decisions.c.id, decisions.c.told).where(decisions.c.user_sub == user)
+    assert {tuple(row) for row in await bank.read(user, columns)} == {(young, None), (others, b"sealed")}
 
 
 async def decide(bank: Bank, user: str, age: int, **columns: Any) -> Any:
