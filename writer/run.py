@@ -46,7 +46,9 @@ AgentKey = Annotated[
     str, Field(min_length=1, max_length=200, pattern=r"^[^\x00-\x1f\x7f-\x9f]+$"), AfterValidator(storable)
 ]
 """The name of an agent, 1 to 200 characters; without control characters, because paths and terminals show it."""
-TaskText = line(20_000, blank=False)
+LONGEST_TASK = 20_000
+"""Maximum characters of a task as the backend sends it; removing secrets may make a task longer."""
+TaskText = line(LONGEST_TASK, blank=False)
 _SEGMENT = r"\.*[^./\x00-\x1f\x7f][^/\x00-\x1f\x7f]*"
 SessionName = Annotated[str, Field(min_length=1, max_length=200, pattern=f"^{_SEGMENT}(/{_SEGMENT})*$")]
 """The name of a session, 1 to 200 characters.

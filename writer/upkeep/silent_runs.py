@@ -9,6 +9,7 @@ from dataclasses import replace
 from datetime import timedelta
 from uuid import UUID
 
+from pydantic import ValidationError
 from sqlalchemy import Select, func, select
 
 from retrieval.database.database import Database
@@ -17,18 +18,20 @@ from retrieval.pages.listing import one_run
 from retrieval.tables.runs import runs
 from retrieval.telemetry import log
 from writer.author import Author
-from writer.errors import RunEnded, UnknownReference
+from writer.errors import RunEnded, SecretInName, UnknownReference
 from writer.privacy.keys import Keyring
 from writer.privacy.seal import PayloadTooLarge, SealBroken
 from writer.privacy.words import Words
 from writer.profiles import each_profile
 from writer.retain.prepare import prepare
 from writer.retain.retain import store
-from writer.run import FinishedRun
+from writer.run import LONGEST_TASK, FinishedRun
 from writer.upkeep.expiry import BATCH
 
 ACTOR = "upkeep"
 """Actor of the end of a silent run, in the audit and as the source of its case."""
+NO_TASK = "task deleted"
+"""Task of the case of a run that went on after its user had deleted the case that it was, and the task with it."""
 
 
 async def abort_all(database: Database, keyring: Keyring, *, silent_for: timedelta) -> int:
@@ -50,14 +53,15 @@ async def abort_all(database: Database, keyring: Keyring, *, silent_for: timedel
                         key = await keyring.find(connection, profile.user_sub)
                     if run is None or key is None:
                         continue  # deleted meanwhile
-                    task = Words(profile.user_sub, key).open_run(run_id, run.words)
+                    task = Words(profile.user_sub, key).open_run(run_id, run.words)[:LONGEST_TASK] or NO_TASK
                     finished = FinishedRun(agent=profile.agent_key, task=task, outcome="aborted", run_id=run_id)
                     prepared = replace(prepare(finished), ends_as="aborted", created_at=run.last_step_at)
                     await store(database, keyring, prepared, Author(profile.user_sub, ACTOR, profile.seen_at))
                     done += 1
                 except (RunEnded, UnknownReference):
                     continue  # another call ended it meanwhile, or deleted it
-                except (PayloadTooLarge, SealBroken) as error:  # one user's broken key is a matter of that user
+                except (PayloadTooLarge, SealBroken, SecretInName, ValidationError) as error:
+                    # a run that cannot be ended is a matter of that user
                     log.warning("upkeep.run_not_ended", error=type(error).__name__)
     return done
 
