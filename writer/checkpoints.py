@@ -17,7 +17,7 @@ from writer.examples import examples_of
 from writer.privacy.keys import Keyring
 from writer.privacy.names import nameable
 from writer.privacy.words import Words
-from writer.profiles import check_writing
+from writer.profiles import check_writing, lock_profile
 from writer.run import AgentKey, Strict, line
 from writer.storable import storable
 
@@ -63,6 +63,8 @@ async def write_checkpoint(database: Database, keyring: Keyring, written: Checkp
         words = Words(author.user_sub, await keyring.find_or_make(connection, author.user_sub))
         profile = {"user_sub": author.user_sub, "agent_key": agent_key}
         await connection.execute(upsert(profiles).values(profile).on_conflict_do_nothing())
+        # pruning deletes threads that are silent, and one that speaks again while it looks is not
+        await lock_profile(connection, author.user_sub, agent_key)
         await check_writing(connection, author.user_sub, agent_key)
         for part in sorted(written.parts, key=lambda part: (part.task_id, part.place)):  # two writers lock in one order
             part_id = uuids.uuid7()
@@ -94,6 +96,7 @@ async def delete_thread(database: Database, keyring: Keyring, agent_key: str, th
         if key is None:
             return
         mine = checkpoints.c.user_sub == author.user_sub, checkpoints.c.agent_key == agent_key
+        await lock_profile(connection, author.user_sub, agent_key)
         thread = hashes(Words(author.user_sub, key), thread_id, None)["thread"]
         gone = (await connection.execute(delete(checkpoints).where(*mine, checkpoints.c.thread == thread))).rowcount
         if gone:

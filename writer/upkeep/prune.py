@@ -158,6 +158,7 @@ class _Sweep:
     """One kind of rows that pruning removes.
 
     Attributes:
+        table: the table of the rows.
         pick: the statement that selects the rows' ids, at most BATCH at a time.
         act: builds the statement that removes the rows with these ids.
         why: the reason in the audit; None: the removal is not noted there.
@@ -165,6 +166,7 @@ class _Sweep:
         before: steps that come first in the same transaction, for the rows that refer to these.
     """
 
+    table: Table
     pick: Select[UUID]
     act: Callable[[Sequence[UUID]], Update | Delete]
     why: str | None
@@ -211,16 +213,16 @@ async def prune(
     ) -> _Sweep:
         clear = [partial(clear_references, table)] if table in REFERENCES else []
         rows = delete(table).where(table.c.user_sub == user_sub)
-        return _Sweep(pick, lambda ids: rows.where(table.c.id.in_(ids)), why, action, (*first, *clear))
+        return _Sweep(table, pick, lambda ids: rows.where(table.c.id.in_(ids)), why, action, (*first, *clear))
 
     spoken = old_decisions(mine, now - CONTEXTS_KEPT).where(decisions.c.told.is_not(None))
     told = update(decisions).where(decisions.c.user_sub == user_sub).values(told=None)
-    await _sweep(database, profile, _Sweep(spoken, lambda ids: told.where(decisions.c.id.in_(ids)), None))
+    await _sweep(database, profile, _Sweep(decisions, spoken, lambda ids: told.where(decisions.c.id.in_(ids)), None))
     sweeps = {
         "soft": [
-            _Sweep(merged(mine), mark, "merged"),
-            _Sweep(expired(mine, now), mark, "ttl", before=(forget_words, forget_sources)),
-            _Sweep(crowded_out(*mine), mark, "window"),
+            _Sweep(cases, merged(mine), mark, "merged"),
+            _Sweep(cases, expired(mine, now), mark, "ttl", before=(forget_words, forget_sources)),
+            _Sweep(cases, crowded_out(*mine), mark, "window"),
         ],
         "hard": [
             gone(long_pruned(mine, now - kept), cases, "deleted", "prune_case", keep_without_case, forget_sources)
@@ -249,7 +251,8 @@ async def _sweep(database: Database, profile: Profile, sweep: _Sweep) -> int:
         async with database.as_user(profile.user_sub, profile.seen_at) as connection:
             # the worker may be about to merge a run into a case that goes here
             await lock_profile(connection, *owner)
-            ids = (await connection.scalars(sweep.pick)).all()
+            picked = (await connection.scalars(sweep.pick)).all()
+            ids = await _still_picked(connection, profile.user_sub, sweep, picked) if picked else picked
             for prepare in sweep.before if ids else ():
                 await prepare(connection, profile.user_sub, ids)
             if ids:
@@ -258,8 +261,22 @@ async def _sweep(database: Database, profile: Profile, sweep: _Sweep) -> int:
                 changes = (Change.of(owner, "prune", sweep.action, subject, why=sweep.why) for subject in ids)
                 await note(connection, *changes)
         done += len(ids)
-        if len(ids) < BATCH:
+        if len(picked) < BATCH:
             return done
+
+
+async def _still_picked(
+    connection: AsyncConnection, user_sub: str, sweep: _Sweep, picked: Sequence[UUID]
+) -> Sequence[UUID]:
+    """Locks the picked rows, and returns those that are still to be removed once nobody else holds them.
+
+    A turn may just be added to a session, or a step to a run: neither waits for the profile's lock.
+    """
+    table = sweep.table
+    rows = select(table.c.id).where(table.c.user_sub == user_sub, table.c.id.in_(picked))
+    await connection.execute(rows.order_by(*table.primary_key).with_for_update())
+    still = set((await connection.scalars(sweep.pick)).all())
+    return [each for each in picked if each in still]
 
 
 def mark_pruned(user_sub: str, case_ids: Sequence[UUID], now: datetime) -> Update:
