@@ -96,7 +96,11 @@ async def delete_knowledge(
     Raises:
         NotFound: the user has no such entry.
     """
-    deletion = delete(knowledge).where(knowledge.c.user_sub == author.user_sub, knowledge.c.id == entry_id)
+    mine = knowledge.c.user_sub == author.user_sub, knowledge.c.id == entry_id
+    # whoever writes the entry again looks it up and then updates it
+    written_for = await connection.scalar(select(knowledge.c.agent_key).where(*mine))
+    await lock_profile(connection, author.user_sub, written_for or "")
+    deletion = delete(knowledge).where(*mine)
     if agent_key is not None:
         deletion = deletion.where(knowledge.c.agent_key == agent_key)
     of_agent = await connection.scalar(deletion.returning(knowledge.c.agent_key))
