@@ -194,15 +194,17 @@ async def open_run(
     sealed = {"key_id": words.key_id, "words": words.seal_run(run_id, task), "retrieval_id": retrieval_id}
     made = upsert(runs).values({**profile, "id": run_id, **sealed})
     made = made.on_conflict_do_nothing(index_elements=["user_sub", "id"])
-    begins = await connection.scalar(made.returning(runs.c.id)) is not None
+    begins, run = False, None
+    while run is None and not begins:  # whoever held the run's lock may have deleted the run: then it begins anew
+        begins = await connection.scalar(made.returning(runs.c.id)) is not None
+        run = await lock_run(connection, author.user_sub, run_id)
+    if run is None:
+        raise AssertionError("the run that was just begun is not visible: the transaction is not this user's")
     if begins:
         fast = await FastConnection.within(connection, author.user_sub, author.authorised_at)
         wrong = await wrong_reference(fast, agent_key, retrieval_id, None, None)
         if wrong is not None:
             raise UnknownReference(wrong)
-    run = await lock_run(connection, author.user_sub, run_id)
-    if run is None:
-        raise AssertionError("the run that was just begun is not visible: the transaction is not this user's")
     if run.agent_key != agent_key:
         raise UnknownReference("this is a run of another agent")
     if run.status == "retained":

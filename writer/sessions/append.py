@@ -74,8 +74,10 @@ async def append_turns(  # noqa: PLR0913, PLR0917 - retain's own parameters, and
         await check_writing(connection, author.user_sub, new.agent_key)
         row = {**profile, "id": uuids.uuid7(), "name": name, "key_id": words.key_id}
         made = upsert(sessions).values(row).on_conflict_do_nothing(index_elements=["user_sub", "name"])
-        await connection.execute(made)
-        session = await lock_session(connection, author.user_sub, name)
+        begins, session = False, None
+        while session is None and not begins:  # whoever held its lock may have deleted it: then it begins anew
+            begins = await connection.scalar(made.returning(sessions.c.id)) is not None
+            session = await lock_session(connection, author.user_sub, name)
         if session is None:
             raise AssertionError("the session that was just begun is not visible: the transaction is not this user's")
         if session.agent_key != new.agent_key:

@@ -1,0 +1,26 @@
+"""Appending to a session that is being deleted."""
+
+import asyncio
+from datetime import UTC, datetime
+
+import asyncpg
+
+from tests.cluster import one_postgres
+from tests.writer.blocked import begin_blocked
+from tests.writer.conftest import Bank
+from tests.writer.under_way import say
+from writer.sessions.lock import delete_session, lock_session
+
+
+@one_postgres
+async def test_a_turn_that_waited_for_the_deletion_of_its_session_begins_a_new_one(
+    bank: Bank, user: str, owner: asyncpg.Connection
+):
+    await say(bank, user, "chat", "hello")
+    async with asyncio.timeout(60):
+        async with bank.database.as_user(user, datetime.now(UTC)) as connection:
+            await lock_session(connection, user, "chat")
+            saying = await begin_blocked(owner, say(bank, user, "chat", "again"))
+            await delete_session(connection, bank.author(user), "chat")
+        appended = await saying
+    assert (appended.first, appended.turn_count) == (1, 1)
