@@ -64,6 +64,7 @@ async def give_feedback(connection: AsyncConnection, user_sub: str, actor: str, 
         await lock_loop(
             connection, user_sub, [agent_key], [decision_id] if decision_id else []
         )  # the worker that finishes a run does so, too
+        _, _, case_ids = await _loop(connection, user_sub, feedback)  # who held the locks may have deleted some
         before = await failed_runs(connection, user_sub, case_ids)  # lessons of a failure stay when it is confirmed
         source = feedback.source
         if feedback.case_id and decision_id and await speaks_for_slate(connection, user_sub, decision_id, source):

@@ -1,9 +1,11 @@
 """Feedback: which of several rewards counts, and what a finished run passes on to the slate that it began with."""
 
+import asyncio
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from uuid import UUID, uuid4
 
+import asyncpg
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -11,10 +13,14 @@ from sqlalchemy import func, select
 
 from retrieval.errors import NotFound
 from retrieval.tables.cases import cases
-from retrieval.tables.decisions import rewards
+from retrieval.tables.decisions import decisions, rewards
 from retrieval.tables.kinds import RewardSource, is_trusted
+from tests.cluster import one_postgres
+from tests.writer.blocked import begin_blocked
 from tests.writer.conftest import Bank
-from writer.rewards.feedback import Feedback, credit_run, give_feedback
+from tests.writer.rewards.test_credit import Logged, log_decision
+from writer.rewards.feedback import Feedback, Reached, credit_run, give_feedback
+from writer.rights.edit import delete_case
 
 given_rewards = st.tuples(
     st.sampled_from(["heuristic", "user", "judge", "metric"]), st.sampled_from([0.0, 0.25, 0.5, 1.0])
@@ -61,3 +67,24 @@ async def test_a_run_without_a_retrieval_or_a_reward_passes_nothing_on(finished:
     async with bank.database.as_user(user, datetime.now(UTC)) as connection:
         await credit_run(connection, user, "test", finished)
     assert (await bank.counts(user))["rewards"] == 0
+
+
+@one_postgres
+async def test_feedback_on_a_retrieval_counts_though_one_of_its_runs_is_deleted_meanwhile(
+    bank: Bank, user: str, owner: asyncpg.Connection
+):
+    await bank.add(user)
+    decision_id = await log_decision(bank, user, Logged((), None, None), [], [])
+    gone, stays = await bank.add(user, *({"retrieval_id": decision_id} for _ in range(2)))
+
+    async def reward() -> Reached:
+        async with bank.database.as_user(user, datetime.now(UTC)) as connection:
+            return await give_feedback(connection, user, "test", Feedback(0.5, "user", decision_id=decision_id))
+
+    async with asyncio.timeout(60):
+        async with bank.database.as_user(user, datetime.now(UTC)) as connection:
+            await delete_case(connection, bank.keyring, bank.author(user), gone)
+            rewarding = await begin_blocked(owner, reward())
+        reached = await rewarding
+    assert reached.case_ids == [stays]
+    assert await bank.read(user, select(decisions.c.reward).where(decisions.c.user_sub == user)) == [(0.5,)]
