@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from pydantic import BaseModel, JsonValue
 
 from policy.channels import normalised
-from retrieval.errors import TextNotEmbeddable, Tokens
+from retrieval.errors import EmbedderMisbehaved, EmbedderRefused, TextNotEmbeddable, Tokens
 from retrieval.tables.kinds import Rewrite
 
 Vector = NDArray[np.float32]
@@ -78,6 +78,30 @@ async def embed_each(embedder: Embedder, texts: Sequence[str]) -> list[Vector | 
         rest = [index for index in range(len(texts)) if index not in error.indices]
     vectors = dict(zip(rest, await embedder.embed([texts[index] for index in rest]), strict=True))
     return [vectors.get(index) for index in range(len(texts))]
+
+
+async def embed_accepted(embedder: Embedder, texts: Sequence[str]) -> list[Vector | None]:
+    """Returns what `embed_each` returns, and None for a text that the embedder rejects even alone, too.
+
+    Raises:
+        EmbedderUnavailable: no answer in time.
+        EmbedderRefused, EmbedderMisbehaved: the embedder rejects a harmless text as well.
+    """
+    try:
+        return await embed_each(embedder, texts)
+    except (EmbedderRefused, EmbedderMisbehaved):
+        await embedder.embed([_HARMLESS])  # it raises if the fault is not a text's
+    vectors: list[Vector | None] = []
+    for text in texts:
+        try:
+            vectors += await embed_each(embedder, [text])
+        except (EmbedderRefused, EmbedderMisbehaved):
+            vectors.append(None)
+    return vectors
+
+
+_HARMLESS = "The sun is shining."
+"""Text that every embedder takes that is well."""
 
 
 Answer = TypeVar("Answer", bound=BaseModel)

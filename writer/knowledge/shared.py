@@ -15,7 +15,7 @@ from policy.channels import searchable
 from retrieval.database.database import Database
 from retrieval.database.rows import Rows
 from retrieval.errors import NotFound
-from retrieval.ports import Embedder, embed_each
+from retrieval.ports import Embedder, embed_accepted
 from retrieval.recall.knowledge import text_of
 from retrieval.tables.knowledge import shared_knowledge, shared_memories
 from writer.audit import Change, note
@@ -114,7 +114,7 @@ async def embed_shared(database: Database, embedder: Embedder, operator: Author)
         if not rows:
             return done
         texts = [searched(text_of({"title": row.title, "text": row.text})) for row in rows]
-        vectors = await embed_each(embedder, texts)  # outside any transaction: it may take a while
+        vectors = await embed_accepted(embedder, texts)  # outside any transaction: it may take a while
         async with database.as_owner(operator.user_sub, operator.authorised_at) as connection:
             for row, vector in zip(rows, vectors, strict=True):
                 if vector is not None:

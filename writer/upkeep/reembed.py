@@ -9,13 +9,15 @@ from sqlalchemy import Delete, Select, Update, and_, bindparam, delete, func, se
 from retrieval.database.database import Database
 from retrieval.database.rows import Rows
 from retrieval.errors import UserErased
-from retrieval.ports import Embedder, embed_each
+from retrieval.ports import Embedder, embed_accepted
 from retrieval.tables.cases import case_embeddings, cases
 from retrieval.tables.memories import memories
 from retrieval.tables.procedures import procedures
 from retrieval.tables.profiles import profiles
+from retrieval.telemetry import log
 from writer.analysis.placeholders import without_placeholders
 from writer.privacy.keys import Keyring
+from writer.privacy.seal import SealBroken
 from writer.privacy.words import Words
 from writer.profiles import Profile, each_profile, lock_profile
 from writer.vectors import add_vector, as_text, stored_later
@@ -37,12 +39,15 @@ async def reembed_all(
     """Moves every profile to the embedder's model, as ``reembed`` does; returns how many cases were embedded.
 
     Raises:
-        EmbedderUnavailable: the vectors made so far stay, and are not made again when the call is repeated.
+        EmbedderError: the vectors made so far stay, and are not made again when the call is repeated.
     """
     total = 0
     async for profile in each_profile(database):
         with suppress(UserErased):
-            total += await reembed(database, embedder, profile, keyring, progress=progress)
+            try:
+                total += await reembed(database, embedder, profile, keyring, progress=progress)
+            except SealBroken:  # one user's broken key is a matter of that user
+                log.warning("reembed.refused", why="a user's key does not open")
     return total
 
 
@@ -58,11 +63,12 @@ async def reembed(  # noqa: PLR0913 - the last three have defaults that nearly a
     """Gives each ready case a vector of the embedder's model, then switches the profile to it and drops old vectors.
 
     Searches use the old vectors until the switch. After the switch this call embeds the procedures, and the worker the
-    turns and facts; until they are embedded, they are found only by words. The keyring decrypts texts; without a
+    turns and facts; until they are embedded, they are found only by words. So is, for good, what has no vector: a
+    blank text, one that the embedder rejects, and one that does not decrypt. The keyring decrypts texts; without a
     keyring, no text may be encrypted. Returns the number of embedded cases.
 
     Raises:
-        EmbedderUnavailable: the vectors made so far stay, and are not made again when the call is repeated.
+        EmbedderError: the vectors made so far stay, and are not made again when the call is repeated.
     """
     done = 0
     blank: set[UUID] = set()
@@ -75,7 +81,7 @@ async def reembed(  # noqa: PLR0913 - the last three have defaults that nearly a
                 return done
             continue
         # outside any transaction: it may take a while
-        vectors = dict(zip(tasks, await embed_each(embedder, list(tasks.values())), strict=True))
+        vectors = dict(zip(tasks, await embed_accepted(embedder, list(tasks.values())), strict=True))
         blank |= {case_id for case_id, vector in vectors.items() if vector is None}
         async with database.as_user(profile.user_sub, profile.seen_at) as connection:
             await lock_profile(connection, profile.user_sub, profile.agent_key)  # its vectors may be being indexed
@@ -97,16 +103,24 @@ async def reembed(  # noqa: PLR0913 - the last three have defaults that nearly a
 async def _without_vector(
     database: Database, profile: Profile, keyring: Keyring | None, statement: Rows
 ) -> dict[UUID, str]:
-    """Returns the tasks, by case id, of the cases that the statement selects, unsealed."""
+    """Returns the tasks, by case id, of the cases that the statement selects, unsealed; empty if one does not open."""
     async with database.as_user(profile.user_sub, profile.seen_at) as connection:
         rows = (await connection.execute(statement)).all()
         key = await keyring.find(connection, profile.user_sub) if keyring is not None else None
     tasks: dict[UUID, str] = {row.id: row.task for row in rows if row.words is None}
     sealed = [row for row in rows if row.words is not None]
-    if sealed and key is None:
+    if not sealed:
+        return tasks
+    if key is None:
         raise AssertionError("the words of this case are sealed, and nobody here can open them")
-    words = Words(profile.user_sub, key) if key is not None else None
-    return tasks | {row.id: words.open_case(row.id, row.words).task for row in sealed if words is not None}
+    words = Words(profile.user_sub, key)
+    for row in sealed:
+        try:
+            tasks[row.id] = words.open_case(row.id, row.words).task
+        except SealBroken:
+            log.warning("reembed.no_vector", case_id=str(row.id))
+            tasks[row.id] = ""
+    return tasks
 
 
 async def _reembed_triggers(database: Database, embedder: Embedder, profile: Profile, batch: int) -> None:
@@ -118,7 +132,7 @@ async def _reembed_triggers(database: Database, embedder: Embedder, profile: Pro
             rows = (await connection.execute(statement)).all()
         if not rows:
             return
-        vectors = await embed_each(embedder, [without_placeholders(row.trigger) for row in rows])
+        vectors = await embed_accepted(embedder, [without_placeholders(row.trigger) for row in rows])
         values = [
             {"b_id": row.id, "b_version": row.version, "b_vector": as_text(vector)}
             for row, vector in zip(rows, vectors, strict=True)

@@ -5,16 +5,18 @@ import hashlib
 from collections.abc import Sequence
 from datetime import UTC, datetime
 from typing import Any
+from uuid import uuid4
 
 import numpy as np
 import pytest
-from sqlalchemy import delete, func, select, update
+from sqlalchemy import delete, func, insert, select, update
 
 from app.postgres import EmbeddedPostgres
 from app.postgres.pools import service_database
-from retrieval.errors import EmbedderUnavailable
+from retrieval.errors import EmbedderRefused, EmbedderUnavailable
 from retrieval.ports import Vectors, embedder_inputs
 from retrieval.tables.cases import case_embeddings, cases
+from retrieval.tables.procedures import procedures
 from retrieval.tables.profiles import profiles
 from tests.conftest import new_database
 from tests.writer.conftest import AGENT, Bank
@@ -171,3 +173,48 @@ async def test_without_pgvector_the_vectors_are_stored_all_the_same(postgres: Em
             await connection.execute(update(profiles).values(embedding_model=None))
         assert await reembed(plain.database, Space("new"), Profile(user, AGENT, datetime.now(UTC))) == 2
         assert await spaces(plain, user) == {"new": 2}
+
+
+class Refusing(Space):
+    """Refuses every request with a text of the kind that it never takes."""
+
+    never = "poison"
+
+    async def embed(self, texts: Sequence[str]) -> Vectors:
+        if any(self.never in text for text in texts):
+            raise EmbedderRefused("not this text")
+        return await super().embed(texts)
+
+
+async def test_a_text_that_the_embedder_refuses_goes_without_a_vector_and_stops_nobody(bank: Bank, user: str):
+    other = f"{user}-too"
+    await bank.add(user, {}, {"task": "poison"}, {})
+    await bank.add(other, {})
+    for each in (user, other):
+        await reembed(bank.database, Space("old", 4), bank.profile(each))
+    async with bank.database.as_user(user, datetime.now(UTC)) as connection:
+        procedure = {"user_sub": user, "agent_key": AGENT, "id": uuid4(), "version": 1, "record": {}, "kind": "script"}
+        await connection.execute(insert(procedures).values({**procedure, "trigger": "drink the poison"}))
+    await reembed_all(bank.database, Refusing("new"), bank.keyring)
+    assert (await spaces(bank, user), await chosen(bank, user)) == ({"new": 2}, "new")
+    assert (await spaces(bank, other), await chosen(bank, other)) == ({"new": 1}, "new")
+
+
+async def test_an_embedder_that_refuses_everything_costs_no_vector(bank: Bank, user: str):
+    await old_bank(bank, user, 3)
+    refusing = Refusing("new")
+    refusing.never = ""
+    with pytest.raises(EmbedderRefused):
+        await reembed(bank.database, refusing, bank.profile(user))
+    assert (await spaces(bank, user), await chosen(bank, user)) == ({"old": 3}, "old")
+
+
+async def test_a_case_that_cannot_be_read_goes_without_a_vector_and_stops_nobody(bank: Bank, user: str):
+    other = f"{user}-too"
+    bad, _ = await bank.add(user, {"words": b"cut"}, {})
+    await bank.add(other, {})
+    await reembed_all(bank.database, Space("new"), bank.keyring)
+    assert (await spaces(bank, user), await chosen(bank, user)) == ({"new": 1}, "new")
+    assert (await spaces(bank, other), await chosen(bank, other)) == ({"new": 1}, "new")
+    async with bank.database.as_user(user, datetime.now(UTC)) as connection:  # others go over every user
+        await connection.execute(delete(cases).where(cases.c.user_sub == user, cases.c.id == bad))
