@@ -1,17 +1,21 @@
 """Profiles, the settings of one user for one agent: lists all for upkeep, and locks one while its cases change."""
 
-from collections.abc import AsyncIterator, Collection
+from collections.abc import AsyncIterator, Awaitable, Callable, Collection
 from dataclasses import dataclass
 from datetime import datetime
+from typing import TypeVar
 from uuid import UUID
 
 from sqlalchemy import ScalarSelect, func, literal, or_, select, text, tuple_
+from sqlalchemy.exc import DBAPIError
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from retrieval.database.database import Database
+from retrieval.errors import DatabaseUnavailable, UserErased
 from retrieval.tables.cases import cases
 from retrieval.tables.decisions import decision_slots
 from retrieval.tables.profiles import profiles
+from retrieval.telemetry import log
 from writer.errors import MemoryOff
 
 PAGE = 1_000
@@ -50,6 +54,34 @@ async def each_profile(database: Database) -> AsyncIterator[Profile]:
         if len(page) < PAGE:
             return
         after = page[-1]
+
+
+Result = TypeVar("Result")
+
+
+async def in_every_profile(database: Database, work: Callable[[Profile], Awaitable[Result]]) -> AsyncIterator[Result]:
+    """Does the work in every profile, and yields its results; a profile that fails keeps no other from its turn.
+
+    A profile whose user was erased meanwhile is passed over.
+
+    Raises:
+        DatabaseUnavailable: the database does not answer, or, after the last profile: it did not for one of them.
+        DBAPIError: after the last profile: the database refused the work in one of them.
+    """
+    failed: Exception | None = None
+    async for profile in each_profile(database):
+        try:
+            result = await work(profile)
+        except UserErased:
+            continue
+        except (DatabaseUnavailable, DBAPIError) as error:
+            log.warning("profile.failed", error=type(error).__name__)
+            failed = failed or error
+            async with database.as_worker():  # it raises if nothing is to be had from the database
+                continue
+        yield result
+    if failed is not None:
+        raise failed
 
 
 async def check_writing(connection: AsyncConnection, user_sub: str, agent_key: str) -> None:

@@ -5,6 +5,8 @@ import time
 from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
 
+from sqlalchemy.exc import DBAPIError
+
 from app import postgres
 from app.jobs.jobs import DAY_S, Job
 from app.jobs.metrics import refresh
@@ -12,6 +14,7 @@ from app.jobs.records import JobRecord, JobRecords
 from app.runtime import Runtime
 from app.settings import Settings
 from app.training.processes import Trainings
+from retrieval.errors import DatabaseUnavailable
 from retrieval.telemetry import log
 from writer.audit.sealing import seal_all
 from writer.upkeep.hnsw import index_all
@@ -94,13 +97,34 @@ def _postgres_job(runtime: Runtime) -> list[Job]:
 
 
 async def upkeep(runtime: Runtime) -> None:
-    """Prunes every profile, indexes the vectors of very large banks, and aborts silent runs."""
-    kept = timedelta(days=runtime.settings.pruned_kept_days)
-    pruned = await prune_all(runtime.database, now=datetime.now(UTC), kept=kept)
-    moved = await index_all(runtime.database)
-    silent_for = timedelta(seconds=runtime.settings.run_silent_s)
-    aborted = await abort_all(runtime.database, runtime.keyring, silent_for=silent_for)
-    log.info("upkeep.pruned", soft=pruned.soft, hard=pruned.hard, indexed=moved, runs_aborted=aborted)
+    """Prunes every profile, indexes the vectors of very large banks, and aborts silent runs.
+
+    Raises:
+        DatabaseUnavailable, DBAPIError: a part failed, in a profile or as a whole; the other parts were done.
+    """
+    database, settings = runtime.database, runtime.settings
+    kept, silent_for = timedelta(days=settings.pruned_kept_days), timedelta(seconds=settings.run_silent_s)
+    failed: Exception | None = None
+    done: dict[str, int] = {}
+
+    async def prune() -> None:
+        pruned = await prune_all(database, now=datetime.now(UTC), kept=kept)
+        done.update(soft=pruned.soft, hard=pruned.hard)
+
+    async def index() -> None:
+        done.update(indexed=await index_all(database))
+
+    async def abort() -> None:
+        done.update(runs_aborted=await abort_all(database, runtime.keyring, silent_for=silent_for))
+
+    for part in (prune, index, abort):
+        try:
+            await part()
+        except (DatabaseUnavailable, DBAPIError) as error:
+            failed = failed or error
+    log.info("upkeep.pruned", **done)
+    if failed is not None:
+        raise failed
 
 
 class AuditChanged(Exception):

@@ -3,18 +3,17 @@
 HNSW is pgvector's index for approximate nearest-neighbour search; small profiles are searched exactly, without it.
 """
 
-from contextlib import suppress
 from dataclasses import dataclass
+from functools import partial
 
 from sqlalchemy import Update, and_, func, select, tuple_, update
 
 from retrieval.database.database import Database
 from retrieval.database.rows import Rows
-from retrieval.errors import UserErased
 from retrieval.tables.cases import INDEXED_DIMENSIONS, case_embeddings, cases
 from retrieval.tables.profiles import profiles
 from writer.audit import Change, note
-from writer.profiles import Profile, each_profile, is_approximate, lock_profile
+from writer.profiles import Profile, in_every_profile, is_approximate, lock_profile
 
 LARGE_VECTORS = 20_000
 """Number of vectors of a profile from which searches use the index; below half of this number they stop using it."""
@@ -43,12 +42,11 @@ async def index_all(database: Database, *, large: int = LARGE_VECTORS) -> int:
     """Moves the vectors of profiles that became large into the index, of small ones out; returns the number of changes.
 
     Raises:
-        DatabaseUnavailable: what was moved so far stays; the next time goes on there.
+        DatabaseUnavailable, DBAPIError: see ``in_every_profile``; what was moved stays.
     """
     changed = 0
-    async for profile in each_profile(database):
-        with suppress(UserErased):
-            changed += await index_profile(database, profile, large=large)
+    async for switched in in_every_profile(database, partial(index_profile, database, large=large)):
+        changed += switched
     return changed
 
 

@@ -4,7 +4,6 @@ It also deletes old decisions, procedures and ended runs, and sessions, checkpoi
 """
 
 from collections.abc import Awaitable, Callable, Sequence
-from contextlib import suppress
 from dataclasses import astuple, dataclass
 from datetime import datetime, timedelta
 from functools import partial
@@ -15,7 +14,6 @@ from sqlalchemy import CTE, Delete, Float, Select, Table, Update, case, cast, de
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from retrieval.database.database import Database
-from retrieval.errors import UserErased
 from retrieval.tables.cases import cases
 from retrieval.tables.checkpoints import checkpoints
 from retrieval.tables.decisions import decisions
@@ -26,7 +24,7 @@ from retrieval.tables.runs import runs
 from retrieval.tables.sessions import sessions
 from writer.audit import Change, note
 from writer.procedures.case_deletion import forget_sources, forget_words, keep_without_case
-from writer.profiles import Profile, each_profile, lock_profile
+from writer.profiles import Profile, in_every_profile, lock_profile
 from writer.references import REFERENCES, clear_references
 from writer.upkeep.expiry import (
     BATCH,
@@ -178,12 +176,11 @@ async def prune_all(database: Database, *, now: datetime, kept: timedelta = KEPT
     """Prunes every profile and returns the numbers of removed rows, summed.
 
     Raises:
-        DatabaseUnavailable: what was pruned so far stays pruned.
+        DatabaseUnavailable, DBAPIError: see ``in_every_profile``; what was pruned stays pruned.
     """
     total = Pruned()
-    async for profile in each_profile(database):
-        with suppress(UserErased):
-            total += await prune(database, profile, now=now, kept=kept)
+    async for pruned in in_every_profile(database, partial(prune, database, now=now, kept=kept)):
+        total += pruned
     return total
 
 

@@ -4,16 +4,15 @@ Such a run becomes a case, from which no procedure is learned and which credits 
 on request.
 """
 
-from contextlib import suppress
 from dataclasses import replace
 from datetime import timedelta
+from functools import partial
 from uuid import UUID
 
 from pydantic import ValidationError
 from sqlalchemy import Select, func, select
 
 from retrieval.database.database import Database
-from retrieval.errors import UserErased
 from retrieval.pages.listing import one_run
 from retrieval.tables.runs import runs
 from retrieval.telemetry import log
@@ -22,7 +21,7 @@ from writer.errors import RunEnded, SecretInName, UnknownReference
 from writer.privacy.keys import Keyring
 from writer.privacy.seal import PayloadTooLarge, SealBroken
 from writer.privacy.words import Words
-from writer.profiles import each_profile
+from writer.profiles import Profile, in_every_profile
 from writer.retain.prepare import prepare
 from writer.retain.retain import store
 from writer.run import LONGEST_TASK, FinishedRun
@@ -38,31 +37,37 @@ async def abort_all(database: Database, keyring: Keyring, *, silent_for: timedel
     """Ends every run that has had no new step for ``silent_for``, and returns the number of ended runs.
 
     Raises:
-        DatabaseUnavailable: the runs ended so far stay ended.
+        DatabaseUnavailable, DBAPIError: see ``in_every_profile``; the runs that were ended stay ended.
     """
     done = 0
-    async for profile in each_profile(database):
-        with suppress(UserErased):
+    async for ended in in_every_profile(database, partial(_abort, database, keyring, silent_for)):
+        done += ended
+    return done
+
+
+async def _abort(database: Database, keyring: Keyring, silent_for: timedelta, profile: Profile) -> int:
+    """Ends the silent runs of a profile, and returns their number."""
+    done = 0
+    async with database.as_user(profile.user_sub, profile.seen_at) as connection:
+        silent = abandoned(profile.user_sub, profile.agent_key, silent_for)
+        run_ids = (await connection.scalars(silent)).all()
+    for run_id in run_ids:
+        try:
             async with database.as_user(profile.user_sub, profile.seen_at) as connection:
-                silent = abandoned(profile.user_sub, profile.agent_key, silent_for)
-                run_ids = (await connection.scalars(silent)).all()
-            for run_id in run_ids:
-                try:
-                    async with database.as_user(profile.user_sub, profile.seen_at) as connection:
-                        run = (await connection.execute(one_run(profile.user_sub, run_id))).one_or_none()
-                        key = await keyring.find(connection, profile.user_sub)
-                    if run is None or key is None:
-                        continue  # deleted meanwhile
-                    task = Words(profile.user_sub, key).open_run(run_id, run.words)[:LONGEST_TASK] or NO_TASK
-                    finished = FinishedRun(agent=profile.agent_key, task=task, outcome="aborted", run_id=run_id)
-                    prepared = replace(prepare(finished), ends_as="aborted", created_at=run.last_step_at)
-                    await store(database, keyring, prepared, Author(profile.user_sub, ACTOR, profile.seen_at))
-                    done += 1
-                except (RunEnded, UnknownReference):
-                    continue  # another call ended it meanwhile, or deleted it
-                except (PayloadTooLarge, SealBroken, SecretInName, ValidationError) as error:
-                    # a run that cannot be ended is a matter of that user
-                    log.warning("upkeep.run_not_ended", error=type(error).__name__)
+                run = (await connection.execute(one_run(profile.user_sub, run_id))).one_or_none()
+                key = await keyring.find(connection, profile.user_sub)
+            if run is None or key is None:
+                continue  # deleted meanwhile
+            task = Words(profile.user_sub, key).open_run(run_id, run.words)[:LONGEST_TASK] or NO_TASK
+            finished = FinishedRun(agent=profile.agent_key, task=task, outcome="aborted", run_id=run_id)
+            prepared = replace(prepare(finished), ends_as="aborted", created_at=run.last_step_at)
+            await store(database, keyring, prepared, Author(profile.user_sub, ACTOR, profile.seen_at))
+            done += 1
+        except (RunEnded, UnknownReference):
+            continue  # another call ended it meanwhile, or deleted it
+        except (PayloadTooLarge, SealBroken, SecretInName, ValidationError) as error:
+            # a run that cannot be ended is a matter of that user
+            log.warning("upkeep.run_not_ended", error=type(error).__name__)
     return done
 
 

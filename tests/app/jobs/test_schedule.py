@@ -18,9 +18,11 @@ from app.postgres.pools import dsn
 from app.runtime import Runtime, running
 from app.settings import Settings
 from app.training.processes import Trainings
+from retrieval.errors import Deadlocked
 from tests.cluster import one_postgres
 from writer.author import Author
 from writer.retain.retain import retain
+from writer.retain.steps import StepsTaken, append_steps, prepare_steps
 from writer.run import FinishedRun
 
 DEADLOCK = """
@@ -85,6 +87,23 @@ async def test_upkeep_goes_on_after_a_deadlock(database_url: str, tmp_path: Path
             await owner.execute("DROP FUNCTION deadlocked CASCADE")
             await until(runtime, UPKEEP, lambda failures: failures == 0)
     assert await cases_of(owner, user) == 0
+
+
+@one_postgres
+async def test_silent_runs_end_although_a_profile_cannot_be_pruned(
+    database_url: str, tmp_path: Path, owner: asyncpg.Connection
+):
+    async with running(settings(database_url, tmp_path, pruned_kept_days=1)) as runtime:
+        user = await prune_one_two_days_ago(runtime, owner)
+        taken = {"agent": "agent", "task": "a task", "steps": [{"number": 1, "tool": "t", "output": "o"}]}
+        steps, author = prepare_steps(StepsTaken.model_validate(taken)), Author(user, "test", datetime.now(UTC))
+        await append_steps(runtime.database, runtime.keyring, uuid4(), steps, author)
+        await owner.execute("UPDATE runs SET last_step_at = now() - interval '1 day' WHERE user_sub = $1", user)
+        await owner.execute(DEADLOCK)
+        with pytest.raises(Deadlocked):
+            await upkeep(runtime)
+        await owner.execute("DROP FUNCTION deadlocked CASCADE")
+    assert await owner.fetchval("SELECT status FROM runs WHERE user_sub = $1", user) == "aborted"
 
 
 async def test_training_that_fails_is_a_failure_of_the_job(database_url: str, tmp_path: Path):

@@ -2,12 +2,17 @@
 
 from datetime import UTC, datetime
 
+import asyncpg
+import pytest
 from sqlalchemy import func, insert, select
+from sqlalchemy.exc import DBAPIError
 
+from retrieval.errors import DatabaseUnavailable
 from retrieval.tables.cases import cases
 from tests.cluster import one_postgres
 from tests.writer.conftest import Bank
 from tests.writer.pruned_banks import DAY, NOW, days_ago, reasons
+from tests.writer.refused import refused_updates
 from writer.upkeep.expiry import BATCH
 from writer.upkeep.prune import Pruned, prune, prune_all
 
@@ -65,3 +70,18 @@ async def test_each_profile_is_pruned_by_its_own_window(bank: Bank, user: str):
     await bank.set_profile(mine, window_size=1)
     assert (await prune_all(bank.database, now=NOW)).soft >= 2
     assert [len(await bank.ids(name, "ready")) for name in (mine, yours)] == [1, 3]
+
+
+@one_postgres
+@pytest.mark.parametrize("sqlstate", ["P0001", "53300"], ids=["the database refuses it", "no answer"])
+async def test_a_profile_that_cannot_be_pruned_keeps_no_other_from_it(
+    bank: Bank, user: str, owner: asyncpg.Connection, sqlstate: str
+):
+    users = [f"{user}-{number}" for number in range(3)]
+    for each in users:
+        await bank.add(each, days_ago(2), days_ago(1))
+        await bank.set_profile(each, window_size=1)
+    async with refused_updates(owner, "cases", users[1], sqlstate):
+        with pytest.raises((DBAPIError, DatabaseUnavailable)):
+            await prune_all(bank.database, now=NOW)
+    assert [len(await bank.ids(each, "pruned")) for each in users] == [1, 0, 1]
