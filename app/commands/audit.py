@@ -13,7 +13,7 @@ from app.terminal.run_to_end import run_to_end as run
 from retrieval.errors import UserErased
 from writer.audit.sealing import AuditBroken, prune_audit
 from writer.audit.tombstone_chain import Tombstones, verify_tombstones
-from writer.audit.verify import Verified, everybody, tombstones, verify_user
+from writer.audit.verify import Verified, erased_users, everybody, verify_user
 
 commands = typer.Typer(
     add_completion=False, no_args_is_help=True, help="Verify that the audit was not changed, or delete its old entries."
@@ -34,13 +34,13 @@ def verify(
 
     async def work() -> tuple[list[Verified], Tombstones | None]:
         async with parts(only_reads=True) as runtime:
-            erased, users = set(), [] if user is None else [checked(user)]
-            async with runtime.database.as_worker() as connection:
-                erased = {row.user_sub for row in await connection.execute(tombstones())}
-                if everyone:
+            database, users = runtime.database, [] if user is None else [checked(user)]
+            if everyone:
+                async with database.as_worker() as connection:
                     users = [row.user_sub for row in await connection.execute(everybody())]
-            results = [await verify_user(runtime.database, each, erased) for each in users]
-            return results, await verify_tombstones(runtime.database) if everyone else None
+            # anew for each: an actor may have been erased since
+            results = [await verify_user(database, each, await erased_users(database)) for each in users]
+            return results, await verify_tombstones(database) if everyone else None
 
     try:
         results, stones = run(work())

@@ -240,6 +240,12 @@ def everybody() -> CompoundSelect[str]:
     return union(*parts).order_by("user_sub")
 
 
+async def erased_users(database: Database) -> set[str]:
+    """Returns the digests of the names of all erased users."""
+    async with database.as_worker() as connection:
+        return {row.user_sub for row in await connection.execute(tombstones())}
+
+
 def tombstones() -> Rows:
     """Returns the statement that selects, in the worker's role, the digest and time of each user's erasure."""
     return select(erasures.c.user_sub, erasures.c.erased_at).order_by(erasures.c.erased_at, erasures.c.user_sub)

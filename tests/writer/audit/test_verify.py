@@ -13,7 +13,9 @@ import pytest
 
 from app.postgres.pools import dsn
 from app.runtime import signed
+from tests.cluster import one_postgres
 from tests.fakes.openai_server import OpenAIServer
+from tests.writer.blocked import begin_blocked
 from tests.writer.conftest import AGENT, Bank, MakeWorker, drain, keep
 from writer.audit import Change, note
 from writer.audit.sealing import prune_audit, seal_all
@@ -285,6 +287,24 @@ async def test_an_erased_actor_leaves_the_chains_of_others_whole(kept: Bank, for
         "UPDATE audit SET actor = $2 WHERE user_sub = $1 AND actor = $3", user, f"erased:{digest}", actor
     )
     assert (await verified(kept, user)).fault is None
+
+
+@one_postgres
+async def test_an_actor_that_is_erased_while_chains_are_sealed_makes_none_look_changed(
+    kept: Bank, forger: asyncpg.Connection, owner: asyncpg.Connection, user: str
+):
+    first, second, actor = f"{user}-1", f"{user}-2", f"actor of {user}"
+    for each in (first, second):
+        async with kept.database.as_user(each, datetime.now(UTC)) as connection:
+            await note(connection, Change.of((each, AGENT), actor, "do"))
+    async with asyncio.timeout(60):
+        async with kept.database.as_eraser(first):  # the chain of the first is waited for
+            sealing = await begin_blocked(owner, seal_all(kept.database))
+            await erase(kept.database, actor)
+            digest = hashlib.sha256(actor.encode()).hexdigest()
+            await forger.execute("UPDATE audit SET actor = $2 WHERE actor = $1", actor, f"erased:{digest}")
+        sealed = await sealing
+    assert {first, second}.isdisjoint(each.user_sub for each in sealed.broken)
 
 
 async def test_an_erased_user_begins_a_chain_anew(kept: Bank, user: str):
