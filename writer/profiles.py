@@ -6,14 +6,16 @@ from datetime import datetime
 from typing import TypeVar
 from uuid import UUID
 
-from sqlalchemy import ScalarSelect, func, literal, or_, select, text, tuple_
+from sqlalchemy import Column, ScalarSelect, Select, exists, func, literal, or_, select, text, tuple_
 from sqlalchemy.exc import DBAPIError
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from retrieval.database.database import Database
 from retrieval.errors import DatabaseUnavailable, UserErased
 from retrieval.tables.cases import cases
+from retrieval.tables.columns import ALL_AGENTS
 from retrieval.tables.decisions import decision_slots
+from retrieval.tables.keys import user_keys
 from retrieval.tables.profiles import profiles
 from retrieval.telemetry import log
 from writer.errors import MemoryOff
@@ -39,28 +41,45 @@ class Profile:
 
 async def each_profile(database: Database) -> AsyncIterator[Profile]:
     """Yields every profile of every user, in the order of their keys."""
-    after: Profile | None = None
+    key = profiles.c.user_sub, profiles.c.agent_key
+    async for profile in _in_pages(database, select(*key), *key):
+        yield profile
+
+
+async def each_owner(database: Database) -> AsyncIterator[Profile]:
+    """Yields every profile, and then every user who has none, with ALL_AGENTS as agent: one who only searched."""
+    async for profile in each_profile(database):
+        yield profile
+    has_profile = exists(profiles.c.user_sub).where(profiles.c.user_sub == user_keys.c.user_sub)
+    without = select(user_keys.c.user_sub, literal(ALL_AGENTS)).where(~has_profile)
+    async for user in _in_pages(database, without, user_keys.c.user_sub):
+        yield user
+
+
+async def _in_pages(database: Database, owners: Select[str, str], *key: Column[str]) -> AsyncIterator[Profile]:
+    """Yields users with their agents in the order of ``key``, which is the user, or the user and the agent."""
+    listed = owners.add_columns(func.now())  # the transaction's start: an erasure that commits later is later than that
+    after: tuple[str, ...] = ()
     while True:
         async with database.as_worker() as connection:
-            # now(), the transaction's start: an erasure that commits after this statement reads is later than that
-            statement = select(profiles.c.user_sub, profiles.c.agent_key, func.now().label("seen_at"))
-            if after is not None:
-                last = tuple_(literal(after.user_sub), literal(after.agent_key))
-                statement = statement.where(tuple_(profiles.c.user_sub, profiles.c.agent_key) > last)
-            ordered = statement.order_by(profiles.c.user_sub, profiles.c.agent_key).limit(PAGE)
-            page = [Profile(*row) for row in await connection.execute(ordered)]
+            rest = listed.where(tuple_(*key) > tuple_(*map(literal, after))) if after else listed
+            page = [Profile(*row) for row in await connection.execute(rest.order_by(*key).limit(PAGE))]
         for profile in page:
             yield profile
         if len(page) < PAGE:
             return
-        after = page[-1]
+        after = (page[-1].user_sub, page[-1].agent_key)[: len(key)]
 
 
 Result = TypeVar("Result")
 
 
-async def in_every_profile(database: Database, work: Callable[[Profile], Awaitable[Result]]) -> AsyncIterator[Result]:
-    """Does the work in every profile, and yields its results; a profile that fails keeps no other from its turn.
+async def in_every_profile(
+    database: Database,
+    work: Callable[[Profile], Awaitable[Result]],
+    owners: Callable[[Database], AsyncIterator[Profile]] = each_profile,
+) -> AsyncIterator[Result]:
+    """Does the work in every profile, or for each owner, and yields its results; one that fails stops no other.
 
     A profile whose user was erased meanwhile is passed over.
 
@@ -69,7 +88,7 @@ async def in_every_profile(database: Database, work: Callable[[Profile], Awaitab
         DBAPIError: after the last profile: the database refused the work in one of them.
     """
     failed: Exception | None = None
-    async for profile in each_profile(database):
+    async for profile in owners(database):
         try:
             result = await work(profile)
         except UserErased:

@@ -24,7 +24,7 @@ from retrieval.tables.runs import runs
 from retrieval.tables.sessions import sessions
 from writer.audit import Change, note
 from writer.procedures.case_deletion import forget_sources, forget_words, keep_without_case
-from writer.profiles import Profile, in_every_profile, lock_profile
+from writer.profiles import Profile, each_owner, in_every_profile, lock_profile
 from writer.references import REFERENCES, clear_references
 from writer.upkeep.expiry import (
     BATCH,
@@ -173,13 +173,13 @@ class _Sweep:
 
 
 async def prune_all(database: Database, *, now: datetime, kept: timedelta = KEPT) -> Pruned:
-    """Prunes every profile and returns the numbers of removed rows, summed.
+    """Prunes every profile, and what users without one searched for, and returns the numbers of removed rows, summed.
 
     Raises:
         DatabaseUnavailable, DBAPIError: see ``in_every_profile``; what was pruned stays pruned.
     """
     total = Pruned()
-    async for pruned in in_every_profile(database, partial(prune, database, now=now, kept=kept)):
+    async for pruned in in_every_profile(database, partial(prune, database, now=now, kept=kept), each_owner):
         total += pruned
     return total
 

@@ -20,7 +20,7 @@ from retrieval.telemetry import log
 from writer.privacy.keys import Keyring
 from writer.privacy.seal import SealBroken
 from writer.privacy.words import Words
-from writer.profiles import Profile, each_profile, lock_profile
+from writer.profiles import Profile, each_owner, lock_profile
 from writer.retain.prepare import message_hash
 
 BATCH = 256
@@ -45,7 +45,7 @@ async def reseal_all(database: Database, keyring: Keyring, *, progress: Progress
         DatabaseUnavailable: the rows changed so far stay; a further call changes the others.
     """
     total = 0
-    async for profile in each_profile(database):
+    async for profile in each_owner(database):
         with suppress(UserErased):
             try:
                 for table in _COLUMNS:

@@ -12,7 +12,7 @@ from retrieval.tables.decisions import decision_slots, decisions, rewards
 from retrieval.tables.profiles import profiles
 from tests.writer.conftest import AGENT, Bank
 from tests.writer.pruned_banks import DAY, NOW, days_ago, reasons
-from writer.upkeep.prune import Pruned, prune
+from writer.upkeep.prune import Pruned, prune, prune_all
 
 
 async def test_a_time_limit_takes_what_was_not_used_for_so_long_whatever_its_worth(bank: Bank, user: str):
@@ -62,6 +62,16 @@ async def test_old_decisions_without_a_profile_go_and_those_of_other_profiles_wa
     assert await prune(bank.database, bank.profile(user), now=NOW) == Pruned(decisions=1)
     columns = select(decisions.c.id, decisions.c.told).where(decisions.c.user_sub == user)
     assert {tuple(row) for row in await bank.read(user, columns)} == {(young, None), (others, b"sealed")}
+
+
+async def test_old_decisions_of_a_user_who_only_searched_go(bank: Bank, user: str):
+    async with bank.database.as_user(user, datetime.now(UTC)) as connection:
+        await bank.keyring.find_or_make(connection, user)
+    await decide(bank, user, 181)
+    young = await decide(bank, user, 31, told=b"sealed")
+    await prune_all(bank.database, now=NOW)
+    columns = select(decisions.c.id, decisions.c.told).where(decisions.c.user_sub == user)
+    assert [tuple(row) for row in await bank.read(user, columns)] == [(young, None)]
 
 
 async def decide(bank: Bank, user: str, age: int, **columns: Any) -> Any:
