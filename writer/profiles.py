@@ -7,11 +7,10 @@ from typing import TypeVar
 from uuid import UUID
 
 from sqlalchemy import Column, ScalarSelect, Select, exists, func, literal, or_, select, text, tuple_
-from sqlalchemy.exc import DBAPIError
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from retrieval.database.database import Database
-from retrieval.errors import DatabaseUnavailable, UserErased
+from retrieval.errors import UserErased
 from retrieval.tables.cases import cases
 from retrieval.tables.columns import ALL_AGENTS
 from retrieval.tables.decisions import decision_slots
@@ -77,23 +76,23 @@ Result = TypeVar("Result")
 async def in_every_profile(
     database: Database,
     work: Callable[[Profile], Awaitable[Result]],
-    owners: Callable[[Database], AsyncIterator[Profile]] = each_profile,
+    owners: AsyncIterator[Profile] | None = None,
 ) -> AsyncIterator[Result]:
-    """Does the work in every profile, or for each owner, and yields its results; one that fails stops no other.
+    """Does the work in every profile, or for these owners, and yields the results; one that fails stops no other.
 
     A profile whose user was erased meanwhile is passed over.
 
     Raises:
-        DatabaseUnavailable: the database does not answer, or, after the last profile: it did not for one of them.
-        DBAPIError: after the last profile: the database refused the work in one of them.
+        DatabaseUnavailable: the database does not answer.
+        Exception: after the last profile: the first error of the work.
     """
     failed: Exception | None = None
-    async for profile in owners(database):
+    async for profile in each_profile(database) if owners is None else owners:
         try:
             result = await work(profile)
         except UserErased:
             continue
-        except (DatabaseUnavailable, DBAPIError) as error:
+        except Exception as error:  # noqa: BLE001 - it is raised once the others had their turn
             log.warning("profile.failed", error=type(error).__name__)
             failed = failed or error
             async with database.as_worker():  # it raises if nothing is to be had from the database

@@ -5,8 +5,6 @@ import time
 from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
 
-from sqlalchemy.exc import DBAPIError
-
 from app import postgres
 from app.jobs.jobs import DAY_S, Job
 from app.jobs.metrics import refresh
@@ -14,7 +12,6 @@ from app.jobs.records import JobRecord, JobRecords
 from app.runtime import Runtime
 from app.settings import Settings
 from app.training.processes import Trainings
-from retrieval.errors import DatabaseUnavailable
 from retrieval.telemetry import log
 from writer.audit.sealing import seal_all
 from writer.upkeep.hnsw import index_all
@@ -100,7 +97,7 @@ async def upkeep(runtime: Runtime) -> None:
     """Prunes every profile, indexes the vectors of very large banks, and aborts silent runs.
 
     Raises:
-        DatabaseUnavailable, DBAPIError: a part failed, in a profile or as a whole; the other parts were done.
+        Exception: a part failed, in a profile or as a whole; the other parts were done.
     """
     database, settings = runtime.database, runtime.settings
     kept, silent_for = timedelta(days=settings.pruned_kept_days), timedelta(seconds=settings.run_silent_s)
@@ -120,7 +117,7 @@ async def upkeep(runtime: Runtime) -> None:
     for part in (prune, index, abort):
         try:
             await part()
-        except (DatabaseUnavailable, DBAPIError) as error:
+        except Exception as error:  # noqa: BLE001 - it is raised once the other parts were done
             failed = failed or error
     log.info("upkeep.pruned", **done)
     if failed is not None:

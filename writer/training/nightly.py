@@ -16,7 +16,7 @@ from retrieval.database.database import Database
 from retrieval.errors import UserErased
 from retrieval.tables.policies import policies as stored
 from retrieval.tables.profiles import profiles
-from writer.profiles import Profile, each_profile
+from writer.profiles import Profile, in_every_profile
 from writer.replays.profile_replay import replay_if_due
 from writer.training import lifecycle
 from writer.training.candidates import Demand, Learner, Recipe, train_candidates
@@ -31,30 +31,36 @@ async def learn(database: Database, recipe: Recipe, only: Profile | None = None)
     """Replays every profile, judges its trial, watches its policy, and trains candidates; yields each profile's result.
 
     Raises:
-        DatabaseUnavailable: the results stored so far stay.
+        DatabaseUnavailable, Exception: see ``in_every_profile``; the results stored so far stay, and the candidates of
+            the profiles that did not fail are trained.
     """
-    due: list[Learner] = []
-    async for profile in _profiles(database, only):
+
+    async def decide(profile: Profile) -> TrainingResult | Learner:
         await replay_if_due(database, profile, fresh=0, first_order=recipe.first_order)
         try:
-            decided = await _judge(database, profile, recipe.demand)
+            return await _judge(database, profile, recipe.demand)
         except UserErased:
-            decided = TrainingResult(profile.user_sub, profile.agent_key, "erased")
-        if isinstance(decided, Learner):
-            due.append(decided)
-        else:
-            yield decided
+            return TrainingResult(profile.user_sub, profile.agent_key, "erased")
+
+    due: list[Learner] = []
+    failed: Exception | None = None
+    try:
+        async for decided in in_every_profile(database, decide, None if only is None else _alone(only)):
+            if isinstance(decided, Learner):
+                due.append(decided)
+            else:
+                yield decided
+    except Exception as error:  # noqa: BLE001 - it is raised once the others are trained
+        failed = error
     if due:
         async for result in train_candidates(database, due, recipe):
             yield result
+    if failed is not None:
+        raise failed
 
 
-async def _profiles(database: Database, only: Profile | None) -> AsyncIterator[Profile]:
-    if only is not None:
-        yield only
-        return
-    async for profile in each_profile(database):
-        yield profile
+async def _alone(profile: Profile) -> AsyncIterator[Profile]:
+    yield profile
 
 
 async def _judge(database: Database, profile: Profile, demand: Demand) -> TrainingResult | Learner:

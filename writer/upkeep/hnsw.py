@@ -42,7 +42,7 @@ async def index_all(database: Database, *, large: int = LARGE_VECTORS) -> int:
     """Moves the vectors of profiles that became large into the index, of small ones out; returns the number of changes.
 
     Raises:
-        DatabaseUnavailable, DBAPIError: see ``in_every_profile``; what was moved stays.
+        DatabaseUnavailable, Exception: see ``in_every_profile``; what was moved stays.
     """
     changed = 0
     async for switched in in_every_profile(database, partial(index_profile, database, large=large)):

@@ -176,10 +176,10 @@ async def prune_all(database: Database, *, now: datetime, kept: timedelta = KEPT
     """Prunes every profile, and what users without one searched for, and returns the numbers of removed rows, summed.
 
     Raises:
-        DatabaseUnavailable, DBAPIError: see ``in_every_profile``; what was pruned stays pruned.
+        DatabaseUnavailable, Exception: see ``in_every_profile``; what was pruned stays pruned.
     """
     total = Pruned()
-    async for pruned in in_every_profile(database, partial(prune, database, now=now, kept=kept), each_owner):
+    async for pruned in in_every_profile(database, partial(prune, database, now=now, kept=kept), each_owner(database)):
         total += pruned
     return total
 

@@ -37,7 +37,7 @@ async def abort_all(database: Database, keyring: Keyring, *, silent_for: timedel
     """Ends every run that has had no new step for ``silent_for``, and returns the number of ended runs.
 
     Raises:
-        DatabaseUnavailable, DBAPIError: see ``in_every_profile``; the runs that were ended stay ended.
+        DatabaseUnavailable, Exception: see ``in_every_profile``; the runs that were ended stay ended.
     """
     done = 0
     async for ended in in_every_profile(database, partial(_abort, database, keyring, silent_for)):

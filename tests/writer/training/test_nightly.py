@@ -5,7 +5,11 @@ from contextlib import aclosing
 from dataclasses import replace
 from datetime import UTC, datetime
 
+import pytest
+from sqlalchemy import update
+
 from retrieval.database.database import Database
+from retrieval.tables.decisions import decisions
 from tests.logs import put
 from tests.policies import stored
 from tests.writer.conftest import AGENT, Bank
@@ -133,3 +137,21 @@ async def test_a_profile_of_another_agent_has_a_policy_of_its_own(bank: Bank, us
     first, second = await rows(bank, user)
     assert {first.agent_key, second.agent_key} == {AGENT, "second"}
     assert first.weights != second.weights
+
+
+async def test_a_profile_whose_log_cannot_be_read_keeps_no_other_from_its_training(alone: tuple[Bank, str]):
+    bank, _ = alone
+    users = [f"user-{number}" for number in range(3)]
+    for each in users:
+        await log(bank, each, seen())
+    async with bank.database.as_user(users[1], datetime.now(UTC)) as connection:
+        await connection.execute(update(decisions).where(decisions.c.user_sub == users[1]).values(features=b"cut"))
+    found = {}
+
+    async def train() -> None:
+        async for each in learn(bank.database, Recipe(quick, LITTLE)):
+            found[each.user_sub] = each.version
+
+    with pytest.raises(ValueError, match="buffer size"):
+        await train()
+    assert found == {users[0]: 1, users[2]: 1}
