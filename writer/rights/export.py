@@ -23,7 +23,7 @@ from retrieval.tables.metadata import USER_TABLES
 from retrieval.tables.runs import run_steps, runs
 from retrieval.tables.sessions import session_summaries, turns
 from writer.privacy.keys import Keyring
-from writer.privacy.seal import unseal
+from writer.privacy.seal import SealBroken, unseal
 from writer.privacy.words import Words, words_of
 
 PAGE = 1_000
@@ -57,7 +57,8 @@ async def export(database: Database, keyring: Keyring, user_sub: str) -> AsyncIt
 
     Tables come in an order in which rows come after the rows that they refer to, and rows by primary key.
 
-    Rows that are written during the export may be missing.
+    Rows that are written during the export may be missing. A row that does not decrypt comes with its sealed bytes in
+    hex and ``unreadable``.
 
     Raises:
         DatabaseUnavailable: the export is not complete.
@@ -73,7 +74,10 @@ async def export(database: Database, keyring: Keyring, user_sub: str) -> AsyncIt
             async with database.as_user(user_sub, began_at) as connection:
                 rows = (await connection.execute(page(user_sub, table, after, size))).mappings().all()
             for row in rows:
-                values = dict(row) if words is None else _opened(words, table, row)
+                try:
+                    values = dict(row) if words is None else _opened(words, table, row)
+                except SealBroken:
+                    values = {**row, "unreadable": True}
                 yield {"type": table.name, **{name: _as_json(value) for name, value in values.items()}}
             if len(rows) < size:
                 break

@@ -84,3 +84,11 @@ async def test_an_unknown_or_erased_user_exports_nothing(bank: Bank, user: str):
     await retained(bank, user, "walrus")
     await erase(bank.database, user)
     assert await exported(bank, user) == []
+
+
+async def test_a_row_that_cannot_be_read_comes_as_it_is_and_keeps_back_no_other(bank: Bank, user: str):
+    bad, good = await bank.add(user, {"words": b"cut"}, {})
+    cases = {row["id"]: row for row in await exported(bank, user) if row["type"] == "cases"}
+    assert cases[str(bad)]["unreadable"] is True
+    assert cases[str(bad)]["words"] == b"cut".hex()
+    assert "unreadable" not in cases[str(good)]
