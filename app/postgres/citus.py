@@ -48,7 +48,7 @@ async def _distribute(connection: asyncpg.Connection) -> list[str]:
     for name in new:
         async with connection.transaction():
             await _distribute_table(connection, name)
-    for row in await connection.fetch(_SQL["left_behind"]):  # its rows are on the shards
+    for row in await connection.fetch(_SQL["left_behind"], [*EVERYWHERE, *BY_USER]):  # the rows are on the shards
         await connection.execute("SELECT truncate_local_data_after_distributing_table($1::regclass)", row[0])
     for row in await connection.fetch(_SQL["unknown_functions"]):
         await connection.execute("SELECT create_distributed_function($1::regprocedure)", row[0])

@@ -102,10 +102,12 @@ async def test_a_bank_that_has_rows_is_distributed_with_them_and_leaves_none_beh
         await alice.settle()
         assert (await erase(before.runtime.database, "bob")).clean
         audit = await verify_user(before.runtime.database, "alice", set())
+    await as_owner(url, "CREATE TABLE theirs AS SELECT 1 AS number")
+    await as_owner(url, "SELECT create_distributed_table('theirs', 'number')")
     assert set(await distribute(url)) == {*BY_USER, *EVERYWHERE}
     assert await distribute(url) == []
     sizes = "SELECT logicalrelid::text FROM pg_dist_partition WHERE pg_relation_size(logicalrelid) > 0"
-    assert await as_owner(url, sizes) == []
+    assert [row[0] for row in await as_owner(url, sizes)] == ["theirs"]  # another's table is left alone
     async with served(url, tmp_path) as after:
         database = after.runtime.database
         assert await verify_user(database, "alice", set()) == audit
