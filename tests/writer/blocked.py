@@ -16,3 +16,12 @@ async def begin_blocked(owner: asyncpg.Connection, work: Coroutine[Any, Any, Any
         await asyncio.sleep(0.02)
         await owner.execute("SELECT pg_stat_clear_snapshot()")
     return task
+
+
+async def both_at_once(owner: asyncpg.Connection, late: str, *works: Coroutine[Any, Any, Any]) -> None:
+    """Begins the works one after the other, each once the ones before it wait, the first for the table ``late``."""
+    async with asyncio.timeout(60):
+        async with owner.transaction():
+            await owner.execute(f"LOCK TABLE {late} IN SHARE MODE")
+            begun = [await begin_blocked(owner, work, number) for number, work in enumerate(works, start=1)]
+        await asyncio.gather(*begun)

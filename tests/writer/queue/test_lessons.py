@@ -1,7 +1,5 @@
 """Lessons come after the case can be found; a worker that dies between, or fails, loses and doubles none."""
 
-import asyncio
-from collections.abc import Coroutine
 from datetime import UTC, datetime, timedelta
 from typing import Any
 from uuid import UUID
@@ -19,6 +17,7 @@ from retrieval.tables.facts import facts
 from retrieval.tables.procedures import procedures, reflections
 from tests.cluster import one_postgres
 from tests.lessons import FIXED
+from tests.writer.blocked import both_at_once
 from tests.writer.conftest import AGENT, Bank, drain, keep, states, wake_all
 from writer.queue.queue import Pace
 from writer.queue.statements import requeue_dead
@@ -27,7 +26,6 @@ from writer.rewards.feedback import Feedback, give_feedback
 from writer.rights.edit import delete_case, delete_decision
 from writer.upkeep.prune import prune
 
-BLOCKED = "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'"
 SAID = [{"role": "user", "content": "I live in Leeds."}]
 
 
@@ -54,17 +52,6 @@ async def learned(bank: Bank, user: str) -> dict[str, int]:
 
 async def queued(bank: Bank, user: str) -> list[Any]:
     return await bank.read(user, select(reflections).where(reflections.c.user_sub == user))
-
-
-async def both_at_once(owner: asyncpg.Connection, late: str, *works: Coroutine[Any, Any, Any]) -> None:
-    """Begins the works one after the other, each once the ones before it wait, the first for the table ``late``."""
-    async with asyncio.timeout(60), asyncio.TaskGroup() as both, owner.transaction():
-        await owner.execute(f"LOCK TABLE {late} IN SHARE MODE")
-        for number, work in enumerate(works, start=1):
-            both.create_task(work)
-            while await owner.fetchval(BLOCKED) != number:
-                await asyncio.sleep(0.05)
-                await owner.execute("SELECT pg_stat_clear_snapshot()")
 
 
 async def test_a_run_whose_worker_dies_before_its_lessons_is_learned_from_once_by_the_next(

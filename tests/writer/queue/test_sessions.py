@@ -18,6 +18,7 @@ from retrieval.tables.memories import memories
 from retrieval.tables.sessions import sessions, turns
 from tests.cluster import one_postgres
 from tests.fakes.openai_server import OpenAIServer
+from tests.writer.blocked import both_at_once
 from tests.writer.conftest import AGENT, PACE, Bank, MakeWorker, drain, keep
 from writer.facts.remove import close_fact, delete_fact
 from writer.queue import statements
@@ -25,8 +26,6 @@ from writer.queue.worker import Worker
 from writer.sessions.append import append_turns
 from writer.sessions.lock import delete_session
 from writer.sessions.prepare import TurnsTold, prepare_turns
-
-BLOCKED = "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'"
 
 
 async def say(bank: Bank, user: str, name: str, *said: str) -> None:
@@ -108,13 +107,7 @@ async def read_while(
         async with bank.database.as_user(held.user_sub, datetime.now(UTC)) as connection:
             await change(connection)
 
-    async with asyncio.timeout(60), asyncio.TaskGroup() as both, owner.transaction():
-        await owner.execute(f"LOCK TABLE {late} IN SHARE MODE")
-        for number, work in enumerate((read(), make_change()), start=1):
-            task = both.create_task(work)
-            while not task.done() and await owner.fetchval(BLOCKED) != number:
-                await asyncio.sleep(0.05)
-                await owner.execute("SELECT pg_stat_clear_snapshot()")
+    await both_at_once(owner, late, read(), make_change())
 
 
 async def facts_of(bank: Bank, user: str) -> list[Any]:
