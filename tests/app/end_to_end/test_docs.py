@@ -46,6 +46,7 @@ RUN_BY: dict[str, tuple[str | None, ...]] = {
     "docs/mcp.md": (None, MCP, None, MCP, MCP, MCP),
     "docs/n8n.md": (SEARCH, INSERT, INSERT, SEARCH, INSERT),
     "docs/operating.md": (BACKUP,),
+    "docs/scale.md": (None,),
     "docs/watch.md": (DEPLOY, "tests/app/end_to_end/test_watch_docs.py"),
     "docs/upgrade.md": (None, None, *(PAGE_TESTS,) * 5),
 }
@@ -61,6 +62,7 @@ NOT_RUN = {
     "claude mcp add ": f"Claude Code is not here; {MCP} runs the command and asks the address that it is told",
     "casebank export --user U > U.jsonl": "needs an environment with an earlier commit",
     "casebank backfill A.jsonl": "needs that export; tests/writer/retain/test_backfill.py retains one",
+    "PGOPTIONS=": "needs a Citus cluster and the pg_dump of its version; docs/scale.md says what was tried",
     "podman compose ": "there are no containers here; tests/deploy/test_deploy.py runs what the compose file starts",
     "systemctl enable ": f"systemd is not running here; {DEPLOY} starts what the units start",
 }
