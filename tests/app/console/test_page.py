@@ -194,7 +194,7 @@ async def test_a_decision_says_of_each_candidate_why(alice: User, console: httpx
     things = await furnish(alice)
     text = (await console.get(f"/console/decisions/{things.retrieval_id}")).text
     assert "Chosen: it shares “" in text
-    assert "Slates that would be served now" in text
+    assert "Slates by the present policies" in text
 
 
 async def test_a_decision_shows_which_of_its_cases_the_run_followed(alice: User, console: httpx.AsyncClient):
@@ -284,7 +284,7 @@ async def test_a_decision_names_the_cases_that_each_live_policy_would_serve(alic
     await alice.rows("UPDATE decision_slots SET place = place + 10 WHERE user_sub = :user_sub RETURNING place")
     decision = (await alice.http.get(f"/v1/decisions/{things.retrieval_id}")).json()
     text = (await console.get(f"/console/decisions/{things.retrieval_id}")).text
-    (section,) = (part for part in text.split("<h2>") if part.startswith("Slates that would be served now"))
+    (section,) = (part for part in text.split("<h2>") if part.startswith("Slates by the present policies"))
     assert decision["would_serve"]
     for policy in decision["would_serve"]:
         assert policy["policy_version"] in section

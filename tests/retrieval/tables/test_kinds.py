@@ -40,7 +40,7 @@ COLUMNS = {
     "MasterKeyStatus": "master_keys.status",
 }
 """Which column each enumeration is of."""
-OF_NO_COLUMN = {"Knowledge", "ToolKind"}
+OF_NO_COLUMN = {"FindingStatus", "ToolKind"}
 """A setting, what is only answered, and what stands within a JSON column, where the API alone checks it."""
 
 CHECKS_OF_ONE_COLUMN = """
