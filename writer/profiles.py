@@ -3,7 +3,7 @@
 from collections.abc import AsyncIterator, Awaitable, Callable, Collection
 from dataclasses import dataclass
 from datetime import datetime
-from typing import TypeVar
+from typing import Any, TypeVar
 from uuid import UUID
 
 from sqlalchemy import Column, ScalarSelect, Select, exists, func, literal, or_, select, text, tuple_
@@ -116,6 +116,13 @@ async def check_writing(connection: AsyncConnection, user_sub: str, agent_key: s
 async def lock_profile(connection: AsyncConnection, user_sub: str, agent_key: str) -> None:
     """Locks a profile for this transaction: call it before making, merging or crediting the profile's cases."""
     await connection.execute(_LOCK, {"user_sub": user_sub, "agent_key": agent_key})
+
+
+async def lock_profile_of(connection: AsyncConnection, user_sub: str, row: Column[Any], value: object) -> None:
+    """Locks the profile of one of the user's rows, whose column ``row`` has this value: call it before deleting it."""
+    table = row.table
+    agent_key = select(table.c.agent_key).where(table.c.user_sub == user_sub, row == value)
+    await lock_profile(connection, user_sub, await connection.scalar(agent_key) or "")
 
 
 async def lock_loop(

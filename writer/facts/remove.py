@@ -12,7 +12,7 @@ from retrieval.tables.facts import facts
 from writer.audit import Change, note
 from writer.author import Author
 from writer.privacy.contexts import forget_contexts
-from writer.profiles import lock_profile
+from writer.profiles import lock_profile, lock_profile_of
 
 
 async def close_fact(connection: AsyncConnection, author: Author, agent_key: str, fact_id: UUID) -> None:
@@ -35,8 +35,7 @@ async def delete_fact(connection: AsyncConnection, author: Author, fact_id: UUID
     Raises:
         NotFound: the user has no such fact.
     """
-    of_fact = select(facts.c.agent_key).where(facts.c.user_sub == author.user_sub, facts.c.id == fact_id)
-    await lock_profile(connection, author.user_sub, await connection.scalar(of_fact) or "")
+    await lock_profile_of(connection, author.user_sub, facts.c.id, fact_id)
     if not await delete_facts(connection, author, facts.c.id == fact_id):
         raise NotFound("no such fact")
 

@@ -22,7 +22,7 @@ from writer.memories import remember_knowledge
 from writer.privacy.contexts import forget_contexts
 from writer.privacy.keys import Keyring
 from writer.privacy.words import Words
-from writer.profiles import check_writing, lock_profile
+from writer.profiles import check_writing, lock_profile, lock_profile_of
 
 
 async def write_knowledge(
@@ -98,8 +98,7 @@ async def delete_knowledge(
     """
     mine = knowledge.c.user_sub == author.user_sub, knowledge.c.id == entry_id
     # whoever writes the entry again looks it up and then updates it
-    written_for = await connection.scalar(select(knowledge.c.agent_key).where(*mine))
-    await lock_profile(connection, author.user_sub, written_for or "")
+    await lock_profile_of(connection, author.user_sub, knowledge.c.id, entry_id)
     deletion = delete(knowledge).where(*mine)
     if agent_key is not None:
         deletion = deletion.where(knowledge.c.agent_key == agent_key)

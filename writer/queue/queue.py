@@ -84,9 +84,8 @@ class Queue:
         """Leases and returns up to ``batch`` rows; fewer only if no further row of any user is due, or one is alone.
 
         Before, it hands back rows whose work broke off with a database connection, due at once after the first attempt,
-        else after a delay, and ends the leases that ran out.
-        A row of such a lease may have killed its worker: it is dead if that was its last attempt, and else it is leased
-        alone, so that it takes no other row along.
+        else after a delay, and ends the leases that ran out. A row of such a lease may have killed its worker: it is
+        dead if that was its last attempt, and else it is leased alone, so that it takes no other row along.
 
         Raises:
             DatabaseUnavailable: rows that were leased are due again when their lease ends.

@@ -24,7 +24,7 @@ from writer.privacy.contexts import BLANK, forget_advice, forget_contexts
 from writer.privacy.keys import Keyring
 from writer.privacy.words import Words, words_of
 from writer.procedures.case_deletion import forget_sources, forget_words
-from writer.profiles import lock_loop, lock_profile
+from writer.profiles import lock_loop, lock_profile_of
 from writer.references import clear_references
 from writer.retain.prepare import search_text
 
@@ -57,9 +57,8 @@ async def delete_case(connection: AsyncConnection, keyring: Keyring, author: Aut
 
     Its texts in the log of decisions and in its run are blanked, see ``forget_texts``.
     """
-    of_case = select(cases.c.agent_key).where(cases.c.user_sub == author.user_sub, cases.c.id == case_id)
     # the worker may be about to merge a run into the case, or to learn from it
-    await lock_profile(connection, author.user_sub, await connection.scalar(of_case) or "")
+    await lock_profile_of(connection, author.user_sub, cases.c.id, case_id)
     rows = (await connection.execute(case_and_repeats(author.user_sub, case_id))).mappings().all()
     words = await words_of(keyring, connection, author.user_sub)
     if words is None or not any(row["id"] == case_id for row in rows):

@@ -19,7 +19,7 @@ from writer.author import Author
 from writer.facts.remove import delete_facts
 from writer.privacy.contexts import forget_advice, forget_contexts
 from writer.privacy.words import Words
-from writer.profiles import lock_profile
+from writer.profiles import lock_profile_of
 from writer.references import clear_references
 
 
@@ -84,9 +84,8 @@ async def delete_session(connection: AsyncConnection, author: Author, name: str)
     Raises:
         NotFound: the user has no such session.
     """
-    named = select(sessions.c.agent_key).where(sessions.c.user_sub == author.user_sub, sessions.c.name == name)
     # the worker that stores the session's facts locks both in this order
-    await lock_profile(connection, author.user_sub, await connection.scalar(named) or "")
+    await lock_profile_of(connection, author.user_sub, sessions.c.name, name)
     session = await lock_session(connection, author.user_sub, name)
     if session is None:
         raise NotFound("no such session")
