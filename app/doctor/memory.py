@@ -163,5 +163,5 @@ async def embedding_models(installation: Installation) -> Finding:
         counts = {str(name): number for name, number in await connection.execute(chosen)}
     here = counts.pop(installation.embedder.model, 0)
     strays = ", ".join(f"{count} in {name}" for name, count in sorted(counts.items()))
-    detail = f"{here} profiles in the embedder's space" + (f"; {strays}" if strays else "")
+    detail = f"profiles in the embedder's space: {here}" + (f"; {strays}" if strays else "")
     return Finding("embedding models", not strays, detail, "casebank reembed; until then these go by keywords")

@@ -10,9 +10,10 @@ import numpy as np
 import pytest
 from sqlalchemy import delete, insert, select, update
 
+from policy.fit import fit_of
 from policy.history import UNPROVEN_TRUST, History
 from policy.orders import ORDERS
-from policy.replay import CHOICE, replay
+from policy.replay import CHOICE, Tally, replay
 from policy.weights import pack_fit, unpack_fit
 from retrieval.tables.cases import case_embeddings, cases
 from retrieval.tables.profiles import profiles
@@ -24,7 +25,7 @@ from tests.writer.runs import call
 from tests.writer.trainings import never
 from writer.profiles import Profile
 from writer.replays import profile_replay as module
-from writer.replays.profile_replay import FRESH, NEWEST, history_of, replay_if_due
+from writer.replays.profile_replay import FRESH, NEWEST, SPOKEN, StoredReplay, history_of, replay_if_due
 from writer.rights.erase import erase
 from writer.training.candidates import Recipe
 from writer.training.nightly import learn
@@ -353,3 +354,12 @@ async def test_what_is_read_is_what_was_stored(bank: Bank, user: str):
     assert tasks(found.moves) == [row["moves"] for row in rows]
     assert found.times.tolist() == [row["created_at"].timestamp() for row in rows]
     assert found.vectors.shape == (15, 0)
+
+
+@pytest.mark.parametrize(("questions", "runs"), [(1, "run"), (12, "12 runs")])
+def test_the_sentence_of_a_replay_counts_its_runs_and_names_the_order_that_serves(questions: int, runs: str):
+    tallies = {name: Tally(0.5, 0.5, 0, low=0.25, high=0.75) for name in SPOKEN}
+    result = StoredReplay(20, questions, "vote", tallies, fit_of(history_of([])), START)
+    begins, ends = f"On the last {runs} that went well, ", "50% (25% to 75%), which serves, now by vote of the plans."
+    assert result.sentence().startswith(begins)
+    assert result.sentence().endswith(ends)
