@@ -69,7 +69,7 @@ class PoisonedBank:
                 for case_id, case in zip(ids[start:], part, strict=True):
                     if case.proven:
                         await give_feedback(connection, user, "judge", Feedback(1.0, "judge", case_id=case_id))
-        await replay_if_due(self.database, Profile(user, AGENT, datetime.now(UTC)), fresh=0)
+        await replay_if_due(self.database, Profile(user, AGENT, datetime.now(UTC)), at_night=True)
         return ids
 
     async def ask(self, user: str, query: str, *, explore: bool = False) -> Retrieved:

@@ -5,8 +5,9 @@ not the run's data (``writer.analysis.moves``). The agreement of two plans is th
 1979), in which a rare move counts more than one that every plan has.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from typing import Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,6 +20,8 @@ SAME = 0.99
 """Least agreement at which two plans count as the same plan."""
 MOST_REPEATS = 8
 """Largest count of one move in one plan; a loop of a hundred calls is not a hundred moves."""
+BLOCK = 4_096
+"""Largest number of moves, or of terms, that a table has at a time: 400 long texts have a hundred times as many."""
 LEAST_RARITY = 0.1
 """Weight of a move that all plans have; a move that one plan in n has weighs log(n) more."""
 
@@ -52,30 +55,81 @@ def looked_up(keys: Moves, values: Matrix, default: float, wanted: Moves) -> Mat
 
 def rarity(plans: Sequence[Moves]) -> Rarity:
     """Returns the weights of these plans' moves: LEAST_RARITY + log(plans / plans that have the move)."""
-    table, distinct = counts(plans, MOST_REPEATS)
+    counts = Counts.of(plans, MOST_REPEATS)
     unknown = LEAST_RARITY + float(np.log(max(len(plans), 1)))
-    return Rarity(distinct, (unknown - np.log(np.maximum((table > 0).sum(axis=0), 1))).astype(np.float32), unknown)
+    return Rarity(counts.numbers, (unknown - np.log(counts.having())).astype(np.float32), unknown)
 
 
 def agreement(plans: Sequence[Moves], weights: Rarity | None = None) -> Matrix:
     """Returns the agreement of each pair of plans, (n, n), 0 to 1; that of a plan without moves with any other is 0."""
-    table, distinct = counts(plans, MOST_REPEATS)
-    weight = (weights or rarity(plans)).of(distinct)
+    counts = Counts.of(plans, MOST_REPEATS)
+    weights = weights or rarity(plans)
     shared = np.zeros((len(plans), len(plans)), dtype=np.float32)
-    for level in range(1, int(table.max(initial=0)) + 1):  # min(a, b) counts the levels that both reach
-        reached = (table >= level).astype(np.float32)
-        shared += (reached * weight) @ reached.T
-    mass = table @ weight
+    for table, moves in counts.blocks():
+        weight = weights.of(moves)
+        for level in range(1, int(table.max(initial=0)) + 1):  # min(a, b) counts the levels that both reach
+            reached = (table >= level).astype(np.float32)
+            shared += (reached * weight) @ reached.T
+    mass = counts.sums(weights.of(counts.numbers))
     total = mass[:, None] + mass[None, :]
-    same: Matrix = (2 * shared / np.maximum(total, np.float32(1e-9))).astype(np.float32)
+    same: Matrix = np.minimum(2 * shared / np.maximum(total, np.float32(1e-9)), 1).astype(np.float32)
     np.fill_diagonal(same, 1)
     return same
 
 
-def counts(several: Sequence[Moves], most: int) -> tuple[Matrix, Moves]:
-    """Returns a table of how often each list has each number, at most ``most``, and the k distinct numbers, sorted."""
-    owner = np.repeat(np.arange(len(several)), [len(each) for each in several])
-    distinct, column = np.unique(np.concatenate([*several, np.zeros(0, np.int32)]), return_inverse=True)
-    shape = len(several), len(distinct)
-    table = np.bincount(owner * len(distinct) + column, minlength=shape[0] * shape[1]).reshape(shape)
-    return np.minimum(table, most).astype(np.float32), distinct.astype(np.int32)
+@dataclass(frozen=True, slots=True, eq=False)
+class Counts:
+    """How often each of n lists has each of k numbers: a sparse table, which a long list does not widen for the others.
+
+    Attributes:
+        lists: the number n.
+        numbers: (k,), distinct numbers, sorted.
+        row, column: list and number of each entry, as indices; sorted by row, then column.
+        count: how often the list has the number.
+    """
+
+    lists: int
+    numbers: Moves
+    row: NDArray[np.intp]
+    column: NDArray[np.intp]
+    count: Matrix
+
+    @classmethod
+    def of(cls, several: Sequence[Moves], most: int) -> Self:
+        """Returns the counts of the lists' numbers, each at most ``most``."""
+        owner = np.repeat(np.arange(len(several)), [len(each) for each in several])
+        numbers, place = np.unique(np.concatenate([*several, np.zeros(0, np.int32)]), return_inverse=True)
+        entry, count = np.unique(owner * len(numbers) + place, return_counts=True)
+        row, column = np.divmod(entry, max(len(numbers), 1))
+        return cls(len(several), numbers.astype(np.int32), row, column, np.minimum(count, most).astype(np.float32))
+
+    def having(self) -> NDArray[np.intp]:
+        """Returns how many lists have each number, (k,)."""
+        return np.bincount(self.column, minlength=len(self.numbers))
+
+    def sums(self, values: Matrix) -> Matrix:
+        """Returns the sum of its numbers' values for each list, (n,), each as often as the list has the number."""
+        return np.bincount(self.row, self.count * values[self.column], self.lists).astype(np.float32)
+
+    def table(self) -> Matrix:
+        """Returns the counts as a table, (n, k)."""
+        table = np.zeros((self.lists, len(self.numbers)), dtype=np.float32)
+        table[self.row, self.column] = self.count
+        return table
+
+    def blocks(self) -> Iterator[tuple[Matrix, Moves]]:
+        """Yields the numbers that at least two lists have, BLOCK numbers at a time.
+
+        Each block is a table of counts, (n, at most BLOCK), and its numbers, sorted.
+        """
+        wanted = np.flatnonzero(self.having() > 1)
+        order = np.argsort(self.column, kind="stable")
+        row, column, count = self.row[order], self.column[order], self.count[order]
+        for start in range(0, len(wanted), BLOCK):
+            block = wanted[start : start + BLOCK]
+            inside = slice(*np.searchsorted(column, [block[0], block[-1] + 1]))
+            place = np.minimum(np.searchsorted(block, column[inside]), len(block) - 1)
+            kept = block[place] == column[inside]
+            table = np.zeros((self.lists, len(block)), dtype=np.float32)
+            table[row[inside][kept], place[kept]] = count[inside][kept]
+            yield table, self.numbers[block]

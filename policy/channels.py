@@ -11,8 +11,8 @@ terms under different weights (cosine of Salton & Buckley 1988), one compares ve
     meaning  cosine of the embeddings
     recent   -log(1 + runs since)
 
-    gain(w) = max(0, (mean agreement of pairs that share w - mean) / (1 - mean)) * m / (m + CAUTION),
-    m = runs with w - 1
+    gain(w) = min(1, max(0, (mean agreement of pairs that share w - mean) / (1 - mean))) * m / (m + CAUTION),
+    m = runs with w - 1, each run and pair by its weight (``History.voices``)
 """
 
 import re
@@ -23,7 +23,7 @@ from unicodedata import category, normalize
 import numpy as np
 from numpy.typing import NDArray
 
-from policy.agreement import Matrix, counts
+from policy.agreement import Counts, Matrix
 
 Numbers = NDArray[np.floating[Any]] | float
 Terms = NDArray[np.int32]
@@ -36,6 +36,8 @@ CAUTION = 2.0
 MOST_WORDS = 512
 """Largest number of distinct words of a text that count, half from its beginning and half from its end."""
 TINY = np.float32(1e-9)
+LEAST_UNLIKE = np.float32(1e-3)
+"""Least value of 1 - mean agreement in a gain; below it, plans differ by rounding alone."""
 
 _WORD = re.compile(r"[^\W_]+")
 UNSPACED = r"\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\U00020000-\U0003ffff"
@@ -75,7 +77,13 @@ def _pairs(run: re.Match[str]) -> str:
 
 def incidence(texts: Sequence[Terms]) -> tuple[Matrix, Terms]:
     """Returns a table of 0 and 1, (n texts, k), of which text has which term, and the k distinct terms of all texts."""
-    return counts(texts, 1)
+    counts = Counts.of(texts, 1)
+    return counts.table(), counts.numbers
+
+
+def alone(counts: Counts) -> Matrix:
+    """Returns the number of terms that each of n texts has and no other text has, (n,)."""
+    return counts.sums((counts.having() == 1).astype(np.float32))
 
 
 def cosine(queries: Matrix, bank: Matrix, weight: Matrix) -> Matrix:
@@ -104,15 +112,21 @@ def idf(runs: Numbers, having: Matrix) -> Matrix:
     return np.asarray(np.log1p(runs / np.maximum(having, 1)), dtype=np.float32)
 
 
-def gain(shared: Matrix, having: Matrix, mean: Numbers) -> Matrix:
+def weight_of_pairs(total: Numbers, squares: Numbers) -> Numbers:
+    """Returns the weight of all pairs of runs, from the sum of the runs' weights and the sum of their squares."""
+    return (total * total - squares) / 2
+
+
+def gain(shared: Matrix, pairs: Numbers, having: Matrix, mean: Numbers) -> Matrix:
     """Returns the gain of each term, 0 to 1, by the formula at the head of this module.
 
     Args:
-        shared: for each term, the sum of the plans' agreement over the pairs of runs that share it.
-        having: for each term, the number of runs that have it.
+        shared: for each term, the weighted sum of the plans' agreement over the pairs of runs that share it.
+        pairs: for each term, the weight of these pairs.
+        having: for each term, the weight of the runs that have it.
         mean: mean agreement of the plans over all pairs of runs.
     """
-    pairs = np.maximum(having * (having - 1) / 2, 1)
-    above = (shared / pairs - mean) / np.maximum(1 - mean, TINY)
+    above = np.where(pairs > TINY, shared / np.maximum(pairs, TINY) - mean, 0)
+    above = np.clip(above / np.maximum(1 - mean, LEAST_UNLIKE), 0, 1)
     others = np.maximum(having - 1, 0)
-    return np.asarray(np.maximum(above, 0) * others / (others + CAUTION), dtype=np.float32)
+    return np.asarray(above * others / (others + CAUTION), dtype=np.float32)

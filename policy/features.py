@@ -47,8 +47,6 @@ USUAL_REWARD = 0.7
 """Expected reward of a decision that follows a case which was never followed before."""
 FEW_USES = 2.0
 """Number of uses of a case whose mean reward weighs as much as USUAL_REWARD in the case's expected reward."""
-MOSTLY = 0.65
-"""Least share of the bank's successes that are proven at which unproven ones wait in quarantine."""
 BACKED = 0.6
 """Least agreement with the plan of a proven success at which the plan of an unproven one counts as known to work."""
 _LARGEST = float(np.finfo(np.float16).max)
@@ -124,9 +122,10 @@ def features(query: Terms, candidates: Candidates, fit: Fit | None, first_order:
     field = Field(near, ~candidates.failed[None], trust.astype(np.float32), alike)
     mixed = mixture(field, fit.weights)
     scores = {name: order(field, mixed)[0] for name, order in ORDERS.items()}
-    waits = quarantined(candidates, alike) if fit.proven >= MOSTLY else np.zeros(len(alike))
+    waits = quarantined(candidates, alike) if fit.mostly_proven else np.zeros(len(alike))
     places = np.empty(len(alike), dtype=np.float32)
-    places[np.lexsort((-scores[fit.order], waits, candidates.failed))] = -np.arange(len(alike))
+    newest = -candidates.times  # decides between equal scores, as in replay
+    places[np.lexsort((newest, -scores[fit.order], waits, candidates.failed))] = -np.arange(len(alike))
     share = softmax(mixed + np.log(trust), field.good)[0]
     columns = {
         "order": places,

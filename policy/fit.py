@@ -5,8 +5,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from policy.agreement import Matrix, Rarity, agreement, looked_up, rarity
-from policy.channels import LEAST_GAIN, Terms, gain, idf, incidence
+from policy.agreement import Counts, Matrix, Rarity, agreement, looked_up, rarity
+from policy.channels import LEAST_GAIN, TINY, Terms, gain, idf, weight_of_pairs
 from policy.history import History
 from policy.orders import START
 
@@ -26,7 +26,7 @@ class Fit:
         terms: (k,), terms that at least two runs have, sorted.
         having: (k,), number of runs that have each term.
         gains: (k,), gain of each term, 0 to 1: how much more than usual the plans of two runs that share it agree.
-        proven: share of the runs that went well that others than the run confirm, 0 to 1.
+        mostly_proven: whether unproven runs wait in quarantine, see ``History.mostly_proven``.
         times: (runs,), seconds since 1970 at which each run was retained, sorted.
     """
 
@@ -37,7 +37,7 @@ class Fit:
     having: Matrix
     gains: Matrix
     moves: Rarity
-    proven: float
+    mostly_proven: bool
     times: NDArray[np.float64]
 
     def rare(self, terms: Terms) -> Matrix:
@@ -61,21 +61,23 @@ def fit_of(
     alike: Matrix | None = None,
 ) -> Fit:
     """Returns the numbers that serving needs, computed from a bank's runs."""
-    has, distinct = incidence(history.terms)
-    well = history.went_well.astype(np.float32)
-    pairs = np.tril(agreement(history.moves) if alike is None else alike, -1) * well[:, None] * well
-    having, having_well = has.sum(axis=0), well @ has
-    mean = pairs.sum() / max(well.sum() * (well.sum() - 1) / 2, 1)
-    gains = gain(((pairs @ has) * has).sum(axis=0), having_well, float(mean))
-    known = having > 1
+    voices = history.voices
+    pairs = np.tril(agreement(history.moves) if alike is None else alike, -1) * voices[:, None] * voices
+    mean = float(pairs.sum() / max(weight_of_pairs(voices.sum(), voices @ voices), TINY))
+    terms, having, gains = [np.zeros(0, np.int32)], [np.zeros(0, np.float32)], [np.zeros(0, np.float32)]
+    for has, block in Counts.of(history.terms, 1).blocks():
+        heard = voices @ has
+        terms.append(block)
+        having.append(has.sum(axis=0))
+        gains.append(gain(((pairs @ has) * has).sum(axis=0), weight_of_pairs(heard, voices**2 @ has), heard, mean))
     return Fit(
         order=order,
         weights=weights,
-        runs=len(has),
-        terms=distinct[known],
-        having=having[known],
-        gains=gains[known],
+        runs=len(history.terms),
+        terms=np.concatenate(terms),
+        having=np.concatenate(having),
+        gains=np.concatenate(gains),
         moves=rarity(history.moves),
-        proven=float(well @ (history.trust >= 1)) / max(float(well.sum()), 1.0),
+        mostly_proven=history.mostly_proven,
         times=history.times,
     )

@@ -11,6 +11,10 @@ from policy.channels import Terms
 
 UNPROVEN_TRUST = 0.25
 """Weight, as a neighbour and as a question, of a run that only calls itself a success; a proven success weighs 1."""
+MOSTLY = 0.65
+"""Least share of a bank's successes that are proven at which the bank counts as mostly proven."""
+SELDOM = 0.5
+"""Share of proven successes below which such a bank no longer counts as mostly proven."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -33,3 +37,23 @@ class History:
     went_well: NDArray[np.bool_]
     trust: Matrix
     weight: NDArray[np.float32]
+
+    @property
+    def mostly_proven(self) -> bool:
+        """Returns whether the bank's successes are mostly proven, so that an unproven one may be planted.
+
+        In the order of time, a bank is mostly proven from a share of MOSTLY on until the share falls below SELDOM.
+        Plants are unproven and lower the share: to end the quarantine, they must outnumber the proven successes.
+        """
+        proven = self.trust[self.went_well] >= 1
+        share = np.cumsum(proven) / np.arange(1, len(proven) + 1)
+        began, ended = (np.flatnonzero(each) for each in (share >= MOSTLY, share < SELDOM))
+        return int(began.max(initial=-1)) > int(ended.max(initial=-1))
+
+    @property
+    def voices(self) -> Matrix:
+        """Returns the weight of each run where pairs of runs tell the gains of terms, (n,): 0 for a failed run.
+
+        In a mostly proven bank it is the run's trust; elsewhere every success weighs 1.
+        """
+        return np.asarray(self.went_well * (self.trust if self.mostly_proven else 1), dtype=np.float32)

@@ -81,8 +81,14 @@ def _alone(name: str) -> Callable[[Field, Matrix], Matrix]:
 
 def _fused(field: Field, _: Matrix) -> Matrix:
     def part(near: Matrix) -> Matrix:
-        order = np.argsort(np.where(field.good, -near, np.inf), axis=1, kind="stable")
-        return np.asarray(1 / (RRF_K + 1 + np.argsort(order, axis=1, kind="stable")), dtype=np.float32)
+        far = np.where(field.good, -near, np.inf)
+        order = np.argsort(far, axis=1)
+        far = np.take_along_axis(far, order, axis=1)
+        rank = np.tile(np.arange(far.shape[1]), (len(far), 1))
+        rank[:, 1:][far[:, 1:] == far[:, :-1]] = 0  # equal ones share the first one's rank
+        ranks = np.empty(far.shape)
+        np.put_along_axis(ranks, order, np.maximum.accumulate(rank, axis=1), axis=1)
+        return np.asarray(1 / (RRF_K + 1 + ranks), dtype=np.float32)
 
     return part(field.near["rare"]) + part(field.near["meaning"])
 
@@ -107,15 +113,18 @@ ORDERS: dict[str, Callable[[Field, Matrix], Matrix]] = {
 The simplest order comes first."""
 
 
-def fitted(field: Field, went_well: Mask) -> NDArray[np.float32]:
-    """Returns the mixture's weights, (4,), that maximise the expected agreement of queries with their neighbours."""
-    questions = field.good.any(axis=1) & went_well
+def fitted(field: Field, weight: NDArray[np.float32]) -> NDArray[np.float32]:
+    """Returns the mixture's weights, (4,), that maximise the expected agreement of queries with their neighbours.
+
+    ``weight`` is that of each query, (m,); a query of weight 0, such as a failed run, does not count.
+    """
+    questions = field.good.any(axis=1) & (weight > 0)
     near = np.stack([field.near[name][questions] for name in MIXED])  # (4, m, n)
     good, agreement, trust = field.good[questions], field.agreement[questions], np.log(field.trust)
-    counts = AGED ** np.arange(len(good) - 1, -1, -1, dtype=np.float32)[:, None]
+    counts = (weight[questions] * AGED ** np.arange(len(good) - 1, -1, -1, dtype=np.float32))[:, None]
     logs = np.zeros(len(MIXED), dtype=np.float32)
     slope, square = np.zeros_like(logs), np.zeros_like(logs)
-    for _ in range(STEPS):  # Adam (Kingma & Ba 2015)
+    for _ in range(STEPS):  # Adam (Kingma & Ba 2015), without its correction of the first steps
         weights = START * np.exp(logs)
         share = softmax(np.tensordot(weights, near, 1) + trust, good)
         surplus = counts * share * (agreement - (share * agreement).sum(axis=1, keepdims=True))

@@ -13,13 +13,13 @@ No exploration is needed: one run labels every run before it.
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
-from policy.agreement import SAME, Matrix, agreement
-from policy.channels import LEAST_GAIN, cosine, gain, idf, incidence
+from policy.agreement import SAME, Counts, Matrix, agreement
+from policy.channels import LEAST_GAIN, TINY, alone, gain, idf, weight_of_pairs
 from policy.evaluate import effective_sample
 from policy.fit import FIRST_ORDER, Fit, fit_of
 from policy.history import History
@@ -92,15 +92,15 @@ CHOICE = "choice"
 def replay(history: History, first_order: str = FIRST_ORDER) -> Replay:
     """Returns the success of each order on a bank's runs, and the order that serves from now on."""
     field = field_of(history)
-    weights = _weights(field, history.went_well)
+    weights = _weights(field, history)
     mixed = mixture(field, weights[:-1])
     places = [_places(order(field, mixed), field) for order in ORDERS.values()]
     first, ndcg, question = _graded(places, field, history.went_well)  # (orders, n), (orders, n), (n,)
-    # a run that only calls itself a success counts where a trusted one could answer it: plants agree with each other
-    trusted = history.trust >= history.trust.max(initial=0)
+    # in a mostly proven bank, an unproven run counts where a proven one could answer it: plants agree with each other
+    trusted = history.trust >= (1 if history.mostly_proven else 0)
     answered = np.where(field.good & trusted, field.agreement, 0).max(axis=1, initial=0) >= REACHABLE
     worth = history.weight * (question & (trusted | answered))
-    chosen, charges = _choices(1 - (first + ndcg) / 2, worth, first_order)
+    chosen, charges = _choices(1 - (first + ndcg) / 2, worth, first_order)  # (n + 1,), (orders + 1,)
     first, ndcg = (np.vstack([each, each[chosen[:-1], np.arange(len(worth))]]) for each in (first, ndcg))
     names = list(ORDERS)
     total, effective = max(float(worth.sum()), 1e-9), effective_sample(worth)
@@ -109,7 +109,7 @@ def replay(history: History, first_order: str = FIRST_ORDER) -> Replay:
         name: Tally(
             shares[c],
             float(ndcg[c] @ worth) / total,
-            float(charges[min(c, len(names) - 1)]),
+            float(charges[c]),
             *wilson(shares[c] * effective, effective),
         )
         for c, name in enumerate([*names, CHOICE])
@@ -139,20 +139,10 @@ def field_of(history: History) -> Field:
     """Returns a bank's numbers with its own runs as queries: query t is run t's task, and sees earlier runs only."""
     n = len(history.terms)
     before = np.tri(n, k=-1, dtype=np.bool_)
-    has, _ = incidence(history.terms)
-    well = history.went_well.astype(np.float32)
     alike = agreement(history.moves)
-    having, having_well = _before(has), _before(has * well[:, None])
-    pairs = np.where(before, alike, 0) * well[:, None] * well  # of runs that went well, the later one first
-    shared = _before((pairs @ has) * has)
-    count = _before(well[:, None])
-    mean = _before(pairs.sum(axis=1, keepdims=True)) / np.maximum(count * (count - 1) / 2, 1)
     runs = np.arange(n, dtype=np.float32)[:, None]
-    rare = idf(runs, having)
     near = {
-        "words": cosine(has, has, np.ones((1, has.shape[1]), np.float32)),
-        "rare": cosine(has, has, rare),
-        "telling": cosine(has, has, rare * (gain(shared, having_well, mean) + LEAST_GAIN)),
+        **_word_channels(history, np.where(before, alike, 0), runs),
         "meaning": history.vectors @ history.vectors.T,
         "recent": -np.log1p(np.maximum(runs - 1 - runs.T, 0)),
     }
@@ -160,20 +150,86 @@ def field_of(history: History) -> Field:
     return Field(near, good, history.trust, alike)
 
 
+def _word_channels(history: History, alike: Matrix, runs: Matrix) -> dict[str, Matrix]:
+    """Returns the cosines of words, (n, n) each, as ``policy.channels.cosine`` defines them, with few terms in memory.
+
+    Args:
+        history: the n runs.
+        alike: (n, n), agreement of each run's plan with those of earlier runs, and 0 with others.
+        runs: (n, 1), number of runs before each run.
+    """
+    voices = history.voices[:, None]
+    pairs = alike * voices * voices.T  # the later run first
+    count = weight_of_pairs(_before(voices), _before(voices**2))
+    mean = _before(pairs.sum(axis=1, keepdims=True)) / np.maximum(count, TINY)
+    cosines = {name: _Cosine.of(len(runs)) for name in ("words", "rare", "telling")}
+    terms = Counts.of(history.terms, 1)
+    for has, _ in terms.blocks():
+        rare, own = idf(runs, _before(has)), has * voices
+        heard, shared = _before(own), _before((pairs @ has) * has)
+        gains = gain(shared, weight_of_pairs(heard, _before(own * voices)), heard, mean)
+        for name, weight in {"words": np.ones_like(has), "rare": rare, "telling": rare * (gains + LEAST_GAIN)}.items():
+            cosines[name].add(has, weight)
+    rare = idf(runs, np.zeros_like(runs))  # of terms that one run has
+    for name, weight in {"words": np.ones_like(rare), "rare": rare, "telling": rare * LEAST_GAIN}.items():
+        cosines[name].add_alone(alone(terms), weight)
+    return {name: each.value() for name, each in cosines.items()}
+
+
+@dataclass(slots=True)
+class _Cosine:
+    """Sums over terms from which the cosine of each of n texts to each other follows, under each text's own weights.
+
+    Attributes:
+        shared: (n, n), sum of the squared weights of the terms that both texts have.
+        asked: (n,), the same of all terms of the text.
+        held: (n, n), the same of all terms of the other text.
+    """
+
+    shared: Matrix
+    asked: Matrix
+    held: Matrix
+
+    @classmethod
+    def of(cls, texts: int) -> Self:
+        """Returns the sums before the first term."""
+        square = np.zeros((texts, texts), dtype=np.float32)
+        return cls(square, square[:, :1].copy(), square.copy())
+
+    def add(self, has: Matrix, weight: Matrix) -> None:
+        """Adds terms: which text has which, (n, t) of 0 and 1, and their weights for each text, (n, t)."""
+        squared = weight * weight
+        own = has * squared
+        self.shared += own @ has.T
+        self.asked += own.sum(axis=1, keepdims=True)
+        self.held += squared @ has.T
+
+    def add_alone(self, count: Matrix, weight: Matrix) -> None:
+        """Adds terms that one text has: their number, (n,), and the weight of each for each text, (n, 1)."""
+        squared = weight * weight
+        self.asked += count[:, None] * squared
+        self.held += squared * count
+
+    def value(self) -> Matrix:
+        """Returns the cosines, (n, n)."""
+        return np.asarray(self.shared / np.sqrt(np.maximum(self.asked * self.held, TINY)), dtype=np.float32)
+
+
 def _before(values: NDArray[np.floating[Any]]) -> Matrix:
     """Returns for each row the sum of all rows before it."""
     return np.asarray(np.cumsum(values, axis=0) - values, dtype=np.float32)
 
 
-def _weights(field: Field, went_well: NDArray[np.bool_]) -> NDArray[np.float32]:
+def _weights(field: Field, history: History) -> NDArray[np.float32]:
     """Returns the mixture's weights at each run and after the last, (n + 1, 4), each fitted on runs before it."""
-    n = len(went_well)
+    worth = history.weight * history.went_well
+    n = len(worth)
     weights = np.tile(START, (n + 1, 1))
     for at in (*(size for size in FITS if size < n), n):
         if at >= FITS[0]:
             near = {name: each[:at, :at] for name, each in field.near.items()}
             first = Field(near, field.good[:at, :at], field.trust[:at], field.agreement[:at, :at])
-            weights[at:] = fitted(first, went_well[:at])
+            weights[at:] = fitted(first, worth[:at])
     return weights
 
 
@@ -209,11 +265,15 @@ def _graded(
 def _choices(
     charge: NDArray[np.floating[Any]], worth: NDArray[np.float32], first_order: str
 ) -> tuple[NDArray[np.intp], NDArray[np.float64]]:
-    """Returns the order that serves at each run and after the last, (n + 1,), and the orders' charges at the end."""
-    charges = np.array([0.0 if name == first_order else PRIOR.get(name, LEAST_PRIOR) for name in ORDERS])
+    """Returns the order that serves at each run and after the last, (n + 1,), and all charges at the end.
+
+    The charges are those of each order, and last those of the choice, which begin with none.
+    """
+    charges = np.array([*(0.0 if name == first_order else PRIOR.get(name, LEAST_PRIOR) for name in ORDERS), 0.0])
     chosen = np.zeros(len(worth) + 1, dtype=np.intp)
     for t, weight in enumerate(worth):
-        chosen[t] = charges.argmin()
-        charges = charges * (1 - (1 - FADE) * weight) + charge[:, t] * weight
-    chosen[-1] = charges.argmin()
+        chosen[t] = charges[:-1].argmin()
+        now = charge[:, t]
+        charges = charges * (1 - (1 - FADE) * weight) + np.array([*now, now[chosen[t]]]) * weight
+    chosen[-1] = charges[:-1].argmin()
     return chosen, charges

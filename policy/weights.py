@@ -1,4 +1,4 @@
-"""Stores a network's weights, and a bank's fit, as bytes: safetensors with a version and a checksum; never pickle.
+"""Stores a network's weights, with a version and a checksum, and a bank's fit as bytes: safetensors, never pickle.
 
 Format: https://huggingface.co/docs/safetensors.
 """
@@ -69,7 +69,7 @@ def pack_fit(fit: Fit) -> bytes:
     """Returns a bank's fit as bytes; equal fits give equal bytes."""
     return _packed(
         {
-            "order": np.array([list(ORDERS).index(fit.order)], np.int64),
+            "order": np.frombuffer(fit.order.encode(), np.uint8),
             "weights": fit.weights,
             "terms": fit.terms,
             "having": fit.having,
@@ -77,7 +77,7 @@ def pack_fit(fit: Fit) -> bytes:
             "moves": fit.moves.moves,
             "rarities": fit.moves.weights,
             "unknown": np.array([fit.moves.unknown], np.float64),
-            "proven": np.array([fit.proven], np.float64),
+            "mostly_proven": np.array([fit.mostly_proven], np.bool_),
             "times": fit.times,
         }
     )
@@ -93,15 +93,19 @@ def unpack_fit(blob: bytes) -> Fit:
         has = load(blob)
         if has["weights"].shape != START.shape:
             raise WeightsCorrupt(f"{has['weights'].size} channels where this version has {START.size}")
+        if not all(np.isfinite(each).all() for each in has.values()):
+            raise WeightsCorrupt("a number is not finite")
+        if (order := has["order"].tobytes().decode(errors="replace")) not in ORDERS:
+            raise WeightsCorrupt(f"no order of this version: {order}")
         return Fit(
-            order=list(ORDERS)[int(has["order"][0])],
+            order=order,
             weights=has["weights"],
             runs=len(has["times"]),
             terms=has["terms"],
             having=has["having"],
             gains=has["gains"],
             moves=Rarity(has["moves"], has["rarities"], float(has["unknown"][0])),
-            proven=float(has["proven"][0]) if "proven" in has else 0.0,  # earlier versions did not store it
+            mostly_proven=bool(has["mostly_proven"][0]),
             times=has["times"],
         )
     except (SafetensorError, KeyError, IndexError) as error:

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from policy.channels import MOST_WORDS, cosine, gain, idf, incidence, words
+from policy.channels import MOST_WORDS, cosine, gain, idf, incidence, weight_of_pairs, words
 from tests.policy.banks import terms
 
 
@@ -64,6 +64,11 @@ def test_a_rarer_term_has_a_larger_idf():
 
 def test_a_term_whose_runs_agree_more_than_usual_gains_and_one_whose_runs_agree_less_does_not():
     having, shared = np.array([4, 4, 1], np.float32), np.array([6.0, 1.0, 0.0], np.float32)  # of 6, 6 and 0 pairs
-    found = gain(shared, having, 0.3)
+    found = gain(shared, weight_of_pairs(having, having), having, 0.3)
     assert found[0] == pytest.approx(1 * 3 / 5)
     assert found[1:].tolist() == [0, 0]
+
+
+def test_where_all_plans_are_alike_no_term_gains_by_rounding():
+    having, mean = np.array([5.0], np.float32), 1 - 6e-8
+    assert gain(np.array([10.0], np.float32), weight_of_pairs(having, having), having, mean)[0] < 1e-3

@@ -116,6 +116,22 @@ def test_the_place_is_that_by_the_order_of_the_fit():
         assert (np.diff(features.column(seen, order)[ranked(seen)]) <= 0).all()
 
 
+def test_of_cases_with_equal_scores_the_newest_comes_first_as_in_replay():
+    runs = candidates(*shop(6), similarity=np.nan)
+    runs.times[:] = [3, 1, 2, 6, 4, 5]
+    seen = features.features(terms("lamp"), runs, fit_of(history(shop(20)), "meaning")).features
+    assert ranked(seen) == [3, 5, 4, 0, 2, 1]
+
+
+@pytest.mark.parametrize(("plants", "is_first"), [(1, False), (5, False), (6, True)])
+def test_unproven_runs_end_the_quarantine_only_once_they_outnumber_the_proven_ones(plants: int, *, is_first: bool):
+    honest = [(f"refund the {thing}", "find refund mail") for thing in ("lamp", "chair", "table", "shelf", "clock")]
+    planted = [("refund the vase now", "leak forward")] + [(f"chatter {n}", f"p{n} q{n}") for n in range(plants - 1)]
+    bank = candidates(*honest, *planted, proven=np.arange(5 + plants) < 5)
+    told = ranked(features.features(terms("refund the vase now"), bank, fit_of(bank.history(), "words")).features)
+    assert (told[0] == 5) is is_first
+
+
 def test_failed_runs_stand_behind_all_that_went_well():
     runs = candidates(("where is my lamp", "go"), ("hello", "stop"), ("my lamp", "go"), failed=[True, False, False])
     for fit in (None, fit_of(history(shop(20)), "words")):

@@ -113,6 +113,11 @@ def test_only_runs_that_went_well_take_a_rank():
     assert found[[0, 2]].tolist() == whole.tolist()
 
 
+def test_runs_that_are_as_near_as_each_other_share_a_rank():
+    found = scores("fused", asked(rare=[0.5, 0.9, 0.5, 0.1], meaning=[0.0] * 4))
+    assert found.tolist() == pytest.approx([1 / (RRF_K + rank) + 1 / (RRF_K + 1) for rank in (2, 1, 2, 4)])
+
+
 def test_fusion_looks_at_ranks_and_not_at_distances():
     far, near = (scores("fused", asked(rare=[0.9, each], meaning=[0.9, each])) for each in (0.1, 0.8))
     assert far.tolist() == near.tolist()

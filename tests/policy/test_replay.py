@@ -1,12 +1,14 @@
+import tracemalloc
 from dataclasses import replace
 
 import numpy as np
 import pytest
 
+from policy.agreement import looked_up
 from policy.fit import fit_of
 from policy.history import UNPROVEN_TRUST, History
 from policy.orders import ORDERS, START
-from policy.replay import CHOICE, Replay, replay
+from policy.replay import CHOICE, Replay, field_of, replay
 from policy.weights import WeightsCorrupt, pack_fit, unpack_fit
 from tests.policy.banks import KINDS, history, shop, terms
 
@@ -58,6 +60,13 @@ def test_the_fit_comes_back_from_its_bytes():
     assert back.runs == 50
     for name in ("weights", "terms", "having", "gains", "times"):
         assert np.array_equal(getattr(back, name), getattr(fit, name))
+
+
+def test_a_fit_with_another_versions_order_or_a_number_that_is_not_finite_is_named():
+    fit = replay(history(shop(50))).fit
+    for wrong in (replace(fit, order="newest"), replace(fit, weights=fit.weights * np.nan)):
+        with pytest.raises(WeightsCorrupt):
+            unpack_fit(pack_fit(wrong))
 
 
 @pytest.mark.parametrize("blob", [b"", b"nothing", pack_fit(fit_of(history(shop(5))))[:-3]])
@@ -153,3 +162,71 @@ def test_runs_that_only_call_themselves_successes_do_not_vote_for_each_other():
     assert replay(bank).questions == replay(replace(bank, weight=np.where(trust == 1, trust, 0))).questions
     unproven = np.full(100, UNPROVEN_TRUST, np.float32)
     assert replay(replace(bank, trust=unproven, weight=unproven)).questions > UNPROVEN_TRUST * 90
+
+
+def told_by_meaning(count: int) -> History:
+    """Returns unproven runs whose vectors tell their kind, and whose words do not."""
+    rng = np.random.default_rng(3)
+    kinds = rng.integers(6, size=count)
+    vectors = (np.eye(6)[kinds] + 0.02 * rng.normal(size=(count, 6))).astype(np.float32)
+    vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
+    words = [f"word{number}" for number in range(12)]
+    runs = [(" ".join(rng.choice(words, 6, replace=False)), f"a{kind} b{kind}") for kind in kinds]
+    trust = np.full(count, UNPROVEN_TRUST, np.float32)
+    return replace(history(runs, vectors=vectors), trust=trust, weight=trust)
+
+
+@pytest.mark.parametrize("outcome", ["success", "failure"])
+def test_one_confirmed_run_leaves_what_unproven_runs_have_taught(outcome: str):
+    before = told_by_meaning(120)
+    trust, went_well = before.trust.copy(), before.went_well.copy()
+    trust[-1], went_well[-1] = 1, outcome == "success"
+    weight = np.where(went_well, trust, 0).astype(np.float32)
+    after = replay(replace(before, trust=trust, weight=weight, went_well=went_well), "words")
+    whole = replay(before, "words")
+    assert whole.fit.order != "words"
+    assert after.questions >= whole.questions - 1
+    assert after.fit.order != "words"
+
+
+def test_the_charges_of_the_choice_are_those_of_the_orders_that_served():
+    found = replay(told_by_meaning(120), "words")
+    choice, best = found.tallies[CHOICE], min(tally.charges for name, tally in found.tallies.items() if name != CHOICE)
+    assert best < choice.charges < found.tallies["words"].charges
+    alone = replay(history(shop(2)))
+    assert alone.tallies[CHOICE].charges == 0
+
+
+def test_unproven_runs_hardly_change_what_words_tell_in_a_mostly_proven_bank():
+    kinds = list(KINDS) * 10
+    planted = [(f"{kind} lamp note{n}", f"steal a{n % 8} b{n % 8}") for n, kind in enumerate(kinds)]
+    runs = [*shop(80), *planted]
+    trust = np.where(np.arange(120) < 80, 1, UNPROVEN_TRUST).astype(np.float32)
+    bank = replace(history(runs), trust=trust, weight=trust)
+
+    def gain_of(word: str, bank: History) -> float:
+        fit = replay(bank).fit
+        return float(looked_up(fit.terms, fit.gains, 0, terms(word))[0])
+
+    believed = replace(bank, trust=np.ones(120, np.float32))
+    assert gain_of("broken", believed) < 0.4
+    assert gain_of("broken", bank) > 0.5
+    assert gain_of("writes", bank) < 0.5 * gain_of("writes", believed)
+
+
+def test_long_texts_are_replayed_in_little_memory():
+    rng = np.random.default_rng(0)
+    texts = [rng.integers(-(2**31), 2**31 - 1, 512).astype(np.int32) for _ in range(200)]
+    plain = history([("task", "go")] * 200)
+    tracemalloc.start()
+    replay(replace(plain, terms=texts))
+    _, most = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert most < 60 * 2**20  # a table of all terms of all runs has 80 MiB, and replay made ten
+
+
+def test_words_that_one_run_has_lengthen_its_text_and_no_other():
+    runs = [("lamp broken", "go"), ("lamp broken red blue green", "stop"), ("lamp broken", "go")]
+    near = field_of(history(runs)).near
+    assert near["words"][2, 0] == pytest.approx(1)
+    assert near["words"][2, 1] == near["words"][1, 0] == pytest.approx(2 / np.sqrt(2 * 5))

@@ -1,7 +1,8 @@
-"""Replays the past runs of a profile, and stores which order of cases ranks best: after new cases, and every night.
+"""Replays the past runs of a profile, and stores which order of cases ranks best: after new cases, and at night.
 
-A profile is due when its new cases are a twentieth of the cases of its last replay. The cost of a replay grows with
-the number of cases, and so does the number of new cases between two replays.
+By day, a profile is due when its new cases are a twentieth of the cases of its last replay. The cost of a replay grows
+with the number of cases, and so does the number of new cases between two replays. At night, a profile is due if a case
+is new or gone, or was changed, as by a reward.
 """
 
 import asyncio
@@ -30,46 +31,51 @@ from writer.profiles import Profile
 NEWEST = 400
 """Maximum number of a profile's cases that are replayed, the newest ones."""
 FRESH = 0.05
-"""Number of new cases, as a share of the cases of the last replay, at which a profile is due for the next replay."""
+"""Number of new cases, as a share of the cases of the last replay, at which a profile is due by day."""
 _READ = cases.c.status == "ready", cases.c.outcome != "aborted"
 """SQL conditions of the cases that are replayed."""
 
 
 async def replay_if_due(
-    database: Database, profile: Profile, fresh: float = FRESH, first_order: str = FIRST_ORDER
+    database: Database, profile: Profile, *, at_night: bool = False, first_order: str = FIRST_ORDER
 ) -> Replay | None:
-    """Replays the profile if enough cases are new, stores the result and returns it; None if it is not due.
-
-    ``fresh`` is the number of new cases that suffices, as a share of the last replay's cases; 0: one new case.
+    """Replays the profile if it is due, stores the result and returns it; None if it is not due.
 
     Raises:
         DatabaseUnavailable: nothing was stored.
     """
     try:
         async with database.as_user(profile.user_sub, profile.seen_at) as connection:
-            if not await _is_due(connection, profile, fresh):
+            if not await _is_due(connection, profile, at_night=at_night):
                 return None
+            read_at = (await connection.execute(select(func.clock_timestamp()))).scalar_one()
             rows = (await connection.execute(_newest(profile))).all()[::-1]  # oldest first
+        if not rows:  # deleted meanwhile
+            return None
         history = history_of(rows)
         found = await asyncio.to_thread(replay, history, first_order)
         async with database.as_user(profile.user_sub, profile.seen_at) as connection:
-            await _store(connection, profile, found, rows)
+            await _store(connection, profile, found, rows, read_at)
     except UserErased:
         return None
     return found
 
 
-async def _is_due(connection: AsyncConnection, profile: Profile, fresh: float) -> bool:
-    last = select(replays.c.runs, replays.c.newest).where(
+async def _is_due(connection: AsyncConnection, profile: Profile, *, at_night: bool) -> bool:
+    last = select(replays.c.runs, replays.c.newest, replays.c.created_at).where(
         replays.c.user_sub == profile.user_sub, replays.c.agent_key == profile.agent_key
     )
     known = (await connection.execute(last)).one_or_none()
     mine = cases.c.user_sub == profile.user_sub, cases.c.agent_key == profile.agent_key
-    new = select(func.count()).where(*mine, *_READ)
-    if known is not None:
-        new = new.where(cases.c.created_at > known.newest)
-    count = await connection.scalar(new) or 0
-    return count > 0 and (known is None or count >= fresh * known.runs)
+    number = select(func.count()).where(*mine)
+    if known is None:
+        return bool(await connection.scalar(number.where(*_READ)))
+    new = await connection.scalar(number.where(*_READ, cases.c.created_at > known.newest)) or 0
+    if not at_night:
+        return new > 0 and new >= FRESH * known.runs
+    changed = await connection.scalar(number.where(cases.c.updated_at > known.created_at)) or 0
+    gone = min(await connection.scalar(number.where(*_READ)) or 0, NEWEST) < known.runs
+    return new > 0 or changed > 0 or gone
 
 
 def _newest(profile: Profile) -> Rows:
@@ -97,7 +103,8 @@ def _newest(profile: Profile) -> Rows:
 def history_of(rows: Sequence[AnyRow]) -> History:
     """Returns cases as the history that ``policy.replay`` reads, from rows of ``_newest``, the oldest first.
 
-    A task counts only once a day, so that repeating a task does not raise its weight.
+    A task counts only once a day, so that repeating a task does not raise its weight: a proven run of it, or else the
+    day's first.
     """
     dimension = max((len(row.vector) for row in rows if row.vector is not None), default=0)
     missing = [0.0] * dimension
@@ -105,8 +112,8 @@ def history_of(rows: Sequence[AnyRow]) -> History:
     well = np.array([went_well(row.outcome, row.reward, row.reward_source) for row in rows], dtype=np.bool_)
     asked: set[tuple[date, tuple[int, ...]]] = set()
     first = np.zeros(len(rows), dtype=np.float32)
-    for index, row in enumerate(rows):
-        question = row.created_at.date(), tuple(sorted(row.terms))
+    for index in np.argsort(-trust, kind="stable"):
+        question = rows[index].created_at.date(), tuple(sorted(rows[index].terms))
         if well[index] and question not in asked:
             first[index] = 1
             asked.add(question)
@@ -123,7 +130,10 @@ def history_of(rows: Sequence[AnyRow]) -> History:
     )
 
 
-async def _store(connection: AsyncConnection, profile: Profile, found: Replay, rows: Sequence[AnyRow]) -> None:
+async def _store(
+    connection: AsyncConnection, profile: Profile, found: Replay, rows: Sequence[AnyRow], read_at: datetime
+) -> None:
+    """Stores the result of a replay, unless one whose rows were read later is stored already."""
     mine = {"user_sub": profile.user_sub, "agent_key": profile.agent_key}
     values = {
         "runs": len(rows),
@@ -133,11 +143,12 @@ async def _store(connection: AsyncConnection, profile: Profile, found: Replay, r
         "fit": pack_fit(found.fit),
         "unlike": found.unlike,
         "newest": rows[-1].created_at,
-        "created_at": func.clock_timestamp(),
+        "created_at": read_at,
     }
     stored = insert(replays).values({**mine, **values})
     newer = {name: stored.excluded[name] for name in values}
-    await connection.execute(stored.on_conflict_do_update(index_elements=list(mine), set_=newer))
+    is_newer = replays.c.created_at <= stored.excluded.created_at
+    await connection.execute(stored.on_conflict_do_update(index_elements=list(mine), set_=newer, where=is_newer))
 
 
 @dataclass(frozen=True, slots=True)

@@ -36,7 +36,7 @@ async def learn(database: Database, recipe: Recipe, only: Profile | None = None)
     """
 
     async def decide(profile: Profile) -> TrainingResult | Learner:
-        await replay_if_due(database, profile, fresh=0, first_order=recipe.first_order)
+        await replay_if_due(database, profile, at_night=True, first_order=recipe.first_order)
         try:
             return await _judge(database, profile, recipe.demand)
         except UserErased:

@@ -25,7 +25,7 @@ from tests.writer.runs import call
 from tests.writer.trainings import never
 from writer.profiles import Profile
 from writer.replays import profile_replay as module
-from writer.replays.profile_replay import FRESH, NEWEST, SPOKEN, StoredReplay, history_of, replay_if_due
+from writer.replays.profile_replay import NEWEST, SPOKEN, StoredReplay, history_of, replay_if_due
 from writer.rights.erase import erase
 from writer.training.candidates import Recipe
 from writer.training.nightly import learn
@@ -57,8 +57,8 @@ async def read(bank: Bank, user: str) -> History:
     return history_of(rows[::-1])
 
 
-async def due(bank: Bank, user: str, fresh: float = FRESH) -> bool:
-    return await replay_if_due(bank.database, bank.profile(user), fresh) is not None
+async def due(bank: Bank, user: str, *, at_night: bool = False) -> bool:
+    return await replay_if_due(bank.database, bank.profile(user), at_night=at_night) is not None
 
 
 # Through the worker
@@ -137,10 +137,32 @@ async def test_a_replay_is_renewed_when_a_twentieth_is_new_and_not_before(bank: 
 async def test_at_night_one_new_case_is_enough(bank: Bank, user: str):
     await bank.add(user, *runs(60))
     assert await due(bank, user)
-    assert not await due(bank, user, fresh=0)
+    assert not await due(bank, user, at_night=True)
     await bank.add(user, *runs(1, first=60))
     assert not await due(bank, user)
-    assert await due(bank, user, fresh=0)
+    assert await due(bank, user, at_night=True)
+
+
+async def test_at_night_what_users_said_of_old_runs_since_is_learned(bank: Bank, user: str):
+    await bank.add(user, *runs(20, proven=False))
+    assert await due(bank, user)
+    assert not unpack_fit((await stored(bank, user))[0].fit).mostly_proven
+    async with bank.database.as_user(user, datetime.now(UTC)) as connection:
+        await connection.execute(update(cases).where(cases.c.user_sub == user).values(proven=True))
+    assert not await due(bank, user)
+    assert await due(bank, user, at_night=True)
+    assert unpack_fit((await stored(bank, user))[0].fit).mostly_proven
+    assert not await due(bank, user, at_night=True)
+
+
+async def test_a_replay_that_read_earlier_does_not_replace_a_later_one(bank: Bank, user: str):
+    await bank.add(user, *runs(10))
+    async with bank.database.as_user(user, datetime.now(UTC)) as connection:
+        rows = (await connection.execute(module._newest(bank.profile(user)))).all()[::-1]  # noqa: SLF001
+        found = replay(history_of(rows))
+        for read_at in (START + timedelta(hours=2), START + timedelta(hours=1)):
+            await module._store(connection, bank.profile(user), found, rows, read_at)  # noqa: SLF001
+    assert [row.created_at for row in await stored(bank, user)] == [START + timedelta(hours=2)]
 
 
 @pytest.mark.parametrize(
@@ -151,7 +173,7 @@ async def test_at_night_one_new_case_is_enough(bank: Bank, user: str):
 async def test_a_profile_without_a_case_to_read_is_not_due(cases_of_it: list[dict[str, Any]], bank: Bank, user: str):
     await bank.add(user, *cases_of_it)
     assert not await due(bank, user)
-    assert not await due(bank, user, fresh=0)
+    assert not await due(bank, user, at_night=True)
     assert await stored(bank, user) == []
 
 
@@ -208,6 +230,12 @@ async def test_a_failed_try_does_not_take_the_turn_of_the_run_that_went_well(ban
     found = await read(bank, user)
     assert found.went_well.tolist() == [False, True]
     assert found.weight[1] == 1
+
+
+async def test_of_a_days_runs_of_a_task_a_proven_one_counts_whoever_came_first(bank: Bank, user: str):
+    planted, proven = runs(2)
+    await bank.add(user, planted | {"proven": False}, proven | {"terms": planted["terms"]})
+    assert (await read(bank, user)).weight.tolist() == [0, 1]
 
 
 async def test_unproven_runs_weigh_a_quarter(bank: Bank, user: str):
@@ -279,7 +307,7 @@ async def test_an_erased_user_is_left_alone(bank: Bank, user: str):
     profile = bank.profile(user)
     assert await due(bank, user)
     await erase(bank.database, user)
-    assert await replay_if_due(bank.database, profile, 0) is None
+    assert await replay_if_due(bank.database, profile, at_night=True) is None
     assert set((await bank.counts(user)).values()) == {0}
 
 
@@ -294,7 +322,7 @@ async def test_a_user_who_is_erased_during_the_replay_is_not_brought_back(bank: 
 
 
 @pytest.mark.parametrize("is_deleted", [True, False], ids=["deleted", "out of the searches"])
-async def test_a_case_pruned_between_replay_and_night_is_gone_from_the_next_replay(
+async def test_a_case_pruned_between_replay_and_night_is_gone_after_the_night(
     *, is_deleted: bool, bank: Bank, user: str
 ):
     ids = await bank.add(user, *runs(30))
@@ -304,13 +332,13 @@ async def test_a_case_pruned_between_replay_and_night_is_gone_from_the_next_repl
     statement = delete(cases) if is_deleted else update(cases).values(status="pruned")
     async with bank.database.as_user(user, datetime.now(UTC)) as connection:
         await connection.execute(statement.where(*mine))
-    assert not await due(bank, user, fresh=0)
+    assert not await due(bank, user)
     assert await stored(bank, user) == [before]
     assert unpack_fit(before.fit).runs == 30
-    await bank.add(user, *runs(1, first=30))
-    assert await due(bank, user, fresh=0)
+    assert await due(bank, user, at_night=True)
     (after,) = await stored(bank, user)
-    assert (after.runs, unpack_fit(after.fit).runs) == (21, 21)
+    assert (after.runs, unpack_fit(after.fit).runs) == (20, 20)
+    assert not await due(bank, user, at_night=True)
 
 
 async def test_when_all_cases_are_pruned_the_last_replay_stays(bank: Bank, user: str):
@@ -319,19 +347,18 @@ async def test_when_all_cases_are_pruned_the_last_replay_stays(bank: Bank, user:
     (before,) = await stored(bank, user)
     async with bank.database.as_user(user, datetime.now(UTC)) as connection:
         await connection.execute(update(cases).where(cases.c.user_sub == user).values(status="pruned"))
-    assert not await due(bank, user, fresh=0)
+    assert not await due(bank, user, at_night=True)
     assert await stored(bank, user) == [before]
 
 
-async def test_when_the_clock_went_back_runs_are_replayed_by_their_times_once_one_is_newer(bank: Bank, user: str):
+async def test_when_the_clock_went_back_runs_are_replayed_by_their_times_at_night(bank: Bank, user: str):
     await bank.add(user, *runs(20, first=1_000))
     assert await due(bank, user)
     await bank.add(user, *runs(20, seed=1))  # by a clock that is a thousand hours behind
-    assert not await due(bank, user, fresh=0)
-    await bank.add(user, *runs(1, first=1_020))
-    assert await due(bank, user)
+    assert not await due(bank, user)
+    assert await due(bank, user, at_night=True)
     (row,) = await stored(bank, user)
-    assert row.runs == 41
+    assert row.runs == 40
     assert (np.diff(unpack_fit(row.fit).times) > 0).all()
 
 
