@@ -12,7 +12,7 @@ reject option: Chow 1970).
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -110,14 +110,15 @@ def advise(past: Failures, terms: Mapping[str, Terms], tool: int, in_vain: Flags
 def threshold(past: Failures, right_share: float = RIGHT) -> float:
     """Returns the lowest confidence at which the given share of the fixes told would have been right in the past.
 
-    Each failure is advised from the failures of earlier runs. A fix told for a failure that was never put right counts
-    as wrong.
+    Each failure is advised from the failures of earlier runs, whatever came of the fixes that were told since. A fix
+    told for a failure that was never put right counts as wrong.
     """
     failures = len(past.tool)
     if not failures:
         return right_share
     earlier = np.tri(failures, k=-1, dtype=np.float32) * (past.run[:, None] != past.run[None, :])
-    _, confidence = _confidence(past, past.terms, past.tool, earlier)
+    unheard = np.zeros(failures, dtype=np.float32)  # today's records were not known then
+    _, confidence = _confidence(replace(past, told=unheard, helped=unheard), past.terms, past.tool, earlier)
     best = confidence.argmax(axis=1)
     each = np.arange(failures)
     sure = confidence[each, best]

@@ -1,7 +1,8 @@
 """The course of a policy's trial: the looks at the difference of two policies' rewards, and the chance that one passes.
 
-A look is an interim test on a fixed number of the trial's first decisions: repeated on the log it gives the same
-result, unless a reward of these decisions has come in since. So no state is kept between two nights.
+A look is an interim test on a fixed number of the trial's first rewards, in the order in which they came: repeated on
+the log it gives the same result, also where rewards come late, unless one was revised. So no state is kept between two
+nights.
 
 Sources: Lan, Simon & Halperin 1982 (stochastic curtailment); Spiegelhalter, Freedman & Blackburn 1986 (predictive
 power, here with a flat prior). Ending a trial early can only lower the chance of a false promotion.
@@ -77,7 +78,7 @@ def course_of(log: Logged, pair: tuple[Target, Target], spending: Spending, plan
     """Returns the course of the difference between two policies' values.
 
     Args:
-        log: the trial's rewarded decisions, in the order of time.
+        log: the trial's rewarded decisions, in the order in which their rewards came.
         pair: the two policies; the second's value is subtracted from the first's.
         spending: settings of the looks, and of the chance of error that each may spend.
         plan: settings of the estimates.
@@ -104,7 +105,7 @@ def course_of(log: Logged, pair: tuple[Target, Target], spending: Spending, plan
 def _course(seen: list[tuple[int, float, float]], now: int, spending: Spending) -> Course:
     """Returns the course of the looks so far, each given by its decisions, difference and standard error."""
     decisions, difference, _ = seen[-1]
-    later = np.array([count for count in spending.looks() if count > decisions], dtype=np.float64)
+    later = np.array([count for count in spending.looks() if count > now], dtype=np.float64)
     taken = np.array([count for count, _, _ in seen], dtype=np.float64)
     information = np.array([error**-2.0 for _, _, error in seen])
     to_come = information[-1] * later / decisions

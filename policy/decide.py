@@ -154,8 +154,8 @@ def shares(arms: Mapping[str, Policy | None], budget: Budget) -> dict[str, float
 def trial_share(canary: float, differs: float) -> float:
     """Returns the share of decisions that follow a policy on trial.
 
-    The share is such that ``canary`` of all decisions get another slate by the trial, but at most half of the decisions
-    on which the two policies differ: no other division tells the two apart sooner (Neyman 1934).
+    The share is such that ``canary`` of all decisions get another slate by the trial. Above ``canary``, it is at most
+    half of the decisions on which the two policies differ: no other division tells them apart sooner (Neyman 1934).
 
     Args:
         canary: share of all decisions that are to get another slate because of the trial.

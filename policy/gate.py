@@ -84,8 +84,11 @@ def judge(logged: Logged, contest: Contest, settings: Settings | None = None, se
             weight = weights(log, candidate)
             reliability = calibration(candidate.predicted, log.reward, weight, settings.calibration_bins)
         shares = difference_shares(log, targets[CANDIDATE], targets[SERVING], plan)
-        parts = segments(shares, log, settings.segment_alpha, settings.min_segment_groups)
-        checks += _merit_checks(estimates, courses, settings)
+        merits = list(_merit_checks(estimates, courses, settings))
+        won = all(check.passed for check in merits)  # the segments are tested once, and then the trial ends
+        least = settings.min_segment_groups if won else len(log.reward) + 1
+        parts = segments(shares, log, settings.segment_alpha, least)
+        checks += merits
         checks += _trust_checks(reliability, parts, settings)
     checks += _serving_checks(courses)
     outlook = _outlook(checks, courses, len(log.reward), sufficient=sufficient)
@@ -135,10 +138,10 @@ def _outlook(checks: Iterable[Check], courses: Mapping[str, Course], decisions: 
         chances = [course.chance for course in pair if course.chance is not None]
         return Outlook(None if None in more else max(filter(None, more), default=0), min(chances, default=None))
     lacking = [check for check in checks if not check.passed and check.name.startswith(COUNTED)]
-    if any(not check.value for check in lacking):
-        return Outlook(None, None)
-    wanted = (check.limit / (check.value or 1) * decisions for check in lacking)
-    return Outlook(int(np.ceil(max(wanted, default=decisions))) - decisions, None)
+    if not lacking or any(not check.value for check in lacking):
+        return Outlook(None, None)  # what fails, or may fail, is not a matter of more decisions
+    wanted = max(check.limit / (check.value or 1) * decisions for check in lacking)
+    return Outlook(int(np.ceil(wanted)) - decisions, None)
 
 
 def _at_least(name: str, value: float, limit: float, what: str) -> Check:

@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from policy.evaluate import clustered_mean
 from policy.examples import Array, Examples
 from policy.network import Head
 
@@ -21,17 +22,19 @@ def held_out_log_loss(late: Examples, head: Head, blend: float) -> dict[str, flo
     ranking alone.
 
     * ``held_out``: number of decisions.
-    * ``log_loss_gain``, ``log_loss_gain_error``: log loss of the default less the head's, and its standard error.
+    * ``log_loss_gain``, ``log_loss_gain_error``: log loss of the default less the head's, and its standard error,
+      clustered by query.
     * ``mean_reward``: mean reward of the decisions.
     * ``log_loss_of_default``, ``log_loss``: log loss of the default, and of the head as it serves.
     """
     if not len(late):
         return {"held_out": 0, "log_loss_gain": 0.0, "log_loss_gain_error": 0.0}
     before, after = log_losses(late, head, 0.0), log_losses(late, head, blend)
+    gain, error = clustered_mean((before - after).astype(np.float64), late.group)
     return {
         "held_out": len(late),
-        "log_loss_gain": float((before - after).mean()),
-        "log_loss_gain_error": float((before - after).std() / np.sqrt(len(late))),
+        "log_loss_gain": gain,
+        "log_loss_gain_error": error,
         "mean_reward": float(late.reward.mean()),
         "log_loss_of_default": float(before.mean()),
         "log_loss": float(after.mean()),

@@ -144,7 +144,9 @@ def surprise(log: Logged) -> Floats:
 
 
 def known_before(at: Floats, group: Ints, reward: Floats) -> Floats:
-    """Returns covariates that were known before each of n decisions, (n, 2): time, and its query's mean reward so far.
+    """Returns covariates of n decisions, (n, 2): time, and the mean reward of earlier decisions of the same query.
+
+    Few earlier rewards are shrunk to the mean of all rewards, which is the same for every decision.
 
     Args:
         at: (n,), time of each decision, rising.

@@ -21,10 +21,10 @@ class Logged:
         reward: (n,), reward of the decision, 0 to 1; NaN is missing, never zero.
         logged_propensity: (n,), above 0 to 1, chance of the logged slate, summed over all policies that might have
             served it.
-        group: (n,), number of the query; decisions that share a random draw (a sticky canary) belong to one group.
+        group: (n,), number of the query; decisions that share a random draw belong to one group.
         segment: (n,), number of the decision's part in a partition of which no part must lose, such as kinds of task.
-        covariates: (n, k), numbers known before the arm was drawn; None for none. Under a sticky canary, a reward of
-            the same group and log is not known before: take it from earlier decisions.
+        covariates: (n, k), numbers known before the arm was drawn; None for none. A reward of the same group and draw
+            is not known before: take it from earlier decisions.
     """
 
     reward: Floats

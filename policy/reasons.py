@@ -66,8 +66,8 @@ def _held_back(field: Field, scores: NDArray[np.float32], by_rule: Slate, index:
     below = set(by_rule).intersection(ordered[ordered.index(index) :])
     if not below:
         return "lower"
-    proven = field.is_proven(index)
-    if any(field.is_proven(other) != proven for other in below):
+    proven = field.proven[index]
+    if any(field.proven[other] != proven for other in below):
         return "displaced" if proven else "unproven"
     if field.source is not None and field.source[index] in field.source[list(by_rule)]:
         return "source"

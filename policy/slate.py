@@ -47,25 +47,21 @@ class Field:
         group: (n,), number of the candidate's group; candidates of one group say the same.
         failed: (n,), true if the candidate's run failed.
         allowed: (n,), true if the request's limits allow the candidate.
-        source: (n,), number of the writer of the case; None: unknown, and each case counts as from another source.
-        proven: (n,), true for a success that others than the run confirm; None: all candidates count as proven.
-        similarity: (n,), similarity to the query; NaN, or None for all: unknown, and no case counts as much nearer.
+        source: (n,), number of the writer of the case.
+        proven: (n,), true for a success that others than the run confirm.
+        similarity: (n,), similarity to the query; NaN: unknown, and the case does not count as much nearer.
     """
 
     group: NDArray[np.int16]
     failed: NDArray[np.bool_]
     allowed: NDArray[np.bool_]
-    source: NDArray[np.int16] | None = None
-    proven: NDArray[np.bool_] | None = None
-    similarity: NDArray[np.float32] | None = None
-
-    def is_proven(self, index: int) -> bool:
-        """Returns whether the candidate at this index is proven."""
-        return self.proven is None or bool(self.proven[index])
+    source: NDArray[np.int16]
+    proven: NDArray[np.bool_]
+    similarity: NDArray[np.float32]
 
     def unproven(self, slate: Slate) -> int:
         """Returns the number of unproven cases on the slate."""
-        return sum(not self.is_proven(index) for index in slate)
+        return sum(not self.proven[index] for index in slate)
 
 
 def field_of(
@@ -111,8 +107,8 @@ def choose(field: Field, ordered: Sequence[int], k: int) -> Slate:
 
 def parted(field: Field, ordered: Sequence[int]) -> tuple[list[int], list[int]]:
     """Returns the proven and the unproven ones of the ordered candidates as two lists, each in the same order."""
-    proven = [index for index in ordered if field.is_proven(index)]
-    return proven, [index for index in ordered if not field.is_proven(index)]
+    proven = [index for index in ordered if field.proven[index]]
+    return proven, [index for index in ordered if not field.proven[index]]
 
 
 def _filled(field: Field, slate: Slate, ordered: Sequence[int], k: int) -> Slate:
@@ -130,8 +126,6 @@ def _filled(field: Field, slate: Slate, ordered: Sequence[int], k: int) -> Slate
 
 def _source_swamps(field: Field, slate: Slate, index: int, k: int) -> bool:
     """Returns whether the candidate's source would have more than half of the places with it."""
-    if field.source is None:
-        return False
     of_that_source = sum(bool(field.source[other] == field.source[index]) for other in slate)
     return 1 + of_that_source > max(1, k // 2)
 
@@ -141,9 +135,9 @@ def _with(field: Field, slate: Slate, index: int, ordered: Sequence[int]) -> Sla
 
     A failed run takes only the place of a case that ranks below it: nearness makes a failure no better than a success.
     """
-    proven = [other for other in slate if field.is_proven(other)]
+    proven = [other for other in slate if field.proven[other]]
     near = field.similarity
-    if near is None or not all(near[index] - near[other] > MUCH_NEARER for other in proven):  # False where one is NaN
+    if not all(near[index] - near[other] > MUCH_NEARER for other in proven):  # False where one is NaN
         return slate
     for other in reversed(_by_score(proven, ordered)):
         rest = tuple(each for each in slate if each != other)
@@ -170,7 +164,7 @@ def contenders(field: Field, ordered: Sequence[int], slate: Slate) -> list[int]:
     The place of a proven case is for proven cases only; unproven cases have random draws of their own, see ``waiting``.
     """
     proven, last = parted(field, ordered)[0], slate[-1]
-    top = (proven if field.is_proven(last) else ordered)[:DEPTH]
+    top = (proven if field.proven[last] else ordered)[:DEPTH]
     return [index for index in ordered if index == last or (index in top and fits(field, slate[:-1], index))]
 
 
@@ -179,6 +173,6 @@ def waiting(field: Field, ordered: Sequence[int], slate: Slate) -> list[int]:
 
     The list is empty if the last place is an unproven case's already, or the slate has as many of them as it may.
     """
-    if not field.is_proven(slate[-1]) or field.unproven(slate) >= most_unproven(len(slate)):
+    if not field.proven[slate[-1]] or field.unproven(slate) >= most_unproven(len(slate)):
         return []
     return [index for index in parted(field, ordered)[1] if fits(field, slate[:-1], index)]

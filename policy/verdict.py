@@ -37,7 +37,8 @@ class Settings:
         missing_gap: difference of the shares of missing rewards that is always allowed, see ``missing_z``.
         ece_limit: largest calibration error that noise does not explain, in units of reward.
         calibration_bins: largest number of bins, of equal weight, for the calibration error.
-        segment_alpha: chance that a segment is called worse when none is.
+        segment_alpha: chance that a segment is called worse when none is; segments are tested once, after the candidate
+            was found better as a whole.
         min_segment_groups: least number of query groups on which the policies differ, for a test of the segment;
             smaller segments are only reported.
     """

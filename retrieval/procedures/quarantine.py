@@ -27,6 +27,4 @@ def fits_proven(field: Field, least: float) -> bool:
 
     A case of unknown similarity counts, too: cases and procedures are then found by words.
     """
-    if field.proven is None or field.similarity is None:
-        return False
     return bool((field.proven & field.allowed & ~(field.similarity < np.float32(least))).any())

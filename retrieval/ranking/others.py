@@ -34,9 +34,9 @@ def others(field: Field, ordered: Sequence[int], slate: Slate, plans: Sequence[S
     near = _near(field, slate, median)
     # the best success with another plan; a proven one if the slate has a proven case
     plans_shown = {*successes, ()}
-    any_counts = not any(field.is_proven(index) for index in slate)
+    any_counts = not any(field.proven[index] for index in slate)
     for index in ordered:
-        counts = near[index] and not field.failed[index] and (any_counts or field.is_proven(index))
+        counts = near[index] and not field.failed[index] and (any_counts or field.proven[index])
         if counts and tuple(plans[index]) not in plans_shown:
             return [*warning, index]
     return warning
@@ -44,8 +44,8 @@ def others(field: Field, ordered: Sequence[int], slate: Slate, plans: Sequence[S
 
 def _near(field: Field, slate: Slate, least: Callable[[list[float]], float]) -> NDArray[np.bool_]:
     """Returns which candidates are at least as similar to the query as ``least`` of the slate; all if unknown."""
-    known = [] if field.similarity is None else field.similarity[list(slate)].tolist()
-    if field.similarity is None or any(map(isnan, known)):
+    known = field.similarity[list(slate)].tolist()
+    if any(map(isnan, known)):
         return np.ones(len(field.failed), dtype=bool)
     near: NDArray[np.bool_] = field.similarity >= np.float32(least(known))
     return near

@@ -8,6 +8,17 @@ from policy.slate import Field
 World = tuple[Field, np.ndarray]
 
 
+def field(group: np.ndarray, failed: np.ndarray, allowed: np.ndarray, **known: np.ndarray) -> Field:
+    """Returns candidates, each of a source of its own, proven and of unknown similarity unless told otherwise."""
+    count = len(group)
+    usual = {
+        "source": np.arange(count, dtype=np.int16),
+        "proven": np.ones(count, bool),
+        "similarity": np.full(count, np.nan, np.float32),
+    }
+    return Field(group, failed, allowed, **(usual | known))
+
+
 @st.composite
 def fields(draw: st.DrawFn) -> World:
     size = draw(st.integers(0, 20))
@@ -16,4 +27,4 @@ def fields(draw: st.DrawFn) -> World:
     failed = np.array(draw(column), dtype=np.int16) == 0
     allowed = np.array(draw(column), dtype=np.int16) > 0
     scores = np.array(draw(st.lists(st.floats(-5, 5, width=32), min_size=size, max_size=size)), dtype=np.float32)
-    return Field(group, failed, allowed), scores
+    return field(group, failed, allowed), scores

@@ -62,6 +62,11 @@ def test_a_fix_that_did_not_help_where_it_was_told_loses_confidence():
     assert confidence(often)[0] < confidence(once)[0]
 
 
+def test_what_came_of_fixes_since_does_not_change_how_right_they_would_have_been():
+    rows = [(ERROR, CREDIT if number % 2 else VOUCHER) for number in range(20)]
+    assert threshold(failures(*rows, told=[20] * 20, helped=[0] * 20)) == threshold(failures(*rows))
+
+
 def test_a_fix_in_vain_has_no_vote():
     past = failures((ERROR, VOUCHER), (ERROR, CREDIT), (ERROR, CREDIT))
     terms = {"error": ERROR, "call": [21, 22], "task": [31, 32]}

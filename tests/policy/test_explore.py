@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from policy.explore import Lottery, certain, explored, mixture
 from policy.slate import DEPTH, Field, choose, contenders, order
 from tests.policy.fields import World, fields
+from tests.policy.fields import field as made
 
 
 @given(fields(), st.integers(1, 6), st.floats(0, 1))
@@ -45,7 +46,7 @@ def test_the_place_chances_and_the_chance_of_a_shorter_slate_sum_to_one(world: W
 
 def plain(count: int) -> Field:
     everyone = np.arange(count, dtype=np.int16)
-    return Field(everyone, np.zeros(count, bool), np.ones(count, bool))
+    return made(everyone, np.zeros(count, bool), np.ones(count, bool))
 
 
 def test_without_a_budget_nothing_is_explored():
@@ -85,6 +86,6 @@ def test_the_same_seed_draws_the_same_slate():
 
 
 def test_a_rival_of_the_last_place_may_be_a_failure_only_if_the_places_before_hold_none():
-    field = Field(np.arange(3, dtype=np.int16), np.array([True, False, True]), np.ones(3, bool))
+    field = made(np.arange(3, dtype=np.int16), np.array([True, False, True]), np.ones(3, bool))
     assert contenders(field, [0, 1, 2], (0, 1)) == [1]
     assert contenders(field, [1, 0, 2], (1, 0)) == [0, 2]

@@ -34,7 +34,7 @@ def test_a_clear_winner_is_promoted_and_every_check_is_named():
 
 def test_a_harmful_candidate_is_kept_out_and_what_serves_goes_on():
     verdict = judge(*two_arms(uplift=-0.3), FAST)
-    assert verdict.outcome == "keep"
+    assert verdict.outcome == "futile"
     assert {"better than default", "better than serving"} <= failed(verdict)
 
 
@@ -201,13 +201,31 @@ def test_a_candidate_that_promised_nothing_is_kept_out():
 
 
 def test_a_segment_that_loses_keeps_a_winner_out():
-    logged, contest = two_arms(n=4000)
+    logged, contest = two_arms(n=3000, uplift=0.6)
     ours = contest.candidate.target_probability > contest.default.target_probability
     lost = (logged.segment == 1) & ours
     verdict = judge(replace(logged, reward=np.where(lost, 0.0, logged.reward)), contest, FAST)
     assert verdict.outcome == "keep"
     assert "no segment worse" in failed(verdict)
     assert verdict.segments[0].segment == 1
+
+
+def test_segments_are_not_tested_night_after_night_before_the_candidate_is_better():
+    logged, contest = two_arms(n=900, uplift=0.0)
+    ours = contest.candidate.target_probability > contest.default.target_probability
+    lost = replace(logged, reward=np.where((logged.segment == 1) & ours, 0.0, logged.reward))
+    verdict = judge(lost, contest, FAST)
+    assert not {"better than default"} - failed(verdict)
+    assert "no segment worse" not in failed(verdict)
+    assert not any(part.tested for part in verdict.segments)
+
+
+@pytest.mark.parametrize("reward", [0.0, 1.0])
+def test_a_trial_that_more_decisions_alone_do_not_win_is_not_called_won(reward: float):
+    logged, contest = two_arms()
+    verdict = judge(replace(logged, reward=np.full(1000, reward)), contest, FAST)
+    assert verdict.outcome == "insufficient evidence"
+    assert verdict.outlook.sentence() == "nobody can say yet"
 
 
 def test_a_serving_policy_that_is_worse_than_the_default_is_rolled_back():

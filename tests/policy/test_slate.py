@@ -4,8 +4,9 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from policy.slate import Field, choose, fits, order
+from policy.slate import choose, fits, order
 from tests.policy.fields import World, fields
+from tests.policy.fields import field as made
 
 
 @given(fields(), st.integers(0, 6))
@@ -29,7 +30,9 @@ def test_a_slate_is_short_only_when_nobody_else_fits(world: World, k: int):
 def beside_proven(*similarities: float) -> tuple[int, ...]:
     """The slate of four from an unproven case above four proven ones, of these similarities to the query."""
     nothing, near = np.zeros(5, bool), np.array(similarities, np.float32)
-    return choose(Field(np.arange(5, dtype=np.int16), nothing, ~nothing, None, np.arange(5) > 0, near), range(5), 4)
+    return choose(
+        made(np.arange(5, dtype=np.int16), nothing, ~nothing, proven=np.arange(5) > 0, similarity=near), range(5), 4
+    )
 
 
 def test_an_unproven_repeat_of_the_task_takes_the_last_place_of_proven_cases():

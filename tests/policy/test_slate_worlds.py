@@ -10,6 +10,7 @@ import pytest
 
 from policy.explore import explored
 from policy.slate import DEPTH, UNPROVEN_PART, Field, Slate, choose, fits, most_unproven
+from tests.policy.fields import field as made
 
 FAR, NEAR = 0.2, 0.9
 
@@ -38,7 +39,7 @@ class World(NamedTuple):
         return choose(self.field, self.ordered, self.k)
 
     def left(self, slate: Slate, *, proven: bool) -> list[int]:
-        return [index for index in self.ordered if index not in slate and self.field.is_proven(index) == proven]
+        return [index for index in self.ordered if index not in slate and self.field.proven[index] == proven]
 
 
 def world(seen: Sequence[Seen], group: Sequence[int], k: int) -> World:
@@ -101,18 +102,22 @@ def test_unproven_cases_never_pass_their_limit_while_a_proven_one_is_there():
         if each.field.unproven(slate) <= most_unproven(each.k):
             continue
         for index in slate:
-            if not each.field.is_proven(index):
+            if not each.field.proven[index]:
                 rest = tuple(other for other in slate if other != index)
                 assert not any(fits(each.field, rest, other) for other in each.left(slate, proven=True)), each
 
 
-@pytest.mark.parametrize("similarity", [None, NEAR])
-def test_an_unproven_case_that_is_no_nearer_takes_no_place_that_a_proven_one_could_have(similarity: float | None):
+def unknown(field: Field, similarity: float = np.nan) -> Field:
+    """Returns the candidates, all as similar to the query, or of unknown similarity."""
+    return replace(field, similarity=np.full(len(field.group), similarity, np.float32))
+
+
+@pytest.mark.parametrize("similarity", [np.nan, NEAR])
+def test_an_unproven_case_that_is_no_nearer_takes_no_place_that_a_proven_one_could_have(similarity: float):
     for each in EVERY:
-        alike = None if similarity is None else np.full(len(each.field.group), similarity, np.float32)
-        field = replace(each.field, similarity=alike)
+        field = unknown(each.field, similarity)
         slate = choose(field, each.ordered, each.k)
-        for index in (index for index in slate if not field.is_proven(index)):
+        for index in (index for index in slate if not field.proven[index]):
             rest = tuple(other for other in slate if other != index)
             assert not any(fits(field, rest, other) for other in each.left(slate, proven=True)), each
 
@@ -121,7 +126,7 @@ def test_an_unproven_case_has_the_place_of_a_proven_one_if_all_those_are_far_off
     for each in EVERY:
         field, slate = each.field, each.slate
         near = [index for index in each.left(slate, proven=False) if field.similarity[index] == np.float32(NEAR)]
-        far = [index for index in slate if field.is_proven(index) and field.similarity[index] == np.float32(FAR)]
+        far = [index for index in slate if field.proven[index] and field.similarity[index] == np.float32(FAR)]
         all_far = len(far) == len(slate) - field.unproven(slate)
         if field.unproven(slate) >= most_unproven(each.k) or len(slate) < each.k or not all_far:
             continue
@@ -135,24 +140,25 @@ def test_an_unproven_case_has_the_place_of_a_proven_one_if_all_those_are_far_off
 def test_an_unproven_case_has_no_place_that_a_proven_one_could_have_beside_a_proven_one_as_near():
     for each in EVERY:
         field, slate = each.field, each.slate
-        if any(field.is_proven(index) and field.similarity[index] == np.float32(NEAR) for index in slate):
-            assert slate == choose(replace(field, similarity=None), each.ordered, each.k), each
+        if any(field.proven[index] and field.similarity[index] == np.float32(NEAR) for index in slate):
+            assert slate == choose(unknown(field), each.ordered, each.k), each
 
 
 def test_where_all_come_from_one_source_nothing_is_limited():
     for each in EVERY:
         if len(set(each.field.source.tolist())) == 1:
-            assert each.slate == choose(replace(each.field, source=None), each.ordered, each.k)
+            apart = replace(each.field, source=np.arange(len(each.field.group), dtype=np.int16))
+            assert each.slate == choose(apart, each.ordered, each.k)
 
 
 def test_no_source_has_more_than_half_while_another_of_the_class_near_the_top_is_there():
     for each in EVERY:
-        field = replace(each.field, similarity=None)
+        field = unknown(each.field)
         if field.failed.any() or len(set(field.group.tolist())) < len(field.group):
             continue  # of two that may not stand together one rule may take the one, and one the other
         slate = choose(field, each.ordered, each.k)
         for proven in (True, False):
-            mine = [index for index in slate if field.is_proven(index) == proven]
+            mine = [index for index in slate if field.proven[index] == proven]
             counts = np.bincount(field.source[mine], minlength=2)
             over = int(counts.argmax())
             others = [index for index in each.left(slate, proven=proven) if field.source[index] != over]
@@ -171,14 +177,14 @@ def test_a_flood_of_unproven_cases_above_all_others_changes_nothing_for_the_prov
         proven = np.arange(plants + 12) >= plants
         source = np.where(proven, 0, np.arange(plants + 12) % sources).astype(np.int16)
         whole = np.ones(plants + 12, bool)
-        field = Field(np.arange(plants + 12, dtype=np.int16), ~whole, whole, source, proven)
+        field = made(np.arange(plants + 12, dtype=np.int16), ~whole, whole, source=source, proven=proven)
         assert choose(field, list(range(plants + 12)), 4) == tuple(range(plants, plants + 4))
 
 
 def test_of_all_that_may_be_drawn_no_slate_passes_the_limit_and_unproven_ones_have_a_small_share():
     budget = 0.05
     for each in EVERY:
-        field = replace(each.field, similarity=None)
+        field = unknown(each.field)
         slate = choose(field, each.ordered, each.k)
         lottery = explored(field, np.zeros(len(each.ordered), np.float32), each.ordered, slate, budget)
         assert sum(lottery.chances.values()) == pytest.approx(1)

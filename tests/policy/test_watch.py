@@ -20,6 +20,15 @@ def test_live_rewards_below_the_interval_are_rolled_back_and_the_decision_is_nam
     assert not watch(rewards[: found.at - 1], 0.55).roll_back
 
 
+def test_a_watch_that_goes_on_from_the_wealth_it_left_sees_what_one_watch_of_all_sees():
+    rewards = (np.random.default_rng(1).random(300) < 0.45).astype(float)
+    whole, wealth = watch(rewards, 0.5), watch(rewards[:0], 0.5).wealth
+    for part in np.split(rewards, [1, 120, 121]):
+        wealth = watch(part, 0.5, wealth).wealth
+    assert wealth == pytest.approx(whole.wealth)
+    assert np.mean(wealth) == pytest.approx(watch(rewards[-1:], 0.5, watch(rewards[:-1], 0.5).wealth).evidence)
+
+
 def test_missing_live_rewards_are_left_out():
     rewards = np.tile([0.0, np.nan], 20)
     found = watch(rewards, 0.9)

@@ -15,7 +15,7 @@ from policy.inputs import Inputs
 from policy.slate import Field, Slate, field_of
 from retrieval.database.rows import AnyRow
 from retrieval.ranking.logged import slots_of
-from retrieval.tables.decisions import decisions
+from retrieval.tables.decisions import decisions, rewards
 from retrieval.text import folded
 
 MOST_DECISIONS = 5_000
@@ -48,6 +48,7 @@ class LoggedDecision:
         used: for each place of the slate, whether the backend named its case as used.
         agreed: for each place of the slate, agreement of the run's plan with the case's plan, 0 to 1; NaN: unknown.
         reward: reward of the decision, 0 to 1; NaN: it has none.
+        rewarded_at: time at which its first reward came; that of the decision if no reward has a time.
     """
 
     group: int
@@ -63,6 +64,7 @@ class LoggedDecision:
     version: str
     reward: float
     at: datetime
+    rewarded_at: datetime
 
     @cached_property
     def inputs(self) -> Inputs:
@@ -80,8 +82,11 @@ async def read(
 ) -> list[LoggedDecision]:
     """Returns the latest decisions of the profile with candidates, at most ``most``, the oldest first."""
     slots = slots_of(user_sub)
+    first = select(func.min(rewards.c.created_at))
+    mine = rewards.c.user_sub == user_sub, rewards.c.decision_id == decisions.c.id
+    came = func.coalesce(first.where(*mine).scalar_subquery(), decisions.c.created_at).label("rewarded_at")
     statement = (
-        select(*(decisions.c[name] for name in COLUMNS), slots.c.positions, slots.c.used, slots.c.agreed)
+        select(*(decisions.c[name] for name in COLUMNS), came, slots.c.positions, slots.c.used, slots.c.agreed)
         .outerjoin(slots, decisions.c.id.is_not(None))
         .where(*_of(user_sub, agent_key))
         .order_by(decisions.c.id.desc())
@@ -127,6 +132,7 @@ def _logged_decision(row: AnyRow) -> LoggedDecision:
         version=row.policy_version,
         reward=np.nan if row.reward is None else row.reward,
         at=row.created_at,
+        rewarded_at=row.rewarded_at,
     )
 
 

@@ -2,20 +2,22 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any
 
 import numpy as np
 
 from policy.decide import CANDIDATE, SERVING, Policy
 from policy.gate import Contest, judge
 from policy.verdict import GateOutcome, Verdict
-from policy.watch import watch
+from policy.watch import BEGIN, watch
 from policy.weights import WeightsError
 from retrieval.ranking.policies import name_of, policy_of
 from retrieval.telemetry import log as events
 from writer.training.decision_log import MOST_DECISIONS, LoggedDecision
 from writer.training.lifecycle import PolicyRow
 from writer.training.result import TrainingResult
-from writer.training.training_data import logged, target
+from writer.training.training_data import logged, slate_of, target
 
 ENDS: Mapping[GateOutcome, str] = {
     "promote": "serving",
@@ -47,37 +49,58 @@ def transitions_of(
             continue
         events.warning("policy.failed", version=row.version, why="its weights cannot be loaded")
         transitions.append(Transition(row, "failed"))  # it can no longer serve, and makes room for another
-    found = _watched(sound.get(SERVING), log)
-    if found is None and CANDIDATE in sound:
-        found = _judged(sound, log)
-    return ([*transitions, found[0]], found[1]) if found else (transitions, None)
+    result = None
+    if (watched := _watched(sound.get(SERVING), log)) is not None:
+        transition, result = watched
+        transitions.append(transition)
+    if result is None and CANDIDATE in sound:
+        transition, result = _judged(sound, log)
+        transitions.append(transition)
+    return transitions, result
 
 
-def _watched(serving: PolicyRow | None, log: Sequence[LoggedDecision]) -> tuple[Transition, TrainingResult] | None:
-    """Returns the rollback of a serving policy whose live reward has fallen below what it was promoted on.
+def _watched(
+    serving: PolicyRow | None, log: Sequence[LoggedDecision]
+) -> tuple[Transition, TrainingResult | None] | None:
+    """Returns what the rewards since the last watch say of the serving policy; None: there is nothing to watch.
 
-    The floor is the lower bound of the estimate that promoted it; a policy that no gate judged has none.
+    The policy is rolled back if its live reward has fallen below what it was promoted on, the lower bound of its
+    estimate then; a policy that no gate judged has none. The bets go on from the wealth in the policy's metrics, for
+    the log does not reach back to its promotion. Slates drawn at random say nothing of the policy, and do not count.
     """
-    if serving is None or not serving.verdict:
+    policy = policy_in(serving)
+    if serving is None or policy is None or not serving.verdict:
         return None
+    before: Any = serving.metrics.get("watch", {"wealth": BEGIN, "decisions": 0, "mean": 0.0})
+    until = datetime.fromisoformat(before["until"]) if "until" in before else None
     name = name_of(serving.version)
-    mine = np.array([entry.reward for entry in log if entry.arm == SERVING and entry.version == name], np.float64)
-    floor = Verdict.from_json(serving.verdict).estimates["candidate"].low
-    live = watch(mine, max(floor, 0.0))
-    if not live.roll_back:
+    mine = [
+        entry
+        for entry in sorted(log, key=lambda entry: entry.rewarded_at)
+        if entry.arm == SERVING and entry.version == name and entry.rewarded
+        if (until is None or entry.rewarded_at > until) and entry.slate == slate_of(policy, entry)
+    ]
+    if not mine:
         return None
-    events.warning("policy.rolled_back", version=serving.version, decisions=live.decisions)
-    why = {"live_reward": live.mean, "floor": max(floor, 0.0), "decisions": live.decisions, "evidence": live.evidence}
+    floor = max(Verdict.from_json(serving.verdict).estimates["candidate"].low, 0.0)
+    rewards = np.array([entry.reward for entry in mine], np.float64)
+    live = watch(rewards, floor, before["wealth"])
+    decisions = before["decisions"] + live.decisions
+    mean = (before["mean"] * before["decisions"] + float(rewards.sum())) / decisions
+    now = {"wealth": live.wealth, "decisions": decisions, "mean": mean, "until": mine[-1].rewarded_at.isoformat()}
+    if not live.roll_back:
+        return Transition(serving, None, {"metrics": {**serving.metrics, "watch": now}}), None
+    events.warning("policy.rolled_back", version=serving.version, decisions=decisions)
+    why = {"live_reward": mean, "floor": floor, "decisions": decisions, "evidence": live.evidence}
     transition = Transition(serving, "rolled_back", {"metrics": {**serving.metrics, "rolled_back": why}})
-    return transition, TrainingResult(
-        serving.user_sub, serving.agent_key, "roll back", serving.version, len(mine), metrics=why
-    )
+    result = TrainingResult(serving.user_sub, serving.agent_key, "roll back", serving.version, decisions, metrics=why)
+    return transition, result
 
 
 def _judged(sound: Mapping[str, PolicyRow], log: Sequence[LoggedDecision]) -> tuple[Transition, TrainingResult]:
     """Returns the gate's verdict on the trial, from the decisions since the trial began."""
     row = sound[CANDIDATE]
-    trial = [entry for entry in log if entry.at >= row.created_at]
+    trial = sorted((entry for entry in log if entry.at >= row.created_at), key=lambda entry: entry.rewarded_at)
     default = target(trial, None)
     candidate, serving = (
         default if policy is None else target(trial, policy)

@@ -4,8 +4,9 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from policy.slate import Field, Slate
+from policy.slate import Slate
 from retrieval.ranking.others import WARNING_DEPTH, others
+from tests.policy.fields import field as made
 
 PLANS = [["a"], ["a"], ["b"], ["c"], ["d"], ["e"], ["f"], ["g"], ["h"], ["i"]]
 
@@ -21,12 +22,12 @@ def told(  # noqa: PLR0913 - each test names what it is about
 ) -> list[int]:
     every = np.arange(len(plans))
     vouched = every if proven is None else proven
-    field = Field(
+    field = made(
         group=every.astype(np.int16),
         failed=np.isin(every, failed),
         allowed=np.ones(len(plans), dtype=bool),
         proven=np.isin(every, vouched) & ~np.isin(every, failed),
-        similarity=None if similarity is None else np.array(similarity, np.float32),
+        similarity=np.array([np.nan] * len(plans) if similarity is None else similarity, np.float32),
     )
     return others(field, every.tolist() if ordered is None else ordered, slate, plans)
 

@@ -2,15 +2,20 @@
 
 import json
 from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from uuid import uuid4
 
 import pytest
+from sqlalchemy import insert, select
 
 from policy.decide import CANDIDATE, DEFAULT, SERVING, Budget
+from retrieval.tables.decisions import decisions, rewards
 from tests.logs import TRUTH, draw
 from tests.policies import stored
-from tests.writer.conftest import Bank
+from tests.writer.conftest import AGENT, Bank
 from tests.writer.trainings import CANARY, give, learnt, log, never, on_trial, rows, statuses
 from writer.training.candidates import Demand
+from writer.training.decision_log import read
 
 
 async def test_a_clear_winner_is_promoted_with_its_numbers_and_reasons(bank: Bank, user: str):
@@ -74,3 +79,39 @@ async def test_a_policy_whose_live_reward_falls_is_rolled_back_and_its_record_sa
     assert row.status == "rolled_back"
     assert row.metrics["rolled_back"]["live_reward"] < row.metrics["rolled_back"]["floor"]
     assert row.verdict["outcome"] == "promote"  # why it had been promoted
+
+
+async def test_the_watch_of_a_night_goes_on_from_the_last_and_counts_no_reward_twice(bank: Bank, user: str):
+    assert (await on_trial(bank, user, 600, CANARY)).outcome == "promote"
+    arms = {DEFAULT: None, SERVING: TRUTH}
+    counted = []
+    for night, number in enumerate((40, 0, 30)):
+        await log(bank, user, draw(number, arms, Budget(0.0, 0.0, 0.05), seed=20 + night))
+        await learnt(bank, user, never, demand=Demand(decisions=10**6))
+        (row,) = await rows(bank, user)
+        counted.append(row.metrics["watch"]["decisions"])
+    assert 0 < counted[0] == counted[1] < counted[2] <= 70
+
+
+async def test_slates_that_were_drawn_at_random_do_not_speak_against_a_policy(bank: Bank, user: str):
+    assert (await on_trial(bank, user, 600, CANARY)).outcome == "promote"
+    drawn = draw(400, {DEFAULT: None, SERVING: TRUTH}, Budget(0.5, 0.0, 0.0), seed=9)
+    ranked = {tuple(each.decision.slate): each for each in draw(400, {SERVING: TRUTH}, Budget(0.0, 0.0, 0.0), seed=9)}
+    failing = [each if tuple(each.decision.slate) in ranked else replace(each, reward=0.0) for each in drawn]
+    assert sum(each.reward == 0 for each in failing) > 100
+    await log(bank, user, failing)
+    await learnt(bank, user, never, demand=Demand(decisions=10**6))
+    assert await statuses(bank, user) == ["serving"]
+
+
+async def test_a_decision_is_rewarded_when_its_first_reward_came(bank: Bank, user: str):
+    await log(bank, user, draw(3, {DEFAULT: None}, CANARY, seed=3))
+    late = datetime.now(UTC) + timedelta(days=2)
+    async with bank.database.as_user(user, datetime.now(UTC)) as connection:
+        first, *_ = (await connection.scalars(select(decisions.c.id).order_by(decisions.c.id))).all()
+        known = {"user_sub": user, "decision_id": first, "reward": 1.0, "source": "user", "actor": user}
+        for hours in (1, 0):
+            given = {**known, "id": uuid4(), "created_at": late + timedelta(hours=hours)}
+            await connection.execute(insert(rewards).values(given))
+        found = await read(connection, user, AGENT)
+    assert [entry.rewarded_at for entry in found] == [late, found[1].at, found[2].at]
