@@ -29,6 +29,8 @@ REWARDED = 160
 SEED = 1
 FEW, MANY = 10, 40
 AIM_FEW, AIM_MANY = 5.0, 10.0
+FLOODS = 120, 160
+"""Numbers of plants with which half of the successes are still proven, and with which fewer are."""
 YOUNG = 10
 """Honest cases that are not proven yet, among the proven ones."""
 STUFFING = 400
@@ -71,6 +73,7 @@ class Attack:
 ATTACKS = (
     *(Attack("alike", count, sources) for count in (FEW, MANY) for sources in (1, 10)),
     *(Attack(kind, count) for kind in ("aimed", "stuffed", "padded", "chorus", "failures") for count in (FEW, MANY)),
+    *(Attack("padded", count) for count in FLOODS),
     *(Attack("alike", count, sources, rewarded=True) for count in (FEW, MANY) for sources in (1, 10)),
 )
 
@@ -104,7 +107,7 @@ async def poison(home: Path) -> list[Measurement]:
 
 async def _measured(bank: PoisonedBank, attack: Attack) -> list[Measurement]:
     found = await taken(bank, attack)
-    aim = None if attack.rewarded else AIM_FEW if attack.count == FEW else AIM_MANY
+    aim = None if attack.rewarded else {FEW: AIM_FEW, MANY: AIM_MANY}.get(attack.count)
     detail = f"{QUERIES} queries, {attack.proven} of {HONEST} cases proven"
     shares = {
         "share of places": found.places,
