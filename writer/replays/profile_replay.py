@@ -11,7 +11,7 @@ from dataclasses import asdict, dataclass
 from datetime import date, datetime
 
 import numpy as np
-from sqlalchemy import REAL, and_, cast, func, select
+from sqlalchemy import REAL, and_, cast, delete, func, select
 from sqlalchemy.dialects.postgresql import ARRAY, insert
 from sqlalchemy.ext.asyncio import AsyncConnection
 
@@ -41,6 +41,8 @@ async def replay_if_due(
 ) -> Replay | None:
     """Replays the profile if it is due, stores the result and returns it; None if it is not due.
 
+    A profile that has no case to read any more loses the result of its last replay.
+
     Raises:
         DatabaseUnavailable: nothing was stored.
     """
@@ -50,8 +52,10 @@ async def replay_if_due(
                 return None
             read_at = (await connection.execute(select(func.clock_timestamp()))).scalar_one()
             rows = (await connection.execute(_newest(profile))).all()[::-1]  # oldest first
-        if not rows:  # deleted meanwhile
-            return None
+            if not rows:  # all are gone, and so is what they taught
+                mine = replays.c.user_sub == profile.user_sub, replays.c.agent_key == profile.agent_key
+                await connection.execute(delete(replays).where(*mine))
+                return None
         history = history_of(rows)
         found = await asyncio.to_thread(replay, history, first_order)
         async with database.as_user(profile.user_sub, profile.seen_at) as connection:

@@ -341,14 +341,17 @@ async def test_a_case_pruned_between_replay_and_night_is_gone_after_the_night(
     assert not await due(bank, user, at_night=True)
 
 
-async def test_when_all_cases_are_pruned_the_last_replay_stays(bank: Bank, user: str):
+@pytest.mark.parametrize("is_deleted", [True, False], ids=["deleted", "out of the searches"])
+async def test_the_night_after_its_last_case_forgets_what_a_profiles_words_told(
+    *, is_deleted: bool, bank: Bank, user: str
+):
     await bank.add(user, *runs(10))
     assert await due(bank, user)
-    (before,) = await stored(bank, user)
+    statement = delete(cases) if is_deleted else update(cases).values(status="pruned")
     async with bank.database.as_user(user, datetime.now(UTC)) as connection:
-        await connection.execute(update(cases).where(cases.c.user_sub == user).values(status="pruned"))
+        await connection.execute(statement.where(cases.c.user_sub == user))
     assert not await due(bank, user, at_night=True)
-    assert await stored(bank, user) == [before]
+    assert await stored(bank, user) == []
 
 
 async def test_when_the_clock_went_back_runs_are_replayed_by_their_times_at_night(bank: Bank, user: str):
