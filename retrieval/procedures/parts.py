@@ -13,7 +13,7 @@ _NUMBER = re.compile(r"^\s*(?:[-*•]|\d{1,2}[.)])\s+")
 
 def parts_of(task: str) -> list[str]:
     """Returns the parts of a task in their order; empty for a task of one part or of more than MOST_PARTS parts."""
-    lines = "\n".join(_NUMBER.sub("", line) for line in task.split("\n"))
+    lines = "\n".join(" ".join(_NUMBER.sub("", line).split()) for line in task.split("\n") if line.strip())
     parts = [part.strip() for part in _BETWEEN.split(lines)]
     parts = [part for part in parts if len(part.split()) >= LEAST_WORDS]
     return parts if 1 < len(parts) <= MOST_PARTS else []

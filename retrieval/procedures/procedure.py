@@ -1,10 +1,11 @@
 """Procedures that may guide an agent in a task, and the choice of procedures to show together."""
 
-import re
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from typing import NotRequired, TypedDict
 from uuid import UUID
+
+import re2
 
 from retrieval.procedures.threshold import Threshold
 from retrieval.sections.procedures import Guidance
@@ -17,10 +18,10 @@ ROUNDING = 1e-6
 """Largest difference of two similarities that may come from rounding."""
 
 
-_NO_CORRECTION = re.compile(
+_NO_CORRECTION = re2.compile(
     r"what put it right: (?:the arguments as a whole|(?:[^:;]+: another [^:;]+ was right(?:; |, …)?)+)\.?$"
 )
-"""End of a step that says which argument was corrected, but not how."""
+"""End of a step that says which argument was corrected, but not how; a step may be a user's own, and of any text."""
 
 
 class ProcedureRecord(TypedDict):

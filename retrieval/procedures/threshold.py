@@ -25,6 +25,8 @@ TRIPLES: list[list[str]] = _READ["triples"]
 OTHER_LANGUAGES: list[str] = _READ["other_languages"]
 ENGLISH = 3 * len(TRIPLES)
 """Number of English sentences, which come before those of other languages."""
+MOST_TRIES = 5
+"""Number of calls without vectors of the sentences after which a model is not measured any more."""
 MARGIN = 0.05
 """Similarity by which a sentence in another language must be nearer to a query than any in English, to be its language.
 
@@ -115,22 +117,32 @@ class _Measured:
 
 
 class Calibrations:
-    """The thresholds of the embedding models that were measured in this process; None: a model gave no vectors."""
+    """The thresholds of the embedding models that were measured in this process; None: a model gives no vectors."""
 
     def __init__(self) -> None:
         self._known: dict[str, _Measured | None] = {}
+        self._tries: dict[str, int] = {}
+        """Numbers of calls in which models gave no vectors."""
 
     def wanted(self, model: str) -> list[str]:
         """Returns the sentences whose vectors calibrate a model, if the model was not measured yet; else none."""
         return [] if model in self._known else [*sentences(), *OTHER_LANGUAGES]
 
     def learn(self, model: str, vectors: Sequence[Vector]) -> None:
-        """Measures the model by its vectors of `wanted`'s sentences; a model that gave none keeps SOURCE_THRESHOLD."""
+        """Measures the model by its vectors of `wanted`'s sentences.
+
+        A call may fail by chance, or by the other texts in it. A model that gave none MOST_TRIES times keeps
+        SOURCE_THRESHOLD.
+        """
         if model in self._known:
             return
-        self._known[model], english = None, vectors[:ENGLISH]
         if len(vectors) == ENGLISH + len(OTHER_LANGUAGES):
+            english = vectors[:ENGLISH]
             self._known[model] = _Measured(calibrated(english), unrelated(english), np.asarray(vectors))
+            return
+        self._tries[model] = self._tries.get(model, 0) + 1
+        if self._tries[model] >= MOST_TRIES:
+            self._known[model] = None
 
     def of(self, model: str) -> Threshold:
         """Returns the threshold of the embedding model."""

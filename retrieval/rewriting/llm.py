@@ -4,13 +4,14 @@ import re
 from dataclasses import dataclass
 from typing import Annotated
 
+import re2
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 
 from retrieval.errors import ModelError
 from retrieval.ports import Model, Rewritten
 
 MOST_NAMED = 12
-_LEFT_OUT = re.compile(r"\[REDACTED:[a-z-]+\]|\S+@\S+|\w+://\S+")
+_LEFT_OUT = re2.compile(r"\[REDACTED:[a-z-]+\]|\S+@\S+|\w+://\S+")
 _NAMED = re.compile(
     r"(?<![\w.])(?:`([^`\n]{2,60})`|("
     r"[A-Za-z]\w*(?:_\w+)+|[A-Za-z]\w*\.(?:[a-z]\w*\.)*[a-z]\w+|[a-z]+[A-Z]\w+|[A-Z]\w*(?:Error|Exception)"

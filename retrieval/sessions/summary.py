@@ -63,8 +63,9 @@ def _found(turn: Turn) -> Iterator[tuple[ItemKind, str]]:
         yield "command", typed[1] or typed[2]
     for call in turn.calls:
         yield "command", call
-    for sentence in _FORMS["sentence"].split(said):
-        if kind := _kind_of(sentence.strip(), is_the_users=turn.is_the_users):
+    for sentence in map(str.strip, _FORMS["sentence"].split(said)):
+        # a longer one is not quoted, and may be a text of megabytes
+        if len(sentence) <= LONGEST and (kind := _kind_of(sentence, is_the_users=turn.is_the_users)):
             yield kind, sentence
 
 

@@ -100,6 +100,11 @@ def test_a_fix_that_does_not_say_what_to_do_is_left_out():
     assert similarities([procedure(0.9, steps=HOLLOW)]) == [0.9], "it is no fix"
 
 
+def test_a_step_of_any_text_is_read_to_its_end():
+    hostile = "what put it right: " + "a: another b was right, …" * 80  # a search that goes back never ends
+    assert similarities([fix("Call bash.", hostile + "x")]) == [0.9]
+
+
 def test_the_script_of_a_run_is_told_where_its_fix_does_not_say_what_to_do():
     hollow, script = replace(fix("Call bash.", HOLLOW), sources=frozenset([UUID(int=1)])), procedure(0.5, 1)
     assert similarities([hollow, script]) == [0.5]
