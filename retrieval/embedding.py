@@ -31,7 +31,8 @@ class QueryEmbedding:
                 return search, ["query_not_embeddable"]
             except EmbedderError:
                 return search, ["embedder"]
-        self.calibrations.learn(embedder.model, others[len(parts) :])
+        if sentences:
+            self.calibrations.learn(embedder.model, others[len(parts) :])
         of_parts = [each.tolist() for each in others[: len(parts)]]
         return replace(search, vector=vector.tolist(), part_vectors=of_parts, model=embedder.model), []
 

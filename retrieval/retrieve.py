@@ -112,7 +112,7 @@ class Reader:
                 if not question.logged:
                     return answered
                 with stage("retrieve.log"):
-                    entry = entry_of(question, ranked, answered)
+                    entry = entry_of(question, ranked, answered, result.settings)
                     await log(connection, entry, answered.context.text, self._opener)
         count_answer(answered, entry.arm)
         return answered

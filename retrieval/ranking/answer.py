@@ -21,6 +21,7 @@ from retrieval.ranking.search_result import SearchResult
 from retrieval.ranking.why import TellingWords, why
 from retrieval.sealed import opened
 from retrieval.search.candidates import Candidate
+from retrieval.search.profile_settings import ProfileSettings
 from retrieval.sections.cases import CasesSection, OthersSection, Remembered
 from retrieval.sections.context import memory_context
 from retrieval.sections.procedures import ProceduresSection
@@ -140,12 +141,14 @@ def compose(
     )
 
 
-def entry_of(question: Question, ranked: Ranked, answered: Retrieved) -> LoggedDecision:
+def entry_of(
+    question: Question, ranked: Ranked, answered: Retrieved, settings: ProfileSettings | None
+) -> LoggedDecision:
     """Returns the log entry of the decision; shown lessons are logged as shown procedures."""
     search, decision, pool = question.search, ranked.decision, ranked.pool
     procedures = {each.id: each.version for each in answered.procedures}
     procedures |= {each.id: each.version for each in answered.lessons.values()}
-    is_kept = answered.mode != "off" or not question.memory  # where the user's memory is off, no query is stored
+    is_kept = settings is None or settings.enabled  # where the user's memory is off, no query is stored
     asked = search.query if question.original_query is None else question.original_query
     return LoggedDecision(
         id=answered.retrieval_id,

@@ -27,10 +27,11 @@ async def advised(connection: AsyncConnection, user_sub: str, case_ids: Collecti
 def _given() -> Rows:
     """Returns the statement for advice of the cases ``case_ids`` of ``owner`` that is not settled, each with its case.
 
-    A session's advice was given to the run that is retained next, unless it names a run.
+    A session's advice was given to the run that is retained next, unless it names a run or a run's retrieval.
     """
     mine = bindparam("owner", type_=Text)
-    in_session = advice.c.session_id == cases.c.session_id, advice.c.run_id.is_(None)
+    names_none = advice.c.run_id.is_(None), advice.c.retrieval_id.is_(None)
+    in_session = advice.c.session_id == cases.c.session_id, *names_none
     given_to = or_(
         runs.c.case_id == cases.c.id,
         advice.c.retrieval_id == cases.c.retrieval_id,

@@ -371,6 +371,22 @@ async def test_a_fix_is_told_once_in_a_session_until_its_run_is_retained(alice: 
     assert (await alice.http.get(f"/v1/decisions/{told['advice_id']}")).json()["reward"] == 1.0
 
 
+async def test_advice_of_one_run_is_not_settled_by_another_run_of_the_session(alice: User):
+    await learn(alice, *MENDED)
+    await say(alice, FAILED)
+    mine, other = [await alice.retrieve(task, session_id="chat-7") for task in (TASK, "water the plants")]
+    told = await advice(alice, session_id="chat-7", retrieval_id=mine["retrieval_id"])
+    assert told["fixes"]
+    path = f"/v1/decisions/{told['advice_id']}"
+    await alice.retain("water the plants", retrieval_id=other["retrieval_id"], session_id="chat-7")
+    await alice.settle()
+    assert (await alice.http.get(path)).json()["reward"] is None
+    again = {"outcome": "failure", "tool_traces": [FAILED] * 3}
+    await alice.retain(TASK, retrieval_id=mine["retrieval_id"], session_id="chat-7", **again)
+    await alice.settle()
+    assert (await alice.http.get(path)).json()["reward"] == 0
+
+
 async def test_what_a_session_tried_since_the_failure_is_not_told(alice: User):
     await say(alice, FAILED, call("refund_order", CREDIT, "Error: no credit is given on Sundays"))
     await learn(alice, *MENDED)

@@ -7,6 +7,7 @@ import pytest
 
 from app.providers.wordllama import WordLlamaEmbedder
 from retrieval.procedures.threshold import (
+    MOST_TRIES,
     OTHER_LANGUAGES,
     TRIPLES,
     Calibrations,
@@ -45,6 +46,18 @@ def test_two_models_have_thresholds_of_their_own():
     assert known.of("wide") == Threshold(pytest.approx(0.5), "measured", 1.0)
     assert known.of("narrow") == Threshold(pytest.approx(0.9), "measured", 1.0)
     assert known.of("unknown") == Threshold(0.7, "source")
+
+
+def test_a_model_that_failed_once_is_measured_by_a_later_call_and_one_that_always_fails_is_left():
+    known, vectors = Calibrations(), EMBEDDER.vectors([*sentences(), *OTHER_LANGUAGES])
+    known.learn("once", [])
+    assert known.wanted("once")
+    known.learn("once", vectors)
+    assert (known.wanted("once"), known.of("once").origin) == ([], "measured")
+    for _ in range(MOST_TRIES):
+        assert known.wanted("never")
+        known.learn("never", [])
+    assert (known.wanted("never"), known.of("never").origin) == ([], "source")
 
 
 @pytest.mark.parametrize(
