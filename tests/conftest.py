@@ -106,6 +106,7 @@ if CITUS_URL is not None:
     @pytest.fixture(scope="session")
     async def postgres() -> AsyncIterator[Cluster]:
         """The cluster in place of the embedded Postgres."""
+        os.environ.pop("CASEBANK_TEST_CITUS", None)  # casebank says of it that it is no setting
         cluster = await cluster_of(CITUS_URL)
         yield cluster
         await cluster.drop(*TEMPLATES.values())

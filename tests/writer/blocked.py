@@ -6,7 +6,11 @@ from typing import Any
 
 import asyncpg
 
+from tests.cluster import CITUS_URL
+
 _BLOCKED = "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'"
+if CITUS_URL is not None:
+    _BLOCKED = "SELECT count(*) FROM citus_lock_waits"  # of all nodes
 
 
 async def begin_blocked(owner: asyncpg.Connection, work: Coroutine[Any, Any, Any], count: int = 1) -> asyncio.Task[Any]:

@@ -4,7 +4,7 @@ import asyncio
 from contextlib import AsyncExitStack
 from datetime import UTC, datetime
 
-from sqlalchemy import func, insert, select, text
+from sqlalchemy import insert, select, text
 
 from policy.decide import DEFAULT, Budget
 from retrieval.tables.decisions import decisions
@@ -18,13 +18,10 @@ LATER = f"later than {AGENT}"
 
 
 async def test_every_profile_is_listed_once_however_many_pages_it_takes(bank: Bank, user: str):
-    agent = func.to_char(func.generate_series(1, PAGE + 3), "FM00000")
+    agents = [f"{number:05}" for number in range(PAGE + 3)]
     async with bank.database.as_user(user, datetime.now(UTC)) as connection:
-        await connection.execute(
-            insert(profiles).from_select(["user_sub", "agent_key"], select(func.concat(user), agent))
-        )
-    listed = [profile.agent_key async for profile in each_profile(bank.database)]
-    assert listed == [f"{number:05}" for number in range(1, PAGE + 4)]
+        await connection.execute(insert(profiles).values([{"user_sub": user, "agent_key": each} for each in agents]))
+    assert [profile.agent_key async for profile in each_profile(bank.database)] == agents
 
 
 async def test_a_loop_over_several_agents_waits_for_the_first_by_name_and_holds_none_meanwhile(bank: Bank, user: str):

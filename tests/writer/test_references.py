@@ -17,6 +17,7 @@ from retrieval.tables.metadata import metadata
 from retrieval.tables.profiles import profiles
 from retrieval.tables.runs import runs
 from retrieval.tables.sessions import sessions
+from tests.writer.blocked import begin_blocked
 from tests.writer.conftest import AGENT, Bank
 from writer.references import REFERENCES, clear_references
 from writer.retain.under_way import lock_run, take_back
@@ -26,9 +27,6 @@ from writer.sessions.lock import delete_session
 from writer.upkeep.prune import prune
 
 LONG_AGO = datetime.now(UTC) - timedelta(days=400)
-
-
-WAITING = "SELECT count(*) FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND datname = current_database()"
 
 
 class Web:
@@ -158,20 +156,17 @@ async def test_a_deletion_that_leaves_a_reference_is_refused(web: Web):
 
 async def test_a_run_that_ends_while_its_retrieval_is_deleted_is_kept_without_it(web: Web, owner: asyncpg.Connection):
     late = uuids.uuid7()
-    transaction = owner.transaction()
-    await transaction.start()
-    again = "INSERT INTO cases SELECT (jsonb_populate_record(c, jsonb_build_object('id', $2::uuid))).* FROM cases c"
-    await owner.execute(f"{again} WHERE user_sub = $1", web.user, late)
 
     async def forget() -> None:
         async with web.bank.database.as_user(web.user, datetime.now(UTC)) as connection:
             await delete_decision(connection, web.bank.author(web.user), web.ids[decisions])
 
-    deletion = asyncio.create_task(forget())
-    while not await owner.fetchval(WAITING):  # noqa: ASYNC110 - the database tells nobody
-        await asyncio.sleep(0.01)
-    await transaction.commit()
-    await deletion
+    again = "INSERT INTO cases SELECT (jsonb_populate_record(c, jsonb_build_object('id', $2::uuid))).* FROM cases c"
+    async with asyncio.timeout(60):
+        async with owner.transaction():
+            await owner.execute(f"{again} WHERE user_sub = $1", web.user, late)
+            deletion = await begin_blocked(owner, forget())
+        await deletion
     assert (await web.row(cases, late)).retrieval_id is None
 
 
