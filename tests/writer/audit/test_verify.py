@@ -13,7 +13,6 @@ import pytest
 
 from app.postgres.pools import dsn
 from app.runtime import signed
-from tests.cluster import one_postgres
 from tests.fakes.openai_server import OpenAIServer
 from tests.writer.blocked import begin_blocked
 from tests.writer.conftest import AGENT, Bank, MakeWorker, drain, keep
@@ -288,7 +287,6 @@ async def test_an_erased_actor_leaves_the_chains_of_others_whole(kept: Bank, for
     assert (await verified(kept, user)).fault is None
 
 
-@one_postgres
 async def test_an_actor_that_is_erased_while_chains_are_sealed_makes_none_look_changed(
     kept: Bank, forger: Forger, owner: asyncpg.Connection, user: str
 ):

@@ -7,14 +7,12 @@ import asyncpg
 from sqlalchemy import select
 
 from retrieval.tables.knowledge import knowledge
-from tests.cluster import one_postgres
 from tests.writer.blocked import begin_blocked
 from tests.writer.conftest import AGENT, Bank
 from writer.knowledge.entry import KnowledgeWritten
 from writer.knowledge.own import delete_knowledge, write_knowledge
 
 
-@one_postgres
 async def test_an_entry_that_is_deleted_while_it_is_written_again_is_written(
     bank: Bank, user: str, owner: asyncpg.Connection
 ):

@@ -89,7 +89,6 @@ async def test_no_plain_plan_is_stored_in_a_case_that_was_sealed_while_a_worker_
     assert (row.id, row.status, row.words is not None, "Elm" in str(row.plan)) == (case_id, "ready", True, False)
 
 
-@one_postgres
 async def test_cases_are_sealed_while_a_worker_merges_a_repeat_and_neither_waits_in_vain(
     bank: Bank, user: str, owner: asyncpg.Connection
 ):

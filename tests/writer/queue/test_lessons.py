@@ -15,7 +15,6 @@ from retrieval.search.candidates import Search
 from retrieval.tables.cases import case_tools
 from retrieval.tables.facts import facts
 from retrieval.tables.procedures import procedures, reflections
-from tests.cluster import one_postgres
 from tests.lessons import FIXED
 from tests.writer.blocked import both_at_once
 from tests.writer.conftest import AGENT, Bank, drain, keep, states, wake_all
@@ -95,7 +94,6 @@ async def test_a_case_that_is_deleted_before_its_lessons_teaches_nothing(bank: B
     assert await queued(bank, user) == []
 
 
-@one_postgres
 @pytest.mark.parametrize("step", ["learning", "merging"])
 async def test_a_case_that_is_deleted_while_a_worker_stores_what_a_run_told_leaves_nothing(
     bank: Bank, owner: asyncpg.Connection, user: str, step: str
@@ -118,7 +116,6 @@ async def test_a_case_that_is_deleted_while_a_worker_stores_what_a_run_told_leav
     assert {counts[name] for name in ("cases", "reflections", "procedures", "facts", "case_tools")} == {0}
 
 
-@one_postgres
 async def test_a_retrieval_that_is_deleted_while_a_worker_learns_from_its_run_and_neither_waits_in_vain(
     bank: Bank, owner: asyncpg.Connection, user: str
 ):

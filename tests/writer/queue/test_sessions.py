@@ -115,7 +115,6 @@ async def facts_of(bank: Bank, user: str) -> list[Any]:
     return await bank.read(user, columns.order_by(facts.c.valid_from))
 
 
-@one_postgres
 async def test_a_session_that_is_deleted_while_a_worker_reads_it_leaves_no_fact_and_neither_waits_in_vain(
     bank: Bank, server: OpenAIServer, worker_on: MakeWorker, user: str, owner: asyncpg.Connection
 ):
@@ -131,7 +130,6 @@ async def test_a_session_that_is_deleted_while_a_worker_reads_it_leaves_no_fact_
     assert await facts_of(bank, user) == []
 
 
-@one_postgres
 async def test_a_fact_that_is_deleted_while_a_newer_one_closes_it_leaves_one_that_holds(
     bank: Bank, server: OpenAIServer, worker_on: MakeWorker, user: str, owner: asyncpg.Connection
 ):
@@ -149,7 +147,6 @@ async def test_a_fact_that_is_deleted_while_a_newer_one_closes_it_leaves_one_tha
     assert [row.valid_to is None for row in await facts_of(bank, user)] == [False, True]
 
 
-@one_postgres
 async def test_a_fact_that_is_ended_while_a_worker_counts_it_again_stays_ended(
     bank: Bank, server: OpenAIServer, worker_on: MakeWorker, user: str, owner: asyncpg.Connection
 ):

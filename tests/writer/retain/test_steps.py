@@ -6,7 +6,6 @@ from uuid import uuid4
 
 import asyncpg
 
-from tests.cluster import one_postgres
 from tests.writer.blocked import begin_blocked
 from tests.writer.conftest import Bank
 from tests.writer.under_way import run_row, take_step
@@ -14,7 +13,6 @@ from writer.retain.under_way import lock_run
 from writer.rights.edit import delete_run
 
 
-@one_postgres
 async def test_a_step_that_waited_for_the_deletion_of_its_run_begins_the_run_anew(
     bank: Bank, user: str, owner: asyncpg.Connection
 ):

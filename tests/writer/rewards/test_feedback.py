@@ -15,7 +15,6 @@ from retrieval.errors import NotFound
 from retrieval.tables.cases import cases
 from retrieval.tables.decisions import decisions, rewards
 from retrieval.tables.kinds import RewardSource, is_trusted
-from tests.cluster import one_postgres
 from tests.writer.blocked import begin_blocked
 from tests.writer.conftest import Bank
 from tests.writer.rewards.test_credit import Logged, log_decision
@@ -69,7 +68,6 @@ async def test_a_run_without_a_retrieval_or_a_reward_passes_nothing_on(finished:
     assert (await bank.counts(user))["rewards"] == 0
 
 
-@one_postgres
 async def test_feedback_on_a_retrieval_counts_though_one_of_its_runs_is_deleted_meanwhile(
     bank: Bank, user: str, owner: asyncpg.Connection
 ):

@@ -5,14 +5,12 @@ from datetime import UTC, datetime
 
 import asyncpg
 
-from tests.cluster import one_postgres
 from tests.writer.blocked import begin_blocked
 from tests.writer.conftest import Bank
 from tests.writer.under_way import say
 from writer.sessions.lock import delete_session, lock_session
 
 
-@one_postgres
 async def test_a_turn_that_waited_for_the_deletion_of_its_session_begins_a_new_one(
     bank: Bank, user: str, owner: asyncpg.Connection
 ):

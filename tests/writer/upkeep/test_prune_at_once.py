@@ -13,7 +13,6 @@ from sqlalchemy import func, select
 from retrieval.tables.checkpoints import checkpoints
 from retrieval.tables.runs import run_steps
 from retrieval.tables.sessions import turns
-from tests.cluster import one_postgres
 from tests.writer.blocked import begin_blocked
 from tests.writer.conftest import AGENT, Bank
 from tests.writer.under_way import say, take_step
@@ -42,7 +41,6 @@ async def count(bank: Bank, user: str, table: Any) -> int:
     return (await bank.read(user, select(func.count()).where(table.c.user_sub == user)))[0][0]
 
 
-@one_postgres
 async def test_a_session_that_goes_on_while_it_is_pruned_keeps_its_turns(
     bank: Bank, user: str, owner: asyncpg.Connection
 ):
@@ -53,7 +51,6 @@ async def test_a_session_that_goes_on_while_it_is_pruned_keeps_its_turns(
     assert await count(bank, user, turns) == 2
 
 
-@one_postgres
 async def test_a_run_that_goes_on_while_it_is_pruned_keeps_its_steps(bank: Bank, user: str, owner: asyncpg.Connection):
     await take_step(bank, user, run_id := uuid4())
     assert await abort_all(bank.database, bank.keyring, silent_for=timedelta()) == 1
@@ -62,7 +59,6 @@ async def test_a_run_that_goes_on_while_it_is_pruned_keeps_its_steps(bank: Bank,
     assert await count(bank, user, run_steps) == 2
 
 
-@one_postgres
 async def test_a_thread_that_goes_on_while_it_is_pruned_keeps_its_checkpoints(
     bank: Bank, user: str, owner: asyncpg.Connection
 ):
