@@ -5,10 +5,11 @@ from uuid import UUID
 
 import uuid_utils.compat as uuids
 from pydantic import AfterValidator, ConfigDict, Field
-from sqlalchemy import delete
+from sqlalchemy import delete, func, select
 from sqlalchemy.dialects.postgresql import insert as upsert
 
 from retrieval.database.database import Database
+from retrieval.pages.checkpoints import plain_bytes
 from retrieval.tables.checkpoints import checkpoints
 from retrieval.tables.profiles import profiles
 from writer.audit import Change, note
@@ -16,6 +17,7 @@ from writer.author import Author
 from writer.examples import examples_of
 from writer.privacy.keys import Keyring
 from writer.privacy.names import nameable
+from writer.privacy.seal import PayloadTooLarge, pack
 from writer.privacy.words import Words
 from writer.profiles import check_writing, lock_profile
 from writer.run import AgentKey, Strict, line
@@ -23,6 +25,10 @@ from writer.storable import storable
 
 ThreadId = line(500)
 Namespace = Annotated[str, Field(max_length=2_000), AfterValidator(storable)]
+MOST_PARTS = 10_000
+"""Maximum number of parts of a checkpoint."""
+MOST_BYTES = 16 << 20
+"""Maximum bytes of all parts of a checkpoint as JSON."""
 _PART = ("user_sub", "agent_key", "thread", "namespace", "checkpoint_id", "task", "place")
 """The columns that identify a part of a checkpoint."""
 
@@ -56,6 +62,7 @@ async def write_checkpoint(database: Database, keyring: Keyring, written: Checkp
     Raises:
         SecretInName: the agent's name looks like a secret.
         MemoryOff: the user switched off writing for this agent.
+        PayloadTooLarge: the checkpoint would have more than MOST_PARTS or MOST_BYTES.
         DatabaseUnavailable: the parts may or may not be stored; the caller can safely write them again.
     """
     agent_key = nameable(written.agent)
@@ -66,27 +73,38 @@ async def write_checkpoint(database: Database, keyring: Keyring, written: Checkp
         # pruning deletes threads that are silent, and one that speaks again while it looks is not
         await lock_profile(connection, author.user_sub, agent_key)
         await check_writing(connection, author.user_sub, agent_key)
+        checkpoint = {
+            **profile,
+            **hashes(words, written.thread_id, written.namespace),
+            "checkpoint_id": written.checkpoint_id,
+        }
         for part in sorted(written.parts, key=lambda part: (part.task_id, part.place)):  # two writers lock in one order
             part_id = uuids.uuid7()
             texts = {"thread_id": written.thread_id, "namespace": written.namespace}
             texts |= {"task_id": part.task_id, "value": part.value}
+            packed = pack(texts)
             row = {
-                **profile,
+                **checkpoint,
                 "id": part_id,
                 "key_id": words.key_id,
-                **hashes(words, written.thread_id, written.namespace),
-                "checkpoint_id": written.checkpoint_id,
                 "task": words.hash_of_checkpoint("task", part.task_id) if part.task_id else b"",
                 "place": part.place,
-                "words": words.seal("checkpoint", texts, part_id),
+                "words": words.seal("checkpoint", packed, part_id),
+                "size": packed.size,
             }
             statement = upsert(checkpoints).values(row)
             if part.first_wins:
                 statement = statement.on_conflict_do_nothing(index_elements=_PART)
             else:  # the id, too: the words are sealed for it
-                new = {name: statement.excluded[name] for name in ("id", "key_id", "words", "created_at")}
+                new = {name: statement.excluded[name] for name in ("id", "key_id", "words", "size", "created_at")}
                 statement = statement.on_conflict_do_update(index_elements=_PART, set_=new)
             await connection.execute(statement)
+        of_checkpoint = [checkpoints.c[name] == value for name, value in checkpoint.items()]
+        held = select(func.count(), func.sum(plain_bytes(checkpoints.c))).where(*of_checkpoint)
+        count, size = (await connection.execute(held)).one()
+        if count > MOST_PARTS or size > MOST_BYTES:
+            most = f"{MOST_PARTS} parts and {MOST_BYTES} bytes"
+            raise PayloadTooLarge(f"the checkpoint would have {count} parts and {size} bytes, over {most}")
 
 
 async def delete_thread(database: Database, keyring: Keyring, agent_key: str, thread_id: str, author: Author) -> None:

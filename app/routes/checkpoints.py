@@ -1,7 +1,11 @@
 """Routes for checkpoints: states of a backend's graphs, by thread, kept as they are given."""
 
+import asyncio
+from bisect import bisect
 from collections import defaultdict
+from collections.abc import Sequence
 from datetime import datetime
+from itertools import accumulate
 from typing import Annotated
 from uuid import UUID
 
@@ -13,8 +17,16 @@ from app.edge.dependencies import Caller, Parts
 from app.edge.intake.route import BodyRoute
 from app.edge.problems import DOCUMENTED, raises
 from retrieval.database.rows import AnyRow
-from retrieval.pages.checkpoints import CheckpointPage, page_of_checkpoints, pending_writes
-from writer.checkpoints import CheckpointWritten, Namespace, ThreadId, delete_thread, hashes, write_checkpoint
+from retrieval.pages.checkpoints import CheckpointPage, page_of_checkpoints, parts_of_checkpoints
+from writer.checkpoints import (
+    MOST_BYTES,
+    CheckpointWritten,
+    Namespace,
+    ThreadId,
+    delete_thread,
+    hashes,
+    write_checkpoint,
+)
 from writer.errors import MemoryOff, SecretInName
 from writer.privacy.seal import PayloadTooLarge
 from writer.privacy.words import Words, words_of
@@ -88,14 +100,15 @@ async def list_checkpoints(  # noqa: PLR0913, PLR0917 - each is a query paramete
             return CheckpointsOut(checkpoints=[], next_cursor=None)
         page = CheckpointPage(agent, limit, hashes(words, thread_id, namespace), checkpoint_id, before, after)
         states = (await connection.execute(page_of_checkpoints(caller.user_sub, page))).all()
-        of_these = pending_writes(caller.user_sub, agent, states)
-        writes = (await connection.execute(of_these)).all() if states else []
-    pending: dict[tuple[bytes, bytes, UUID], list[AnyRow]] = defaultdict(list)
-    for write in writes:
-        pending[write.thread, write.namespace, write.checkpoint_id].append(write)
-    shown = [_shown(words, state, pending[state.thread, state.namespace, state.checkpoint_id]) for state in states]
-    more = f"{states[-1].checkpoint_id}.{states[-1].id}" if len(states) == limit else None
-    return CheckpointsOut(checkpoints=shown, next_cursor=more)
+        # a page has no more bytes than the largest checkpoint: it may end before the limit
+        fitting = states[: max(1, bisect([*accumulate(state.size for state in states)], MOST_BYTES))]
+        of_these = parts_of_checkpoints(caller.user_sub, agent, fitting)
+        rows = (await connection.execute(of_these)).all() if fitting else []
+    shown = await asyncio.to_thread(_shown, words, fitting, rows)
+    ends = len(fitting) == len(states) < limit
+    return CheckpointsOut(
+        checkpoints=shown, next_cursor=None if ends else f"{fitting[-1].checkpoint_id}.{fitting[-1].id}"
+    )
 
 
 @router.delete("", status_code=204)
@@ -109,8 +122,17 @@ async def remove_thread(
     await delete_thread(parts.database, parts.keyring, agent, thread_id, caller)
 
 
-def _shown(words: Words, state: AnyRow, writes: list[AnyRow]) -> CheckpointOut:
-    opened = [(row.place, words.open("checkpoint", row.words, row.id)) for row in (state, *writes)]
-    kept = [CheckpointPartOut(task_id=texts["task_id"], place=place, value=texts["value"]) for place, texts in opened]
-    names = {name: opened[0][1][name] for name in ("thread_id", "namespace")}
-    return CheckpointOut(**names, checkpoint_id=state.checkpoint_id, created_at=state.created_at, parts=kept)
+def _shown(words: Words, states: Sequence[AnyRow], rows: Sequence[AnyRow]) -> list[CheckpointOut]:
+    parts: dict[tuple[bytes, bytes, UUID], list[AnyRow]] = defaultdict(list)
+    for row in rows:
+        parts[row.thread, row.namespace, row.checkpoint_id].append(row)
+    shown = []
+    for state in states:
+        of_state = parts[state.thread, state.namespace, state.checkpoint_id]
+        if not of_state or of_state[0].task:  # the state was deleted while the page was read
+            continue
+        opened = [(row.place, words.open("checkpoint", row.words, row.id)) for row in of_state]
+        kept = [CheckpointPartOut(task_id=text["task_id"], place=place, value=text["value"]) for place, text in opened]
+        names = {name: opened[0][1][name] for name in ("thread_id", "namespace")}
+        shown.append(CheckpointOut(**names, checkpoint_id=state.checkpoint_id, created_at=state.created_at, parts=kept))
+    return shown

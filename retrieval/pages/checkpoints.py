@@ -2,9 +2,11 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 from uuid import UUID
 
-from sqlalchemy import literal, select, tuple_
+from sqlalchemy import ColumnElement, Integer, func, literal, select, tuple_
+from sqlalchemy.sql import ColumnCollection
 
 from retrieval.database.rows import AnyRow, Rows
 from retrieval.tables.checkpoints import checkpoints
@@ -32,7 +34,7 @@ class CheckpointPage:
 
 
 def page_of_checkpoints(user_sub: str, page: CheckpointPage) -> Rows:
-    """Returns the statement for the states of a page of checkpoints, the highest id first."""
+    """Returns the statement for a page of checkpoints, the highest id first, each with the ``size`` of its parts."""
     wanted = [checkpoints.c[name] == value for name, value in page.hashes.items()]
     if page.checkpoint_id is not None:
         wanted.append(checkpoints.c.checkpoint_id == page.checkpoint_id)
@@ -42,20 +44,28 @@ def page_of_checkpoints(user_sub: str, page: CheckpointPage) -> Rows:
     if page.after is not None:
         wanted.append(tuple_(*order) < tuple_(*map(literal, page.after)))
     mine = checkpoints.c.user_sub == user_sub, checkpoints.c.agent_key == page.agent_key
+    part = checkpoints.alias()
+    same = [part.c[name] == checkpoints.c[name] for name in ("user_sub", "agent_key", *(each.name for each in _NAME))]
+    size = select(func.sum(plain_bytes(part.c))).where(*same).scalar_subquery().label("size")
     return (
-        select(*_NAME, *(checkpoints.c[name] for name in ("id", "place", "words", "created_at")))
+        select(*_NAME, checkpoints.c.id, checkpoints.c.created_at, size)
         .where(*mine, checkpoints.c.task == b"", *wanted)
         .order_by(*(column.desc() for column in order))
         .limit(page.limit)
     )
 
 
-def pending_writes(user_sub: str, agent_key: str, states: Sequence[AnyRow]) -> Rows:
-    """Returns the statement for the pending writes of these checkpoints, in the order in which they were stored."""
+def parts_of_checkpoints(user_sub: str, agent_key: str, states: Sequence[AnyRow]) -> Rows:
+    """Returns the statement for the parts of these checkpoints: the states, then the writes as they were stored."""
     mine = checkpoints.c.user_sub == user_sub, checkpoints.c.agent_key == agent_key
     names = [(state.thread, state.namespace, state.checkpoint_id) for state in states]
     return (
-        select(*_NAME, *(checkpoints.c[name] for name in ("id", "place", "words")))
-        .where(*mine, checkpoints.c.task != b"", tuple_(*_NAME).in_(names))
-        .order_by(checkpoints.c.id)
+        select(*_NAME, *(checkpoints.c[name] for name in ("id", "task", "place", "words")))
+        .where(*mine, tuple_(*_NAME).in_(names))
+        .order_by(checkpoints.c.task != b"", checkpoints.c.id)
     )
+
+
+def plain_bytes(part: ColumnCollection[str, ColumnElement[Any]]) -> ColumnElement[int]:
+    """Returns the bytes of a part as JSON; those of its sealed words where the size was not stored."""
+    return func.greatest(part.size, func.octet_length(part.words), type_=Integer)

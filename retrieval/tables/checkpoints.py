@@ -20,6 +20,7 @@ checkpoints = user_table(
     needed("task", LargeBinary, "keyed hash of a pending write's task; empty: the state"),
     needed("place", Integer, "of a write among those of its task"),
     needed("words", LargeBinary, "sealed: thread, namespace, task, value"),
+    needed("size", Integer, "bytes of the words as JSON; 0: stored before sizes were", default="0"),
     refers("profiles", agent_key="agent_key"),
     refers("user_keys", key_id="key_id"),
     index("checkpoints_part_idx", "agent_key", "thread", "namespace", "checkpoint_id", "task", "place", unique=True),

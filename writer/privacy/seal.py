@@ -66,10 +66,15 @@ _LABELS: Mapping[Part, bytes] = {
 
 @dataclass(frozen=True, slots=True)
 class Packed:
-    """A payload as JSON, compressed if it is large: the result of the slow part of sealing, which needs no key."""
+    """A payload as JSON, compressed if it is large: the result of the slow part of sealing, which needs no key.
+
+    Attributes:
+        size: bytes of the JSON before it is compressed.
+    """
 
     encoding: int
     data: bytes = field(repr=False)
+    size: int
 
 
 def label_of(part: Part, place: Sequence[int]) -> bytes:
@@ -90,8 +95,8 @@ def pack(payload: object) -> Packed:
     if len(data) > MAX_UNSEALED_BYTES:
         raise PayloadTooLarge(f"the payload has {len(data)} bytes, over {MAX_UNSEALED_BYTES}")
     if len(data) > COMPRESS_OVER_BYTES:
-        return Packed(encoding | _ZSTD, zstd.compress(data))
-    return Packed(encoding, data)
+        return Packed(encoding | _ZSTD, zstd.compress(data), len(data))
+    return Packed(encoding, data, len(data))
 
 
 def seal(payload: object, key: bytes, *, user_sub: str, case_id: UUID, of: bytes = PAYLOAD) -> bytes:

@@ -35,8 +35,9 @@ class CasebankSaver(BaseCheckpointSaver[int]):
     for a graph resumes from the very state that it left, and casebank neither reads nor searches them.
 
     * The state of a checkpoint and the writes of one task have as many bytes as a body may have
-      (``CASEBANK_MAX_BODY_BYTES``, 4 MiB), a third less for Base64. Otherwise ``CasebankRefused`` is raised, as where
-      the user switched memory off for the agent (``is_memory_off``).
+      (``CASEBANK_MAX_BODY_BYTES``, 4 MiB), a third less for Base64; a checkpoint with all its writes has
+      16 MiB and 10,000 writes at most. Otherwise ``CasebankRefused`` is raised, as where the user switched memory off
+      for the agent (``is_memory_off``).
     * Writers of one thread do not wait for each other: each keeps its checkpoints, and the one with the latest id is
       the thread's state.
     * The asyncio methods run the others in a thread.

@@ -118,6 +118,39 @@ async def test_what_is_too_large_or_switched_off_is_refused_and_nothing_is_kept(
     assert await alice.rows("SELECT 1 FROM checkpoints WHERE user_sub = :user_sub") == []
 
 
+async def test_a_checkpoint_holds_no_more_parts_and_bytes_than_a_session(alice: User, service: Service):
+    assert (await put(alice, "many", 1, {"value": "state"})).status_code == 204
+    copies = text(
+        "INSERT INTO checkpoints (id, task, place, user_sub, agent_key, key_id, thread, namespace, checkpoint_id,"
+        " words) SELECT gen_random_uuid(), 't', number, user_sub, agent_key, key_id, thread, namespace,"
+        " checkpoint_id, words FROM checkpoints, generate_series(2, 10000) AS number"
+    )
+    async with service.runtime.database.as_user(alice.name, datetime.now(UTC)) as connection:
+        await connection.execute(copies)
+    assert (await put(alice, "many", 1, {"value": "another state"})).status_code == 204  # in place of the first
+    refused = await put(alice, "many", 1, {"task_id": "t", "value": "one more"})
+    assert (refused.status_code, "over 10000 parts" in refused.json()["detail"]) == (413, True)
+    quarter = {"task_id": "t", "value": "v" * ((4 << 20) - 1_000)}
+    answers = [await put(alice, "long", 1, {**quarter, "place": place}) for place in range(5)]
+    assert [answer.status_code for answer in answers] == [204] * 4 + [413]
+    assert (await put(alice, "long", 2, quarter)).status_code == 204
+
+
+async def test_a_page_of_large_checkpoints_ends_before_its_limit_and_the_cursor_goes_on(alice: User):
+    half = [{"task_id": "t", "place": number, "value": "v" * (3 << 20)} for number in range(2)]
+    for number in range(1, 5):
+        assert (await put(alice, "large", number, {"value": "state"})).status_code == 204
+        for part in half:
+            assert (await put(alice, "large", number, part)).status_code == 204
+    seen, page = list[list[int]](), await listed(alice)
+    while page["next_cursor"]:
+        seen.append(numbers(page))
+        page = await listed(alice, cursor=page["next_cursor"])
+    assert [*seen, numbers(page)] == [[4, 3], [2, 1]]
+    sizes = [[len(part["value"]) for part in each["parts"]] for each in page["checkpoints"]]
+    assert sizes == [[5, 3 << 20, 3 << 20]] * 2
+
+
 async def test_an_export_has_its_words_the_disk_has_none_and_a_purge_leaves_nothing(alice: User, service: Service):
     assert (await put(alice, "my thread", 1, {"value": "my state"})).status_code == 204
     (row,) = await alice.rows("SELECT * FROM checkpoints WHERE user_sub = :user_sub")
