@@ -124,7 +124,7 @@ class Buckets:
     """Takes tokens from those that the process holds, or else from the database."""
 
     database: Database
-    _held: LRUCache[tuple[str, str, str], _Held] = field(default_factory=lambda: LRUCache(REMEMBERED))
+    _held: LRUCache[tuple[str, bytes], _Held] = field(default_factory=lambda: LRUCache(REMEMBERED))
     _asking: set[asyncio.Task[None]] = field(default_factory=set)
 
     async def take(self, quota: Quota, author: Author, name: str, at: datetime | None = None) -> Standing:
@@ -140,7 +140,7 @@ class Buckets:
             RateExceeded: the bucket is empty.
             UserErased, DatabaseUnavailable: see Database.fast; the process held no token.
         """
-        key = author.user_sub, quota.name, name
+        key = author.user_sub, quota.bucket(name)  # a caller chooses the name, whatever its length
         if (held := self._held.get(key)) is None:
             held = self._held[key] = _Held()
         if not held.tokens:

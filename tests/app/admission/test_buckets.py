@@ -1,6 +1,8 @@
 """Buckets that replicas share: never more than they hold, whoever asks whom and when."""
 
 import asyncio
+import gc
+import weakref
 from datetime import UTC, datetime, timedelta
 from itertools import combinations_with_replacement
 
@@ -41,6 +43,22 @@ async def test_a_full_bucket_has_its_size_and_then_one_for_each_interval(databas
     assert [await let_through(buckets, SMALL, author, NOON) for _ in range(7)] == [True] * 5 + [False] * 2
     for second, through in ((1, False), (2, True), (3, False), (4, True), (4, False), (14, True)):
         assert await let_through(buckets, SMALL, author, NOON + timedelta(seconds=second)) is through, second
+
+
+async def test_names_of_any_length_are_not_kept_in_memory(database: Database):
+    class Name(str):
+        """A text that weak references can point to."""
+
+        __slots__ = ("__weakref__",)
+
+    buckets, author, name = Buckets(database), somebody(), Name("A" * 60_000)
+    assert await let_through(buckets, SMALL, author, NOON, name)
+    kept = weakref.ref(name)
+    del name
+    gc.collect()
+    assert kept() is None
+    taken = [await let_through(buckets, SMALL, author, NOON, "A" * 60_000) for _ in range(5)]
+    assert taken == [True] * 4 + [False]  # it is the same bucket
 
 
 async def test_a_refusal_says_when_there_is_a_token_again(database: Database):
