@@ -65,8 +65,10 @@ class Intake:
         if size <= UNCOUNTED_BYTES:
             yield await read_body(request.receive, size)
             return
-        async with self.room.held(user_sub, size):
-            yield await read_body(request.receive, size)
+        async with self.room.held(user_sub, size) as arrival:
+            async with arrival:
+                body = await read_body(request.receive, size)
+            yield body
 
 
 class _Whole(Request):
