@@ -1,10 +1,12 @@
 """A text that a user pastes into a turn says nothing of the user; what the user says beside it does."""
 
+import time
 from datetime import date
 
 import pytest
 
 from tests.writer.facts.stated import stated
+from writer.facts.own_words import MOST_READ, own_words
 
 MONDAY = date(2026, 3, 2)
 PIERRE = "my name is Pierre. I live in Paris."
@@ -173,3 +175,12 @@ def test_below_a_request_in_german_spanish_or_french_a_text_is_pasted(text: str,
 @pytest.mark.parametrize(("text", "before"), [(text, each) for text, some in OWN_FOREIGN.items() for each in some])
 def test_below_another_request_in_these_languages_the_user_speaks(text: str, before: str):
     assert len(stated(f"{before}\n{text}", MONDAY)) == 2
+
+
+@pytest.mark.parametrize("marks", ["-", "- ", "\t"])
+def test_a_turn_of_one_mark_is_read_in_no_time(marks: str):
+    text = marks * (MOST_READ // len(marks) - 1) + "x"
+    started = time.process_time()
+    assert own_words(text) == text
+    assert stated(text, MONDAY) == []
+    assert time.process_time() - started < 2  # a quadratic search of a line takes longer
