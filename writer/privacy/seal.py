@@ -118,6 +118,11 @@ def unseal(blob: bytes, key: bytes, *, user_sub: str, case_id: UUID, of: bytes =
         SealBroken: the bytes were sealed for something else, or were changed.
         PayloadTooLarge: the payload has more than `MAX_UNSEALED_BYTES`.
     """
+    return unseal_sized(blob, key, user_sub=user_sub, case_id=case_id, of=of)[0]
+
+
+def unseal_sized(blob: bytes, key: bytes, *, user_sub: str, case_id: UUID, of: bytes = PAYLOAD) -> tuple[Any, int]:
+    """Returns the payload as `unseal` does, and the bytes of its JSON, which may be many times those of the blob."""
     encoding, data = _decrypt(blob, key, _payload_owner(user_sub, case_id, of))
     try:
         if encoding & _ZSTD:  # never holds more than the bound and one byte in memory
@@ -127,7 +132,7 @@ def unseal(blob: bytes, key: bytes, *, user_sub: str, case_id: UUID, of: bytes =
                 raise PayloadTooLarge(f"the payload unfolds to more than {MAX_UNSEALED_BYTES} bytes")
             if not frame.eof:
                 raise SealBroken("the payload was sealed damaged: its frame is cut")
-        return json.loads(data) if encoding & _WIDE else orjson.loads(data)
+        return (json.loads(data) if encoding & _WIDE else orjson.loads(data)), len(data)
     except (zstd.ZstdError, ValueError) as error:
         raise SealBroken("the payload was sealed damaged") from error
 

@@ -122,6 +122,8 @@ class Work:
     """Vectors of the texts that the handler embeds, one for each."""
     opened: Mapping[str, Any] = field(default_factory=dict)
     """The decrypted payload; empty before it is opened and after the run was learned from."""
+    payload_bytes: int = 0
+    """Bytes of the decrypted payload as JSON; 0 before it is opened."""
     origin: Mapping[str, str] = field(default_factory=dict)
     """Ids of the request that retained the run, see ``retrieval.telemetry.origin``; empty until the case is opened."""
     now: ClaimedCase = field(init=False)

@@ -16,7 +16,7 @@ from writer.analysis.recount import recount
 from writer.analysis.tool_use import tools_used
 from writer.errors import LeaseLost
 from writer.privacy.keys import Keyring
-from writer.privacy.seal import unseal
+from writer.privacy.seal import unseal_sized
 from writer.privacy.words import Words
 from writer.procedures.learn_from_run import RunToLearnFrom, Terms, learn_from_run
 from writer.procedures.ports import Learners
@@ -32,7 +32,7 @@ from writer.run import OF_PROCEDURES
 Result = TypeVar("Result")
 
 SHORT = 16_384
-"""Maximum bytes of a run's payload that are analysed on the event loop, in a few ms; longer runs use a thread."""
+"""Maximum bytes of a run's decrypted payload that is analysed on the event loop; longer runs use a thread."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +66,8 @@ class Teaching:
                 key = await self.keyring.find(connection, held.user_sub)
         if key is None:
             raise LeaseLost("the user's key is gone")
-        work.opened = unseal(work.case.payload, key.key, user_sub=held.user_sub, case_id=held.row_id)
+        payload = work.case.payload
+        work.opened, work.payload_bytes = unseal_sized(payload, key.key, user_sub=held.user_sub, case_id=held.row_id)
         work.origin = work.opened.get("origin", {})  # older cases have none
         work.seal = Words(held.user_sub, key)
         work.text = CaseWords(work.case.task, work.case.plan)
@@ -99,7 +100,7 @@ class Teaching:
     ) -> tuple[StoredRun, Result]:
         """Returns the run of an opened case, and the result of the act, which is in a thread if the run is long."""
         opened, work.opened = work.opened, {}
-        short = len(work.case.payload) <= SHORT
+        short = work.payload_bytes <= SHORT
         if short:
             await asyncio.sleep(0)  # lets others have the event loop between two runs
         told = opened["tool_traces"], opened["turns"]

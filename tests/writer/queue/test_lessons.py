@@ -1,5 +1,6 @@
 """Lessons come after the case can be found; a worker that dies between, or fails, loses and doubles none."""
 
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 from uuid import UUID
@@ -14,10 +15,14 @@ from retrieval.retrieve import Reader
 from retrieval.search.candidates import Search
 from retrieval.tables.cases import case_tools
 from retrieval.tables.facts import facts
+from retrieval.tables.kinds import AbstractionLevel
 from retrieval.tables.procedures import procedures, reflections
 from tests.lessons import FIXED
 from tests.writer.blocked import both_at_once
 from tests.writer.conftest import AGENT, Bank, drain, keep, states, wake_all
+from writer.analysis.calls import StoredRun
+from writer.procedures.learn_from_run import rule_learners
+from writer.procedures.ports import Analysis
 from writer.queue.queue import Pace
 from writer.queue.statements import requeue_dead
 from writer.queue.worker import Worker
@@ -181,3 +186,25 @@ async def test_lessons_that_keep_failing_are_dead_while_the_case_is_found_and_a_
     await drain(worker)
     assert await queued(bank, user) == []
     assert (await learned(bank, user))["facts"] == 1
+
+
+@dataclass
+class Asked:
+    """An analyst that remembers for each run the number of its calls, and whether the run is short."""
+
+    runs: list[tuple[int, bool]] = field(default_factory=list)
+
+    async def analyse(self, run: StoredRun, _level: AbstractionLevel | None = None) -> Analysis:
+        self.runs.append((len(run.calls), run.is_short))
+        return Analysis()
+
+
+async def test_a_long_run_of_equal_calls_is_analysed_beside_the_event_loop(bank: Bank, user: str):
+    call = {"tool": "bash", "input": {"command": "water bed --all && rake bed"}, "output": "no tap", "status": "error"}
+    for calls in (2, 2_000):
+        await keep(bank, user, f"water {calls} beds", tool_traces=[call] * calls)
+    assert all(len(row.payload) < 2_000 for row in await states(bank, user))  # compressed
+    asked = Asked()
+    rules = replace(rule_learners(), analyst=asked)
+    await drain(Worker(bank.database, WordLlamaEmbedder(), bank.keyring, rules=rules))
+    assert asked.runs == [(2, True), (2_000, False)]
