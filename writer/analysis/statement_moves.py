@@ -13,9 +13,9 @@ from retrieval.patterns import patterns, word_sets
 from writer.analysis.command_goals import mains
 from writer.analysis.command_names import DATABASES, PROGRAMS, READERS, SUBCOMMANDS
 from writer.analysis.commands import Command, is_command_key
-from writer.analysis.move_values import LITTLE, NAMED, normal, singular, value_of
+from writer.analysis.move_values import LITTLE, NAMED, normal, placeholder_of, singular, value_of
 from writer.analysis.state_changes import changes_state
-from writer.analysis.statements import language_of, tokens
+from writer.analysis.statements import Token, language_of, tokens
 
 Language = Literal["sql", "shell", "act", "code"]
 
@@ -130,20 +130,60 @@ def _sql(text: str) -> Iterator[tuple[str, bool]]:
         verb = next((f"{verb} {word}" for word in words[1:5] if word in {"index", "table", "view"}), verb)
     changes = verb not in {"select", "explain"}
     yield f"sql:{verb}", changes
+    inserted = _inserted(words) if verb == "insert" else {}
     before = column = ""
     for at, (token, word) in enumerate(zip(statement, words, strict=True)):
-        if word in _WORDS["clauses"]:
+        column = inserted.get(at - 1, column)
+        if word in _WORDS["alters"] and verb.startswith("alter") and before != "column":
+            yield f"sql:{verb} {word}", changes
+        elif word in _WORDS["clauses"]:
             yield f"sql:{word}", changes
-        elif token.shown == "<identifier>":
-            name = word.rsplit(".", 1)[-1].strip('"`')[:WORD_CHARS]
+        elif token.shown == "<identifier>" or (word.isalpha() and words[at + 1 : at + 2] == ["="]):
+            name = _column(word)
             if before in _WORDS["before_table"]:
                 yield f"sql:{verb} {name}", changes
             elif len(name) > 1 and before != "as" and statement[at - 1].shown != "<identifier>":  # an alias otherwise
                 column = name
                 yield f"sql.{column}", changes
-        elif token.shown == "<string>" and column and before in _WORDS["compares"]:
-            yield f"sql.{column}={value_of(column, token.text.strip(chr(39)))}", changes
+        elif column and (value := _sql_value(column, token, "values" if at - 1 in inserted else before)):
+            yield f"sql.{column}={value}", changes
         before = word
+
+
+def _inserted(words: Sequence[str]) -> dict[int, str]:
+    """Returns the columns of an INSERT's values by the places of the signs before these values."""
+    if "values" not in words or "into" not in words:
+        return {}
+    start, columns = words.index("values"), [_column(word) for word in words if word not in {"(", ",", ")"}]
+    columns = columns[columns.index("into") + 2 : columns.index("values")]
+    places: dict[int, str] = {}
+    depth = number = 0
+    for at, word in enumerate(words[start:], start):
+        depth += (word == "(") - (word == ")")
+        if depth == 1 and word in {"(", ","}:
+            number = number + 1 if word == "," else 0
+            places[at] = columns[number] if number < len(columns) else ""
+    return places
+
+
+def _column(word: str) -> str:
+    """Returns the name of a column or a table without its schema and its quotes."""
+    return word.rsplit(".", 1)[-1].strip('"`')[:WORD_CHARS]
+
+
+def _sql_value(column: str, token: Token, before: str) -> str:
+    """Returns the value that a column is compared with or set to; empty: it is data, or no value stands here.
+
+    Of numbers only 0 and 1 are choices, because many databases write a boolean so; NULL in a row of values was not set.
+    """
+    word = token.text.casefold()
+    if token.shown == "<string>" and before in _WORDS["compares"] | {"values"}:
+        return value_of(column, token.text.strip("'"))
+    if word in {"true", "false"} and before in {"=", "is", "not", "values"}:
+        return word
+    if word == "null" and before in {"=", "is"}:
+        return word
+    return word if word in {"0", "1"} and before in {"=", "values"} and placeholder_of(column) is None else ""
 
 
 def _command(command: Command) -> Iterator[tuple[str, bool]]:

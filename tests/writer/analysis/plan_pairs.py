@@ -1,4 +1,4 @@
-"""Runs of seven kinds of agents, and pairs of them judged by hand: the same way, partly the same, or another way."""
+"""Runs of several kinds of agents, and pairs of them judged by hand: the same way, partly the same, or another way."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -674,11 +674,65 @@ CODER = Agent(
 )
 """A coding agent: tools for files beside one for command lines."""
 
+ADMINISTRATOR = Agent(
+    runs={
+        "deactivate": queried("UPDATE users SET active = false WHERE id = 5"),
+        "deactivate again": queried("update users set active=FALSE where id = 77"),
+        "activate": queried("UPDATE users SET active = true WHERE id = 5"),
+        "ban": queried("UPDATE accounts SET banned = 1 WHERE id = 5"),
+        "lift a ban": queried("UPDATE accounts SET banned = 0 WHERE id = 5"),
+        "add a column": queried("ALTER TABLE users ADD COLUMN age int"),
+        "add it again": queried("select 1", "alter table users add column age integer"),
+        "drop a column": queried("ALTER TABLE users DROP COLUMN age"),
+        "no discount": queried("UPDATE orders SET discount = NULL WHERE id = 3"),
+        "a discount": queried("UPDATE orders SET discount = 20 WHERE id = 3"),
+        "another discount": queried("UPDATE orders SET discount = 15 WHERE id = 88"),
+        "delete open": queried("DELETE FROM pedidos WHERE estado = 'Pendiente'"),
+        "delete paid": queried("DELETE FROM pedidos WHERE estado = 'Pagado'"),
+        "delete paid again": queried("delete from pedidos where estado='Pagado' and id > 100"),
+        "new admin": queried("INSERT INTO staff (name, role, active) VALUES ('Ann Lee', 'admin', true)"),
+        "new admin again": queried("INSERT INTO staff (name, role, active) VALUES ('Bob Kay', 'admin', true)"),
+        "new guest": queried("INSERT INTO staff (name, role, active) VALUES ('Ann Lee', 'guest', true)"),
+        "new admin, not yet active": queried(
+            "INSERT INTO staff (name, role, active) VALUES ('Ann Lee', 'admin', false)"
+        ),
+        "restore": queried("UPDATE files SET kept = 1 WHERE deleted_at IS NULL"),
+        "restore deleted": queried("UPDATE files SET kept = 1 WHERE deleted_at IS NOT NULL"),
+    },
+    pairs={
+        "same": [
+            ("deactivate", "deactivate again"),
+            ("add a column", "add it again"),
+            ("a discount", "another discount"),
+            ("delete paid", "delete paid again"),
+            ("new admin", "new admin again"),
+        ],
+        "partly": [
+            ("deactivate", "activate"),
+            ("ban", "lift a ban"),
+            ("add a column", "drop a column"),
+            ("no discount", "a discount"),
+            ("delete open", "delete paid"),
+            ("new admin", "new guest"),
+            ("new admin", "new admin, not yet active"),
+            ("restore", "restore deleted"),
+        ],
+        "different": [
+            ("deactivate", "add a column"),
+            ("ban", "delete open"),
+            ("no discount", "drop a column"),
+            ("new guest", "a discount"),
+        ],
+    },
+)
+"""An administrator of a database: statements that differ in a word or in a value."""
+
 AGENTS = {
     "coder": CODER,
     "support": SUPPORT,
     "household": HOUSEHOLD,
     "analyst": ANALYST,
+    "administrator": ADMINISTRATOR,
     "operator": OPERATOR,
     "planner": PLANNER,
     "assistant": ASSISTANT,
