@@ -48,12 +48,14 @@ class Command:
         sub: subcommand of one or two words; empty: there is none.
         operands: words other than flags, without quotes; the last one is the here-document that the command reads.
         piped: whether the command reads the output of the command before it.
+        words: words after the program as they are written, with flags and quotes.
     """
 
     program: str
     sub: str = ""
     operands: tuple[str, ...] = ()
     piped: bool = False
+    words: tuple[str, ...] = ()
 
 
 def with_lines(arguments: object) -> object:
@@ -191,7 +193,8 @@ def _commands_of(plain: _Simple, depth: int) -> list[Command]:
     if program in SUBCOMMANDS:
         rest = _without_globals(program, rest)
     sub, operands = _subcommand(program, [bare(word) for word in rest if not word.startswith("-")])
-    return [Command(program, sub, tuple([*operands, plain.document] if plain.document else operands), plain.piped)]
+    operands += [plain.document] if plain.document else []
+    return [Command(program, sub, tuple(operands), plain.piped, tuple(rest))]
 
 
 def _without_globals(program: str, words: list[str]) -> list[str]:

@@ -11,8 +11,9 @@ from typing import Literal
 
 from retrieval.patterns import patterns, word_sets
 from writer.analysis.command_goals import mains
-from writer.analysis.command_names import DATABASES, PROGRAMS, READERS, SUBCOMMANDS
-from writer.analysis.commands import Command, is_command_key
+from writer.analysis.command_moves import command_moves, inner_line, request_moves
+from writer.analysis.command_names import DATABASES, PROGRAMS
+from writer.analysis.commands import DEEPEST, is_command_key
 from writer.analysis.move_values import LITTLE, NAMED, normal, placeholder_of, singular, value_of
 from writer.analysis.state_changes import changes_state
 from writer.analysis.statements import Token, language_of, tokens
@@ -20,21 +21,16 @@ from writer.analysis.statements import Token, language_of, tokens
 Language = Literal["sql", "shell", "act", "code"]
 
 ACT_CHARS = 200
-"""Maximum characters of an action in words, and of an operand of a command, that are read."""
+"""Maximum characters of an action in words that are read."""
 ACT_WORDS = 16
 """Maximum words of an action; a longer text is prose."""
 MOST_OBJECTS = 8
-"""Maximum number of objects of an action, and of operands of a command, that are read."""
-MOST_OPERANDS = 2
-"""Maximum number of a command's operands that become moves; later operands are mostly values of flags."""
+"""Maximum number of objects of an action that are read."""
 WORD_CHARS = 40
 
 _FORMS = patterns("writer.analysis", "statement_moves")
 _WORDS = word_sets("writer.analysis", "statement_moves")
 
-
-_PREPARES = frozenset(("chmod", "git add", "git fetch", "mkdir", "touch"))
-"""Commands that prepare others, and are no moves."""
 
 CODE_CHARS = 8_000
 MOST_FUNCTIONS = 30
@@ -85,8 +81,7 @@ def statement_moves(language: Language, text: str, named: Collection[str] = ()) 
     if language == "sql":
         yield from _sql(text)
     elif language == "shell":
-        for command in mains(text):
-            yield from _command(command)
+        yield from _line(text)
     elif language == "code":
         names = dict.fromkeys(module or function for module, function in _FORMS["code"].findall(text[:CODE_CHARS]))
         for name in list(names)[:MOST_FUNCTIONS]:
@@ -186,30 +181,17 @@ def _sql_value(column: str, token: Token, before: str) -> str:
     return word if word in {"0", "1"} and before in {"=", "values"} and placeholder_of(column) is None else ""
 
 
-def _command(command: Command) -> Iterator[tuple[str, bool]]:
-    """Yields program and subcommand of a command, and its operands that are plain words; SQL of a database client."""
-    statement = next((text for text in command.operands if " " in text and language_of(text) == "sql"), None)
-    if command.program in DATABASES and statement is not None:
-        yield f"shell:{command.program}", False
-        yield from _sql(statement)
-        return
-    operands = [word for word in command.operands[:MOST_OBJECTS] if len(word) <= ACT_CHARS]
-    if command.program == "kubectl":
-        operands = [word.split("/", 1)[0] for word in operands]
-    plain = [operand[1] for operand in map(_FORMS["operand"].fullmatch, operands) if operand]
-    sub = command.sub
-    if not sub and command.program in SUBCOMMANDS:  # a flag with a value stands before it, as in "git -C folder pull"
-        sub = next(iter(plain), "")
-    label = normal(f"{command.program[:WORD_CHARS]} {sub}".strip())
-    if label in _PREPARES:
-        return
-    if command.program in READERS or sub in _WORDS["shows"] or (sub and not changes_state(sub)):
-        yield f"shell:{label}", False
-        return
-    yield f"shell:{label}", True
-    if command.program == "run":
-        plain = [normal(script[1]) for script in map(_FORMS["script"].fullmatch, operands[:1]) if script]
-    elif label.replace(" ", "-") in _WORDS["on_data"] or command.program in DATABASES:
-        plain = []
-    for word in [word for word in plain if word != sub and word not in _WORDS["folders"]][:MOST_OPERANDS]:
-        yield f"shell:{label}={word}", True
+def _line(text: str, depth: int = 0) -> Iterator[tuple[str, bool]]:
+    """Yields the moves of a command line: SQL of a database client, the command behind ssh, or the command itself."""
+    for command in mains(text):
+        statement = next((text for text in command.operands if " " in text and language_of(text) == "sql"), None)
+        if command.program in DATABASES and statement is not None:
+            yield f"shell:{command.program}", False
+            yield from _sql(statement)
+        elif depth < DEEPEST and (inner := inner_line(command)):
+            yield f"shell:{command.program} {command.sub}".strip(), False
+            yield from _line(inner, depth + 1)
+        elif command.program == "curl":
+            yield from request_moves(command.words)
+        else:
+            yield from command_moves(command)

@@ -727,6 +727,66 @@ ADMINISTRATOR = Agent(
 )
 """An administrator of a database: statements that differ in a word or in a value."""
 
+SCRIPTER = Agent(
+    runs={
+        "create": typed("curl -X POST https://api.shop.com/v1/orders -d '{\"sku\": 1}'"),
+        "create again": typed("""curl --data '{"sku": 9}' --request POST 'https://api.shop.com/v1/orders'"""),
+        "delete": typed("curl -X DELETE https://api.shop.com/v1/users/7"),
+        "far stop": typed("ssh web1 sudo systemctl stop nginx"),
+        "far stop again": typed("ssh -i ~/.ssh/key root@web2 'systemctl stop nginx'"),
+        "far reboot": typed("ssh web1 sudo reboot"),
+        "undo softly": typed("git reset --soft HEAD~1"),
+        "undo softly again": typed("git reset --soft 4f2a99c"),
+        "undo for good": typed("git reset --hard HEAD~1"),
+        "scale down": typed("kubectl scale deploy web --replicas=0"),
+        "scale down another": typed("kubectl scale deploy api --replicas 0"),
+        "scale up": typed("kubectl scale deploy web --replicas=3"),
+        "migrate": typed("python manage.py migrate"),
+        "migrate again": typed("python3 shop/manage.py migrate"),
+        "flush": typed("python manage.py flush --no-input"),
+        "password of anna": typed("passwd anna"),
+        "password of bob": typed("sudo passwd bob"),
+        "stop container": typed("docker stop anna-db"),
+        "stop another container": typed("docker stop bob-web"),
+        "look into container": typed("docker exec -it anna-db ls /data"),
+        "empty container": typed("docker exec anna-db rm -rf /data"),
+        "empty another container": typed("docker exec -u root bob-web rm -rf /srv"),
+        "delete pod": typed("kubectl delete pod anna"),
+        "delete another pod": typed("kubectl delete pod bob"),
+        "push": typed("git push origin feature-anna"),
+        "push another": typed("git push origin feature-bob"),
+        "force push": typed("git push --force origin feature-anna"),
+    },
+    pairs={
+        "same": [
+            ("create", "create again"),
+            ("far stop", "far stop again"),
+            ("undo softly", "undo softly again"),
+            ("scale down", "scale down another"),
+            ("migrate", "migrate again"),
+            ("password of anna", "password of bob"),
+            ("stop container", "stop another container"),
+            ("empty container", "empty another container"),
+            ("delete pod", "delete another pod"),
+            ("push", "push another"),
+        ],
+        "partly": [
+            ("undo softly", "undo for good"),
+            ("scale down", "scale up"),
+            ("migrate", "flush"),
+            ("push", "force push"),
+        ],
+        "different": [
+            ("create", "delete"),
+            ("far stop", "far reboot"),
+            ("look into container", "empty container"),
+            ("delete pod", "stop container"),
+            ("push", "undo softly"),
+        ],
+    },
+)
+"""A user of command lines that differ in a flag, in a request or in the command behind a host."""
+
 AGENTS = {
     "coder": CODER,
     "support": SUPPORT,
@@ -734,6 +794,7 @@ AGENTS = {
     "analyst": ANALYST,
     "administrator": ADMINISTRATOR,
     "operator": OPERATOR,
+    "scripter": SCRIPTER,
     "planner": PLANNER,
     "assistant": ASSISTANT,
 }

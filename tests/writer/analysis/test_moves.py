@@ -170,6 +170,12 @@ def test_an_argument_that_was_not_passed_is_no_move(left_out: object):
         (typed("bash -c 'npm run build'"), "shell:npm run=build"),
         (typed("pip install 'httpx==0.27'"), "shell:pip install=httpx"),
         (typed("./scripts/deploy.sh prod"), "shell:run=deploy"),
+        (typed("./scripts/deploy.sh prod"), "shell:run=deploy prod"),
+        (typed("curl -sXDELETE https://a.com/v1/users/7"), "shell:curl delete:/users"),
+        (typed("""curl https://a.com/orders --json '{"a": 1}'"""), "shell:curl post:/orders"),
+        (typed("ssh -p 22 web1 'cd /srv && git pull'"), "shell:git pull"),
+        (typed("kubectl exec -n shop web -- redis-cli flushall"), "shell:redis-cli=flushall"),
+        (typed("terraform destroy --target=web --parallelism 5"), "shell:terraform destroy --parallelism=5"),
         (typed("""psql shop -c "delete from carts where id = 3" """), "sql:delete carts"),
         (ran(call("run", command=["git", "push", "origin"])), "shell:git push"),
         (ran(call("run", command="make test")), "shell:make=test"),
@@ -269,6 +275,15 @@ def test_any_input_has_moves(calls: list[tuple[str, Any]]):
 @given(st.lists(st.text(max_size=500), max_size=10))
 def test_any_plan_has_words(plan: list[str]):
     assert all(move.startswith("word:") for move in moves_of(planned(*plan)))
+
+
+def test_an_address_after_a_script_is_data():
+    assert set(moves_of(typed("python send.py ann@a.com"))) == {"tool:bash", "shell:run", "shell:run=send"}
+
+
+def test_hosts_behind_hosts_are_followed_three_deep():
+    assert "shell:reboot" in moves_of(typed("ssh a ssh b docker exec c reboot"))
+    assert len(set(moves_of(typed("ssh a " * 5_000)))) < 5
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,113 @@
+"""Moves of a command: its program and subcommand, and the operands and flags that are choices."""
+
+from collections.abc import Iterator, Sequence
+
+from retrieval.patterns import patterns, word_sets
+from writer.analysis.command_names import DATABASES, READERS, SECRET_FLAGS, SUBCOMMANDS
+from writer.analysis.commands import Command, bare
+from writer.analysis.move_values import normal, route_of, value_of
+from writer.analysis.state_changes import changes_state
+
+WORD_CHARS = 40
+OPERAND_CHARS = 200
+"""Maximum characters of an operand that are read."""
+MOST_READ = 8
+"""Maximum number of operands that are read."""
+MOST_OPERANDS = 2
+"""Maximum number of operands that become moves; later operands are mostly values of flags."""
+MOST_WORDS = 40
+"""Maximum number of words that are searched for flags."""
+
+_FORMS = patterns("writer.analysis", "command_moves")
+_WORDS = word_sets("writer.analysis", "command_moves")
+
+_PREPARES = frozenset(("chmod", "git add", "git fetch", "mkdir", "touch"))
+"""Commands that prepare others, and are no moves."""
+
+
+def command_moves(command: Command) -> Iterator[tuple[str, bool]]:
+    """Yields the moves of a command, each with whether it changes something."""
+    operands = [word for word in command.operands[:MOST_READ] if len(word) <= OPERAND_CHARS]
+    if command.program == "kubectl":
+        operands = [word.split("/", 1)[0] for word in operands]
+    plain = [operand[1] for operand in map(_FORMS["operand"].fullmatch, operands) if operand]
+    sub = command.sub
+    if not sub and command.program in SUBCOMMANDS:  # a flag with a value stands before it, as in "git -C folder pull"
+        sub = next(iter(plain), "")
+    label = normal(f"{command.program[:WORD_CHARS]} {sub}".strip())
+    if label in _PREPARES:
+        return
+    if command.program in READERS or sub in _WORDS["shows"] or (sub and not changes_state(sub)):
+        yield f"shell:{label}", False
+        return
+    yield f"shell:{label}", True
+    if command.program == "run":
+        plain = _script(command)
+    elif command.program in DATABASES or not _beginnings(label).isdisjoint(_WORDS["on_data"]):
+        plain = []
+    elif command.program == "kubectl" and sub not in {"rollout", "set"}:
+        plain = plain[:1]  # a name follows the kind of an object
+    for word in [word for word in plain if word != sub and word not in _WORDS["folders"]][:MOST_OPERANDS]:
+        yield f"shell:{label}={word}", True
+    for flag in _flags(command):
+        yield f"shell:{label} {flag}", True
+
+
+def _script(command: Command) -> list[str]:
+    """Returns the name of the script that a command runs, and the name with the plain word after it."""
+    script = next(map(_FORMS["script"].fullmatch, command.operands[:1]), None)
+    if script is None:
+        return []
+    name = normal(script[1])
+    return [name, *(f"{name} {word}" for word in command.words[1:2] if _FORMS["word"].fullmatch(word))]
+
+
+def _beginnings(label: str) -> frozenset[str]:
+    """Returns a command's program with each number of its subcommands, joined by dashes."""
+    words = label.split()
+    return frozenset("-".join(words[: number + 1]) for number in range(len(words)))
+
+
+def _flags(command: Command) -> Iterator[str]:
+    """Yields the long flags of a command that decide what it does, as "--hard", and those whose value is a choice."""
+    words = command.words[:MOST_WORDS]
+    for word, after in zip(words, (*words[1:], ""), strict=False):
+        name, _, value = word.partition("=")
+        if command.program == "git" and _FORMS["git_force"].fullmatch(word):
+            yield "--force"
+        elif name[2:] in _WORDS["decides"] and name.startswith("--"):
+            yield name
+        elif _FORMS["flag"].fullmatch(name) and name not in SECRET_FLAGS:
+            shown = value_of(name, bare(value or (after if after.isdecimal() else "")))
+            if shown and not shown.startswith("<"):
+                yield f"{name}={shown}"
+
+
+def inner_line(command: Command) -> str:
+    """Returns the command line that a command runs on another host or in a container; empty: it runs none."""
+    words = list(command.words)
+    if command.program == "ssh":
+        words = [bare(word) for word in words]
+    elif command.program in {"docker", "kubectl", "podman"} and command.sub.rsplit(" ", 1)[-1] == "exec":
+        words = words[words.index("exec") + 1 :]
+    else:
+        return ""
+    if "--" in words:
+        return " ".join(words[words.index("--") + 1 :])
+    at = 0
+    while at < len(words) and words[at].startswith("-"):
+        at += 1 + (words[at] in _WORDS["takes_value"])
+    return " ".join(words[at + 1 :])
+
+
+def request_moves(words: Sequence[str]) -> Iterator[tuple[str, bool]]:
+    """Yields the method and the route of a request that curl sends."""
+    yield "shell:curl", False
+    line = " ".join(words[:MOST_WORDS])
+    request = _FORMS["request"].search(line)
+    method = request[1].casefold() if request else "post" if _FORMS["sends"].search(line) else "get"
+    changes = method not in {"get", "head"}
+    yield f"shell:curl {method}", changes
+    url = next((word for word in map(bare, words) if word.startswith(("http://", "https://", "localhost"))), "")
+    if route := route_of(url):
+        yield f"shell:curl {method}:{route}", changes
