@@ -1,7 +1,7 @@
 """The tables of cases: each case, whose row is its entry in the worker's queue, too, with its vectors and its tools."""
 
 from pgvector.sqlalchemy import Vector
-from sqlalchemy import REAL, Boolean, Column, Integer, LargeBinary, Text, Uuid, func
+from sqlalchemy import REAL, Boolean, Column, Double, Integer, LargeBinary, Text, Uuid, func
 from sqlalchemy.dialects.postgresql import ARRAY, JSONB, TSVECTOR
 
 from retrieval.tables.columns import (
@@ -69,6 +69,10 @@ cases = user_table(
     ),
     needed("reuse_count", REAL, default="0"),
     needed("reuse_reward", REAL, "sum over reuse_count", default="0"),
+    needed("kept_count", Double, "part of reuse_count from decisions that pruning deleted", default="0"),
+    needed("kept_reward", Double, "part of reuse_reward from these", default="0"),
+    needed("kept_confirmed", Double, "sum of the shares that count for the proof, from these", default="0"),
+    needed("kept_earned", Double, "reward that counts for the proof, from these", default="0"),
     optional("last_used_at", TIME),
     needed("source", Text, "who wrote it: the actor of the retain", default="''"),
     needed("proven", Boolean, "others than the run itself said, later, that it went as it claims", default="false"),

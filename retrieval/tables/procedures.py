@@ -1,6 +1,6 @@
 """The tables of procedures: each version, the reviews by users, and runs whose procedures are to be revised."""
 
-from sqlalchemy import REAL, Boolean, Column, Computed, ForeignKeyConstraint, Integer, Text, Uuid
+from sqlalchemy import REAL, Boolean, Column, Computed, Double, ForeignKeyConstraint, Integer, Text, Uuid
 from sqlalchemy.dialects.postgresql import ARRAY, JSONB, TSVECTOR
 
 from retrieval.tables.columns import (
@@ -47,6 +47,8 @@ procedures = user_table(
     needed("occurrences", Integer, default="1"),
     needed("uses", REAL, default="0"),
     needed("use_reward", REAL, "sum over uses", default="0"),
+    needed("kept_uses", Double, "part of uses from decisions that pruning deleted", default="0"),
+    needed("kept_use_reward", Double, "part of use_reward from these", default="0"),
     optional("last_used_at", TIME),
     needed("search_text", Text, default="''"),
     Column(

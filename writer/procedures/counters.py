@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from math import sqrt
 from uuid import UUID
 
-from sqlalchemy import ARRAY, Subquery, Uuid, and_, any_, cast, func, literal, select, update
+from sqlalchemy import ARRAY, ColumnElement, Subquery, Uuid, and_, any_, cast, func, literal, select, update
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from retrieval.database.rows import Rows
@@ -54,13 +54,37 @@ async def credit_procedures(connection: AsyncConnection, user_sub: str, procedur
     """Recomputes the counters of all versions of these procedures, then rolls back those that do clearly worse.
 
     A version counts its share of each rewarded decision; ``retrieval.search.credit.shared_credit`` shares the reward
-    among the procedures that the decision returned. The result depends only on the log, so it may be repeated.
+    among the procedures that the decision returned. The result depends only on the log, and on what ``keep_uses`` kept
+    of decisions that pruning deleted, so it may be repeated.
     """
     if not procedure_ids:
         return
-    rows = select(procedures.c.id).where(procedures.c.user_sub == user_sub, procedures.c.id.in_(procedure_ids))
-    await connection.execute(rows.order_by(procedures.c.id, procedures.c.version).with_for_update())
-    record = uses(user_sub, procedure_ids)
+    await _lock(connection, user_sub, procedure_ids)
+    showed = decisions.c.procedure_ids.overlap(cast(list(procedure_ids), ARRAY(Uuid)))
+    record = uses(user_sub, showed)
+    await connection.execute(
+        update(procedures)
+        .where(
+            procedures.c.user_sub == user_sub,
+            procedures.c.id.in_(procedure_ids),
+            procedures.c.id == record.c.id,
+            procedures.c.version == record.c.version,
+        )
+        .values(
+            uses=procedures.c.kept_uses + record.c.uses,
+            use_reward=procedures.c.kept_use_reward + record.c.use_reward,
+            last_used_at=func.now(),
+        )
+    )
+    await roll_back_worse(connection, user_sub, procedure_ids)
+
+
+async def keep_uses(connection: AsyncConnection, user_sub: str, decision_ids: Sequence[UUID]) -> None:
+    """Keeps the uses of procedures in these decisions; call it before pruning deletes the decisions."""
+    mine = decisions.c.user_sub == user_sub, decisions.c.id.in_(decision_ids)
+    procedure_ids = (await connection.scalars(select(func.unnest(decisions.c.procedure_ids)).where(*mine))).all()
+    await _lock(connection, user_sub, procedure_ids)
+    record = uses(user_sub, decisions.c.id.in_(decision_ids))
     await connection.execute(
         update(procedures)
         .where(
@@ -68,13 +92,23 @@ async def credit_procedures(connection: AsyncConnection, user_sub: str, procedur
             procedures.c.id == record.c.id,
             procedures.c.version == record.c.version,
         )
-        .values(uses=record.c.uses, use_reward=record.c.use_reward, last_used_at=func.now())
+        .values(
+            kept_uses=procedures.c.kept_uses + record.c.uses,
+            kept_use_reward=procedures.c.kept_use_reward + record.c.use_reward,
+        )
     )
-    await roll_back_worse(connection, user_sub, procedure_ids)
 
 
-def uses(user_sub: str, procedure_ids: Sequence[UUID]) -> Subquery:
-    """Returns a subquery with the uses of each version of these procedures and the sum of their rewards.
+async def _lock(connection: AsyncConnection, user_sub: str, procedure_ids: Sequence[UUID]) -> None:
+    """Locks all versions of these procedures, in a fixed order."""
+    rows = select(procedures.c.id).where(procedures.c.user_sub == user_sub, procedures.c.id.in_(set(procedure_ids)))
+    await connection.execute(rows.order_by(procedures.c.id, procedures.c.version).with_for_update())
+
+
+def uses(user_sub: str, logged: ColumnElement[bool]) -> Subquery:
+    """Returns a subquery with the uses of each version of a procedure and the sum of their rewards.
+
+    ``logged`` is a condition on the decisions to be counted.
 
     Decisions older than a version do not count: its number may have belonged to another version, deleted since.
     """
@@ -97,7 +131,7 @@ def uses(user_sub: str, procedure_ids: Sequence[UUID]) -> Subquery:
         .where(
             decisions.c.user_sub == user_sub,
             decisions.c.reward.is_not(None),
-            decisions.c.procedure_ids.overlap(cast(list(procedure_ids), ARRAY(Uuid))),
+            logged,
         )
         .subquery()
     )
@@ -112,7 +146,6 @@ def uses(user_sub: str, procedure_ids: Sequence[UUID]) -> Subquery:
         .select_from(shares.join(procedures, version))
         .where(
             procedures.c.user_sub == user_sub,
-            procedures.c.id.in_(procedure_ids),
             shares.c.created_at >= procedures.c.created_at,
         )
         .group_by(procedures.c.id, procedures.c.version)

@@ -9,7 +9,8 @@ a case:
 * **It was used, and that went well**: over the retrievals with a trusted reward whose backend said that it used the
   case, the case's shares earned at least EARNED, and at least half of the most they could earn. A share counts up to
   an even split: a run that agrees with the case's plan proves nothing, because a forger writes plans as he likes. A
-  case that was shown and not used earns nothing, else a planted case would be proven by the success of others.
+  case that was shown and not used earns nothing, else a planted case would be proven by the success of others. Uses
+  count after pruning has deleted their decisions, too, see ``writer.rewards.credit.keep_credit``.
 
 A forger with a token that may give trusted rewards can prove his own cases, as the token's owner could. Keep such
 tokens away from agents that others can influence: see ``docs/poisoning.md``.
@@ -18,13 +19,13 @@ tokens away from agents that others can influence: see ``docs/poisoning.md``.
 from collections.abc import Sequence
 from uuid import UUID
 
-from sqlalchemy import and_, case, false, func, select, update
+from sqlalchemy import ColumnElement, Subquery, and_, case, func, select, update
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from retrieval.tables.cases import cases
 from retrieval.tables.decisions import rewards
 from retrieval.tables.kinds import FAILED
-from writer.rewards.uses import uses
+from writer.rewards.uses import showed, uses
 
 EARNED = 0.5
 """Least trusted reward that the uses of a case must earn: one use that went well, even if shared with another case."""
@@ -50,12 +51,23 @@ async def prove(connection: AsyncConnection, user_sub: str, case_ids: Sequence[U
         .scalar_subquery()
     )
     as_claimed = (judged >= HALF) != cases.c.outcome.in_(FAILED)
-    use = uses(user_sub, case_ids).c
-    share = func.least(use.share, use.even)
-    earned, count = func.sum(share * use.reward), func.sum(share)
-    confirmed = and_(use.used, use.reward.is_not(None), use.reward_source != "heuristic")
-    well = select((earned >= EARNED) & (earned >= HALF * count)).where(confirmed, use.case_id == cases.c.id)
+    use = uses(user_sub, showed(user_sub, case_ids))
+    logged, logged_earned = confirmed_uses(use)
+    count, earned = cases.c.kept_confirmed + logged, cases.c.kept_earned + logged_earned
+    well = select((earned >= EARNED) & (earned >= HALF * count)).where(use.c.case_id == cases.c.id)
     used_well = well.correlate(cases).scalar_subquery()
-    proven = case((judged.is_not(None), as_claimed), else_=func.coalesce(used_well, false()))
+    proven = case((judged.is_not(None), as_claimed), else_=used_well)
     mine = update(cases).where(cases.c.user_sub == user_sub, cases.c.id.in_(case_ids))
     await connection.execute(mine.values(proven=proven))
+
+
+def confirmed_uses(rows: Subquery) -> tuple[ColumnElement[float], ColumnElement[float]]:
+    """Returns two sums over the uses that may prove a case: their shares, and the reward that these earned.
+
+    ``rows`` are rows of ``writer.rewards.uses.uses``; without such uses both sums are 0.
+    """
+    use = rows.c
+    share = func.least(use.share, use.even)
+    confirmed = and_(use.used, use.reward.is_not(None), use.reward_source != "heuristic")
+    shares, earned = (func.sum(each).filter(confirmed) for each in (share, share * use.reward))
+    return func.coalesce(shares, 0.0), func.coalesce(earned, 0.0)

@@ -3,22 +3,27 @@
 from collections.abc import Sequence
 from uuid import UUID
 
-from sqlalchemy import Subquery, select
+from sqlalchemy import Select, Subquery, select
 
 from retrieval.search.credit import NOT_KNOWN, shared_credit
 from retrieval.tables.decisions import ADVICE, decision_slots, decisions
 
 
-def uses(user_sub: str, case_ids: Sequence[UUID]) -> Subquery:
-    """Returns a subquery with one row for each case on each slate that showed one of the given cases.
+def showed(user_sub: str, case_ids: Sequence[UUID]) -> Select[UUID]:
+    """Returns a statement that selects the decisions whose slates showed one of these cases."""
+    slot = decision_slots.c
+    return select(slot.decision_id).where(slot.user_sub == user_sub, slot.case_id.in_(case_ids))
+
+
+def uses(user_sub: str, decision_ids: Select[UUID] | Sequence[UUID]) -> Subquery:
+    """Returns a subquery with one row for each case on the slate of each of these decisions.
 
     Columns: ``case_id``; ``used`` (NULL: the backend did not say); ``share``, the case's share of the reward by
     ``policy.examples.shared_credit``; ``even``, the share if the sharing cases had equal parts; and the retrieval's
-    ``reward`` and ``reward_source``, NULL without a reward. Other cases of those slates have rows, too, because the
-    shares depend on them.
+    ``reward`` and ``reward_source``, NULL without a reward. All cases of a slate have rows, because the shares
+    depend on each other.
     """
     slot = decision_slots.c
-    showed = select(slot.decision_id).where(slot.user_sub == user_sub, slot.case_id.in_(case_ids))
     return (
         select(
             slot.case_id,
@@ -29,6 +34,6 @@ def uses(user_sub: str, case_ids: Sequence[UUID]) -> Subquery:
             decisions.c.reward_source,
         )
         .join(decisions, (decisions.c.user_sub == slot.user_sub) & (decisions.c.id == slot.decision_id))
-        .where(slot.user_sub == user_sub, slot.decision_id.in_(showed), decisions.c.mode != ADVICE)
+        .where(slot.user_sub == user_sub, slot.decision_id.in_(decision_ids), decisions.c.mode != ADVICE)
         .subquery()
     )

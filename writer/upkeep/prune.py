@@ -26,6 +26,7 @@ from writer.audit import Change, note
 from writer.procedures.case_deletion import forget_sources, forget_words, keep_without_case
 from writer.profiles import Profile, each_owner, in_every_profile, lock_profile
 from writer.references import REFERENCES, clear_references
+from writer.rewards.credit import keep_credit
 from writer.upkeep.expiry import (
     BATCH,
     LAST_USED,
@@ -224,7 +225,7 @@ async def prune(
         "hard": [
             gone(long_pruned(mine, now - kept), cases, "deleted", "prune_case", keep_without_case, forget_sources)
         ],
-        "decisions": [gone(old_decisions(mine, now - DECISIONS_KEPT), decisions, None)],
+        "decisions": [gone(old_decisions(mine, now - DECISIONS_KEPT), decisions, None, "prune_decision", keep_credit)],
         "procedures": [
             gone(expired_procedures(mine, now), procedures, "ttl", "prune_procedure"),
             gone(too_many_procedures(*mine, procedures_kept), procedures, "window", "prune_procedure"),

@@ -18,7 +18,9 @@ from retrieval.tables.cases import cases
 from retrieval.tables.decisions import decision_slots, decisions
 from retrieval.tables.procedures import procedures
 from tests.writer.conftest import AGENT, Bank
+from tests.writer.pruned_banks import DAY
 from writer.rewards.credit import credit_slate
+from writer.upkeep.prune import DECISIONS_KEPT, prune
 
 SIZE = 4
 """Cases of the bank, and procedures beside them."""
@@ -108,17 +110,25 @@ async def log_decision(bank: Bank, user: str, entry: Logged, known: list[UUID], 
     return decision_id
 
 
-@on_postgres
-@given(log=logs)
-async def test_records_of_cases_and_procedures_are_the_sums_of_the_shares_that_policy_gives_them(
-    bank: Bank, log: list[Logged]
-):
-    user = f"user-{uuid4()}"
-    known, made = await cases_and_procedures(bank, user)
+async def log_and_credit(bank: Bank, user: str, log: Sequence[Logged], known: list[UUID], made: list[UUID]) -> None:
     logged = [await log_decision(bank, user, entry, known, made) for entry in log]
     async with bank.database.as_user(user, datetime.now(UTC)) as connection:
         for decision_id in logged:
             await credit_slate(connection, user, decision_id)
+
+
+@on_postgres
+@given(log=logs, pruned=st.integers(0, 3))
+async def test_records_are_the_sums_of_the_shares_that_policy_gives_also_of_decisions_pruned_since(
+    bank: Bank, log: list[Logged], pruned: int
+):
+    user = f"user-{uuid4()}"
+    known, made = await cases_and_procedures(bank, user)
+    if old := log[:pruned]:
+        await log_and_credit(bank, user, old, known, made)
+        then = datetime.now(UTC) + DECISIONS_KEPT + DAY
+        assert (await prune(bank.database, bank.profile(user), now=then)).decisions == len(old)
+    await log_and_credit(bank, user, log[pruned:], known, made)
     read = select(cases.c.id, cases.c.reuse_count, cases.c.reuse_reward).where(cases.c.user_sub == user)
     of_cases = {row[0]: tuple(row[1:]) for row in await bank.read(user, read)}
     read = select(procedures.c.id, procedures.c.uses, procedures.c.use_reward).where(procedures.c.user_sub == user)

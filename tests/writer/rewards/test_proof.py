@@ -12,9 +12,12 @@ from retrieval.tables.decisions import decision_slots, decisions
 from retrieval.tables.kinds import RewardSource
 from tests.fakes.openai_server import OpenAIServer
 from tests.writer.conftest import Bank, MakeWorker, drain, keep, states
+from tests.writer.pruned_banks import DAY
 from tests.writer.rewards.test_credit import SIZE, Logged, log_decision
 from writer.rewards.credit import credit_slate
 from writer.rewards.feedback import Feedback, give_feedback
+from writer.rights.edit import delete_decision
+from writer.upkeep.prune import DECISIONS_KEPT, prune
 
 
 async def proven(bank: Bank, user: str) -> set[UUID]:
@@ -32,12 +35,13 @@ def shown(used: set[int] | None, reward: float) -> Logged:
     return Logged(range(SIZE), None if used is None else frozenset(used), reward)
 
 
-async def log(bank: Bank, user: str, known: list[UUID], entry: Logged, source: str = "judge") -> None:
+async def log(bank: Bank, user: str, known: list[UUID], entry: Logged, source: str = "judge") -> UUID:
     decision_id = await log_decision(bank, user, entry, known, [uuid4() for _ in range(SIZE)])
     mine = update(decisions).where(decisions.c.user_sub == user, decisions.c.id == decision_id)
     async with bank.database.as_user(user, datetime.now(UTC)) as connection:
         await connection.execute(mine.values(reward_source=source))
         await credit_slate(connection, user, decision_id)
+    return decision_id
 
 
 @pytest.mark.parametrize(
@@ -86,6 +90,29 @@ async def test_uses_that_go_badly_take_the_proof_back(bank: Bank, user: str):
     assert await proven(bank, user) == {known[0]}
     await log(bank, user, known, shown({0}, 0.0))
     assert await proven(bank, user) == set()
+
+
+@pytest.mark.parametrize("later", [shown(None, 1.0), shown({1}, 1.0), shown({0}, 0.0)])
+async def test_uses_count_for_a_proof_though_their_decisions_were_pruned_since(bank: Bank, user: str, later: Logged):
+    known = await bank.add(user, *[{}] * 4)
+    for _ in range(3):
+        await log(bank, user, known, shown({0}, 1.0))
+    await log(bank, user, known, shown({3}, 0.0))
+    then = datetime.now(UTC) + DECISIONS_KEPT + DAY
+    assert (await prune(bank.database, bank.profile(user), now=then)).decisions == 4
+    await log(bank, user, known, later)
+    assert known[0] in await proven(bank, user)
+    await log(bank, user, known, shown({3}, 0.5))
+    assert known[3] not in await proven(bank, user)
+
+
+async def test_a_decision_that_its_user_deletes_takes_its_credit_away(bank: Bank, user: str):
+    known = await bank.add(user, *[{}] * 4)
+    decision_id = await log(bank, user, known, shown({0}, 1.0))
+    async with bank.database.as_user(user, datetime.now(UTC)) as connection:
+        await delete_decision(connection, bank.author(user), decision_id)
+    await log(bank, user, known, shown({1}, 1.0))
+    assert await proven(bank, user) == {known[1]}
 
 
 async def test_a_judgement_outweighs_every_use(bank: Bank, user: str):
