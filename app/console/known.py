@@ -9,7 +9,6 @@ from collections import defaultdict
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from functools import partial
 from typing import Literal
 from urllib.parse import quote
 from uuid import UUID
@@ -30,7 +29,7 @@ MOST_PAGES = 10
 ROWS = 200
 """Number of facts, cases or entries that a search reads at once."""
 SESSIONS = 20
-"""Number of sessions that a search reads at once, with all their turns."""
+"""Number of sessions on a page that a search reads; it holds the turns of one session at a time."""
 QUOTED = 160
 """Maximum characters of a turn that are quoted."""
 
@@ -44,7 +43,7 @@ class Memory:
         text: its text, or the name of a session.
         detail: kind, state or size in a few words.
         page: address of its own page; empty: it has none.
-        searched: text that a search compares, folded.
+        matches: whether its texts contain every word of the query.
         fields: further fields of the form that deletes it.
     """
 
@@ -55,7 +54,7 @@ class Memory:
     at: datetime
     page: str
     deletes: str
-    searched: str
+    matches: bool
     fields: tuple[tuple[str, str], ...] = ()
 
 
@@ -67,7 +66,7 @@ class MemoryPage:
     older: UUID | None
 
 
-_Read = Callable[[Visitor, UUID | None, int], Awaitable[list[Memory]]]
+_Read = Callable[[Visitor, UUID | None, int, Sequence[str]], Awaitable[list[Memory]]]
 
 
 async def known(looking: Visitor, kind: Kind, query: str, cursor: UUID | None, limit: int) -> MemoryPage:
@@ -76,22 +75,21 @@ async def known(looking: Visitor, kind: Kind, query: str, cursor: UUID | None, l
     The query's words may be parts of words; an empty query matches all. The page begins before the id ``cursor``.
     """
     wanted, memories = folded(query).split(), list[Memory]()
-    read = (_SEARCH if wanted else _READ)[kind]
     size = limit + 1 if not wanted else SESSIONS if kind == "sessions" else ROWS
     for _ in range(MOST_PAGES):
-        page = await read(looking, cursor, size)
+        page = await _READ[kind](looking, cursor, size, wanted)
         for memory in page:
             if len(memories) == limit:
                 return MemoryPage(memories, cursor)
             cursor = memory.id
-            if all(word in memory.searched for word in wanted):
+            if memory.matches:
                 memories.append(memory)
         if len(page) < size:
             return MemoryPage(memories, None)
     return MemoryPage(memories, cursor)
 
 
-async def _facts(looking: Visitor, cursor: UUID | None, size: int) -> list[Memory]:
+async def _facts(looking: Visitor, cursor: UUID | None, size: int, wanted: Sequence[str]) -> list[Memory]:
     page = await list_facts(looking.parts, looking.author, history=True, limit=size, cursor=cursor)
     return [
         Memory(
@@ -102,13 +100,13 @@ async def _facts(looking: Visitor, cursor: UUID | None, size: int) -> list[Memor
             at=each.created_at,
             page="",
             deletes=f"{ROOT}/facts/{each.fact_id}/delete",
-            searched=_searched(each.text, each.category, each.subject, each.attribute, each.value, each.unit),
+            matches=_matches(wanted, each.text, each.category, each.subject, each.attribute, each.value, each.unit),
         )
         for each in page.facts
     ]
 
 
-async def _cases(looking: Visitor, cursor: UUID | None, size: int) -> list[Memory]:
+async def _cases(looking: Visitor, cursor: UUID | None, size: int, wanted: Sequence[str]) -> list[Memory]:
     page = await list_cases(looking.parts, looking.author, status="any", limit=size, cursor=cursor)
     return [
         Memory(
@@ -119,13 +117,13 @@ async def _cases(looking: Visitor, cursor: UUID | None, size: int) -> list[Memor
             at=each.created_at,
             page=f"{ROOT}/cases/{each.case_id}?agent={quote(each.agent, safe='')}",
             deletes=f"{ROOT}/cases/{each.case_id}/delete",
-            searched=_searched(each.task, *each.plan, *each.tags, *each.tools),
+            matches=_matches(wanted, each.task, *each.plan, *each.tags, *each.tools),
         )
         for each in page.cases
     ]
 
 
-async def _knowledge(looking: Visitor, cursor: UUID | None, size: int) -> list[Memory]:
+async def _knowledge(looking: Visitor, cursor: UUID | None, size: int, wanted: Sequence[str]) -> list[Memory]:
     page = await list_knowledge(looking.parts, looking.author, limit=size, cursor=cursor)
     return [
         Memory(
@@ -136,24 +134,33 @@ async def _knowledge(looking: Visitor, cursor: UUID | None, size: int) -> list[M
             at=each.created_at,
             page="",
             deletes=f"{ROOT}/knowledge/{each.knowledge_id}/delete",
-            searched=_searched(each.title, each.text, each.category, each.type),
+            matches=_matches(wanted, each.title, each.text, each.category, each.type),
         )
         for each in page.knowledge
     ]
 
 
-async def _sessions(looking: Visitor, cursor: UUID | None, size: int, *, whole: bool = False) -> list[Memory]:
-    """Returns a page of sessions; ``whole``: with all their turns, and not with the first ones alone."""
-    author = looking.author
-    async with looking.parts.database.as_user(author.user_sub, author.authorised_at) as connection:
+async def _sessions(looking: Visitor, cursor: UUID | None, size: int, wanted: Sequence[str]) -> list[Memory]:
+    """Returns a page of sessions: a search reads all turns of one after another, a list their first turns alone."""
+    author, database = looking.author, looking.parts.database
+    async with database.as_user(author.user_sub, author.authorised_at) as connection:
         newest = listing.page_of_sessions(author.user_sub, None, before=cursor, limit=size)
         rows = (await connection.execute(newest)).all()
         words = await words_of(looking.parts.keyring, connection, author.user_sub) if rows else None
+    memories = list[Memory]()
+    for group in [[row] for row in rows] if wanted else [rows]:
         if words is None:
-            return []
-        wanted = listing.turns_of_sessions(author.user_sub, [row.id for row in rows], None if whole else 1)
-        sealed = (await connection.execute(wanted)).all()
-    turns = await asyncio.to_thread(_opened, words, sealed)
+            break
+        turns = listing.turns_of_sessions(author.user_sub, [row.id for row in group], None if wanted else 1)
+        async with database.as_user(author.user_sub, author.authorised_at) as connection:
+            sealed = (await connection.execute(turns)).all()
+        memories += await asyncio.to_thread(_of_sessions, words, group, sealed, wanted)
+    return memories
+
+
+def _of_sessions(words: Words, rows: Sequence[AnyRow], sealed: Sequence[AnyRow], wanted: Sequence[str]) -> list[Memory]:
+    """Returns sessions by their rows and turns."""
+    turns = _opened(words, sealed)
     return [
         Memory(
             id=row.id,
@@ -164,7 +171,7 @@ async def _sessions(looking: Visitor, cursor: UUID | None, size: int, *, whole: 
             at=row.created_at,
             page=f"{ROOT}/session?agent={quote(row.agent_key, safe='')}&name={quote(row.name, safe='')}",
             deletes=f"{ROOT}/session/delete",
-            searched=_searched(row.name, *turns[row.id]),
+            matches=_matches(wanted, row.name, *turns[row.id]),
             fields=(("name", row.name),),
         )
         for row in rows
@@ -172,7 +179,6 @@ async def _sessions(looking: Visitor, cursor: UUID | None, size: int, *, whole: 
 
 
 _READ: dict[Kind, _Read] = {"facts": _facts, "cases": _cases, "sessions": _sessions, "knowledge": _knowledge}
-_SEARCH: dict[Kind, _Read] = _READ | {"sessions": partial(_sessions, whole=True)}
 
 
 def _opened(words: Words, sealed: Sequence[AnyRow]) -> dict[UUID, list[str]]:
@@ -186,5 +192,7 @@ def _opened(words: Words, sealed: Sequence[AnyRow]) -> dict[UUID, list[str]]:
     return texts
 
 
-def _searched(*texts: str) -> str:
-    return folded("\n".join(texts))
+def _matches(wanted: Sequence[str], *texts: str) -> bool:
+    """Returns whether the texts together contain each of the words, which are folded."""
+    searched = folded("\n".join(texts)) if wanted else ""
+    return all(word in searched for word in wanted)

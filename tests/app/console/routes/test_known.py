@@ -1,5 +1,7 @@
 """What is known of a user is on one page, over all agents, and each memory can be deleted there."""
 
+import tracemalloc
+
 import httpx
 import pytest
 
@@ -47,6 +49,21 @@ async def test_a_search_reads_every_turn_of_a_session(alice: User, console: http
     assert (await alice.http.post("/v1/sessions/monday/turns", json=body)).status_code == 200
     assert "monday" in await _known(console, q="oboe", kind="sessions")
     assert "monday" not in await _known(console, q="cello", kind="sessions")
+
+
+async def test_a_search_holds_the_turns_of_one_session_at_a_time(alice: User, console: httpx.AsyncClient):
+    words = "oboe" * (1 << 16)
+    for number in range(20):
+        body = {"agent": "operator", "turns": [{"role": "user", "content": words}]}
+        assert (await alice.http.post(f"/v1/sessions/{number}/turns", json=body)).status_code == 200
+    assert "No match." in await _known(console, q="cello", kind="sessions")
+    tracemalloc.start()
+    try:
+        assert "No match." in await _known(console, q="cello", kind="sessions")
+        peak = tracemalloc.get_traced_memory()[1]
+        assert peak < 20 * len(words)
+    finally:
+        tracemalloc.stop()
 
 
 async def test_a_memory_of_each_kind_is_deleted_from_the_page_and_leads_back_to_it(
