@@ -2,16 +2,14 @@
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass
 from difflib import SequenceMatcher
 from itertools import islice
 from typing import Literal
 
-import orjson
-
 from retrieval.text import shortened
 from writer.analysis.commands import scripts
+from writer.analysis.move_values import parsed
 from writer.analysis.placeholders import kind_of, path_name
 from writer.analysis.source_differences import source_difference, source_terms
 from writer.analysis.statements import Language, Token, is_statement, language_of, tokens, words
@@ -32,8 +30,6 @@ MOST_DEPTH = 6
 MOST_LOOKS = 500
 """Maximum number of pairs of values that one comparison reads."""
 VALUE_CHARS = 40
-PARSED_CHARS = 20_000
-"""Maximum characters of arguments that a client wrote as JSON in a text and that are parsed."""
 TEXT_CHARS = 10 * VALUE_CHARS
 """Maximum characters of a text that are compared."""
 LINE_CHARS = 160
@@ -125,10 +121,7 @@ def source_changes(before: object, after: object) -> list[str]:
 
 def as_object(arguments: object) -> object:
     """Returns the object of arguments that a client wrote as JSON in a text; other arguments unchanged."""
-    if isinstance(arguments, str) and arguments[:1] == "{" and len(arguments) <= PARSED_CHARS:
-        with suppress(orjson.JSONDecodeError, UnicodeError):  # a text may begin with a brace
-            return orjson.loads(arguments)
-    return arguments
+    return parsed(arguments) if isinstance(arguments, str) and arguments[:1] == "{" else arguments
 
 
 def _told_change(path: str, before: object, after: object) -> str:

@@ -8,8 +8,11 @@ the form of the value.
 import math
 import unicodedata
 from collections.abc import Collection, Iterator, Mapping
+from contextlib import suppress
 from functools import lru_cache
 from itertools import islice
+
+import orjson
 
 from retrieval.patterns import patterns, word_sets
 from writer.analysis.placeholders import kind_of, path_name
@@ -28,6 +31,8 @@ VALUE_CHARS = 32
 MOST_WORDS = 3
 """Maximum number of words of a text that may name a choice."""
 TEXT_CHARS = 400
+PARSED_CHARS = 20_000
+"""Maximum characters of a JSON text that is parsed."""
 
 _FORMS = patterns("writer.analysis", "move_values")
 _WORDS = word_sets("writer.analysis", "move_values")
@@ -66,8 +71,11 @@ _ALIKE = {"<word>": "<text>", "<number as text>": "<number>", "<redacted>": "<te
 def fields_of(arguments: object, name: str = "", depth: int = 0) -> Iterator[tuple[str, object]]:
     """Yields the plain values in the arguments of a call, each with its dotted name; list items have the list's name.
 
-    None is left out, because many clients write it for arguments that were not passed.
+    A JSON text in an argument such as "body" is read as its fields. None is left out, because many clients write it for
+    arguments that were not passed.
     """
+    if isinstance(arguments, str) and last_word(name) in _WORDS["payloads"]:
+        arguments = parsed(arguments)
     if isinstance(arguments, Mapping) and depth < DEEPEST:
         for key, value in islice(arguments.items(), MOST_FIELDS):
             part = path_name(key)
@@ -79,6 +87,14 @@ def fields_of(arguments: object, name: str = "", depth: int = 0) -> Iterator[tup
             yield from fields_of(item, name, depth + isinstance(item, list | tuple))
     elif arguments is not None:
         yield name, arguments
+
+
+def parsed(text: str) -> object:
+    """Returns the object or the list that a text has as JSON; another text unchanged."""
+    if len(text) <= PARSED_CHARS and text.lstrip()[:1] in {"{", "["}:
+        with suppress(orjson.JSONDecodeError, UnicodeError):  # a text may begin with a brace
+            return orjson.loads(text)
+    return text
 
 
 def singular(word: str) -> str:

@@ -8,14 +8,15 @@ plans by their moves; rare moves weigh more.
 
 import re
 from collections import Counter
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from itertools import islice
 
 import snowballstemmer
 
+from retrieval.patterns import word_sets
 from writer.analysis.argument_diff import as_object
 from writer.analysis.calls import Call, StoredRun
-from writer.analysis.move_values import LITTLE, NAMED, NUMBERED, fields_of, normal, route_of, singular, value_of
+from writer.analysis.move_values import LITTLE, NAMED, NUMBERED, fields_of, normal, parsed, route_of, singular, value_of
 from writer.analysis.placeholders import PROPER_NAMES, abstract, without_placeholders
 from writer.analysis.state_changes import changes_state
 from writer.analysis.statement_moves import language_in, statement_moves
@@ -41,6 +42,9 @@ _GOES = frozenset(("examine", "go", "goto", "inventory", "look", "navigate", "sc
 _ADDRESSES = frozenset(("endpoint", "path", "route", "uri", "url"))
 """Names of the arguments of an HTTP request that hold its address."""
 _WORD = re.compile(r"[^\W\d_]+")
+_NAME_WORD = re.compile(r"[A-Z]?[a-z]+|[A-Z]+")
+_TOOL_NAME = re.compile(r"[A-Za-z][\w.:/-]{0,79}")
+_WORDS = word_sets("writer.analysis", "moves")
 _WITHOUT_SPACES = re.compile(r"[぀-ヿ㐀-鿿豈-﫿฀-๿]")
 """Characters of scripts without spaces between words."""
 _IDENTIFIER = re.compile(r"\b[A-Za-z]+(?:_[A-Za-z]+)+\b")
@@ -87,11 +91,12 @@ def moves_of_call(call: Call, named: Collection[str] = ()) -> Iterator[tuple[str
         call: the call.
         named: words of the run's task, in the form of ``singular``.
     """
-    tool = normal(call.tool[:TOOL_CHARS])
-    changes = changes_state(call.tool) and re.split("[^a-z]", tool, maxsplit=1)[0] not in _GOES
-    fields = list(islice(fields_of(as_object(call.arguments)), MOST_FIELDS))
+    called, arguments = _dispatched(call.tool, as_object(call.arguments))
+    tool = normal(called[:TOOL_CHARS])
+    changes = changes_state(called) and re.split("[^a-z]", tool, maxsplit=1)[0] not in _GOES
+    fields = list(islice(fields_of(arguments), MOST_FIELDS))
     languages = [
-        language_in(call.tool, name, value, only=len(fields) == 1) if isinstance(value, str) else None
+        language_in(called, name, value, only=len(fields) == 1) if isinstance(value, str) else None
         for name, value in fields
     ]
     yield f"tool:{tool}", changes and not any(languages)
@@ -106,6 +111,28 @@ def moves_of_call(call: Call, named: Collection[str] = ()) -> Iterator[tuple[str
         shown = value_of(name, value, named)
         if shown and (changes or shown == NAMED or not _is_data(shown, value)):
             yield f"{tool}.{name}={shown}" if name else f"{tool}={shown}", changes
+
+
+def _dispatched(tool: str, arguments: object) -> tuple[str, object]:
+    """Returns the tool that a call of a dispatcher names, as in ``call_tool(name=…, arguments=…)``, and its arguments.
+
+    Another call comes back unchanged.
+    """
+    if not isinstance(arguments, Mapping):
+        return tool, arguments
+    names = _WORDS["names_tool"]
+    if not _WORDS["calls_tools"].isdisjoint(word.casefold() for word in _NAME_WORD.findall(tool)):
+        names |= _WORDS["may_name_tool"]
+    fields = {
+        key.casefold().replace("_", "").replace("-", ""): value
+        for key, value in islice(arguments.items(), MOST_FIELDS)
+        if isinstance(key, str)
+    }
+    named = next((fields[key] for key in fields if key in names), None)
+    given = next((fields[key] for key in fields if key in _WORDS["arguments"]), None)
+    given = parsed(given) if isinstance(given, str) else given
+    is_tool = isinstance(named, str) and _TOOL_NAME.fullmatch(named)
+    return (str(named), given) if is_tool and isinstance(given, Mapping) else (tool, arguments)
 
 
 def _is_data(shown: str, value: object) -> bool:

@@ -1,4 +1,4 @@
-"""Moves of calls that pass a statement: SQL, a command line, a program, or an action in words ("heat mug 1").
+"""Moves of calls that pass a statement: SQL, a command line, a program, GraphQL, or an action in words ("heat mug 1").
 
 A tool that takes statements does everything, so the moves come from the statement: its kind and tables, its program and
 subcommand, the functions that it calls, its verb and the kinds of its objects.
@@ -18,7 +18,7 @@ from writer.analysis.move_values import LITTLE, NAMED, normal, placeholder_of, s
 from writer.analysis.state_changes import changes_state
 from writer.analysis.statements import Token, language_of, tokens
 
-Language = Literal["sql", "shell", "act", "code"]
+Language = Literal["sql", "shell", "act", "code", "graphql"]
 
 ACT_CHARS = 200
 """Maximum characters of an action in words that are read."""
@@ -37,7 +37,7 @@ MOST_FUNCTIONS = 30
 
 
 def language_in(tool: str, name: str, text: str, *, only: bool) -> Language | None:
-    """Returns an argument's language: SQL, shell, code or an action in words; None: it is an ordinary value.
+    """Returns an argument's language: SQL, shell, code, GraphQL or an action in words; None: it is an ordinary value.
 
     Args:
         tool: name of the tool.
@@ -48,6 +48,8 @@ def language_in(tool: str, name: str, text: str, *, only: bool) -> Language | No
     takes = _taken(tool, name)
     if "code" in takes and _FORMS["code"].search(text[:CODE_CHARS]):
         return "code"
+    if _FORMS["graphql"].match(text):
+        return "graphql"
     language = language_of(text, name)
     if language == "sql" and _FORMS["sql"].match(
         " ".join(token.text.casefold() for token in tokens(text, "sql")) + " "
@@ -86,8 +88,25 @@ def statement_moves(language: Language, text: str, named: Collection[str] = ()) 
         names = dict.fromkeys(module or function for module, function in _FORMS["code"].findall(text[:CODE_CHARS]))
         for name in list(names)[:MOST_FUNCTIONS]:
             yield f"code:{normal(name)}", True
+    elif language == "graphql":
+        yield from _graphql(text[:CODE_CHARS])
     else:
         yield from _action(text, named)
+
+
+def _graphql(text: str) -> Iterator[tuple[str, bool]]:
+    """Yields the kind of a GraphQL operation and its outer fields, as "mutation" and "cancelOrder"."""
+    if (operation := _FORMS["graphql"].match(text)) is None:
+        return
+    changes = operation[1] == "mutation"
+    yield f"gql:{operation[1]}", changes
+    depth = 1
+    for piece in _FORMS["graphql_piece"].finditer(text, operation.end()):
+        depth += (piece["open"] is not None) - (piece["close"] is not None)
+        if depth == 0:
+            return
+        if depth == 1 and piece["field"]:
+            yield f"gql:{normal(piece['field'])}", changes
 
 
 def _action(text: str, named: Collection[str]) -> Iterator[tuple[str, bool]]:

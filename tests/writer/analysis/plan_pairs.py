@@ -787,6 +787,55 @@ SCRIPTER = Agent(
 )
 """A user of command lines that differ in a flag, in a request or in the command behind a host."""
 
+DISPATCHER = Agent(
+    runs={
+        "cancel": ran(call("call_tool", name="cancel_order", arguments={"order_id": "#W1"})),
+        "cancel again": ran(call("call_tool", name="cancel_order", arguments='{"order_id": "#W29"}')),
+        "cancel without a dispatcher": ran(call("cancel_order", order_id="#W3")),
+        "refund": ran(call("call_tool", name="refund_order", arguments={"order_id": "#W1"})),
+        "send": ran(call("execute_action", tool_name="GMAIL_SEND_EMAIL", params={"to": "a@b.c"})),
+        "send again": ran(call("execute_action", tool_name="GMAIL_SEND_EMAIL", params={"to": "kim@example.org"})),
+        "delete all": ran(call("execute_action", tool_name="GMAIL_DELETE_ALL", params={"to": "a@b.c"})),
+        "cancel by query": ran(call("graphql", query='mutation { cancelOrder(id: "1") { ok } }')),
+        "cancel by query again": ran(
+            call("graphql", query="mutation Cancel($id: ID!) {\n  done: cancelOrder(id: $id) { ok error }\n}")
+        ),
+        "refund by query": ran(call("graphql", query='mutation { refundOrder(id: "1") { ok } }')),
+        "mark cancelled": ran(
+            call("http", method="PATCH", url="https://a.b/v1/orders/1", body='{"status":"cancelled"}')
+        ),
+        "mark cancelled again": ran(
+            call("http", method="PATCH", url="https://a.b/v1/orders/88", body={"status": "cancelled"})
+        ),
+        "mark shipped": ran(call("http", method="PATCH", url="https://a.b/v1/orders/1", body='{"status": "shipped"}')),
+        "upgrade": ran(call("change_plan", customer_id="c1", plan="Premium")),
+        "upgrade again": ran(call("change_plan", customer_id="c88", plan="premium")),
+        "downgrade": ran(call("change_plan", customer_id="c1", plan="Basic")),
+    },
+    pairs={
+        "same": [
+            ("cancel", "cancel again"),
+            ("cancel", "cancel without a dispatcher"),
+            ("send", "send again"),
+            ("cancel by query", "cancel by query again"),
+            ("mark cancelled", "mark cancelled again"),
+            ("upgrade", "upgrade again"),
+        ],
+        "partly": [
+            ("cancel by query", "refund by query"),
+            ("mark cancelled", "mark shipped"),
+            ("upgrade", "downgrade"),
+        ],
+        "different": [
+            ("cancel", "refund"),
+            ("send", "delete all"),
+            ("refund by query", "mark shipped"),
+            ("upgrade", "cancel"),
+        ],
+    },
+)
+"""An agent whose tools take the name of another tool, a query or a request."""
+
 AGENTS = {
     "coder": CODER,
     "support": SUPPORT,
@@ -795,6 +844,7 @@ AGENTS = {
     "administrator": ADMINISTRATOR,
     "operator": OPERATOR,
     "scripter": SCRIPTER,
+    "dispatcher": DISPATCHER,
     "planner": PLANNER,
     "assistant": ASSISTANT,
 }

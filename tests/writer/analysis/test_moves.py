@@ -181,6 +181,8 @@ def test_an_argument_that_was_not_passed_is_no_move(left_out: object):
         (ran(call("run", command="make test")), "shell:make=test"),
         (ran(call("python", code="import pandas as pd\npd.read_csv('a.csv').mean()")), "code:read_csv"),
         (ran(call("http", method="POST", url="https://a.com/v1/orders/7/refunds?x=1")), "http:/orders/refunds"),
+        (ran(call("gql", query="query A { me { id } all: orders(first: 5) { total } }")), "gql:orders"),
+        (ran(call("invoke", functionName="get_order", input={"size": "XL"})), "get_order.size=xl"),
         (ran(call("click", selector="#add-to-cart")), "click.selector=add_to_cart"),
         (planned("Refunding order W1"), "word:refund"),
         (planned("退款"), "word:退款"),
@@ -277,6 +279,30 @@ def test_any_plan_has_words(plan: list[str]):
     assert all(move.startswith("word:") for move in moves_of(planned(*plan)))
 
 
+def test_only_the_outer_fields_of_a_query_are_moves():
+    query = """mutation Cancel($id: ID = "{") @slow {  # { cancelAll }
+        first: cancelOrder(id: $id, note: "} { refundOrder") @include(if: $sure) { ok ...Done }
+    }
+    fragment Done on Order { total }"""
+    assert set(moves_of(ran(call("shop", query=query)))) == {"tool:shop", "gql:mutation", "gql:cancelorder"}
+
+
+@pytest.mark.parametrize(
+    "made",
+    [
+        call("create_template", name="welcome_mail", params={"size": "XL"}),
+        call("call_tool", name="welcome mail", params={"size": "XL"}),
+        call("call_tool", name="welcome_mail", params="size XL"),
+    ],
+)
+def test_a_name_beside_parameters_is_a_tool_only_if_the_tool_calls_others(made: dict[str, Any]):
+    assert f"tool:{made['tool']}" in moves_of(ran(made))
+
+
+def test_a_json_text_that_is_a_files_content_is_data():
+    assert "write.content=<text>" in moves_of(ran(call("write", path="a.json", content='{"status": "open"}')))
+
+
 def test_an_address_after_a_script_is_data():
     assert set(moves_of(typed("python send.py ann@a.com"))) == {"tool:bash", "shell:run", "shell:run=send"}
 
@@ -296,10 +322,12 @@ def test_hosts_behind_hosts_are_followed_three_deep():
         "退款" * 500_000,
         " " * 2_000_000,
         "{" * 1_000_000,
+        "query " * 300_000,
+        "mutation { " * 200_000,
         [[["a"] * 1_000] * 100] * 100,
         {f"key{'x' * (n % 30)}{n}": {"a": [{"b": None}] * 50} for n in range(20_000)},
     ],
-    ids=["word", "sql", "act", "shell", "chinese", "blanks", "braces", "lists", "objects"],
+    ids=["word", "sql", "act", "shell", "chinese", "blanks", "braces", "query", "mutation", "lists", "objects"],
 )
 @pytest.mark.parametrize("tool", ["act", "bash", "run_sql", "change"])
 def test_a_megabyte_is_read_in_no_time(tool: str, value: object):
