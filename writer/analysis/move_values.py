@@ -45,11 +45,11 @@ _FREE = {
     for placeholder, words in {
         "<id>": """branch code cursor guid hash id key no nr number password pid secret serial sha sku token uid
             uuid""",
-        "<name>": """approver assignee attendee author bcc cc contact customer guest host hostname member name owner
-            participant passenger patient people person recipient reviewer sender user username""",
+        "<name>": """approver assignee attendee author bcc cc contact customer guest host hostname login member name
+            owner participant passenger patient people person recipient reviewer sender user username""",
         "<email>": "email mail",
-        "<number>": """amount balance cost count fee k lat latitude length limit line lon longitude max min offset page
-            pages percentage phone port price results sum timeout total width x y""",
+        "<number>": """amount balance cost count fee k lat latitude length limit line lon longitude max menge min offset
+            page pages percentage phone port price qty quantity results sum timeout total width x y""",
         "<date>": """at birthday date datetime day deadline due end month since start time timestamp until week when
             year""",
         "<path>": "cwd dir directory file filename folder path paths uri url workdir",

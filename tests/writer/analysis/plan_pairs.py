@@ -836,6 +836,30 @@ DISPATCHER = Agent(
 )
 """An agent whose tools take the name of another tool, a query or a request."""
 
+BUYER = Agent(
+    runs={
+        "three": ran(call("order", quantity=3)),
+        "twelve": ran(call("order", quantity=12)),
+        "three by express": ran(call("order", quantity=3, speed="express")),
+        "apples": ran(call("bestellen", artikel="4011", menge=3)),
+        "pears": ran(call("bestellen", artikel="4409", menge="7")),
+        "pears by express": ran(call("bestellen", artikel="4409", menge=7, speed="express")),
+        "password of jdoe": ran(call("reset_password", login="jdoe")),
+        "password of asmith": ran(call("reset_password", login="asmith")),
+        "password by text": ran(call("reset_password", login="asmith", channel="sms")),
+    },
+    pairs={
+        "same": [("three", "twelve"), ("apples", "pears"), ("password of jdoe", "password of asmith")],
+        "partly": [
+            ("three", "three by express"),
+            ("apples", "pears by express"),
+            ("password of jdoe", "password by text"),
+        ],
+        "different": [("three", "apples"), ("pears", "password of jdoe"), ("twelve", "password by text")],
+    },
+)
+"""A buyer whose numbers and accounts are data."""
+
 AGENTS = {
     "coder": CODER,
     "support": SUPPORT,
@@ -845,6 +869,7 @@ AGENTS = {
     "operator": OPERATOR,
     "scripter": SCRIPTER,
     "dispatcher": DISPATCHER,
+    "buyer": BUYER,
     "planner": PLANNER,
     "assistant": ASSISTANT,
 }
