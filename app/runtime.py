@@ -29,6 +29,7 @@ from retrieval.rewriting.choice import Asker, Rewriting
 from retrieval.rewriting.llm import LlmRewriter
 from writer.advice.ask import Adviser
 from writer.audit.signing import AuditKey, LaterKey, signing
+from writer.audit.tombstone_chain import begin_seals
 from writer.privacy import engine, numbers
 from writer.privacy.installation_key import find_or_make
 from writer.privacy.keys import Keyring
@@ -181,8 +182,11 @@ async def signed(database: Database, held: MasterKeys) -> Database:
 
 async def _audit_key(database: Database, held: MasterKeys) -> AuditKey:
     async with database.as_worker() as connection:
-        key = await find_or_make(connection, held, "audit")
-    return AuditKey(key.key, key.made_at)
+        made = await find_or_make(connection, held, "audit")
+        key = AuditKey(made.key, made.made_at)
+        if made.is_new:
+            await begin_seals(connection, key)
+    return key
 
 
 async def _signed_at_last(database: Database, held: MasterKeys) -> tuple[Database, LaterKey]:

@@ -34,9 +34,9 @@ async def seal_all(database: Database) -> Sealed:
     """Seals every user's audit chain that is intact and grew since its last seal, and the chain of erasures.
 
     From then on, an attacker who can write to the database but lacks the master key cannot remove or move an entry
-    without breaking the seal.
+    without breaking the seal, nor remove the seal: with the seal of the erasures, the time of the sealing is stored.
     """
-    key = _key(database)
+    key, begun_at = _key(database), datetime.now(UTC)
     async with database.as_worker() as connection:
         grown = list((await connection.scalars(unsealed())).all())
     erased = await erased_users(database)
@@ -54,7 +54,7 @@ async def seal_all(database: Database) -> Sealed:
             seal = key.seal(user_sub, chain.seq, chain.hash, chain.pruned)
             async with database.as_user(user_sub, datetime.now(UTC)) as connection:
                 sealed += (await connection.execute(put_seal(chain, seal))).rowcount
-    return Sealed(sealed, broken, await seal_tombstones(database, key))
+    return Sealed(sealed, broken, await seal_tombstones(database, key, begun_at))
 
 
 async def prune_audit(database: Database, user_sub: str, before: datetime) -> int:

@@ -10,7 +10,7 @@ import json
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import UTC, datetime, timedelta
 from decimal import Context, Decimal
 from uuid import UUID
 
@@ -21,6 +21,11 @@ from retrieval.errors import SchemaOutdated
 TOMBSTONE = re.compile(r"erased:([0-9a-f]{64})")
 """Pattern of the tombstone that replaces an erased actor's name; it contains the name's SHA-256."""
 
+SEAL_BYTES = 32
+"""Length of a seal. In the seal of the erasures, the time of the last sealing follows; see ``AuditKey.sealed_at``."""
+
+_EPOCH = datetime.fromtimestamp(0, UTC)
+_KEY_BYTES_BEFORE_TIMES = 32
 _EXACT = Context(prec=2_000)
 _OPTION = "audit_key"
 
@@ -35,6 +40,11 @@ class AuditKey:
 
     key: bytes = field(repr=False)
     since: datetime
+
+    @property
+    def has_time(self) -> bool:
+        """Returns whether the time of the last sealing is stored since the key was made; shorter keys are older."""
+        return len(self.key) > _KEY_BYTES_BEFORE_TIMES
 
     def mac(self, *message: object) -> bytes:
         """Returns the MAC of a list of JSON values."""
@@ -59,6 +69,21 @@ class AuditKey:
         """Returns the seal of an audit chain up to a link; ``pruned`` has the last pruned link's number and hash."""
         pruned_hash = None if pruned[1] is None else pruned[1].hex()
         return self.mac("seal", chain, seq, link.hex(), pruned[0], pruned_hash)
+
+    def time_of_sealing(self, at: datetime) -> bytes:
+        """Returns the signed time of a sealing, which follows the seal of the erasures."""
+        micros = (at - _EPOCH) // timedelta(microseconds=1)
+        return micros.to_bytes(8, "big") + self.mac("all sealed", micros)
+
+    def sealed_at(self, seal: bytes) -> datetime | None:
+        """Returns the time of the last sealing from the seal of the erasures; None: it is missing or false."""
+        time, mac = seal[SEAL_BYTES : SEAL_BYTES + 8], seal[SEAL_BYTES + 8 :]
+        micros = int.from_bytes(time, "big")
+        return (
+            _EPOCH + timedelta(microseconds=micros)
+            if hmac.compare_digest(self.mac("all sealed", micros), mac)
+            else None
+        )
 
 
 def actor_sha256(actor: str) -> str:

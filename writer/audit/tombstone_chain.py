@@ -3,14 +3,16 @@
 import hmac
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from datetime import UTC, datetime
 
 from sqlalchemy import RowMapping, select, update
+from sqlalchemy.ext.asyncio import AsyncConnection
 
 from retrieval.database.database import Database
 from retrieval.tables.erasures import erasure_heads, erasure_links
 from writer.audit.links import genesis, link_hash, tombstone_content
-from writer.audit.signing import AuditKey, key_of
-from writer.audit.verify import tombstones
+from writer.audit.signing import SEAL_BYTES, AuditKey, key_of
+from writer.audit.verify import COMMITTED_WITHIN, tombstones
 
 CHAIN = "erasures"
 
@@ -49,12 +51,21 @@ async def verify_tombstones(database: Database) -> Tombstones:
     return Tombstones(head["seq"], head["hash"], head["sealed_seq"], fault)
 
 
-async def seal_tombstones(database: Database, key: AuditKey) -> Tombstones:
-    """Verifies the chain of tombstones, seals it if it is intact and has grown, and returns the result."""
+async def begin_seals(connection: AsyncConnection, key: AuditKey) -> None:
+    """Seals the chain of tombstones when the audit key is made; it has no seal, and no sealing had a time."""
+    seal = key.seal(CHAIN, 0, genesis(CHAIN)) + key.time_of_sealing(datetime.fromtimestamp(0, UTC))
+    await connection.execute(update(erasure_heads).values(sealed_seq=0, seal=seal))
+
+
+async def seal_tombstones(database: Database, key: AuditKey, begun_at: datetime) -> Tombstones:
+    """Verifies the chain of tombstones, seals it if it is intact, and returns the result.
+
+    The seal has the time at which the sealing of all chains began.
+    """
     chain = await verify_tombstones(database)
-    if chain.fault is None and chain.seq > chain.sealed_seq:
+    if chain.fault is None:
         same = erasure_heads.c.sealed_seq == chain.sealed_seq
-        seal = key.seal(CHAIN, chain.seq, chain.hash)
+        seal = key.seal(CHAIN, chain.seq, chain.hash) + key.time_of_sealing(begun_at)
         async with database.as_worker() as connection:
             await connection.execute(update(erasure_heads).where(same).values(sealed_seq=chain.seq, seal=seal))
     return chain
@@ -70,9 +81,21 @@ def _chain_fault(links: Sequence[RowMapping], head: RowMapping, key: AuditKey | 
     hashes = [genesis(CHAIN), *(link["hash"] for link in links)]
     if len(links) != head["seq"] or hashes[-1] != head["hash"]:
         return f"the end was cut: the head says {head['seq']} erasures"
-    if key is None or head["seal"] is None:
-        return None
-    sealed = head["sealed_seq"]
-    if sealed >= len(hashes) or not hmac.compare_digest(key.seal(CHAIN, sealed, hashes[sealed]), head["seal"]):
+    oldest = min((link["erased_at"] for link in links), default=None)
+    return None if key is None else _seal_fault(hashes, head, key, oldest)
+
+
+def _seal_fault(hashes: Sequence[bytes], head: RowMapping, key: AuditKey, oldest: datetime | None) -> str | None:
+    """Returns the fault of the seal, or None if it fits the links' hashes; ``oldest`` is the time of the first erasure.
+
+    Under a key of an earlier version, a chain without erasures, or with only recent ones, may have no seal.
+    """
+    sealed, seal = head["sealed_seq"], head["seal"]
+    if seal is None:
+        late = oldest is not None and oldest < datetime.now(UTC) - COMMITTED_WITHIN
+        return "no seal speaks for the erasures: it was removed" if key.has_time or sealed or late else None
+    if sealed >= len(hashes) or not hmac.compare_digest(key.seal(CHAIN, sealed, hashes[sealed]), seal[:SEAL_BYTES]):
         return f"the erasures were linked anew: the seal of erasure {sealed} is broken"
+    if (key.has_time or seal[SEAL_BYTES:]) and key.sealed_at(seal) is None:
+        return "the time of the last sealing was changed or removed"
     return None

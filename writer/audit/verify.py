@@ -2,7 +2,7 @@
 
 import hmac
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import Self
 from uuid import UUID
 
@@ -12,11 +12,18 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 from retrieval.database.database import Database
 from retrieval.database.rows import Rows
 from retrieval.tables.audit import audit, audit_heads, audit_links
-from retrieval.tables.erasures import erasures
+from retrieval.tables.erasures import erasure_heads, erasures
 from writer.audit.links import entry_content, genesis, link_hash
 from writer.audit.signing import TOMBSTONE, AuditKey, key_of
 
 PAGE = 1_000
+
+COMMITTED_WITHIN = timedelta(minutes=5)
+"""Longest time from the making of an entry to its commit; an entry older than a sealing by more was sealed by it."""
+
+_NEVER = datetime(9999, 1, 1, tzinfo=UTC)
+_BY_TIME = 7
+_LAST_MILLIS = _NEVER.timestamp() * 1000
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,14 +92,18 @@ class _Walk:
         hash: hash of that link.
         signed: whether a signed entry was passed; from then on all entries must be signed.
         sealed_hash: hash of the sealed link, once the walk has passed it.
+        sealed_at: time of the last sealing of all chains; None: unknown.
+        oldest: time of the oldest entry that was passed, by its id.
     """
 
     head: _Head
     key: AuditKey | None
+    sealed_at: datetime | None
     seq: int
     hash: bytes
     signed: bool
     sealed_hash: bytes | None = None
+    oldest: datetime = _NEVER
 
     def __post_init__(self) -> None:
         self._look_at_seal()
@@ -113,6 +124,7 @@ class _Walk:
         if tombstone is not None and tombstone[1] not in erased:
             return Fault(seq, entry_id, "the actor was replaced, and never erased")
         self.seq = seq
+        self.oldest = min(self.oldest, _made_at(entry_id))
         self._look_at_seal()
         return None
 
@@ -123,13 +135,24 @@ class _Walk:
         if self.key is None:
             return None
         if self.head.seal is None:
-            return Fault(1, None, "the start is gone, and no seal speaks for it") if self.head.pruned[0] else None
+            return self._unsealed()
         if self.sealed_hash is None:
             return Fault(self.head.sealed_seq, None, "the seal is of an entry that is not there")
         seal = self.key.seal(self.head.user_sub, self.head.sealed_seq, self.sealed_hash, self.head.pruned)
         if hmac.compare_digest(seal, self.head.seal):
             return None
         return Fault(None, None, f"the chain was linked anew: the seal of entry {self.head.sealed_seq} is broken")
+
+    def _unsealed(self) -> Fault | None:
+        """Returns the fault of a chain without a seal; None if it is newer than the last sealing of all chains."""
+        if self.head.pruned[0]:
+            return Fault(1, None, "the start is gone, and no seal speaks for it")
+        if self.head.sealed_seq:
+            return Fault(self.head.sealed_seq, None, "no seal speaks for it: its seal was removed")
+        if self.oldest >= (self.sealed_at or datetime.now(UTC)) - COMMITTED_WITHIN:
+            return None
+        why = "its seal was removed" if self.sealed_at else "it was removed, or an earlier version never sealed it"
+        return Fault(1, None, f"no seal speaks for it: {why}")
 
     def _look_at_seal(self) -> None:
         if self.seq == self.head.sealed_seq:
@@ -140,7 +163,7 @@ class _Walk:
         if self.key is None:
             return None
         if row["mac"] is None:
-            old = not self.signed and row["created_at"] < self.key.since
+            old = not self.signed and max(row["created_at"], _made_at(row["id"])) < self.key.since
             return None if old else "the entry is not signed: casebank did not write it"
         self.signed = True
         if hmac.compare_digest(self.key.entry(dict(row)), row["mac"]):
@@ -156,6 +179,8 @@ async def verify_user(database: Database, user_sub: str, erased: set[str], *, si
     Raises:
         UserErased: the user was erased, and the chain with the user.
     """
+    key = key_of(database.engine)
+    sealed_at = None if key is None else await _sealed_at(database, key)  # before the snapshot, which may be newer
     as_it_stands = database.engine.execution_options(isolation_level="REPEATABLE READ")
     async with replace(database, engine=as_it_stands).as_user(user_sub, datetime.now(UTC)) as connection:
         row = (await connection.execute(head_of(user_sub))).mappings().one_or_none()
@@ -166,13 +191,28 @@ async def verify_user(database: Database, user_sub: str, erased: set[str], *, si
         head = _Head.of(row)
         sealed = await connection.scalar(hash_of(user_sub, head.sealed_seq)) if since_seal else None
         seq, start = head.start() if sealed is None else (head.sealed_seq, sealed)
-        walk = _Walk(head, key_of(connection), seq, start, signed=sealed is not None)
+        walk = _Walk(head, key, sealed_at, seq, start, signed=sealed is not None)
         fault = await _walk_to_end(connection, walk, erased)
         if fault is None and (beyond := await connection.scalar(link_beyond(user_sub, walk.seq))) is not None:
             fault = Fault(walk.seq + 1, beyond, "the head was put back: there are later links")
         if fault is None and (stray := await connection.scalar(unlinked(user_sub))) is not None:
             fault = Fault(None, stray, "the entry is on no chain: it was put in")
         return Verified(user_sub, walk.seq, walk.hash, head.sealed_seq, head.pruned, fault)
+
+
+async def _sealed_at(database: Database, key: AuditKey) -> datetime | None:
+    """Returns the time of the last sealing of all chains; None if it is missing or false."""
+    async with database.as_worker() as connection:
+        seal = await connection.scalar(select(erasure_heads.c.seal))
+    return None if seal is None else key.sealed_at(seal)
+
+
+def _made_at(entry_id: UUID) -> datetime:
+    """Returns the time in the id of an entry, a UUIDv7; the end of all time for another id."""
+    millis = entry_id.int >> 80
+    if entry_id.version != _BY_TIME or millis > _LAST_MILLIS:
+        return _NEVER
+    return datetime.fromtimestamp(millis / 1000, UTC)
 
 
 async def _walk_to_end(connection: AsyncConnection, walk: _Walk, erased: set[str]) -> Fault | None:

@@ -16,15 +16,21 @@ from writer.privacy.master_keys import MasterKeys, wrapping
 from writer.privacy.seal import SealBroken
 
 _NONCE_BYTES = 12
-_KEY_BITS = 256
+_KEY_BYTES = 33
+"""Keys of 32 bytes are from versions that did not store the time of the last sealing; see ``AuditKey.has_time``."""
 
 
 @dataclass(frozen=True, slots=True)
 class InstallationKey:
-    """A key of the installation with the time at which it was made."""
+    """A key of the installation with the time at which it was made.
+
+    Attributes:
+        is_new: True for the caller whose transaction makes the key.
+    """
 
     key: bytes = field(repr=False)
     made_at: datetime
+    is_new: bool = field(default=False, compare=False)
 
 
 async def find_or_make(connection: AsyncConnection, held: MasterKeys, name: str) -> InstallationKey:
@@ -39,14 +45,14 @@ async def find_or_make(connection: AsyncConnection, held: MasterKeys, name: str)
     query = select(installation_keys.c.wrapped_key, installation_keys.c.created_at).where(
         installation_keys.c.name == name
     )
-    row = (await connection.execute(query)).one_or_none()
+    row, is_new = (await connection.execute(query)).one_or_none(), False
     if row is None:
         made_at, by = datetime.now(UTC), await wrapping(connection, held)
-        wrapped = _wrap(AESGCM.generate_key(_KEY_BITS), held.by_fingerprint[by], name, made_at)
+        wrapped = _wrap(os.urandom(_KEY_BYTES), held.by_fingerprint[by], name, made_at)
         fresh = insert(installation_keys).values(name=name, wrapped_key=wrapped, created_at=made_at)
-        await connection.execute(fresh.on_conflict_do_nothing())
+        is_new = (await connection.execute(fresh.on_conflict_do_nothing())).rowcount > 0
         row = (await connection.execute(query)).one()
-    return InstallationKey(_unwrap(row.wrapped_key, held, name, row.created_at), row.created_at)
+    return InstallationKey(_unwrap(row.wrapped_key, held, name, row.created_at), row.created_at, is_new)
 
 
 async def rewrap_all(connection: AsyncConnection, held: MasterKeys) -> int:

@@ -7,17 +7,23 @@ import random
 from collections.abc import AsyncIterator
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
+from uuid import UUID
 
 import asyncpg
 import pytest
+from sqlalchemy import insert
 
 from app.postgres.pools import dsn
 from app.runtime import signed
+from retrieval.tables.audit import audit
+from tests.cluster import one_postgres
 from tests.fakes.openai_server import OpenAIServer
 from tests.writer.blocked import begin_blocked
 from tests.writer.conftest import AGENT, Bank, MakeWorker, drain, keep
 from writer.audit import Change, note
 from writer.audit.sealing import prune_audit, seal_all
+from writer.audit.signing import SEAL_BYTES, key_of
+from writer.audit.tombstone_chain import verify_tombstones
 from writer.audit.verify import Verified, tombstones, verify_user
 from writer.privacy.master_keys import MasterKeys
 from writer.rights.edit import set_profile
@@ -165,6 +171,99 @@ async def test_a_deletion_with_the_chain_linked_anew_is_found_once_it_was_sealed
     await relink(forger, user)
     found = await verified(kept, user)
     assert "seal" in found.fault.what
+
+
+REMOVE_SEAL = "UPDATE audit_heads SET seal = NULL, sealed_seq = $2 WHERE user_sub = $1"
+
+
+async def write_long_ago(bank: Bank, user: str, *, sign: bool = True) -> None:
+    """Adds entries whose ids and times are an hour old."""
+    then = datetime.now(UTC) - timedelta(hours=1)
+    key = key_of(bank.database.engine)
+    async with bank.database.as_user(user, datetime.now(UTC)) as connection:
+        for number in range(5):
+            made = Change.of((user, AGENT), "bob", "do", number=number).entry(None)
+            millis = int(then.timestamp() * 1000)
+            made |= {"id": UUID(int=millis << 80 | 7 << 76 | 2 << 62 | number), "created_at": then}
+            await connection.execute(insert(audit).values(made | {"mac": key.entry(made) if sign else None}))
+
+
+@pytest.mark.parametrize("sealed_seq", [0, 4])
+async def test_a_deletion_with_the_chain_linked_anew_is_found_though_the_seal_was_removed(
+    kept: Bank, forger: Forger, user: str, sealed_seq: int
+):
+    await write_long_ago(kept, user)
+    await seal_all(kept.database)
+    await forger.execute("DELETE FROM audit WHERE user_sub = $1 AND payload @> '{\"number\": 2}'", user)
+    await relink(forger, user)
+    await forger.execute(REMOVE_SEAL, user, sealed_seq)
+    assert "no seal speaks for it" in (await verified(kept, user)).fault.what
+    await write(kept, user)
+    assert user in {each.user_sub for each in (await seal_all(kept.database)).broken}
+    assert (await verified(kept, user)).fault
+
+
+async def test_a_history_unsigned_and_dated_before_the_key_is_found(kept: Bank, forger: Forger, user: str):
+    await write(kept, user)
+    await seal_all(kept.database)
+    await forger.execute("UPDATE audit SET mac = NULL, created_at = '2020-01-01' WHERE user_sub = $1", user)
+    await relink(forger, user)
+    await forger.execute(REMOVE_SEAL, user, 0)
+    assert "not signed" in (await verified(kept, user)).fault.what
+
+
+async def test_a_history_whose_ids_too_are_from_before_the_key_is_found(
+    kept: Bank, forger: Forger, user: str
+):
+    await seal_all(kept.database)
+    await write_long_ago(kept, user, sign=False)
+    assert "no seal speaks for it" in (await verified(kept, user)).fault.what
+
+
+@one_postgres
+async def test_entries_from_while_no_service_ran_are_sealed_by_the_next(
+    kept: Bank, forger: Forger, user: str
+):
+    key, hours = key_of(kept.database.engine), timedelta(hours=2)
+    before = await forger.fetchval("SELECT seal FROM erasure_heads")
+    stopped = before[:SEAL_BYTES] + key.time_of_sealing(datetime.now(UTC) - hours)
+    await forger.execute("UPDATE erasure_heads SET seal = $1", stopped)
+    await write_long_ago(kept, user)
+    assert (await verified(kept, user)).fault is None
+    await seal_all(kept.database)
+    sealed = await verified(kept, user)
+    assert (sealed.fault, sealed.sealed_seq) == (None, 5)
+
+
+@one_postgres
+@pytest.mark.parametrize(
+    "edit",
+    [
+        "UPDATE erasure_heads SET seal = NULL, sealed_seq = 0",
+        "UPDATE erasure_heads SET seal = substr(seal, 1, 32)",
+        "UPDATE erasure_heads SET seal = substr(seal, 1, 32) || sha256('') || sha256('')",
+        "UPDATE erasure_heads SET seal = NULL, sealed_seq = 0, seq = 0, hash = sha256('erasures')",
+    ],
+)
+async def test_removed_erasures_and_a_removed_seal_of_them_are_found(
+    kept: Bank, forger: Forger, user: str, edit: str
+):
+    await erase(kept.database, user)
+    await seal_all(kept.database)
+    tables = {name: await forger.fetch(f"SELECT * FROM {name}") for name in ("erasures", "erasure_links")}  # noqa: S608 - our own words
+    head = await forger.fetchrow("SELECT * FROM erasure_heads")
+    if "seq = 0, hash" in edit:
+        await forger.execute("DELETE FROM erasures; DELETE FROM erasure_links")
+    await forger.execute(edit)
+    found = (await verify_tombstones(kept.database)).fault, (await seal_all(kept.database)).tombstones.fault
+    for name, rows in tables.items():  # as before, for other tests
+        await forger.execute(f"DELETE FROM {name}")  # noqa: S608 - our own words
+        await forger.copy_records_to_table(name, records=rows)
+    await forger.execute(
+        "UPDATE erasure_heads SET seq = $2, hash = $3, sealed_seq = $4, seal = $5 WHERE chain = $1", *head
+    )
+    assert all(found)
+    assert (await verify_tombstones(kept.database)).fault is None
 
 
 async def test_a_broken_chain_is_never_sealed(kept: Bank, forger: Forger, user: str):
