@@ -11,11 +11,16 @@ import asyncpg
 from app.postgres.pools import one_connection, service_database
 from retrieval.tables.erasures import erasures
 from retrieval.tables.metadata import USER_TABLES
+from writer.rights.elsewhere import NAMES
 from writer.rights.erase import erase
 
 
 class NoReceipt(ValueError):
     """The file is not a receipt of an erasure."""
+
+
+class NamesLeft(ValueError):
+    """Rows with an erased user's name are left."""
 
 
 class NotTheOwner(ValueError):
@@ -40,30 +45,40 @@ def read_receipts(paths: Iterable[Path]) -> dict[str, datetime]:
 
 
 async def erase_again(url: str, erased: dict[str, datetime]) -> int:
-    """Erases the users whose erasure the database does not know, and returns the number of those who had rows.
+    """Erases the users whose erasure the database does not know, and returns the number of those it had traces of.
 
-    Users without rows get their tombstone, too, so that an old token cannot make the user anew.
+    These have rows, or their names stand in rows of others. All other users get their tombstone, too, so that an old
+    token cannot make the user anew.
 
     ``url`` logs in as the owner of the tables; ``erased`` has the times of erasures by the digest of the name.
 
     Raises:
         NotTheOwner: the URL logs in as another role.
+        NamesLeft: another transaction locked rows with an erased user's name.
     """
     known = await tombstones(url)
     missing = {digest for digest, at in erased.items() if digest not in known or known[digest] < at}
-    names = {hashlib.sha256(name.encode()).hexdigest(): name for name in await users(url)}
+    names = {hashlib.sha256(name.encode()).hexdigest(): name for name in await _names(url)}
     async with service_database(url, pool_size=1) as database:
-        for digest in sorted(missing & names.keys()):
-            await erase(database, names[digest])
+        receipts = [await erase(database, names[digest]) for digest in sorted(missing & names.keys())]
     statement = "INSERT INTO erasures (user_sub, erased_at, receipt) VALUES ($1, $2, '{}')"
     await _unforced(url, statement, [(digest, erased[digest]) for digest in sorted(missing - names.keys())])
-    return len(missing & names.keys())
+    if left := [receipt.user_digest for receipt in receipts if not receipt.clean]:
+        raise NamesLeft(f"stop the service, and erase with `casebank purge` whose names have the SHA-256 {left}")
+    return len(receipts)
 
 
 async def users(url: str) -> list[str]:
     """Returns the users who have a row in any table; the URL must log in as the owner of the tables."""
     tables = " UNION ".join(f"SELECT user_sub FROM {table.name}" for table in USER_TABLES)  # noqa: S608 - our own names
     return [row["user_sub"] for row in await _unforced(url, f"{tables} ORDER BY 1") if row["user_sub"]]
+
+
+async def _names(url: str) -> set[str]:
+    """Returns the users who have a row in any table, and the names that stand in rows of others."""
+    named = " UNION ".join(f"SELECT {name.name} AS name FROM {name.table.name}" for name in NAMES)  # noqa: S608 - our own names
+    others = {row["name"] for row in await _unforced(url, named) if row["name"]}
+    return others.union(await users(url))
 
 
 async def tombstones(url: str) -> dict[str, datetime]:
