@@ -4,7 +4,7 @@ import statistics
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -15,7 +15,7 @@ import httpx
 
 from app.console.page import COOKIE
 from app.console.render import STATIC, static
-from app.console.visits import Visit, VisitSeal
+from app.console.visits import Link, VisitSeal
 from app.processes.own_service import OwnService, own_service
 from bench.bank import filled
 from bench.fill import AGENT, tasks
@@ -143,10 +143,7 @@ async def _post(http: httpx.AsyncClient, path: str, body: Mapping[str, object]) 
 
 
 def _cookie(service: OwnService) -> str:
-    now = datetime.now(UTC)
-    visit = Visit(
-        id=str(uuid4()), user_sub=USER, jti=None, authorised_at=now, ends_at=now + timedelta(hours=1), is_operator=True
-    )
+    visit = Link(user_sub=USER, made_at=datetime.now(UTC), is_operator=True).visit()
     return VisitSeal.of(service.settings).seal(visit)
 
 

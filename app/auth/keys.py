@@ -51,6 +51,10 @@ class SharedSecret:
         good = [self.secret, *(old.secret for old in self.older if now < old.until)]
         return sorted(good, key=lambda secret: key_id(secret) != kid)
 
+    async def serves(self, kid: str) -> bool:
+        """Returns whether the secret of this name is in use, for new tokens or for those of before."""
+        return any(key_id(secret) == kid for secret in await self.find(kid))
+
     async def known(self) -> bool:
         """Returns True: a secret is always there."""
         return True
@@ -105,6 +109,17 @@ class PublishedKeys:
         if self._answered:
             raise NotAuthenticated("the token is signed with a key that its issuer does not publish")
         raise KeysUnavailable("the issuer's public keys cannot be fetched")
+
+    async def serves(self, kid: str) -> bool:
+        """Returns whether the issuer publishes the key of this name.
+
+        Raises:
+            KeysUnavailable: the issuer does not answer.
+        """
+        try:
+            return bool(await self.find(kid))
+        except NotAuthenticated:
+            return False
 
     async def known(self) -> bool:
         """Returns whether the issuer has ever answered; asks it again if it has not."""

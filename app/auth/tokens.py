@@ -65,12 +65,14 @@ class Bearer:
     Attributes:
         subject: name of a user or a service.
         jti: the token's id; None: the token cannot be revoked alone.
+        key_id: name of the key that verified the token, published or made by ``key_id``.
         authorised_at: earliest time of issue, with the issuer's clock ahead by the leeway.
         is_operator: True if the token has the scope that shows the numbers of the installation.
     """
 
     subject: str
     jti: str | None
+    key_id: str
     issued_at: datetime
     authorised_at: datetime
     expires_at: datetime
@@ -197,6 +199,7 @@ class TokenVerifier:
         bearer = Bearer(
             subject=subject,
             jti=jti if isinstance(jti, str) else None,
+            key_id=key_id(key) if isinstance(key, str) else str(key.key_id),
             issued_at=issued_at,
             authorised_at=issued_at - timedelta(seconds=self.leeway_s),
             expires_at=_time(claims["exp"], "of its end"),

@@ -153,14 +153,13 @@ async def visit_of(request: Request) -> Visit | None:
     """Returns the visit in the cookie; None: no visit, or one that has ended.
 
     Raises:
-        DatabaseUnavailable: revocations cannot be checked.
+        DatabaseUnavailable, KeysUnavailable: it cannot be checked whether the visit has ended.
     """
     visit = doors(request).seal.open(Visit, request.cookies.get(COOKIE))
     if visit is None:
         return None
     verifier: TokenVerifier = request.app.state.verifier
-    await verifier.revocations.fresh()
-    return None if is_over(visit, verifier.revocations) else visit
+    return None if await is_over(visit, verifier) else visit
 
 
 async def visitor(

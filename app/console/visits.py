@@ -1,7 +1,8 @@
 """Visits of the console, stored in a sealed cookie, and the links that start one without a token.
 
 The cookie contains no token. Its key is derived from the master key, so every replica and the command that makes a link
-can use it. A visit ends when it or its token expires, at sign-out, or when its token is revoked.
+can use it. A visit ends when it or its token expires, at sign-out, when its token is revoked, or when the key that
+verified its token is no longer used.
 """
 
 import base64
@@ -14,8 +15,7 @@ from cryptography.hazmat.primitives.hashes import SHA256
 from cryptography.hazmat.primitives.kdf.hkdf import HKDF
 from pydantic import AwareDatetime, BaseModel, Field, ValidationError
 
-from app.auth.revocations import Revocations
-from app.auth.tokens import LEEWAY_S, Bearer
+from app.auth.tokens import LEEWAY_S, Bearer, TokenVerifier
 from app.settings import Settings
 
 LONGEST = timedelta(hours=12)
@@ -37,6 +37,7 @@ class Visit(BaseModel):
         id: id of the visit, revoked at sign-out on every replica.
         form_token: secret in every form of the visit, unknown to other sites.
         jti: id of the token that started it; None: started by a link, or by a token without an id.
+        key_id: name of the key that verified the token; None: started by a link.
         authorised_at: earliest time of the token's or link's issue; an erasure of the user after it ends the visit.
         is_operator: true: the visit also shows the page of the installation.
     """
@@ -46,6 +47,7 @@ class Visit(BaseModel):
     form_token: str = Field(default_factory=_random)
     user_sub: str
     jti: str | None
+    key_id: str | None
     authorised_at: AwareDatetime
     ends_at: AwareDatetime
     is_operator: bool
@@ -56,6 +58,7 @@ class Visit(BaseModel):
         return cls(
             user_sub=bearer.subject,
             jti=bearer.jti,
+            key_id=bearer.key_id,
             authorised_at=bearer.authorised_at,
             ends_at=min(bearer.expires_at, now + LONGEST),
             is_operator=bearer.is_operator,
@@ -81,6 +84,7 @@ class Link(BaseModel):
         return Visit(
             user_sub=self.user_sub,
             jti=None,
+            key_id=None,
             authorised_at=self.made_at - timedelta(seconds=LEEWAY_S),  # this clock may be ahead of the database's
             ends_at=self.made_at + LONGEST,
             is_operator=self.is_operator,
@@ -126,11 +130,14 @@ class VisitSeal:
         return opened if (now or datetime.now(UTC)) < opened.ends_at else None
 
 
-def is_over(visit: Visit, revocations: Revocations) -> bool:
-    """Returns whether the visit was ended, or its token revoked.
+async def is_over(visit: Visit, verifier: TokenVerifier) -> bool:
+    """Returns whether the visit was ended, its token revoked, or the key that verified the token is no longer used.
 
     Raises:
-        DatabaseUnavailable: revocations cannot be checked.
+        DatabaseUnavailable, KeysUnavailable: this cannot be checked.
     """
+    if visit.key_id is not None and not await verifier.keys.serves(visit.key_id):
+        return True
+    await verifier.revocations.fresh()
     ids = (visit.jti, visit.id)
-    return any(revocations.revoked(visit.user_sub, each, visit.authorised_at) for each in ids)
+    return any(verifier.revocations.revoked(visit.user_sub, each, visit.authorised_at) for each in ids)

@@ -10,7 +10,7 @@ import asyncio
 import sys
 import tempfile
 from contextlib import AsyncExitStack
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Literal
 from uuid import uuid4
@@ -22,7 +22,7 @@ from playwright.async_api import Page, async_playwright
 
 from app.commands.console import link
 from app.console.page import COOKIE, ROOT, SIGN_IN
-from app.console.visits import Visit, VisitSeal
+from app.console.visits import Link, VisitSeal
 from app.demo.operator.house import House
 from app.demo.run import AGENT, Place, run_with_memory
 from app.postgres.pools import dsn
@@ -176,7 +176,7 @@ async def main(folder: Path, *, whole: bool) -> None:
         await _fill(settings, service)
         pages = await _pages(service)
         now = datetime.now(UTC)
-        visit = Visit(user_sub=USER, jti=None, authorised_at=now, ends_at=now + timedelta(hours=1), is_operator=True)
+        visit = Link(user_sub=USER, made_at=now, is_operator=True).visit()
         cookie: Any = {
             "name": COOKIE,
             "value": VisitSeal.of(settings).seal(visit),

@@ -1,13 +1,16 @@
 """Who gets in to the console, by which door, and until when."""
 
 from contextlib import AsyncExitStack
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from urllib.parse import parse_qs, urlsplit
 
 import httpx
+import jwt
 import pytest
 
+from app.auth.keys import OldSecret, SharedSecret
 from app.auth.revocations import Revocation, revoke
 from app.auth.tokens import ACT_AS
 from app.commands.console import link, open_privately
@@ -95,6 +98,31 @@ async def test_a_revoked_token_ends_its_visit(service: Service, alice: User, con
     await service.app.state.verifier.revocations.refresh(service.runtime.database)
     answer = await console.get("/console/user")
     assert (answer.status_code, answer.headers["location"]) == (303, "/console/sign-in?next=/console/user")
+
+
+async def test_a_visit_ends_with_the_secret_that_verified_its_token(service: Service, alice: User):
+    verifier = service.app.state.verifier
+    leaked, new = (SharedSecret(name * 40) for name in "on")
+    service.app.state.verifier = replace(
+        verifier,
+        keys=SharedSecret(
+            new.secret,
+            (OldSecret.model_validate({"secret": leaked.secret, "until": datetime.now(UTC) + timedelta(hours=1)}),),
+        ),
+    )
+    claims = jwt.decode(service.token(alice.name), options={"verify_signature": False})
+    try:
+        forged = await sign_in(service, jwt.encode(claims, leaked.secret))
+        good = await sign_in(service, jwt.encode(claims, new.secret))
+        by_link = await stranger(service)
+        page = await by_link.get(_path(link(service.settings, HERE, alice.name, is_operator=False)))
+        await send(by_link, Page(page.text).form("/console/link"))
+        before = [(await http.get("/console/user")).status_code for http in (forged, good, by_link)]
+        service.app.state.verifier = replace(verifier, keys=new)
+        after = [(await http.get("/console/user")).status_code for http in (forged, good, by_link)]
+    finally:
+        service.app.state.verifier = verifier
+    assert (before, after) == ([200, 200, 200], [303, 200, 200])
 
 
 async def test_a_visit_that_is_over_returns_to_sign_in_and_then_back_to_the_page_of_the_form(
