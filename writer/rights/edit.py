@@ -49,7 +49,8 @@ async def set_tags(
     agent_key = await connection.scalar(changed)
     if agent_key is None:
         raise NotFound("no such case")
-    await note(connection, Change.of((author.user_sub, agent_key), author.actor, "update_case", case_id, tags=tags))
+    change = Change.of((author.user_sub, agent_key), author.actor, "update_case", case_id, tags=len(tags))
+    await note(connection, change)
 
 
 async def delete_case(connection: AsyncConnection, keyring: Keyring, author: Author, case_id: UUID) -> None:

@@ -23,6 +23,14 @@ async def test_new_tags_are_searched_for_as_well(bank: Bank, user: str):
     assert "'old'" not in row.search_vector
 
 
+async def test_the_audit_has_the_number_of_the_new_tags_and_not_their_words(bank: Bank, user: str):
+    (case_id,) = await bank.add(user, {})
+    async with bank.database.as_user(user, datetime.now(UTC)) as connection:
+        await set_tags(connection, bank.keyring, bank.author(user), case_id, ["hiv-positive", "blue"])
+    (row,) = await bank.read(user, select(audit.c.payload).where(audit.c.user_sub == user))
+    assert row.payload == {"tags": 2}
+
+
 async def test_another_users_case_is_not_found_and_stays_as_it_was(bank: Bank, user: str):
     (case_id,) = await bank.add(user, {})
     thief = bank.author(f"{user}-b")
