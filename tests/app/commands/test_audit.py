@@ -2,21 +2,24 @@
 
 import asyncio
 import json
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from uuid import uuid4
 
 import asyncpg
 import pytest
+from sqlalchemy import insert
 from typer.testing import CliRunner, Result
 
 from app.cli import cli
 from app.postgres.pools import dsn, service_database
 from app.runtime import signed
 from app.settings import Settings
+from retrieval.tables.erasures import erasures
 from tests.writer.conftest import AGENT
 from writer.audit import Change, note
 from writer.privacy.master_keys import MasterKeys
+from writer.rights.elsewhere import digest
 from writer.rights.erase import erase
 
 KEY = "5a" * 32
@@ -124,6 +127,20 @@ async def test_what_is_done_to_the_tombstones_is_found(settings: Settings, edit:
 async def test_old_entries_go_and_the_rest_is_verified(settings: Settings, user: str):
     done = await casebank("audit", "prune", "--keep-days", "1", "--user", user)
     assert (done.exit_code, done.stdout) == (0, "0 entries deleted\n")
+
+
+@pytest.mark.parametrize("command", [("verify", "--json"), ("prune", "--keep-days", "1")])
+@pytest.mark.parametrize("everyone", [True, False])
+async def test_only_of_all_users_one_who_is_erased_after_the_list_was_read_is_passed_over(
+    settings: Settings, user: str, command: tuple[str, ...], *, everyone: bool
+):
+    later = datetime.now(UTC) + timedelta(hours=1)  # than the command begins to read the user's chain
+    async with service_database(str(settings.database_url)) as database, database.as_eraser(user) as connection:
+        await connection.execute(insert(erasures).values(user_sub=digest(user), erased_at=later, receipt={}))
+    done = await casebank("audit", *command, *(("--all",) if everyone else ("--user", user)))
+    assert ("erased" in done.stderr) is not everyone
+    assert ('"erasures"' in done.stdout or "entries deleted" in done.stdout) is everyone
+    assert user not in done.stdout
 
 
 async def test_either_one_user_or_all(settings: Settings):
