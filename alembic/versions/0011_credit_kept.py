@@ -1,5 +1,7 @@
 """Adds what cases and procedures earned by decisions that pruning deleted; the log no longer has these.
 
+Also adds the index that finds the repeats of a case, whose rewards may prove the case.
+
 Revision ID: 0011_credit_kept
 Revises: 0010_checkpoint_size
 """
@@ -26,9 +28,11 @@ def upgrade() -> None:
         table, column = name.split(".")
         op.execute(f"ALTER TABLE {table} ADD COLUMN {column} double precision NOT NULL DEFAULT 0")
         op.execute(f"COMMENT ON COLUMN {name} IS '{comment}'")
+    op.execute("CREATE INDEX cases_merged_idx ON cases (user_sub, merged_into) WHERE merged_into IS NOT NULL")
 
 
 def downgrade() -> None:
+    op.execute("DROP INDEX cases_merged_idx")
     for name in COLUMNS:
         table, column = name.split(".")
         op.execute(f"ALTER TABLE {table} DROP COLUMN {column}")

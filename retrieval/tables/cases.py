@@ -92,6 +92,7 @@ cases = user_table(
     unit_interval("reward"),
     index("cases_bank_idx", "agent_key", "status", "created_at", "id"),
     index("cases_queue_idx", "available_at", where="status = 'pending'"),
+    index("cases_merged_idx", "merged_into", where="merged_into IS NOT NULL"),
     index("cases_retrieval_idx", "retrieval_id", where="retrieval_id IS NOT NULL"),
     index("cases_session_idx", "session_id", where="session_id IS NOT NULL"),
 )

@@ -10,7 +10,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 from retrieval.ports import Embedder
 from retrieval.tables.cases import cases
-from retrieval.tables.kinds import has_failed
+from retrieval.tables.kinds import has_failed, is_trusted
 from retrieval.tables.procedures import reflections
 from retrieval.tables.profiles import profiles
 from writer.advice.settle import advised, settle_advice
@@ -26,6 +26,7 @@ from writer.queue.case import ClaimedCase, Work, close, lock_held, remember_tool
 from writer.queue.correction import corrected, earlier_feedback, with_plan
 from writer.queue.dedupe import count_again, twins
 from writer.rewards.feedback import credit_run
+from writer.rewards.proof import prove
 from writer.vectors import add_vector, as_text
 
 
@@ -113,6 +114,8 @@ class Finish:
                 await connection.execute(count_again(self.user_sub, repeated, work.now))
                 change = Change.of(_owner(work), "worker", "merge_case", work.held.row_id, into=str(repeated))
                 await note(connection, change)
+                if is_trusted(work.now.reward_source):  # feedback may have come before the worker
+                    await prove(connection, self.user_sub, [repeated])
         await self._store_vectors([work for work in batch if work.held.row_id not in kept])
         return kept
 

@@ -127,6 +127,7 @@ async def _settle(connection: AsyncConnection, user_sub: str, given: Given) -> G
             kept = update(cases).where(cases.c.user_sub == user_sub, cases.c.id == before.merged_into)
             again = judged_again(counts.reward, counts.source, before.reward, before.reward_source)
             await connection.execute(kept.values(again))
+            await prove(connection, user_sub, [before.merged_into])
     if given.decision_id:
         mine = decisions.c.user_sub == user_sub, decisions.c.id == given.decision_id
         values = {"reward": counts.reward, "reward_source": counts.source}

@@ -4,8 +4,8 @@ A run's own claim proves no case: neither its outcome, nor a reward that came wi
 nor another run's guess about itself. Each of these costs a forger one request with invented contents. Two things prove
 a case:
 
-* **It was judged**: a later call gave the case a trusted reward, of a user, a judge or a metric. The newest such reward
-  counts, for the claim or against it, and outweighs the uses below.
+* **It was judged**: a later call gave the case, or a repeat that was merged into it, a trusted reward, of a user, a
+  judge or a metric. The newest such reward counts, for the claim or against it, and outweighs the uses below.
 * **It was used, and that went well**: over the retrievals with a trusted reward whose backend said that it used the
   case, the case's shares earned at least EARNED, and at least half of the most they could earn. A share counts up to
   an even split: a run that agrees with the case's plan proves nothing, because a forger writes plans as he likes. A
@@ -19,7 +19,7 @@ tokens away from agents that others can influence: see ``docs/poisoning.md``.
 from collections.abc import Sequence
 from uuid import UUID
 
-from sqlalchemy import ColumnElement, Subquery, and_, case, func, select, update
+from sqlalchemy import ColumnElement, Subquery, and_, case, func, or_, select, update
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from retrieval.tables.cases import cases
@@ -34,16 +34,20 @@ HALF = 0.5
 WITH_THE_RUN = "retain"
 """Actor of a reward that came with the run itself, in the history of a case's rewards."""
 
+_JUDGEMENT = rewards.c.source != "heuristic", rewards.c.actor != WITH_THE_RUN
+
 
 async def prove(connection: AsyncConnection, user_sub: str, case_ids: Sequence[UUID]) -> None:
     """Recomputes which of these cases are proven by the two rules of this module; repeating it changes nothing."""
-    judged = (  # the newest trusted reward that a later call gave the case
+    run = cases.alias("run")
+    judged = (  # the newest trusted reward that a later call gave the case or one of its repeats
         select(rewards.c.reward)
+        .join(run, and_(run.c.user_sub == rewards.c.user_sub, run.c.id == rewards.c.case_id))
         .where(
             rewards.c.user_sub == user_sub,
-            rewards.c.case_id == cases.c.id,
-            rewards.c.source != "heuristic",
-            rewards.c.actor != WITH_THE_RUN,
+            run.c.user_sub == user_sub,
+            or_(run.c.id == cases.c.id, run.c.merged_into == cases.c.id),
+            *_JUDGEMENT,
         )
         .order_by(rewards.c.created_at.desc(), rewards.c.id.desc())
         .limit(1)
@@ -59,6 +63,21 @@ async def prove(connection: AsyncConnection, user_sub: str, case_ids: Sequence[U
     proven = case((judged.is_not(None), as_claimed), else_=used_well)
     mine = update(cases).where(cases.c.user_sub == user_sub, cases.c.id.in_(case_ids))
     await connection.execute(mine.values(proven=proven))
+
+
+async def keep_judgements(connection: AsyncConnection, user_sub: str, case_ids: Sequence[UUID]) -> None:
+    """Moves the judgements of merged repeats to the cases that they were merged into; call it before the deletion."""
+    run, kept = cases.alias("run"), cases.alias("kept")
+    judgements = update(rewards).where(
+        rewards.c.user_sub == user_sub,
+        run.c.user_sub == user_sub,
+        kept.c.user_sub == user_sub,
+        run.c.id.in_(case_ids),
+        rewards.c.case_id == run.c.id,
+        kept.c.id == run.c.merged_into,
+        *_JUDGEMENT,
+    )
+    await connection.execute(judgements.values(case_id=kept.c.id))
 
 
 def confirmed_uses(rows: Subquery) -> tuple[ColumnElement[float], ColumnElement[float]]:

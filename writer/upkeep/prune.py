@@ -27,6 +27,7 @@ from writer.procedures.case_deletion import forget_sources, forget_words, keep_w
 from writer.profiles import Profile, each_owner, in_every_profile, lock_profile
 from writer.references import REFERENCES, clear_references
 from writer.rewards.credit import keep_credit
+from writer.rewards.proof import keep_judgements
 from writer.upkeep.expiry import (
     BATCH,
     LAST_USED,
@@ -216,15 +217,14 @@ async def prune(
     spoken = old_decisions(mine, now - CONTEXTS_KEPT).where(decisions.c.told.is_not(None))
     told = update(decisions).where(decisions.c.user_sub == user_sub).values(told=None)
     await _sweep(database, profile, _Sweep(decisions, spoken, lambda ids: told.where(decisions.c.id.in_(ids)), None))
+    detach = keep_without_case, forget_sources, keep_judgements
     sweeps = {
         "soft": [
             _Sweep(cases, merged(mine), mark, "merged"),
             _Sweep(cases, expired(mine, now), mark, "ttl", before=(forget_words, forget_sources)),
             _Sweep(cases, crowded_out(*mine), mark, "window"),
         ],
-        "hard": [
-            gone(long_pruned(mine, now - kept), cases, "deleted", "prune_case", keep_without_case, forget_sources)
-        ],
+        "hard": [gone(long_pruned(mine, now - kept), cases, "deleted", "prune_case", *detach)],
         "decisions": [gone(old_decisions(mine, now - DECISIONS_KEPT), decisions, None, "prune_decision", keep_credit)],
         "procedures": [
             gone(expired_procedures(mine, now), procedures, "ttl", "prune_procedure"),

@@ -17,7 +17,7 @@ from tests.writer.rewards.test_credit import SIZE, Logged, log_decision
 from writer.rewards.credit import credit_slate
 from writer.rewards.feedback import Feedback, give_feedback
 from writer.rights.edit import delete_decision
-from writer.upkeep.prune import DECISIONS_KEPT, prune
+from writer.upkeep.prune import DECISIONS_KEPT, Pruned, prune
 
 
 async def proven(bank: Bank, user: str) -> set[UUID]:
@@ -62,6 +62,35 @@ async def test_a_trusted_reward_given_later_proves_a_case_that_it_agrees_with(ba
     for case_id, reward in ((good, 1.0), (bad, 0.0), (lost, 0.0), (saved, 1.0)):
         await judge(bank, user, case_id, reward)
     assert await proven(bank, user) == {good, lost}
+
+
+async def test_a_judgement_of_a_repeat_proves_the_kept_case_also_once_the_repeat_is_deleted(bank: Bank, user: str):
+    (kept,) = await bank.add(user, {})
+    good, bad = await bank.add(user, *[{"status": "merged", "merged_into": kept}] * 2)
+    await judge(bank, user, good, 1.0)
+    assert kept in await proven(bank, user)
+    await judge(bank, user, bad, 0.0)
+    assert kept not in await proven(bank, user)
+    await judge(bank, user, good, 1.0)
+    now = datetime.now(UTC)
+    assert [await prune(bank.database, bank.profile(user), now=now + days * DAY) for days in (0, 31)] == [
+        Pruned(soft=2),
+        Pruned(hard=2),
+    ]
+    await log(bank, user, [kept, *[uuid4() for _ in range(3)]], shown({0}, 0.0))
+    assert await proven(bank, user) == {kept}
+    await judge(bank, user, kept, 0.0)
+    assert await proven(bank, user) == set()
+
+
+async def test_a_run_that_was_judged_before_it_was_merged_proves_the_kept_case(
+    bank: Bank, server: OpenAIServer, worker_on: MakeWorker, user: str
+):
+    kept = await keep(bank, user)
+    await drain(worker_on(server))
+    await judge(bank, user, await keep(bank, user), 1.0)
+    await drain(worker_on(server))
+    assert kept in await proven(bank, user)
 
 
 async def test_the_newest_judgement_counts_and_a_guess_is_none(bank: Bank, user: str):
