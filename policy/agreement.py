@@ -79,7 +79,7 @@ def agreement(plans: Sequence[Moves], weights: Rarity | None = None) -> Matrix:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Counts:
-    """How often each of n lists has each of k numbers: a sparse table, which a long list does not widen for the others.
+    """Counts of k numbers in n lists: a sparse table, so that a long list does not widen the rows of the others.
 
     Attributes:
         lists: the number n.

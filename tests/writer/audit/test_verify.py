@@ -212,18 +212,14 @@ async def test_a_history_unsigned_and_dated_before_the_key_is_found(kept: Bank, 
     assert "not signed" in (await verified(kept, user)).fault.what
 
 
-async def test_a_history_whose_ids_too_are_from_before_the_key_is_found(
-    kept: Bank, forger: Forger, user: str
-):
+async def test_a_history_whose_ids_too_are_from_before_the_key_is_found(kept: Bank, forger: Forger, user: str):
     await seal_all(kept.database)
     await write_long_ago(kept, user, sign=False)
     assert "no seal speaks for it" in (await verified(kept, user)).fault.what
 
 
 @one_postgres
-async def test_entries_from_while_no_service_ran_are_sealed_by_the_next(
-    kept: Bank, forger: Forger, user: str
-):
+async def test_entries_from_while_no_service_ran_are_sealed_by_the_next(kept: Bank, forger: Forger, user: str):
     key, hours = key_of(kept.database.engine), timedelta(hours=2)
     before = await forger.fetchval("SELECT seal FROM erasure_heads")
     stopped = before[:SEAL_BYTES] + key.time_of_sealing(datetime.now(UTC) - hours)
@@ -245,9 +241,7 @@ async def test_entries_from_while_no_service_ran_are_sealed_by_the_next(
         "UPDATE erasure_heads SET seal = NULL, sealed_seq = 0, seq = 0, hash = sha256('erasures')",
     ],
 )
-async def test_removed_erasures_and_a_removed_seal_of_them_are_found(
-    kept: Bank, forger: Forger, user: str, edit: str
-):
+async def test_removed_erasures_and_a_removed_seal_of_them_are_found(kept: Bank, forger: Forger, user: str, edit: str):
     await erase(kept.database, user)
     await seal_all(kept.database)
     await forger.execute("SET session_replication_role = replica")
