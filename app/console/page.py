@@ -75,11 +75,13 @@ class Doors:
 
     Attributes:
         origins: addresses at which the console answers besides this machine's own; None: the console is off.
+        exporting: users whose export is under way.
     """
 
     settings: Settings
     origins: Sequence[str] | None
     attempts: Attempts = field(default_factory=Attempts)
+    exporting: set[str] = field(default_factory=set)
 
     @property
     def seal(self) -> VisitSeal:

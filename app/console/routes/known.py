@@ -1,17 +1,19 @@
 """Shows what is known of the user over all agents: search, deletion, export, and the erasure with its receipt."""
 
 import json
-from asyncio import gather
+from asyncio import gather, to_thread
 from collections.abc import AsyncIterator
 from datetime import UTC, datetime
 from typing import Annotated, Literal, get_args
 from uuid import UUID
 
-from fastapi import APIRouter, HTTPException, Query, Request, Response
+from fastapi import APIRouter, Depends, HTTPException, Query, Request, Response
 from fastapi.responses import StreamingResponse
 
+from app.admission.errors import TooManyAtOnce
+from app.admission.turns import AT_ONCE
 from app.console.known import Kind, known
-from app.console.page import COOKIE, ROOT, Form, Looking, Page, show
+from app.console.page import COOKIE, ROOT, Form, Looking, Page, Visitor, doors, form, show, visitor
 from app.console.routes.sign_in import end
 from app.erasure.command import make_issuer
 from writer.rights.erase import erase
@@ -22,6 +24,8 @@ router = APIRouter(prefix=f"{ROOT}/known", route_class=Page, include_in_schema=F
 KINDS: tuple[Kind, ...] = get_args(Kind)
 PER_PAGE, PER_KIND = 25, 5
 """Number of memories on the page of one kind, and of each kind on the page of all kinds."""
+RETRY_S = 10.0
+"""Seconds after which a refused export may be tried again."""
 
 
 @router.get("")
@@ -39,13 +43,33 @@ async def known_page(
     return show(request, "known.html", looking, q=q.strip(), kind=kind, cursor=cursor, found=found)
 
 
+async def exporter(
+    request: Request, looking: Annotated[Visitor, Depends(visitor, scope="request")]
+) -> AsyncIterator[Visitor]:
+    """Yields the signed-in visitor, whose turn lasts until the whole answer is sent.
+
+    Raises:
+        FormRefused: the form does not belong to this visit.
+        TooManyAtOnce: another export of the user is under way in this process.
+    """
+    await form(request, looking)
+    user_sub, exporting = looking.author.user_sub, doors(request).exporting
+    if user_sub in exporting:
+        raise TooManyAtOnce("another export of yours is under way: try again once it has ended", RETRY_S, AT_ONCE)
+    exporting.add(user_sub)
+    try:
+        yield looking
+    finally:
+        exporting.discard(user_sub)
+
+
 @router.post("/export")
-async def export_all(looking: Looking, _form: Form) -> Response:
+async def export_all(looking: Annotated[Visitor, Depends(exporter, scope="request")]) -> Response:
     """Returns all data of the user as a file, one JSON object per line."""
 
     async def lines() -> AsyncIterator[str]:
         async for row in export(looking.parts.database, looking.parts.keyring, looking.author.user_sub):
-            yield json.dumps(row) + "\n"
+            yield await to_thread(json.dumps, row) + "\n"
 
     name = f"casebank-{datetime.now(UTC):%Y-%m-%d}.jsonl"
     headers = {"Content-Disposition": f'attachment; filename="{name}"'}
@@ -53,9 +77,9 @@ async def export_all(looking: Looking, _form: Form) -> Response:
 
 
 @router.post("/erase")
-async def erase_all(request: Request, looking: Looking, form: Form) -> Response:
+async def erase_all(request: Request, looking: Looking, fields: Form) -> Response:
     """Erases the user permanently, if the typed name is theirs, and returns the receipt."""
-    if form.get("name") != looking.visit.user_sub:
+    if fields.get("name") != looking.visit.user_sub:
         raise HTTPException(422, "nothing was erased: the typed name is not yours")
     issuer = await make_issuer(looking.parts.database, looking.parts.settings)
     receipt = await issuer.issue(await erase(looking.parts.database, looking.visit.user_sub))

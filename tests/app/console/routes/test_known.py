@@ -1,9 +1,11 @@
 """What is known of a user is on one page, over all agents, and each memory can be deleted there."""
 
+import asyncio
 import tracemalloc
 
 import httpx
 import pytest
+from starlette.types import Message, Receive, Scope, Send
 
 from tests.app.console.conftest import sign_in
 from tests.app.console.furnish import furnish
@@ -112,6 +114,32 @@ async def test_many_memories_are_paged(alice: User, console: httpx.AsyncClient):
             seen += [part.split("<", 1)[0] for part in text.split("plant number ")[1:]]
             address = next((link for link in Page(text).links if "cursor=" in link), "")
         assert seen == [str(number) for number in reversed(range(30))]
+
+
+async def test_an_export_has_a_turn_to_its_end_and_a_user_has_one_at_a_time(
+    service: Service, alice: User, console: httpx.AsyncClient
+):
+    await furnish(alice)
+    form = Page(await _known(console)).form("/console/known/export")
+    turns, running = service.runtime.admission.turns, list[int]()
+
+    async def watched(scope: Scope, receive: Receive, send_on: Send) -> None:
+        async def answer(message: Message) -> None:
+            if message.get("body") and turns:
+                running.append(turns.running)
+            await send_on(message)
+
+        await service.app(scope, receive, answer)
+
+    transport = httpx.ASGITransport(watched, client=("127.0.0.1", 50_000))
+    async with httpx.AsyncClient(transport=transport, base_url=console.base_url, cookies=console.cookies) as http:
+        assert (await send(http, form)).status_code == 200
+        assert running
+        assert set(running) == {1}
+    answers = await asyncio.gather(*(send(console, form) for _ in range(3)))
+    assert sorted(answer.status_code for answer in answers) == [200, 429, 429]
+    assert (await send(console, form)).status_code == 200
+    assert (await send(console, form, form_token="another")).status_code == 403
 
 
 async def test_another_user_sees_nothing_of_it(service: Service, alice: User, bob: User):
