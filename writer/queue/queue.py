@@ -1,6 +1,7 @@
 """Leases rows of the queue in one table, users taking turns, and hands back rows whose work failed."""
 
 import random
+import time
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
 from datetime import timedelta
@@ -59,6 +60,10 @@ class Queue:
     """The last user of the last batch; the next batch begins with the users after this one, by name."""
     _abandoned: list[Lease] = field(default_factory=list, init=False)
     """Leases whose work broke off with a database connection; the next ``take`` hands their rows back."""
+    _outage_began: float | None = field(default=None, init=False)
+    """Time of the embedder's first error since a batch without one, by the monotonic clock; None: the last had none."""
+    _outage_batch: UUID | None = field(default=None, init=False)
+    """Lease token of the last batch with such an error."""
 
     @property
     def broke_off(self) -> bool:
@@ -78,6 +83,8 @@ class Queue:
             except DatabaseUnavailable:
                 self._abandoned += leases
                 raise
+            if self._outage_batch != leases[0].lease_token:
+                self._outage_began = None
         return len(leases)
 
     async def take(self, batch: int) -> list[Lease]:
@@ -95,9 +102,7 @@ class Queue:
             for lease in self._abandoned:  # rows that this worker finished after all have no lease
                 before = lease.attempts - 1  # where it breaks off each time, other rows and queues come first
                 delay = self._backoff(before) if before else timedelta()
-                await connection.execute(
-                    statements.hand_back(lease, "the work broke off", delay, dead=False, queue=self.table)
-                )
+                await connection.execute(statements.hand_back(lease, "the work broke off", delay, "failed", self.table))
             ended = await connection.scalars(statements.end_expired(self.pace.max_attempts, self.table))
             given_up = sum(status == "dead" for status in ended)
             after, leases = self._last_served, await self._lease(connection, token, batch)
@@ -171,21 +176,31 @@ class Queue:
             return "failed"
 
     async def hand_back(self, leases: Sequence[Lease], error: Exception) -> None:
-        """Queues leased rows again after a delay, or marks them dead if this was their last attempt."""
+        """Queues leased rows again after a delay, or marks them dead if this was their last attempt.
+
+        An outage of the embedder, however long, is no fault of a row, and nor is a key that this process was not given:
+        the attempt does not count. The rows wait for as long as the outage has lasted, or for the key the longest time.
+        """
         pace = self.pace
-        # an outage, however long, is no fault of the row, and nor is a key that this process was not given
         no_fault = isinstance(error, EmbedderUnavailable | MasterKeyMismatch)
+        waited_s = pace.backoff_max_s
+        if isinstance(error, EmbedderUnavailable):
+            self._outage_batch, now = leases[0].lease_token, time.monotonic()
+            self._outage_began = now if self._outage_began is None else self._outage_began
+            waited_s = max(pace.backoff_s, now - self._outage_began)
         name = type(error).__name__  # alone: a message could quote what the user wrote
         dead = [lease.attempts >= pace.max_attempts and not no_fault for lease in leases]
         async with self.database.as_worker() as connection:
             for lease, ends in zip(leases, dead, strict=True):
-                delay = self._backoff(lease.attempts)
-                await connection.execute(statements.hand_back(lease, name, delay, dead=ends, queue=self.table))
+                delay = self._backoff(1, waited_s) if no_fault else self._backoff(lease.attempts)
+                ending: statements.Ending = "outage" if no_fault else "dead" if ends else "failed"
+                await connection.execute(statements.hand_back(lease, name, delay, ending, self.table))
         attempts = max(lease.attempts for lease in leases)
         log.warning(self.failed_event, error=name, rows=len(leases), attempts=attempts, dead=any(dead))
 
-    def _backoff(self, attempts: int) -> timedelta:
-        return statements.backoff(attempts, self.pace.backoff_s, self.pace.backoff_max_s, self.rng)
+    def _backoff(self, attempts: int, first_s: float | None = None) -> timedelta:
+        first_s = self.pace.backoff_s if first_s is None else first_s
+        return statements.backoff(attempts, first_s, self.pace.backoff_max_s, self.rng)
 
     async def release(self, leases: Sequence[Lease]) -> None:
         """Queues leased rows again at once, because the work on them did not begin; the attempt does not count."""

@@ -8,6 +8,7 @@ Every statement here runs as the database's worker role, which may read the queu
 import random
 from datetime import datetime, timedelta
 from functools import cache
+from typing import Literal
 from uuid import UUID
 
 from sqlalchemy import (
@@ -55,6 +56,8 @@ TURNS = 4
 """Least number of users who share a batch, if so many have due rows."""
 WORKERS_APART = 4
 """Rows examined for each row leased, so that workers that lease at the same moment each find unlocked rows."""
+Ending = Literal["failed", "outage", "dead"]
+"""End of an attempt without a result: a failure, an outage that is no fault of the row, or the last failure."""
 
 
 def claim(
@@ -238,11 +241,16 @@ def backoff(attempts: int, first_s: float, longest_s: float, rng: random.Random)
     return timedelta(seconds=delay_s * (0.5 + 0.5 * rng.random()))
 
 
-def hand_back(held: Lease, error: str, delay: timedelta, *, dead: bool, queue: Table = cases) -> Update:
-    """Returns a statement that ends a failed attempt on a row: the row is due again after a delay, or it is dead."""
-    status = "dead" if dead else "pending"
+def hand_back(held: Lease, error: str, delay: timedelta, ending: Ending, queue: Table = cases) -> Update:
+    """Returns a statement that ends an attempt on a row: the row is due again after a delay, or it is dead.
+
+    An attempt that ended in an outage does not count, unless it was the first: a row without attempts counts as waiting
+    only since it was last due.
+    """
+    status = "dead" if ending == "dead" else "pending"
+    attempts = func.greatest(queue.c.attempts - 1, 1) if ending == "outage" else queue.c.attempts
     ended = {"status": status, "available_at": func.now() + delay, "lease_token": None, "last_error": error}
-    return update(queue).where(is_held(queue, held)).values(ended)
+    return update(queue).where(is_held(queue, held)).values(**ended, attempts=attempts)
 
 
 def release(held: Lease, queue: Table = cases) -> Update:

@@ -47,7 +47,7 @@ async def test_the_delay_doubles_with_each_failure_up_to_its_bound(
 ):
     worker = worker_on(server, Pace(backoff_s=1_000, backoff_max_s=4_000, max_attempts=6))
     case_id = await keep(bank, user)
-    server.fault = Fault.STATUS_500
+    server.fault = Fault.NAN
     for longest in (1_000, 2_000, 4_000, 4_000, 4_000):
         before = await owner.fetchval("SELECT clock_timestamp()")
         await worker.run_once()
@@ -95,6 +95,30 @@ async def test_an_outage_however_long_kills_no_case(
     server.fault = None
     await drain(worker)
     assert [row.status for row in await states(bank, user)] == ["ready"]
+
+
+@pytest.mark.parametrize("end", ["death", "error"])
+async def test_an_outage_counts_as_one_attempt_at_most(  # noqa: PLR0913, PLR0917 - fixtures
+    bank: Bank, server: OpenAIServer, worker_on: MakeWorker, owner: asyncpg.Connection, user: str, end: str
+):
+    worker = worker_on(server)
+    await keep(bank, user)
+    server.fault = Fault.STATUS_500
+    for _ in range(PACE.max_attempts + 2):
+        assert await worker.run_once() == 1
+        await wake_all(owner)
+    server.fault = Fault.NAN
+    for attempt in range(2, PACE.max_attempts):
+        if end == "death":
+            await worker.cases.queue.take(16)  # and is never heard of again
+            await wake_all(owner)  # its lease ends
+            await worker_on(server).cases.queue.take(0)
+        else:
+            await worker.run_once()
+            await wake_all(owner)
+        assert [(row.status, row.attempts) for row in await states(bank, user)] == [("pending", attempt)]
+    await worker.run_once()
+    assert [(row.status, row.attempts) for row in await states(bank, user)] == [("dead", PACE.max_attempts)]
 
 
 async def test_a_case_that_takes_its_workers_down_is_dead_after_as_many_and_takes_no_other_along(
