@@ -148,7 +148,7 @@ def _sql(text: str) -> Iterator[tuple[str, bool]]:
     before = column = ""
     for at, (token, word) in enumerate(zip(statement, words, strict=True)):
         column = inserted.get(at - 1, column)
-        if word in _WORDS["alters"] and verb.startswith("alter") and before != "column":
+        if at and word in _WORDS["alters"] and verb.startswith("alter") and before != "column":
             yield f"sql:{verb} {word}", changes
         elif word in _WORDS["clauses"]:
             yield f"sql:{word}", changes

@@ -192,6 +192,13 @@ def test_a_statement_shows_what_it_does(run: StoredRun, move: str):
     assert move in moves_of(run)
 
 
+def test_an_alter_statement_shows_its_change_and_not_its_own_first_word():
+    moves = set(moves_of(queried("alter table users add column age int")))
+    assert {move for move in moves if move.startswith("sql:alter table ")} == {
+        "sql:alter table users", "sql:alter table add",
+    }  # fmt: skip
+
+
 def household(task: str, *actions: str) -> StoredRun:
     """Returns a run of actions in words."""
     return replace(ran(*(call("act", command=action) for action in actions)), task=task)
