@@ -55,15 +55,18 @@ def looked_up(keys: Moves, values: Matrix, default: float, wanted: Moves) -> Mat
 
 def rarity(plans: Sequence[Moves]) -> Rarity:
     """Returns the weights of these plans' moves: LEAST_RARITY + log(plans / plans that have the move)."""
-    counts = Counts.of(plans, MOST_REPEATS)
-    unknown = LEAST_RARITY + float(np.log(max(len(plans), 1)))
-    return Rarity(counts.numbers, (unknown - np.log(counts.having())).astype(np.float32), unknown)
+    return _rarity(Counts.of(plans, MOST_REPEATS))
+
+
+def _rarity(plans: "Counts") -> Rarity:
+    unknown = LEAST_RARITY + float(np.log(max(plans.lists, 1)))
+    return Rarity(plans.numbers, (unknown - np.log(plans.having())).astype(np.float32), unknown)
 
 
 def agreement(plans: Sequence[Moves], weights: Rarity | None = None) -> Matrix:
     """Returns the agreement of each pair of plans, (n, n), 0 to 1; that of a plan without moves with any other is 0."""
     counts = Counts.of(plans, MOST_REPEATS)
-    weights = weights or rarity(plans)
+    weights = weights or _rarity(counts)
     shared = np.zeros((len(plans), len(plans)), dtype=np.float32)
     for table, moves in counts.blocks():
         weight = weights.of(moves)

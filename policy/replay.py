@@ -182,7 +182,7 @@ class _Cosine:
 
     Attributes:
         shared: (n, n), sum of the squared weights of the terms that both texts have.
-        asked: (n,), the same of all terms of the text.
+        asked: (n, 1), the same of all terms of the text.
         held: (n, n), the same of all terms of the other text.
     """
 

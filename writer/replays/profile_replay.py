@@ -77,9 +77,9 @@ async def _is_due(connection: AsyncConnection, profile: Profile, *, at_night: bo
     new = await connection.scalar(number.where(*_READ, cases.c.created_at > known.newest)) or 0
     if not at_night:
         return new > 0 and new >= FRESH * known.runs
-    changed = await connection.scalar(number.where(cases.c.updated_at > known.created_at)) or 0
-    gone = min(await connection.scalar(number.where(*_READ)) or 0, NEWEST) < known.runs
-    return new > 0 or changed > 0 or gone
+    of_these = func.count().filter(cases.c.updated_at > known.created_at), func.count().filter(and_(*_READ))
+    changed, left = (await connection.execute(select(*of_these).where(*mine))).one()
+    return new > 0 or changed > 0 or min(left, NEWEST) < known.runs
 
 
 def _newest(profile: Profile) -> Rows:
