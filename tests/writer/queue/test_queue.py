@@ -27,6 +27,7 @@ from tests.writer.conftest import (
 from writer.queue import statements
 from writer.queue.lease import Lease
 from writer.queue.queue import Pace
+from writer.queue.worker import Worker
 
 
 async def test_a_case_is_nobody_elses_during_its_lease(
@@ -81,15 +82,20 @@ async def test_a_case_that_keeps_failing_is_dead_and_a_requeue_brings_it_back(
     assert (row.status, row.attempts, row.last_error) == ("ready", 1, None)
 
 
+async def fail_beyond_the_attempts(worker: Worker, server: OpenAIServer, owner: asyncpg.Connection) -> None:
+    """Lets the embedder be out for more attempts on the one case than a row has."""
+    server.fault = Fault.STATUS_500
+    for _ in range(PACE.max_attempts + 2):
+        assert await worker.run_once() == 1
+        await wake_all(owner)
+
+
 async def test_an_outage_however_long_kills_no_case(
     bank: Bank, server: OpenAIServer, worker_on: MakeWorker, owner: asyncpg.Connection, user: str
 ):
     worker = worker_on(server)
     await keep(bank, user)
-    server.fault = Fault.STATUS_500
-    for _ in range(PACE.max_attempts + 2):
-        assert await worker.run_once() == 1
-        await wake_all(owner)
+    await fail_beyond_the_attempts(worker, server, owner)
     (row,) = await states(bank, user)
     assert (row.status, row.last_error) == ("pending", "_NoAnswer")
     server.fault = None
@@ -103,10 +109,7 @@ async def test_an_outage_counts_as_one_attempt_at_most(  # noqa: PLR0913, PLR091
 ):
     worker = worker_on(server)
     await keep(bank, user)
-    server.fault = Fault.STATUS_500
-    for _ in range(PACE.max_attempts + 2):
-        assert await worker.run_once() == 1
-        await wake_all(owner)
+    await fail_beyond_the_attempts(worker, server, owner)
     server.fault = Fault.NAN
     for attempt in range(2, PACE.max_attempts):
         if end == "death":
