@@ -17,8 +17,8 @@ from retrieval.database.fast_path import FastConnection
 
 TERMS, MOVES = "term", "move"
 """Purposes for which texts are hashed with a key: words of tasks, and moves of plans."""
-TOOL, SIGN, ERROR, FIX = "tool", "sign", "error", "fix"
-"""Further purposes: names of tools, signs of failures, words of errors, and parts of fixes."""
+TOOL, SIGN, ERROR, FIX, REQUEST = "tool", "sign", "error", "fix", "request"
+"""Further purposes: names of tools, signs of failures, words of errors, parts of fixes, and requests for advice."""
 
 
 Part = Literal[

@@ -8,6 +8,7 @@ from sqlalchemy import (
     ColumnElement,
     Integer,
     Select,
+    Subquery,
     Text,
     Uuid,
     and_,
@@ -28,7 +29,7 @@ from retrieval.database.fast_path import FastStatement
 from retrieval.database.parameters import AGENT_KEY, USER_SUB, entered, may_enter
 from retrieval.search.scope import ready
 from retrieval.tables.cases import cases
-from retrieval.tables.decisions import decision_slots
+from retrieval.tables.decisions import decision_slots, decisions
 from retrieval.tables.failures import advice, failures
 from retrieval.tables.profiles import profiles
 from retrieval.tables.sessions import sessions
@@ -55,6 +56,9 @@ class FailureRow(Protocol):
         told_here: whether the fix was told in the run that now asks for advice.
         newest: whether the case is one of the agent's newest runs with a plan.
         shown_here: whether the fix or plan of the case was told in the run that now asks for advice.
+        repeated_id: last advice that the run got for the same request; ``told_here`` and ``shown_here`` do not count
+            advice for the same request.
+        repeated_text: its text, sealed.
     """
 
     enabled: bool
@@ -78,6 +82,8 @@ class FailureRow(Protocol):
     told_here: bool
     newest: bool
     shown_here: bool
+    repeated_id: UUID | None
+    repeated_text: bytes | None
 
 
 def _session() -> Select[UUID]:
@@ -104,11 +110,36 @@ def _told(here: ColumnElement[bool]) -> CTE:
     )
 
 
+def _shown(here: ColumnElement[bool]) -> CTE:
+    """Returns the statement for the cases whose fix or plan was told ``here``."""
+    return (
+        select(decision_slots.c.case_id)
+        .join(advice, advice.c.decision_id == decision_slots.c.decision_id)
+        .where(decision_slots.c.user_sub == USER_SUB, advice.c.user_sub == USER_SUB, here)
+        .distinct()
+        .cte("shown")
+    )
+
+
+def _last(wanted: ColumnElement[bool]) -> Subquery:
+    """Returns the statement for the id and the text of the agent's newest advice that is ``wanted``."""
+    return (
+        select(decisions.c.id.label("repeated_id"), decisions.c.told.label("repeated_text"))
+        .join(advice, advice.c.decision_id == decisions.c.id)
+        .where(decisions.c.user_sub == USER_SUB, advice.c.user_sub == USER_SUB, advice.c.agent_key == AGENT_KEY, wanted)
+        .order_by(decisions.c.id.desc())
+        .limit(1)
+        .subquery("repeated")
+    )
+
+
 def _statement() -> FastStatement[FailureRow]:
-    tool, sign = (cast(bindparam(name, type_=Integer), Integer) for name in ("tool", "sign"))
+    tool, sign, request = (cast(bindparam(name, type_=Integer), Integer) for name in ("tool", "sign", "request"))
     run_id, retrieval_id = (cast(bindparam(name, type_=Uuid), Uuid) for name in ("run_id", "retrieval_id"))
     going_on = advice.c.session_id == _session().scalar_subquery(), advice.c.came_back.is_(None)
-    here = or_(advice.c.run_id == run_id, advice.c.retrieval_id == retrieval_id, and_(*going_on))
+    of_run = or_(advice.c.run_id == run_id, advice.c.retrieval_id == retrieval_id, and_(*going_on))
+    here = and_(of_run, advice.c.request.is_distinct_from(request))
+    repeated = _last(and_(of_run, advice.c.request == request))
     newest = (
         select(failures)
         .where(failures.c.user_sub == USER_SUB, failures.c.agent_key == AGENT_KEY)
@@ -123,14 +154,7 @@ def _statement() -> FastStatement[FailureRow]:
         .limit(cast(bindparam("runs", type_=Integer), Integer))
         .subquery("runs")
     )
-    shown = (
-        select(decision_slots.c.case_id)
-        .join(advice, advice.c.decision_id == decision_slots.c.decision_id)
-        .where(decision_slots.c.user_sub == USER_SUB, advice.c.user_sub == USER_SUB, here)
-        .distinct()
-        .cte("shown")
-    )
-    told, like = _told(here), or_(newest.c.tool == tool, newest.c.sign == sign)
+    told, shown, like = _told(here), _shown(here), or_(newest.c.tool == tool, newest.c.sign == sign)
     case_id = func.coalesce(newest.c.case_id, runs.c.id)
     rows = (
         newest.join(runs, runs.c.id == newest.c.case_id, full=True)
@@ -159,8 +183,8 @@ def _statement() -> FastStatement[FailureRow]:
         .subquery("found")
     )
     return FastStatement.of(
-        select(profiles.c.enabled, *(column for column in found.c if column.key != "created_at"))
-        .select_from(profiles.outerjoin(found, true()))
+        select(profiles.c.enabled, *(column for column in found.c if column.key != "created_at"), *repeated.c)
+        .select_from(profiles.outerjoin(found, true()).outerjoin(repeated, true()))
         .where(may_enter(), profiles.c.user_sub == USER_SUB, profiles.c.agent_key == AGENT_KEY)
         .order_by(found.c.created_at, found.c.case_id, found.c.place)
     )
@@ -169,8 +193,8 @@ def _statement() -> FastStatement[FailureRow]:
 EARLIER_FAILURES = _statement()
 """Reads the agent's newest failures and its newest runs, the oldest first.
 
-Parameters: agent_key, tool and sign of the failed call, run_id, retrieval_id, session (its name), and runs (the largest
-number of runs).
+Parameters: agent_key, tool and sign of the failed call, run_id, retrieval_id, session (its name), request (its keyed
+hash), and runs (the largest number of runs).
 """
 
 
@@ -195,7 +219,7 @@ PLANS_OF = FastStatement[PlanRow].of(
 
 def _log() -> FastStatement[bool]:
     enter = entered(relaxed=True)
-    names = ("user_sub", "decision_id", "agent_key", "sign", "run_id", "retrieval_id", "fix_ids")
+    names = ("user_sub", "decision_id", "agent_key", "sign", "run_id", "retrieval_id", "fix_ids", "request")
     values = select(*(cast(bindparam(name, type_=advice.c[name].type), advice.c[name].type) for name in names))
     session = _session().with_for_update(read=True, key_share=True).cte("session")  # none can delete it meanwhile
     values = values.add_columns(select(session.c.id).scalar_subquery()).where(enter.c.entered)

@@ -34,6 +34,7 @@ advice = user_table(
     optional("retrieval_id", Uuid, "that the run began with; null: it did not say"),
     optional("session_id", Uuid, "of the session that asked; null: none, or one that is gone"),
     needed("fix_ids", ARRAY(Integer), "told; empty: silence", default="'{}'"),
+    optional("request", Integer, "keyed hash of the request; null: logged before requests were"),
     optional("came_back", Boolean, "whether the run failed like this again; null: the run has not ended"),
     refers("decisions", decision_id="id", cascade=True),
     refers("sessions", session_id="id"),

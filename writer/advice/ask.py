@@ -6,7 +6,7 @@ The failed call is hashed by the user's key, and one statement reads the agent's
 
 import asyncio
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import cast
 from uuid import UUID
 
@@ -22,7 +22,7 @@ from retrieval.advice.text import ToldPlan
 from retrieval.database.database import Database
 from retrieval.database.fast_path import FastConnection
 from retrieval.ranking.decisions import LoggedDecision, log
-from retrieval.sealed import MOVES, Opener, opened
+from retrieval.sealed import MOVES, REQUEST, Opener, opened
 from retrieval.tables.decisions import ADVICE
 from retrieval.tables.kinds import went_well
 from retrieval.text import shortened
@@ -138,6 +138,8 @@ class Adviser:
     async def advise(self, author: Author, failed: FailedCall) -> Answer:
         """Returns the advice for a failed call, and logs it as a decision, with or without a fix.
 
+        If the run repeats a request, it gets the first answer again, which is not logged twice.
+
         Raises:
             SealBroken: an earlier failure was changed in the database.
         """
@@ -153,15 +155,22 @@ class Adviser:
                 "run_id": failed.run_id,
                 "retrieval_id": failed.retrieval_id,
                 "session": failed.session,
+                "request": asked.words.numbers(REQUEST, [repr(failed)])[0],
                 "runs": MOST if failed.plans else 0,
             }
             rows = await connection.all(EARLIER_FAILURES, parameters)
             if not rows or not rows[0].enabled:
                 return Answer(why_empty="off" if rows else "unknown_failure")
+            last = rows[0]
             rows = [row for row in rows if row.case_id is not None]
             opener = Opener(self.database, seals)
             plans = await plans_for(connection, opener, rows, asked)
-            answer = await self._answer(asked, [row for row in rows if row.place is not None], plans)
+            met = [row for row in rows if row.place is not None]
+            answer = await self._answer(asked, met, plans)
+            if last.repeated_id is not None and last.repeated_text is not None:
+                text = asked.words.open("told", last.repeated_text, last.repeated_id)
+                if text == answer.text:
+                    return replace(answer, advice_id=last.repeated_id)
             entry = _entry(asked, answer)
             await log(connection, entry, answer.text, opener)
             told = [each.fix_id for each in answer.fixes]

@@ -35,7 +35,7 @@ PAGE_OF_CASES = 32
 _LEFT_OUT = {
     "cases": "search_text search_vector terms moves lease_token",
     "decisions": "query_group",
-    "advice": "fix_ids sign",
+    "advice": "fix_ids request sign",
     "failures": "call error fix fix_id sign tool",
     "findings": "content_hash path_hash place_keys place_marks query_hash terms",
     "procedures": "search_vector",

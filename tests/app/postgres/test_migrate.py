@@ -16,7 +16,7 @@ from tests.conftest import WAITING, new_database
 MIGRATION_LOCK = 0x6361736562616E6B  # as in alembic/env.py, which only alembic can import
 
 
-BEFORE, HEAD = "0010_checkpoint_size", "0011_credit_kept"
+BEFORE, HEAD = "0011_credit_kept", "0012_advice_request"
 
 
 @pytest.fixture

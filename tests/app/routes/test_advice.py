@@ -21,6 +21,8 @@ def call(tool: str, given: Any, output: Any = "done", **more: Any) -> dict[str, 
 
 
 FAILED = call("refund_order", ORIGINAL, RULE)
+AGAIN = call("refund_order", {**ORIGINAL, "order_id": "O-7"}, RULE)
+"""Another call that fails in the same way."""
 MENDED = [FAILED, call("refund_order", CREDIT)]
 
 
@@ -130,7 +132,7 @@ async def test_a_plan_is_told_once_in_a_run_and_rewards_its_decision(alice: User
     receipt = (await alice.retrieve(TASK))["retrieval_id"]
     told = await advice(alice, plans=2, retrieval_id=receipt)
     assert told["plans"]
-    assert (await advice(alice, plans=2, retrieval_id=receipt))["plans"] == []
+    assert (await advice(alice, AGAIN, plans=2, retrieval_id=receipt))["plans"] == []
     await alice.retain(TASK, plan=[], tool_traces=MENDED, retrieval_id=receipt)
     await alice.settle()
     assert (await alice.http.get(f"/v1/decisions/{told['advice_id']}")).json()["reward"] == 1.0
@@ -163,7 +165,7 @@ async def test_a_plan_that_the_budget_leaves_out_is_told_when_the_run_asks_again
         await alice.retain(f"{TASK} {way}", plan=[f"send a {way} " * 8], tool_traces=[MENDED[1]])
     await alice.settle()
     run_id = str(uuid4())
-    told = [await advice(alice, plans=4, run_id=run_id, token_budget=60) for _ in range(3)]
+    told = [await advice(alice, plans=4, run_id=run_id, token_budget=60 + more) for more in range(3)]
     assert [len(each["plans"]) for each in told] == [1, 1, 0]
     assert all(each["plans"][0]["plan"][0].split()[2] in each["text"] for each in told[:2])
 
@@ -179,7 +181,7 @@ async def test_a_fix_that_the_budget_leaves_out_is_told_when_the_run_asks_again(
     for method in ("store_credit", "voucher"):
         await learn(alice, FAILED, call("refund_order", {**ORIGINAL, "method": method}), task=f"{TASK} {method}")
     run_id = str(uuid4())
-    told = [await advice(alice, precision=0, run_id=run_id, token_budget=75) for _ in range(3)]
+    told = [await advice(alice, precision=0, run_id=run_id, token_budget=75 + more) for more in range(3)]
     assert [len(each["fixes"]) for each in told] == [1, 1, 0]
     assert told[0]["fixes"][0]["what"] != told[1]["fixes"][0]["what"]
 
@@ -318,8 +320,42 @@ async def test_a_fix_is_told_once_in_a_run(alice: User):
     await learn(alice, *MENDED)
     run_id = str(uuid4())
     assert (await advice(alice, run_id=run_id))["fixes"]
-    assert (await advice(alice, run_id=run_id))["why_empty"] == "told_already"
-    assert (await advice(alice, run_id=str(uuid4())))["fixes"]
+    assert (await advice(alice, AGAIN, run_id=run_id))["why_empty"] == "told_already"
+    assert (await advice(alice, AGAIN, run_id=str(uuid4())))["fixes"]
+
+
+async def test_a_repeated_request_gets_its_first_answer_again_and_counts_once(alice: User):
+    await learn(alice, *MENDED)
+    await alice.retain(TASK, plan=PLAN, tool_traces=[MENDED[1]])
+    await alice.settle()
+    run_id = str(uuid4())
+    told = await advice(alice, run_id=run_id, plans=2, token_budget=300)
+    assert told["fixes"]
+    assert told["plans"]
+    assert (await advice(alice, AGAIN, run_id=run_id, plans=2))["why_empty"] == "told_already"
+    assert await advice(alice, run_id=run_id, plans=2, token_budget=300) == told
+    assert len(await exported(alice, "advice")) == 2
+
+
+async def test_a_repeated_step_gets_its_advice_again_and_a_later_failure_does_not(alice: User):
+    await learn(alice, *MENDED)
+    body = {"agent": AGENT, "task": TASK, "steps": [{"number": 1, **FAILED}]}
+    path = f"/v1/runs/{uuid4()}/steps"
+    told = [(await alice.http.post(path, json=body)).json()["advice"] for _ in range(2)]
+    assert told[0] == told[1]
+    assert told[0]["fixes"]
+    body["steps"] = [{"number": 2, **FAILED}]
+    assert (await alice.http.post(path, json=body)).json()["advice"]["why_empty"] == "told_already"
+
+
+async def test_a_request_that_is_repeated_once_the_bank_knows_more_gets_a_new_answer(alice: User):
+    await learn(alice, call("look", {}, "fine"))
+    run_id = str(uuid4())
+    assert (await advice(alice, run_id=run_id))["fixes"] == []
+    await learn(alice, *MENDED)
+    told = await advice(alice, run_id=run_id)
+    assert told["fixes"]
+    assert (await alice.http.get(f"/v1/decisions/{told['advice_id']}")).json()["memory_context"] == told["text"]
 
 
 async def test_a_step_that_failed_is_answered_with_advice(alice: User):
@@ -361,8 +397,8 @@ async def test_a_fix_is_told_once_in_a_session_until_its_run_is_retained(alice: 
     await say(alice, FAILED)
     told = await advice(alice, session_id="chat-7")
     assert told["fixes"]
-    assert (await advice(alice, session_id="chat-7"))["why_empty"] == "told_already"
-    assert (await advice(alice, session_id="chat-8"))["fixes"]  # no session of that name
+    assert (await advice(alice, AGAIN, session_id="chat-7"))["why_empty"] == "told_already"
+    assert (await advice(alice, AGAIN, session_id="chat-8"))["fixes"]  # no session of that name
     await say(alice, MENDED[1])
     await alice.retain(TASK, plan=[], session_id="chat-7")
     await alice.settle()
