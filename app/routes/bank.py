@@ -79,7 +79,7 @@ async def get_case(case_id: UUID, parts: Parts, caller: Caller) -> WholeCaseOut:
     procedure = cast("dict[str, object] | None", sealed.pop("procedure"))
     is_clean = row["lessons"] == "ready" and not row["error_count"]  # analysed, and no call failed
     if learned is not None:
-        procedure = wrapped(learned.kind, learned.record)
+        procedure = None if learned.withdrawn else wrapped(learned.kind, learned.record)
     elif is_clean or (procedure is not None and procedure["data"] is None):
         procedure = dict(NO_FAILURE)
     named: dict[str, object] = {"files": [], "plan_references": []}  # sealed where the run named some

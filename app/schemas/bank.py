@@ -68,7 +68,7 @@ class WholeCaseOut(CaseOut):
     )
     procedure: dict[str, JsonValue] | None = Field(
         description="`status`: `procedure_learned` or `failure_lesson` with the record as `data`, or "
-        "`no_failure_detected`; null: not analysed yet, or the procedure was deleted"
+        "`no_failure_detected`; null: not analysed yet, or the procedure was deleted or withdrawn"
     )
 
 

@@ -106,19 +106,21 @@ def sample_of_procedures(user_sub: str, agent_key: str | None, *, seed: int, siz
 
 
 def procedure_of(user_sub: str, case_id: UUID) -> Rows:
-    """Returns the statement for the kind and record of the fix, or else failure lesson, that a case taught or repeated.
+    """Returns the statement for the fix, or else failure lesson, that a case taught or repeated.
 
-    Scripts (steps learned without a failure) are left out.
+    Its columns are the kind, the record and ``withdrawn``; a withdrawn one is selected if there is no other. Scripts
+    (steps learned without a failure) are left out.
     """
     own = procedures.c.case_id.is_not_distinct_from(case_id)
+    withdrawn = (procedures.c.status == "rolled_back").label("withdrawn")
     return (
-        select(procedures.c.kind, procedures.c.record)
+        select(procedures.c.kind, procedures.c.record, withdrawn)
         .where(
             procedures.c.user_sub == user_sub,
             or_(own, procedures.c.source_case_ids.contains([case_id])),
             procedures.c.kind != "revision",
             procedures.c.level.is_(None),
         )
-        .order_by(own.desc(), procedures.c.kind.desc(), procedures.c.version.desc(), procedures.c.id)
+        .order_by(withdrawn, own.desc(), procedures.c.kind.desc(), procedures.c.version.desc(), procedures.c.id)
         .limit(1)
     )

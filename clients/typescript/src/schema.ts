@@ -2342,7 +2342,7 @@ export interface components {
             plan_references: string[][];
             /**
              * Procedure
-             * @description `status`: `procedure_learned` or `failure_lesson` with the record as `data`, or `no_failure_detected`; null: not analysed yet, or the procedure was deleted
+             * @description `status`: `procedure_learned` or `failure_lesson` with the record as `data`, or `no_failure_detected`; null: not analysed yet, or the procedure was deleted or withdrawn
              */
             procedure: {
                 [key: string]: components["schemas"]["JsonValue"];

@@ -5,6 +5,7 @@ from uuid import uuid4
 
 import pytest
 
+from tests.app.routes.conftest import LESSON
 from tests.service import AGENT, User
 
 TASK = "Restart the web server"
@@ -185,6 +186,17 @@ async def test_a_case_says_what_was_learned_from_it_or_that_no_failure_was_detec
     assert lost["data"]["procedure_name"].startswith("Avoid")
     waiting = await alice.retain("wait for it", tool_traces=[wrong])
     assert (await alice.case(waiting))["procedure"] != {"status": "no_failure_detected"}
+
+
+@pytest.mark.parametrize("sent", [None, {"data": LESSON}], ids=["learned", "sent"])
+async def test_a_case_does_not_say_what_was_withdrawn_since(alice: User, sent: dict[str, Any] | None):
+    calls = [
+        {"tool": "find", "input": {"id": n}, "output": said} for n, said in ((1, "Error: not found"), (2, "order 2"))
+    ]
+    case_id = await learn(alice, "Find the lost order", tool_traces=calls, procedure=sent)
+    assert (await alice.case(case_id))["procedure"]["status"] == "procedure_learned"
+    assert (await alice.feedback(case_id=case_id, thumb="down"))["withdrawn_procedure_ids"]
+    assert (await alice.case(case_id))["procedure"] is None
 
 
 async def test_pages_show_each_procedure_once_the_newest_first(alice: User):
