@@ -23,6 +23,7 @@ from writer.errors import MemoryOff, RunEnded, SecretInName, UnknownReference
 from writer.findings.aspects import SHELL_FOLDER
 from writer.findings.known import PlannedCall, is_known
 from writer.findings.record import clear_findings
+from writer.privacy.seal import PayloadTooLarge
 from writer.privacy.words import Words, words_of
 from writer.retain.by_hand import FindingsWritten, PreparedFindings, prepare_findings, write_findings
 
@@ -30,7 +31,9 @@ router = APIRouter(prefix="/v1/runs", tags=["findings"], responses=DOCUMENTED, r
 
 
 @router.post(
-    "/{run_id}/findings", status_code=201, responses=raises(MemoryOff, RunEnded, UnknownReference, SecretInName)
+    "/{run_id}/findings",
+    status_code=201,
+    responses=raises(MemoryOff, RunEnded, UnknownReference, SecretInName, PayloadTooLarge),
 )
 async def add_findings(
     run_id: RunId,

@@ -22,12 +22,15 @@ from writer.findings.record import add_findings
 from writer.privacy.keys import Keyring
 from writer.privacy.names import nameable
 from writer.privacy.redact import Redaction, redact
+from writer.privacy.seal import PayloadTooLarge
 from writer.retain.steps import MOST_STEPS, open_run
 from writer.run import AgentKey, Strict, TaskText, ToolName, line
 from writer.storable import storable
 
 FIRST_PART = 1_000
 """Number of a step's first finding that was written by hand; lower numbers are for findings extracted from the step."""
+MOST_OF_STEP = 10_000
+"""Maximum number of a step's findings that were written by hand; their numbers fit a smallint."""
 
 
 class WrittenFinding(Strict):
@@ -80,6 +83,7 @@ async def write_findings(
         UnknownReference: the run is another agent's.
         SecretInName: the agent's name looks like a secret.
         PathTooLong: a path is longer than any path of Linux.
+        PayloadTooLarge: a step would have more than MOST_OF_STEP findings.
     """
     nameable(new.agent_key)
     async with database.as_user(author.user_sub, author.authorised_at) as connection:
@@ -97,6 +101,8 @@ async def write_findings(
         for each in new.findings:
             step = each["step"] or last_step
             parts[step] = parts.get(step, FIRST_PART - 1) + 1
+            if parts[step] >= FIRST_PART + MOST_OF_STEP:
+                raise PayloadTooLarge(f"step {step} would have more than {MOST_OF_STEP:,} findings: name a later step")
             by_step.append((step, parts[step], [_finding(each, run.tool_kinds)]))
         await add_findings(connection, words, run.agent_key, run_id, by_step)
         owner = author.user_sub, new.agent_key

@@ -595,6 +595,17 @@ async def test_findings_are_written_by_hand_before_and_after_the_first_step(alic
     assert await why(alice, run_id, "crm", "customer 7") == "in_doubt"
 
 
+@pytest.mark.parametrize("last", [10_999, 32_767], ids=["full", "full_before_there_was_a_limit"])
+async def test_a_step_full_of_findings_by_hand_refuses_more_and_another_takes_them(alice: User, run_id: str, last: int):
+    finding = by_hand("crm", "customer 7", "has a premium plan")
+    await written(alice, run_id, finding)
+    await alice.rows("UPDATE findings SET part = :last WHERE user_sub = :user_sub RETURNING 1", last=last)
+    refused = await written(alice, run_id, finding, {**finding, "step": 2})
+    assert (refused.status_code, refused.json()["type"]) == (413, "urn:casebank:problem:payload-too-large")
+    assert (await written(alice, run_id, {**finding, "step": 2})).status_code == 201
+    assert await alice.rows("SELECT count(*) FROM findings WHERE user_sub = :user_sub") == [(2,)]
+
+
 async def test_a_finding_by_hand_keeps_no_secret_and_is_refused_where_a_step_would_be(alice: User, run_id: str):
     secret = by_hand("fs:read", "a.ts", "KEY is ghp_" + "aB3dE5gH7jK9mN1pQ3sT5vW7yZ9bC1dE3fG5")
     assert [each["count"] for each in (await written(alice, run_id, secret)).json()["redactions"]] == [1]
