@@ -1,18 +1,23 @@
 """A user who was erased after a backup is erased again in rows of other users, too."""
 
+import asyncio
 from collections.abc import AsyncIterator
 from datetime import UTC, datetime
 from uuid import uuid4
 
+import asyncpg
 import pytest
 from sqlalchemy import select
 
-from app.backup.erase_again import erase_again
-from app.postgres.pools import service_database
+from app.backup.erase_again import NamesLeft, erase_again
+from app.postgres.pools import dsn, service_database
 from retrieval.database.database import Database
 from retrieval.tables.audit import audit
+from tests.cluster import one_postgres
+from tests.writer.blocked import begin_blocked
 from writer.audit import Change, note
 from writer.rights.elsewhere import digest, tombstone
+from writer.rights.erase import erase
 
 
 @pytest.fixture
@@ -28,3 +33,26 @@ async def test_a_name_that_stands_only_in_rows_of_others_is_replaced(database: D
     assert await erase_again(database_url, {digest(judge): datetime.now(UTC)}) == 1
     async with database.as_user(owner, datetime.now(UTC)) as connection:
         assert await connection.scalar(select(audit.c.actor).where(audit.c.user_sub == owner)) == tombstone(judge)
+
+
+@one_postgres  # a cluster waits for a locked row, however long it is locked
+async def test_a_name_in_a_row_that_stays_locked_is_reported_and_the_next_time_replaced(
+    database: Database, database_url: str
+):
+    owner, judge = f"user-{uuid4()}", f"judge-{uuid4()}"
+    async with database.as_user(owner, datetime.now(UTC)) as connection:
+        await note(connection, Change.of((owner, None), judge, "do"))
+    before, during = [await asyncpg.connect(dsn(database_url)) for _ in range(2)]
+    await before.execute("SELECT pg_advisory_lock(hashtextextended($1, 0))", judge)  # so that the erasure waits
+    again = await begin_blocked(before, erase_again(database_url, {digest(judge): datetime.now(UTC)}))
+    locked = during.transaction()
+    await locked.start()
+    assert len(await during.fetch("SELECT 1 FROM audit WHERE actor = $1 FOR UPDATE", judge)) == 1
+    await before.close()
+    await begin_blocked(during, asyncio.shield(again))  # waits to lock the whole table, after its tries at the row
+    await locked.rollback()
+    with pytest.raises(NamesLeft, match=digest(judge)):
+        await again
+    await during.close()
+    async with service_database(database_url) as another:
+        assert (await erase(another, judge)).clean
