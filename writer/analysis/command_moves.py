@@ -1,11 +1,12 @@
 """Moves of a command: its program and subcommand, and the operands and flags that are choices."""
 
 from collections.abc import Iterator, Sequence
+from itertools import chain, islice
 
 from retrieval.patterns import patterns, word_sets
 from writer.analysis.command_names import DATABASES, READERS, SECRET_FLAGS, SUBCOMMANDS
-from writer.analysis.commands import Command, bare
-from writer.analysis.move_values import normal, route_of, value_of
+from writer.analysis.commands import SHELLS, Command, bare
+from writer.analysis.move_values import normal, query_fields, route_of, value_of
 from writer.analysis.state_changes import changes_state
 
 WORD_CHARS = 40
@@ -84,7 +85,10 @@ def _flags(command: Command) -> Iterator[str]:
 
 
 def inner_line(command: Command) -> str:
-    """Returns the command line that a command runs on another host or in a container; empty: it runs none."""
+    """Returns the command line that a command runs on another host or in a container; empty: it runs none.
+
+    It may be a here-document, which a shell reads.
+    """
     words = list(command.words)
     if command.program == "ssh":
         words = [bare(word) for word in words]
@@ -97,11 +101,13 @@ def inner_line(command: Command) -> str:
     at = 0
     while at < len(words) and words[at].startswith("-"):
         at += 1 + (words[at] in _WORDS["takes_value"])
-    return " ".join(words[at + 1 :])
+    inner, document = words[at + 1 :], next(reversed(command.operands), "")
+    is_shell = not inner or inner[0].split(" ")[0] in SHELLS
+    return document if is_shell and document.endswith("\n") else " ".join(inner)
 
 
 def request_moves(words: Sequence[str]) -> Iterator[tuple[str, bool]]:
-    """Yields the method and the route of a request that curl sends."""
+    """Yields the method and the route of a request that curl sends, and the values of its query and its data."""
     yield "shell:curl", False
     line = " ".join(words[:MOST_WORDS])
     request = _FORMS["request"].search(line)
@@ -111,3 +117,16 @@ def request_moves(words: Sequence[str]) -> Iterator[tuple[str, bool]]:
     url = next((word for word in map(bare, words) if word.startswith(("http://", "https://", "localhost"))), "")
     if route := route_of(url):
         yield f"shell:curl {method}:{route}", changes
+    sent = [query for query in (url.partition("?")[2].partition("#")[0], *_data(words)) if query]
+    for name, value in islice(chain.from_iterable(map(query_fields, sent)), MOST_WORDS):
+        shown = value_of(name, value)
+        if shown and (changes or not shown.startswith("<")):
+            yield f"shell:curl {method}.{name}={shown}", changes
+
+
+def _data(words: Sequence[str]) -> Iterator[str]:
+    """Yields the texts that curl sends."""
+    for word, after in zip(words, (*words[1:], ""), strict=True):
+        if flag := _FORMS["data"].fullmatch(word):
+            text = flag["text"] or after
+            yield bare(text).replace('\\"', '"') if text.startswith('"') else bare(text)

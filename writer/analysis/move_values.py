@@ -11,6 +11,7 @@ from collections.abc import Collection, Iterator, Mapping
 from contextlib import suppress
 from functools import lru_cache
 from itertools import islice
+from urllib.parse import parse_qs
 
 import orjson
 
@@ -87,6 +88,12 @@ def fields_of(arguments: object, name: str = "", depth: int = 0) -> Iterator[tup
             yield from fields_of(item, name, depth + isinstance(item, list | tuple))
     elif arguments is not None:
         yield name, arguments
+
+
+def query_fields(text: str) -> Iterator[tuple[str, object]]:
+    """Yields the fields of a URL's query or of a form, as in "action=list&id=1", or of a JSON text."""
+    given = parsed(text)
+    return fields_of(parse_qs(given[:TEXT_CHARS]) if isinstance(given, str) else given)
 
 
 def parsed(text: str) -> object:

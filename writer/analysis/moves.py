@@ -16,7 +16,18 @@ import snowballstemmer
 from retrieval.patterns import word_sets
 from writer.analysis.argument_diff import as_object
 from writer.analysis.calls import Call, StoredRun
-from writer.analysis.move_values import LITTLE, NAMED, NUMBERED, fields_of, normal, parsed, route_of, singular, value_of
+from writer.analysis.move_values import (
+    LITTLE,
+    NAMED,
+    NUMBERED,
+    fields_of,
+    normal,
+    parsed,
+    query_fields,
+    route_of,
+    singular,
+    value_of,
+)
 from writer.analysis.placeholders import PROPER_NAMES, abstract, without_placeholders
 from writer.analysis.state_changes import changes_state
 from writer.analysis.statement_moves import language_in, statement_moves
@@ -95,12 +106,15 @@ def moves_of_call(call: Call, named: Collection[str] = ()) -> Iterator[tuple[str
     tool = normal(called[:TOOL_CHARS])
     changes = changes_state(called) and re.split("[^a-z]", tool, maxsplit=1)[0] not in _GOES
     fields = list(islice(fields_of(arguments), MOST_FIELDS))
+    is_request = any(normal(name) == "method" for name, _ in fields)
+    for name, value in tuple(fields):
+        if isinstance(value, str) and normal(name) in _ADDRESSES:
+            fields += query_fields(value.partition("?")[2].partition("#")[0])
     languages = [
         language_in(called, name, value, only=len(fields) == 1) if isinstance(value, str) else None
         for name, value in fields
     ]
     yield f"tool:{tool}", changes and not any(languages)
-    is_request = any(normal(name) == "method" for name, _ in fields)
     for (name, value), language in zip(fields, languages, strict=True):
         if language is not None and isinstance(value, str):
             yield from statement_moves(language, value, named)

@@ -732,8 +732,19 @@ SCRIPTER = Agent(
         "create": typed("curl -X POST https://api.shop.com/v1/orders -d '{\"sku\": 1}'"),
         "create again": typed("""curl --data '{"sku": 9}' --request POST 'https://api.shop.com/v1/orders'"""),
         "delete": typed("curl -X DELETE https://api.shop.com/v1/users/7"),
+        "close by query": typed("curl 'http://shop.local/admin/tickets?action=close&id=1'"),
+        "close by query again": typed('curl -s "http://shop.local/admin/tickets?id=88&action=close"'),
+        "list by query": typed("curl 'http://shop.local/admin/tickets?action=list'"),
+        "pay": typed("""curl https://a.b/v1/orders/1 -X PATCH --json '{"status": "paid", "note": "called Anna"}'"""),
+        "pay again": typed(
+            r'curl --request PATCH -d "{\"status\":\"paid\",\"note\":\"Bob wrote\"}" https://a.b/v1/orders/7'
+        ),
+        "ship": typed(
+            """curl https://a.b/v1/orders/1 -X PATCH --json '{"status": "shipped", "note": "called Anna"}'"""
+        ),
         "far stop": typed("ssh web1 sudo systemctl stop nginx"),
         "far stop again": typed("ssh -i ~/.ssh/key root@web2 'systemctl stop nginx'"),
+        "far stop by document": typed("ssh web1 bash -s <<'END'\nsudo systemctl stop nginx\nEND"),
         "far reboot": typed("ssh web1 sudo reboot"),
         "undo softly": typed("git reset --soft HEAD~1"),
         "undo softly again": typed("git reset --soft 4f2a99c"),
@@ -761,6 +772,9 @@ SCRIPTER = Agent(
         "same": [
             ("create", "create again"),
             ("far stop", "far stop again"),
+            ("far stop", "far stop by document"),
+            ("close by query", "close by query again"),
+            ("pay", "pay again"),
             ("undo softly", "undo softly again"),
             ("scale down", "scale down another"),
             ("migrate", "migrate again"),
@@ -771,6 +785,8 @@ SCRIPTER = Agent(
             ("push", "push another"),
         ],
         "partly": [
+            ("close by query", "list by query"),
+            ("pay", "ship"),
             ("undo softly", "undo for good"),
             ("scale down", "scale up"),
             ("migrate", "flush"),
@@ -808,6 +824,9 @@ DISPATCHER = Agent(
             call("http", method="PATCH", url="https://a.b/v1/orders/88", body={"status": "cancelled"})
         ),
         "mark shipped": ran(call("http", method="PATCH", url="https://a.b/v1/orders/1", body='{"status": "shipped"}')),
+        "close by address": ran(call("http", method="GET", url="http://shop.local/admin?action=close&id=1")),
+        "close by address again": ran(call("http", method="GET", url="http://shop.local/admin?id=88&action=close#top")),
+        "list by address": ran(call("http", method="GET", url="http://shop.local/admin?action=list&id=1")),
         "upgrade": ran(call("change_plan", customer_id="c1", plan="Premium")),
         "upgrade again": ran(call("change_plan", customer_id="c88", plan="premium")),
         "downgrade": ran(call("change_plan", customer_id="c1", plan="Basic")),
@@ -819,11 +838,13 @@ DISPATCHER = Agent(
             ("send", "send again"),
             ("cancel by query", "cancel by query again"),
             ("mark cancelled", "mark cancelled again"),
+            ("close by address", "close by address again"),
             ("upgrade", "upgrade again"),
         ],
         "partly": [
             ("cancel by query", "refund by query"),
             ("mark cancelled", "mark shipped"),
+            ("close by address", "list by address"),
             ("upgrade", "downgrade"),
         ],
         "different": [
