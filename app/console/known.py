@@ -20,7 +20,7 @@ from app.routes.knowledge import list_knowledge
 from retrieval.database.rows import AnyRow
 from retrieval.pages import listing
 from retrieval.text import folded, shortened
-from writer.privacy.words import Words, words_of
+from writer.privacy.words import Words, words_of_page
 
 Kind = Literal["facts", "cases", "sessions", "knowledge"]
 
@@ -146,7 +146,7 @@ async def _sessions(looking: Visitor, cursor: UUID | None, size: int, wanted: Se
     async with database.as_user(author.user_sub, author.authorised_at) as connection:
         newest = listing.page_of_sessions(author.user_sub, None, before=cursor, limit=size)
         rows = (await connection.execute(newest)).all()
-        words = await words_of(looking.parts.keyring, connection, author.user_sub) if rows else None
+        words = await words_of_page(looking.parts.keyring, connection, author.user_sub) if rows else None
     memories = list[Memory]()
     for group in [[row] for row in rows] if wanted else [rows]:
         if words is None:

@@ -32,7 +32,7 @@ from writer.errors import SecretInName
 from writer.privacy.keys import UserKey
 from writer.privacy.names import nameable
 from writer.privacy.seal import unseal
-from writer.privacy.words import Words
+from writer.privacy.words import Words, words_of_page
 from writer.rights.edit import delete_case, set_profile, set_tags
 from writer.run import AgentKey
 
@@ -61,8 +61,8 @@ async def list_cases(  # noqa: PLR0913, PLR0917 - each is a query parameter
     statement = listing.page_of_cases(caller.user_sub, only, before=cursor, limit=limit)
     async with parts.database.as_user(caller.user_sub, caller.authorised_at) as connection:
         rows = (await connection.execute(statement)).mappings().all()
-        key = await parts.keyring.find(connection, caller.user_sub) if rows else None
-    shown = [CaseOut.model_validate(_shown(row, _words(caller, key))) for row in rows]
+        words = await words_of_page(parts.keyring, connection, caller.user_sub) if rows else None
+    shown = [CaseOut.model_validate(_shown(row, words)) for row in rows if words is not None]
     return CasesOut(cases=shown, next_cursor=next_cursor(rows, limit))
 
 

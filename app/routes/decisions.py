@@ -31,7 +31,7 @@ from retrieval.ranking.policies import name_of, number_of, policy_of
 from retrieval.ranking.review import Review, Reviewed, review
 from retrieval.tables.kinds import FAILED, Arm
 from writer.moment import Moment
-from writer.privacy.words import Words, words_of
+from writer.privacy.words import Words, words_of, words_of_page
 from writer.rights.edit import delete_decision
 from writer.run import AgentKey
 from writer.training.lifecycle import LIVE
@@ -61,7 +61,7 @@ async def list_decisions(  # noqa: PLR0913, PLR0917 - each is a query parameter
     page = logged.DecisionPage(cursor, limit, agent, policy_version, arm, rewarded, since, until)
     async with parts.database.as_user(caller.user_sub, caller.authorised_at) as connection:
         rows = (await connection.execute(logged.page_of_decisions(caller.user_sub, page))).mappings().all()
-        words = await words_of(parts.keyring, connection, caller.user_sub) if rows else None
+        words = await words_of_page(parts.keyring, connection, caller.user_sub) if rows else None
     shown = [DecisionOut.model_validate(_shown(row, words)) for row in rows if words is not None]
     return DecisionsOut(decisions=shown, next_cursor=next_cursor(rows, limit))
 

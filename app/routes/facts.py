@@ -19,7 +19,7 @@ from writer.errors import MemoryOff, SecretInName
 from writer.facts.by_hand import FactWritten, write_fact
 from writer.facts.remove import delete_fact
 from writer.moment import Moment
-from writer.privacy.words import Words, words_of
+from writer.privacy.words import Words, words_of, words_of_page
 from writer.run import AgentKey
 
 
@@ -94,7 +94,7 @@ async def list_facts(  # noqa: PLR0913, PLR0917 - each is a query parameter
     page = FactPage(agent, kind, category, as_of, history, cursor, limit)
     async with parts.database.as_user(caller.user_sub, caller.authorised_at) as connection:
         rows = (await connection.execute(page_of_facts(caller.user_sub, page))).mappings().all()
-        words = await words_of(parts.keyring, connection, caller.user_sub) if rows else None
+        words = await words_of_page(parts.keyring, connection, caller.user_sub) if rows else None
     shown = [_shown(row, words) for row in rows if words is not None]
     return FactsOut(facts=shown, next_cursor=next_cursor(rows, limit), why_empty=None if shown else NO_FACTS)
 

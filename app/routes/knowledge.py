@@ -18,7 +18,7 @@ from retrieval.recall.knowledge import KnowledgePage, one_entry, page_of_knowled
 from writer.errors import KnowledgeExists, MemoryOff, SecretInName
 from writer.knowledge.entry import EntryTitle, KnowledgeWritten, hash_of_titled
 from writer.knowledge.own import delete_knowledge, edit_knowledge, write_knowledge
-from writer.privacy.words import Words, words_of
+from writer.privacy.words import Words, words_of, words_of_page
 from writer.run import AgentKey, Tag
 
 
@@ -73,7 +73,7 @@ async def list_knowledge(  # noqa: PLR0913, PLR0917 - each is a query parameter
         wanted = "a title is looked up in a category and a type: name both"
         raise RequestValidationError([{"loc": ("query", "title"), "msg": wanted, "type": "missing"}])
     async with parts.database.as_user(caller.user_sub, caller.authorised_at) as connection:
-        words = await words_of(parts.keyring, connection, caller.user_sub)
+        words = await words_of_page(parts.keyring, connection, caller.user_sub)
         if words is None:
             return KnowledgePageOut(knowledge=[], next_cursor=None)
         title_hash = hash_of_titled(words, category, type, title) if title and category and type else None

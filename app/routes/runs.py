@@ -26,7 +26,7 @@ from writer.analysis.calls import Call, calls_in
 from writer.author import Author
 from writer.errors import IdempotencyConflict, MemoryOff, RunEnded, SecretInName, UnknownReference
 from writer.privacy.seal import PayloadTooLarge
-from writer.privacy.words import Words, words_of
+from writer.privacy.words import Words, words_of, words_of_page
 from writer.retain.steps import PreparedSteps, StepsTaken, append_steps, prepare_steps
 from writer.rights.edit import delete_run
 from writer.run import AgentKey
@@ -144,7 +144,7 @@ async def list_runs(  # noqa: PLR0913, PLR0917 - each is a query parameter
     )
     async with parts.database.as_user(caller.user_sub, caller.authorised_at) as connection:
         rows = (await connection.execute(statement)).mappings().all()
-        words = await words_of(parts.keyring, connection, caller.user_sub) if rows else None
+        words = await words_of_page(parts.keyring, connection, caller.user_sub) if rows else None
     shown = [RunOut.model_validate(_shown(row, words)) for row in rows if words is not None]
     return RunsOut(runs=shown, next_cursor=next_cursor(rows, limit))
 

@@ -21,7 +21,7 @@ from retrieval.database.fast_path import FastConnection
 from retrieval.sealed import CaseWords, Part, effects_of
 from retrieval.text import as_repeated, folded
 from writer.privacy.keys import Keyring, UserKey
-from writer.privacy.seal import label_of, seal, unseal
+from writer.privacy.seal import SealBroken, label_of, seal, unseal
 
 TOKEN_BYTES = 12
 """Bytes of a token, which stands for a step of a plan; two different steps of one user have equal tokens once in about
@@ -158,6 +158,33 @@ class Words:
         return hmac.digest(self.key.key, purpose + folded(text).encode("utf-8", "surrogatepass"), "sha256")
 
 
+UNREADABLE = "(unreadable: sealed with another key, or changed in the database)"
+"""Text of a row on a page in place of the words that do not decrypt."""
+_UNREADABLE: Mapping[Part, Mapping[str, object]] = {
+    "case": {"task": UNREADABLE, "plan": []},
+    "decision": {"query": UNREADABLE, "rewritten": None},
+    "fact": {"text": UNREADABLE, "subject": "", "attribute": "", "value": "", "unit": ""},
+    "knowledge": {"title": "", "text": UNREADABLE},
+    "run": {"task": UNREADABLE},
+    "turn": {"content": UNREADABLE},
+}
+
+
+class WordsOfPage(Words):
+    """The words of rows on a page: a row that does not decrypt says so, and does not hide the others."""
+
+    __slots__ = ()
+
+    def open(self, part: Part, sealed: bytes, row_id: UUID, *place: int) -> Any:
+        """Returns the JSON value as `Words.open` does; UNREADABLE in its place if it does not decrypt."""
+        try:
+            return super().open(part, sealed, row_id, *place)
+        except SealBroken:
+            if part not in _UNREADABLE:
+                raise
+            return _UNREADABLE[part]
+
+
 @dataclass(frozen=True, slots=True)
 class WordSeals:
     """Gives the `Words` of each user, with keys from the keyring; see `retrieval.sealed.Seals`."""
@@ -187,3 +214,9 @@ async def words_of(keyring: Keyring, connection: AsyncConnection, user_sub: str)
     """Returns the encryption of a user's words; None: the user has no key, and so no encrypted row."""
     key = await keyring.find(connection, user_sub)
     return None if key is None else Words(user_sub, key)
+
+
+async def words_of_page(keyring: Keyring, connection: AsyncConnection, user_sub: str) -> WordsOfPage | None:
+    """Returns what ``words_of`` returns, for the rows of a page."""
+    key = await keyring.find(connection, user_sub)
+    return None if key is None else WordsOfPage(user_sub, key)

@@ -9,6 +9,7 @@ import pytest
 
 from tests.app.routes.conftest import LESSON, STEPS, fill, ids
 from tests.service import AGENT, User
+from writer.privacy.words import UNREADABLE
 from writer.rights.export import export
 
 
@@ -314,3 +315,26 @@ async def test_the_agents_of_a_user_are_listed_with_their_numbers(alice: User, b
 async def test_what_is_wrong_is_said_without_the_words_of_the_library(alice: User):
     answer = await alice.http.post("/v1/feedback", json={"thumb": "up"})
     assert [each["message"] for each in answer.json()["errors"]] == ["name retrieval_id or case_id"]
+
+
+@pytest.mark.parametrize("kind", ["cases", "decisions", "facts", "knowledge", "runs"])
+async def test_a_row_that_was_changed_in_the_database_says_so_and_hides_no_other(alice: User, kind: str):
+    entry = {"agent": AGENT, "category": "prices", "type": "rule"}
+    for thing in ("lamp", "table"):
+        await alice.retain(f"paint the {thing}", plan=["mix", f"paint the {thing}"])
+        await alice.retrieve(f"paint the {thing}")
+        body = {"agent": AGENT, "text": f"I own a {thing}", "kind": "fact"}
+        assert (await alice.http.post("/v1/facts", json=body)).status_code == 201
+        body = {**entry, "title": thing, "text": f"a {thing} costs 20 euros"}
+        assert (await alice.http.post("/v1/knowledge", json=body)).status_code == 201
+        body = {"agent": AGENT, "task": f"paint the {thing}", "steps": [{"number": 1, "tool": "look"}]}
+        assert (await alice.http.post(f"/v1/runs/{uuid4()}/steps", json=body)).status_code == 200
+    await alice.settle()
+    flipped = "set_byte(words, length(words) - 1, get_byte(words, length(words) - 1) # 1)"
+    newest = f"(SELECT id FROM {kind} WHERE user_sub = :user_sub ORDER BY id DESC LIMIT 1)"  # noqa: S608 - our own names
+    await alice.rows(f"UPDATE {kind} SET words = {flipped} WHERE user_sub = :user_sub AND id = {newest} RETURNING 1")  # noqa: S608
+    answer = await alice.http.get(f"/v1/{kind}")
+    assert answer.status_code == 200, answer.text
+    changed, other = answer.json()[kind]
+    assert UNREADABLE in changed.values()
+    assert UNREADABLE not in other.values()

@@ -53,6 +53,19 @@ async def test_a_search_reads_every_turn_of_a_session(alice: User, console: http
     assert "monday" not in await _known(console, q="cello", kind="sessions")
 
 
+async def test_a_turn_that_was_changed_in_the_database_says_so(alice: User, console: httpx.AsyncClient):
+    for name in ("monday", "friday"):
+        body = {"agent": "operator", "turns": [{"role": "user", "content": f"hello on {name}"}]}
+        assert (await alice.http.post(f"/v1/sessions/{name}/turns", json=body)).status_code == 200
+    one = "session_id = (SELECT id FROM sessions WHERE user_sub = :user_sub AND name = 'monday')"
+    changed = "set_byte(payload, length(payload) - 1, get_byte(payload, length(payload) - 1) # 1)"
+    await alice.rows(f"UPDATE turns SET payload = {changed} WHERE user_sub = :user_sub AND {one} RETURNING 1")  # noqa: S608
+    text = await _known(console, kind="sessions")
+    assert "hello on friday" in text
+    assert "hello on monday" not in text
+    assert "unreadable" in text
+
+
 async def test_a_search_holds_the_turns_of_one_session_at_a_time(alice: User, console: httpx.AsyncClient):
     words = "oboe" * (1 << 16)
     for number in range(20):
