@@ -19,7 +19,7 @@ from policy.decide import DEFAULT, Budget, Trial, decide
 from policy.impact import RewardDifference
 from policy.logged import Floats, Ints
 from policy.rate import wilson
-from policy.slate import field_of
+from policy.slate import traits_of
 
 LOGS, DECISIONS = 100, 4_000
 UPLIFT = 0.08
@@ -86,7 +86,7 @@ def chances(rng: np.random.Generator, budget: float) -> float:
         matrix[:, features.COLUMN[name]] = 0
     number = np.arange(CANDIDATES, dtype=np.int16)
     decided = decide(
-        matrix, field_of(matrix, number, number, None), PLACES, Trial({DEFAULT: None}, Budget(explore=budget), 0)
+        matrix, traits_of(matrix, number, number, None), PLACES, Trial({DEFAULT: None}, Budget(explore=budget), 0)
     )
     return decided.lottery.chance(())
 

@@ -126,8 +126,8 @@ class Counts:
         Each block is a table of counts, (n, at most BLOCK), and its numbers, sorted.
         """
         wanted = np.flatnonzero(self.having() > 1)
-        order = np.argsort(self.column, kind="stable")
-        row, column, count = self.row[order], self.column[order], self.count[order]
+        by_column = np.argsort(self.column, kind="stable")
+        row, column, count = self.row[by_column], self.column[by_column], self.count[by_column]
         for start in range(0, len(wanted), BLOCK):
             block = wanted[start : start + BLOCK]
             inside = slice(*np.searchsorted(column, [block[0], block[-1] + 1]))

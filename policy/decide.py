@@ -6,11 +6,11 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from policy.explore import Lottery, explored, mixture
+from policy.explore import Lottery, compound, explored
 from policy.features import Features
 from policy.inputs import Inputs
 from policy.network import Head
-from policy.slate import Field, Slate, choose, order
+from policy.slate import Slate, Traits, choose, ranking
 
 DEFAULT, SERVING, CANDIDATE = "default", "serving", "candidate"
 REPLAYED = "replay-1"
@@ -116,7 +116,7 @@ def score(policy: Policy | None, seen: Inputs) -> Scores:
     return Scores(total, base, residual, parts.std(axis=0), q.astype(np.float32))
 
 
-def decide(features: Features, field: Field, k: int, trial: Trial) -> Decision:
+def decide(features: Features, traits: Traits, k: int, trial: Trial) -> Decision:
     """Returns the decision for a query's candidates; the same arguments give the same decision.
 
     The arm is drawn by the arms' shares, and the slate from that arm's lottery; the slate's propensity counts both
@@ -124,9 +124,9 @@ def decide(features: Features, field: Field, k: int, trial: Trial) -> Decision:
     """
     seen = Inputs(features)
     scores = {arm: score(policy, seen) for arm, policy in trial.arms.items()}
-    ordered = {arm: order(field, each.total) for arm, each in scores.items()}
-    slates = {arm: choose(field, ordered[arm], k) for arm in scores}
-    lotteries = [explored(field, scores[arm].total, ordered[arm], slates[arm], trial.budget.explore) for arm in scores]
+    ordered = {arm: ranking(traits, each.total) for arm, each in scores.items()}
+    slates = {arm: choose(traits, ordered[arm], k) for arm in scores}
+    lotteries = [explored(traits, scores[arm].total, ordered[arm], slates[arm], trial.budget.explore) for arm in scores]
     shared = shares(trial.arms, trial.budget)
     rng = np.random.default_rng(trial.seed)
     drawn = rng.choice(len(shared), p=list(shared.values()))
@@ -135,7 +135,7 @@ def decide(features: Features, field: Field, k: int, trial: Trial) -> Decision:
         slate=lotteries[drawn].draw(rng),
         arm=arm,
         scores=scores[arm],
-        lottery=mixture(list(shared.values()), lotteries),
+        lottery=compound(list(shared.values()), lotteries),
         slates=slates,
         allowed=bool(ordered[arm]),
     )

@@ -1,7 +1,7 @@
 """Off-policy evaluation: estimates a policy's mean reward from decisions that other policies took.
 
-Every decision was logged with the exact propensity of its slate under the mixture of the live policies, so a slate that
-two policies share counts for both, and a decision on which two policies agree adds exactly 0 to their difference.
+Every decision was logged with the exact propensity of its slate under all live policies together, so a slate that two
+policies share counts for both, and a decision on which two policies agree adds exactly 0 to their difference.
 
 Sources: Horvitz & Thompson 1952 (IPS); Dudík, Langford & Li 2011 (DR); Kish 1965 (effective sample); Efron 1987 (BCa
 interval); Field & Welsh 2007 (cluster bootstrap); Chernozhukov et al. 2018 (cross-fitting).
@@ -21,8 +21,8 @@ NORMAL = NormalDist()
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
-    """Settings of the intervals of estimates; the same plan and log give the same numbers.
+class Resampling:
+    """Settings of the random divisions of a log; equal settings and logs give equal numbers.
 
     Attributes:
         level: one-sided level of each bound by itself: at .99 the truth lies below ``low`` in 1 % of logs.
@@ -76,9 +76,9 @@ def effective_sample(weight: Floats) -> float:
 
 def group_sums(column: Floats, group: Ints) -> Floats:
     """Returns the column's sum over each group's rows, (groups,) or (groups, k), in the groups' order."""
-    order = np.argsort(group, kind="stable")
-    starts = np.flatnonzero(np.diff(group[order], prepend=group[order][:1] - 1))
-    return np.add.reduceat(column[order], starts, axis=0)
+    by_group = np.argsort(group, kind="stable")
+    starts = np.flatnonzero(np.diff(group[by_group], prepend=group[by_group][:1] - 1))
+    return np.add.reduceat(column[by_group], starts, axis=0)
 
 
 def clustered_mean(column: Floats, group: Ints) -> tuple[float, float]:
@@ -105,7 +105,7 @@ def missingness(logged: Logged, candidate: Target, default: Target) -> Missingne
     return Missingness(len(missing), int(missing.sum()), float(ours.mean()), float(theirs.mean()), z)
 
 
-def controlled(share: Floats, excess: Floats, logged: Logged, plan: Plan) -> Floats:
+def controlled(share: Floats, excess: Floats, logged: Logged, resampling: Resampling) -> Floats:
     """Returns the rows' shares in a value less a fitted baseline, (n,), which lowers the variance and has the mean 0.
 
     ``excess`` has mean zero given the query (a weight less 1, or the difference of two weights), so that
@@ -113,11 +113,11 @@ def controlled(share: Floats, excess: Floats, logged: Logged, plan: Plan) -> Flo
     covariates, by least squares on the other folds: the linear baseline of least variance. Rows with excess 0 keep
     their share untouched, so agreement stays an exact zero.
     """
-    covariates, fold = cross_fitting(logged, plan)
+    covariates, fold = cross_fitting(logged, resampling)
     design = excess[:, None] * np.hstack((np.ones((len(share), 1)), covariates))  # (n, 1 + k)
     ridge = np.eye(design.shape[1]) * max(float(np.square(excess).mean()), 1e-12)
     result = share.copy()
-    for number in range(plan.folds):
+    for number in range(resampling.folds):
         out = fold == number
         rows, response = design[~out], share[~out]
         if len(response):
@@ -126,44 +126,46 @@ def controlled(share: Floats, excess: Floats, logged: Logged, plan: Plan) -> Flo
     return result
 
 
-def cross_fitting(logged: Logged, plan: Plan) -> tuple[Floats, Ints]:
+def cross_fitting(logged: Logged, resampling: Resampling) -> tuple[Floats, Ints]:
     """Returns the standardised covariates, (n, k), and the fold of each row, (n,): all rows of a group are in one."""
     groups, place = np.unique(logged.group, return_inverse=True)
-    fold = (np.random.default_rng(plan.seed).permutation(len(groups)) % plan.folds)[place]
+    fold = (np.random.default_rng(resampling.seed).permutation(len(groups)) % resampling.folds)[place]
     if logged.covariates is None:
         return np.zeros((len(fold), 0)), fold
     spread = logged.covariates.std(axis=0)
     return (logged.covariates - logged.covariates.mean(axis=0)) / np.where(spread > 0, spread, 1), fold
 
 
-def difference_shares(logged: Logged, target: Target, other: Target, plan: Plan) -> Floats:
+def difference_shares(logged: Logged, target: Target, other: Target, resampling: Resampling) -> Floats:
     """Returns each row's share in value(target) - value(other), (n,), less the baseline of ``controlled``."""
     excess = weights(logged, target) - weights(logged, other)
-    return controlled(excess * logged.reward, excess, logged, plan)
+    return controlled(excess * logged.reward, excess, logged, resampling)
 
 
-def value_shares(logged: Logged, target: Target, plan: Plan) -> Floats:
+def value_shares(logged: Logged, target: Target, resampling: Resampling) -> Floats:
     """Returns each row's share in the target policy's value, (n,), less the baseline of ``controlled``."""
     weight = weights(logged, target)
-    return controlled(weight * logged.reward, weight - 1, logged, plan)
+    return controlled(weight * logged.reward, weight - 1, logged, resampling)
 
 
-def estimate(shares: Mapping[str, Floats], group: Ints, plan: Plan) -> dict[str, Interval]:
+def estimate(shares: Mapping[str, Floats], group: Ints, resampling: Resampling) -> dict[str, Interval]:
     """Returns the mean of each named quantity's shares with its interval, all from the same resamples of groups."""
     sums = group_sums(np.column_stack([np.ones(len(group)), *shares.values()]), group)  # (groups, 1 + quantities)
     total = sums.sum(axis=0, keepdims=True)
-    tables = total, resampled(sums, plan), total - sums
+    tables = total, resampled(sums, resampling), total - sums
     means = [np.divide(table, table[:, :1], out=np.zeros_like(table), where=table[:, :1] > 0) for table in tables]
-    return {name: _bca([mean[:, column] for mean in means], plan.level) for column, name in enumerate(shares, start=1)}
+    return {
+        name: _bca([mean[:, column] for mean in means], resampling.level) for column, name in enumerate(shares, start=1)
+    }
 
 
-def resampled(sums: Floats, plan: Plan) -> Floats:
+def resampled(sums: Floats, resampling: Resampling) -> Floats:
     """Returns the totals of the columns, (groups, k), in each bootstrap resample of the groups, (resamples, k)."""
-    rng, groups = np.random.default_rng(plan.seed), len(sums)
+    rng, groups = np.random.default_rng(resampling.seed), len(sums)
     step = max(1, CHUNK // max(groups, 1))
     parts = []
-    for start in range(0, plan.resamples, step):
-        size = min(step, plan.resamples - start)
+    for start in range(0, resampling.resamples, step):
+        size = min(step, resampling.resamples - start)
         drawn = rng.integers(0, groups, size=(size, groups)) + np.arange(size)[:, None] * groups
         counts = np.bincount(drawn.ravel(), minlength=size * groups).reshape(size, groups)
         parts.append(counts.astype(np.float64) @ sums)

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from policy.slate import Field, Slate, contenders, waiting
+from policy.slate import Slate, Traits, contenders, waiting
 
 NULL_SHARE = 0.1
 """Share of the exploration budget that measures memory itself: these decisions get an empty slate."""
@@ -50,14 +50,14 @@ def certain(slate: Slate) -> Lottery:
     return Lottery({slate: 1.0})
 
 
-def explored(field: Field, scores: NDArray[np.float32], ordered: list[int], slate: Slate, budget: float) -> Lottery:
+def explored(traits: Traits, scores: NDArray[np.float32], ordered: list[int], slate: Slate, budget: float) -> Lottery:
     """Returns the lottery that mostly gives the policy's slate, and otherwise one that explores.
 
     With chance ``budget`` the slate's last place is drawn among its contenders, or, in NULL_SHARE of these draws, the
     slate is left empty. If unproven cases wait in quarantine, one of them gets the last place of some further slates.
 
     Args:
-        field: the n candidates as the rules of a slate see them.
+        traits: traits of the n candidates.
         scores: (n,), score of each candidate, in log odds.
         ordered: indices of the allowed candidates, the best first.
         slate: the slate that the policy would serve.
@@ -65,13 +65,13 @@ def explored(field: Field, scores: NDArray[np.float32], ordered: list[int], slat
     """
     if not slate or budget <= 0:
         return certain(slate)
-    drawn = _last_drawn(slate, scores, contenders(field, ordered, slate))
+    drawn = _last_drawn(slate, scores, contenders(traits, ordered, slate))
     parts = [(budget * (1 - NULL_SHARE), drawn), (budget * NULL_SHARE, certain(()))]
-    if young := waiting(field, ordered, slate):
+    if young := waiting(traits, ordered, slate):
         share = min(WAITING_PLACES * len(slate), WAITING_SLATES) * budget
         parts.append((min(share, 1 - budget), _last_drawn(slate, scores, young)))
     rest = 1 - sum(share for share, _ in parts)
-    return mixture([rest, *(share for share, _ in parts)], [certain(slate), *(lottery for _, lottery in parts)])
+    return compound([rest, *(share for share, _ in parts)], [certain(slate), *(lottery for _, lottery in parts)])
 
 
 def _last_drawn(slate: Slate, scores: NDArray[np.float32], rivals: list[int]) -> Lottery:
@@ -80,8 +80,8 @@ def _last_drawn(slate: Slate, scores: NDArray[np.float32], rivals: list[int]) ->
     return Lottery({(*slate[:-1], index): share for index, share in zip(rivals, weight / weight.sum(), strict=True)})
 
 
-def mixture(shares: Sequence[float], lotteries: Sequence[Lottery]) -> Lottery:
-    """Returns the lottery that draws one of these lotteries by its share, and then a slate from it; shares sum to 1."""
+def compound(shares: Sequence[float], lotteries: Sequence[Lottery]) -> Lottery:
+    """Returns the compound lottery: it draws a lottery by its share, and then a slate from it; the shares sum to 1."""
     chances: dict[Slate, float] = {}
     for share, lottery in zip(shares, lotteries, strict=True):
         for slate, chance in lottery.chances.items():

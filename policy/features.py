@@ -16,7 +16,7 @@ from policy.agreement import SAME, Matrix, Moves, agreement
 from policy.channels import Terms, cosine, incidence
 from policy.fit import FIRST_ORDER, Fit, fit_of
 from policy.history import UNPROVEN_TRUST, History
-from policy.orders import ORDERS, Field, mixture, softmax
+from policy.orders import ORDERS, Comparison, mixture, softmax
 
 VERSION = 7
 
@@ -94,7 +94,7 @@ class Candidates:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Ranked:
+class FeatureTable:
     """Features of n candidates, (n, len(NAMES)), agreement of their plans, (n, n), and the fit behind both."""
 
     features: Features
@@ -102,7 +102,7 @@ class Ranked:
     fit: Fit
 
 
-def features(query: Terms, candidates: Candidates, fit: Fit | None, first_order: str = FIRST_ORDER) -> Ranked:
+def features(query: Terms, candidates: Candidates, fit: Fit | None, first_order: str = FIRST_ORDER) -> FeatureTable:
     """Returns the candidates' features for a query, rounded as the log keeps them.
 
     In a bank that was never replayed, which has no fit, the candidates serve as the bank.
@@ -119,14 +119,14 @@ def features(query: Terms, candidates: Candidates, fit: Fit | None, first_order:
     }
     alike = agreement(candidates.moves, fit.moves)
     trust = np.where(candidates.proven, 1, UNPROVEN_TRUST) * candidates.record
-    field = Field(near, ~candidates.failed[None], trust.astype(np.float32), alike)
-    mixed = mixture(field, fit.weights)
-    scores = {name: order(field, mixed)[0] for name, order in ORDERS.items()}
+    comparison = Comparison(near, ~candidates.failed[None], trust.astype(np.float32), alike)
+    mixed = mixture(comparison, fit.weights)
+    scores = {name: order(comparison, mixed)[0] for name, order in ORDERS.items()}
     waits = quarantined(candidates, alike) if fit.mostly_proven else np.zeros(len(alike))
     places = np.empty(len(alike), dtype=np.float32)
     newest = -candidates.times  # decides between equal scores, as in replay
     places[np.lexsort((newest, -scores[fit.order], waits, candidates.failed))] = -np.arange(len(alike))
-    share = softmax(mixed + np.log(trust), field.good)[0]
+    share = softmax(mixed + np.log(trust), comparison.good)[0]
     columns = {
         "order": places,
         **scores,
@@ -141,7 +141,7 @@ def features(query: Terms, candidates: Candidates, fit: Fit | None, first_order:
         "failed": candidates.failed,
     }
     matrix = np.array([columns[name] for name in NAMES], dtype=np.float32).T
-    return Ranked(unpacked(packed(matrix.reshape(-1, len(NAMES)))), alike, fit)
+    return FeatureTable(unpacked(packed(matrix.reshape(-1, len(NAMES)))), alike, fit)
 
 
 def quarantined(candidates: Candidates, alike: Matrix) -> NDArray[np.bool_]:

@@ -19,7 +19,7 @@ from policy.course import Course, course_of
 from policy.evaluate import (
     Interval,
     Missingness,
-    Plan,
+    Resampling,
     clustered_mean,
     difference_shares,
     effective_sample,
@@ -70,10 +70,10 @@ def judge(logged: Logged, contest: Contest, settings: Settings | None = None, se
     if not all(check.passed for check in shared):
         support = {name: [] for name in support}
     sound = {name for name, own in support.items() if own and all(check.passed for check in own)}
-    plan = Plan(level=settings.level, resamples=settings.resamples, seed=seed)
+    resampling = Resampling(level=settings.level, resamples=settings.resamples, seed=seed)
     known = {name: targets[name] for name in targets if name in sound}
-    estimates = _all_estimates(log, known, plan)
-    courses = _courses(log, known, plan, settings)
+    estimates = _all_estimates(log, known, resampling)
+    courses = _courses(log, known, resampling, settings)
     checks = shared + [check for own in support.values() for check in own]
     reliability: Calibration | None = None
     parts: tuple[Segment, ...] = ()
@@ -83,7 +83,7 @@ def judge(logged: Logged, contest: Contest, settings: Settings | None = None, se
         if candidate.predicted is not None:
             weight = weights(log, candidate)
             reliability = calibration(candidate.predicted, log.reward, weight, settings.calibration_bins)
-        shares = difference_shares(log, targets[CANDIDATE], targets[SERVING], plan)
+        shares = difference_shares(log, targets[CANDIDATE], targets[SERVING], resampling)
         merits = list(_merit_checks(estimates, courses, settings))
         won = all(check.passed for check in merits)  # the segments are tested once, and then the trial ends
         least = settings.min_segment_groups if won else len(log.reward) + 1
@@ -174,16 +174,18 @@ def _support_checks(name: str, log: Logged, target: Target, settings: Settings) 
     yield Check(f"support of {name}", gap, settings.support_gap, supported, reason)
 
 
-def _all_estimates(log: Logged, targets: Mapping[str, Target], plan: Plan) -> dict[str, Interval]:
+def _all_estimates(log: Logged, targets: Mapping[str, Target], resampling: Resampling) -> dict[str, Interval]:
     """Returns the estimated values and differences of these policies, all from the same resamples."""
-    shares = {name: value_shares(log, target, plan) for name, target in targets.items()}
+    shares = {name: value_shares(log, target, resampling) for name, target in targets.items()}
     for one, other in ((CANDIDATE, DEFAULT), (CANDIDATE, SERVING), (SERVING, DEFAULT)):
         if one in targets and other in targets:
-            shares[f"{one} - {other}"] = difference_shares(log, targets[one], targets[other], plan)
-    return estimate(shares, log.group, plan) if shares else {}
+            shares[f"{one} - {other}"] = difference_shares(log, targets[one], targets[other], resampling)
+    return estimate(shares, log.group, resampling) if shares else {}
 
 
-def _courses(log: Logged, targets: Mapping[str, Target], plan: Plan, settings: Settings) -> dict[str, Course]:
+def _courses(
+    log: Logged, targets: Mapping[str, Target], resampling: Resampling, settings: Settings
+) -> dict[str, Course]:
     """Returns the course of each difference that is tested; if the default serves, two of them are the same."""
 
     def enough(first: Logged, *pair: Target) -> bool:
@@ -201,7 +203,7 @@ def _courses(log: Logged, targets: Mapping[str, Target], plan: Plan, settings: S
             continue
         if one in targets and other in targets:
             pair = (targets[one], targets[other])
-            courses[f"{one} - {other}"] = course_of(log, pair, settings.spending, plan, enough)
+            courses[f"{one} - {other}"] = course_of(log, pair, settings.spending, resampling, enough)
     return courses | {f"{CANDIDATE} - {SERVING}": courses[f"{CANDIDATE} - {DEFAULT}"]} if alone else courses
 
 

@@ -46,8 +46,8 @@ NEVER = np.float32(-1e9)
 
 
 @dataclass(frozen=True, slots=True)
-class Field:
-    """The numbers by which orders rank n runs for each of m queries.
+class Comparison:
+    """The comparison of m queries with n runs: the numbers by which orders rank the runs for each query.
 
     Attributes:
         near: (m, n) for each channel, by its name: the nearness of each run to each query.
@@ -62,10 +62,10 @@ class Field:
     agreement: Matrix
 
 
-def mixture(field: Field, weights: NDArray[np.float32]) -> Matrix:
+def mixture(comparison: Comparison, weights: NDArray[np.float32]) -> Matrix:
     """Returns the weighted sum of the channels, (m, n); weights are (4,) for all queries, or (m, 4) for each query."""
     each = np.atleast_2d(weights)
-    return np.asarray(sum(each[:, [c]] * field.near[name] for c, name in enumerate(MIXED)), dtype=np.float32)
+    return np.asarray(sum(each[:, [c]] * comparison.near[name] for c, name in enumerate(MIXED)), dtype=np.float32)
 
 
 def softmax(scores: Matrix, mask: Mask) -> Matrix:
@@ -75,31 +75,31 @@ def softmax(scores: Matrix, mask: Mask) -> Matrix:
     return np.asarray(power / np.maximum(power.sum(axis=1, keepdims=True), 1e-9), dtype=np.float32)
 
 
-def _alone(name: str) -> Callable[[Field, Matrix], Matrix]:
-    return lambda field, _: field.near[name]
+def _alone(name: str) -> Callable[[Comparison, Matrix], Matrix]:
+    return lambda comparison, _: comparison.near[name]
 
 
-def _fused(field: Field, _: Matrix) -> Matrix:
+def _fused(comparison: Comparison, _: Matrix) -> Matrix:
     def part(near: Matrix) -> Matrix:
-        far = np.where(field.good, -near, np.inf)
-        order = np.argsort(far, axis=1)
-        far = np.take_along_axis(far, order, axis=1)
+        far = np.where(comparison.good, -near, np.inf)
+        nearest = np.argsort(far, axis=1)
+        far = np.take_along_axis(far, nearest, axis=1)
         rank = np.tile(np.arange(far.shape[1]), (len(far), 1))
         rank[:, 1:][far[:, 1:] == far[:, :-1]] = 0  # equal ones share the first one's rank
         ranks = np.empty(far.shape)
-        np.put_along_axis(ranks, order, np.maximum.accumulate(rank, axis=1), axis=1)
+        np.put_along_axis(ranks, nearest, np.maximum.accumulate(rank, axis=1), axis=1)
         return np.asarray(1 / (RRF_K + 1 + ranks), dtype=np.float32)
 
-    return part(field.near["rare"]) + part(field.near["meaning"])
+    return part(comparison.near["rare"]) + part(comparison.near["meaning"])
 
 
-def _vote(field: Field, mixed: Matrix) -> Matrix:
-    agreed = softmax(mixed + np.log(field.trust), field.good) @ field.agreement.T
-    best = np.where(field.good, mixed, NEVER).max(axis=1, keepdims=True, initial=NEVER)
+def _vote(comparison: Comparison, mixed: Matrix) -> Matrix:
+    agreed = softmax(mixed + np.log(comparison.trust), comparison.good) @ comparison.agreement.T
+    best = np.where(comparison.good, mixed, NEVER).max(axis=1, keepdims=True, initial=NEVER)
     return np.asarray((DOUBT + agreed) * np.exp(LEAN * np.minimum(mixed - best, 0)), dtype=np.float32)
 
 
-ORDERS: dict[str, Callable[[Field, Matrix], Matrix]] = {
+ORDERS: dict[str, Callable[[Comparison, Matrix], Matrix]] = {
     "words": _alone("words"),
     "rare": _alone("rare"),
     "meaning": _alone("meaning"),
@@ -108,19 +108,19 @@ ORDERS: dict[str, Callable[[Field, Matrix], Matrix]] = {
     "mixture": lambda _, mixed: mixed,
     "vote": _vote,
 }
-"""Function of each order, by its name, that returns the runs' scores, (m, n), from the field and its mixture.
+"""Function of each order, by its name, that returns the runs' scores, (m, n), from the comparison and its mixture.
 
 The simplest order comes first."""
 
 
-def fitted(field: Field, weight: NDArray[np.float32]) -> NDArray[np.float32]:
+def learned_weights(comparison: Comparison, weight: NDArray[np.float32]) -> NDArray[np.float32]:
     """Returns the mixture's weights, (4,), that maximise the expected agreement of queries with their neighbours.
 
     ``weight`` is that of each query, (m,); a query of weight 0, such as a failed run, does not count.
     """
-    questions = field.good.any(axis=1) & (weight > 0)
-    near = np.stack([field.near[name][questions] for name in MIXED])  # (4, m, n)
-    good, agreement, trust = field.good[questions], field.agreement[questions], np.log(field.trust)
+    questions = comparison.good.any(axis=1) & (weight > 0)
+    near = np.stack([comparison.near[name][questions] for name in MIXED])  # (4, m, n)
+    good, agreement, trust = comparison.good[questions], comparison.agreement[questions], np.log(comparison.trust)
     counts = (weight[questions] * AGED ** np.arange(len(good) - 1, -1, -1, dtype=np.float32))[:, None]
     logs = np.zeros(len(MIXED), dtype=np.float32)
     slope, square = np.zeros_like(logs), np.zeros_like(logs)

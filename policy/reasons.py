@@ -5,7 +5,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from policy.slate import Field, Slate, fits, order
+from policy.slate import Slate, Traits, may_join, ranking
 
 Reason = Literal[
     "chosen",
@@ -34,41 +34,41 @@ Reason = Literal[
 """
 
 
-def reasons(field: Field, scores: NDArray[np.float32], served: Slate, by_rule: Slate) -> list[Reason]:
+def reasons(traits: Traits, scores: NDArray[np.float32], served: Slate, by_rule: Slate) -> list[Reason]:
     """Returns the reason why each of n candidates is on the served slate, or is not, (n,).
 
     Args:
-        field: the candidates as the rules of a slate see them.
+        traits: traits of the n candidates.
         scores: (n,), score of each candidate, in log odds, by the policy that served.
         served: the slate that was served.
         by_rule: the slate that this policy gives without a random draw.
     """
-    return [_reason(field, scores, served, by_rule, index) for index in range(len(scores))]
+    return [_reason(traits, scores, served, by_rule, index) for index in range(len(scores))]
 
 
-def _reason(field: Field, scores: NDArray[np.float32], served: Slate, by_rule: Slate, index: int) -> Reason:
+def _reason(traits: Traits, scores: NDArray[np.float32], served: Slate, by_rule: Slate, index: int) -> Reason:
     if index in served:
         return "chosen" if index in by_rule else "drawn"
-    if not field.allowed[index]:
+    if not traits.allowed[index]:
         return "not_near_enough"
     if not served:
         return "left_empty"
     if index in by_rule:  # a lot gave its place away
         return "lower"
-    if not fits(field, served, index):
-        return "same_as_another" if np.isin(field.group[index], field.group[list(served)]) else "another_failure"
-    return _held_back(field, scores, by_rule, index)
+    if not may_join(traits, served, index):
+        return "same_as_another" if np.isin(traits.group[index], traits.group[list(served)]) else "another_failure"
+    return _held_back(traits, scores, by_rule, index)
 
 
-def _held_back(field: Field, scores: NDArray[np.float32], by_rule: Slate, index: int) -> Reason:
+def _held_back(traits: Traits, scores: NDArray[np.float32], by_rule: Slate, index: int) -> Reason:
     """Returns the rule that kept off the slate a candidate which might stand beside the served ones."""
-    ordered = order(field, scores)
+    ordered = ranking(traits, scores)
     below = set(by_rule).intersection(ordered[ordered.index(index) :])
     if not below:
         return "lower"
-    proven = field.proven[index]
-    if any(field.proven[other] != proven for other in below):
+    proven = traits.proven[index]
+    if any(traits.proven[other] != proven for other in below):
         return "displaced" if proven else "unproven"
-    if field.source is not None and field.source[index] in field.source[list(by_rule)]:
+    if traits.source is not None and traits.source[index] in traits.source[list(by_rule)]:
         return "source"
     return "displaced" if proven else "unproven"

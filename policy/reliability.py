@@ -59,8 +59,8 @@ def calibration(predicted: Floats, reward: Floats, weight: Floats | None = None,
     rows = np.isfinite(predicted) & np.isfinite(reward) & (weight > 0)
     if not rows.any():
         return None
-    order = np.argsort(predicted[rows], kind="stable")
-    promised, got, mass = (column[rows][order] for column in (predicted, reward, weight))
+    by_prediction = np.argsort(predicted[rows], kind="stable")
+    promised, got, mass = (column[rows][by_prediction] for column in (predicted, reward, weight))
     mass = mass / mass.sum()
     count = max(1, min(bins, len(mass) // 20))
     place = np.minimum(((np.cumsum(mass) - mass / 2) * count).astype(np.int64), count - 1)

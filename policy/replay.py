@@ -23,7 +23,7 @@ from policy.channels import LEAST_GAIN, TINY, alone, gain, idf, weight_of_pairs
 from policy.evaluate import effective_sample
 from policy.fit import FIRST_ORDER, Fit, fit_of
 from policy.history import History
-from policy.orders import ORDERS, START, Field, fitted, mixture
+from policy.orders import ORDERS, START, Comparison, learned_weights, mixture
 from policy.rate import wilson
 
 PLACES = 4
@@ -91,14 +91,14 @@ CHOICE = "choice"
 
 def replay(history: History, first_order: str = FIRST_ORDER) -> Replay:
     """Returns the success of each order on a bank's runs, and the order that serves from now on."""
-    field = field_of(history)
-    weights = _weights(field, history)
-    mixed = mixture(field, weights[:-1])
-    places = [_places(order(field, mixed), field) for order in ORDERS.values()]
-    first, ndcg, question = _graded(places, field, history.went_well)  # (orders, n), (orders, n), (n,)
+    comparison = comparison_of(history)
+    weights = _weights(comparison, history)
+    mixed = mixture(comparison, weights[:-1])
+    places = [_places(order(comparison, mixed), comparison) for order in ORDERS.values()]
+    first, ndcg, question = _graded(places, comparison, history.went_well)  # (orders, n), (orders, n), (n,)
     # in a mostly proven bank, an unproven run counts where a proven one could answer it: plants agree with each other
     trusted = history.trust >= (1 if history.mostly_proven else 0)
-    answered = np.where(field.good & trusted, field.agreement, 0).max(axis=1, initial=0) >= REACHABLE
+    answered = np.where(comparison.good & trusted, comparison.agreement, 0).max(axis=1, initial=0) >= REACHABLE
     worth = history.weight * (question & (trusted | answered))
     chosen, charges = _choices(1 - (first + ndcg) / 2, worth, first_order)  # (n + 1,), (orders + 1,)
     first, ndcg = (np.vstack([each, each[chosen[:-1], np.arange(len(worth))]]) for each in (first, ndcg))
@@ -115,27 +115,31 @@ def replay(history: History, first_order: str = FIRST_ORDER) -> Replay:
         for c, name in enumerate([*names, CHOICE])
     }
     right = np.where(question, first, np.nan).T
-    fit = fit_of(history, names[chosen[-1]], weights[-1], field.agreement)
+    fit = fit_of(history, names[chosen[-1]], weights[-1], comparison.agreement)
     serving = [names[c] for c in chosen[:-1]]
-    return Replay(int((worth > 0).sum()), tallies, fit, serving, right, unlike_similarity(field))
+    return Replay(int((worth > 0).sum()), tallies, fit, serving, right, unlike_similarity(comparison))
 
 
-def unlike_similarity(field: Field) -> float | None:
+def unlike_similarity(comparison: Comparison) -> float | None:
     """Returns the mean similarity of the vectors of unlike runs, plus ERRORS standard errors.
 
     Unlike runs have few words in common and other plans: their similarity comes from the language of the profile's
     texts alone. None: there are fewer than LEAST_PAIRS pairs of unlike runs.
     """
-    meaning = field.near["meaning"]
+    meaning = comparison.near["meaning"]
     known = np.diag(meaning) > 0
-    unlike = np.triu(known & known[:, None], k=1) & (field.near["words"] < UNLIKE_WORDS) & (field.agreement < REACHABLE)
+    unlike = (
+        np.triu(known & known[:, None], k=1)
+        & (comparison.near["words"] < UNLIKE_WORDS)
+        & (comparison.agreement < REACHABLE)
+    )
     similarities, runs = meaning[unlike], int(known.sum())
     if len(similarities) < LEAST_PAIRS:
         return None
     return float(similarities.mean() + ERRORS * similarities.std() / np.sqrt(runs))
 
 
-def field_of(history: History) -> Field:
+def comparison_of(history: History) -> Comparison:
     """Returns a bank's numbers with its own runs as queries: query t is run t's task, and sees earlier runs only."""
     n = len(history.terms)
     before = np.tri(n, k=-1, dtype=np.bool_)
@@ -147,7 +151,7 @@ def field_of(history: History) -> Field:
         "recent": -np.log1p(np.maximum(runs - 1 - runs.T, 0)),
     }
     good = before & history.went_well
-    return Field(near, good, history.trust, alike)
+    return Comparison(near, good, history.trust, alike)
 
 
 def _word_channels(history: History, alike: Matrix, runs: Matrix) -> dict[str, Matrix]:
@@ -220,42 +224,42 @@ def _before(values: NDArray[np.floating[Any]]) -> Matrix:
     return np.asarray(np.cumsum(values, axis=0) - values, dtype=np.float32)
 
 
-def _weights(field: Field, history: History) -> NDArray[np.float32]:
+def _weights(comparison: Comparison, history: History) -> NDArray[np.float32]:
     """Returns the mixture's weights at each run and after the last, (n + 1, 4), each fitted on runs before it."""
     worth = history.weight * history.went_well
     n = len(worth)
     weights = np.tile(START, (n + 1, 1))
     for at in (*(size for size in FITS if size < n), n):
         if at >= FITS[0]:
-            near = {name: each[:at, :at] for name, each in field.near.items()}
-            first = Field(near, field.good[:at, :at], field.trust[:at], field.agreement[:at, :at])
-            weights[at:] = fitted(first, worth[:at])
+            near = {name: each[:at, :at] for name, each in comparison.near.items()}
+            first = Comparison(near, comparison.good[:at, :at], comparison.trust[:at], comparison.agreement[:at, :at])
+            weights[at:] = learned_weights(first, worth[:at])
     return weights
 
 
-def _places(scores: Matrix, field: Field) -> NDArray[np.intp]:
+def _places(scores: Matrix, comparison: Comparison) -> NDArray[np.intp]:
     """Returns the indices of the runs in each question's first places, (n, PLACES), one for each plan; -1: empty."""
-    left = np.where(field.good, scores, -np.inf)
+    left = np.where(comparison.good, scores, -np.inf)
     places = np.full((len(scores), PLACES), -1)
     for place in range(PLACES if len(scores) else 0):
         best = left.shape[1] - 1 - left[:, ::-1].argmax(axis=1)
         filled = np.isfinite(left[np.arange(len(left)), best])
         places[filled, place] = best[filled]
-        left = np.where(field.agreement[best] >= SAME, -np.inf, left)
+        left = np.where(comparison.agreement[best] >= SAME, -np.inf, left)
     return places
 
 
 def _graded(
-    places: Sequence[NDArray[np.intp]], field: Field, went_well: NDArray[np.bool_]
+    places: Sequence[NDArray[np.intp]], comparison: Comparison, went_well: NDArray[np.bool_]
 ) -> tuple[Matrix, Matrix, NDArray[np.bool_]]:
     """Returns whether each order's first place is right, its nDCG, and which runs are questions with an answer."""
-    reachable = np.where(field.good, field.agreement, 0).max(axis=1, initial=0)
+    reachable = np.where(comparison.good, comparison.agreement, 0).max(axis=1, initial=0)
     discount = 1 / np.log2(np.arange(PLACES) + 2)
 
     def agreements(slate: NDArray[np.intp]) -> Matrix:
-        return np.where(slate >= 0, np.take_along_axis(field.agreement, np.maximum(slate, 0), axis=1), 0)
+        return np.where(slate >= 0, np.take_along_axis(comparison.agreement, np.maximum(slate, 0), axis=1), 0)
 
-    ideal = np.maximum(agreements(_places(field.agreement, field)) @ discount, 1e-9)
+    ideal = np.maximum(agreements(_places(comparison.agreement, comparison)) @ discount, 1e-9)
     slates = [agreements(slate) for slate in places]
     first = np.array([slate[:, 0] >= SAME * reachable for slate in slates], dtype=np.float32)
     ndcg = np.array([slate @ discount / ideal for slate in slates], dtype=np.float32)

@@ -40,8 +40,8 @@ Slate = tuple[int, ...]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Field:
-    """The numbers of n candidates that a slate's rules look at, in the order in which the candidates are logged.
+class Traits:
+    """Traits of n candidates that a slate's rules look at, in the order in which the candidates are logged.
 
     Attributes:
         group: (n,), number of the candidate's group; candidates of one group say the same.
@@ -64,10 +64,10 @@ class Field:
         return sum(not self.proven[index] for index in slate)
 
 
-def field_of(
+def traits_of(
     features: Features, group: NDArray[np.int16], source: NDArray[np.int16], min_similarity: float | None
-) -> Field:
-    """Returns the numbers of the candidates that a slate's rules look at.
+) -> Traits:
+    """Returns the traits of the candidates.
 
     Args:
         features: the candidates' features.
@@ -81,12 +81,12 @@ def field_of(
         near = similarity >= np.float32(min_similarity - SIMILARITY_ERROR)
     failed = column(features, "failed") > 0
     proven = (column(features, "proven") > 0) & ~failed
-    return Field(group, failed, near, source, proven, similarity)
+    return Traits(group, failed, near, source, proven, similarity)
 
 
-def order(field: Field, scores: NDArray[np.float32]) -> list[int]:
+def ranking(traits: Traits, scores: NDArray[np.float32]) -> list[int]:
     """Returns the indices of the allowed candidates, the highest score first, equal ones in the log's order."""
-    return [int(index) for index in np.argsort(-scores, kind="stable") if field.allowed[index]]
+    return [int(index) for index in np.argsort(-scores, kind="stable") if traits.allowed[index]]
 
 
 def most_unproven(places: int) -> int:
@@ -94,55 +94,55 @@ def most_unproven(places: int) -> int:
     return max(1, places // UNPROVEN_PART)
 
 
-def choose(field: Field, ordered: Sequence[int], k: int) -> Slate:
+def choose(traits: Traits, ordered: Sequence[int], k: int) -> Slate:
     """Returns the slate of at most k candidates by the rules of this module; fewer if the rules exclude the others."""
-    proven, unproven = parted(field, ordered)
-    slate = _filled(field, _filled(field, (), proven, k), unproven, k)
+    proven, unproven = parted(traits, ordered)
+    slate = _filled(traits, _filled(traits, (), proven, k), unproven, k)
     for index in unproven if len(slate) == k else ():
-        if field.unproven(slate) >= most_unproven(k):
+        if traits.unproven(slate) >= most_unproven(k):
             break
-        slate = _with(field, slate, index, ordered)
+        slate = _with(traits, slate, index, ordered)
     return _by_score(slate, ordered)
 
 
-def parted(field: Field, ordered: Sequence[int]) -> tuple[list[int], list[int]]:
+def parted(traits: Traits, ordered: Sequence[int]) -> tuple[list[int], list[int]]:
     """Returns the proven and the unproven ones of the ordered candidates as two lists, each in the same order."""
-    proven = [index for index in ordered if field.proven[index]]
-    return proven, [index for index in ordered if not field.proven[index]]
+    proven = [index for index in ordered if traits.proven[index]]
+    return proven, [index for index in ordered if not traits.proven[index]]
 
 
-def _filled(field: Field, slate: Slate, ordered: Sequence[int], k: int) -> Slate:
+def _filled(traits: Traits, slate: Slate, ordered: Sequence[int], k: int) -> Slate:
     """Returns the slate with its free places filled by these candidates, as far as the rules allow."""
     for index in ordered[:DEPTH]:
-        if len(slate) < k and fits(field, slate, index) and not _source_swamps(field, slate, index, k):
+        if len(slate) < k and may_join(traits, slate, index) and not _source_swamps(traits, slate, index, k):
             slate += (index,)
     for index in ordered:
         if len(slate) == k:
             break
-        if fits(field, slate, index):
+        if may_join(traits, slate, index):
             slate += (index,)
     return slate
 
 
-def _source_swamps(field: Field, slate: Slate, index: int, k: int) -> bool:
+def _source_swamps(traits: Traits, slate: Slate, index: int, k: int) -> bool:
     """Returns whether the candidate's source would have more than half of the places with it."""
-    of_that_source = sum(bool(field.source[other] == field.source[index]) for other in slate)
+    of_that_source = sum(bool(traits.source[other] == traits.source[index]) for other in slate)
     return 1 + of_that_source > max(1, k // 2)
 
 
-def _with(field: Field, slate: Slate, index: int, ordered: Sequence[int]) -> Slate:
+def _with(traits: Traits, slate: Slate, index: int, ordered: Sequence[int]) -> Slate:
     """Returns the slate with the candidate in place of its last proven case, if it is much nearer than all of these.
 
     A failed run takes only the place of a case that ranks below it: nearness makes a failure no better than a success.
     """
-    proven = [other for other in slate if field.proven[other]]
-    near = field.similarity
+    proven = [other for other in slate if traits.proven[other]]
+    near = traits.similarity
     if not all(near[index] - near[other] > MUCH_NEARER for other in proven):  # False where one is NaN
         return slate
     for other in reversed(_by_score(proven, ordered)):
         rest = tuple(each for each in slate if each != other)
-        behind = not field.failed[index] or ordered.index(other) > ordered.index(index)
-        if behind and field.group[index] != field.group[other] and fits(field, rest, index):
+        behind = not traits.failed[index] or ordered.index(other) > ordered.index(index)
+        if behind and traits.group[index] != traits.group[other] and may_join(traits, rest, index):
             return (*rest, index)
     return slate
 
@@ -151,28 +151,28 @@ def _by_score(slate: Sequence[int], ordered: Sequence[int]) -> Slate:
     return tuple(index for index in ordered if index in slate)
 
 
-def fits(field: Field, slate: Slate, index: int) -> bool:
+def may_join(traits: Traits, slate: Slate, index: int) -> bool:
     """Returns whether the candidate may join the slate: it says nothing that is there, and is no second failed run."""
-    if index in slate or any(field.group[other] == field.group[index] for other in slate):
+    if index in slate or any(traits.group[other] == traits.group[index] for other in slate):
         return False
-    return not field.failed[index] or sum(field.failed[other] for other in slate) < FAILURES_ON_SLATE
+    return not traits.failed[index] or sum(traits.failed[other] for other in slate) < FAILURES_ON_SLATE
 
 
-def contenders(field: Field, ordered: Sequence[int], slate: Slate) -> list[int]:
+def contenders(traits: Traits, ordered: Sequence[int], slate: Slate) -> list[int]:
     """Returns the slate's last candidate and those of the first DEPTH that could take its place, in order.
 
     The place of a proven case is for proven cases only; unproven cases have random draws of their own, see ``waiting``.
     """
-    proven, last = parted(field, ordered)[0], slate[-1]
-    top = (proven if field.proven[last] else ordered)[:DEPTH]
-    return [index for index in ordered if index == last or (index in top and fits(field, slate[:-1], index))]
+    proven, last = parted(traits, ordered)[0], slate[-1]
+    top = (proven if traits.proven[last] else ordered)[:DEPTH]
+    return [index for index in ordered if index == last or (index in top and may_join(traits, slate[:-1], index))]
 
 
-def waiting(field: Field, ordered: Sequence[int], slate: Slate) -> list[int]:
+def waiting(traits: Traits, ordered: Sequence[int], slate: Slate) -> list[int]:
     """Returns the unproven cases that could be tried in the slate's last place.
 
     The list is empty if the last place is an unproven case's already, or the slate has as many of them as it may.
     """
-    if not field.proven[slate[-1]] or field.unproven(slate) >= most_unproven(len(slate)):
+    if not traits.proven[slate[-1]] or traits.unproven(slate) >= most_unproven(len(slate)):
         return []
-    return [index for index in parted(field, ordered)[1] if fits(field, slate[:-1], index)]
+    return [index for index in parted(traits, ordered)[1] if may_join(traits, slate[:-1], index)]

@@ -13,7 +13,7 @@ from sqlalchemy.dialects.postgresql import insert as upsert
 from policy import features
 from policy.decide import REPLAYED, Budget, Decision, Policy, Trial, decide
 from policy.inputs import Inputs
-from policy.slate import field_of
+from policy.slate import traits_of
 from retrieval.database.database import Database
 from retrieval.tables.decisions import decision_slots, decisions
 from retrieval.tables.profiles import profiles
@@ -58,7 +58,7 @@ def draw(
 def _draw(rng: np.random.Generator, query: str, trial: Trial, sign: int) -> Drawn:
     seen = pool(rng, CANDIDATES)
     group, source = np.arange(CANDIDATES, dtype=np.int16), np.zeros(CANDIDATES, np.int16)
-    decision = decide(seen, field_of(seen, group, source, None), PLACES, trial)
+    decision = decide(seen, traits_of(seen, group, source, None), PLACES, trial)
     inputs = Inputs(seen)
     odds = TRUTH.head.query_part(inputs.query).mean()
     if chosen := list(decision.slate):

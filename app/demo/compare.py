@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from app.demo.arms import Arm, Stream, TaskRecord
-from policy.evaluate import Plan, resampled
+from policy.evaluate import Resampling, resampled
 
 RESAMPLES = 2000
 
@@ -38,7 +38,7 @@ def bootstrap(groups: Sequence[Pairs], compare: Callable[[Numbers, Numbers], Num
     if not groups:
         return Difference(nan, nan, nan)
     columns = np.array([[*np.sum(pairs, axis=0), len(pairs)] for pairs in groups], dtype=np.float64)  # (groups, 3)
-    before, after, tasks = resampled(columns, Plan(resamples=RESAMPLES, seed=seed)).T
+    before, after, tasks = resampled(columns, Resampling(resamples=RESAMPLES, seed=seed)).T
     low, high = np.nanquantile(compare(before / tasks, after / tasks), (0.025, 0.975))
     before, after, tasks = columns.sum(axis=0)
     return Difference(float(compare(before / tasks, after / tasks)), float(low), float(high))

@@ -9,7 +9,7 @@ from matplotlib.figure import Figure
 
 from app.demo.arms import FIRST_TRY, STEPS, SUCCESS, Arm, TaskRecord, mean, pooled
 from app.demo.report import DemoReport
-from policy.evaluate import Plan, resampled
+from policy.evaluate import Resampling, resampled
 
 _STYLES = {
     "no memory": ("#8a8f98", "o"),
@@ -54,7 +54,7 @@ def _lines(axes: Axes, houses: Sequence[Sequence[Arm]], value: Callable[[TaskRec
         tenths = np.arange(1, len(parts) + 1)
         # the 95 % interval of each tenth's mean, from resampled tasks
         columns = (np.array([[value(record)] for record in part], dtype=np.float64) for part in parts)
-        draws = [resampled(column, Plan(resamples=_RESAMPLES)) / len(column) for column in columns]
+        draws = [resampled(column, Resampling(resamples=_RESAMPLES)) / len(column) for column in columns]
         low, high = np.quantile(draws, (0.025, 0.975), axis=(1, 2))
         axes.fill_between(tenths, low, high, color=color, alpha=0.13, linewidth=0)
         axes.plot(tenths, [mean(part, value) for part in parts], label=name, color=color, marker=marker, linewidth=1.8)

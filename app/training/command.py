@@ -24,7 +24,7 @@ from policy.network import Head
 from policy.train import RIDGES, Plan, train
 from retrieval.ranking.policies import name_of
 from writer.profiles import Profile
-from writer.training.candidates import Fit, Recipe
+from writer.training.candidates import Recipe, TrainHeads
 from writer.training.nightly import learn
 from writer.training.result import TrainingResult
 
@@ -43,7 +43,7 @@ class Local:
             return train(profiles, self.plan, seeds, start, bar.update)
 
 
-def engine(name: Engine) -> Fit:
+def engine(name: Engine) -> TrainHeads:
     """Returns the function that trains policies: on this machine, or in portions on a Ray cluster."""
     plan = Plan(ridges=RIDGES)
     if name == "local":
@@ -53,10 +53,10 @@ def engine(name: Engine) -> Fit:
     return OnRay(plan)
 
 
-async def run(settings: Settings, fit: Fit, only: Profile | None, seed: int) -> list[TrainingResult]:
+async def run(settings: Settings, train_heads: TrainHeads, only: Profile | None, seed: int) -> list[TrainingResult]:
     """Trains and judges, and returns the result for each profile."""
     async with running(settings) as runtime:
-        recipe = Recipe(fit, seed=seed, first_order=settings.first_order)
+        recipe = Recipe(train_heads, seed=seed, first_order=settings.first_order)
         return [learnt async for learnt in learn(runtime.database, recipe, only)]
 
 
@@ -92,10 +92,10 @@ def main(  # noqa: PLR0913, PLR0917 - each is a choice of the command line
     only = None if user is None or agent is None else Profile(user, agent, datetime.now(UTC))
     if engine_name not in {"local", "ray"}:
         raise typer.BadParameter("local or ray", param_hint="--engine")
-    fit = engine("ray" if engine_name == "ray" else "local")
+    train_heads = engine("ray" if engine_name == "ray" else "local")
     settings = Settings()
     tell_database(settings)
-    learnt = run_to_end(run(settings, fit, only, seed))
+    learnt = run_to_end(run(settings, train_heads, only, seed))
     if outcomes:
         trials = [each.verdict for each in learnt if each.outcome == "insufficient evidence" and each.verdict]
         more = [each.outlook.more for each in trials if each.outlook.more is not None]

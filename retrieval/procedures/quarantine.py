@@ -8,7 +8,7 @@ none is held back.
 import numpy as np
 from sqlalchemy import Select, any_, func, select
 
-from policy.slate import Field
+from policy.slate import Traits
 from retrieval.database.parameters import USER_SUB
 from retrieval.tables.cases import cases
 from retrieval.tables.procedures import procedures
@@ -22,9 +22,9 @@ def proven_runs() -> Select[int]:
     return runs.correlate(procedures)
 
 
-def fits_proven(field: Field, least: float) -> bool:
+def fits_proven(traits: Traits, least: float) -> bool:
     """Returns whether some proven case is as similar to the query as a procedure must be to be shown.
 
     A case of unknown similarity counts, too: cases and procedures are then found by words.
     """
-    return bool((field.proven & field.allowed & ~(field.similarity < np.float32(least))).any())
+    return bool((traits.proven & traits.allowed & ~(traits.similarity < np.float32(least))).any())

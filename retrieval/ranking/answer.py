@@ -8,7 +8,7 @@ import uuid_utils.compat as uuids
 
 from policy import features
 from policy.decide import REPLAYED, Budget, Decision, Policy, Trial, decide
-from policy.slate import field_of, order
+from policy.slate import ranking, traits_of
 from retrieval.procedures.lessons import Lesson
 from retrieval.procedures.procedure import Procedure, compose_procedures
 from retrieval.procedures.quarantine import fits_proven
@@ -69,16 +69,16 @@ def rank(
     k = question.k or (settings.k if settings else 0)
     seed = retrieval_id.int & LARGEST_SEED
     budget = Budget(settings.explore, settings.canary) if settings and explore else Budget(0, 0, 0)
-    field = field_of(pool.features, pool.group, pool.source, _least_similarity(question))
-    decision = decide(pool.features, field, k, Trial(arms, budget, seed))
+    traits = traits_of(pool.features, pool.group, pool.source, _least_similarity(question))
+    decision = decide(pool.features, traits, k, Trial(arms, budget, seed))
     by_id = {row.id: row for row in result.cases}
     cases: list[Candidate] = [opened(by_id[pool.ids[index]], result.seal) for index in decision.slate]
     beside: list[Candidate] = []
     if question.others:
-        ordered, plans = order(field, decision.scores.total), [row.plan for row in result.cases]
-        beside = [opened(result.cases[index], result.seal) for index in others(field, ordered, decision.slate, plans)]
+        ordered, plans = ranking(traits, decision.scores.total), [row.plan for row in result.cases]
+        beside = [opened(result.cases[index], result.seal) for index in others(traits, ordered, decision.slate, plans)]
     procedures: list[Procedure] = []
-    quarantine = fits_proven(field, result.threshold.similarity)
+    quarantine = fits_proven(traits, result.threshold.similarity)
     # a slate left empty on purpose shows what is done without any memory, so it goes without procedures, too
     if result.procedures and settings is not None and (decision.slate or not decision.allowed):
         # a failed case on the slate is the one warning that a context has

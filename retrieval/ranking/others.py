@@ -13,39 +13,39 @@ from statistics import median
 import numpy as np
 from numpy.typing import NDArray
 
-from policy.slate import Field, Slate
+from policy.slate import Slate, Traits
 
 WARNING_DEPTH = 8
 """Number of first candidates, in the order of retrieval, among which a failure is chosen; others have other tasks."""
 
 
-def others(field: Field, ordered: Sequence[int], slate: Slate, plans: Sequence[Sequence[str]]) -> list[int]:
+def others(traits: Traits, ordered: Sequence[int], slate: Slate, plans: Sequence[Sequence[str]]) -> list[int]:
     """Returns indices of candidates to show below the slate: at most one failure, then one with another plan."""
     if not slate:
         return []
-    near, warning = _near(field, slate, min), list[int]()
-    if not field.failed[list(slate)].any():
-        warning = [index for index in sorted(ordered) if index < WARNING_DEPTH and field.failed[index] and near[index]][
-            :1
-        ]
-    successes = [tuple(plans[index]) for index in slate if not field.failed[index]]
+    near, warning = _near(traits, slate, min), list[int]()
+    if not traits.failed[list(slate)].any():
+        warning = [
+            index for index in sorted(ordered) if index < WARNING_DEPTH and traits.failed[index] and near[index]
+        ][:1]
+    successes = [tuple(plans[index]) for index in slate if not traits.failed[index]]
     if len(successes) > 1 and len(set(successes)) == 1:
         return warning
-    near = _near(field, slate, median)
+    near = _near(traits, slate, median)
     # the best success with another plan; a proven one if the slate has a proven case
     plans_shown = {*successes, ()}
-    any_counts = not any(field.proven[index] for index in slate)
+    any_counts = not any(traits.proven[index] for index in slate)
     for index in ordered:
-        counts = near[index] and not field.failed[index] and (any_counts or field.proven[index])
+        counts = near[index] and not traits.failed[index] and (any_counts or traits.proven[index])
         if counts and tuple(plans[index]) not in plans_shown:
             return [*warning, index]
     return warning
 
 
-def _near(field: Field, slate: Slate, least: Callable[[list[float]], float]) -> NDArray[np.bool_]:
+def _near(traits: Traits, slate: Slate, least: Callable[[list[float]], float]) -> NDArray[np.bool_]:
     """Returns which candidates are at least as similar to the query as ``least`` of the slate; all if unknown."""
-    known = field.similarity[list(slate)].tolist()
+    known = traits.similarity[list(slate)].tolist()
     if any(map(isnan, known)):
-        return np.ones(len(field.failed), dtype=bool)
-    near: NDArray[np.bool_] = field.similarity >= np.float32(least(known))
+        return np.ones(len(traits.failed), dtype=bool)
+    near: NDArray[np.bool_] = traits.similarity >= np.float32(least(known))
     return near

@@ -12,7 +12,7 @@ from policy import features
 from policy.decide import Policy, score
 from policy.inputs import Inputs
 from policy.reasons import Reason, reasons
-from policy.slate import choose, field_of, order
+from policy.slate import choose, ranking, traits_of
 
 
 class Logged(Protocol):
@@ -123,16 +123,16 @@ def review(row: Logged, policies: Mapping[str, Policy | None]) -> Review:
         return Review([_reviewed(row, index, None, None, None) for index in range(len(row.candidate_ids))], None, {})
     seen = features.unpacked(row.features)
     groups, sources = (np.array(each, np.int16) for each in (row.candidate_groups, row.candidate_sources))
-    field = field_of(seen, groups, sources, row.min_similarity)
+    traits = traits_of(seen, groups, sources, row.min_similarity)
     inputs = Inputs(seen)
     scored = {version: score(policy, inputs) for version, policy in policies.items()}
-    slates = {version: choose(field, order(field, each.total), row.k) for version, each in scored.items()}
+    slates = {version: choose(traits, ranking(traits, each.total), row.k) for version, each in scored.items()}
     own = scored.get(row.policy_version)
     logged = np.array(row.scores, dtype=np.float32)
-    by_rule = slates.get(row.policy_version, choose(field, order(field, logged), row.k))
+    by_rule = slates.get(row.policy_version, choose(traits, ranking(traits, logged), row.k))
     place = {case_id: index for index, case_id in enumerate(row.candidate_ids)}
     served = tuple(place[case_id] for case_id in row.case_ids or ())
-    why = reasons(field, logged, served, by_rule)
+    why = reasons(traits, logged, served, by_rule)
     terms: list[Terms] | None = None
     if own is not None:
         learned = own.total - own.prior

@@ -24,7 +24,7 @@ from policy.decide import (
 from policy.explore import NULL_SHARE
 from policy.features import Features, column
 from policy.inputs import CASE, Inputs
-from policy.slate import DEPTH, Field, choose, contenders, field_of, order, parted, waiting
+from policy.slate import DEPTH, Traits, choose, contenders, parted, ranking, traits_of, waiting
 from tests.policies import head
 from tests.policy.builders import pool, unhurried
 
@@ -44,12 +44,12 @@ def rng(seed: int) -> np.random.Generator:
     return np.random.default_rng(seed)
 
 
-def world(seed: int, size: int | None = None) -> tuple[Features, Field]:
+def world(seed: int, size: int | None = None) -> tuple[Features, Traits]:
     """Candidates of one query, some of which say the same, failed, or come from one source."""
     seen = pool(rng(seed), size)
     n = len(seen)
     group, source = rng(seed).integers(0, n, n), rng(seed + 1).integers(0, 3, n)
-    return seen, field_of(seen, group.astype(np.int16), source.astype(np.int16), None)
+    return seen, traits_of(seen, group.astype(np.int16), source.astype(np.int16), None)
 
 
 def by_order(seen: Features) -> np.ndarray:
@@ -57,8 +57,8 @@ def by_order(seen: Features) -> np.ndarray:
     return column(seen, "order")
 
 
-def drawn(seen: Features, field: Field, arms: dict[str, Policy | None], budget: Budget, seed: int = 7) -> Decision:
-    return decide(seen, field, K, Trial(arms, budget, seed))
+def drawn(seen: Features, traits: Traits, arms: dict[str, Policy | None], budget: Budget, seed: int = 7) -> Decision:
+    return decide(seen, traits, K, Trial(arms, budget, seed))
 
 
 # Cold start
@@ -67,9 +67,9 @@ def drawn(seen: Features, field: Field, arms: dict[str, Policy | None], budget: 
 @given(st.integers(0, 10**6))
 @unhurried
 def test_without_a_learned_arm_the_slate_is_that_of_the_order_that_serves_exactly(seed: int):
-    seen, field = world(seed)
-    decision = drawn(seen, field, ARMS["default"], Budget(0, 0, 0), seed)
-    assert decision.slate == choose(field, order(field, by_order(seen)), K)
+    seen, traits = world(seed)
+    decision = drawn(seen, traits, ARMS["default"], Budget(0, 0, 0), seed)
+    assert decision.slate == choose(traits, ranking(traits, by_order(seen)), K)
     assert (decision.arm, decision.lottery.chances) == (DEFAULT, {decision.slate: 1})
     assert decision.scores.total.tolist() == Inputs(seen).prior.tolist()
     assert decision.scores.q is None
@@ -78,8 +78,8 @@ def test_without_a_learned_arm_the_slate_is_that_of_the_order_that_serves_exactl
 @given(st.integers(0, 10**6))
 @unhurried
 def test_a_policy_without_evidence_orders_like_the_default(seed: int):
-    seen, field = world(seed)
-    decision = drawn(seen, field, ARMS["both"] | {SERVING: replace(WORST_FIRST, blend=0.0)}, Budget(0, 0, 0), seed)
+    seen, traits = world(seed)
+    decision = drawn(seen, traits, ARMS["both"] | {SERVING: replace(WORST_FIRST, blend=0.0)}, Budget(0, 0, 0), seed)
     assert decision.arm == SERVING
     assert decision.slates[SERVING] == decision.slates[DEFAULT] == decision.slate
 
@@ -134,9 +134,9 @@ def test_no_more_decisions_than_the_canary_get_another_slate_by_a_trial(differs:
 
 @by_arms
 def test_over_many_seeds_each_arm_decides_as_often_as_its_share_says(arms: dict[str, Policy | None]):
-    seen, field = world(3, 12)
+    seen, traits = world(3, 12)
     budget, n = Budget(0.2, 0.25, 0.05), 800
-    count = Counter(drawn(seen, field, arms, budget, seed).arm for seed in range(n))
+    count = Counter(drawn(seen, traits, arms, budget, seed).arm for seed in range(n))
     for arm, share in shares(arms, budget).items():
         assert count[arm] / n == pytest.approx(share, abs=4 * np.sqrt(0.25 / n))
 
@@ -146,9 +146,9 @@ def test_over_many_seeds_each_arm_decides_as_often_as_its_share_says(arms: dict[
 
 @by_arms
 def test_the_chance_of_each_slate_is_how_often_it_is_drawn(arms: dict[str, Policy | None]):
-    seen, field = world(5, 14)
+    seen, traits = world(5, 14)
     budget, n = Budget(0.5, 0.25, 0.1), 1_200
-    decisions = [drawn(seen, field, arms, budget, seed) for seed in range(n)]
+    decisions = [drawn(seen, traits, arms, budget, seed) for seed in range(n)]
     chances = decisions[0].lottery.chances
     assert all(decision.lottery.chances == chances for decision in decisions)
     assert sum(chances.values()) == pytest.approx(1)
@@ -159,11 +159,11 @@ def test_the_chance_of_each_slate_is_how_often_it_is_drawn(arms: dict[str, Polic
 
 
 def test_a_slate_that_two_arms_give_has_the_chances_of_both():
-    seen, field = world(6, 12)
+    seen, traits = world(6, 12)
     twin = replace(WORST_FIRST, blend=0.0)  # who thinks as the default does
-    decision = drawn(seen, field, {DEFAULT: None, CANDIDATE: twin}, Budget(0, 0.25, 0))
+    decision = drawn(seen, traits, {DEFAULT: None, CANDIDATE: twin}, Budget(0, 0.25, 0))
     assert decision.lottery.chances == {decision.slates[DEFAULT]: 1}
-    other = drawn(seen, field, {DEFAULT: None, CANDIDATE: WORST_FIRST}, Budget(0, 0.25, 0))
+    other = drawn(seen, traits, {DEFAULT: None, CANDIDATE: WORST_FIRST}, Budget(0, 0.25, 0))
     mine, theirs = other.slates[DEFAULT], other.slates[CANDIDATE]
     assert mine != theirs
     assert dict(other.lottery.chances) == {mine: 0.75, theirs: 0.25}
@@ -172,8 +172,8 @@ def test_a_slate_that_two_arms_give_has_the_chances_of_both():
 @given(st.integers(0, 10**6), st.floats(0.01, 1))
 @unhurried
 def test_the_chances_of_each_place_and_of_nothing_sum_to_one(seed: int, explore: float):
-    seen, field = world(seed)
-    decision = drawn(seen, field, ARMS["both"], Budget(explore, 0.25, 0.05), seed)
+    seen, traits = world(seed)
+    decision = drawn(seen, traits, ARMS["both"], Budget(explore, 0.25, 0.05), seed)
     longest = max(map(len, decision.lottery.chances))
     for place in range(longest):
         filled = sum(decision.lottery.place_chance(place, index) for index in range(len(seen)))
@@ -185,13 +185,13 @@ def test_the_chances_of_each_place_and_of_nothing_sum_to_one(seed: int, explore:
 @given(st.integers(0, 10**6))
 @unhurried
 def test_exploration_changes_one_place_at_most_and_looks_no_deeper_than_it_may(seed: int):
-    seen, field = world(seed)
-    decision = drawn(seen, field, ARMS["default"], Budget(0.5, 0, 0), seed)
+    seen, traits = world(seed)
+    decision = drawn(seen, traits, ARMS["default"], Budget(0.5, 0, 0), seed)
     plain = decision.slates[DEFAULT]
-    ordered = order(field, by_order(seen))
-    rivals = contenders(field, ordered, plain) if plain else []
-    young = waiting(field, ordered, plain) if plain else []
-    near = {*ordered[:DEPTH], *parted(field, ordered)[0][:DEPTH]}  # of all, or of the proven ones alone
+    ordered = ranking(traits, by_order(seen))
+    rivals = contenders(traits, ordered, plain) if plain else []
+    young = waiting(traits, ordered, plain) if plain else []
+    near = {*ordered[:DEPTH], *parted(traits, ordered)[0][:DEPTH]}  # of all, or of the proven ones alone
     for slate, chance in decision.lottery.chances.items():
         assert slate in {plain, ()} or (slate[:-1] == plain[:-1] and slate[-1] in near | {*young})
         assert slate != () or not plain or chance == pytest.approx(0.5 * NULL_SHARE)
@@ -203,16 +203,16 @@ def test_exploration_changes_one_place_at_most_and_looks_no_deeper_than_it_may(s
 
 @by_arms
 def test_the_same_seed_makes_the_same_decision(arms: dict[str, Policy | None]):
-    seen, field = world(8, 20)
+    seen, traits = world(8, 20)
     for seed in range(50):
-        one, other = [drawn(seen, field, arms, Budget(0.5, 0.25, 0.1), seed) for _ in range(2)]
+        one, other = [drawn(seen, traits, arms, Budget(0.5, 0.25, 0.1), seed) for _ in range(2)]
         assert (one.slate, one.arm, one.lottery.chances) == (other.slate, other.arm, other.lottery.chances)
 
 
 @by_arms
 def test_without_a_budget_nothing_is_drawn(arms: dict[str, Policy | None]):
-    seen, field = world(9, 20)
-    decisions = [drawn(seen, field, arms, Budget(0, 0, 0), seed) for seed in range(50)]
+    seen, traits = world(9, 20)
+    decisions = [drawn(seen, traits, arms, Budget(0, 0, 0), seed) for seed in range(50)]
     best = SERVING if SERVING in arms else DEFAULT
     assert {(decision.arm, decision.slate) for decision in decisions} == {(best, decisions[0].slates[best])}
     assert decisions[0].lottery.chances == {decisions[0].slate: 1}

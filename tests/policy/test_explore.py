@@ -7,44 +7,44 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from policy.explore import Lottery, certain, explored, mixture
-from policy.slate import DEPTH, Field, choose, contenders, order
-from tests.policy.fields import World, fields
-from tests.policy.fields import field as made
+from policy.explore import Lottery, certain, compound, explored
+from policy.slate import DEPTH, Traits, choose, contenders, ranking
+from tests.policy.traits import World, scored_traits
+from tests.policy.traits import traits as made
 
 
-@given(fields(), st.integers(1, 6), st.floats(0, 1))
+@given(scored_traits(), st.integers(1, 6), st.floats(0, 1))
 def test_the_chances_of_exploration_sum_to_one(world: World, k: int, budget: float):
-    field, scores = world
-    ordered = order(field, scores)
-    lottery = explored(field, scores, ordered, choose(field, ordered, k), budget)
+    traits, scores = world
+    ordered = ranking(traits, scores)
+    lottery = explored(traits, scores, ordered, choose(traits, ordered, k), budget)
     assert sum(lottery.chances.values()) == pytest.approx(1)
     assert all(chance > 0 for chance in lottery.chances.values())
 
 
-@given(fields(), st.integers(1, 6), st.floats(0.01, 1))
+@given(scored_traits(), st.integers(1, 6), st.floats(0.01, 1))
 def test_exploration_changes_the_last_place_or_empties_the_slate_and_reaches_the_top_eight_only(
     world: World, k: int, budget: float
 ):
-    field, scores = world
-    ordered = order(field, scores)
-    slate = choose(field, ordered, k)
-    for drawn in explored(field, scores, ordered, slate, budget).chances:
+    traits, scores = world
+    ordered = ranking(traits, scores)
+    slate = choose(traits, ordered, k)
+    for drawn in explored(traits, scores, ordered, slate, budget).chances:
         assert drawn in {(), slate} or (drawn[:-1] == slate[:-1] and drawn[-1] in ordered[:DEPTH])
 
 
-@given(fields(), st.integers(1, 6), st.floats(0, 1))
+@given(scored_traits(), st.integers(1, 6), st.floats(0, 1))
 def test_the_place_chances_and_the_chance_of_a_shorter_slate_sum_to_one(world: World, k: int, budget: float):
-    field, scores = world
-    ordered = order(field, scores)
-    lottery = explored(field, scores, ordered, choose(field, ordered, k), budget)
+    traits, scores = world
+    ordered = ranking(traits, scores)
+    lottery = explored(traits, scores, ordered, choose(traits, ordered, k), budget)
     for place in range(k):
         filled = sum(lottery.place_chance(place, index) for index in range(len(scores)))
         empty = sum(chance for slate, chance in lottery.chances.items() if len(slate) <= place)
         assert filled + empty == pytest.approx(1)
 
 
-def plain(count: int) -> Field:
+def plain(count: int) -> Traits:
     everyone = np.arange(count, dtype=np.int16)
     return made(everyone, np.zeros(count, bool), np.ones(count, bool))
 
@@ -66,7 +66,7 @@ def test_the_budget_is_what_is_taken_from_the_slate_at_the_most():
 
 
 def test_a_slate_that_two_policies_give_has_both_their_chances():
-    mixed = mixture([0.75, 0.25], [Lottery({(0,): 0.9, (1,): 0.1}), certain((0,))])
+    mixed = compound([0.75, 0.25], [Lottery({(0,): 0.9, (1,): 0.1}), certain((0,))])
     assert mixed.chance((0,)) == pytest.approx(0.75 * 0.9 + 0.25)
     assert mixed.chance((1,)) == pytest.approx(0.075)
     assert mixed.chance((2,)) == 0
@@ -86,6 +86,6 @@ def test_the_same_seed_draws_the_same_slate():
 
 
 def test_a_rival_of_the_last_place_may_be_a_failure_only_if_the_places_before_hold_none():
-    field = made(np.arange(3, dtype=np.int16), np.array([True, False, True]), np.ones(3, bool))
-    assert contenders(field, [0, 1, 2], (0, 1)) == [1]
-    assert contenders(field, [1, 0, 2], (1, 0)) == [0, 2]
+    traits = made(np.arange(3, dtype=np.int16), np.array([True, False, True]), np.ones(3, bool))
+    assert contenders(traits, [0, 1, 2], (0, 1)) == [1]
+    assert contenders(traits, [1, 0, 2], (1, 0)) == [0, 2]

@@ -11,7 +11,7 @@ from policy.features import Candidates, column, features
 from policy.fit import fit_of
 from policy.history import History
 from policy.orders import MIXED, ORDERS, START, mixture
-from policy.replay import field_of, replay
+from policy.replay import comparison_of, replay
 from tests.policy.banks import history, shop, terms
 
 HALF = 2e-3
@@ -52,9 +52,9 @@ def served(runs: History, weights: np.ndarray = START) -> dict[str, np.ndarray]:
 
 def replayed(runs: History, weights: np.ndarray = START) -> dict[str, np.ndarray]:
     """Returns the last row of replay, for all runs before."""
-    field = field_of(runs)
-    mixed = mixture(field, weights)
-    rows = {name: order(field, mixed) for name, order in ORDERS.items()} | {"recent": field.near["recent"]}
+    comparison = comparison_of(runs)
+    mixed = mixture(comparison, weights)
+    rows = {name: order(comparison, mixed) for name, order in ORDERS.items()} | {"recent": comparison.near["recent"]}
     return {name: rows[name][-1, :-1] for name in rows if name != "meaning"}
 
 

@@ -10,26 +10,26 @@ from hypothesis.extra import numpy as arrays
 
 from policy.features import Candidates, column, features
 from policy.fit import FIRST_ORDER, fit_of
-from policy.orders import DOUBT, LEAN, MIXED, ORDERS, RRF_K, START, Field, fitted, mixture, softmax
-from policy.replay import field_of
+from policy.orders import DOUBT, LEAN, MIXED, ORDERS, RRF_K, START, Comparison, learned_weights, mixture, softmax
+from policy.replay import comparison_of
 from tests.policy.banks import history, moves, shop, terms
 from tests.policy.builders import unhurried
 
 CHANNELS = ("words", *MIXED)
 
 
-def asked(agreement: np.ndarray | None = None, **columns: Any) -> Field:
+def asked(agreement: np.ndarray | None = None, **columns: Any) -> Comparison:
     """Returns one query asked of some runs: channels by name, 0 unless given; ``good`` and ``trust`` 1 unless given."""
     count = max(len(each) for each in columns.values())
     flags = np.array([columns.pop("good", [True] * count)], dtype=np.bool_)
     trust = np.array(columns.pop("trust", [1.0] * count), dtype=np.float32)
     near = {name: np.array([columns.pop(name, [0.0] * count)], dtype=np.float32) for name in CHANNELS}
     assert not columns
-    return Field(near, flags, trust, np.eye(count, dtype=np.float32) if agreement is None else agreement)
+    return Comparison(near, flags, trust, np.eye(count, dtype=np.float32) if agreement is None else agreement)
 
 
-def scores(name: str, field: Field, weights: np.ndarray = START) -> np.ndarray:
-    return ORDERS[name](field, mixture(field, weights))[0]
+def scores(name: str, comparison: Comparison, weights: np.ndarray = START) -> np.ndarray:
+    return ORDERS[name](comparison, mixture(comparison, weights))[0]
 
 
 def same(*plans: int) -> np.ndarray:
@@ -51,15 +51,15 @@ def test_an_order_of_one_channel_is_that_channel(name: str):
 
 
 def test_the_mixture_is_the_weighted_sum_of_its_channels():
-    field = asked(rare=[1, 0], telling=[0, 1], meaning=[0.5, 0.5], recent=[0, -2], words=[9, 9])
-    found = mixture(field, np.array([1, 2, 4, 8], np.float32))
+    comparison = asked(rare=[1, 0], telling=[0, 1], meaning=[0.5, 0.5], recent=[0, -2], words=[9, 9])
+    found = mixture(comparison, np.array([1, 2, 4, 8], np.float32))
     assert found.tolist() == [[1 + 2, 2 + 2 - 16]]
 
 
 def test_each_query_may_have_weights_of_its_own():
     near = {name: np.ones((2, 3), np.float32) for name in CHANNELS}
-    field = Field(near, np.ones((2, 3), bool), np.ones(3, np.float32), np.eye(3, dtype=np.float32))
-    found = mixture(field, np.array([[1, 1, 1, 1], [0, 2, 0, 0]], np.float32))
+    comparison = Comparison(near, np.ones((2, 3), bool), np.ones(3, np.float32), np.eye(3, dtype=np.float32))
+    found = mixture(comparison, np.array([[1, 1, 1, 1], [0, 2, 0, 0]], np.float32))
     assert found.tolist() == [[4, 4, 4], [2, 2, 2]]
 
 
@@ -127,8 +127,8 @@ def test_fusion_looks_at_ranks_and_not_at_distances():
 
 
 def test_a_vote_is_the_expected_agreement_with_the_neighbours_leaning_to_the_near():
-    field = asked(same(0, 0, 1), rare=np.log([1, 2, 5]) / START[0])
-    found = scores("vote", field)
+    comparison = asked(same(0, 0, 1), rare=np.log([1, 2, 5]) / START[0])
+    found = scores("vote", comparison)
     lean = np.exp(LEAN * np.log([1 / 5, 2 / 5, 1]))
     assert found.tolist() == pytest.approx(((DOUBT + np.array([3, 3, 5]) / 8) * lean).tolist())
 
@@ -183,8 +183,8 @@ def test_four_neighbours_of_a_quarters_trust_weigh_as_much_as_one_of_whole_trust
 
 
 def test_the_weights_stay_where_they_begin_without_a_question_to_learn_from():
-    field = field_of(history(shop(12)))
-    assert fitted(field, np.zeros(12, bool)).tolist() == pytest.approx(START.tolist())
+    comparison = comparison_of(history(shop(12)))
+    assert learned_weights(comparison, np.zeros(12, bool)).tolist() == pytest.approx(START.tolist())
 
 
 def test_a_channel_that_tells_plans_apart_gains_weight_and_one_that_misleads_loses_it():
@@ -194,8 +194,8 @@ def test_a_channel_that_tells_plans_apart_gains_weight_and_one_that_misleads_los
     near["meaning"] = np.equal.outer(kinds, kinds).astype(np.float32)
     near["rare"] = 1 - near["meaning"]
     before = np.tri(count, k=-1, dtype=np.bool_)
-    field = Field(near, before, np.ones(count, np.float32), near["meaning"])
-    found = dict(zip(MIXED, fitted(field, np.ones(count, bool)) / START, strict=True))
+    comparison = Comparison(near, before, np.ones(count, np.float32), near["meaning"])
+    found = dict(zip(MIXED, learned_weights(comparison, np.ones(count, bool)) / START, strict=True))
     assert found["meaning"] > 1.2
     assert found["rare"] < 0.9
     assert (found["telling"], found["recent"]) == (pytest.approx(1), pytest.approx(1))
@@ -206,7 +206,7 @@ def test_the_weights_are_positive_and_finite_whatever_the_bank_says():
     plans = [plan for _, plan in runs]
     np.random.default_rng(1).shuffle(plans)
     shuffled = history([(task, plan) for (task, _), plan in zip(runs, plans, strict=True)])
-    found = fitted(field_of(shuffled), shuffled.went_well)
+    found = learned_weights(comparison_of(shuffled), shuffled.went_well)
     assert np.isfinite(found).all()
     assert (found > 0).all()
 

@@ -8,7 +8,7 @@ from policy.agreement import looked_up
 from policy.fit import fit_of
 from policy.history import UNPROVEN_TRUST, History
 from policy.orders import ORDERS, START
-from policy.replay import CHOICE, Replay, field_of, replay
+from policy.replay import CHOICE, Replay, comparison_of, replay
 from policy.weights import WeightsCorrupt, pack_fit, unpack_fit
 from tests.policy.banks import KINDS, history, shop, terms
 
@@ -227,6 +227,6 @@ def test_long_texts_are_replayed_in_little_memory():
 
 def test_words_that_one_run_has_lengthen_its_text_and_no_other():
     runs = [("lamp broken", "go"), ("lamp broken red blue green", "stop"), ("lamp broken", "go")]
-    near = field_of(history(runs)).near
+    near = comparison_of(history(runs)).near
     assert near["words"][2, 0] == pytest.approx(1)
     assert near["words"][2, 1] == near["words"][1, 0] == pytest.approx(2 / np.sqrt(2 * 5))

@@ -4,27 +4,27 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from policy.slate import choose, fits, order
-from tests.policy.fields import World, fields
-from tests.policy.fields import field as made
+from policy.slate import choose, may_join, ranking
+from tests.policy.traits import World, scored_traits
+from tests.policy.traits import traits as made
 
 
-@given(fields(), st.integers(0, 6))
+@given(scored_traits(), st.integers(0, 6))
 def test_a_slate_has_no_repeats_one_failure_at_most_and_nothing_that_is_not_allowed(world: World, k: int):
-    field, scores = world
-    slate = choose(field, order(field, scores), k)
+    traits, scores = world
+    slate = choose(traits, ranking(traits, scores), k)
     assert len(slate) <= k
-    assert len(set(field.group[list(slate)])) == len(slate)
-    assert field.failed[list(slate)].sum() <= 1
-    assert field.allowed[list(slate)].all()
+    assert len(set(traits.group[list(slate)])) == len(slate)
+    assert traits.failed[list(slate)].sum() <= 1
+    assert traits.allowed[list(slate)].all()
 
 
-@given(fields(), st.integers(1, 6))
+@given(scored_traits(), st.integers(1, 6))
 def test_a_slate_is_short_only_when_nobody_else_fits(world: World, k: int):
-    field, scores = world
-    slate = choose(field, order(field, scores), k)
+    traits, scores = world
+    slate = choose(traits, ranking(traits, scores), k)
     if len(slate) < k:
-        assert not any(fits(field, slate, index) for index in order(field, scores))
+        assert not any(may_join(traits, slate, index) for index in ranking(traits, scores))
 
 
 def beside_proven(*similarities: float) -> tuple[int, ...]:

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from policy.evaluate import Interval, Plan, difference_shares, estimate, value_shares
+from policy.evaluate import Interval, Resampling, difference_shares, estimate, value_shares
 from policy.gate import Contest
 from policy.logged import Logged, Target
 
@@ -26,11 +26,11 @@ def two_arms(n: int = 1000, uplift: float = 0.3, share: float = 0.25, agree: flo
     return logged, Contest(candidate, default, default)
 
 
-def value(logged: Logged, target: Target, plan: Plan) -> Interval:
+def value(logged: Logged, target: Target, resampling: Resampling) -> Interval:
     """What the target would have earned per decision."""
-    return estimate({"": value_shares(logged, target, plan)}, logged.group, plan)[""]
+    return estimate({"": value_shares(logged, target, resampling)}, logged.group, resampling)[""]
 
 
-def difference(logged: Logged, target: Target, other: Target, plan: Plan) -> Interval:
+def difference(logged: Logged, target: Target, other: Target, resampling: Resampling) -> Interval:
     """value(target) - value(other) per decision."""
-    return estimate({"": difference_shares(logged, target, other, plan)}, logged.group, plan)[""]
+    return estimate({"": difference_shares(logged, target, other, resampling)}, logged.group, resampling)[""]

@@ -19,7 +19,7 @@ from tests.logs import TRUTH, Drawn, draw, put
 from tests.policies import stored
 from tests.writer.conftest import AGENT, Bank
 from writer.training import lifecycle
-from writer.training.candidates import Demand, Fit, Recipe
+from writer.training.candidates import Demand, Recipe, TrainHeads
 from writer.training.lifecycle import NewPolicy
 from writer.training.nightly import learn
 from writer.training.result import TrainingResult
@@ -59,14 +59,14 @@ async def give(bank: Bank, user: str, new: NewPolicy) -> int:
 
 
 async def learnt(
-    bank: Bank, user: str, fit: Fit = quick, demand: Demand | None = None, seed: int = 0
+    bank: Bank, user: str, fit: TrainHeads = quick, demand: Demand | None = None, seed: int = 0
 ) -> TrainingResult:
     recipe = Recipe(fit, demand or Demand(), seed)
     (found,) = [each async for each in learn(bank.database, recipe, bank.profile(user))]
     return found
 
 
-async def everybody(bank: Bank, fit: Fit = quick, demand: Demand = LITTLE) -> dict[str, TrainingResult]:
+async def everybody(bank: Bank, fit: TrainHeads = quick, demand: Demand = LITTLE) -> dict[str, TrainingResult]:
     """Trains every profile as each night does, and returns what became of each user's."""
     return {each.user_sub: each async for each in learn(bank.database, Recipe(fit, demand))}
 
@@ -79,7 +79,7 @@ async def statuses(bank: Bank, user: str) -> list[str]:
     return [row.status for row in await rows(bank, user)]
 
 
-def meanwhile(url: str, work: Callable[[Database], Coroutine[Any, Any, Any]]) -> Fit:
+def meanwhile(url: str, work: Callable[[Database], Coroutine[Any, Any, Any]]) -> TrainHeads:
     """A training during which another process does its work on the same database, once and to its end."""
     done: list[Any] = []
 

@@ -40,7 +40,7 @@ class Learner:
     examples: Examples
 
 
-Fit = Callable[[Sequence[Examples], Sequence[int], Head], list[Head]]
+TrainHeads = Callable[[Sequence[Examples], Sequence[int], Head], list[Head]]
 """Function that trains heads, the learned parts of policies: from each profile's examples and seed, and one start."""
 
 
@@ -70,7 +70,7 @@ class Recipe:
         first_order: order of cases that a profile uses until its replay finds a better order.
     """
 
-    fit: Fit
+    train_heads: TrainHeads
     demand: Demand = field(default_factory=Demand)
     seed: int = 0
     first_order: str = FIRST_ORDER
@@ -81,12 +81,14 @@ async def train_candidates(database: Database, due: Sequence[Learner], recipe: R
 
     A head that is trained on the earlier decisions is measured on the later ones; the candidate is trained on all.
     """
-    fit, demand = recipe.fit, recipe.demand
+    demand = recipe.demand
     start = untrained(len(CASE), len(QUERY), demand.members)
     seeds = [seed_of(each.profile, recipe.seed) for each in due]
     late = [split(each.examples.group, HELD_OUT) for each in due]
-    earlier = fit([each.examples.take(~rows) for each, rows in zip(due, late, strict=True)], seeds, start)
-    heads = fit([each.examples for each in due], seeds, start)
+    earlier = recipe.train_heads(
+        [each.examples.take(~rows) for each, rows in zip(due, late, strict=True)], seeds, start
+    )
+    heads = recipe.train_heads([each.examples for each in due], seeds, start)
     for each, rows, head, measured in zip(due, late, heads, earlier, strict=True):
         count = len(each.examples)
         if not (head.is_finite and measured.is_finite):

@@ -12,7 +12,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 from policy import features
 from policy.features import Features
 from policy.inputs import Inputs
-from policy.slate import Field, Slate, field_of
+from policy.slate import Slate, Traits, traits_of
 from retrieval.database.rows import AnyRow
 from retrieval.ranking.logged import slots_of
 from retrieval.tables.decisions import decisions, rewards
@@ -53,7 +53,7 @@ class LoggedDecision:
 
     group: int
     features: Features
-    field: Field
+    traits: Traits
     k: int
     slate: Slate
     usage_known: bool
@@ -116,7 +116,7 @@ def _logged_decision(row: AnyRow) -> LoggedDecision:
     return LoggedDecision(
         group=group_of(row.query) if row.query_group is None else row.query_group,
         features=seen,
-        field=field_of(
+        traits=traits_of(
             seen,
             np.array(row.candidate_groups, np.int16),
             np.array(row.candidate_sources, np.int16),

@@ -9,7 +9,7 @@ from policy.decide import LARGEST_LOG_ODDS, Policy, score
 from policy.examples import Examples, importance, shared_credit
 from policy.inputs import CASE, QUERY, Inputs
 from policy.logged import Logged, Target
-from policy.slate import Slate, choose, order
+from policy.slate import Slate, choose, ranking
 from writer.training.decision_log import LoggedDecision
 
 
@@ -68,7 +68,7 @@ def target(log: Sequence[LoggedDecision], policy: Policy | None) -> Target:
 def slate_of(policy: Policy | None, entry: LoggedDecision) -> Slate:
     """Returns the slate that a policy would have served at a logged decision, without random choice."""
     scores = score(policy, entry.inputs)
-    return choose(entry.field, order(entry.field, scores.total), entry.k)
+    return choose(entry.traits, ranking(entry.traits, scores.total), entry.k)
 
 
 def differing(log: Sequence[LoggedDecision], policy: Policy, other: Policy | None) -> float:

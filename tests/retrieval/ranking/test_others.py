@@ -6,7 +6,7 @@ import numpy as np
 
 from policy.slate import Slate
 from retrieval.ranking.others import WARNING_DEPTH, others
-from tests.policy.fields import field as made
+from tests.policy.traits import traits as made
 
 PLANS = [["a"], ["a"], ["b"], ["c"], ["d"], ["e"], ["f"], ["g"], ["h"], ["i"]]
 
@@ -22,14 +22,14 @@ def told(  # noqa: PLR0913 - each test names what it is about
 ) -> list[int]:
     every = np.arange(len(plans))
     vouched = every if proven is None else proven
-    field = made(
+    traits = made(
         group=every.astype(np.int16),
         failed=np.isin(every, failed),
         allowed=np.ones(len(plans), dtype=bool),
         proven=np.isin(every, vouched) & ~np.isin(every, failed),
         similarity=np.array([np.nan] * len(plans) if similarity is None else similarity, np.float32),
     )
-    return others(field, every.tolist() if ordered is None else ordered, slate, plans)
+    return others(traits, every.tolist() if ordered is None else ordered, slate, plans)
 
 
 def test_the_alternative_is_the_best_run_of_a_plan_that_the_slate_does_not_tell():

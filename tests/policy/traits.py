@@ -3,12 +3,12 @@
 import numpy as np
 from hypothesis import strategies as st
 
-from policy.slate import Field
+from policy.slate import Traits
 
-World = tuple[Field, np.ndarray]
+World = tuple[Traits, np.ndarray]
 
 
-def field(group: np.ndarray, failed: np.ndarray, allowed: np.ndarray, **known: np.ndarray) -> Field:
+def traits(group: np.ndarray, failed: np.ndarray, allowed: np.ndarray, **known: np.ndarray) -> Traits:
     """Returns candidates, each of a source of its own, proven and of unknown similarity unless told otherwise."""
     count = len(group)
     usual = {
@@ -16,15 +16,15 @@ def field(group: np.ndarray, failed: np.ndarray, allowed: np.ndarray, **known: n
         "proven": np.ones(count, bool),
         "similarity": np.full(count, np.nan, np.float32),
     }
-    return Field(group, failed, allowed, **(usual | known))
+    return Traits(group, failed, allowed, **(usual | known))
 
 
 @st.composite
-def fields(draw: st.DrawFn) -> World:
+def scored_traits(draw: st.DrawFn) -> World:
     size = draw(st.integers(0, 20))
     column = st.lists(st.integers(0, 4), min_size=size, max_size=size)
     group = np.array(draw(column), dtype=np.int16)
     failed = np.array(draw(column), dtype=np.int16) == 0
     allowed = np.array(draw(column), dtype=np.int16) > 0
     scores = np.array(draw(st.lists(st.floats(-5, 5, width=32), min_size=size, max_size=size)), dtype=np.float32)
-    return field(group, failed, allowed), scores
+    return traits(group, failed, allowed), scores
