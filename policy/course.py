@@ -14,7 +14,7 @@ from statistics import NormalDist
 
 import numpy as np
 
-from policy.evaluate import Resampling, clustered_mean, difference_shares
+from policy.evaluate import clustered_mean, difference_shares
 from policy.logged import Logged, Target
 from policy.spending import Spending, bounds
 
@@ -74,16 +74,14 @@ class Course:
         return next((look for look in self.looks if look.passed), None)
 
 
-def course_of(
-    log: Logged, pair: tuple[Target, Target], spending: Spending, resampling: Resampling, enough: Enough
-) -> Course:
+def course_of(log: Logged, pair: tuple[Target, Target], spending: Spending, seed: int, enough: Enough) -> Course:
     """Returns the course of the difference between two policies' values.
 
     Args:
         log: the trial's rewarded decisions, in the order in which their rewards came.
         pair: the two policies; the second's value is subtracted from the first's.
         spending: settings of the looks, and of the chance of error that each may spend.
-        resampling: settings of the cross-fitting.
+        seed: seed of the cross-fitting.
         enough: check that the first decisions have enough of both policies for a look.
     """
     seen: list[tuple[int, float, float]] = []
@@ -95,7 +93,7 @@ def course_of(
         first, (mine, theirs) = log.take(rows), (target.take(rows) for target in pair)
         if not enough(first, mine, theirs):
             continue
-        difference, error = clustered_mean(difference_shares(first, mine, theirs, resampling), first.group)
+        difference, error = clustered_mean(difference_shares(first, mine, theirs, seed), first.group)
         alike = error <= 0
         if not alike and (not seen or seen[-1][2] ** 2 >= LEAST_NEWS * error**2):
             seen.append((decisions, difference, error))

@@ -17,6 +17,8 @@ from policy.logged import Floats, Ints, Logged, Target, same_length
 
 CHUNK = 4_000_000
 """Largest number of random draws that the bootstrap holds in memory at once (32 MB)."""
+FOLDS = 5
+"""Number of parts of the query groups for cross-fitting."""
 NORMAL = NormalDist()
 
 
@@ -27,12 +29,10 @@ class Resampling:
     Attributes:
         level: one-sided level of each bound by itself: at .99 the truth lies below ``low`` in 1 % of logs.
         resamples: number of bootstrap resamples of whole query groups.
-        folds: number of parts of the query groups for cross-fitting.
     """
 
     level: float = 0.99
     resamples: int = 2000
-    folds: int = 5
     seed: int = 0
 
 
@@ -105,7 +105,7 @@ def missingness(logged: Logged, candidate: Target, default: Target) -> Missingne
     return Missingness(len(missing), int(missing.sum()), float(ours.mean()), float(theirs.mean()), z)
 
 
-def controlled(share: Floats, excess: Floats, logged: Logged, resampling: Resampling) -> Floats:
+def controlled(share: Floats, excess: Floats, logged: Logged, seed: int) -> Floats:
     """Returns the rows' shares in a value less a fitted baseline, (n,), which lowers the variance and has the mean 0.
 
     ``excess`` has mean zero given the query (a weight less 1, or the difference of two weights), so that
@@ -113,11 +113,11 @@ def controlled(share: Floats, excess: Floats, logged: Logged, resampling: Resamp
     covariates, by least squares on the other folds: the linear baseline of least variance. Rows with excess 0 keep
     their share untouched, so agreement stays an exact zero.
     """
-    covariates, fold = cross_fitting(logged, resampling)
+    covariates, fold = cross_fitting(logged, seed)
     design = excess[:, None] * np.hstack((np.ones((len(share), 1)), covariates))  # (n, 1 + k)
     ridge = np.eye(design.shape[1]) * max(float(np.square(excess).mean()), 1e-12)
     result = share.copy()
-    for number in range(resampling.folds):
+    for number in range(FOLDS):
         out = fold == number
         rows, response = design[~out], share[~out]
         if len(response):
@@ -126,26 +126,26 @@ def controlled(share: Floats, excess: Floats, logged: Logged, resampling: Resamp
     return result
 
 
-def cross_fitting(logged: Logged, resampling: Resampling) -> tuple[Floats, Ints]:
+def cross_fitting(logged: Logged, seed: int) -> tuple[Floats, Ints]:
     """Returns the standardised covariates, (n, k), and the fold of each row, (n,): all rows of a group are in one."""
     groups, place = np.unique(logged.group, return_inverse=True)
-    fold = (np.random.default_rng(resampling.seed).permutation(len(groups)) % resampling.folds)[place]
+    fold = (np.random.default_rng(seed).permutation(len(groups)) % FOLDS)[place]
     if logged.covariates is None:
         return np.zeros((len(fold), 0)), fold
     spread = logged.covariates.std(axis=0)
     return (logged.covariates - logged.covariates.mean(axis=0)) / np.where(spread > 0, spread, 1), fold
 
 
-def difference_shares(logged: Logged, target: Target, other: Target, resampling: Resampling) -> Floats:
+def difference_shares(logged: Logged, target: Target, other: Target, seed: int) -> Floats:
     """Returns each row's share in value(target) - value(other), (n,), less the baseline of ``controlled``."""
     excess = weights(logged, target) - weights(logged, other)
-    return controlled(excess * logged.reward, excess, logged, resampling)
+    return controlled(excess * logged.reward, excess, logged, seed)
 
 
-def value_shares(logged: Logged, target: Target, resampling: Resampling) -> Floats:
+def value_shares(logged: Logged, target: Target, seed: int) -> Floats:
     """Returns each row's share in the target policy's value, (n,), less the baseline of ``controlled``."""
     weight = weights(logged, target)
-    return controlled(weight * logged.reward, weight - 1, logged, resampling)
+    return controlled(weight * logged.reward, weight - 1, logged, seed)
 
 
 def estimate(shares: Mapping[str, Floats], group: Ints, resampling: Resampling) -> dict[str, Interval]:

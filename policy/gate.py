@@ -73,7 +73,7 @@ def judge(logged: Logged, contest: Contest, settings: Settings | None = None, se
     resampling = Resampling(level=settings.level, resamples=settings.resamples, seed=seed)
     known = {name: targets[name] for name in targets if name in sound}
     estimates = _all_estimates(log, known, resampling)
-    courses = _courses(log, known, resampling, settings)
+    courses = _courses(log, known, seed, settings)
     checks = shared + [check for own in support.values() for check in own]
     reliability: Calibration | None = None
     parts: tuple[Segment, ...] = ()
@@ -83,7 +83,7 @@ def judge(logged: Logged, contest: Contest, settings: Settings | None = None, se
         if candidate.predicted is not None:
             weight = weights(log, candidate)
             reliability = calibration(candidate.predicted, log.reward, weight, settings.calibration_bins)
-        shares = difference_shares(log, targets[CANDIDATE], targets[SERVING], resampling)
+        shares = difference_shares(log, targets[CANDIDATE], targets[SERVING], seed)
         merits = list(_merit_checks(estimates, courses, settings))
         won = all(check.passed for check in merits)  # the segments are tested once, and then the trial ends
         least = settings.min_segment_groups if won else len(log.reward) + 1
@@ -176,16 +176,14 @@ def _support_checks(name: str, log: Logged, target: Target, settings: Settings) 
 
 def _all_estimates(log: Logged, targets: Mapping[str, Target], resampling: Resampling) -> dict[str, Interval]:
     """Returns the estimated values and differences of these policies, all from the same resamples."""
-    shares = {name: value_shares(log, target, resampling) for name, target in targets.items()}
+    shares = {name: value_shares(log, target, resampling.seed) for name, target in targets.items()}
     for one, other in ((CANDIDATE, DEFAULT), (CANDIDATE, SERVING), (SERVING, DEFAULT)):
         if one in targets and other in targets:
-            shares[f"{one} - {other}"] = difference_shares(log, targets[one], targets[other], resampling)
+            shares[f"{one} - {other}"] = difference_shares(log, targets[one], targets[other], resampling.seed)
     return estimate(shares, log.group, resampling) if shares else {}
 
 
-def _courses(
-    log: Logged, targets: Mapping[str, Target], resampling: Resampling, settings: Settings
-) -> dict[str, Course]:
+def _courses(log: Logged, targets: Mapping[str, Target], seed: int, settings: Settings) -> dict[str, Course]:
     """Returns the course of each difference that is tested; if the default serves, two of them are the same."""
 
     def enough(first: Logged, *pair: Target) -> bool:
@@ -203,7 +201,7 @@ def _courses(
             continue
         if one in targets and other in targets:
             pair = (targets[one], targets[other])
-            courses[f"{one} - {other}"] = course_of(log, pair, settings.spending, resampling, enough)
+            courses[f"{one} - {other}"] = course_of(log, pair, settings.spending, seed, enough)
     return courses | {f"{CANDIDATE} - {SERVING}": courses[f"{CANDIDATE} - {DEFAULT}"]} if alone else courses
 
 

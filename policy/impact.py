@@ -29,7 +29,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from policy.evaluate import (
-    Resampling,
+    FOLDS,
     clustered_mean,
     cross_fitting,
     effective_sample,
@@ -48,7 +48,6 @@ MOST_LOST = 0.8
 """Largest share of the bettor's money that one query group can cost."""
 LEAST_EFFECTIVE = 10.0
 """Least effective number of query groups that got the other policy's slate; with fewer there is no estimate."""
-RESAMPLING = Resampling()
 LIMITS = Settings()
 """The gate's limits, beyond which missing rewards or a lack of support make an estimate doubtful."""
 HALVINGS = 30
@@ -132,10 +131,10 @@ def surprise(log: Logged) -> Floats:
     and easy queries cause, and favours no policy. Source: Chernozhukov et al. 2018 (cross-fitting).
     """
     result = log.reward - log.reward.mean()
-    seen, fold = cross_fitting(log, RESAMPLING)
-    if len(np.unique(log.group)) <= RESAMPLING.folds:
+    seen, fold = cross_fitting(log, seed=0)
+    if len(np.unique(log.group)) <= FOLDS:
         return np.asarray(result)
-    for number in range(RESAMPLING.folds):
+    for number in range(FOLDS):
         out = fold == number
         mean, rows = log.reward[~out].mean(), seen[~out]
         slope = np.linalg.solve(rows.T @ rows + RIDGE * np.eye(rows.shape[1]), rows.T @ (log.reward[~out] - mean))

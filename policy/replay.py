@@ -72,18 +72,34 @@ class Replay:
         questions: number of runs that went well and whose plan some earlier run's plan agrees with (REACHABLE).
         tallies: success of each order by its name, and of the choice among them under the name CHOICE.
         fit: the bank's numbers for serving, with the name of the order that serves from now on.
-        chosen: (n,), name of the order that would have served at each run.
-        right: (n, orders + 1), 1 if the order put a plan that worked first, 0 if not, NaN for runs that are no
-            question; the last column is the choice's.
         unlike: similarity that the vectors of unlike runs have, see ``unlike_similarity``; None with too few runs.
     """
 
     questions: int
     tallies: Mapping[str, Tally]
     fit: Fit
-    chosen: Sequence[str]
-    right: Matrix
     unlike: float | None
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Grades:
+    """The grade of each order at each of a bank's n runs; the last row is that of the choice among the orders.
+
+    Attributes:
+        first: (orders + 1, n), 1 if a plan that worked stood first, 0 if not.
+        ndcg: (orders + 1, n), nDCG@4 of the ranking.
+        worth: (n,), weight of each run as a question; 0 if it is none.
+        chosen: (n + 1,), index of the order that serves at each run, and after the last.
+        charges: (orders + 1,), charges after the last run.
+        weights: (4,), weights of the mixture after the last run.
+    """
+
+    first: Matrix
+    ndcg: Matrix
+    worth: NDArray[np.float32]
+    chosen: NDArray[np.intp]
+    charges: NDArray[np.float64]
+    weights: NDArray[np.float32]
 
 
 CHOICE = "choice"
@@ -92,32 +108,37 @@ CHOICE = "choice"
 def replay(history: History, first_order: str = FIRST_ORDER) -> Replay:
     """Returns the success of each order on a bank's runs, and the order that serves from now on."""
     comparison = comparison_of(history)
+    found = grades(history, comparison, first_order)
+    names = list(ORDERS)
+    total, effective = max(float(found.worth.sum()), 1e-9), effective_sample(found.worth)
+    shares = [float(each @ found.worth) / total for each in found.first]
+    tallies = {
+        name: Tally(
+            shares[c],
+            float(found.ndcg[c] @ found.worth) / total,
+            float(found.charges[c]),
+            *wilson(shares[c] * effective, effective),
+        )
+        for c, name in enumerate([*names, CHOICE])
+    }
+    fit = fit_of(history, names[found.chosen[-1]], found.weights, comparison.agreement)
+    return Replay(int((found.worth > 0).sum()), tallies, fit, unlike_similarity(comparison))
+
+
+def grades(history: History, comparison: Comparison, first_order: str = FIRST_ORDER) -> Grades:
+    """Returns the grades of each order, and of the choice, at each of the runs that ``comparison_of`` compared."""
     weights = _weights(comparison, history)
     mixed = mixture(comparison, weights[:-1])
     places = [_places(order(comparison, mixed), comparison) for order in ORDERS.values()]
     first, ndcg, question = _graded(places, comparison, history.went_well)  # (orders, n), (orders, n), (n,)
     # in a mostly proven bank, an unproven run counts where a proven one could answer it: plants agree with each other
     trusted = history.trust >= (1 if history.mostly_proven else 0)
-    answered = np.where(comparison.good & trusted, comparison.agreement, 0).max(axis=1, initial=0) >= REACHABLE
+    answers = np.where(comparison.good & trusted, comparison.agreement, 0)
+    answered = answers.max(axis=1, initial=0) >= REACHABLE
     worth = history.weight * (question & (trusted | answered))
     chosen, charges = _choices(1 - (first + ndcg) / 2, worth, first_order)  # (n + 1,), (orders + 1,)
     first, ndcg = (np.vstack([each, each[chosen[:-1], np.arange(len(worth))]]) for each in (first, ndcg))
-    names = list(ORDERS)
-    total, effective = max(float(worth.sum()), 1e-9), effective_sample(worth)
-    shares = [float(each @ worth) / total for each in first]
-    tallies = {
-        name: Tally(
-            shares[c],
-            float(ndcg[c] @ worth) / total,
-            float(charges[c]),
-            *wilson(shares[c] * effective, effective),
-        )
-        for c, name in enumerate([*names, CHOICE])
-    }
-    right = np.where(question, first, np.nan).T
-    fit = fit_of(history, names[chosen[-1]], weights[-1], comparison.agreement)
-    serving = [names[c] for c in chosen[:-1]]
-    return Replay(int((worth > 0).sum()), tallies, fit, serving, right, unlike_similarity(comparison))
+    return Grades(first, ndcg, worth, chosen, charges, weights[-1])
 
 
 def unlike_similarity(comparison: Comparison) -> float | None:

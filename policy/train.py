@@ -27,7 +27,12 @@ STAY = float("inf")
 LEAST_GAIN_ERRORS = 2.5
 """Standard errors by which a ridge must beat STAY on held-out decisions before the case part changes."""
 RIDGES = (30.0, 100.0, 300.0, 1_000.0, STAY)
-"""Ridges that a nightly training chooses from."""
+"""Penalties that draw the case part to its start, as numbers of decisions that weigh as much; each profile's later
+decisions choose one of them."""
+STEPS, RATE = 200, 0.03
+"""Number and size of Adam's steps, each on all examples at once."""
+QUERY_RIDGE = 30.0
+"""Ridge penalty that draws the query part to its start, as a number of decisions."""
 SHARPNESS_RIDGE = 5.0
 """Ridge penalty that draws the sharpness towards 1, as a number of decisions."""
 MEAN_DECAY, SQUARE_DECAY, STABILITY = 0.9, 0.999, 1e-8
@@ -36,44 +41,28 @@ HELD_OUT = 0.25
 """Share of a profile's decisions, the latest queries, on which its ridge is chosen."""
 
 
-@dataclass(frozen=True, slots=True)
-class Plan:
-    """Settings of training; the same plan, seed and examples give the same bytes.
-
-    Attributes:
-        steps, rate: number and size of Adam's steps, each on all examples at once.
-        ridges: penalties that draw the case part to its start, as numbers of decisions that weigh as much; each
-            profile's later decisions choose one of them (``chosen_ridge``).
-        query_ridge: penalty that draws the query part to its start, as a number of decisions.
-    """
-
-    steps: int = 200
-    rate: float = 0.03
-    ridges: tuple[float, ...] = (100.0,)
-    query_ridge: float = 30.0
-
-
 def train(
     profiles: Sequence[Examples],
-    plan: Plan,
     seeds: Sequence[int],
     start: Head,
+    ridges: Sequence[float] = RIDGES,
     progress: Callable[[int], object] = lambda _count: None,
 ) -> list[Head]:
     """Returns a head for each profile, trained from ``start``, an untrained head (``policy.network.untrained``).
 
-    A profile's head depends only on its own examples, its seed, the plan and ``start``; without examples it is
-    ``start``. ``progress`` is called after each profile, with the number of profiles done since its last call.
+    A profile's head depends only on its own examples, its seed, ``start`` and the ridges: equal ones give equal bytes.
+    Without examples it is ``start``. ``progress`` is called after each profile, with the number of profiles done since
+    its last call.
     """
     heads: list[Head] = []
     for examples, seed in zip(profiles, seeds, strict=True):
-        heads += _trained(examples, plan, seed, start, [chosen_ridge(examples, plan, seed, start)])
+        heads += _trained(examples, seed, start, [chosen_ridge(examples, seed, start, ridges)])
         progress(1)
     return heads
 
 
-def chosen_ridge(examples: Examples, plan: Plan, seed: int, start: Head) -> float:
-    """Returns the largest of the plan's ridges that predicts the profile's later decisions about as well as the best.
+def chosen_ridge(examples: Examples, seed: int, start: Head, ridges: Sequence[float]) -> float:
+    """Returns the largest of the ridges that predicts the profile's later decisions about as well as the best.
 
     "About as well" means within one standard error, clustered by query, of the least loss on the held-out decisions. If
     STAY is one of the ridges, another ridge must beat it by LEAST_GAIN_ERRORS standard errors: outcomes of whole slates
@@ -82,11 +71,11 @@ def chosen_ridge(examples: Examples, plan: Plan, seed: int, start: Head) -> floa
 
     Source: the one-standard-error rule of Breiman et al. 1984, section 3.4.3.
     """
-    if len(plan.ridges) == 1:
-        return plan.ridges[0]
-    later, ridges = split(examples.group, HELD_OUT), sorted(plan.ridges)
+    if len(ridges) == 1:
+        return ridges[0]
+    later, ridges = split(examples.group, HELD_OUT), sorted(ridges)
     held_out = examples.take(later)
-    heads = _trained(examples.take(~later), plan, seed, start, ridges)
+    heads = _trained(examples.take(~later), seed, start, ridges)
     losses = np.stack([log_losses(held_out, head, 1.0) for head in heads]) * held_out.weight
     return _one_standard_error_rule(losses, held_out.group, ridges)
 
@@ -112,7 +101,7 @@ def _one_standard_error_rule(losses: np.ndarray, group: np.ndarray, ridges: Sequ
     return ridges[max(number for number in moving if better(best, number) <= 1)]
 
 
-def _trained(examples: Examples, plan: Plan, seed: int, start: Head, ridges: Sequence[float]) -> list[Head]:
+def _trained(examples: Examples, seed: int, start: Head, ridges: Sequence[float]) -> list[Head]:
     """Returns a head for each ridge, its members trained by Adam (Kingma & Ba 2015) from ``start``.
 
     The inputs are standardised in the examples' own units. The trained weights have the shape (ridges, members, ...).
@@ -121,15 +110,15 @@ def _trained(examples: Examples, plan: Plan, seed: int, start: Head, ridges: Seq
     centre, scale = _units(examples.inputs[row, place], examples.weight[row])
     query_centre, query_scale = _units(examples.query, examples.weight)
     begun = replace(start, centre=centre, scale=scale, query_centre=query_centre, query_scale=query_scale)
-    loss = _Loss.of(examples, begun, plan, seed, ridges)
+    loss = _Loss.of(examples, begun, seed, ridges)
     moved = {name: np.zeros((len(ridges), *getattr(begun, name).shape)) for name in TRAINED}
     means, squares = ({name: np.zeros_like(array) for name, array in moved.items()} for _ in range(2))
-    for step in range(1, plan.steps + 1):
+    for step in range(1, STEPS + 1):
         for name, gradient in loss.gradients(moved).items():
             means[name] += (1 - MEAN_DECAY) * (gradient - means[name])
             squares[name] += (1 - SQUARE_DECAY) * (gradient * gradient - squares[name])
             size = np.sqrt(squares[name] / (1 - SQUARE_DECAY**step)) + STABILITY
-            moved[name] -= plan.rate / (1 - MEAN_DECAY**step) * means[name] / size
+            moved[name] -= RATE / (1 - MEAN_DECAY**step) * means[name] / size
     return [
         replace(begun, **{name: array[place].astype(np.float32) for name, array in moved.items()})
         for place in range(len(ridges))
@@ -161,7 +150,7 @@ class _Loss:
     pulls: dict[str, float]
 
     @classmethod
-    def of(cls, examples: Examples, begun: Head, plan: Plan, seed: int, ridges: Sequence[float]) -> "_Loss":
+    def of(cls, examples: Examples, begun: Head, seed: int, ridges: Sequence[float]) -> "_Loss":
         count = max(len(examples), 1)
         inputs = standardised(examples.inputs, begun.centre, begun.scale).astype(np.float64)
         ridge = np.array(ridges, dtype=np.float64)[:, None]
@@ -175,7 +164,7 @@ class _Loss:
             ridges=np.where(stays, 0, ridge) / count,
             moves=np.where(stays, 0.0, 1.0)[:, :, None],
             pulls={
-                "query_linear": plan.query_ridge / count,
+                "query_linear": QUERY_RIDGE / count,
                 "query_bias": 0.0,
                 "log_sharpness": SHARPNESS_RIDGE / count,
             },

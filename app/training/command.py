@@ -4,7 +4,7 @@ import json
 import sys
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Annotated, Literal
@@ -21,7 +21,7 @@ from app.terminal.run_to_end import run_to_end
 from app.terminal.which_database import tell_database
 from policy.examples import Examples
 from policy.network import Head
-from policy.train import RIDGES, Plan, train
+from policy.train import train
 from retrieval.ranking.policies import name_of
 from writer.profiles import Profile
 from writer.training.candidates import Recipe, TrainHeads
@@ -31,26 +31,19 @@ from writer.training.result import TrainingResult
 Engine = Literal["local", "ray"]
 
 
-@dataclass(frozen=True, slots=True)
-class Local:
-    """Trains on this machine, with a progress bar."""
-
-    plan: Plan
-
-    def __call__(self, profiles: Sequence[Examples], seeds: Sequence[int], start: Head) -> list[Head]:
-        """Returns a head for each profile; see ``policy.train.train``."""
-        with tqdm(total=len(profiles), unit=" profiles", desc="train", disable=None) as bar:
-            return train(profiles, self.plan, seeds, start, bar.update)
+def locally(profiles: Sequence[Examples], seeds: Sequence[int], start: Head) -> list[Head]:
+    """Trains on this machine, with a progress bar; see ``policy.train.train``."""
+    with tqdm(total=len(profiles), unit=" profiles", desc="train", disable=None) as bar:
+        return train(profiles, seeds, start, progress=bar.update)
 
 
 def engine(name: Engine) -> TrainHeads:
     """Returns the function that trains policies: on this machine, or in portions on a Ray cluster."""
-    plan = Plan(ridges=RIDGES)
     if name == "local":
-        return Local(plan)
+        return locally
     from app.training.ray import OnRay  # noqa: PLC0415 - an extra that most installations lack
 
-    return OnRay(plan)
+    return OnRay()
 
 
 async def run(settings: Settings, train_heads: TrainHeads, only: Profile | None, seed: int) -> list[TrainingResult]:

@@ -7,21 +7,20 @@ import ray
 
 from policy.examples import Examples
 from policy.network import Head
-from policy.train import Plan, train
+from policy.train import train
 
 
 @dataclass(frozen=True, slots=True)
 class OnRay:
     """Trains on the Ray cluster of ``RAY_ADDRESS``, or on one that it starts here."""
 
-    plan: Plan
     shard: int = 256
 
     def __call__(self, profiles: Sequence[Examples], seeds: Sequence[int], start: Head) -> list[Head]:
         """Returns a head for each profile, in their order; a lost shard is trained again by Ray."""
         if not ray.is_initialized():
             ray.init(log_to_driver=False, include_dashboard=False, configure_logging=False)
-        begun = ray.put((self.plan, start))
+        begun = ray.put(start)
         shards = range(0, len(profiles), self.shard)
         waiting = [
             _train_shard.remote(list(profiles[n : n + self.shard]), list(seeds[n : n + self.shard]), begun)
@@ -31,6 +30,5 @@ class OnRay:
 
 
 @ray.remote(max_retries=3)
-def _train_shard(profiles: list[Examples], seeds: list[int], begun: tuple[Plan, Head]) -> list[Head]:
-    plan, start = begun
-    return train(profiles, plan, seeds, start)
+def _train_shard(profiles: list[Examples], seeds: list[int], start: Head) -> list[Head]:
+    return train(profiles, seeds, start)

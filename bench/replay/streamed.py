@@ -15,7 +15,7 @@ from bench.replay.numbers import Numbers, history, numbers
 from bench.replay.runs import Run
 from bench.replay.stream import STREAMS
 from policy.orders import ORDERS
-from policy.replay import CHOICE, Replay, replay
+from policy.replay import CHOICE, Grades, comparison_of, grades, replay
 
 NAMES = [*ORDERS, CHOICE]
 WORDS, FUSED = NAMES.index("words"), NAMES.index("fused")
@@ -65,10 +65,12 @@ def replay_stream(name: str, data: Path, seeds: Sequence[int]) -> Streamed:
             none = np.zeros((0, len(NAMES)), np.float32)
             return Streamed(name, none, np.zeros(len(NAMES)), none, skipped=stream.skipped)
         numbered = asyncio.run(numbers(stream.runs))
-        found = replay(history(stream.runs, numbered))
-        right.append(_questions(found.right))
-        ndcg.append([found.tallies[each].ndcg for each in NAMES])
-        early.append(_questions(found.right[:FIRST_RUNS]))
+        bank = history(stream.runs, numbered)
+        found = grades(bank, comparison_of(bank))
+        question = found.worth > 0
+        right.append(found.first[:, question].T)
+        ndcg.append(found.ndcg[:, question].mean(axis=1))
+        early.append(found.first[:, :FIRST_RUNS][:, question[:FIRST_RUNS]].T)
         shuffled.append(_of_chance(stream.runs, numbered, seed))
         if stream.change is not None:
             change.append(_around(found, stream.change))
@@ -83,10 +85,6 @@ def replay_stream(name: str, data: Path, seeds: Sequence[int]) -> Streamed:
     )
 
 
-def _questions(right: NDArray[np.float32]) -> NDArray[np.float32]:
-    return right[~np.isnan(right[:, -1])]
-
-
 def _of_chance(runs: Sequence[Run], numbered: Sequence[Numbers], seed: int) -> float:
     """Returns the choice's rate where plans and outcomes are dealt by lot, less its rate where no task has a text."""
     dealt = np.random.default_rng(seed).permutation(len(runs))
@@ -97,9 +95,9 @@ def _of_chance(runs: Sequence[Run], numbered: Sequence[Numbers], seed: int) -> f
     return with_texts - without
 
 
-def _around(found: Replay, change: int) -> tuple[float, float]:
+def _around(found: Grades, change: int) -> tuple[float, float]:
     """Returns the choice's rate in the 40 runs before the change, and in 40 from BACK_AFTER runs after it on."""
-    choice = found.right[:, -1]
+    choice = np.where(found.worth > 0, found.first[-1], np.nan)
     return float(np.nanmean(choice[change - 40 : change])), float(
         np.nanmean(choice[change + BACK_AFTER : change + BACK_AFTER + 40])
     )

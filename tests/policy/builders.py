@@ -11,13 +11,13 @@ from numpy.typing import NDArray
 from policy import features
 from policy.examples import Examples, shared_credit
 from policy.network import Head, untrained
-from policy.train import Plan
 
 PLACES = 4
 INPUTS = 6
 TASTE = np.array([1.2, -0.9, 0.0, 0.0, 0.0, 0.0])
 """What the toy bank's inputs are worth, in log odds; the default knows the third alone, which is worth nothing."""
-QUICK = Plan(steps=60, rate=0.05, ridges=(20.0,))
+ONE_RIDGE = (100.0,)
+"""A pull that lets a head move on a few hundred decisions, without a choice of ridges."""
 unhurried = settings(deadline=None, max_examples=60)
 """For a machine that is busy with something else."""
 

@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 
 from policy.course import Course, course_of
-from policy.evaluate import Resampling
 from policy.logged import Logged, Target
 from policy.spending import Spending
 from tests.policy.worlds import two_arms
@@ -20,16 +19,14 @@ def enough(log: Logged, *_pair: Target) -> bool:
 
 def course(n: int, uplift: float, seed: int = 0) -> Course:
     log, contest = two_arms(n=n, uplift=uplift, seed=seed)
-    return course_of(log, (contest.candidate, contest.default), SPENDING, Resampling(), enough)
+    return course_of(log, (contest.candidate, contest.default), SPENDING, 0, enough)
 
 
 def test_what_a_look_said_is_said_again_when_the_log_has_grown():
     log, contest = two_arms(n=900, uplift=0.1)
     early = np.arange(900) < 500
-    one = course_of(
-        log.take(early), (contest.candidate.take(early), contest.default.take(early)), SPENDING, Resampling(), enough
-    )
-    other = course_of(log, (contest.candidate, contest.default), SPENDING, Resampling(), enough)
+    one = course_of(log.take(early), (contest.candidate.take(early), contest.default.take(early)), SPENDING, 0, enough)
+    other = course_of(log, (contest.candidate, contest.default), SPENDING, 0, enough)
     for mine, again in zip(one.looks, other.looks, strict=False):
         assert mine.decisions == again.decisions
         assert (mine.difference, mine.error) == (again.difference, again.error)
@@ -66,7 +63,7 @@ def test_before_the_first_look_nobody_can_say():
 def test_policies_that_never_differ_have_nothing_to_win():
     log, contest = two_arms(n=400)
     same = replace(contest.candidate, predicted=None)
-    assert course_of(log, (same, same), SPENDING, Resampling(), enough) == Course((), None, 0.0)
+    assert course_of(log, (same, same), SPENDING, 0, enough) == Course((), None, 0.0)
 
 
 def test_looking_every_night_promotes_no_better_candidates_no_more_often_than_was_to_be_spent():

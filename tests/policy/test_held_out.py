@@ -3,8 +3,8 @@
 import numpy as np
 
 from policy.held_out import held_out_log_loss
-from policy.train import Plan, train
-from tests.policy.builders import logged, start
+from policy.train import train
+from tests.policy.builders import ONE_RIDGE, logged, start
 
 ALL = ["held_out", "log_loss_gain", "log_loss_gain_error", "mean_reward", "log_loss_of_default", "log_loss"]
 
@@ -22,6 +22,6 @@ def test_an_untrained_head_gains_exactly_nothing():
 
 def test_what_was_learned_of_one_log_gains_on_another_of_the_same_bank():
     early, late = (logged(np.random.default_rng(seed), 2_000) for seed in (2, 3))
-    (head,) = train([early], Plan(steps=100), [0], start())
+    (head,) = train([early], [0], start(), ONE_RIDGE)
     seen = held_out_log_loss(late, head, 1.0)
     assert seen["log_loss_gain"] > 2 * seen["log_loss_gain_error"] > 0

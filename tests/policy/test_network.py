@@ -5,7 +5,7 @@ import pytest
 
 from policy.network import CLIP_SD, Head
 from policy.train import train
-from tests.policy.builders import INPUTS, QUICK, logged, start
+from tests.policy.builders import INPUTS, ONE_RIDGE, logged, start
 from tests.policy.trained import rng
 
 
@@ -17,7 +17,7 @@ def one_by_one(head: Head, inputs: np.ndarray) -> list[list[float]]:
 
 
 def test_the_case_part_is_a_weighted_sum_of_inputs_in_standard_deviations():
-    (head,) = train([logged(rng(7), 300)], QUICK, [1], start(members=3))
+    (head,) = train([logged(rng(7), 300)], [1], start(members=3), ONE_RIDGE)
     inputs = (rng(8).normal(size=(64, INPUTS)) * 4).astype(np.float32)  # some beyond what counts
     assert head.case_part(inputs).any()
     assert head.case_part(inputs) == pytest.approx(np.array(one_by_one(head, inputs)), abs=1e-6)

@@ -28,9 +28,9 @@ def two_arms(n: int = 1000, uplift: float = 0.3, share: float = 0.25, agree: flo
 
 def value(logged: Logged, target: Target, resampling: Resampling) -> Interval:
     """What the target would have earned per decision."""
-    return estimate({"": value_shares(logged, target, resampling)}, logged.group, resampling)[""]
+    return estimate({"": value_shares(logged, target, resampling.seed)}, logged.group, resampling)[""]
 
 
 def difference(logged: Logged, target: Target, other: Target, resampling: Resampling) -> Interval:
     """value(target) - value(other) per decision."""
-    return estimate({"": difference_shares(logged, target, other, resampling)}, logged.group, resampling)[""]
+    return estimate({"": difference_shares(logged, target, other, resampling.seed)}, logged.group, resampling)[""]

@@ -12,7 +12,7 @@ from app.postgres.pools import service_database
 from policy.decide import CANDIDATE, DEFAULT, Budget, Policy
 from policy.examples import Examples
 from policy.network import Head
-from policy.train import Plan, train
+from policy.train import train
 from retrieval.database.database import Database
 from retrieval.tables.policies import policies
 from tests.logs import TRUTH, Drawn, draw, put
@@ -37,7 +37,7 @@ LITTLE = Demand(decisions=40, fresh=20)
 
 
 def quick(profiles: Sequence[Examples], seeds: Sequence[int], start: Head) -> list[Head]:
-    return train(profiles, Plan(steps=25), seeds, start)
+    return train(profiles, seeds, start, (100.0,))
 
 
 def never(*_: object, **__: object) -> list[Head]:

@@ -31,6 +31,11 @@ COMPARED = 200
 LEAST_DIFFERENT = 0.1
 """Least share of these decisions on which a candidate's slate differs; with less, a trial costs more than it wins."""
 
+HALF = 100.0
+"""Number of decisions at which the head has half of its full weight: the n0 of n / (n + n0)."""
+MEMBERS = 5
+"""Number of networks in a head, which is an ensemble."""
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Learner:
@@ -51,14 +56,10 @@ class Demand:
     Attributes:
         decisions: number of rewarded decisions, of the current version of the features.
         fresh: number of such decisions since the last training.
-        half: number of decisions at which the head has half of its full weight: the n0 of n / (n + n0).
-        members: number of networks in a head, which is an ensemble.
     """
 
     decisions: int = 100
     fresh: int = 50
-    half: float = 100.0
-    members: int = 5
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,8 +82,7 @@ async def train_candidates(database: Database, due: Sequence[Learner], recipe: R
 
     A head that is trained on the earlier decisions is measured on the later ones; the candidate is trained on all.
     """
-    demand = recipe.demand
-    start = untrained(len(CASE), len(QUERY), demand.members)
+    start = untrained(len(CASE), len(QUERY), MEMBERS)
     seeds = [seed_of(each.profile, recipe.seed) for each in due]
     late = [split(each.examples.group, HELD_OUT) for each in due]
     earlier = recipe.train_heads(
@@ -94,7 +94,7 @@ async def train_candidates(database: Database, due: Sequence[Learner], recipe: R
         if not (head.is_finite and measured.is_finite):
             yield TrainingResult(each.profile.user_sub, each.profile.agent_key, "diverged", decisions=count)
             continue
-        blend = count / (count + demand.half)
+        blend = count / (count + HALF)
         loss = held_out_log_loss(each.examples.take(rows), measured, blend)
         worse = loss["log_loss_gain"] < -2 * loss["log_loss_gain_error"]
         blob, checksum = pack(head, features.VERSION)

@@ -2,18 +2,17 @@
 
 import os
 from collections.abc import Iterator
-from dataclasses import replace
 
 import numpy as np
 import pytest
 
 from app.postgres import EmbeddedPostgres
 from app.postgres.pools import service_database
-from app.training.command import Local, engine
-from policy.train import RIDGES, Plan, train
+from app.training.command import engine, locally
+from policy.train import train
 from policy.weights import unpack
 from tests.conftest import new_database
-from tests.policy.builders import QUICK, logged, start
+from tests.policy.builders import logged, start
 from tests.writer.conftest import Bank
 from tests.writer.trainings import everybody, log, rows, seen
 from writer.privacy.keys import Keyring
@@ -21,7 +20,6 @@ from writer.privacy.keys import Keyring
 ray = pytest.importorskip("ray", reason="Ray is not installed: casebank[ray]")
 OnRay = pytest.importorskip("app.training.ray").OnRay
 PROFILES = 5
-CHOOSING = replace(QUICK, ridges=RIDGES)
 
 
 @pytest.fixture(scope="module")
@@ -35,8 +33,8 @@ def cluster() -> Iterator[None]:
 def test_a_cluster_gives_each_profile_the_head_that_one_machine_gives(cluster: None):
     profiles = [logged(np.random.default_rng(number), 30 + number) for number in range(PROFILES)]
     seeds = list(range(PROFILES))
-    here = train(profiles, QUICK, seeds, start())
-    there = OnRay(QUICK, shard=2)(profiles, seeds, start())
+    here = train(profiles, seeds, start())
+    there = OnRay(shard=2)(profiles, seeds, start())
     assert len(there) == PROFILES
     for one, other in zip(here, there, strict=True):
         for name, array in one.arrays().items():
@@ -47,7 +45,7 @@ async def test_a_night_on_a_cluster_stores_the_heads_and_verdicts_of_one_machine
     cluster: None, postgres: EmbeddedPostgres
 ):
     users, nights = [f"user-{number}" for number in range(PROFILES)], []
-    for fit in (Local(CHOOSING), OnRay(CHOOSING, shard=2)):
+    for fit in (locally, OnRay(shard=2)):
         async with service_database(await new_database(postgres)) as database:
             bank = Bank(database, Keyring(os.urandom(32)))
             for number, user in enumerate(users):
@@ -65,11 +63,9 @@ async def test_a_night_on_a_cluster_stores_the_heads_and_verdicts_of_one_machine
 
 
 def test_no_profiles_are_no_work(cluster: None):
-    assert OnRay(QUICK)([], [], start()) == []
+    assert OnRay()([], [], start()) == []
 
 
 def test_the_engine_is_chosen_by_its_name():
-    chosen = engine("ray")
-    assert isinstance(chosen, OnRay)
-    assert chosen.plan == Plan(ridges=RIDGES)
-    assert not isinstance(engine("local"), OnRay)
+    assert isinstance(engine("ray"), OnRay)
+    assert engine("local") is locally

@@ -11,7 +11,7 @@ from policy.weights import unpack
 from tests.writer.conftest import Bank
 from tests.writer.trainings import ENOUGH, everybody, give_serving, learnt, log, quick, rows, seen
 from writer.rights.erase import erase
-from writer.training.candidates import Demand
+from writer.training.candidates import HALF, MEMBERS
 
 
 async def test_a_log_that_tells_something_becomes_a_candidate_that_serves_nobody_yet(bank: Bank, user: str):
@@ -20,12 +20,12 @@ async def test_a_log_that_tells_something_becomes_a_candidate_that_serves_nobody
     assert (found.outcome, found.version, found.decisions) == ("candidate", 1, ENOUGH)
     (row,) = await rows(bank, user)
     assert (row.status, row.decisions, row.feature_version) == ("candidate", ENOUGH, features.VERSION)
-    assert row.blend == pytest.approx(ENOUGH / (ENOUGH + Demand().half))
+    assert row.blend == pytest.approx(ENOUGH / (ENOUGH + HALF))
     assert row.metrics == found.metrics
     assert row.metrics["held_out"] == pytest.approx(0.2 * ENOUGH, abs=2)
     assert row.metrics["log_loss"] == pytest.approx(row.metrics["log_loss_of_default"] - row.metrics["log_loss_gain"])
     assert (row.verdict, row.promoted_at) == (None, None)
-    assert len(unpack(row.weights, row.checksum, features.VERSION).linear) == Demand().members
+    assert len(unpack(row.weights, row.checksum, features.VERSION).linear) == MEMBERS
 
 
 async def test_a_candidate_knows_on_which_share_of_the_latest_decisions_it_differs(bank: Bank, user: str):
