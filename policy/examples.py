@@ -9,6 +9,8 @@ Array = NDArray[np.float32]
 
 LEAST_AGREED = 0.01
 """Number added to the square of a run's agreement with a case, so that without agreement all cases get equal shares."""
+LARGEST_WEIGHT = 5.0
+"""Largest weight of a decision, as a multiple of the median inverse propensity."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -76,11 +78,12 @@ def shared_credit(
     return np.asarray(weight / np.maximum(weight.sum(axis=1, keepdims=True), LEAST_AGREED), dtype=np.float32)
 
 
-def importance(propensity: NDArray[np.float64], clip: float = 5.0) -> Array:
-    """Returns the inverse propensities as weights with mean 1, (n,), clipped at ``clip`` times their median."""
-    raw = 1 / propensity
-    clipped = np.minimum(raw, clip * np.median(raw)) if len(raw) else raw
-    return (clipped / clipped.mean()).astype(np.float32) if len(raw) else clipped.astype(np.float32)
+def importance(propensity: NDArray[np.float64]) -> Array:
+    """Returns the inverse propensities as weights with mean 1, (n,), clipped at LARGEST_WEIGHT times their median."""
+    if not len(propensity):
+        return np.zeros(0, np.float32)
+    clipped = np.minimum(1 / propensity, LARGEST_WEIGHT * np.median(1 / propensity))
+    return (clipped / clipped.mean()).astype(np.float32)
 
 
 def split(group: NDArray[np.int64], share: float) -> NDArray[np.bool_]:

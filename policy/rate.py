@@ -9,14 +9,14 @@ from statistics import NormalDist
 LEVEL = 0.95
 
 
-def wilson(hits: float, trials: float, level: float = LEVEL) -> tuple[float, float]:
+def wilson(hits: float, trials: float) -> tuple[float, float]:
     """Returns Wilson's score interval of the rate of independent trials; (0, 1) if there are no trials.
 
     Both numbers may be effective numbers of weighted trials.
     """
     if not trials:
         return 0.0, 1.0
-    z = NormalDist().inv_cdf((1 + level) / 2)
+    z = NormalDist().inv_cdf((1 + LEVEL) / 2)
     rate, spread = hits / trials, z * z / trials
     middle = (rate + spread / 2) / (1 + spread)
     half = z * sqrt(rate * (1 - rate) / trials + spread / (4 * trials)) / (1 + spread)

@@ -3,6 +3,7 @@
 Whole trials are in ``bench.gate.trials``.
 """
 
+from bisect import bisect_left
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
@@ -112,8 +113,9 @@ def _watched(logs: Sequence[Trial], rng: np.random.Generator) -> list[Measuremen
         if trial.verdict.outcome == "promote":
             floor, truth = trial.verdict.estimates["candidate"].low, trial.log.candidate_value
             alarms.append(watch((rng.random(5000) < truth).astype(np.float64), floor).roll_back)
-            due = watch((rng.random(5000) < truth - 0.2).astype(np.float64), floor).at
-            delays.append(5000 if due is None else due)
+            fallen = (rng.random(5000) < truth - 0.2).astype(np.float64)
+            alarm = bisect_left(range(5000), True, key=lambda count: watch(fallen[:count], floor).roll_back)
+            delays.append(alarm)
     late = f"90 % within {np.quantile(delays, 0.9):.0f}; checked after every decision"
     return [
         Measurement(

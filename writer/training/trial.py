@@ -85,7 +85,7 @@ def _watched(
     floor = max(Verdict.from_json(serving.verdict).estimates["candidate"].low, 0.0)
     rewards = np.array([entry.reward for entry in mine], np.float64)
     live = watch(rewards, floor, before["wealth"])
-    decisions = before["decisions"] + live.decisions
+    decisions = before["decisions"] + len(mine)
     mean = (before["mean"] * before["decisions"] + float(rewards.sum())) / decisions
     now = {"wealth": live.wealth, "decisions": decisions, "mean": mean, "until": mine[-1].rewarded_at.isoformat()}
     if not live.roll_back:
