@@ -10,8 +10,10 @@ interval); Field & Welsh 2007 (cluster bootstrap); Chernozhukov et al. 2018 (cro
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from statistics import NormalDist
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from policy.logged import Floats, Ints, Logged, Target, same_length
 
@@ -68,7 +70,7 @@ def weights(logged: Logged, target: Target) -> Floats:
     return target.target_probability / logged.logged_propensity
 
 
-def effective_sample(weight: Floats) -> float:
+def effective_sample(weight: NDArray[np.floating[Any]]) -> float:
     """Returns the number of equally weighted rows that say as much as these weighted ones: (Σw)² / Σw² (Kish 1965)."""
     squares = float(np.square(weight).sum())
     return float(weight.sum()) ** 2 / squares if squares > 0 else 0.0

@@ -83,7 +83,7 @@ def importance(propensity: NDArray[np.float64]) -> Array:
     if not len(propensity):
         return np.zeros(0, np.float32)
     clipped = np.minimum(1 / propensity, LARGEST_WEIGHT * np.median(1 / propensity))
-    return (clipped / clipped.mean()).astype(np.float32)
+    return np.asarray(clipped / clipped.mean(), dtype=np.float32)
 
 
 def split(group: NDArray[np.int64], share: float) -> NDArray[np.bool_]:
