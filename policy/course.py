@@ -99,13 +99,8 @@ def course_of(log: Logged, pair: tuple[Target, Target], spending: Spending, seed
             seen.append((decisions, difference, error))
     if not seen:
         return Course((), None, 0.0 if alike else None)
-    return _course(seen, len(log.reward), spending)
-
-
-def _course(seen: list[tuple[int, float, float]], now: int, spending: Spending) -> Course:
-    """Returns the course of the looks so far, each given by its decisions, difference and standard error."""
     decisions, difference, _ = seen[-1]
-    later = np.array([count for count in spending.looks() if count > now], dtype=np.float64)
+    later = np.array([count for count in spending.looks() if count > len(log.reward)], dtype=np.float64)
     taken = np.array([count for count, _, _ in seen], dtype=np.float64)
     information = np.array([error**-2.0 for _, _, error in seen])
     to_come = information[-1] * later / decisions
@@ -115,7 +110,7 @@ def _course(seen: list[tuple[int, float, float]], now: int, spending: Spending) 
         return Course(looks, 0, 1.0)
     ahead = limits[len(seen) :]
     passes = later[difference * np.sqrt(to_come) >= ahead]
-    more = int(passes[0]) - now if len(passes) else None
+    more = int(passes[0]) - len(log.reward) if len(passes) else None
     # the chance that the most promising future look passes, averaged over the possible true differences
     growth = to_come - information[-1]
     spread = np.sqrt(growth + growth**2 / information[-1])  # of the score: chance to come, and doubt about the truth

@@ -64,18 +64,18 @@ def calibration(predicted: Floats, reward: Floats, weight: Floats | None = None,
     mass = mass / mass.sum()
     count = max(1, min(bins, len(mass) // 20))
     place = np.minimum(((np.cumsum(mass) - mass / 2) * count).astype(np.int64), count - 1)
-    parts = [_bin(promised[place == n], got[place == n], mass[place == n]) for n in np.unique(place)]
-    ece = sum(part.weight * abs(part.predicted - part.observed) for part, _ in parts)
-    noise = sum(part.weight * deviation for part, deviation in parts) * float(np.sqrt(2 / np.pi))
-    return Calibration(ece, noise, max(0.0, ece - noise), len(mass), tuple(part for part, _ in parts))
-
-
-def _bin(promised: Floats, got: Floats, mass: Floats) -> tuple[Bin, float]:
-    """Returns a bin and the standard error of its observed mean."""
-    share = mass / mass.sum()
-    observed = float((share * got).sum())
-    variance = float((share * np.square(got - observed)).sum()) * float(np.square(share).sum())
-    return Bin(float((share * promised).sum()), observed, float(mass.sum()), len(got)), variance**0.5
+    parts, noise = [], 0.0
+    for number in np.unique(place):
+        inside = place == number
+        part = float(mass[inside].sum())
+        share = mass[inside] / part
+        observed = float((share * got[inside]).sum())
+        variance = float((share * np.square(got[inside] - observed)).sum()) * float(np.square(share).sum())
+        parts.append(Bin(float((share * promised[inside]).sum()), observed, part, int(inside.sum())))
+        noise += part * variance**0.5
+    noise *= float(np.sqrt(2 / np.pi))
+    ece = sum(each.weight * abs(each.predicted - each.observed) for each in parts)
+    return Calibration(ece, noise, max(0.0, ece - noise), len(mass), tuple(parts))
 
 
 @dataclass(frozen=True, slots=True)

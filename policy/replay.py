@@ -136,7 +136,13 @@ def grades(history: History, comparison: Comparison, first_order: str = FIRST_OR
     answers = np.where(comparison.good & trusted, comparison.agreement, 0)
     answered = answers.max(axis=1, initial=0) >= REACHABLE
     worth = history.weight * (question & (trusted | answered))
-    chosen, charges = _choices(1 - (first + ndcg) / 2, worth, first_order)  # (n + 1,), (orders + 1,)
+    charges = np.array([*(0.0 if name == first_order else PRIOR.get(name, LEAST_PRIOR) for name in ORDERS), 0.0])
+    chosen = np.zeros(len(worth) + 1, dtype=np.intp)
+    for t, weight in enumerate(worth):
+        chosen[t] = charges[:-1].argmin()
+        now = 1 - (first[:, t] + ndcg[:, t]) / 2
+        charges = charges * (1 - (1 - FADE) * weight) + np.array([*now, now[chosen[t]]]) * weight
+    chosen[-1] = charges[:-1].argmin()
     first, ndcg = (np.vstack([each, each[chosen[:-1], np.arange(len(worth))]]) for each in (first, ndcg))
     return Grades(first, ndcg, worth, chosen, charges, weights[-1])
 
@@ -285,20 +291,3 @@ def _graded(
     first = np.array([slate[:, 0] >= SAME * reachable for slate in slates], dtype=np.float32)
     ndcg = np.array([slate @ discount / ideal for slate in slates], dtype=np.float32)
     return first, ndcg, went_well & (reachable >= REACHABLE)
-
-
-def _choices(
-    charge: NDArray[np.floating[Any]], worth: NDArray[np.float32], first_order: str
-) -> tuple[NDArray[np.intp], NDArray[np.float64]]:
-    """Returns the order that serves at each run and after the last, (n + 1,), and all charges at the end.
-
-    The charges are those of each order, and last those of the choice, which begin with none.
-    """
-    charges = np.array([*(0.0 if name == first_order else PRIOR.get(name, LEAST_PRIOR) for name in ORDERS), 0.0])
-    chosen = np.zeros(len(worth) + 1, dtype=np.intp)
-    for t, weight in enumerate(worth):
-        chosen[t] = charges[:-1].argmin()
-        now = charge[:, t]
-        charges = charges * (1 - (1 - FADE) * weight) + np.array([*now, now[chosen[t]]]) * weight
-    chosen[-1] = charges[:-1].argmin()
-    return chosen, charges

@@ -113,8 +113,10 @@ def parted(traits: Traits, ordered: Sequence[int]) -> tuple[list[int], list[int]
 
 def _filled(traits: Traits, slate: Slate, ordered: Sequence[int], k: int) -> Slate:
     """Returns the slate with its free places filled by these candidates, as far as the rules allow."""
+    half = max(1, k // 2)
     for index in ordered[:DEPTH]:
-        if len(slate) < k and may_join(traits, slate, index) and not _source_swamps(traits, slate, index, k):
+        of_its_source = sum(bool(traits.source[other] == traits.source[index]) for other in slate)
+        if len(slate) < k and of_its_source < half and may_join(traits, slate, index):
             slate += (index,)
     for index in ordered:
         if len(slate) == k:
@@ -122,12 +124,6 @@ def _filled(traits: Traits, slate: Slate, ordered: Sequence[int], k: int) -> Sla
         if may_join(traits, slate, index):
             slate += (index,)
     return slate
-
-
-def _source_swamps(traits: Traits, slate: Slate, index: int, k: int) -> bool:
-    """Returns whether the candidate's source would have more than half of the places with it."""
-    of_that_source = sum(bool(traits.source[other] == traits.source[index]) for other in slate)
-    return 1 + of_that_source > max(1, k // 2)
 
 
 def _with(traits: Traits, slate: Slate, index: int, ordered: Sequence[int]) -> Slate:

@@ -71,7 +71,12 @@ def bounds(information: Floats, spent: Floats) -> Floats:
     for step, still, now in zip(np.diff(information, prepend=0), np.diff(spent, prepend=0), information, strict=True):
         reach = np.sqrt(now) * FARTHEST_SD
         moved = np.linspace(-reach, reach, POINTS)
-        after = _moved(grid, density, moved, step)
+        mass = density * np.gradient(grid) if len(grid) > 1 else density
+        if len(grid) > 1:
+            mass[[0, -1]] /= 2
+        # the score moves by a normal variable
+        kernel = np.exp(-np.square(moved[:, None] - grid) / (2 * step)) / np.sqrt(2 * np.pi * step)
+        after = kernel @ mass
         strips = (after[1:] + after[:-1]) / 2 * np.diff(moved)
         above = np.concatenate((np.cumsum(strips[::-1])[::-1], [0.0]))  # share of the density above each point
         inside = above > 0
@@ -80,12 +85,3 @@ def bounds(information: Floats, spent: Floats) -> Floats:
         density = np.exp(np.interp(grid, moved, np.log(np.maximum(after, LEAST))))
         bounds_in_sd.append(bound / np.sqrt(now))
     return np.array(bounds_in_sd)
-
-
-def _moved(grid: Floats, density: Floats, to: Floats, variance: float) -> Floats:
-    """Returns the density on the grid ``to`` after the score has moved by a normal variable of this variance."""
-    mass = density * np.gradient(grid) if len(grid) > 1 else density
-    if len(grid) > 1:
-        mass[[0, -1]] /= 2
-    kernel = np.exp(-np.square(to[:, None] - grid[None]) / (2 * variance)) / np.sqrt(2 * np.pi * variance)
-    return np.asarray(kernel @ mass)

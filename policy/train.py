@@ -77,19 +77,14 @@ def chosen_ridge(examples: Examples, seed: int, start: Head, ridges: Sequence[fl
     held_out = examples.take(later)
     heads = _trained(examples.take(~later), seed, start, ridges)
     losses = np.stack([log_losses(held_out, head, 1.0) for head in heads]) * held_out.weight
-    return _one_standard_error_rule(losses, held_out.group, ridges)
-
-
-def _one_standard_error_rule(losses: np.ndarray, group: np.ndarray, ridges: Sequence[float]) -> float:
-    """Returns the ridge to choose by its losses on held-out decisions, (ridges, n), as ``chosen_ridge`` explains."""
-    if not len(group):
+    if not len(held_out):
         return ridges[-1]
-    _, place = np.unique(group, return_inverse=True)
+    _, place = np.unique(held_out.group, return_inverse=True)
 
     def better(one: int, other: int) -> float:
         """Returns the number of standard errors, clustered by query, by which the loss of ridge ``one`` is less."""
         gained = losses[other] - losses[one]
-        error = np.sqrt(np.square(np.bincount(place, gained - gained.mean())).sum()) / len(group)
+        error = np.sqrt(np.square(np.bincount(place, gained - gained.mean())).sum()) / len(held_out)
         return float(gained.mean() / max(error, TINY))
 
     moving = [number for number, ridge in enumerate(ridges) if ridge != STAY]

@@ -21,7 +21,7 @@ from retrieval.ranking.decisions import log
 from retrieval.ranking.fits import Fits
 from retrieval.ranking.numbers import count_answer
 from retrieval.ranking.policies import Policies
-from retrieval.ranking.pool import Pool, pool_of
+from retrieval.ranking.pool import pool_of
 from retrieval.ranking.question import Question
 from retrieval.ranking.retrieved import Retrieved
 from retrieval.ranking.search_result import SearchResult
@@ -96,7 +96,10 @@ class Reader:
                     question = replace(question, search=search)
                 with stage("retrieve.rank"):
                     result = await self._read(connection, question, rows, degraded)
-                    pool = await self._pool(connection, search, result)
+                    rows = result.cases
+                    terms = await self._opener.terms(connection, rows[0].key_id, search.query) if rows else []
+                    fit = await self._fits.of(connection, search.agent_key, result.settings)
+                    pool = pool_of(rows, terms, fit, self.first_order)
                     arms = await self.policies.arms(connection, search.agent_key, result.settings)
                 with stage("reuse"):
                     ranked = rank(question, result, pool, arms, explore=self.explore)
@@ -250,10 +253,3 @@ class Reader:
         recalled = await recall(connection, question, meaning, self._opener.of_key, sample)
         self._sizes.learn(connection.user_sub, question, recalled)
         return recalled
-
-    async def _pool(self, connection: FastConnection, search: Search, result: SearchResult) -> Pool:
-        """Returns the candidates as a policy sees them."""
-        rows = result.cases
-        terms = await self._opener.terms(connection, rows[0].key_id, search.query) if rows else []
-        fit = await self._fits.of(connection, search.agent_key, result.settings)
-        return pool_of(rows, terms, fit, self.first_order)

@@ -54,15 +54,13 @@ def unread(contents: Sequence[object]) -> list[str]:
     warnings = []
     for place, content in enumerate(contents):
         parts = content if isinstance(content, list) else []
-        types = [str(part.get("type") or next(iter(part), "object")) for part in parts if _is_unread(part)]
+        objects = [part for part in parts if isinstance(part, dict) and not isinstance(part.get("text"), str)]
+        unread_parts = [part for part in objects if part.get("type") not in _SILENT]
+        types = [str(part.get("type") or next(iter(part), "object")) for part in unread_parts]
         names = dict.fromkeys(name if _NAME.fullmatch(name) else "object" for name in types)
         if names:
             warnings.append(f"turn {place + 1}: parts that are kept and not read: {', '.join(names)}")
     return warnings
-
-
-def _is_unread(part: object) -> bool:
-    return isinstance(part, dict) and not isinstance(part.get("text"), str) and part.get("type") not in _SILENT
 
 
 def _as_chat(message: Message) -> list[Message]:

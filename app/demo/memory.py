@@ -224,7 +224,12 @@ class HttpMemory:
         try:
             answer = await self._post("/v1/retain", body, {"Idempotency-Key": str(uuid.uuid4())})
             case_id = _RetainAnswer.model_validate_json(answer).case_id
-            await self._until_learned(case_id)
+            async with asyncio.timeout(15):  # so that each task meets the same bank in every run
+                while True:
+                    response = await self._client.get(f"/v1/cases/{case_id}")
+                    if response.raise_for_status().json()["lessons"] != "pending":
+                        break
+                    await asyncio.sleep(0.01)
             if run.checked:
                 await self._post("/v1/feedback", {"case_id": case_id, "reward": float(run.success), "source": "metric"})
         except _MEMORY_ERRORS as error:
@@ -234,12 +239,3 @@ class HttpMemory:
     async def _post(self, path: str, body: Mapping[str, object], headers: dict[str, str] | None = None) -> bytes:
         response = await self._client.post(path, json=body, headers=headers)
         return response.raise_for_status().content
-
-    async def _until_learned(self, case_id: str, timeout_s: float = 15.0) -> None:
-        """Waits for the worker, so that each task meets the same bank in every run."""
-        async with asyncio.timeout(timeout_s):
-            while True:
-                response = await self._client.get(f"/v1/cases/{case_id}")
-                if response.raise_for_status().json()["lessons"] != "pending":
-                    return
-                await asyncio.sleep(0.01)

@@ -1,10 +1,9 @@
 """Checks of the memory's parts: the queue, the jobs, the keys, the embedder and the language model."""
 
-from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 
 from pydantic import BaseModel
-from sqlalchemy import Row, func, select
+from sqlalchemy import func, select
 
 from app.doctor.finding import Finding, in_brief
 from app.doctor.installation import Installation
@@ -45,18 +44,18 @@ async def queue(installation: Installation) -> Finding:
     age = max(waited, default=timedelta())
     settings = installation.settings
     bound = settings.limits.pending if settings.limits.bounds_queue else 0
-    detail = "; ".join(f"{name}: {_counted(of)}" for name, of in rows.items() if of or name == "cases")
+    numbers = {name: {row.status: row.rows for row in of} for name, of in rows.items()}
+    detail = "; ".join(
+        f"{name}: {of.get('pending', 0)} pending, {of.get('dead', 0)} dead"
+        for name, of in numbers.items()
+        if of or name == "cases"
+    )
     if waited:
         detail += f"; the oldest waits for {age.total_seconds():.0f} s"
     if bound:
         detail += f"; {bound} may be pending"
     advice = "casebank requeue, once the cause is gone" if gave_up else "is a worker running? casebank worker"
     return Finding("queue", not gave_up and age <= WAIT, detail, advice)
-
-
-def _counted(rows: Sequence[Row[str, int, datetime]]) -> str:
-    numbers = {row.status: row.rows for row in rows}
-    return ", ".join(f"{numbers.get(status, 0)} {status}" for status in ("pending", "dead"))
 
 
 async def worker(installation: Installation) -> Finding:

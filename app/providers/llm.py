@@ -17,7 +17,7 @@ from pydantic import BaseModel, JsonValue
 from app.providers import wire
 from app.providers.completions import Completion, NoCompletion, Unusable, bounded, form_of, parsed, read
 from app.providers.wire import FAULTS, Breaker, Patience, client, with_retries
-from retrieval.errors import CasebankError, ModelError, ModelMisbehaved, ModelRefused, ModelUnavailable, Tokens
+from retrieval.errors import ModelError, ModelMisbehaved, ModelRefused, ModelUnavailable, Tokens
 from retrieval.ports import Answer, Reply
 from retrieval.rewriting.fence import MOST_CHARS, WHAT_IS_DATA, fenced
 from retrieval.tokens import count_tokens
@@ -130,7 +130,11 @@ class OpenAIModel:
             try:
                 completion = await self._post(talk, dialect)
             except openai.APIStatusError as error:
-                dialect, refusal = _simpler(dialect, error), self._refusal(error, talk.ends_at)
+                advice = CHECK.get(error.status_code, "see the log of its server")
+                message = f"{self.name} answered HTTP {error.status_code}: {advice}"
+                left_s = talk.ends_at - asyncio.get_running_loop().time()
+                refusal = wire.refusal(error, message, left_s, (ModelRefused, ModelUnavailable, NoCompletion))
+                dialect = _simpler(dialect, error)
             else:
                 self._dialect = dialect
                 return completion
@@ -165,12 +169,6 @@ class OpenAIModel:
         estimate = prompt + Tokens(completion=count_tokens(completion.text))
         talk.tokens = before + (cost or estimate)
         return completion
-
-    def _refusal(self, error: openai.APIStatusError, ends_at: float) -> CasebankError:
-        advice = CHECK.get(error.status_code, "see the log of its server")
-        message = f"{self.name} answered HTTP {error.status_code}: {advice}"
-        left_s = ends_at - asyncio.get_running_loop().time()
-        return wire.refusal(error, message, left_s, (ModelRefused, ModelUnavailable, NoCompletion))
 
 
 def _simpler(dialect: _Dialect, error: openai.APIStatusError) -> _Dialect | None:

@@ -40,16 +40,13 @@ class Fits:
         key = connection.user_sub, agent_key, settings.replayed_at
         if key not in self._known:
             for row in await connection.all(_FIT, {"agent_key": agent_key}):  # may be newer than the settings
-                self._known[connection.user_sub, agent_key, row.created_at] = self._known[key] = _accepted(row)
+                fit = None
+                try:
+                    fit = unpack_fit(row.fit)
+                except WeightsError as error:
+                    log.warning("replay.refused", why=type(error).__name__)
+                self._known[connection.user_sub, agent_key, row.created_at] = self._known[key] = fit
         return self._known.get(key)
-
-
-def _accepted(row: StoredFit) -> Fit | None:
-    try:
-        return unpack_fit(row.fit)
-    except WeightsError as error:
-        log.warning("replay.refused", why=type(error).__name__)
-        return None
 
 
 _FIT: FastStatement[StoredFit] = FastStatement.of(

@@ -1,6 +1,6 @@
 """The fixes of earlier failures that are told at a failed call, or the reason why there are none."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 from uuid import UUID
@@ -69,7 +69,9 @@ class Found:
             if row.words is None or row.fix_id is None or row.fix_id in told:
                 continue
             texts = opened(self.asked.words, row)
-            fix = _with_safe_plan(texts["fix"], proven=row.proven)
+            fix = texts["fix"]
+            if any(map(names_danger, fix.get("plan", ()))):
+                fix = {**fix, "dangerous": True} if row.proven else {**fix, "plan": []}
             if row.told_here or row.fix_id in tried:
                 why = "told_already" if row.told_here else "tried"
             elif fix["dangerous"] and not row.proven:
@@ -77,7 +79,12 @@ class Found:
             elif len(told) < MOST_TOLD and (not (plan := fix.get("plan", [])) or plan not in plans):
                 plans.append(plan)
                 error = error or texts["error"]
-                told[row.fix_id] = self._told(row, fix, confidence)
+                assert row.case_id is not None  # noqa: S101 - for the type checker
+                runs = {each.case_id for each in self.alike} | {row.case_id}
+                worked = {each.case_id for each in self.alike if each.fix_id == row.fix_id} | {row.case_id}
+                counts = len(worked), len(runs), row.told, row.helped
+                sure = round(min(confidence, 1.0), 3)
+                told[row.fix_id] = ToldFix(fix, row.fix_id, row.case_id, sure, *counts, row.proven)
         if not told:
             return self._without_fix(advice_id, why)
         text, fixes = advice_text(self.asked.sign.tool, error, list(told.values()), 0, failed.token_budget)
@@ -88,20 +95,6 @@ class Found:
         others = [each for each in self.plans if each.case_id not in sources and list(each.plan) not in theirs]
         text, plans_told = with_plans(text, others, failed.token_budget)
         return Answer(advice_id, text, fixes, plans_told)
-
-    def _told(self, row: FailureRow, fix: Mapping[str, Any], confidence: float) -> ToldFix:
-        assert row.case_id is not None and row.fix_id is not None  # noqa: S101, PT018 - for the type checker
-        runs = {each.case_id for each in self.alike} | {row.case_id}
-        worked = {each.case_id for each in self.alike if each.fix_id == row.fix_id} | {row.case_id}
-        counts = len(worked), len(runs), row.told, row.helped
-        return ToldFix(fix, row.fix_id, row.case_id, round(min(confidence, 1.0), 3), *counts, row.proven)
-
-
-def _with_safe_plan(fix: Mapping[str, Any], *, proven: bool) -> Mapping[str, Any]:
-    """Returns the fix; if its plan names a danger, marked as dangerous if its run is proven, else without the plan."""
-    if not any(map(names_danger, fix.get("plan", ()))):
-        return fix
-    return {**fix, "dangerous": True} if proven else {**fix, "plan": []}
 
 
 def in_vain(asked: Asked, rows: Sequence[FailureRow], confidence: Matrix) -> NDArray[np.bool_]:

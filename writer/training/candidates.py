@@ -107,7 +107,12 @@ async def _store(database: Database, learner: Learner, new: NewPolicy) -> Traini
     profile = learner.profile
     user_sub, agent_key = profile.user_sub, profile.agent_key
     try:
-        differs = await _differs(database, learner, new)
+        async with database.as_user(user_sub, profile.seen_at) as connection:
+            live = await lifecycle.live_policies(connection, user_sub, agent_key)
+            log = await read(connection, user_sub, agent_key, COMPARED)
+        policy = Policy("", unpack(new.weights, new.checksum, new.feature_version), new.blend)
+        serving = next((row for row in live if row.status == "serving"), None)
+        differs = differing(log, policy, policy_in(serving))
         new = replace(
             new,
             metrics={**new.metrics, DIFFERS: differs},
@@ -124,17 +129,6 @@ async def _store(database: Database, learner: Learner, new: NewPolicy) -> Traini
         tried = differs >= LEAST_DIFFERENT
         outcome = "worse than the default on held-out decisions" if tried else "serves nearly the same slates"
     return TrainingResult(user_sub, agent_key, outcome, version, new.decisions, metrics=dict(new.metrics))
-
-
-async def _differs(database: Database, learner: Learner, new: NewPolicy) -> float:
-    """Returns the share of the latest decisions at which the policy in service would serve another slate."""
-    profile = learner.profile
-    async with database.as_user(profile.user_sub, profile.seen_at) as connection:
-        live = await lifecycle.live_policies(connection, profile.user_sub, profile.agent_key)
-        log = await read(connection, profile.user_sub, profile.agent_key, COMPARED)
-    policy = Policy("", unpack(new.weights, new.checksum, new.feature_version), new.blend)
-    serving = next((row for row in live if row.status == "serving"), None)
-    return differing(log, policy, policy_in(serving))
 
 
 def seed_of(profile: Profile, seed: int) -> int:

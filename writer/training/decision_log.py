@@ -13,7 +13,6 @@ from policy import features
 from policy.features import Features
 from policy.inputs import Inputs
 from policy.slate import Slate, Traits, traits_of
-from retrieval.database.rows import AnyRow
 from retrieval.ranking.logged import slots_of
 from retrieval.tables.decisions import decisions, rewards
 from retrieval.text import folded
@@ -93,7 +92,28 @@ async def read(
         .limit(most)
     )
     rows = (await connection.execute(statement)).all()
-    return [_logged_decision(row) for row in reversed(rows)]
+    log = []
+    for row in reversed(rows):
+        seen = features.unpacked(row.features)
+        groups, sources = np.array(row.candidate_groups, np.int16), np.array(row.candidate_sources, np.int16)
+        logged = LoggedDecision(
+            group=group_of(row.query) if row.query_group is None else row.query_group,
+            features=seen,
+            traits=traits_of(seen, groups, sources, row.min_similarity),
+            k=row.k,
+            slate=tuple(position - 1 for position in row.positions or ()),
+            usage_known=any(used is not None for used in row.used or ()),
+            used=tuple(bool(used) for used in row.used or ()),
+            agreed=tuple(np.nan if agreed is None else agreed for agreed in row.agreed or ()),
+            propensity=row.slate_propensity,
+            arm=row.arm,
+            version=row.policy_version,
+            reward=np.nan if row.reward is None else row.reward,
+            at=row.created_at,
+            rewarded_at=row.rewarded_at,
+        )
+        log.append(logged)
+    return log
 
 
 def rewarded(user_sub: str, agent_key: str) -> Select[int]:
@@ -109,31 +129,6 @@ def _of(user_sub: str, agent_key: str) -> list[ColumnElement[bool]]:
         decisions.c.feature_version == features.VERSION,
         func.cardinality(decisions.c.candidate_ids) > 0,
     ]
-
-
-def _logged_decision(row: AnyRow) -> LoggedDecision:
-    seen = features.unpacked(row.features)
-    return LoggedDecision(
-        group=group_of(row.query) if row.query_group is None else row.query_group,
-        features=seen,
-        traits=traits_of(
-            seen,
-            np.array(row.candidate_groups, np.int16),
-            np.array(row.candidate_sources, np.int16),
-            row.min_similarity,
-        ),
-        k=row.k,
-        slate=tuple(position - 1 for position in row.positions or ()),
-        usage_known=any(used is not None for used in row.used or ()),
-        used=tuple(bool(used) for used in row.used or ()),
-        agreed=tuple(np.nan if agreed is None else agreed for agreed in row.agreed or ()),
-        propensity=row.slate_propensity,
-        arm=row.arm,
-        version=row.policy_version,
-        reward=np.nan if row.reward is None else row.reward,
-        at=row.created_at,
-        rewarded_at=row.rewarded_at,
-    )
 
 
 def group_of(query: str) -> int:

@@ -61,7 +61,14 @@ def target(log: Sequence[LoggedDecision], policy: Policy | None) -> Target:
     chance, predicted = [], []
     for entry in log:
         chance.append(float(slate_of(policy, entry) == entry.slate))
-        predicted.append(_predicted_reward(policy, entry))
+        if policy is None:
+            predicted.append(float("nan"))
+            continue
+        seen, chosen = entry.inputs, list(entry.slate)
+        parts = policy.head.case_part(seen.case[chosen]) + seen.prior[chosen]  # (M, places)
+        slate = parts.mean(axis=1, keepdims=True) if chosen else np.zeros(1, np.float32)
+        odds = policy.head.log_odds(seen.query, slate).mean()
+        predicted.append(float(1 / (1 + np.exp(-np.clip(odds, -LARGEST_LOG_ODDS, LARGEST_LOG_ODDS)))))
     return Target(np.array(chance, dtype=np.float64), predicted=np.array(predicted, dtype=np.float64))
 
 
@@ -75,14 +82,3 @@ def differing(log: Sequence[LoggedDecision], policy: Policy, other: Policy | Non
     """Returns the share of a log's decisions at which two policies would serve different slates; 1 for an empty log."""
     counted = [slate_of(policy, entry) != slate_of(other, entry) for entry in log]
     return sum(counted) / len(counted) if counted else 1.0
-
-
-def _predicted_reward(policy: Policy | None, entry: LoggedDecision) -> float:
-    """Returns the reward, 0 to 1, that the policy expects of the logged slate; NaN for the default."""
-    if policy is None:
-        return float("nan")
-    seen, chosen = entry.inputs, list(entry.slate)
-    parts = policy.head.case_part(seen.case[chosen]) + seen.prior[chosen]  # (M, places)
-    slate = parts.mean(axis=1, keepdims=True) if chosen else np.zeros(1, np.float32)
-    odds = policy.head.log_odds(seen.query, slate).mean()
-    return float(1 / (1 + np.exp(-np.clip(odds, -LARGEST_LOG_ODDS, LARGEST_LOG_ODDS))))

@@ -250,7 +250,13 @@ async def _sweep(database: Database, profile: Profile, sweep: _Sweep) -> int:
             # the worker may be about to merge a run into a case that goes here
             await lock_profile(connection, *owner)
             picked = (await connection.scalars(sweep.pick)).all()
-            ids = await _still_picked(connection, profile.user_sub, sweep, picked) if picked else picked
+            ids = picked
+            if picked:  # a turn or a step may just be added to one of these, without the profile's lock
+                mine = sweep.table.c.user_sub == profile.user_sub, sweep.table.c.id.in_(picked)
+                rows = select(sweep.table.c.id).where(*mine).order_by(*sweep.table.primary_key)
+                await connection.execute(rows.with_for_update())
+                still = set((await connection.scalars(sweep.pick)).all())
+                ids = [each for each in picked if each in still]
             for prepare in sweep.before if ids else ():
                 await prepare(connection, profile.user_sub, ids)
             if ids:
@@ -261,20 +267,6 @@ async def _sweep(database: Database, profile: Profile, sweep: _Sweep) -> int:
         done += len(ids)
         if len(picked) < BATCH:
             return done
-
-
-async def _still_picked(
-    connection: AsyncConnection, user_sub: str, sweep: _Sweep, picked: Sequence[UUID]
-) -> Sequence[UUID]:
-    """Locks the picked rows, and returns those that are still to be removed once nobody else holds them.
-
-    A turn may just be added to a session, or a step to a run: neither waits for the profile's lock.
-    """
-    table = sweep.table
-    rows = select(table.c.id).where(table.c.user_sub == user_sub, table.c.id.in_(picked))
-    await connection.execute(rows.order_by(*table.primary_key).with_for_update())
-    still = set((await connection.scalars(sweep.pick)).all())
-    return [each for each in picked if each in still]
 
 
 def mark_pruned(user_sub: str, case_ids: Sequence[UUID], now: datetime) -> Update:
