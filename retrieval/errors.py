@@ -3,6 +3,7 @@
 CasebankError
 ├── NotFound               the user has no such thing; the answer is the same if another user has it
 ├── UserErased             the caller's right to act for the user ended with the user's erasure
+├── SealBroken             the sealed bytes were changed or cut, or belong to another user, row or key
 ├── DatabaseUnavailable    Postgres did not answer, or the connection broke
 │   ├── Deadlocked            Postgres ended the transaction: it and another one waited for each other
 │   └── SchemaOutdated        the database's schema is not the one of this version of casebank
@@ -40,6 +41,10 @@ class UserErased(CasebankError):
     def __init__(self, message: str, erased_at: str | None = None) -> None:
         super().__init__(message)
         self.erased_at = erased_at
+
+
+class SealBroken(CasebankError):
+    """Raised if sealed bytes were changed or cut, or belong to another user, row or key."""
 
 
 class DatabaseUnavailable(CasebankError):

@@ -21,7 +21,7 @@ from retrieval.ranking.decisions import log
 from retrieval.ranking.fits import Fits
 from retrieval.ranking.numbers import count_answer
 from retrieval.ranking.policies import Policies
-from retrieval.ranking.pool import pool_of
+from retrieval.ranking.pool import Pool, pool_of
 from retrieval.ranking.question import Question
 from retrieval.ranking.retrieved import Retrieved
 from retrieval.ranking.search_result import SearchResult
@@ -29,7 +29,7 @@ from retrieval.recall.memory import Large, Recalled, RecallQuestion
 from retrieval.recall.quotes import QuoteReader
 from retrieval.recall.recall import BankSizes, Meaning, recall
 from retrieval.rewriting.choice import Asker, Rewriting
-from retrieval.sealed import Opener, Seals
+from retrieval.sealed import Opener, Seals, unreadable
 from retrieval.search.candidates import BankRow, Search, is_candidate
 from retrieval.search.read import CandidateReader
 from retrieval.search.unrelated import unrelated
@@ -96,13 +96,14 @@ class Reader:
                     question = replace(question, search=search)
                 with stage("retrieve.rank"):
                     result = await self._read(connection, question, rows, degraded)
-                    rows = result.cases
-                    terms = await self._opener.terms(connection, rows[0].key_id, search.query) if rows else []
-                    fit = await self._fits.of(connection, search.agent_key, result.settings)
-                    pool = pool_of(rows, terms, fit, self.first_order)
+                    pool = await self._pool(connection, search, result)
                     arms = await self.policies.arms(connection, search.agent_key, result.settings)
                 with stage("reuse"):
                     ranked = rank(question, result, pool, arms, explore=self.explore)
+                    while broken := unreadable([*ranked.cases, *ranked.others]):
+                        result = replace(result, unreadable=result.unreadable | broken)
+                        pool = await self._pool(connection, search, result)
+                        ranked = rank(question, result, pool, arms, explore=self.explore)
                     learned: dict[UUID, Lesson] = {}
                     if question.lessons:
                         learned = await lessons(connection, ranked.case_ids, quarantine=ranked.quarantine)
@@ -133,9 +134,6 @@ class Reader:
         """Returns the memories that the question is about, the best first, each with its source.
 
         An unknown agent has no memories. If a part of the search fails, the others answer, and ``degraded`` names it.
-
-        Raises:
-            SealBroken: a memory was sealed with another key, or was changed.
         """
         with stage("recall"):
             search, degraded = await self._embedding.embed(self.embedder, Search(question.agent_key, question.query))
@@ -242,6 +240,13 @@ class Reader:
             quotes = await reader.sections()
         seal = await self._opener.seal_of(connection, filter(is_candidate, rows))
         return SearchResult(rows, degraded, procedures, threshold, far, seal, quotes=quotes, recalled=recalled)
+
+    async def _pool(self, connection: FastConnection, search: Search, result: SearchResult) -> Pool:
+        """Returns the candidates as a policy sees them."""
+        rows = result.cases
+        terms = await self._opener.terms(connection, rows[0].key_id, search.query) if rows else []
+        fit = await self._fits.of(connection, search.agent_key, result.settings)
+        return pool_of(rows, terms, fit, self.first_order)
 
     async def _recall(self, connection: FastConnection, question: RecallQuestion, search: Search) -> Recalled:
         """Returns the memories that the query is about; only by keywords if the database cannot compare its vector."""

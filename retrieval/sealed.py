@@ -14,6 +14,7 @@ from uuid import UUID
 from policy.channels import words
 from retrieval.database.database import Database
 from retrieval.database.fast_path import FastConnection
+from retrieval.errors import SealBroken
 
 TERMS, MOVES = "term", "move"
 """Purposes for which texts are hashed with a key: words of tasks, and moves of plans."""
@@ -36,6 +37,10 @@ Part = Literal[
     "turn",
 ]
 """Parts of rows that are sealed: the texts of a case, the message of a turn, and so on."""
+
+
+UNREADABLE = "(unreadable: sealed with another key, or changed in the database)"
+"""Text in the place of words that do not decrypt."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -175,6 +180,18 @@ class OpenedCase:
         """The effects; those that are steps of the plan are decrypted."""
         effects, tokens = self._row.effects, self._row.plan
         return effects if set(effects).isdisjoint(tokens) else effects_of(effects, tokens, self.opened_words)
+
+
+def unreadable(rows: Iterable[Any]) -> set[UUID]:
+    """Returns the ids of those opened cases whose texts do not decrypt."""
+    broken: set[UUID] = set()
+    for row in rows:
+        if isinstance(row, OpenedCase):
+            try:
+                row.opened_words  # noqa: B018 - decrypts them
+            except SealBroken:
+                broken.add(row.id)
+    return broken
 
 
 def opened(row: Any, seal: UserSeal | None) -> Any:  # a row of any statement, or what stands for it here

@@ -22,7 +22,15 @@ from app.edge.requests import with_problem
 from app.erasure.scrub import ScrubRefused
 from app.postgres import EmbeddedPostgresFailed
 from app.postgres.errors import MigrationRefused
-from retrieval.errors import CasebankError, DatabaseUnavailable, EmbedderError, ModelError, NotFound, UserErased
+from retrieval.errors import (
+    CasebankError,
+    DatabaseUnavailable,
+    EmbedderError,
+    ModelError,
+    NotFound,
+    SealBroken,
+    UserErased,
+)
 from retrieval.telemetry import log
 from writer.errors import (
     ErasureNotConfirmed,
@@ -41,7 +49,7 @@ from writer.errors import (
 )
 from writer.privacy.master_keys import MasterKeyMismatch
 from writer.privacy.rotation import NothingToRotate, RotationOvertaken
-from writer.privacy.seal import PayloadTooLarge, SealBroken
+from writer.privacy.seal import PayloadTooLarge
 from writer.rights.signature import SignatureBroken
 
 MEDIA_TYPE = "application/problem+json"

@@ -18,12 +18,12 @@ from app.postgres.pools import one_connection, service_database
 from app.runtime import owner_url, running
 from app.settings import Settings
 from retrieval.database.database import Database
+from retrieval.errors import SealBroken
 from retrieval.tables.cases import cases
 from retrieval.tables.decisions import decisions
 from retrieval.tables.metadata import USER_TABLES
 from retrieval.tables.procedures import procedures
 from writer.privacy.keys import Keyring
-from writer.privacy.seal import SealBroken
 from writer.privacy.words import words_of
 from writer.rights.elsewhere import NAMES, digest, named
 from writer.rights.erase import erase

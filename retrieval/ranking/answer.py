@@ -101,6 +101,8 @@ def compose(
     other_model = settings is not None and settings.embedding_model != question.search.model
     if pool.ids and question.search.vector is not None and other_model:
         degraded = [*degraded, "embedding_model"]
+    if result.unreadable:
+        degraded = [*degraded, "unreadable"]
     share = settings.procedures_share if settings and ranked.cases else 1.0
     context = memory_context(
         question.token_budget,
@@ -191,7 +193,7 @@ def _mode(result: SearchResult, degraded: list[str]) -> Mode:
         return "off"
     if not result.candidates and not result.procedures:
         return "empty"
-    return "keyword" if set(degraded) - {"pgvector", "rewriter"} else "hybrid"
+    return "keyword" if set(degraded) - {"pgvector", "rewriter", "unreadable"} else "hybrid"
 
 
 def _why_empty(result: SearchResult, decision: Decision) -> str | None:
@@ -200,6 +202,8 @@ def _why_empty(result: SearchResult, decision: Decision) -> str | None:
         return None
     if result.is_off:
         return "memory is switched off for this " + ("agent" if result.wanted else "request")
+    if result.unreadable and not result.cases:
+        return "no case that was found decrypts"
     if result.candidates and not result.cases:
         return "no case is related to the query: none is near it, and none shares a rare word with it"
     if not decision.allowed:

@@ -38,6 +38,8 @@ class SearchResult:
     """Sections of the context that quote the session and the facts about the user."""
     recalled: Recalled | None = None
     """Recalled turns, facts and knowledge; None if not requested, or if memory is off."""
+    unreadable: frozenset[UUID] = frozenset()
+    """Ids of the cases found that do not decrypt."""
 
     @property
     def settings(self) -> ProfileSettings | None:
@@ -56,5 +58,5 @@ class SearchResult:
 
     @cached_property
     def cases(self) -> list[Candidate]:
-        """Those of the cases found that are related to the query."""
-        return [row for row in self.candidates if row.id not in self.unrelated]
+        """Those of the cases found that are related to the query and, as far as is known, decrypt."""
+        return [row for row in self.candidates if row.id not in self.unrelated | self.unreadable]

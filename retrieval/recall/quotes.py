@@ -15,6 +15,7 @@ from sqlalchemy import ColumnElement, case, func, literal_column, select
 
 from retrieval.database.fast_path import FastConnection, FastStatement
 from retrieval.database.parameters import AGENT_KEY, USER_SUB, may_enter
+from retrieval.errors import SealBroken
 from retrieval.facts.listing import holds
 from retrieval.recall.memory import FactSource, KnowledgeSource, Memory, Recalled, TurnSource
 from retrieval.sealed import SealOf
@@ -62,10 +63,8 @@ async def known_of_user(
 ) -> Quotes | None:
     """Returns the lines about the user that fit into ``room``; None: the profile has no fact that holds.
 
-    Facts in ``recalled`` are left out, because the context already has them from a recall.
-
-    Raises:
-        SealBroken: a fact was sealed with another key, or was changed.
+    Facts in ``recalled`` are left out, because the context already has them from a recall, and so are facts that do not
+    decrypt.
     """
     rows = await connection.all(_KNOWN, {"agent_key": agent_key})
     if not rows:
@@ -75,7 +74,11 @@ async def known_of_user(
     for row in rows:
         if row.id in recalled:
             continue
-        line = line_of_fact(row.kind, seal.open("fact", row.words, row.id)["text"], row.valid_from, row.said_by)
+        try:
+            text = seal.open("fact", row.words, row.id)["text"]
+        except SealBroken:  # it counts as left out
+            continue
+        line = line_of_fact(row.kind, text, row.valid_from, row.said_by)
         room -= count_tokens(line + "\n")
         if room < 0:
             break
@@ -142,11 +145,7 @@ class QuoteReader:
     seal_of: SealOf
 
     async def sections(self) -> list[Section]:
-        """Returns the context's sections about the session and about the user.
-
-        Raises:
-            SealBroken: a turn or a fact was sealed with another key, or was changed.
-        """
+        """Returns the context's sections about the session and about the user."""
         return [SessionSection(await self._session()), FactsSection(await self._facts())]
 
     async def _session(self) -> Quotes:

@@ -1,6 +1,7 @@
 """Finds an agent's memories that a question is about, with one statement, and decrypts them."""
 
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 
 from cachetools import LRUCache
@@ -8,6 +9,7 @@ from cachetools import LRUCache
 from policy.channels import searchable
 from retrieval.database.fast_path import FastConnection
 from retrieval.database.parameters import vector_text
+from retrieval.errors import SealBroken
 from retrieval.recall.knowledge import text_of
 from retrieval.recall.memory import (
     FactSource,
@@ -78,13 +80,11 @@ async def recall(
 ) -> Recalled:
     """Returns the memories and the sessions that the question is about, the best first.
 
-    A memory is left out if it neither shares a word with the question nor is similar enough to be related to it.
+    A memory is left out if it neither shares a word with the question nor is similar enough to be related to it, or if
+    it does not decrypt.
 
     Without ``meaning``, the question's vector, memories are found by words only. ``size`` are the numbers of texts in a
     large bank and in the sample to draw (see ``statement``); None: all are compared.
-
-    Raises:
-        SealBroken: a memory was sealed with another key, or was changed.
     """
     parameters: dict[str, object] = {
         "agent_key": question.agent_key,
@@ -107,10 +107,13 @@ async def recall(
         return Recalled()
     key_ids = [row.key_id for row in rows if row.key_id is not None]
     seal = await seal_of(connection, key_ids[0]) if key_ids else None
-    hits = [row for row in rows if row.place <= question.top_k]
-    memories = [_opened(row, seal) for row in hits]
-    if seal is not None:
-        memories = _with_later(memories, [_later(row, seal) for row in hits], question.top_k)
+    memories, later = list[Memory](), list[list[Memory]]()
+    for row in rows:
+        if row.place <= question.top_k:
+            with suppress(SealBroken):
+                memories.append(_opened(row, seal))
+                later.append(_later(row, seal))
+    memories = _with_later(memories, later, question.top_k)
     fitting, tokens = list[Memory](), 0
     for memory in memories:  # a shorter one may follow one that does not fit
         cost = count_tokens(memory.text)
@@ -126,16 +129,17 @@ async def recall(
     return Recalled(fitting, tokens, len(memories) - len(fitting), sessions, texts=rows[0].texts)
 
 
-def _later(row: MemoryRow, seal: UserSeal) -> list[Memory]:
+def _later(row: MemoryRow, seal: UserSeal | None) -> list[Memory]:
     """Returns the turns that followed a found turn in its session, as memories."""
     later: list[Memory] = []
-    if row.session_id is None or row.kind != "turn":
+    if seal is None or row.session_id is None or row.kind != "turn":
         return later
     for number, (payload, said_at) in enumerate(zip(row.payloads or (), row.times or (), strict=True), row.number + 1):
-        turn = Turn(number, said_at, seal.open("turn", payload, row.session_id, number))
-        source = TurnSource(row.session_name or "", number, turn.role, said_at)
-        if turn.text:
-            later.append(Memory("turn", turn.text, row.place, row.relevance, None, source))
+        with suppress(SealBroken):
+            turn = Turn(number, said_at, seal.open("turn", payload, row.session_id, number))
+            source = TurnSource(row.session_name or "", number, turn.role, said_at)
+            if turn.text:
+                later.append(Memory("turn", turn.text, row.place, row.relevance, None, source))
     return later
 
 

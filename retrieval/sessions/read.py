@@ -1,6 +1,7 @@
 """Reads a session backwards from its newest turn, as far as a budget of tokens reaches."""
 
 from collections.abc import AsyncIterator, Callable, Collection, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Protocol
@@ -10,7 +11,8 @@ from sqlalchemy import Integer, Text, and_, bindparam, cast, literal_column, or_
 
 from retrieval.database.fast_path import FastConnection, FastStatement
 from retrieval.database.parameters import USER_SUB, may_enter
-from retrieval.sealed import SealOf, UserSeal
+from retrieval.errors import SealBroken
+from retrieval.sealed import UNREADABLE, SealOf, UserSeal
 from retrieval.sections.quotes import Quotes, conversation_line
 from retrieval.sessions.fitting import SHORT_SHARE, fit
 from retrieval.sessions.messages import Turn
@@ -96,8 +98,7 @@ class Reading:
     async def view(self, budget: int) -> View | None:
         """Returns the newest turns that fit the budget, and a summary of earlier ones; None: there is no such session.
 
-        Raises:
-            SealBroken: a turn was sealed with another key, or was changed.
+        A turn that does not decrypt says so in the place of its text.
         """
         read: list[Turn] = []
         spent, has_request = 0, False
@@ -133,9 +134,10 @@ class Reading:
             first = await self._opened(rows[0]) if rows else None
         written = Written()  # a model's summary of these turns, or of the most of them
         for row in await self.connection.all(_WRITTEN, {"name": self.name, "last": older[0].number}):
-            if self._seal is not None:
-                lines = self._seal.open("summary", row.payload, row.id, row.last_turn)
-                written = Written(row.last_turn, [Item(**line, by="llm") for line in lines])
+            with suppress(SealBroken):
+                if self._seal is not None:
+                    lines = self._seal.open("summary", row.payload, row.id, row.last_turn)
+                    written = Written(row.last_turn, [Item(**line, by="llm") for line in lines])
         return chosen(older, first, budget, self.cost_of_line, written)
 
     async def _backwards(self) -> AsyncIterator[Turn]:
@@ -152,7 +154,11 @@ class Reading:
     async def _opened(self, row: SessionRow) -> Turn:
         if self._seal is None:
             self._seal = await self.seal_of(self.connection, row.key_id)
-        return Turn(row.number, row.said_at, self._seal.open("turn", row.payload, row.id, row.number))
+        try:
+            message = self._seal.open("turn", row.payload, row.id, row.number)
+        except SealBroken:
+            message = {"role": "unknown", "content": UNREADABLE}
+        return Turn(row.number, row.said_at, message)
 
 
 def conversation(view: View) -> Quotes:

@@ -11,9 +11,9 @@ from sqlalchemy import select, update
 from sqlalchemy.dialects.postgresql import insert
 from sqlalchemy.ext.asyncio import AsyncConnection
 
+from retrieval.errors import SealBroken
 from retrieval.tables.keys import installation_keys
 from writer.privacy.master_keys import MasterKeys, wrapping
-from writer.privacy.seal import SealBroken
 
 _NONCE_BYTES = 12
 _KEY_BYTES = 33

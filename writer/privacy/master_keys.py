@@ -16,9 +16,9 @@ from typing import Self
 from sqlalchemy import Select, func, insert, select
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from retrieval.errors import CasebankError
+from retrieval.errors import CasebankError, SealBroken
 from retrieval.tables.keys import master_keys, user_keys
-from writer.privacy.seal import SealBroken, unwrap_key
+from writer.privacy.seal import unwrap_key
 
 LOCK = 0x6D61737465726B79
 """Postgres advisory lock: shared while a new user's key is wrapped, exclusive while the current master key changes."""

@@ -16,11 +16,11 @@ from sqlalchemy import ColumnElement, Select, func, select, update
 from sqlalchemy.dialects.postgresql import insert
 
 from retrieval.database.database import Database
-from retrieval.errors import CasebankError, UserErased
+from retrieval.errors import CasebankError, SealBroken, UserErased
 from retrieval.tables.keys import master_keys, user_keys
 from writer.privacy.installation_key import rewrap_all
 from writer.privacy.master_keys import LOCK, MasterKeyMismatch, MasterKeys, agree, in_use
-from writer.privacy.seal import SealBroken, wrap_key
+from writer.privacy.seal import wrap_key
 
 PAGE = 500
 """Number of users that one statement lists."""

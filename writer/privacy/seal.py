@@ -6,7 +6,6 @@
 The master key wraps a user's key in the same way, so that the deletion of the wrapped key makes all data unreadable.
 
     CasebankError
-    ├── SealBroken         the bytes were changed or cut, or belong to another user, case or key
     └── PayloadTooLarge    the decrypted payload is larger than casebank holds in memory at once
 """
 
@@ -22,7 +21,7 @@ from backports import zstd
 from cryptography.exceptions import InvalidTag
 from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 
-from retrieval.errors import CasebankError
+from retrieval.errors import CasebankError, SealBroken
 from retrieval.sealed import Part
 
 COMPRESS_OVER_BYTES = 256
@@ -36,10 +35,6 @@ _HEAD_BYTES = 2
 _KEY_BITS = 256
 # By default a frame may demand a window of 128 MiB; casebank's own frames need at most the payload's bound.
 _LIMITS: dict[int, int] = {zstd.DecompressionParameter.window_log_max: MAX_UNSEALED_BYTES.bit_length() - 1}
-
-
-class SealBroken(CasebankError):
-    """The sealed bytes were changed or cut, or belong to another user, case or key."""
 
 
 class PayloadTooLarge(CasebankError):

@@ -18,10 +18,11 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 from retrieval.database.database import Database
 from retrieval.database.fast_path import FastConnection
-from retrieval.sealed import CaseWords, Part, effects_of
+from retrieval.errors import SealBroken
+from retrieval.sealed import UNREADABLE, CaseWords, Part, effects_of
 from retrieval.text import as_repeated, folded
 from writer.privacy.keys import Keyring, UserKey
-from writer.privacy.seal import SealBroken, label_of, seal, unseal
+from writer.privacy.seal import label_of, seal, unseal
 
 TOKEN_BYTES = 12
 """Bytes of a token, which stands for a step of a plan; two different steps of one user have equal tokens once in about
@@ -158,8 +159,6 @@ class Words:
         return hmac.digest(self.key.key, purpose + folded(text).encode("utf-8", "surrogatepass"), "sha256")
 
 
-UNREADABLE = "(unreadable: sealed with another key, or changed in the database)"
-"""Text of a row on a page in place of the words that do not decrypt."""
 _UNREADABLE: Mapping[Part, Mapping[str, object]] = {
     "case": {"task": UNREADABLE, "plan": []},
     "decision": {"query": UNREADABLE, "rewritten": None},

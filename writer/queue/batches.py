@@ -14,13 +14,13 @@ from retrieval.errors import (
     Deadlocked,
     EmbedderMisbehaved,
     EmbedderRefused,
+    SealBroken,
     UserErased,
 )
 from retrieval.ports import Embedder, Vector, embed_each
 from retrieval.telemetry import caused_by, log, stage
 from writer.errors import LeaseLost
 from writer.privacy.master_keys import MasterKeyMismatch
-from writer.privacy.seal import SealBroken
 from writer.queue.case import ClaimedCase, Work, claimed, used_by
 from writer.queue.finish import Finish
 from writer.queue.lease import Lease

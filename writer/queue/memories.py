@@ -8,7 +8,7 @@ from uuid import UUID
 from sqlalchemy import Select, Update, Uuid, and_, bindparam, func, select, update
 
 from retrieval.database.rows import AnyRow, Rows
-from retrieval.errors import EmbedderMisbehaved, EmbedderRefused
+from retrieval.errors import EmbedderMisbehaved, EmbedderRefused, SealBroken
 from retrieval.ports import Embedder, embed_each
 from retrieval.recall.knowledge import text_of
 from retrieval.tables.facts import facts
@@ -17,7 +17,6 @@ from retrieval.tables.memories import memories
 from retrieval.tables.sessions import turns
 from writer.memories import searched, text_of_turn
 from writer.privacy.keys import Keyring
-from writer.privacy.seal import SealBroken
 from writer.privacy.words import Words
 from writer.queue.lease import Lease
 from writer.queue.queue import Queue

@@ -11,6 +11,7 @@ from sqlalchemy import ARRAY, REAL, RowMapping, Table, cast, func, literal, sele
 
 from retrieval.database.database import Database
 from retrieval.database.rows import Rows
+from retrieval.errors import SealBroken
 from retrieval.sealed import Part
 from retrieval.tables.cases import case_embeddings, cases
 from retrieval.tables.checkpoints import checkpoints
@@ -24,7 +25,7 @@ from retrieval.tables.metadata import USER_TABLES
 from retrieval.tables.runs import run_steps, runs
 from retrieval.tables.sessions import session_summaries, turns
 from writer.privacy.keys import Keyring
-from writer.privacy.seal import SealBroken, unseal
+from writer.privacy.seal import unseal
 from writer.privacy.words import Words, words_of
 
 PAGE = 1_000

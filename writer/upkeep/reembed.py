@@ -8,7 +8,7 @@ from sqlalchemy import Delete, Select, Update, and_, bindparam, delete, func, se
 
 from retrieval.database.database import Database
 from retrieval.database.rows import Rows
-from retrieval.errors import UserErased
+from retrieval.errors import SealBroken, UserErased
 from retrieval.ports import Embedder, embed_accepted
 from retrieval.tables.cases import case_embeddings, cases
 from retrieval.tables.memories import memories
@@ -17,7 +17,6 @@ from retrieval.tables.profiles import profiles
 from retrieval.telemetry import log
 from writer.analysis.placeholders import without_placeholders
 from writer.privacy.keys import Keyring
-from writer.privacy.seal import SealBroken
 from writer.privacy.words import Words
 from writer.profiles import Profile, each_profile, lock_profile
 from writer.vectors import add_vector, as_text, stored_later

@@ -13,12 +13,11 @@ from sqlalchemy.sql.dml import Update
 
 from retrieval.database.database import Database
 from retrieval.database.rows import Rows
-from retrieval.errors import UserErased
+from retrieval.errors import SealBroken, UserErased
 from retrieval.tables.cases import cases
 from retrieval.tables.decisions import decisions
 from retrieval.telemetry import log
 from writer.privacy.keys import Keyring
-from writer.privacy.seal import SealBroken
 from writer.privacy.words import Words
 from writer.profiles import Profile, each_owner, lock_profile
 from writer.retain.prepare import message_hash

@@ -13,13 +13,14 @@ from pydantic import ValidationError
 from sqlalchemy import Select, func, select
 
 from retrieval.database.database import Database
+from retrieval.errors import SealBroken
 from retrieval.pages.listing import one_run
 from retrieval.tables.runs import runs
 from retrieval.telemetry import log
 from writer.author import Author
 from writer.errors import RunEnded, SecretInName, UnknownReference
 from writer.privacy.keys import Keyring
-from writer.privacy.seal import PayloadTooLarge, SealBroken
+from writer.privacy.seal import PayloadTooLarge
 from writer.privacy.words import Words
 from writer.profiles import Profile, in_every_profile
 from writer.retain.prepare import prepare

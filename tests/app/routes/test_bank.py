@@ -7,9 +7,9 @@ from uuid import uuid4
 
 import pytest
 
+from retrieval.sealed import UNREADABLE
 from tests.app.routes.conftest import LESSON, STEPS, fill, ids
 from tests.service import AGENT, User
-from writer.privacy.words import UNREADABLE
 from writer.rights.export import export
 
 

@@ -11,13 +11,13 @@ import pytest
 from sqlalchemy import event, select
 
 from retrieval.database.database import Database
+from retrieval.errors import SealBroken
 from retrieval.tables.keys import master_keys, user_keys
 from tests.writer.privacy.conftest import as_new, key_of, start
 from writer.privacy.installation_key import InstallationKey, find_or_make
 from writer.privacy.keys import UserKey
 from writer.privacy.master_keys import MasterKeyMismatch, MasterKeys, fingerprint
 from writer.privacy.rotation import NothingToRotate, Rotation, RotationOvertaken, rotate
-from writer.privacy.seal import SealBroken
 from writer.rights.erase import erase
 
 OLD, NEW, THIRD = os.urandom(32), os.urandom(32), os.urandom(32)

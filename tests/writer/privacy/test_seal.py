@@ -7,8 +7,9 @@ from backports import zstd
 from hypothesis import given
 from hypothesis import strategies as st
 
+from retrieval.errors import SealBroken
 from writer.privacy import seal as sealing
-from writer.privacy.seal import PayloadTooLarge, SealBroken, new_user_key, seal, unseal, unwrap_key, wrap_key
+from writer.privacy.seal import PayloadTooLarge, new_user_key, seal, unseal, unwrap_key, wrap_key
 
 USER, CASE, KEY = "auth0|ada", UUID(int=7), bytes(range(32))
 LARGE = {"steps": [{"tool": "search", "output": "the same again " * 400}]}

@@ -10,6 +10,7 @@ import uuid_utils.compat as uuids
 from sqlalchemy import select
 
 from app.providers.wordllama import WordLlamaEmbedder
+from retrieval.errors import SealBroken
 from retrieval.ranking.question import Question
 from retrieval.retrieve import Reader
 from retrieval.search.candidates import Search
@@ -17,7 +18,6 @@ from retrieval.tables.cases import cases
 from retrieval.tables.decisions import decisions
 from tests.writer.conftest import AGENT, Bank, drain
 from writer.privacy.keys import Keyring, UserKey
-from writer.privacy.seal import SealBroken
 from writer.privacy.words import Words, WordSeals
 from writer.queue.worker import Worker
 from writer.retain.retain import retain
