@@ -8,6 +8,7 @@ from itertools import groupby, islice
 from typing import ClassVar
 from uuid import UUID
 
+from retrieval.cancellation import is_cancelled
 from retrieval.errors import (
     CasebankError,
     DatabaseUnavailable,
@@ -107,6 +108,8 @@ class Batches:
             with stage("work.embed"):
                 vectors = iter(await embed_each(self.embedder, together) if together else [])
         except CasebankError as error:
+            if is_cancelled():
+                return  # the error may be the cancellation's; the queue releases the cases
             if isinstance(error, EmbedderRefused | EmbedderMisbehaved) and len(batch) > 1:
                 for each in batch:  # the fault may be one case's, and must not be the others'
                     await self._embed([each])

@@ -3,6 +3,7 @@
 import random
 import time
 from collections.abc import Awaitable, Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import timedelta
 from uuid import UUID
@@ -11,6 +12,7 @@ import uuid_utils.compat as uuids
 from sqlalchemy import Table, func, select
 from sqlalchemy.ext.asyncio import AsyncConnection
 
+from retrieval.cancellation import is_cancelled
 from retrieval.database.database import Database
 from retrieval.database.rows import AnyRow
 from retrieval.errors import DatabaseUnavailable, EmbedderUnavailable, UserErased
@@ -73,6 +75,8 @@ class Queue:
     async def serve(self, batch: int, handle: Callable[[Sequence[Lease]], Awaitable[None]]) -> int:
         """Leases up to ``batch`` rows and passes them to ``handle``; returns their number, failed rows included.
 
+        If the worker is stopped meanwhile, the unfinished rows are due again at once, and the attempt does not count.
+
         Raises:
             DatabaseUnavailable: the rows are queued again when this worker leases again, or when their lease ends.
         """
@@ -83,6 +87,10 @@ class Queue:
             except DatabaseUnavailable:
                 self._abandoned += leases
                 raise
+            finally:
+                if is_cancelled():
+                    with suppress(DatabaseUnavailable):
+                        await self.release(leases)
             if self._outage_batch != leases[0].lease_token:
                 self._outage_began = None
         return len(leases)
@@ -180,7 +188,10 @@ class Queue:
 
         An outage of the embedder, however long, is no fault of a row, and nor is a key that this process was not given:
         the attempt does not count. The rows wait for as long as the outage has lasted, or for the key the longest time.
+        Nor is it the row's fault if the worker is being stopped: then ``serve`` releases the rows.
         """
+        if is_cancelled():
+            return
         pace = self.pace
         no_fault = isinstance(error, EmbedderUnavailable | MasterKeyMismatch)
         waited_s = pace.backoff_max_s
@@ -203,7 +214,10 @@ class Queue:
         return statements.backoff(attempts, first_s, self.pace.backoff_max_s, self.rng)
 
     async def release(self, leases: Sequence[Lease]) -> None:
-        """Queues leased rows again at once, because the work on them did not begin; the attempt does not count."""
+        """Queues leased rows again at once, because the work did not begin or was stopped; the attempt does not count.
+
+        Rows that are finished, or whose lease has ended, stay unchanged.
+        """
         if leases:
             async with self.database.as_worker() as connection:
                 for lease in leases:

@@ -254,9 +254,12 @@ def hand_back(held: Lease, error: str, delay: timedelta, ending: Ending, queue: 
 
 
 def release(held: Lease, queue: Table = cases) -> Update:
-    """Returns a statement that ends a lease before the work began: the row is due at once; no attempt counts."""
+    """Returns a statement that ends a lease without a result or a failure: the row is due at once; no attempt counts.
+
+    A lease that ran out is left to ``end_expired``: a row that holds up each of its workers uses up its attempts.
+    """
     unused = {"attempts": queue.c.attempts - 1, "available_at": func.now(), "lease_token": None}
-    return update(queue).where(is_held(queue, held)).values(unused)
+    return update(queue).where(is_held(queue, held), queue.c.available_at > func.now()).values(unused)
 
 
 def requeue_dead(user_sub: str | None = None, queue: Table = cases) -> Update:

@@ -7,9 +7,10 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from typing import Literal
 
+import pytest
 from sqlalchemy import select, text
 
-from retrieval.errors import EmbedderUnavailable
+from retrieval.errors import EmbedderMisbehaved, EmbedderUnavailable
 from retrieval.ports import Vectors
 from retrieval.ranking.question import Question
 from retrieval.retrieve import Reader
@@ -136,12 +137,28 @@ async def test_a_worker_that_is_stopped_while_it_stores_a_batch_stops(
         working.cancel()
         await asyncio.wait({working}, timeout=60)
         assert working.cancelled()
+        assert [(row.status, row.attempts, row.lease_token) for row in await states(bank, user)] == [
+            ("pending", 0, None)
+        ] * 3
+
+
+async def test_a_worker_that_is_stopped_after_the_end_of_its_lease_leaves_the_attempt_counted(
+    bank: Bank, worker_on: MakeWorker, user: str
+):
+    await keep(bank, user)
+    with Gated() as gate:
+        working = asyncio.create_task(worker_on(gate, replace(PACE, lease=timedelta(0), poll_s=60)).run())
+        await asyncio.to_thread(gate.asked.wait)
+        working.cancel()
+        await asyncio.wait({working}, timeout=60)
+    assert [(row.status, row.attempts) for row in await states(bank, user)] == [("pending", 1)]
 
 
 @dataclass
 class ClosesAsItIsCancelled:
     """An embedder that turns a cancellation into an error of its own, as some drivers do."""
 
+    error: Exception
     model: str = "closes"
     dimension: int = 8
     asked: asyncio.Event = field(default_factory=asyncio.Event)
@@ -151,19 +168,23 @@ class ClosesAsItIsCancelled:
         try:
             return await asyncio.Future[Vectors]()
         except asyncio.CancelledError:
-            raise EmbedderUnavailable("the connection was closed") from None
+            raise self.error from None
 
     async def aclose(self) -> None:
         pass
 
 
-async def test_a_worker_stops_although_its_embedder_turns_the_cancellation_into_an_error(bank: Bank, user: str):
+@pytest.mark.parametrize("error", [EmbedderUnavailable("the connection was closed"), EmbedderMisbehaved("it was cut")])
+async def test_a_worker_stops_although_its_embedder_turns_the_cancellation_into_an_error(
+    bank: Bank, user: str, error: Exception
+):
     await keep(bank, user)
-    embedder = ClosesAsItIsCancelled()
+    embedder = ClosesAsItIsCancelled(error)
     working = asyncio.create_task(Worker(bank.database, embedder, bank.keyring, pace=replace(PACE, poll_s=60)).run())
     await embedder.asked.wait()
     working.cancel()
     assert await asyncio.wait({working}, timeout=60) == ({working}, set())
+    assert [(row.status, row.attempts) for row in await states(bank, user)] == [("pending", 0)]
 
 
 async def waits_for_a_lock(bank: Bank) -> None:
