@@ -5,12 +5,12 @@ on request.
 """
 
 from dataclasses import replace
-from datetime import timedelta
+from datetime import datetime, timedelta
 from functools import partial
 from uuid import UUID
 
 from pydantic import ValidationError
-from sqlalchemy import Select, func, select
+from sqlalchemy import Row, Select, func, literal, select, tuple_
 
 from retrieval.database.database import Database
 from retrieval.errors import SealBroken
@@ -48,40 +48,52 @@ async def abort_all(database: Database, keyring: Keyring, *, silent_for: timedel
 
 async def _abort(database: Database, keyring: Keyring, silent_for: timedelta, profile: Profile) -> int:
     """Ends the silent runs of a profile, and returns their number."""
-    done = 0
+    done, after = 0, None
+    while True:
+        async with database.as_user(profile.user_sub, profile.seen_at) as connection:
+            silent = abandoned(profile.user_sub, profile.agent_key, silent_for, after)
+            page = (await connection.execute(silent)).all()
+        for run_id, _ in page:
+            try:
+                done += await _end(database, keyring, profile, run_id)
+            except (RunEnded, UnknownReference):
+                continue  # another call ended it meanwhile, or deleted it
+            except (PayloadTooLarge, SealBroken, SecretInName, ValidationError) as error:
+                # a run that cannot be ended is a matter of that user
+                log.warning("upkeep.run_not_ended", error=type(error).__name__)
+        if len(page) < BATCH:
+            return done
+        after = page[-1]
+
+
+async def _end(database: Database, keyring: Keyring, profile: Profile, run_id: UUID) -> bool:
+    """Ends a silent run as aborted; returns False if the run was deleted meanwhile."""
     async with database.as_user(profile.user_sub, profile.seen_at) as connection:
-        silent = abandoned(profile.user_sub, profile.agent_key, silent_for)
-        run_ids = (await connection.scalars(silent)).all()
-    for run_id in run_ids:
-        try:
-            async with database.as_user(profile.user_sub, profile.seen_at) as connection:
-                run = (await connection.execute(one_run(profile.user_sub, run_id))).one_or_none()
-                key = await keyring.find(connection, profile.user_sub)
-            if run is None or key is None:
-                continue  # deleted meanwhile
-            task = Words(profile.user_sub, key).open_run(run_id, run.words)[:LONGEST_TASK] or NO_TASK
-            finished = FinishedRun(agent=profile.agent_key, task=task, outcome="aborted", run_id=run_id)
-            prepared = replace(prepare(finished), ends_as="aborted", created_at=run.last_step_at)
-            await store(database, keyring, prepared, Author(profile.user_sub, ACTOR, profile.seen_at))
-            done += 1
-        except (RunEnded, UnknownReference):
-            continue  # another call ended it meanwhile, or deleted it
-        except (PayloadTooLarge, SealBroken, SecretInName, ValidationError) as error:
-            # a run that cannot be ended is a matter of that user
-            log.warning("upkeep.run_not_ended", error=type(error).__name__)
-    return done
+        run = (await connection.execute(one_run(profile.user_sub, run_id))).one_or_none()
+        key = await keyring.find(connection, profile.user_sub)
+    if run is None or key is None:
+        return False
+    task = Words(profile.user_sub, key).open_run(run_id, run.words)[:LONGEST_TASK] or NO_TASK
+    finished = FinishedRun(agent=profile.agent_key, task=task, outcome="aborted", run_id=run_id)
+    prepared = replace(prepare(finished), ends_as="aborted", created_at=run.last_step_at)
+    await store(database, keyring, prepared, Author(profile.user_sub, ACTOR, profile.seen_at))
+    return True
 
 
-def abandoned(user_sub: str, agent_key: str, silent_for: timedelta) -> Select[UUID]:
-    """Returns a statement that selects BATCH runs under way without a new step for ``silent_for``, oldest first."""
-    return (
-        select(runs.c.id)
-        .where(
-            runs.c.user_sub == user_sub,
-            runs.c.agent_key == agent_key,
-            runs.c.status == "under_way",
-            runs.c.last_step_at < func.now() - silent_for,
-        )
-        .order_by(runs.c.last_step_at, runs.c.id)
-        .limit(BATCH)
+def abandoned(
+    user_sub: str, agent_key: str, silent_for: timedelta, after: Row[UUID, datetime] | None = None
+) -> Select[UUID, datetime]:
+    """Returns a statement that selects BATCH runs under way without a new step for ``silent_for``, oldest first.
+
+    Its columns are a run's id and the time of its last step; ``after`` is the last row of the batch before.
+    """
+    order = runs.c.last_step_at, runs.c.id
+    silent = select(runs.c.id, runs.c.last_step_at).where(
+        runs.c.user_sub == user_sub,
+        runs.c.agent_key == agent_key,
+        runs.c.status == "under_way",
+        runs.c.last_step_at < func.now() - silent_for,
     )
+    if after is not None:
+        silent = silent.where(tuple_(*order) > tuple_(literal(after.last_step_at), literal(after.id)))
+    return silent.order_by(*order).limit(BATCH)

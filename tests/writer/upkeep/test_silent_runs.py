@@ -14,6 +14,7 @@ from retrieval.tables.runs import runs
 from tests.writer.conftest import Bank
 from tests.writer.under_way import run_row, take_step
 from writer.rights.edit import delete_case
+from writer.upkeep.expiry import BATCH
 from writer.upkeep.silent_runs import abort_all
 
 
@@ -45,6 +46,16 @@ async def test_a_run_that_goes_on_after_its_case_was_deleted_ends_too_and_stops_
 
 async def test_a_task_that_is_longer_without_its_secrets_does_not_keep_a_run_from_its_end(bank: Bank, user: str):
     await take_step(bank, user, run_id := uuid4(), task=("password: 12a! " * 1_400)[:20_000])
+    assert await end_silent(bank) == 1
+    assert (await run_row(bank, user, run_id)).status == "aborted"
+
+
+async def test_runs_that_cannot_be_ended_keep_no_later_run_from_its_end(bank: Bank, user: str):
+    await take_step(bank, user, run_id := uuid4())
+    async with bank.database.as_user(user, datetime.now(UTC)) as connection:
+        run = dict((await connection.execute(select(runs).where(runs.c.id == run_id))).mappings().one())
+        broken = {"words": b"cut", "last_step_at": run["last_step_at"] - timedelta(hours=1)}
+        await connection.execute(runs.insert(), [{**run, **broken, "id": uuid4()} for _ in range(BATCH)])
     assert await end_silent(bank) == 1
     assert (await run_row(bank, user, run_id)).status == "aborted"
 
