@@ -15,7 +15,7 @@ from app.terminal.run_to_end import run_to_end as run
 from retrieval.errors import UserErased
 from writer.audit.sealing import AuditBroken, accept_chain, prune_audit, seal_all
 from writer.audit.tombstone_chain import Tombstones, verify_tombstones
-from writer.audit.verify import Verified, erased_users, everybody, verify_user
+from writer.audit.verify import Verified, everybody, read_erasures, verify_user
 
 commands = typer.Typer(
     add_completion=False,
@@ -46,7 +46,7 @@ def verify(
             for each in users:
                 with suppress(*_passed_over(everyone=everyone)):
                     # anew for each: an actor may have been erased since
-                    results.append(await verify_user(database, each, await erased_users(database)))
+                    results.append(await verify_user(database, each, await read_erasures(database)))
             return results, await verify_tombstones(database) if everyone else None
 
     results, stones = run(work())

@@ -13,7 +13,7 @@ from retrieval.tables.audit import audit, audit_heads, audit_links
 from writer.audit.changes import Change, note
 from writer.audit.signing import AuditKey, key_of
 from writer.audit.tombstone_chain import Tombstones, seal_tombstones
-from writer.audit.verify import ACCEPT, Verified, erased_users, verify_user
+from writer.audit.verify import ACCEPT, Verified, read_erasures, verify_user
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,15 +40,15 @@ async def seal_all(database: Database) -> Sealed:
     key, begun_at = _key(database), datetime.now(UTC)
     async with database.as_worker() as connection:
         grown = list((await connection.scalars(unsealed())).all())
-    erased = await erased_users(database)
+    erasures = await read_erasures(database)
     sealed = 0
     broken: list[Verified] = []
     for user_sub in grown:
         with suppress(UserErased):  # erased since the list was made
-            chain = await verify_user(database, user_sub, erased, since_seal=True)
+            chain = await verify_user(database, user_sub, erasures, since_seal=True)
             if chain.fault is not None:  # it may name an actor who was erased since
-                erased = await erased_users(database)
-                chain = await verify_user(database, user_sub, erased, since_seal=True)
+                erasures = await read_erasures(database)
+                chain = await verify_user(database, user_sub, erasures, since_seal=True)
             if chain.fault is not None:
                 broken.append(chain)
                 continue
@@ -67,7 +67,7 @@ async def accept_chain(database: Database, user_sub: str, actor: str) -> bool:
     Raises:
         UserErased: the user was erased, and the chain with the user.
     """
-    chain = await verify_user(database, user_sub, await erased_users(database))
+    chain = await verify_user(database, user_sub, await read_erasures(database))
     if chain.fault is None or not chain.fault.never_sealed:
         return False
     async with database.as_user(user_sub, datetime.now(UTC)) as connection:
@@ -86,7 +86,7 @@ async def prune_audit(database: Database, user_sub: str, before: datetime) -> in
         AuditBroken: the chain is not intact; nothing was deleted.
     """
     key = _key(database)
-    chain = await verify_user(database, user_sub, await erased_users(database))
+    chain = await verify_user(database, user_sub, await read_erasures(database))
     if chain.fault is not None:
         raise AuditBroken(chain)
     async with database.as_user(user_sub, datetime.now(UTC)) as connection:

@@ -69,6 +69,19 @@ class Verified:
 
 
 @dataclass(frozen=True, slots=True)
+class Erasures:
+    """The erasures of all users at one time, by which chains of that time and later are verified.
+
+    Attributes:
+        users: digests of the names of the erased users.
+        seal: the seal of the erasures, which has the time of the last sealing of all chains; None: it is missing.
+    """
+
+    users: set[str]
+    seal: bytes | None
+
+
+@dataclass(frozen=True, slots=True)
 class _Head:
     """The stored end of a user's audit chain: its last link, its seal, and its last pruned link."""
 
@@ -184,16 +197,16 @@ class _Walk:
         return "the entry's signature is false: casebank did not write it"
 
 
-async def verify_user(database: Database, user_sub: str, erased: set[str], *, since_seal: bool = False) -> Verified:
+async def verify_user(database: Database, user_sub: str, erasures: Erasures, *, since_seal: bool = False) -> Verified:
     """Verifies the audit chain of a user in one snapshot of the database.
 
-    ``erased`` has the digests of the names of all erased users. ``since_seal``: begin at the last sealed link.
+    ``since_seal``: begin at the last sealed link. The erasures must be read before: the snapshot may be newer.
 
     Raises:
         UserErased: the user was erased, and the chain with the user.
     """
     key = key_of(database.engine)
-    sealed_at = None if key is None else await _sealed_at(database, key)  # before the snapshot, which may be newer
+    sealed_at = None if key is None or erasures.seal is None else key.sealed_at(erasures.seal)
     as_it_stands = database.engine.execution_options(isolation_level="REPEATABLE READ")
     async with replace(database, engine=as_it_stands).as_user(user_sub, datetime.now(UTC)) as connection:
         row = (await connection.execute(head_of(user_sub))).mappings().one_or_none()
@@ -205,19 +218,12 @@ async def verify_user(database: Database, user_sub: str, erased: set[str], *, si
         sealed = await connection.scalar(hash_of(user_sub, head.sealed_seq)) if since_seal else None
         seq, start = head.start() if sealed is None else (head.sealed_seq, sealed)
         walk = _Walk(head, key, sealed_at, seq, start, signed=sealed is not None)
-        fault = await _walk_to_end(connection, walk, erased)
+        fault = await _walk_to_end(connection, walk, erasures.users)
         if fault is None and (beyond := await connection.scalar(link_beyond(user_sub, walk.seq))) is not None:
             fault = Fault(walk.seq + 1, beyond, "the head was put back: there are later links")
         if fault is None and (stray := await connection.scalar(unlinked(user_sub))) is not None:
             fault = Fault(None, stray, "the entry is on no chain: it was put in")
         return Verified(user_sub, walk.seq, walk.hash, head.sealed_seq, head.pruned, fault, walk.accepted)
-
-
-async def _sealed_at(database: Database, key: AuditKey) -> datetime | None:
-    """Returns the time of the last sealing of all chains; None if it is missing or false."""
-    async with database.as_worker() as connection:
-        seal = await connection.scalar(select(erasure_heads.c.seal))
-    return None if seal is None else key.sealed_at(seal)
 
 
 def _made_at(entry_id: UUID) -> datetime:
@@ -293,10 +299,11 @@ def everybody() -> CompoundSelect[str]:
     return union(*parts).order_by("user_sub")
 
 
-async def erased_users(database: Database) -> set[str]:
-    """Returns the digests of the names of all erased users."""
+async def read_erasures(database: Database) -> Erasures:
+    """Returns the erasures of all users that the database has now."""
     async with database.as_worker() as connection:
-        return {row.user_sub for row in await connection.execute(tombstones())}
+        users = {row.user_sub for row in await connection.execute(tombstones())}
+        return Erasures(users, await connection.scalar(select(erasure_heads.c.seal)))
 
 
 def tombstones() -> Rows:

@@ -29,7 +29,7 @@ from tests.policies import stored
 from tests.processes import ran
 from tests.service import AGENT, Service, User
 from writer.audit.tombstone_chain import verify_tombstones
-from writer.audit.verify import verify_user
+from writer.audit.verify import read_erasures, verify_user
 from writer.rights.erase import erase
 from writer.training import lifecycle
 
@@ -101,7 +101,7 @@ async def test_a_bank_that_has_rows_is_distributed_with_them_and_leaves_none_beh
         await bob.retain("sweep the yard")
         await alice.settle()
         assert (await erase(before.runtime.database, "bob")).clean
-        audit = await verify_user(before.runtime.database, "alice", set())
+        audit = await verify_user(before.runtime.database, "alice", await read_erasures(before.runtime.database))
     await as_owner(url, "CREATE TABLE theirs AS SELECT 1 AS number")
     await as_owner(url, "SELECT create_distributed_table('theirs', 'number')")
     assert set(await distribute(url)) == {*BY_USER, *EVERYWHERE}
@@ -110,7 +110,7 @@ async def test_a_bank_that_has_rows_is_distributed_with_them_and_leaves_none_beh
     assert [row[0] for row in await as_owner(url, sizes)] == ["theirs"]  # another's table is left alone
     async with served(url, tmp_path) as after:
         database = after.runtime.database
-        assert await verify_user(database, "alice", set()) == audit
+        assert await verify_user(database, "alice", await read_erasures(database)) == audit
         assert audit.fault is None
         assert (await verify_tombstones(database)).fault is None
         alice = await after.user("alice")
@@ -118,7 +118,7 @@ async def test_a_bank_that_has_rows_is_distributed_with_them_and_leaves_none_beh
         assert [slot["case_id"] for slot in found["cases"]] == [kept]
         await alice.retain("water the tulips")
         await alice.settle()
-        assert (await verify_user(database, "alice", set())).seq > audit.seq
+        assert (await verify_user(database, "alice", await read_erasures(database))).seq > audit.seq
 
 
 def granting(statement: str) -> str:
@@ -184,7 +184,9 @@ async def test_the_triggers_of_a_shard_index_the_words_and_link_the_audit(alice:
     (row,) = await alice.rows("SELECT search_text, search_vector FROM cases WHERE user_sub = :user_sub")
     assert row.search_text == ""
     assert "'rose'" in row.search_vector
-    chain = await verify_user(alice.service.runtime.database, alice.name, set())
+    chain = await verify_user(
+        alice.service.runtime.database, alice.name, await read_erasures(alice.service.runtime.database)
+    )
     assert chain.fault is None
     assert chain.seq == len(await alice.rows("SELECT id FROM audit WHERE user_sub = :user_sub")) > 0
 
