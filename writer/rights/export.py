@@ -7,7 +7,7 @@ from datetime import date, datetime
 from uuid import UUID
 
 from pydantic import JsonValue
-from sqlalchemy import ARRAY, REAL, RowMapping, Table, cast, func, literal, select, tuple_
+from sqlalchemy import ARRAY, REAL, LargeBinary, RowMapping, Table, cast, func, literal, select, tuple_
 
 from retrieval.database.database import Database
 from retrieval.database.rows import Rows
@@ -32,6 +32,8 @@ PAGE = 1_000
 """Number of rows of a table in memory at a time."""
 PAGE_OF_CASES = 32
 """Number of rows in memory at a time, for tables with payloads, because a payload may have megabytes."""
+PAGE_BYTES = 4 << 20
+"""Sealed bytes in memory at a time, apart from those of a page's last row."""
 
 _LEFT_OUT = {
     "cases": "search_text search_vector terms moves lease_token",
@@ -72,15 +74,15 @@ async def export(database: Database, keyring: Keyring, user_sub: str) -> AsyncIt
     for table in reversed(USER_TABLES):
         size = PAGE_OF_CASES if table in {cases, checkpoints, run_steps, turns} else PAGE
         after: RowMapping | None = None
+        at_once = 1 if size == PAGE_OF_CASES else PAGE
         while True:
             async with database.as_user(user_sub, began_at) as connection:
                 rows = (await connection.execute(page(user_sub, table, after, size))).mappings().all()
-            at_once = 1 if size == PAGE_OF_CASES else PAGE
+            if not rows:
+                break
             for first in range(0, len(rows), at_once):
                 for each in await asyncio.to_thread(_exported, words, table, rows[first : first + at_once]):
                     yield each
-            if len(rows) < size:
-                break
             after = rows[-1]
 
 
@@ -128,8 +130,11 @@ _SEALED: Mapping[Table, tuple[Part, *tuple[str, ...]]] = {
 
 
 def page(user_sub: str, table: Table, after: RowMapping | None, size: int) -> Rows:
-    """Returns the statement that selects the user's next rows of a table, in the order of the primary key."""
-    key = [column for column in table.primary_key.columns if column.name != "user_sub"]
+    """Returns the statement that selects the user's next rows of a table, in the order of the primary key.
+
+    It selects at most ``size`` rows, and none after PAGE_BYTES sealed bytes; no row: the page before was the last.
+    """
+    key = list(table.primary_key.columns)  # with the user: a table may have one row for each
     # vectors as arrays of numbers, with pgvector or without it
     left_out = _LEFT_OUT.get(table.name, "").split()
     wanted = [column for column in table.c if column.name not in left_out]
@@ -139,7 +144,12 @@ def page(user_sub: str, table: Table, after: RowMapping | None, size: int) -> Ro
     if after is not None:
         last = [literal(after[column.name], column.type) for column in key]
         statement = statement.where(tuple_(*key) > tuple_(*last))
-    return statement.order_by(*key).limit(size)
+    sealed = [func.coalesce(func.octet_length(column), 0) for column in wanted if isinstance(column.type, LargeBinary)]
+    before = func.sum(sum(sealed, literal(0))).over(order_by=key, rows=(None, -1))
+    some = statement.add_columns(before.label("bytes_before")).order_by(*key).limit(size).subquery("some")
+    fitting = select(*(column for column in some.c if column.name != "bytes_before"))
+    fitting = fitting.where(func.coalesce(some.c.bytes_before, 0) < PAGE_BYTES)
+    return fitting.order_by(*(some.c[column.name] for column in key))
 
 
 def _as_json(value: object) -> JsonValue:

@@ -1,18 +1,21 @@
 """Export: everything of the user, nothing of anybody else, in one order."""
 
 import json
+from datetime import UTC, datetime
 from typing import Any
 
 import pytest
+from sqlalchemy import event, update
 
 from app.providers.wordllama import WordLlamaEmbedder
+from retrieval.tables.cases import cases
 from retrieval.tables.metadata import USER_TABLES
 from tests.writer.conftest import AGENT, Bank
 from writer.queue.worker import Worker
 from writer.retain.retain import retain
 from writer.rewards.feedback import Feedback, give_feedback
 from writer.rights.erase import erase
-from writer.rights.export import PAGE_OF_CASES, export
+from writer.rights.export import PAGE_BYTES, PAGE_OF_CASES, export
 from writer.run import FinishedRun
 
 
@@ -71,6 +74,22 @@ async def test_pages_lose_and_double_nothing_and_two_exports_are_equal(bank: Ban
     rows = await exported(bank, user)
     assert [row["id"] for row in rows if row["type"] == "cases"] == sorted(str(case_id) for case_id in ids)
     assert await exported(bank, user) == rows
+
+
+async def test_a_page_of_large_rows_has_fewer_of_them(bank: Bank, user: str):
+    ids = await bank.add(user, *({} for _ in range(5)))
+    async with bank.database.as_user(user, datetime.now(UTC)) as connection:
+        large = update(cases).where(cases.c.user_sub == user).values(payload=bytes(PAGE_BYTES // 2))
+        await connection.execute(large)
+    fetched = list[int]()
+    event.listen(
+        bank.database.engine.sync_engine,
+        "after_cursor_execute",
+        lambda _c, cursor, sql, *_: fetched.append(cursor.rowcount) if "cases.payload" in sql else None,
+    )
+    rows = await exported(bank, user)
+    assert {row["id"] for row in rows if row["type"] == "cases"} == set(map(str, ids))
+    assert max(fetched) == 2
 
 
 async def test_parents_come_before_their_children(bank: Bank, user: str):
