@@ -67,5 +67,9 @@ def parts_of_checkpoints(user_sub: str, agent_key: str, states: Sequence[AnyRow]
 
 
 def plain_bytes(part: ColumnCollection[str, ColumnElement[Any]]) -> ColumnElement[int]:
-    """Returns the bytes of a part as JSON; those of its sealed words where the size was not stored."""
+    """Returns the bytes of a part as JSON; those of its sealed words where the size was not stored.
+
+    Sizes are stored since revision 0010, which cannot decrypt older parts. Sealed words are compressed, so an older
+    part counts with too few bytes until it is written again: its checkpoint or page may be larger than its bound.
+    """
     return func.greatest(part.size, func.octet_length(part.words), type_=Integer)
