@@ -1,12 +1,16 @@
-"""Compares the goals of two calls of one tool, by the statements or command lines among their arguments."""
+"""Compares the goals of two calls of one tool, by their statements or command lines, or by the objects they name."""
 
-from collections.abc import Mapping
+import re
+from collections import defaultdict
+from collections.abc import Collection, Mapping
 from functools import lru_cache
 from itertools import islice
 
 from writer.analysis import command_goals
 from writer.analysis.argument_diff import overlap
 from writer.analysis.calls import Call
+from writer.analysis.causes import cause_of
+from writer.analysis.move_values import CHOICES, LITTLE, MOST_WORDS, fields_of, last_word, normal, placeholder_of
 from writer.analysis.statements import SQL_WORDS, command_in, is_statement, words
 from writer.nested import parts
 
@@ -15,6 +19,16 @@ MOST_ARGUMENTS = 8
 VERB_CHARS = 40
 SAME_GOAL = 0.5
 """Least overlap of words, 0 to 1, at which two statements count as having the same goal."""
+TASK_CHARS = 4_000
+NAME_CHARS = 400
+MOST_FIELDS = 100
+"""Number of a call's values that are searched for names of objects."""
+_WORD = re.compile(r"[^\W_]+")
+_OBJECTS = {"<id>", "<name>", "<email>", "<path>"}
+"""Placeholders of arguments that name the object of a call."""
+_NO_OBJECTS = {"<text>", "<date>", "<number>"}
+_REFUSING = {"a permission error", "a wrong-state error"}
+"""Causes of errors about an object that exists, so that its name was no mistake."""
 
 _VERBS = {
     "alter", "analyze", "comment", "create", "delete", "drop", "explain", "grant", "insert", "lock", "reindex",
@@ -23,10 +37,16 @@ _VERBS = {
 """First words of SQL statements; two statements with different first words have different goals."""
 
 
-def same_goal(failed: Call, later: Call) -> bool:
+def same_goal(failed: Call, later: Call, task_words: Collection[str] = ()) -> bool:
     """Returns whether two calls of a tool may have the same goal.
 
-    They do, unless they run statements with few words in common: a tool for SQL or commands serves many goals.
+    They do, unless they run statements with few words in common, since a tool for SQL or commands serves many goals, or
+    act on different objects, as in ``delete_user(u1)`` and ``delete_user(u2)``.
+
+    Args:
+        failed: the failed call.
+        later: the later call.
+        task_words: words of the run's task, see `words_of`.
     """
     old, new = command_in(failed.arguments), command_in(later.arguments)
     if old is not None and new is not None:
@@ -36,8 +56,51 @@ def same_goal(failed: Call, later: Call) -> bool:
         return False
     before, after = statement_of(failed.arguments), statement_of(later.arguments)
     if before is None or after is None:
-        return True
+        return not _has_another_object(failed, later, task_words)
     return overlap(*(_without_keywords(text) for text in (before, after))) >= SAME_GOAL
+
+
+def words_of(text: str) -> set[str]:
+    """Returns the words and numbers of a text that may name an object, in the form in which texts are compared."""
+    return set(_WORD.findall(normal(text[:TASK_CHARS]))) - LITTLE
+
+
+def _has_another_object(failed: Call, later: Call, task_words: Collection[str]) -> bool:
+    """Returns whether a later call left out the failed call's object, and acts on another one.
+
+    An object with another name is another one if the task names both, or if the failed call's error says that its
+    object refused the call; else the new name may correct the old one.
+    """
+    before, after = _names_in(failed.arguments), _names_in(later.arguments)
+    kept = set[str]().union(*after.values())
+    for name in before.keys() & after.keys():
+        gone, new = before[name] - kept, after[name] - before[name]
+        if not gone.isdisjoint(task_words) and not new.isdisjoint(task_words):
+            return True
+        kind = re.sub(r"_?id$", "", normal(name.rsplit(".", 1)[-1]))
+        is_own = placeholder_of(name) in _OBJECTS and kind in normal(failed.tool)
+        if gone and new and is_own and cause_of(failed.failure or "").name in _REFUSING:
+            return True
+    return False
+
+
+def _names_in(arguments: object) -> dict[str, set[str]]:
+    """Returns for each argument of a call the words that may name an object; choices, numbers and prose name none.
+
+    The words in an id such as "gift_card_77" name its kind.
+    """
+    names = defaultdict[str, set[str]](set)
+    for name, value in islice(fields_of(arguments), MOST_FIELDS):
+        kind = placeholder_of(name)
+        if kind in _NO_OBJECTS or last_word(name) in CHOICES or isinstance(value, bool):
+            continue
+        if isinstance(value, int) and kind == "<id>":
+            names[name].add(str(value))
+        elif isinstance(value, str) and len(value[:NAME_CHARS].split()) <= MOST_WORDS:
+            words = words_of(value[:NAME_CHARS])
+            numbered = {word for word in words if not word.isalpha()}
+            names[name] |= (numbered or words) if kind == "<id>" else {word for word in words if not word.isdecimal()}
+    return names
 
 
 def _verb(arguments: object) -> str:

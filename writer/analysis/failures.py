@@ -6,13 +6,13 @@ failure without a fix, the next MOST_AFTER calls are searched once more.
 
 import re
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import islice
 from typing import Literal
 
 from writer.analysis.argument_diff import ArgumentChange, differences, respelled
-from writer.analysis.call_goals import same_goal
+from writer.analysis.call_goals import same_goal, words_of
 from writer.analysis.calls import Call, Evidence
 from writer.analysis.causes import instructs
 from writer.analysis.complaints import complaints
@@ -79,6 +79,7 @@ class _Search:
     with_status: frozenset[str] = frozenset()
     """Tools that report errors in `status`; for these, "ok" can be trusted."""
     concrete: bool = False
+    task_words: Collection[str] = ()
     recovered: list[Failure] = field(default_factory=list)
     lost: list[Failure] = field(default_factory=list)
     open: dict[str, list[_Open]] = field(default_factory=lambda: defaultdict(list))
@@ -88,7 +89,7 @@ class _Search:
         """Looks at the next call: adds it to the open failures, or closes those whose goal it reached."""
         waiting = self.open[call.tool]
         if call.failure is not None:
-            same = next((each for each in reversed(waiting) if same_goal(each.calls[-1], call)), None)
+            same = next((each for each in reversed(waiting) if same_goal(each.calls[-1], call, self.task_words)), None)
             if same is not None:
                 same.calls.append(call)
                 return
@@ -104,7 +105,7 @@ class _Search:
             return
         earlier = self.last_empty.pop(call.tool, None)
         if waiting:
-            solved = [each for each in waiting if same_goal(each.calls[-1], call)]
+            solved = [each for each in waiting if same_goal(each.calls[-1], call, self.task_words)]
             self.recovered += [self._fixed(each.calls, call) for each in solved]
             self.open[call.tool] = [each for each in waiting if each not in solved]
         elif is_empty(call.output):
@@ -160,14 +161,14 @@ def find(
     command lines, in place of placeholders.
     """
     with_status = frozenset(call.tool for call in calls if call.failed and call.evidence == "status")
-    search = _Search(calls, with_status, concrete)
+    search = _Search(calls, with_status, concrete, words_of(task))
     for call in calls:
         search.take(call)
     search.end()
     if succeeded:
         search.turn_to_other_tools()
     if not search.recovered and succeeded and (texts := complaints(turns)):
-        search.recovered += _corrected(calls, texts, concrete=concrete)
+        search.recovered += _corrected(calls, texts, search.task_words, concrete=concrete)
     asked = succeeded and asks_for_failure(task)
     intended = [each for each in search.lost if asked or came_to_the_same([calls[at] for at in each.failed])]
     lost = tuple(each for each in search.lost if not succeeded or each not in intended)
@@ -238,7 +239,9 @@ def _values(arguments: object) -> set[str | float]:
     return set(islice(plain, MOST_KEYS))
 
 
-def _corrected(calls: Sequence[Call], texts: Sequence[str], *, concrete: bool) -> list[Failure]:
+def _corrected(
+    calls: Sequence[Call], texts: Sequence[str], task_words: Collection[str], *, concrete: bool
+) -> list[Failure]:
     """Returns the correction that followed a complaint: a repeated call with other arguments; empty: there is none.
 
     The last such call that changed a word of the complaint is preferred; else it is the last one. Turns and calls have
@@ -248,7 +251,7 @@ def _corrected(calls: Sequence[Call], texts: Sequence[str], *, concrete: bool) -
     pairs: list[tuple[Call, Call]] = []
     for call in calls:
         before = latest.get(call.tool)
-        if before is not None and before.arguments != call.arguments and same_goal(before, call):
+        if before is not None and before.arguments != call.arguments and same_goal(before, call, task_words):
             pairs.append((before, call))
         latest[call.tool] = call
     disputed = _words("\n".join(texts))

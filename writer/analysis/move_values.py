@@ -39,6 +39,8 @@ _FORMS = patterns("writer.analysis", "move_values")
 _WORDS = word_sets("writer.analysis", "move_values")
 LITTLE = _WORDS["little"]
 """Words without a meaning of their own, such as "the", in English and German."""
+CHOICES = _WORDS["choices"]
+"""Last words in the names of arguments that take one of a few values."""
 NUMBERED = _FORMS["numbered"]
 """Pattern of an object with its number, as in "mug 1"."""
 _FREE = {
@@ -173,7 +175,7 @@ def _text(name: str, value: str, named: Collection[str]) -> str:
         elif _FORMS["integer"].fullmatch(text):
             return _number(name, int(text))
         elif _tells(name, text):
-            return _unless_named(text.lstrip("#."), () if last_word(name) in _WORDS["choices"] else named)
+            return _unless_named(text.lstrip("#."), () if last_word(name) in CHOICES else named)
     if (placeholder := placeholder_of(name)) is not None:
         return placeholder
     kind = kind_of(text)
@@ -195,4 +197,4 @@ def _tells(name: str, text: str) -> bool:
     words = _FORMS["between_words"].split(text.lstrip("#."))
     if len(words) > MOST_WORDS or not all(word.isalpha() for word in words):
         return False
-    return last_word(name) in _WORDS["choices"] or (text == text.lower() and placeholder_of(name) is None)
+    return last_word(name) in CHOICES or (text == text.lower() and placeholder_of(name) is None)

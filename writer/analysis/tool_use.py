@@ -68,7 +68,7 @@ def tools_used(run: StoredRun) -> list[ToolUse]:
     for name, calls in worked.items():
         forms = Counter(clean(form(call.arguments), FORM_CHARS) for call in calls[:LOOKED_AT])
         uses[name].forms = [shape for shape, _ in forms.most_common(MOST_FORMS)]
-    failures = find(run.calls, (), succeeded=False)
+    failures = find(run.calls, (), succeeded=False, task=run.task)
     for failure in (*failures.recovered, *failures.lost):
         known = uses.get(tool_name(failure.tool))
         if known is not None and len(known.failures) < MOST_FAILURES:

@@ -51,6 +51,51 @@ def test_a_statement_for_another_goal_does_not_put_a_statement_right():
     assert (fix.succeeded, fix.kind) == (2, "args_changed_after_other_tool")
 
 
+NO_ADMIN = "Error: user is an admin and cannot be deleted"
+
+
+@pytest.mark.parametrize(
+    ("failing", "later", "task"),
+    [
+        (call("delete_user", {"user_id": "u1", "force": False}, NO_ADMIN), {"user_id": "u2", "force": True}, "tidy up"),
+        (call("get_order", {"order_id": "#W1"}, "Error: not found"), {"order_id": "#W2"}, "Check orders W1 and W2"),
+        (call("get_order", {"id": 1}, "Error: not found"), {"id": 2}, "Check orders 1 and 2"),
+        (call("mail", {"to": ["ann@x.org"]}, "Error: full"), {"to": ["bob@x.org"]}, "Mail Ann and Bob"),
+        (
+            call("look_up", {"entity": "Barack Obama"}, "Error: not found"),
+            {"entity": "Angela Merkel"},
+            "Obama, Merkel?",
+        ),
+    ],
+)
+def test_a_call_for_another_object_does_not_put_a_call_right(failing: Any, later: Any, task: str):
+    tool, given = failing["tool"], failing["input"]
+    assert analysed(failing, call(tool, later), task=task).kind == "failure_lesson"
+    (fix,) = analysed(failing, call(tool, later), call(tool, given | {"force": True}), task=task).recovered
+    assert (fix.failed, fix.succeeded) == ((0,), 2)
+
+
+@pytest.mark.parametrize(
+    ("wrong", "right", "task"),
+    [
+        ({"order_id": "W2378156"}, {"order_id": "#W2378156"}, "Refund #W2378156"),
+        ({"package": "reqeusts"}, {"package": "requests"}, "Install requests"),
+        ({"selector": "#book"}, {"selector": "#reserve-button"}, "Book a table"),
+        ({"column": "month"}, {"column": "Month"}, "Plot the sales of each month"),
+        ({"path": "src/utils.py"}, {"path": "src/app/utils.py"}, "Fix utils.py in the app"),
+        ({"from": "Ulm", "to": "Bonn"}, {"from": "Bonn", "to": "Ulm"}, "A train from Bonn to Ulm"),
+        (
+            {"payment_method_id": "gift_card_71"},
+            {"payment_method_id": "credit_card_8"},
+            "Use my gift card or credit card",
+        ),
+        ({"users": ["u1", "u2"]}, {"users": ["u2"]}, "Invite u1 and u2"),
+    ],
+)
+def test_a_corrected_name_of_the_same_object_puts_a_call_right(wrong: Any, right: Any, task: str):
+    assert analysed(call("act", wrong, "Error: not found"), call("act", right), task=task).kind == "learned_fix"
+
+
 def test_an_empty_answer_counts_only_where_another_spelling_of_the_same_found_something():
     first = call("search", {"name": "O'Neill"}, [])
     assert [fix.evidence for fix in analysed(first, call("search", {"name": "oneill"}, [1])).recovered] == [
