@@ -10,6 +10,7 @@ import re
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from itertools import chain, pairwise
 
 from policy.channels import words
 from writer.analysis.argument_diff import concrete_differences, differences, source_changes
@@ -111,11 +112,16 @@ class RunFailure:
 def sign_of(call: Call) -> Sign:
     """Returns the sign of a failed call."""
     text = (call.failure or "")[:ERROR_CHARS]
-    line = abstract(next((part for part in text.splitlines() if part.strip()), ""))
     error = [*words(without_placeholders(abstract(text))), *(code.casefold() for code in _CODE.findall(text))]
-    tool = tool_name(call.tool)
+    tool, line = tool_name(call.tool), _line_of(call)
     moves = _moves_of(call)
-    return Sign(tool, f"{tool}: {line.casefold()}", list(dict.fromkeys(error))[:MOST_TERMS], list(moves)[:MOST_TERMS])
+    return Sign(tool, line, list(dict.fromkeys(error))[:MOST_TERMS], list(moves)[:MOST_TERMS])
+
+
+def _line_of(call: Call) -> str:
+    """Returns the tool and the first line of the error, with placeholders for values."""
+    line = next((part for part in (call.failure or "")[:ERROR_CHARS].splitlines() if part.strip()), "")
+    return f"{tool_name(call.tool)}: {abstract(line).casefold()}"
 
 
 def failures_of(run: StoredRun, given_plan: Sequence[str] = ()) -> list[RunFailure]:
@@ -127,7 +133,7 @@ def failures_of(run: StoredRun, given_plan: Sequence[str] = ()) -> list[RunFailu
     failures = find(run.calls, (), succeeded=run.outcome == "success", task=run.task, concrete=True)
     plan = [clean(step, PART_CHARS) for step in given_plan[:MOST_PARTS]] if run.outcome == "success" else []
     kept: dict[str, RunFailure] = {}
-    for failure in (*failures.recovered, *failures.lost):
+    for failure in chain.from_iterable(_in_parts(failures, each) for each in (*failures.recovered, *failures.lost)):
         asking = failures.calls[failure.failed[0]]  # advice is asked for when the first call has failed
         if asking.failure is None:
             continue
@@ -138,6 +144,31 @@ def failures_of(run: StoredRun, given_plan: Sequence[str] = ()) -> list[RunFailu
             sign, calls, fix = earlier.sign, earlier.calls + calls, fix or earlier.fix
         kept[sign.line] = RunFailure(sign, quoted(asking.failure), calls, fix)
     return list(kept.values())[:MOST_FAILURES]
+
+
+def _in_parts(failures: RunFailures, failure: Failure) -> list[Failure]:
+    """Returns a failure in parts, each put right by the next call that failed in another way; the last by the success.
+
+    There is a part only where the success kept all changes of that next call; else nothing shows that they helped.
+    """
+    if failure.succeeded is None or failure.kind == "other_tool":
+        return [failure]
+    calls, parts, rest = failures.calls, [], failure.failed
+    for before, after in pairwise(failure.failed):
+        if _line_of(calls[before]) == _line_of(calls[after]):
+            continue
+        new = _paths_changed(calls[rest[0]], calls[after])
+        later = _paths_changed(calls[after], calls[failure.succeeded])
+        if new and not any(one.startswith(other) or other.startswith(one) for one in new for other in later):
+            done = rest.index(after)
+            parts.append(replace(failure, failed=rest[:done], succeeded=after))
+            rest = rest[done:]
+    return [*parts, replace(failure, failed=rest)]
+
+
+def _paths_changed(before: Call, after: Call) -> set[str]:
+    """Returns the paths of the changed arguments, each with a dot at its end, so that "items." begins "items.0."."""
+    return {f"{each.path}." for each in differences(before.arguments, after.arguments)}
 
 
 def _fix(failures: RunFailures, failure: Failure, asking: Call) -> Fix:

@@ -148,6 +148,34 @@ def test_a_value_that_tells_is_part_of_a_fix_and_an_id_is_not():
     assert "77124" not in told
 
 
+def test_each_of_two_errors_in_a_row_has_the_change_that_put_it_right():
+    wrong_id, wrong_method = failures(
+        ({"order_id": "W2378156", "method": "credit_card"}, "Error: order not found"),
+        ({"order_id": "#W2378156", "method": "credit_card"}, "Error: payment method must be gift_card"),
+        ({"order_id": "#W2378156", "method": "gift_card"}, "refunded"),
+        tool="refund",
+    )
+    assert wrong_id.fix is not None
+    assert wrong_method.fix is not None
+    assert [change.partition(":")[0] for change in wrong_id.fix.changes] == ["order_id"]
+    assert wrong_method.fix.changes == ['method: "gift_card" in place of "credit_card"']
+
+
+def test_a_change_that_the_call_that_worked_took_back_is_no_fix():
+    (failure,) = failures(
+        ({"method": "card", "days": 3}, "Error: method is closed"),
+        ({"method": "cheque", "days": 3}, "Error: unknown method"),
+        ({"method": "gift_card", "days": 3}, "refunded"),
+        tool="refund",
+    )
+    assert failure.fix is not None
+    assert failure.fix.changes == ['method: "gift_card" in place of "card"']
+
+
+def test_an_empty_result_is_no_failure_though_another_call_found_something():
+    assert failures(({"query": "red shoes"}, "[]"), ({"query": "red shoe"}, '[{"id": 1}]'), tool="search") == []
+
+
 def test_another_tool_that_did_the_same_is_told_by_its_name():
     (failure,) = failures(
         ({"email": "a@b.example"}, "Error: user not found", "find_user_by_email"),
