@@ -38,3 +38,17 @@ def test_a_complaint_is_understood_in_several_languages(said: str):
 )
 def test_praise_is_no_complaint(said: str):
     assert complaints(asked("do it", said)) == []
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        "My heating is still not working, by the way. Also set another alarm for 8",
+        "On my second line the TV does not work, set it to 100 please", "Our old printer is broken, order a new one",
+        "Meine Heizung funktioniert immer noch nicht", "Der Fernseher geht leider nicht", "Mi televisor no funciona",
+        "Ma télé ne marche pas",
+    ],
+)  # fmt: skip
+def test_a_thing_of_the_users_that_does_not_work_is_no_complaint(said: str):
+    assert complaints(asked("do it", said)) == []
+    assert complaints(asked("do it", f"{said}. And that is wrong")) == [f"{said}. And that is wrong"]

@@ -113,6 +113,12 @@ def test_a_complaint_makes_the_call_before_its_correction_a_failure():
     assert analysed(*calls, turns=asked("move me", "That is wrong"), outcome="failure").kind is None
 
 
+def test_another_wish_beside_a_fault_of_the_users_things_is_no_correction():
+    calls = [call("set_alarm", {"time": "07:00"}), call("set_alarm", {"time": "08:00"})]
+    said = "My heating is still not working, by the way. Also set another alarm for 8"
+    assert analysed(*calls, turns=asked("Set an alarm", said)).kind is None
+
+
 @pytest.mark.parametrize(
     ("wrong", "right"),
     [
