@@ -114,9 +114,9 @@ class StoredRun:
         return calls_in(self.tool_traces)
 
 
-def failed(status: object, output: object) -> bool:
-    """Returns whether a call with this status and this output failed."""
-    return failed_by_status(status) or error_in(output) is not None
+def failed(status: object, output: object, tool: str) -> bool:
+    """Returns whether a call of a tool with this status and this output failed."""
+    return failed_by_status(status) or error_in(output, tool) is not None
 
 
 def calls_in(traces: Iterable[object]) -> list[Call]:
@@ -133,9 +133,9 @@ def calls_in(traces: Iterable[object]) -> list[Call]:
         arguments, output = with_lines(trace.get("input")), trace.get("output")
         line = command_in(arguments)
         if line is None or not isinstance(output, str) or _JSON.match(output):
-            error = error_in(output)
+            error = error_in(output, trace["tool"])
         else:
-            error = error_in_command(line, output) or (None if only_shows(line) else error_in(output))
+            error = error_in_command(line, output) or (None if only_shows(line) else error_in(output, trace["tool"]))
         evidence: Evidence = "output"
         if failed_by_status(trace.get("status")):
             evidence = "status"

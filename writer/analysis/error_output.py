@@ -10,6 +10,7 @@ from itertools import islice
 import orjson
 
 from retrieval.patterns import patterns, word_sets
+from writer.analysis.state_changes import changes_state
 from writer.nested import parts
 
 LOOK_CHARS = 2_000
@@ -48,9 +49,12 @@ def both_ends(text: str) -> str:
     return f"{beginning(text, LOOK_CHARS)}\n{whole_lines or end}"
 
 
-def error_in(output: object) -> str | None:
-    """Returns the beginning of the error that an output reports; None: it reports no error."""
-    return _in_value(output, 0)
+def error_in(output: object, tool: str = "") -> str | None:
+    """Returns the beginning of the error that an output reports; None: it reports no error.
+
+    What a tool that looks something up tells about a thing's failure, as in ``get_job``, is data and no error.
+    """
+    return _in_value(output, 0, "" if changes_state(tool) else tool)
 
 
 def is_silent(output: object) -> bool:
@@ -97,25 +101,27 @@ def _leaves(value: object) -> Iterator[str]:
             return
 
 
-def _in_value(value: object, depth: int) -> str | None:
+def _in_value(value: object, depth: int, lookup: str) -> str | None:
+    """Returns the error in a value; ``lookup`` is the name of a tool that only looks something up, else empty."""
     if depth > MOST_DEPTH:
         return None
     if isinstance(value, str):
-        return _in_string(value, depth)
+        return _in_string(value, depth, lookup)
     if isinstance(value, Mapping):
-        return _in_mapping(value, depth)
+        return _in_mapping(value, depth, lookup)
     if isinstance(value, Sequence) and not isinstance(value, bytes):
-        return _in_parts(value, depth)
+        return _in_parts(value, depth, lookup)
     return None
 
 
-def _in_string(text: str, depth: int) -> str | None:
+def _in_string(text: str, depth: int, lookup: str) -> str | None:
     head = beginning(text, LOOK_CHARS).lstrip()
     if not head.startswith(("{", "[")):
-        return _in_text(text, head)
+        is_report = "\n" in head.rstrip() and _FORMS["reports"].search(lookup)
+        return None if is_report else _in_text(text, head)
     if len(text) <= LOOK_JSON_CHARS:
         try:
-            return _in_value(orjson.loads(text), depth + 1)
+            return _in_value(orjson.loads(text), depth + 1, lookup)
         except (orjson.JSONDecodeError, UnicodeError):
             pass
     short = head[:SHORT_CHARS]
@@ -144,26 +150,33 @@ def _cause_in(text: str) -> str:
     return causes[-1].removeprefix(CAUSE)[:SHORT_CHARS] if causes else ""
 
 
-def _in_mapping(value: Mapping[object, object], depth: int) -> str | None:
+def _in_mapping(value: Mapping[object, object], depth: int, lookup: str) -> str | None:
     fields = {str(key)[:40].casefold(): item for key, item in islice(value.items(), MOST_KEYS)}
     for key in fields.keys() & _WORDS["error_keys"]:
         error = fields[key]  # a bare number may be a measure
+        if isinstance(error, list) and key in lookup.casefold():  # ``list_errors`` lists errors
+            continue
         reported = isinstance(error, str) and error[:40].strip().casefold() not in _NOTHING
         if reported or error is True or (isinstance(error, Mapping | list) and error):
             return _text_of(error)
-    if not _is_flagged(fields):
-        return _in_wrapped(fields, depth)
+    if not _is_flagged(fields, lookup):
+        return _in_wrapped(fields, depth, lookup)
     content = fields["content"] if isinstance(fields.get("content"), list) else None
     message = next((fields[key] for key in _MESSAGE_KEYS if fields.get(key)), content)
     return _text_of(message) if message is not None else "reported as failed"
 
 
-def _is_flagged(fields: Mapping[str, object]) -> bool:
-    """Returns whether a flag, a status or an exit code among the fields reports a failure."""
+def _is_flagged(fields: Mapping[str, object], lookup: str) -> bool:
+    """Returns whether a flag, a status or an exit code among the fields reports a failure.
+
+    The status and the exit code of a thing that a tool looked up report none.
+    """
     if any(fields.get(key) is False for key in _WORDS["flags"]) or any(
         fields.get(key) is True for key in _WORDS["bad_flags"]
     ):
         return True
+    if lookup and _is_about_thing(fields, lookup):
+        return False
     codes = (fields.get(key) for key in _WORDS["status_keys"])
     if any(isinstance(code, int) and 400 <= code < 600 for code in codes):  # noqa: PLR2004 - HTTP's own numbers
         return True
@@ -176,24 +189,34 @@ def _is_flagged(fields: Mapping[str, object]) -> bool:
     )
 
 
-def _in_wrapped(fields: Mapping[str, object], depth: int) -> str | None:
+def _is_about_thing(fields: Mapping[str, object], lookup: str) -> bool:
+    """Returns whether fields describe a thing: they have its id, or data of it and no text about a failed call."""
+    if any(key == "id" or key.endswith("_id") for key in fields.keys() - _WORDS["answer_ids"]):
+        return True
+    data = fields.keys() - _WORDS["status_keys"] - _WORDS["exit_keys"]
+    if _FORMS["watches"].search(lookup):
+        return bool(data.difference(_MESSAGE_KEYS))
+    return bool(data) and data.isdisjoint({*_MESSAGE_KEYS, *_WORDS["carries"]})
+
+
+def _in_wrapped(fields: Mapping[str, object], depth: int, lookup: str) -> str | None:
     if len(fields) == 1 and (only := fields.get("detail", fields.get("message"))) is not None:
-        return _in_value(only, depth + 1) if isinstance(only, str) else None
+        return _in_value(only, depth + 1, lookup) if isinstance(only, str) else None
     for key in sorted(fields.keys() & _WORDS["wrappers"]):
-        if (message := _in_value(fields[key], depth + 1)) is not None:
+        if (message := _in_value(fields[key], depth + 1, lookup)) is not None:
             return message
     content = fields.get("content")
-    return _in_parts(content, depth + 1) if isinstance(content, list) else None
+    return _in_parts(content, depth + 1, lookup) if isinstance(content, list) else None
 
 
-def _in_parts(message: Sequence[object], depth: int) -> str | None:
+def _in_parts(message: Sequence[object], depth: int, lookup: str) -> str | None:
     """Returns the error in the first part of a message; None for a list of over MOST_DEPTH items, which is data."""
     if not message or len(message) > MOST_DEPTH:
         return None
     first = message[0]
     if isinstance(first, Mapping) and first.get("type") == "text":
-        return _in_value(first.get("text"), depth + 1)
-    return _in_value(first, depth + 1) if len(message) == 1 and isinstance(first, str) else None
+        return _in_value(first.get("text"), depth + 1, lookup)
+    return _in_value(first, depth + 1, lookup) if len(message) == 1 and isinstance(first, str) else None
 
 
 def _text_of(value: object) -> str:

@@ -271,7 +271,7 @@ def from_benchmark(run: BenchmarkRun) -> RetainRequest:
 
 def step_failed(step: BenchmarkStep) -> bool:
     """Returns whether a step of a run of τ-bench failed, by the definition of ``writer.analysis.calls``."""
-    return failed(_status(step), step["output"])
+    return failed(_status(step), step["output"], step["tool"])
 
 
 def _status(step: BenchmarkStep) -> str:

@@ -37,7 +37,7 @@ def test_traces_without_outputs_teach_by_their_statuses_alone():
     ],
 )
 def test_a_call_failed_by_its_status_or_by_its_output(status: str | None, output: object, *, expected: bool):
-    assert failed(status, output) == expected
+    assert failed(status, output, "a") == expected
 
 
 @given(
@@ -46,7 +46,7 @@ def test_a_call_failed_by_its_status_or_by_its_output(status: str | None, output
 )
 def test_whoever_asks_gets_the_same_answer(status: str | None, output: object):
     (seen,) = calls_in([{"tool": "a", "input": 1, "output": output, "status": status}])
-    assert seen.failed == failed(status, output) == (seen.failure is not None)
+    assert seen.failed == failed(status, output, "a") == (seen.failure is not None)
     assert seen.failed or not failed_by_status(status)
 
 

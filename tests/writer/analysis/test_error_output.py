@@ -61,6 +61,38 @@ def test_an_output_that_only_speaks_of_errors_is_none(output: Any):
     assert error_in(output) is None
 
 
+@pytest.mark.parametrize(
+    ("tool", "output"),
+    [
+        ("list_errors", '{"errors": [{"message": "x"}]}'), ("get_logs", "error: upstream timed out\n10:00 ok"),
+        ("getErrors", {"errors": ["x"]}), ("get_monitor", {"url": "http://a", "status_code": 404}),
+        ("get_job", {"id": "j1", "returncode": 1}), ("find_job", {"name": "nightly", "exit_code": 2}),
+        ("get_payment", '{"id": "p1", "status": "failed", "description": "card declined"}'),
+        ("get_order", {"order_id": "o1", "status": "error", "message": "the courier lost it"}),
+        ("docs", "Fehler: so vermeiden Sie sie\nKapitel 1"), ("docs", "Errors: how to avoid them"),
+    ],
+)  # fmt: skip
+def test_data_about_failures_is_no_error(tool: str, output: Any):
+    assert error_in(output, tool) is None
+
+
+@pytest.mark.parametrize(
+    ("tool", "output"),
+    [
+        ("list_errors", {"errors": "no such service"}), ("list_orders", {"errors": [{"message": "bad"}]}),
+        ("get_logs", "Error: no such service"), ("list_catalogs", "Error: bad page\nTry page 1"),
+        ("get_monitor", {"status": 404, "title": "Not Found"}), ("get_job", {"error": "job not found", "id": "j1"}),
+        ("get_page", {"url": "http://a", "status_code": 404, "body": "x"}), ("fetch", {"url": "a", "status": 500}),
+        ("get_order", {"request_id": "r1", "status": "failed", "message": "no"}), ("get_job", {"exit_code": 1}),
+        ("get_payment", {"id": "p1", "success": False}),
+        ("charge_card", {"id": "ch_1", "status": "failed", "description": "card declined"}),
+        ("run_job", {"id": "j1", "returncode": 1}), ("docs", "Fehler: so nicht erlaubt"),
+    ],
+)  # fmt: skip
+def test_an_answer_that_the_call_itself_failed_is_an_error(tool: str, output: Any):
+    assert error_in(output, tool)
+
+
 FRAMES = '  File "/srv/app/module.py", line 12, in a_function\n    a_function(with_an_argument)\n'
 TRACEBACK = 'Traceback (most recent call last):\n  File "a.py", line 1, in <module>\n    read()\n    ^^^^^^\n'
 
