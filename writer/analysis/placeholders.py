@@ -32,6 +32,11 @@ _VALUES = [(sign, re.compile(form), placeholder) for sign, form, placeholder in 
 """Patterns of values in a text, each after a sign that all its values have, in the order of replacement."""
 PROPER_NAMES = re.compile(r"(?<=[a-z,] )[A-Z][a-zà-ÿ]+(?: [A-Z][a-zà-ÿ]+){0,3}")
 """Pattern of capitalised words within a sentence, which may be names."""
+_FULL_NAMES = re.compile(r"(?<=[a-z,] )[A-Z][a-zà-ÿ]+(?: [A-Z][a-zà-ÿ]+){1,3}")
+"""Pattern of at least two such words in a row, which are a name in German, too."""
+_GERMAN = re.compile(r"\b(?:auf|bei|bitte|das|dem|den|der|des|die|eine?[mnrs]?|für|hat|im|ist|mit|und|von|zu[mr]?)\b")
+MOST_NAMES = 2
+"""Number of names that a short task may have; with more, its capitals are no signs of names."""
 _TYPES: dict[str, str] = _READ["types"]
 """Placeholders for the type of a short text, each with its pattern; the first pattern that matches the text counts."""
 _TYPE = re.compile("|".join(f"({pattern})" for pattern in _TYPES.values()))
@@ -52,10 +57,14 @@ def clean(text: str, longest: int) -> str:
     return shortened(" ".join(line.split()), longest)
 
 
-def abstract(text: str, known: Iterable[str] = ()) -> str:
+def abstract(text: str, known: Iterable[str] = (), *, is_task: bool = False) -> str:
     """Returns a text in one line, with placeholders for its concrete values.
 
-    ``known`` are further words that are values, because a call had them in its arguments.
+    Args:
+        text: the text.
+        known: further words that are values, because a call had them in its arguments.
+        is_task: whether the text is a task or a step of a plan; of such a text, names are replaced even if it is short.
+            The capitalised words of a short error may tell it from others.
     """
     line = clean(text, TEXT_CHARS)
     for sign, pattern, placeholder in _VALUES:
@@ -65,8 +74,10 @@ def abstract(text: str, known: Iterable[str] = ()) -> str:
         line = re.sub(
             r"(?<![<\w])\w+(?![\w>])", lambda at: "<identifier>" if at[0].casefold() in values else at[0], line
         )
-    named = PROPER_NAMES.findall(line)
-    return line if len(named) > len(line.split()) / 5 else PROPER_NAMES.sub("<name>", line)
+    named = len(PROPER_NAMES.findall(line))
+    if named <= len(line.split()) / 5 or (is_task and named <= MOST_NAMES and not _GERMAN.search(line)):
+        return PROPER_NAMES.sub("<name>", line)
+    return _FULL_NAMES.sub("<name>", line) if is_task else line
 
 
 def values_of(arguments: object) -> set[str]:

@@ -59,6 +59,24 @@ def test_a_value_has_the_placeholder_of_its_type(value: object, kind: str):
 
 
 @pytest.mark.parametrize(
+    ("task", "shown"),
+    [
+        ("Send Anna the report", "Send <name> the report"), ("Email Bob Smith", "Email <name>"),
+        ("Cancel Anna's order", "Cancel <name>'s order"), ("Ask Tom and Jerry", "Ask <name> and <name>"),
+        ("Setze das Passwort von Petra Schmidt zurück", "Setze das Passwort von <name> zurück"),
+        ("Überweise Hans Maier die Miete", "Überweise <name> die Miete"),
+        ("use One or Two or Three", "use One or Two or Three"),
+    ],
+)  # fmt: skip
+def test_a_short_task_keeps_no_names(task: str, shown: str):
+    assert abstract(task, is_task=True) == shown
+
+
+def test_the_words_of_a_short_error_tell_it_from_others():
+    assert abstract("Fehler: keine Berechtigung") != abstract("Fehler: keine Verbindung")
+
+
+@pytest.mark.parametrize(
     ("given", "names"),
     [
         ({"q": "ALTER TABLE users ADD COLUMN last_name text"}, {"users", "last_name"}),

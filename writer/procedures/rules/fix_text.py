@@ -108,7 +108,10 @@ def _meaning(failure: Failure, cause: Cause) -> str:
 
 def _task(run: StoredRun, *calls: Call) -> str:
     known = {word for call in calls for word in values_of(call.arguments)}
-    return clean(abstract(clean(run.task, TASK_CHARS), known), TASK_CHARS).rstrip(".!?…") or "one without words"
+    return (
+        clean(abstract(clean(run.task, TASK_CHARS), known, is_task=True), TASK_CHARS).rstrip(".!?…")
+        or "one without words"
+    )
 
 
 def _root(failure: Failure, cause: Cause, before: list[str], what: str) -> str:

@@ -63,14 +63,14 @@ def trigger(task: str, calls: Sequence[Call], level: AbstractionLevel) -> str:
     for call in islice(calls, MOST_LOOKED_AT):
         is_prose = isinstance(call.arguments, str) and not is_statement(call.arguments)
         known |= set() if is_prose else values_of(call.arguments)
-    return _at_level(line, clean(abstract(line, known), TASK_CHARS), level) or "a task without words"
+    return _at_level(line, clean(abstract(line, known, is_task=True), TASK_CHARS), level) or "a task without words"
 
 
 def planned(plan: Sequence[str], level: AbstractionLevel) -> list[str]:
     """Returns the steps of a plan at this level of abstraction, without blank steps and repeats in a row."""
     steps = [clean(step, 900) for step in plan[:MOST_PLAN_STEPS]]
     once = [step for index, step in enumerate(steps) if step and step != (steps[index - 1] if index else "")]
-    return [_at_level(step, abstract(step), level) for step in once]
+    return [_at_level(step, abstract(step, is_task=True), level) for step in once]
 
 
 def _at_level(text: str, general: str, level: AbstractionLevel) -> str:
