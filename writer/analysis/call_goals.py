@@ -11,7 +11,7 @@ from writer.analysis.argument_diff import overlap
 from writer.analysis.calls import Call
 from writer.analysis.causes import cause_of
 from writer.analysis.move_values import CHOICES, LITTLE, MOST_WORDS, fields_of, last_word, normal, placeholder_of
-from writer.analysis.statements import SQL_WORDS, command_in, is_statement, words
+from writer.analysis.statements import SQL_WORDS, is_statement, words
 from writer.nested import parts
 
 MOST_ARGUMENTS = 8
@@ -21,7 +21,7 @@ SAME_GOAL = 0.5
 """Least overlap of words, 0 to 1, at which two statements count as having the same goal."""
 TASK_CHARS = 4_000
 NAME_CHARS = 400
-MOST_FIELDS = 100
+MOST_FIELDS = 20
 """Number of a call's values that are searched for names of objects."""
 _WORD = re.compile(r"[^\W_]+")
 _OBJECTS = {"<id>", "<name>", "<email>", "<path>"}
@@ -48,9 +48,8 @@ def same_goal(failed: Call, later: Call, task_words: Collection[str] = ()) -> bo
         later: the later call.
         task_words: words of the run's task, see `words_of`.
     """
-    old, new = command_in(failed.arguments), command_in(later.arguments)
-    if old is not None and new is not None:
-        return command_goals.same_goal(old, new)
+    if failed.line is not None and later.line is not None:
+        return command_goals.same_goal(failed.line, later.line)
     verbs = {_verb(failed.arguments), _verb(later.arguments)} - {""}
     if len(verbs) > 1:
         return False

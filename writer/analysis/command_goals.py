@@ -1,6 +1,7 @@
 """Compares the goals of two command lines: the same or an equivalent program, on the same operands."""
 
 import re
+from functools import lru_cache
 
 from writer.analysis.argument_diff import alike
 from writer.analysis.command_names import DATABASES, FAMILIES, FILTERS, INTERPRETERS, READERS, SUB_FAMILIES, TRIVIAL
@@ -21,14 +22,15 @@ _VERSION = re.compile(r"(?<=[\w\]])(?:[=<>~!]=|[<>]|@(?=[\^~]?\d))")
 _LOOKS = re.compile(r"--(?:version|help)|-(?:version|V)")
 
 
-def mains(line: str) -> list[Command]:
+@lru_cache(maxsize=64)  # each line is compared with several failures; it may have LINE_CHARS characters
+def mains(line: str) -> tuple[Command, ...]:
     """Returns the main commands of a line, without commands that only prepare (cd) or filter the output (head).
 
     A line that has only such commands keeps them all.
     """
     every = commands(line)
     acting = [each for each in every if each.program not in TRIVIAL and not (each.piped and each.program in FILTERS)]
-    return acting or every
+    return tuple(acting or every)
 
 
 def same_goal(failed: str, later: str) -> bool:

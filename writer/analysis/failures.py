@@ -131,7 +131,7 @@ class _Search:
 
 def _as_failure(call: Call, evidence: Evidence) -> Call:
     message = "no results" if evidence == "empty_output" else "the user said that it was wrong"
-    return Call(call.index, call.tool, call.arguments, call.output, message, evidence)
+    return replace(call, failure=message, evidence=evidence)
 
 
 @dataclass(frozen=True, slots=True)
@@ -211,12 +211,12 @@ def _done_by_another_tool(calls: Sequence[Call], failure: Failure) -> Failure | 
     A tool that an output told the agent to call never counts as a fix.
     """
     last = calls[failure.failed[-1]]
-    ordered = [text for text in [glimpse(last.output)] if instructs(text)]
     for call in calls[last.index + 1 : last.index + 1 + MOST_AFTER]:
-        if _does_the_same(last, call) and not any(call.tool in text for text in ordered):
-            between = _between(calls, last, call)
-            return replace(failure, succeeded=call.index, kind="other_tool", between=between)
-        ordered += [text for text in [glimpse(call.output)] if instructs(text)]
+        if not _does_the_same(last, call):
+            continue
+        texts = (glimpse(each.output) for each in calls[last.index : call.index])
+        if not any(call.tool in text and instructs(text) for text in texts):
+            return replace(failure, succeeded=call.index, kind="other_tool", between=_between(calls, last, call))
     return None
 
 

@@ -31,8 +31,11 @@ from writer.run import OF_PROCEDURES
 
 Result = TypeVar("Result")
 
-SHORT = 16_384
-"""Maximum bytes of a run's decrypted payload that is analysed on the event loop; longer runs use a thread."""
+SHORT = 8_192
+"""Maximum bytes of a run's decrypted payload that is analysed on the event loop; longer runs use a thread.
+
+A run of this size, some 70 failed command lines, holds the loop for up to some 50 ms at a time.
+"""
 
 
 @dataclass(frozen=True, slots=True)

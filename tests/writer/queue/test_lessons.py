@@ -201,10 +201,10 @@ class Asked:
 
 async def test_a_long_run_of_equal_calls_is_analysed_beside_the_event_loop(bank: Bank, user: str):
     call = {"tool": "bash", "input": {"command": "water bed --all && rake bed"}, "output": "no tap", "status": "error"}
-    for calls in (2, 2_000):
+    for calls in (2, 100):
         await keep(bank, user, f"water {calls} beds", tool_traces=[call] * calls)
     assert all(len(row.payload) < 2_000 for row in await states(bank, user))  # compressed
     asked = Asked()
     rules = replace(rule_learners(), analyst=asked)
     await drain(Worker(bank.database, WordLlamaEmbedder(), bank.keyring, rules=rules))
-    assert asked.runs == [(2, True), (2_000, False)]
+    assert asked.runs == [(2, True), (100, False)]
