@@ -146,7 +146,7 @@ def page(user_sub: str, table: Table, after: RowMapping | None, size: int) -> Ro
         statement = statement.where(tuple_(*key) > tuple_(*last))
     sealed = [func.coalesce(func.octet_length(column), 0) for column in wanted if isinstance(column.type, LargeBinary)]
     before = func.sum(sum(sealed, literal(0))).over(order_by=key, rows=(None, -1))
-    some = statement.add_columns(before.label("bytes_before")).order_by(*key).limit(size).subquery("some")
+    some = statement.add_columns(before.label("bytes_before")).order_by(*key).limit(size).subquery(table.name)
     fitting = select(*(column for column in some.c if column.name != "bytes_before"))
     fitting = fitting.where(func.coalesce(some.c.bytes_before, 0) < PAGE_BYTES)
     return fitting.order_by(*(some.c[column.name] for column in key))

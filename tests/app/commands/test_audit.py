@@ -84,12 +84,13 @@ async def test_a_chain_without_a_seal_is_a_fault_until_the_operator_accepts_it(s
         key = key_of((await signed(plain, MasterKeys.of(settings.master_key_bytes))).engine)
     later = key.time_of_sealing(datetime.now(UTC) + timedelta(hours=1))  # than the user's entries
     await forge(url, f"UPDATE erasure_heads SET seal = substr(seal, 1, {SEAL_BYTES}) || $1::bytea", later)  # noqa: S608 - a number
-    refused = await casebank("audit", "verify", "--user", user)
-    assert (refused.exit_code, "no seal speaks for it" in refused.stdout) == (1, True)
+    refused = await casebank("audit", "verify", "--user", user, "--json")
+    assert refused.exit_code == 1, refused.output
+    assert "no seal speaks for it" in json.loads(refused.stdout)["fault"]["what"]
     done = await casebank("audit", "accept", "--user", user)
     assert (done.exit_code, done.stdout) == (0, "1 chains accepted\n")
-    verified = await casebank("audit", "verify", "--user", user)
-    assert (verified.exit_code, "accepted without a seal by entry 6" in verified.stdout) == (0, True)
+    verified = await casebank("audit", "verify", "--user", user, "--json")
+    assert (verified.exit_code, json.loads(verified.stdout)["accepted"]) == (0, 6)
 
 
 async def test_all_are_looked_at_with_the_erasures(settings: Settings, user: str):
