@@ -12,6 +12,7 @@ from app.commands.tokens import OPERATOR_NAME
 from app.terminal.command_line import CENTURY_DAYS, MaybeUser, checked, parts
 from app.terminal.plain_console import plain_console
 from app.terminal.run_to_end import run_to_end as run
+from retrieval.database.database import Database
 from retrieval.errors import UserErased
 from writer.audit.sealing import AuditBroken, accept_chain, prune_audit, seal_all
 from writer.audit.tombstone_chain import Tombstones, verify_tombstones
@@ -38,12 +39,8 @@ def verify(
 
     async def work() -> tuple[list[Verified], Tombstones | None]:
         async with parts(only_reads=True) as runtime:
-            database, users = runtime.database, [] if user is None else [checked(user)]
-            if everyone:
-                async with database.as_worker() as connection:
-                    users = [row.user_sub for row in await connection.execute(everybody())]
-            results = []
-            for each in users:
+            database, results = runtime.database, []
+            for each in await _chosen(database, user):
                 with suppress(*_passed_over(everyone=everyone)):
                     # anew for each: an actor may have been erased since
                     results.append(await verify_user(database, each, await read_erasures(database)))
@@ -63,14 +60,10 @@ def accept(user: MaybeUser = None, everyone: All = False) -> None:
     async def work() -> int:
         accepted = 0
         async with parts() as runtime:
-            database, users = runtime.database, [] if user is None else [checked(user)]
-            if everyone:
-                async with database.as_worker() as connection:
-                    users = [row.user_sub for row in await connection.execute(everybody())]
-            for each in users:
+            for each in await _chosen(runtime.database, user):
                 with suppress(*_passed_over(everyone=everyone)):
-                    accepted += await accept_chain(database, each, OPERATOR_NAME)
-            await seal_all(database)
+                    accepted += await accept_chain(runtime.database, each, OPERATOR_NAME)
+            await seal_all(runtime.database)
         return accepted
 
     out.print(f"{run(work())} chains accepted")
@@ -90,11 +83,7 @@ def prune(
     async def work() -> tuple[int, int]:
         before, gone, broken = datetime.now(UTC) - timedelta(days=days), 0, 0
         async with parts() as runtime:
-            users = [] if user is None else [checked(user)]
-            if everyone:
-                async with runtime.database.as_worker() as connection:
-                    users = [row.user_sub for row in await connection.execute(everybody())]
-            for each in users:
+            for each in await _chosen(runtime.database, user):
                 with suppress(*_passed_over(everyone=everyone)):
                     try:
                         gone += await prune_audit(runtime.database, each, before)
@@ -112,6 +101,14 @@ def prune(
 def _one_or_all(user: str | None, *, everyone: bool) -> None:
     if (user is None) != everyone:
         raise typer.BadParameter("give either --user or --all")
+
+
+async def _chosen(database: Database, user: str | None) -> list[str]:
+    """Returns the user that was named, or, if none was, everybody who may have a chain."""
+    if user is not None:
+        return [checked(user)]
+    async with database.as_worker() as connection:
+        return [row.user_sub for row in await connection.execute(everybody())]
 
 
 def _passed_over(*, everyone: bool) -> tuple[type[UserErased], ...]:

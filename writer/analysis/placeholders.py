@@ -32,8 +32,6 @@ _VALUES = [(sign, re.compile(form), placeholder) for sign, form, placeholder in 
 """Patterns of values in a text, each after a sign that all its values have, in the order of replacement."""
 PROPER_NAMES = re.compile(r"(?<=[a-z,] )[A-Z][a-zà-ÿ]+(?: [A-Z][a-zà-ÿ]+){0,3}")
 """Pattern of capitalised words within a sentence, which may be names."""
-_FULL_NAMES = re.compile(r"(?<=[a-z,] )[A-Z][a-zà-ÿ]+(?: [A-Z][a-zà-ÿ]+){1,3}")
-"""Pattern of at least two such words in a row, which are a name in German, too."""
 _GERMAN = re.compile(r"\b(?:auf|bei|bitte|das|dem|den|der|des|die|eine?[mnrs]?|für|hat|im|ist|mit|und|von|zu[mr]?)\b")
 MOST_NAMES = 2
 """Number of names that a short task may have; with more, its capitals are no signs of names."""
@@ -77,7 +75,8 @@ def abstract(text: str, known: Iterable[str] = (), *, is_task: bool = False) -> 
     named = len(PROPER_NAMES.findall(line))
     if named <= len(line.split()) / 5 or (is_task and named <= MOST_NAMES and not _GERMAN.search(line)):
         return PROPER_NAMES.sub("<name>", line)
-    return _FULL_NAMES.sub("<name>", line) if is_task else line
+    # two such words in a row are a name in German, too
+    return PROPER_NAMES.sub(lambda at: "<name>" if " " in at[0] else at[0], line) if is_task else line
 
 
 def values_of(arguments: object) -> set[str]:

@@ -68,7 +68,7 @@ async def accept_chain(database: Database, user_sub: str, actor: str) -> bool:
         UserErased: the user was erased, and the chain with the user.
     """
     chain = await verify_user(database, user_sub, await read_erasures(database))
-    if chain.fault is None or not chain.fault.never_sealed:
+    if chain.fault is None or not chain.fault.lacks_only_seal:
         return False
     async with database.as_user(user_sub, datetime.now(UTC)) as connection:
         change = Change.of((user_sub, None), actor, ACCEPT, entries=chain.seq, hash=chain.hash.hex())

@@ -19,7 +19,7 @@ from writer.audit.signing import TOMBSTONE, AuditKey, key_of
 PAGE = 1_000
 
 ACCEPT = "accept_chain"
-"""Action of the entry by which an operator accepts a chain that was never sealed; see ``accept_chain``."""
+"""Action of the entry by which an operator accepts a chain that has no seal; see ``accept_chain``."""
 
 COMMITTED_WITHIN = timedelta(minutes=5)
 """Longest time from the making of an entry to its commit; an entry older than a sealing by more was sealed by it."""
@@ -36,13 +36,13 @@ class Fault:
     Attributes:
         seq: number of the link; None for an entry without a link.
         entry_id: id of the entry; None if it is unknown.
-        never_sealed: whether all is well with the chain except that it has no seal; an operator may accept it.
+        lacks_only_seal: whether all is well with the chain except that it has no seal; an operator may accept it.
     """
 
     seq: int | None
     entry_id: UUID | None
     what: str
-    never_sealed: bool = False
+    lacks_only_seal: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -178,7 +178,7 @@ class _Walk:
             return None
         has_time = self.key is not None and self.key.has_time
         why = "its seal was removed" if has_time else "it was removed, or an earlier version never sealed it"
-        return Fault(1, None, f"no seal speaks for it: {why}", never_sealed=True)
+        return Fault(1, None, f"no seal speaks for it: {why}", lacks_only_seal=True)
 
     def _look_at_seal(self) -> None:
         if self.seq == self.head.sealed_seq:

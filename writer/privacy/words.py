@@ -217,5 +217,5 @@ async def words_of(keyring: Keyring, connection: AsyncConnection, user_sub: str)
 
 async def words_of_page(keyring: Keyring, connection: AsyncConnection, user_sub: str) -> WordsOfPage | None:
     """Returns what ``words_of`` returns, for the rows of a page."""
-    key = await keyring.find(connection, user_sub)
-    return None if key is None else WordsOfPage(user_sub, key)
+    words = await words_of(keyring, connection, user_sub)
+    return None if words is None else WordsOfPage(words.user_sub, words.key)

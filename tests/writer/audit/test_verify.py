@@ -221,7 +221,7 @@ async def test_a_chain_that_an_operator_accepts_is_sealed_and_a_later_removal_of
     await forger.forge("UPDATE erasure_heads SET seal = $1", before[:SEAL_BYTES] + later)
     found = await verified(kept, user)
     await forger.forge("UPDATE erasure_heads SET seal = $1", before)
-    assert found.fault.never_sealed
+    assert found.fault.lacks_only_seal
 
 
 @pytest.mark.parametrize("edit", ["no entry", "no signature", "another payload"])
