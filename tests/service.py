@@ -125,6 +125,12 @@ class User:
         opened = [words.open_query(row) for row in rows]
         return [(each["query"], each["rewritten"]) for each in opened]
 
+    async def damage(self, table: str, column: str, where: str) -> None:
+        """Flips the last bit of the encrypted text in one of the user's rows."""
+        flipped = f"set_byte({column}, length({column}) - 1, get_byte({column}, length({column}) - 1) # 1)"
+        statement = f"UPDATE {table} SET {column} = {flipped} WHERE user_sub = :user_sub AND {where} RETURNING 1"  # noqa: S608
+        assert len(await self.rows(statement)) == 1
+
     async def rows(self, statement: str, **parameters: Any) -> list[Any]:
         """What the statement reads as this user; ``:user_sub`` is theirs."""
         database = self.service.runtime.database

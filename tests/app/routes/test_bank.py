@@ -330,9 +330,8 @@ async def test_a_row_that_was_changed_in_the_database_says_so_and_hides_no_other
         body = {"agent": AGENT, "task": f"paint the {thing}", "steps": [{"number": 1, "tool": "look"}]}
         assert (await alice.http.post(f"/v1/runs/{uuid4()}/steps", json=body)).status_code == 200
     await alice.settle()
-    flipped = "set_byte(words, length(words) - 1, get_byte(words, length(words) - 1) # 1)"
     newest = f"(SELECT id FROM {kind} WHERE user_sub = :user_sub ORDER BY id DESC LIMIT 1)"  # noqa: S608 - our own names
-    await alice.rows(f"UPDATE {kind} SET words = {flipped} WHERE user_sub = :user_sub AND id = {newest} RETURNING 1")  # noqa: S608
+    await alice.damage(kind, "words", f"id = {newest}")
     answer = await alice.http.get(f"/v1/{kind}")
     assert answer.status_code == 200, answer.text
     changed, other = answer.json()[kind]

@@ -6,19 +6,12 @@ from retrieval.sealed import UNREADABLE
 from tests.service import AGENT, User
 
 
-async def changed(user: User, table: str, column: str, where: str) -> None:
-    """Flips the last bit of a sealed text."""
-    flipped = f"set_byte({column}, length({column}) - 1, get_byte({column}, length({column}) - 1) # 1)"
-    statement = f"UPDATE {table} SET {column} = {flipped} WHERE user_sub = :user_sub AND {where} RETURNING 1"  # noqa: S608
-    assert len(await user.rows(statement)) == 1
-
-
 @pytest.mark.parametrize("others", [1, 0])
 async def test_a_changed_case_is_left_out_and_hides_no_other(alice: User, others: int):
     good = [await alice.retain("paint the north wall") for _ in range(others)]
     bad = await alice.retain("paint the south wall")
     await alice.settle()
-    await changed(alice, "cases", "words", f"id = '{bad}'")
+    await alice.damage("cases", "words", f"id = '{bad}'")
     answer = await alice.retrieve("paint the south wall")
     assert [each["case_id"] for each in answer["cases"]] == good
     assert answer["degraded"] == ["unreadable"]
@@ -33,8 +26,8 @@ async def test_a_changed_fact_or_turn_hides_nothing_else_of_the_context(alice: U
         body = {"agent": AGENT, "text": f"I own a {thing}", "kind": "fact"}
         assert (await alice.http.post("/v1/facts", json=body)).status_code == 201
     await alice.settle()
-    await changed(alice, "turns", "payload", "number = 1")
-    await changed(alice, "facts", "words", "id = (SELECT max(id::text)::uuid FROM facts WHERE user_sub = :user_sub)")
+    await alice.damage("turns", "payload", "number = 1")
+    await alice.damage("facts", "words", "id = (SELECT max(id::text)::uuid FROM facts WHERE user_sub = :user_sub)")
     answer = await alice.retrieve("paint the wall", session_id="walls")
     assert "blue wall" in answer["memory_context"]
     assert "red wall" not in answer["memory_context"]

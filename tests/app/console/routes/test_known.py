@@ -58,8 +58,7 @@ async def test_a_turn_that_was_changed_in_the_database_says_so(alice: User, cons
         body = {"agent": "operator", "turns": [{"role": "user", "content": f"hello on {name}"}]}
         assert (await alice.http.post(f"/v1/sessions/{name}/turns", json=body)).status_code == 200
     one = "session_id = (SELECT id FROM sessions WHERE user_sub = :user_sub AND name = 'monday')"
-    changed = "set_byte(payload, length(payload) - 1, get_byte(payload, length(payload) - 1) # 1)"
-    await alice.rows(f"UPDATE turns SET payload = {changed} WHERE user_sub = :user_sub AND {one} RETURNING 1")  # noqa: S608
+    await alice.damage("turns", "payload", one)
     text = await _known(console, kind="sessions")
     assert "hello on friday" in text
     assert "hello on monday" not in text
