@@ -5,6 +5,7 @@ In a pattern, «name» stands for the part of that name in the file's table ``pa
 
 import re
 import tomllib
+from collections.abc import Iterator, Mapping
 from functools import cache
 from importlib.resources import files
 from typing import Any
@@ -24,11 +25,49 @@ def whole(package: str, pattern: str) -> str:
     return re.sub(r"«(\w+)»", lambda name: whole(package, parts[name[1]]), pattern)
 
 
-def patterns(package: str, table: str) -> dict[str, re.Pattern[str]]:
-    """Returns the compiled patterns of a table by their names; RE2 runs those of ``linear.table``, in linear time."""
+@cache
+def compiled(package: str, form: str) -> re.Pattern[str]:
+    """Returns a pattern of a package, compiled with the parts that it names."""
+    return re.compile(whole(package, form))
+
+
+class Patterns(Mapping[str, re.Pattern[str]]):
+    """Patterns by their names; each is compiled when it is first read, because all together take a second."""
+
+    def __init__(self, package: str, forms: Mapping[str, str], linear: Mapping[str, str]) -> None:
+        self.package = package
+        self.forms, self.linear = forms, linear
+        self._compiled: dict[str, re.Pattern[str]] = {}
+
+    def __getitem__(self, name: str) -> re.Pattern[str]:
+        """Returns the pattern of this name; raises KeyError if there is none."""
+        found = self._compiled.get(name)
+        if found is None:
+            if name in self.linear:
+                found = re2.compile(whole(self.package, self.linear[name]))
+            else:
+                found = compiled(self.package, self.forms[name])
+            self._compiled[name] = found
+        return found
+
+    def __iter__(self) -> Iterator[str]:
+        """Yields the names of the patterns."""
+        yield from self.forms
+        yield from self.linear
+
+    def __len__(self) -> int:
+        """Returns the number of patterns."""
+        return len(self.forms) + len(self.linear)
+
+
+def patterns(package: str, *tables: str) -> Patterns:
+    """Returns the patterns of the tables by their names; RE2 runs those of ``linear.table``, in linear time."""
     content = read(package)
-    by_engine = (re.compile, content.get(table, {})), (re2.compile, content.get("linear", {}).get(table, {}))
-    return {name: engine(whole(package, form)) for engine, forms in by_engine for name, form in forms.items()}
+    forms, linear = (
+        {name: form for table in tables for name, form in each.get(table, {}).items()}
+        for each in (content, content.get("linear", {}))
+    )
+    return Patterns(package, forms, linear)
 
 
 def byte_patterns(package: str, table: str) -> dict[str, re.Pattern[bytes]]:

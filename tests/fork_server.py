@@ -17,10 +17,12 @@ import socket
 import sys
 import threading
 from contextlib import suppress
+from datetime import date
 
 from app.cli import COMMANDS, cli
 from app.providers.wordllama import WordLlamaEmbedder
 from app.terminal.imported import imported
+from writer.facts.extract import read
 
 MOST_BYTES = 1 << 20
 """Size of the largest message."""
@@ -33,6 +35,7 @@ def main() -> None:
     for command in COMMANDS.values():
         imported(command.module)
     WordLlamaEmbedder()  # which reads weights that every service uses
+    read("I live in Rome. I went there yesterday.", date(2026, 1, 2))  # which compiles the patterns of facts
     gc.freeze()
     added = {name: value for name, value in os.environ.items() if name not in before}
     words = _words_of_fork(socket.socket(fileno=int(sys.argv[1])), added)

@@ -10,10 +10,22 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import date
 
+from retrieval.patterns import compiled
 from retrieval.tables.kinds import FactKind
 from retrieval.text import folded
 from writer.facts.endings import positives
-from writer.facts.forms import ABOUT_ME, CATEGORY, FORMS, HAPPENS, KIN_DOES, ONE_OF, PARTNERS, SEVERAL, STATES
+from writer.facts.forms import (
+    ABOUT_ME,
+    CATEGORY,
+    FORMS,
+    KIN_DOES,
+    ONE_OF,
+    PACKAGE,
+    PARTNERS,
+    SEVERAL,
+    happens,
+    states,
+)
 from writer.facts.goals import amount_of, metric_of, target_of, words_of_metric
 from writer.facts.languages import readings, without_period
 from writer.facts.sentences import DOT, Sentence, Statement, is_denied, statements
@@ -180,11 +192,11 @@ def category_of(sentence: str) -> str:
 
 def _drafts(sentence: str, day: date) -> Iterator[FactDraft]:
     """Yields the facts in a sentence, the most certain form first."""
-    if STATES.match(sentence) or FORMS["kin_named"].search(sentence):
+    if states().match(sentence) or FORMS["kin_named"].search(sentence):
         for facts_of in (_about_the_user, _people, _activity, _preference):
             yield from facts_of(sentence)
     clauses = (sentence, *FORMS["clause"].split(sentence)[1:])
-    if any(map(HAPPENS.match, clauses)):
+    if any(map(happens().match, clauses)):
         yield from _event(sentence, clauses, day)
     yield from _goal(sentence)
 
@@ -195,7 +207,7 @@ def _about_the_user(sentence: str) -> Iterator[FactDraft]:
         if amount := FORMS["amount"].search(match["value"]):
             yield FactDraft("fact", sentence, "user", what.lower(), *amount_of(amount), single=True)
     for attribute, form in ABOUT_ME:
-        if match := form.search(sentence):
+        if match := compiled(PACKAGE, form).search(sentence):
             value = _clean(match["value"])
             yield FactDraft("fact", sentence, "user", attribute, value, single=attribute not in SEVERAL)
     if match := FORMS["mine"].search(sentence):

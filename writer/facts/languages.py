@@ -8,7 +8,7 @@ import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
-from retrieval.patterns import patterns, read, whole
+from retrieval.patterns import compiled, patterns, read
 from retrieval.tables.kinds import FactKind
 from writer.facts.forms import PACKAGE
 
@@ -19,13 +19,13 @@ class Rule:
 
     Attributes:
         attribute: attribute that the clause states; empty for a goal, whose words give the metric.
-        form: the pattern; its group ``value`` is the value of the fact.
+        form: the form of the clause; its group ``value`` is the value of the fact.
         single: whether the attribute has only one value at a time.
     """
 
     kind: FactKind
     attribute: str
-    form: re.Pattern[str]
+    form: str
     single: bool = True
 
 
@@ -67,7 +67,7 @@ def _rules(forms: Mapping[str, str]) -> tuple[Rule, ...]:
         Rule(
             "preference" if name in _TASTES else "goal" if name in {"goal", "weight"} else "fact",
             "" if name == "goal" else name,
-            re.compile(whole(PACKAGE, f"^(?i:«hello»){form}«end»")),
+            f"^(?i:«hello»){form}«end»",
             name in _SINGLE,
         )
         for name, form in forms.items()
@@ -135,7 +135,7 @@ def _matches(
 ) -> Iterator[Reading]:
     """Yields what the rules read off a clause in its plain form."""
     for rule in rules:
-        match = rule.form.search(plain)
+        match = compiled(PACKAGE, rule.form).search(plain)
         if match is None:
             continue
         groups = match.groupdict()

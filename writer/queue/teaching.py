@@ -15,6 +15,7 @@ from writer.analysis.moves import moves_of
 from writer.analysis.recount import recount
 from writer.analysis.tool_use import tools_used
 from writer.errors import LeaseLost
+from writer.facts.forms import are_compiled
 from writer.privacy.keys import Keyring
 from writer.privacy.seal import unseal_sized
 from writer.privacy.words import Words
@@ -101,9 +102,12 @@ class Teaching:
     async def _compute(
         self, work: Work, act: Callable[[Work, StoredRun, Mapping[str, Any]], Result]
     ) -> tuple[StoredRun, Result]:
-        """Returns the run of an opened case, and the result of the act, which is in a thread if the run is long."""
+        """Returns the run of an opened case, and the result of the act.
+
+        The act is in a thread if the run is long, or may be the first, which waits for patterns to be compiled.
+        """
         opened, work.opened = work.opened, {}
-        short = work.payload_bytes <= SHORT
+        short = work.payload_bytes <= SHORT and are_compiled()
         if short:
             await asyncio.sleep(0)  # lets others have the event loop between two runs
         told = opened["tool_traces"], opened["turns"]
