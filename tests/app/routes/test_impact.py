@@ -6,12 +6,26 @@ from typing import Any
 import pytest
 from sqlalchemy import text
 
+from retrieval.tables.decisions import decision_slots, decisions
 from tests.policies import head, stored
 from tests.service import AGENT, User
 from writer.training import lifecycle
 
-DECISIONS = 480
-"""Enough for the interval to leave 0 whatever the lots."""
+TOLD, EMPTY, COPIES = 57, 3, 8
+"""Slates with a case and without one that are looked at, and how often each counts: one slate in twenty is empty."""
+DECISIONS = COPIES * (TOLD + EMPTY)
+
+COPY = """
+INSERT INTO {table} ({columns})
+SELECT {read} FROM {table}, generate_series(2, :copies) AS number WHERE {table}.user_sub = :user_sub
+"""
+"""Copies a user's rows."""
+
+EARLIER = """
+(lpad(to_hex(('x' || left(replace({id}::text, '-', ''), 12))::bit(48)::bigint - number * 3600000), 12, '0')
+ || substr(replace({id}::text, '-', ''), 13))::uuid
+"""
+"""The id of a decision that was made ``number`` hours before."""
 
 
 async def impact(user: User, **query: Any) -> dict[str, Any]:
@@ -20,32 +34,45 @@ async def impact(user: User, **query: Any) -> dict[str, Any]:
     return answer.json()
 
 
-async def live(user: User, *, told: float, empty: float) -> list[str]:
-    """Asks for different things and says what came of it, by whether a case was told; one slate in twenty is empty."""
+async def live(user: User, *, told: float, empty: float) -> str:
+    """Asks until the lots left enough slates empty, and says what came of each by whether a case was told.
+
+    Returns the id of the only case of the bank.
+    """
     answer = await user.http.put(f"/v1/profiles/{AGENT}", json={"explore": 0.5})
     assert answer.status_code == 200, answer.text
-    shown = [await user.retain("water the roses", outcome="failure", reward=0, reward_source="user")]
+    case_id = await user.retain("water the roses", outcome="failure", reward=0, reward_source="user")
     await user.settle()
-    for number in range(DECISIONS):
-        found = await user.retrieve(f"water rose number {number}")
-        shown += [case["case_id"] for case in found["cases"]]
+    slates: dict[bool, list[str]] = {True: [], False: []}
+    while len(slates[True]) < TOLD or len(slates[False]) < EMPTY:
+        found = await user.retrieve(f"water rose number {sum(map(len, slates.values()))}")
         await user.feedback(retrieval_id=found["retrieval_id"], reward=told if found["cases"] else empty)
-    return shown
+        slates[bool(found["cases"])].append(found["retrieval_id"])
+    beyond = slates[True][TOLD:] + slates[False][EMPTY:]
+    await user.rows("DELETE FROM decisions WHERE user_sub = :user_sub AND id = ANY(:ids) RETURNING 1", ids=beyond)
+    for table, name in ((decisions, "id"), (decision_slots, "decision_id")):
+        new = {name: EARLIER.format(id=name)}
+        new["query_group"] = "query_group + number"  # another query, as far as it counts
+        columns = [column.name for column in table.c]
+        read = [new.get(column, column) for column in columns]
+        copy = COPY.format(table=table.name, columns=", ".join(columns), read=", ".join(read))
+        await user.rows(f"{copy} RETURNING 1", copies=COPIES)
+    return case_id
 
 
 @pytest.mark.usefixtures("lots")
 async def test_what_was_told_stands_beside_empty_slates_the_default_and_the_last_policy(alice: User):
-    shown = await live(alice, told=1, empty=0)
+    case_id = await live(alice, told=1, empty=0)
     async with alice.service.runtime.database.as_user(alice.name, datetime.now(UTC)) as connection:
         await lifecycle.add(connection, alice.name, AGENT, stored("rejected", head()))
-    check(await impact(alice), shown, told=1, says="helped", default_says="did harm")
+    check(await impact(alice), case_id, told=1, says="helped", default_says="did harm")
     async with alice.service.runtime.database.as_user(alice.name, datetime.now(UTC)) as connection:
         worse = text("UPDATE decisions SET reward = 1 - reward WHERE user_sub = :user_sub")
         await connection.execute(worse, {"user_sub": alice.name})
-    check(await impact(alice), shown, told=0, says="did harm", default_says="helped")
+    check(await impact(alice), case_id, told=0, says="did harm", default_says="helped")
 
 
-def check(said: dict[str, Any], shown: list[str], *, told: int, says: str, default_says: str) -> None:
+def check(said: dict[str, Any], case_id: str, *, told: int, says: str, default_says: str) -> None:
     """Compares the answer with what was lived, where slates with a case earned `told` and empty ones the rest of 1."""
     first, default, last = said["differences"]
     assert (default["less"], default["policy_version"]) == ("the default", "replay-1")
@@ -53,15 +80,15 @@ def check(said: dict[str, Any], shown: list[str], *, told: int, says: str, defau
     assert (last["less"], last["policy_version"]) == ("the last policy", "q-1")
     assert last["reward"] == default["reward"]  # that policy changes nothing
     assert (first["less"], first["says"], first["decisions"]) == ("an empty slate", says, DECISIONS)
-    assert first["slates"] == DECISIONS - len(shown) + 1
+    assert first["slates"] == COPIES * EMPTY
     assert first["reward"]["estimate"] == pytest.approx(0.95 if told else -0.95, abs=0.15)
     assert first["reward"]["low"] <= first["reward"]["estimate"] <= first["reward"]["high"]
     assert first["sentence"].startswith(says)
     assert first["more"] == 0
-    told_rewards = (len(shown) - 1) * told + (DECISIONS - len(shown) + 1) * (1 - told)
-    assert said["mean_reward"] == pytest.approx(told_rewards / DECISIONS)
+    told_rewards = TOLD * told + EMPTY * (1 - told)
+    assert said["mean_reward"] == pytest.approx(told_rewards / (TOLD + EMPTY))
     useless = [(case["case_id"], case["judged"]) for case in said["never_helped"]]
-    assert useless == ([] if told else [(shown[0], len(shown) - 1)])
+    assert useless == ([] if told else [(case_id, COPIES * TOLD)])
 
 
 async def test_nothing_is_claimed_of_a_few_decisions_and_it_is_said_how_many_are_missing(alice: User):
