@@ -94,7 +94,10 @@ def clustered_mean(column: Floats, group: Ints) -> tuple[float, float]:
 
 
 def missingness(logged: Logged, candidate: Target, default: Target) -> Missingness:
-    """Returns the numbers of missing rewards, compared between the slates of the candidate and those of the default."""
+    """Tests whether rewards are missing more often where the candidate serves than where the default does.
+
+    A decision counts for the policy that would more probably have served its slate.
+    """
     missing = np.isnan(logged.reward)
     ours = missing[candidate.target_probability > default.target_probability]
     theirs = missing[candidate.target_probability < default.target_probability]

@@ -148,7 +148,7 @@ def _by_score(slate: Sequence[int], ordered: Sequence[int]) -> Slate:
 
 
 def may_join(traits: Traits, slate: Slate, index: int) -> bool:
-    """Returns whether the candidate may join the slate: it says nothing that is there, and is no second failed run."""
+    """Returns whether the slate has no case of the candidate's group, and room for its run if that failed."""
     if index in slate or any(traits.group[other] == traits.group[index] for other in slate):
         return False
     return not traits.failed[index] or sum(traits.failed[other] for other in slate) < FAILURES_ON_SLATE

@@ -42,8 +42,17 @@ def line(longest: int, *, blank: bool = True) -> Any:
     return text if blank else Annotated[text, AfterValidator(_says_something)]
 
 
+def _no_address(agent: str) -> str:
+    if agent.endswith(("/statistics", "/usage")):
+        raise ValueError("must not end in /statistics or /usage: the address of its profile would be that of numbers")
+    return agent
+
+
 AgentKey = Annotated[
-    str, Field(min_length=1, max_length=200, pattern=r"^[^\x00-\x1f\x7f-\x9f]+$"), AfterValidator(storable)
+    str,
+    Field(min_length=1, max_length=200, pattern=r"^[^\x00-\x1f\x7f-\x9f]+$"),
+    AfterValidator(storable),
+    AfterValidator(_no_address),
 ]
 """The name of an agent, 1 to 200 characters; without control characters, because paths and terminals show it."""
 LONGEST_TASK = 20_000

@@ -1,10 +1,12 @@
 """``casebank console``: prints a link that signs in, and opens it in a browser."""
 
 import webbrowser
+from contextlib import suppress
 from datetime import UTC, datetime
 from typing import Annotated
 from urllib.parse import urlencode
 
+import httpx
 import typer
 
 from app.commands.tokens import OPERATOR_NAME
@@ -31,6 +33,10 @@ def console(
     name = checked(OPERATOR_NAME if user is None else user)
     made = link(settings, address, name, is_operator=operator)
     typer.echo(made)
+    if not answers(address):
+        typer.echo(
+            f"casebank: nothing answers at {address}: start `casebank serve`, or name another with --at", err=True
+        )
     if opens:
         open_privately(settings, made)
 
@@ -43,6 +49,13 @@ def link(settings: Settings, address: str, user_sub: str, *, is_operator: bool) 
     """
     made = Link(user_sub=user_sub, made_at=datetime.now(UTC), is_operator=is_operator)
     return f"{address.rstrip('/')}{ROOT}/link?{urlencode({'code': VisitSeal.of(settings).seal(made)})}"
+
+
+def answers(address: str) -> bool:
+    """Returns whether a service answers at the address within a second."""
+    with suppress(httpx.HTTPError, httpx.InvalidURL):
+        return httpx.get(f"{address.rstrip('/')}/healthz", timeout=1, verify=False).is_success  # noqa: S501 - asks only
+    return False
 
 
 def open_privately(settings: Settings, address: str) -> bool:

@@ -13,6 +13,7 @@ from app.impact.compared import compared
 from app.terminal.command_line import Agent, User, checked, parts
 from app.terminal.plain_console import plain_console
 from app.terminal.run_to_end import run_to_end as run
+from policy.replay import CHOICE
 from policy.verdict import trial_of
 from retrieval.errors import NotFound
 from retrieval.pages.listing import one_profile
@@ -67,7 +68,11 @@ def show(user: User, agent: Agent) -> None:
     for line in lines:
         out.print(line, soft_wrap=True)
     if not found:
-        out.print(f"no policy yet: {decisions} of {Demand().decisions} rewarded decisions")
+        out.print(
+            f"no trained policy yet: it needs {Demand().decisions} rewarded decisions, and there are {decisions};"
+            " until then the order that replay chose serves",
+            soft_wrap=True,
+        )
         return
     table = Table("policy", "status", "decisions", "blend", "trained", "why")
     for row in found:
@@ -115,6 +120,6 @@ def _replayed(replay: StoredReplay | None) -> RenderableType:
     table = Table("order", "worked first", "95 % interval", "nDCG@4", "")
     for name, tally in replay.tallies.items():
         interval = f"{tally.low:.0%} to {tally.high:.0%}"
-        serves = "serves" if name == replay.serves else ""
-        table.add_row(SPOKEN[name], f"{tally.first:.0%}", interval, f"{tally.ndcg:.2f}", serves)
+        role = "serves" if name == CHOICE else "chosen now" if name == replay.serves else ""
+        table.add_row(SPOKEN[name], f"{tally.first:.0%}", interval, f"{tally.ndcg:.2f}", role)
     return Group(replay.sentence(), table)

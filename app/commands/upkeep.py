@@ -35,7 +35,7 @@ def prune() -> None:
             return pruned
 
     pruned = run(work())
-    out.print(f"{pruned.soft} cases pruned from their banks, {pruned.hard} deleted for good")
+    out.print(f"cases pruned from their banks: {pruned.soft}; deleted for good: {pruned.hard}")
 
 
 def reembed() -> None:

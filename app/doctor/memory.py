@@ -88,7 +88,7 @@ async def jobs(installation: Installation) -> Finding:
 
 def _how_it_went(job: JobRecord) -> str:
     success = job.since_success
-    ago = "did not succeed so far" if success is None else f"succeeded {success.total_seconds():.0f} s ago"
+    ago = "has not run yet, or never succeeded" if success is None else f"succeeded {success.total_seconds():.0f} s ago"
     return f"{job.name} {ago}" + (f", failed {job.failures} times since: {job.last_error}" if job.last_error else "")
 
 

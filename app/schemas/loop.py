@@ -32,7 +32,9 @@ class RetainOut(BaseModel):
     retrieval_id: UUID | None = Field(
         description="retrieval the run is joined to; null: the body named none, or an unknown one"
     )
-    warnings: list[str] = Field(default_factory=list, description="parts of the turns that are kept and not read")
+    warnings: list[str] = Field(
+        default_factory=list, description="parts of the run that are kept and not read, or that are not kept"
+    )
 
 
 class FiltersIn(Strict):

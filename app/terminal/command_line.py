@@ -33,7 +33,7 @@ Agent = Annotated[str, typer.Option("--agent", help="assistant of that user")]
 
 
 def checked(user: str) -> str:
-    """Returns the name if it is valid for a user."""
+    """Returns the name; raises BadParameter if it is no valid name of a user."""
     if not is_user(user):
         raise typer.BadParameter("a user is 1 to 255 printable characters", param_hint="--user")
     return user

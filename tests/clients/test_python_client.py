@@ -330,6 +330,14 @@ def test_what_can_be_no_token_is_refused_and_stands_in_no_log(
     assert not none or none.split(maxsplit=1)[0] not in caplog.text
 
 
+@pytest.mark.parametrize("client", [Casebank, AsyncCasebank])
+def test_an_empty_token_and_an_address_that_is_none_are_refused_at_once(client: type[Casebank] | type[AsyncCasebank]):
+    with pytest.raises(ValueError, match="the token is empty"):
+        client("http://127.0.0.1:8700", " \n")
+    with pytest.raises(ValueError, match="must begin with http:// or https://"):
+        client("127.0.0.1:8700", "token")
+
+
 def test_an_agent_acts_without_memory_where_its_token_is_refused(service: Service):
     with Casebank(service.url, "no token") as casebank, casebank.run(AGENT, "rename a column") as run:
         assert run.context == ""

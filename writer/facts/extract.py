@@ -79,7 +79,11 @@ class FactDraft:
         return f"taste of {_ARTICLE.sub('', self.value)}" if self.kind == "preference" and self.value else ""
 
     def takes_back(self, held: Mapping[str, str]) -> bool:
-        """Returns whether this draft ends a stored fact of its slot: one value has all words of the other."""
+        """Returns whether this draft ends a stored fact of its slot.
+
+        A taste ends another of its kind, a liking or an aversion. A habit always ends one. Any other draft ends a fact
+        if one value has all words of the other.
+        """
         if self.kind == "preference" and not self.single:
             return (self.attribute in _AVERSIONS) == (held["attribute"] in _AVERSIONS)
         if self.attribute == _REGULARLY:

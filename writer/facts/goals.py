@@ -31,7 +31,7 @@ def target_of(what: str) -> re.Match[str] | None:
 
 
 def unit_of(word: str) -> str:
-    """Returns the standard form of a unit, so that 500 € and 500 euros are the same goal; of other words, the word."""
+    """Returns the standard form of a unit, so that 500 € and 500 euros are the same goal; else the word in small letters."""
     return next((unit for unit, words in UNITS.items() if word.lower() in words), word.lower())
 
 

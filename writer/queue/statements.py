@@ -244,8 +244,8 @@ def backoff(attempts: int, first_s: float, longest_s: float, rng: random.Random)
 def hand_back(held: Lease, error: str, delay: timedelta, ending: Ending, queue: Table = cases) -> Update:
     """Returns a statement that ends an attempt on a row: the row is due again after a delay, or it is dead.
 
-    An attempt that ended in an outage does not count, unless it was the first: a row without attempts counts as waiting
-    only since it was last due.
+    An attempt that ended in an outage does not count, unless it was the first: the metric of waiting rows counts a row
+    without attempts only from the time when it was last due, and this one waits since before.
     """
     status = "dead" if ending == "dead" else "pending"
     attempts = func.greatest(queue.c.attempts - 1, 1) if ending == "outage" else queue.c.attempts

@@ -86,7 +86,7 @@ class PreparedRun:
             database.
         created_at: the time of the run; None: the time at which it is stored.
         ends_as: status that the run with ``run_id`` gets.
-        warnings: parts of the turns that are stored but not read, such as images.
+        warnings: parts of the run that are stored but not read, such as images, or that are not stored.
     """
 
     case_id: UUID

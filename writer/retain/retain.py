@@ -241,7 +241,8 @@ class _Storing:
         ``broken`` is the database's message: on a cluster only it names the constraint, with a shard's number.
         """
         if "cases_user_sub_retrieval_id_fkey" in broken:
-            return replace(run, retrieval_id=None)
+            dropped = f"retrieval_id: no retrieval {run.retrieval_id} is known; the run is stored without one"
+            return replace(run, retrieval_id=None, warnings=[*run.warnings, dropped])
         if "cases_user_sub_key_id_fkey" in broken:
             self.keyring.forget(self.author.user_sub)
             return run

@@ -19,9 +19,9 @@ def uses(user_sub: str, decision_ids: Select[UUID] | Sequence[UUID]) -> Subquery
     """Returns a subquery with one row for each case on the slate of each of these decisions.
 
     Columns: ``case_id``; ``used`` (NULL: the backend did not say); ``share``, the case's share of the reward by
-    ``policy.examples.shared_credit``; ``even``, the share if the sharing cases had equal parts; and the retrieval's
+    ``policy.examples.shared_credit``; ``even``, the share if agreement with plans did not count; and the retrieval's
     ``reward`` and ``reward_source``, NULL without a reward. All cases of a slate have rows, because the shares
-    depend on each other.
+    depend on each other. Decisions of advice have none.
     """
     slot = decision_slots.c
     return (

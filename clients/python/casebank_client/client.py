@@ -74,7 +74,7 @@ class _Client:
         self._patience = patience or Patience()
         headers = wire.headers_of(token, user, session)
         self._connection: dict[str, Any] = {
-            "base_url": base_url,
+            "base_url": wire.address_of(base_url),
             "headers": headers,
             "timeout": self._patience.timeout_s,
         }
@@ -87,7 +87,8 @@ class Casebank(_Client, Memories):
     """Memory for a synchronous backend; close it, or use it in a ``with`` block.
 
     Every call raises ``CasebankUnreachable`` where casebank does not answer within the patience, and
-    ``CasebankRefused`` where it will not do what was asked. A ``run`` raises neither.
+    ``CasebankRefused`` where it will not do what was asked. A ``run`` raises neither: the agent goes on without memory.
+    An empty token or an address without http:// or https:// is a ValueError at once.
 
     Args:
         base_url: where the service is.

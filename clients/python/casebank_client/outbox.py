@@ -164,7 +164,9 @@ class Outbox:
         if self._thread.is_alive() and self.disk is None:
             log.warning("casebank: closed before every run was retained: %s waited", self._waiting.qsize() + 1)
         if self._refused and self.disk is None:
-            log.error("casebank: refused runs are lost without a buffer on disk: %s", len(self._refused))
+            log.error(
+                "casebank: refused runs were not stored, and are lost without a buffer on disk: %s", len(self._refused)
+            )
 
     def _start(self) -> None:
         with self._starting:

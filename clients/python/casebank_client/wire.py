@@ -66,10 +66,22 @@ def headers_of(token: str, user: str | None, session: str | None) -> dict[str, s
 
     The space around a token, a file's last newline say, is none of it. What can be no token is not sent: casebank says
     that there is none, where an error about the header would have it in its words.
+
+    Raises:
+        ValueError: the token is empty.
     """
+    if not token.strip():
+        raise ValueError("the token is empty")
     bearer = f"Bearer {token.strip()}" if _TOKEN.fullmatch(token.strip()) else "Bearer"
     said = {"Authorization": bearer, "X-Casebank-User": user, "X-Casebank-Session": session}
     return {name: value for name, value in said.items() if value is not None}
+
+
+def address_of(base_url: str) -> str:
+    """Returns the address of the service; raises ValueError if it is none of HTTP, which would be asked in vain."""
+    if not base_url.startswith(("http://", "https://")):
+        raise ValueError(f"base_url must begin with http:// or https://, and is {base_url!r}")
+    return base_url
 
 
 def without_none(body: Mapping[str, Any]) -> dict[str, Any]:

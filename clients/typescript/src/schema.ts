@@ -1612,7 +1612,7 @@ export interface components {
             retrieval_id: string | null;
             /**
              * Warnings
-             * @description parts of the turns that are kept and not read
+             * @description parts of the run that are kept and not read, or that are not kept
              */
             warnings?: string[];
         };

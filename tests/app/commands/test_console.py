@@ -23,6 +23,7 @@ async def follow(service: Service, *words: str, given: str = "") -> httpx.AsyncC
     """Somebody who opened the link that the command printed."""
     printed = CliRunner().invoke(cli, ("console", "--no-open", *words), input=given)
     assert printed.exit_code == 0, printed.output
+    assert "nothing answers at http://127.0.0.1:8700" in printed.stderr  # the service of the tests has no socket
     http = await stranger(service)
     page = await http.get(printed.stdout.strip().removeprefix(HERE))
     assert (await send(http, Page(page.text).form("/console/link"))).status_code == 303

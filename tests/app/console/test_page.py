@@ -222,7 +222,7 @@ async def test_settings_are_explained_changed_and_refused_with_their_name(alice:
     wrong = await send(console, form, k="many")
     assert (wrong.status_code, "Cases on a slate" in wrong.text) == (422, True)
     wrong = await send(console, form, explore="7")
-    assert (wrong.status_code, "Share of slates with a random case" in wrong.text) == (422, True)
+    assert (wrong.status_code, "Share of slates changed at random" in wrong.text) == (422, True)
     wrong = await send(console, form, session_share="7")
     assert (wrong.status_code, "Share for the session" in wrong.text) == (422, True)
 

@@ -41,7 +41,10 @@ async def test_a_retrieval_of_another_agent_is_refused_and_one_that_is_not_known
     assert (refused["type"], "retrieval_id" in refused["detail"]) == (UNKNOWN, True)
     foreign = (await bob.retrieve("water the garden"))["retrieval_id"]
     for unknown in (foreign, str(uuid4())):
-        assert (await alice.case(await alice.retain("repot the fern", retrieval_id=unknown)))["retrieval_id"] is None
+        body = {"agent": AGENT, "task": "repot the fern", "outcome": "success", "retrieval_id": unknown}
+        answer = (await alice.http.post("/v1/retain", json=body)).json()
+        assert answer["warnings"] == [f"retrieval_id: no retrieval {unknown} is known; the run is stored without one"]
+        assert (await alice.case(answer["case_id"]))["retrieval_id"] is None
 
 
 async def test_what_a_slate_showed_may_be_named_though_it_was_deleted_since(alice: User):

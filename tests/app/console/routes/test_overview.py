@@ -108,10 +108,12 @@ async def test_an_agent_that_makes_no_comparison_by_lot_names_the_setting_that_s
     alice: User, console: httpx.AsyncClient
 ):
     await alice.retain("water the garden")
-    assert "Compared with them" not in (text := (await console.get("/console")).text)
-    assert 'its <a href="/console/user?agent=operator">share of slates with a random case</a> is 0' in text
+    assert "Compared with these" not in (text := (await console.get("/console")).text)
+    assert (
+        '<a href="/console/user?agent=operator">share of slates changed at random</a> is above 0; here it is 0' in text
+    )
     assert (await alice.http.put(f"/v1/profiles/{AGENT}", json={"explore": 0.1})).status_code == 200
-    assert "Compared with them: <strong>cannot say yet: " in (await console.get("/console")).text
+    assert "Compared with these: <strong>cannot say yet: " in (await console.get("/console")).text
 
 
 async def test_no_tile_gives_a_share_without_saying_of_what(alice: User, console: httpx.AsyncClient):
