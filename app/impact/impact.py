@@ -35,7 +35,7 @@ from retrieval.pages import impact, statistics
 from retrieval.pages.impact import Span
 from retrieval.pages.listing import one_profile
 from retrieval.ranking.policies import policy_of
-from writer.privacy.words import words_of
+from writer.privacy.words import words_of_page
 from writer.training import decision_log, training_data
 from writer.training.decision_log import LoggedDecision
 
@@ -140,7 +140,7 @@ async def _read(parts: Runtime, connection: AsyncConnection, request: ImpactRequ
     weeks = last_weeks(request.until or datetime.now(UTC))
     useless = impact.never_helped(*whose, span, least=LEAST_JUDGED, limit=LISTED)
     rows = (await connection.execute(useless)).mappings().all()
-    words = await words_of(parts.keyring, connection, request.user_sub) if rows else None
+    words = await words_of_page(parts.keyring, connection, request.user_sub) if rows else None
     opened = [] if words is None else [words.opened(row) for row in rows]
     put_right = (await connection.execute(impact.put_right(*whose, limit=LISTED))).all()
     decisions = await decision_log.read(connection, *whose, MOST_FOR_POLICIES)

@@ -6,6 +6,8 @@ from typing import Any
 import pytest
 from sqlalchemy import text
 
+from app.impact.impact import LEAST_JUDGED
+from retrieval.sealed import UNREADABLE
 from retrieval.tables.decisions import decision_slots, decisions
 from tests.policies import head, stored
 from tests.service import AGENT, User
@@ -161,3 +163,14 @@ async def test_the_impact_of_an_unknown_agent_or_of_anothers_is_not_there(alice:
     answer = await bob.http.get("/v1/impact", params={"agent": AGENT})
     assert answer.status_code == 404
     assert (await alice.http.get("/v1/impact")).status_code == 422
+
+
+async def test_a_case_that_does_not_decrypt_says_so_and_hides_no_other(alice: User):
+    tasks = ["paint the north wall", "water the roses"]
+    good, bad = [await alice.retain(task) for task in tasks]
+    await alice.settle()
+    for task in tasks * LEAST_JUDGED:
+        await alice.feedback(retrieval_id=(await alice.retrieve(task))["retrieval_id"], reward=0)
+    await alice.damage("cases", "words", f"id = '{bad}'")
+    never_helped = (await impact(alice))["never_helped"]
+    assert {case["case_id"]: case["task"] for case in never_helped} == {good: tasks[0], bad: UNREADABLE}
