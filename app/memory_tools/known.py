@@ -19,10 +19,11 @@ from app.memory_tools.asking import Asking
 from retrieval.facts.listing import FactPage, page_of_facts
 from retrieval.pages.listing import one_profile
 from retrieval.recall.memory import MOST, FactSource, RecallQuestion
+from retrieval.sealed import UNREADABLE
 from retrieval.sections.quoting import quoted, unquoted
 from retrieval.tables.kinds import FactKind, Speaker
 from retrieval.text import folded
-from writer.privacy.words import words_of
+from writer.privacy.words import words_of_page
 
 LOOK = 500
 """Maximum number of facts, the newest first, that are decrypted for one answer."""
@@ -60,7 +61,7 @@ async def facts_for(
     """Returns facts of these kinds, by falling relevance and then the newest first; an empty list if memory is off.
 
     Without a query all facts are equally relevant. Facts of the kinds ``always`` are returned even if they share no
-    word with it.
+    word with it. Facts that do not decrypt say so, and come last.
     """
     author, parts = asking.author, asking.parts
     near: dict[UUID, int] = {}
@@ -74,7 +75,7 @@ async def facts_for(
         if profile is None or not profile["enabled"]:
             return []
         rows = (await connection.execute(page_of_facts(author.user_sub, page))).mappings().all()
-        words = await words_of(parts.keyring, connection, author.user_sub) if rows else None
+        words = await words_of_page(parts.keyring, connection, author.user_sub) if rows else None
     if words is None:
         return []
     wanted = [row for row in rows if row["kind"] in kinds]
@@ -87,7 +88,8 @@ async def facts_for(
             attribute = "" if of["value"].startswith(of["attribute"]) else of["attribute"]
             value = " ".join(filter(None, (attribute, of["value"], of["unit"]))) if of["value"] else ""
             facts.append(KnownFact(row["id"], row["kind"], of["text"], value, row["said_by"], since, share))
-    return sorted(facts, key=lambda fact: (near.get(fact.id, MOST + 1), -fact.relevance))[:limit]
+    facts.sort(key=lambda fact: (fact.text == UNREADABLE, near.get(fact.id, MOST + 1), -fact.relevance))
+    return facts[:limit]
 
 
 def relevance(query: str, texts: Sequence[str]) -> list[float]:

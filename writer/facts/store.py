@@ -14,6 +14,7 @@ import uuid_utils.compat as uuids
 from sqlalchemy import bindparam, func, insert, or_, select, update
 from sqlalchemy.ext.asyncio import AsyncConnection
 
+from retrieval.errors import SealBroken
 from retrieval.tables.facts import facts
 from retrieval.tables.kinds import FactOrigin, Speaker
 from writer.audit import Change, note
@@ -208,7 +209,11 @@ async def _end(connection: AsyncConnection, words: Words, draft: FactDraft, sour
     )
     owner = words.user_sub, source.agent_key
     for row in rows.all():
-        if draft.takes_back(words.open("fact", row.words, row.id)):
+        try:
+            held = words.open("fact", row.words, row.id)
+        except SealBroken:  # a fact that cannot be read may be another one
+            continue
+        if draft.takes_back(held):
             ended = update(facts).where(facts.c.user_sub == words.user_sub, facts.c.id == row.id)
             await connection.execute(ended.values(valid_to=at))
             await note(connection, Change.of(owner, source.actor, "close_fact", row.id))

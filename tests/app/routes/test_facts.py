@@ -8,6 +8,7 @@ from uuid import uuid4
 import httpx
 import pytest
 
+from retrieval.sealed import UNREADABLE
 from retrieval.tokens import count_tokens
 from tests.service import AGENT, SETTLES_WITHIN_S, Service, User
 from writer.rights.erase import erase
@@ -287,3 +288,11 @@ async def test_a_number_is_taken_as_the_text_of_a_value(alice: User, value: floa
 @pytest.mark.parametrize("value", [True, [70], {"kg": 70}, "", 10**300])
 async def test_what_is_neither_a_text_nor_a_short_number_is_no_value(alice: User, value: Any):
     assert (await write(alice, "My target weight is less", value=value)).status_code == 422
+
+
+async def test_a_fact_that_does_not_decrypt_is_not_ended_and_later_ones_are_known(alice: User, name: str):
+    await say(alice, name, "I work at Siemens.")
+    (work,) = await facts(alice)
+    await alice.damage("facts", "words", f"id = '{work['fact_id']}'")
+    await say(alice, name, "I quit Siemens.", "I live in Leeds.")
+    assert {each["text"] for each in await facts(alice)} == {UNREADABLE, "I live in Leeds."}

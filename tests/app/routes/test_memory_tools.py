@@ -9,6 +9,7 @@ import httpx
 import pytest
 
 from app.memory_tools.definitions import TOOLS, definitions
+from retrieval.sealed import UNREADABLE
 from tests.app.routes.conftest import STEPS, embedded, fill
 from tests.service import AGENT, User
 
@@ -83,6 +84,17 @@ async def test_a_goal_whose_value_repeats_its_metric_is_told_once(alice: User):
     assert (await alice.http.post("/v1/facts", json=body)).status_code == 201
     told = await text(alice, "get_my_goals", "repeats")
     assert '"My goal is to run a marathon by October.", "run a marathon by October" (since' in told
+
+
+async def test_a_goal_that_does_not_decrypt_comes_last_and_hides_no_other(alice: User):
+    await tell(alice, "I want to run a marathon", "I want to read more")
+    newest = ids(await text(alice, "get_my_goals", COACH), "goal")[0]
+    await alice.damage("facts", "words", f"id = '{newest}'")
+    assert "marathon" in await text(alice, "get_my_goals", COACH, top_k=1)
+    told = await text(alice, "get_my_goals", COACH)
+    assert told.index("marathon") < told.index(f'{newest}] "{UNREADABLE}"')
+    assert "marathon" in await text(alice, "recall", COACH, query="which key opens the database")
+    assert "no longer holds" in await text(alice, "forget", COACH, id=newest)
 
 
 async def test_a_user_without_goals_is_said_to_have_none(alice: User, bob: User):
