@@ -1,6 +1,7 @@
 """The route for advice at a failed call."""
 
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Any
 
 from fastapi import APIRouter
@@ -13,6 +14,7 @@ from app.runtime import Runtime
 from app.schemas.advice import MOST_TRIED, AdviceIn, AdviceOut, AdvisedFixOut, AdvisedPlanOut
 from app.schemas.responses import response_of
 from retrieval.database.rows import Rows
+from retrieval.errors import SealBroken
 from retrieval.pages import listing
 from writer.advice.answer import Answer, FailedCall, first_like
 from writer.analysis.calls import Call, calls_in
@@ -66,11 +68,17 @@ async def _calls_of_session(failed: AdviceIn, parts: Runtime, caller: Author) ->
 async def decrypted(
     parts: Runtime, caller: Author, statement: Rows, opened: Callable[[Words, Row[Any]], dict[str, Any]]
 ) -> list[dict[str, Any]]:
-    """Returns the caller's rows that the statement selects, each decrypted by ``opened``; none without a key."""
+    """Returns the caller's rows that the statement selects, those that decrypt, each as ``opened`` returns it."""
     async with parts.database.as_user(caller.user_sub, caller.authorised_at) as connection:
         rows = (await connection.execute(statement)).all()
         words = await words_of(parts.keyring, connection, caller.user_sub) if rows else None
-    return [] if words is None else [opened(words, row) for row in rows]
+    values: list[dict[str, Any]] = []
+    if words is None:
+        return values
+    for row in rows:
+        with suppress(SealBroken):
+            values.append(opened(words, row))
+    return values
 
 
 def advice_out(answer: Answer) -> AdviceOut:

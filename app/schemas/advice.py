@@ -92,3 +92,6 @@ class AdviceOut(BaseModel):
     plans: list[AdvisedPlanOut] = Field(description="the most similar first; empty unless the request asks for them")
     why_empty: Silence | None = Field(description="reason why there are no fixes; null: there are some")
     stopped: int = Field(description="earlier runs that this failure stopped, if it stopped all; else 0")
+    degraded: list[str] = Field(
+        description="`unreadable`: earlier failures or plans were left out because they do not decrypt"
+    )

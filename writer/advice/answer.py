@@ -1,7 +1,7 @@
 """A failed call that asks for advice, and its answer."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Literal, Self
 from uuid import UUID
 
@@ -91,6 +91,7 @@ class Answer:
     Attributes:
         advice_id: id of the logged decision; None: no earlier failures were read, and nothing was logged.
         stopped: number of earlier runs that met this failure, if it ended all of them; else 0.
+        degraded: "unreadable" if earlier failures or plans were left out because they do not decrypt.
     """
 
     advice_id: UUID | None = None
@@ -99,3 +100,4 @@ class Answer:
     plans: Sequence[ToldPlan] = ()
     why_empty: Silence | None = None
     stopped: int = 0
+    degraded: list[str] = field(default_factory=list)

@@ -6,6 +6,7 @@ The failed call is hashed by the user's key, and one statement reads the agent's
 
 import asyncio
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import cast
 from uuid import UUID
@@ -21,14 +22,15 @@ from retrieval.advice.failures import EARLIER_FAILURES, LOG_ADVICE, MOST, PLANS_
 from retrieval.advice.text import ToldPlan
 from retrieval.database.database import Database
 from retrieval.database.fast_path import FastConnection
+from retrieval.errors import SealBroken
 from retrieval.ranking.decisions import LoggedDecision, log
-from retrieval.sealed import MOVES, REQUEST, Opener, opened
+from retrieval.sealed import MOVES, REQUEST, Opener, opened, unreadable
 from retrieval.tables.decisions import ADVICE
 from retrieval.tables.kinds import went_well
 from retrieval.text import shortened
 from retrieval.tokens import count_tokens
 from writer.advice.answer import Answer, Asked, FailedCall
-from writer.advice.fixes import MOST_TOLD, Found, failures_in, in_vain
+from writer.advice.fixes import MOST_TOLD, Found, decrypts, failures_in, in_vain
 from writer.analysis.dangers import names_danger
 from writer.analysis.fixes import MOST_PARTS, PART_CHARS
 from writer.analysis.moves import moves_of_call
@@ -43,8 +45,10 @@ MOST_OPENED = 16
 
 async def plans_for(
     connection: FastConnection, opener: Opener, rows: Sequence[FailureRow], asked: Asked
-) -> list[ToldPlan]:
+) -> tuple[list[ToldPlan], bool]:
     """Returns different plans of earlier successful runs, those of the runs most like the asking run first.
+
+    Also returns whether a plan was left out because it does not decrypt.
 
     A plan that the asking run was told before is left out, and so is one whose calls the run tried.
 
@@ -55,7 +59,7 @@ async def plans_for(
         if row.case_id and row.newest and not row.shown_here and went_well(row.outcome, row.reward, row.reward_source):
             runs.setdefault(row.case_id, []).append(row)
     if not runs or not asked.failed.plans:
-        return []
+        return [], False
     ids, of_run = list(runs), [each[0] for each in runs.values()]
     met = [(number, row.error) for number, each in enumerate(runs.values()) for row in each if row.place is not None]
     past = RunsThatWentWell(
@@ -69,10 +73,13 @@ async def plans_for(
     found = await connection.all(PLANS_OF, {"case_ids": [ids[place] for place in best]})
     steps, moves = _tried(asked)
     seal = await opener.seal_of(connection, found)
+    cases = [opened(row, seal) for row in found]
+    broken = unreadable(cases)
     plans = {
         row.id: plan
-        for row in found
-        if not {*(plan := opened(row, seal).plan)} <= steps
+        for row in cases
+        if row.id not in broken
+        and not {*(plan := row.plan)} <= steps
         and not (len({*row.moves}) < len(row.moves) and {*row.moves} <= moves)  # a change stands in it several times
     }
     told: dict[tuple[str, ...], ToldPlan] = {}
@@ -81,7 +88,7 @@ async def plans_for(
         proven, dangerous = of_run[place].proven, any(map(names_danger, plan))
         if plan and plan not in told and (proven or not dangerous):
             told[plan] = ToldPlan(plan, ids[place], round(float(likeness[place]), 3), proven, dangerous)
-    return list(told.values())[: asked.failed.plans]
+    return list(told.values())[: asked.failed.plans], bool(broken)
 
 
 def _tried(asked: Asked) -> tuple[set[str], set[int]]:
@@ -138,10 +145,8 @@ class Adviser:
     async def advise(self, author: Author, failed: FailedCall) -> Answer:
         """Returns the advice for a failed call, and logs it as a decision, with or without a fix.
 
-        If the run repeats a request, it gets the first answer again, which is not logged twice.
-
-        Raises:
-            SealBroken: an earlier failure was changed in the database.
+        If the run repeats a request, it gets the first answer again, which is not logged twice. Earlier failures and
+        plans that do not decrypt are left out.
         """
         if not failed.call.failed:
             return Answer(why_empty="not_failed")
@@ -164,13 +169,18 @@ class Adviser:
             last = rows[0]
             rows = [row for row in rows if row.case_id is not None]
             opener = Opener(self.database, seals)
-            plans = await plans_for(connection, opener, rows, asked)
+            plans, broken = await plans_for(connection, opener, rows, asked)
             met = [row for row in rows if row.place is not None]
-            answer = await self._answer(asked, met, plans)
+            try:
+                answer = await self._answer(asked, met, plans)
+            except SealBroken:
+                broken, met = True, [row for row in met if row.words is None or decrypts(asked.words, row)]
+                answer = await self._answer(asked, met, plans)
+            answer = replace(answer, degraded=["unreadable"] if broken else [])
             if last.repeated_id is not None and last.repeated_text is not None:
-                text = asked.words.open("told", last.repeated_text, last.repeated_id)
-                if text == answer.text:
-                    return replace(answer, advice_id=last.repeated_id)
+                with suppress(SealBroken):
+                    if asked.words.open("told", last.repeated_text, last.repeated_id) == answer.text:
+                        return replace(answer, advice_id=last.repeated_id)
             entry = _entry(asked, answer)
             await log(connection, entry, answer.text, opener)
             told = [each.fix_id for each in answer.fixes]
@@ -208,7 +218,7 @@ def _entry(asked: Asked, answer: Answer) -> LoggedDecision:
         query=asked.sign.line,
         rewritten=None,
         mode=ADVICE,
-        degraded=[],
+        degraded=answer.degraded,
         policy_version=POLICY,
         feature_version=0,
         seed=0,

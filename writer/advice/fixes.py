@@ -12,6 +12,7 @@ from policy.advice import Failures
 from policy.agreement import Matrix
 from retrieval.advice.failures import FailureRow
 from retrieval.advice.text import LEAST_RUNS, ToldFix, ToldPlan, advice_text, with_plans
+from retrieval.errors import SealBroken
 from retrieval.tables.kinds import went_well
 from writer.advice.answer import Answer, Asked, Silence
 from writer.advice.store import fix_number
@@ -118,6 +119,15 @@ def opened(words: Words, row: FailureRow) -> dict[str, Any]:
     assert row.case_id is not None and row.place is not None and row.words is not None  # noqa: S101, PT018 - as above
     opened: dict[str, Any] = words.open("failure", row.words, row.case_id, row.place)
     return opened
+
+
+def decrypts(words: Words, row: FailureRow) -> bool:
+    """Returns whether the error and the fix of an earlier failure decrypt."""
+    try:
+        opened(words, row)
+    except SealBroken:
+        return False
+    return True
 
 
 def failures_in(rows: Sequence[FailureRow]) -> Failures:

@@ -212,6 +212,7 @@ class Advice(TypedDict):
     plans: list[AdvisedPlan]
     why_empty: Silence | None
     stopped: int
+    degraded: list[str]
 
 
 class TurnsAdded(TypedDict):

@@ -508,6 +508,11 @@ export interface components {
              * @description earlier runs that this failure stopped, if it stopped all; else 0
              */
             stopped: number;
+            /**
+             * Degraded
+             * @description `unreadable`: earlier failures or plans were left out because they do not decrypt
+             */
+            degraded: string[];
         };
         /**
          * AdvisedFixOut

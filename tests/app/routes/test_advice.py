@@ -584,3 +584,35 @@ async def test_a_text_keeps_within_its_budget(alice: User):
     await learn(alice, *MENDED)
     assert (await advice(alice, token_budget=0))["why_empty"] == "no_room"
     assert (await advice(alice, token_budget=120))["text"]
+
+
+async def test_an_earlier_failure_that_does_not_decrypt_is_left_out_and_hides_no_other(alice: User):
+    bad, good = await learn(alice, *MENDED, times=2)
+    await alice.damage("failures", "words", f"case_id = '{bad}'")
+    answer = await advice(alice)
+    assert ([fix["case_id"] for fix in answer["fixes"]], answer["degraded"]) == ([good], ["unreadable"])
+    assert (await alice.http.get(f"/v1/decisions/{answer['advice_id']}")).json()["degraded"] == ["unreadable"]
+    await alice.damage("failures", "words", f"case_id = '{good}'")
+    answer = await advice(alice)
+    assert (answer["text"], answer["why_empty"], answer["degraded"]) == ("", "unknown_failure", ["unreadable"])
+
+
+async def test_a_plan_that_does_not_decrypt_is_left_out_and_hides_no_other(alice: User):
+    await alice.retain(TASK, plan=PLAN, tool_traces=[MENDED[1]])
+    bad = await alice.retain(f"{TASK} again", plan=["send a new lamp"], tool_traces=[call("send_order", {})])
+    await alice.settle()
+    await alice.damage("cases", "words", f"id = '{bad}'")
+    answer = await advice(alice, plans=4)
+    assert ([each["plan"] for each in answer["plans"]], answer["degraded"]) == ([PLAN], ["unreadable"])
+
+
+async def test_advice_goes_on_without_the_told_text_and_the_turn_that_do_not_decrypt(alice: User):
+    await learn(alice, *MENDED)
+    turns = {"agent": AGENT, "turns": [{"role": "user", "content": TASK}]}
+    assert (await alice.http.post("/v1/sessions/lamp/turns", json=turns)).status_code == 200
+    first = await advice(alice, session_id="lamp")
+    await alice.damage("decisions", "told", f"id = '{first['advice_id']}'")
+    await alice.damage("turns", "payload", "number = 1")
+    again = await advice(alice, session_id="lamp")
+    assert again["text"] == first["text"] != ""
+    assert again["advice_id"] != first["advice_id"]
