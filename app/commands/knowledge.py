@@ -25,7 +25,7 @@ from writer.knowledge.entry import KnowledgeWritten, reason_of
 from writer.knowledge.file import Defaults, read_entries
 from writer.knowledge.own import delete_knowledge, edit_knowledge, write_knowledge
 from writer.knowledge.shared import delete_shared, edit_shared, embed_shared, write_shared
-from writer.privacy.words import words_of
+from writer.privacy.words import words_of_page
 
 commands = typer.Typer(
     add_completion=False,
@@ -185,7 +185,7 @@ async def _page(runtime: Runtime, author: Author, page: KnowledgePage, *, shared
             rows = (await connection.execute(page_of_shared(page))).mappings().all()
             return [_row(row, {"title": row["title"], "text": row["text"]}) for row in rows]
         rows = (await connection.execute(page_of_knowledge(author.user_sub, page))).mappings().all()
-        words = await words_of(runtime.keyring, connection, author.user_sub)
+        words = await words_of_page(runtime.keyring, connection, author.user_sub)
     return [] if words is None else [_row(row, words.open("knowledge", row["words"], row["id"])) for row in rows]
 
 

@@ -31,7 +31,7 @@ from retrieval.ranking.policies import name_of, number_of, policy_of
 from retrieval.ranking.review import Review, Reviewed, review
 from retrieval.tables.kinds import FAILED, Arm
 from writer.moment import Moment
-from writer.privacy.words import Words, words_of, words_of_page
+from writer.privacy.words import Words, words_of_page
 from writer.rights.edit import delete_decision
 from writer.run import AgentKey
 from writer.training.lifecycle import LIVE
@@ -83,7 +83,7 @@ async def get_decision(retrieval_id: UUID, parts: Parts, caller: Caller) -> Whol
         left = (await connection.execute(logged.cases_now(user_sub, row.candidate_ids))).mappings().all()
         runs = (await connection.execute(logged.runs_of(user_sub, retrieval_id))).mappings().all()
         rewards = (await connection.execute(logged.rewards_of(user_sub, retrieval_id))).mappings().all()
-        words = await words_of(parts.keyring, connection, user_sub)
+        words = await words_of_page(parts.keyring, connection, user_sub)
     if words is None:
         raise NotFound("no such decision")
     used = row.used_procedure_ids

@@ -24,7 +24,7 @@ from writer.findings.aspects import SHELL_FOLDER
 from writer.findings.known import PlannedCall, is_known
 from writer.findings.record import clear_findings
 from writer.privacy.seal import PayloadTooLarge
-from writer.privacy.words import Words, words_of
+from writer.privacy.words import Words, words_of_page
 from writer.retain.by_hand import FindingsWritten, PreparedFindings, prepare_findings, write_findings
 
 router = APIRouter(prefix="/v1/runs", tags=["findings"], responses=DOCUMENTED, route_class=BodyRoute)
@@ -85,7 +85,7 @@ async def findings_in(run_id: UUID, parts: Runtime, author: Author) -> list[Find
     found: Sequence[AnyRow] = ()
     async with parts.database.as_user(author.user_sub, author.authorised_at) as connection:
         agent_key = await connection.scalar(run_named(author.user_sub, run_id))
-        words = await words_of(parts.keyring, connection, author.user_sub)
+        words = await words_of_page(parts.keyring, connection, author.user_sub)
         if words is not None:
             folder = words.number_of("place", SHELL_FOLDER)
             found = (await connection.execute(findings_of(author.user_sub, run_id, folder))).all()

@@ -26,7 +26,7 @@ from writer.analysis.calls import Call, calls_in
 from writer.author import Author
 from writer.errors import IdempotencyConflict, MemoryOff, RunEnded, SecretInName, UnknownReference
 from writer.privacy.seal import PayloadTooLarge
-from writer.privacy.words import Words, words_of, words_of_page
+from writer.privacy.words import Words, words_of_page
 from writer.retain.steps import PreparedSteps, StepsTaken, append_steps, prepare_steps
 from writer.rights.edit import delete_run
 from writer.run import AgentKey
@@ -155,7 +155,7 @@ async def get_run(run_id: RunId, parts: Parts, caller: Caller) -> WholeRunOut:
     async with parts.database.as_user(caller.user_sub, caller.authorised_at) as connection:
         row = (await connection.execute(listing.one_run(caller.user_sub, run_id))).mappings().one_or_none()
         steps = (await connection.execute(listing.steps_of_run(caller.user_sub, run_id))).all()
-        words = await words_of(parts.keyring, connection, caller.user_sub)
+        words = await words_of_page(parts.keyring, connection, caller.user_sub)
     if row is None or words is None:
         raise NotFound("no such run")
     opened = [{"number": step.number, **words.open("step", step.payload, run_id, step.number)} for step in steps]

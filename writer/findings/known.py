@@ -9,6 +9,7 @@ from uuid import UUID
 
 from retrieval.database.database import Database
 from retrieval.database.fast_path import FastConnection
+from retrieval.errors import SealBroken
 from retrieval.findings.statements import AGENTS, IN_EARLIER_RUNS, IN_THIS_RUN, AgentAsked, RunAsked
 from retrieval.tables.kinds import FindingKind, FindingStatus
 from writer.author import Author
@@ -186,7 +187,10 @@ class _Looking:
 
     def _opened(self, row: RunAsked, why: FindingStatus, age: int | None) -> Answer:
         assert row.found_run_id is not None  # noqa: S101 - for the type checker
-        payload = self.words.open("finding", row.payload, row.found_run_id, row.step, row.part)
+        try:
+            payload = self.words.open("finding", row.payload, row.found_run_id, row.step, row.part)
+        except SealBroken:
+            return UNKNOWN
         if payload.get("redacted") and why in {"known", "another_hash"}:
             why = "redacted"  # the stored output is not the output of the call
         place = row.found_run_id, row.step, row.found_case_id
@@ -194,7 +198,10 @@ class _Looking:
         answer = Answer(why, round(row.similarity, 3), age, finding)
         if why != "known" or row.content is None or payload.get("by_hand"):  # the step of its number is another call
             return answer
-        output = self.words.open("step", row.content, row.found_run_id, row.step)["output"]
+        try:
+            output = self.words.open("step", row.content, row.found_run_id, row.step)["output"]
+        except SealBroken:
+            return answer
         text = output if isinstance(output, str) else json.dumps(output, ensure_ascii=False)
         most = self.call.content_chars
         return replace(answer, content=text[:most], cut=len(text) > most)

@@ -159,12 +159,15 @@ class Words:
         return hmac.digest(self.key.key, purpose + folded(text).encode("utf-8", "surrogatepass"), "sha256")
 
 
-_UNREADABLE: Mapping[Part, Mapping[str, object]] = {
+_UNREADABLE: Mapping[Part, object] = {
     "case": {"task": UNREADABLE, "plan": []},
     "decision": {"query": UNREADABLE, "rewritten": None},
     "fact": {"text": UNREADABLE, "subject": "", "attribute": "", "value": "", "unit": ""},
+    "finding": {"fact": UNREADABLE},
     "knowledge": {"title": "", "text": UNREADABLE},
     "run": {"task": UNREADABLE},
+    "step": {"tool": "", "output": UNREADABLE},
+    "told": UNREADABLE,
     "turn": {"content": UNREADABLE},
 }
 

@@ -1,5 +1,7 @@
 """Finds the telling words of an agent: words of tasks whose runs have plans that agree more than usual."""
 
+from contextlib import suppress
+
 import numpy as np
 from sqlalchemy import select
 from sqlalchemy.ext.asyncio import AsyncConnection
@@ -7,6 +9,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 from policy.agreement import looked_up
 from policy.channels import words
 from policy.fit import Fit
+from retrieval.errors import SealBroken
 from retrieval.sealed import TERMS
 from retrieval.tables.cases import cases
 from writer.privacy.keys import Keyring
@@ -31,7 +34,10 @@ async def telling_words(
         .order_by(cases.c.created_at.desc(), cases.c.id.desc())
         .limit(READ)
     )
-    tasks = [seal.opened(row)["task"] for row in (await connection.execute(newest)).mappings()]
+    tasks = []
+    for row in (await connection.execute(newest)).mappings():
+        with suppress(SealBroken):
+            tasks.append(seal.opened(row)["task"])
     spoken = list(dict.fromkeys(word for task in tasks for word in words(task)))
     numbers = np.array(seal.numbers(TERMS, spoken), dtype=np.int32)
     gains = looked_up(fit.terms, fit.gains, 0.0, numbers)

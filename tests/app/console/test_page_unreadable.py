@@ -1,0 +1,49 @@
+"""Every page goes on where one row does not decrypt."""
+
+import httpx
+import pytest
+
+from retrieval.sealed import UNREADABLE
+from tests.app.console.furnish import furnish
+from tests.service import User
+
+
+@pytest.mark.parametrize(
+    ("table", "column", "which"),
+    [
+        ("cases", "words", "id = '{case_id}'"),
+        ("decisions", "words", "id = '{retrieval_id}'"),
+        ("decisions", "told", "id = '{retrieval_id}'"),
+        ("turns", "payload", "number = 1"),
+        ("facts", "words", "id = '{fact_id}'"),
+        ("knowledge", "words", "id = '{knowledge_id}'"),
+        ("runs", "words", "id = '{run_id}'"),
+        ("run_steps", "payload", "number = 1"),
+        ("findings", "payload", "step = 1"),
+    ],
+)
+async def test_a_row_that_does_not_decrypt_hides_no_page(
+    alice: User, console: httpx.AsyncClient, table: str, column: str, which: str
+):
+    things = await furnish(alice)
+    await alice.damage(table, column, which.format(**vars(things)))
+    pages = [page for page in things.pages() if table != "cases" or things.case_id not in page]
+    assert {page: (await console.get(page)).status_code for page in pages} == dict.fromkeys(pages, 200)
+
+
+async def test_a_step_and_a_finding_that_do_not_decrypt_hide_no_other(alice: User):
+    things = await furnish(alice)
+    for table, column in (("run_steps", "number"), ("findings", "step")):
+        await alice.damage(table, "payload", f"{column} = 3")
+    run = (await alice.http.get(f"/v1/runs/{things.run_id}")).json()
+    assert [(step["tool"], step["output"] == UNREADABLE) for step in run["steps"]] == [
+        ("read_file", False),
+        ("write_file", False),
+        ("", True),
+    ]
+    summary = (await alice.http.get(f"/v1/runs/{things.run_id}/summary")).json()
+    assert "write_file" in summary["text"]
+    assert UNREADABLE not in summary["text"]
+    known = {"tool": "grep", "query": {"pattern": "restart the web server", "path": "logs"}}
+    answer = await alice.http.post(f"/v1/runs/{things.run_id}/known", json=known)
+    assert answer.json()["known"] is False
