@@ -21,7 +21,7 @@ from writer.knowledge.entry import KnowledgeWritten
 from writer.memories import remember_knowledge
 from writer.privacy.contexts import forget_contexts
 from writer.privacy.keys import Keyring
-from writer.privacy.words import Words
+from writer.privacy.words import Words, WordsOfPage
 from writer.profiles import check_writing, lock_profile, lock_profile_of
 
 
@@ -30,7 +30,8 @@ async def write_knowledge(
 ) -> list[UUID]:
     """Stores entries of knowledge in one transaction and returns their ids; entries that the user has are updated.
 
-    Two entries are the same if category, type and title are equal, or for entries without a title the text.
+    Two entries are the same if category, type and title are equal, or for entries without a title the text. An entry
+    that does not decrypt is updated, too.
 
     Raises:
         SecretInName: a name looks like a secret.
@@ -40,7 +41,7 @@ async def write_knowledge(
     for each in entries:
         each.check_names()
     async with database.as_user(author.user_sub, author.authorised_at) as connection:
-        words = Words(author.user_sub, await keyring.find_or_make(connection, author.user_sub))
+        words = WordsOfPage(author.user_sub, await keyring.find_or_make(connection, author.user_sub))
         profile = {"user_sub": author.user_sub, "agent_key": agent_key}
         await connection.execute(upsert(profiles).values(profile).on_conflict_do_nothing())
         await lock_profile(connection, author.user_sub, agent_key)

@@ -1,6 +1,7 @@
 """Changes by hand, noted in the audit: tags of a case, deletion of a case, decision or run, settings of a profile."""
 
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from typing import Any
 from uuid import UUID
 
@@ -8,7 +9,7 @@ from sqlalchemy import RowMapping, Select, and_, cast, delete, func, literal_col
 from sqlalchemy.dialects.postgresql import REGCONFIG, insert
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from retrieval.errors import NotFound
+from retrieval.errors import NotFound, SealBroken
 from retrieval.tables.cases import ERRORS, cases
 from retrieval.tables.columns import SEARCH_CONFIGURATION
 from retrieval.tables.decisions import decisions
@@ -127,13 +128,17 @@ async def forget_texts(connection: AsyncConnection, words: Words, rows: Sequence
     """Blanks the texts of these cases in decisions and runs; call it before the cases are deleted.
 
     The rows stay. Decisions, because policies learned from them: the retrievals that the cases' runs began with, those
-    with the same query, and the advice in these runs. Runs, so that a late step begins no new run.
+    with the same query (not found by a case that does not decrypt), and the advice in these runs. Runs, so that a late
+    step begins no new run.
     """
     user_sub = words.user_sub
     became = runs.c.user_sub == user_sub, runs.c.case_id.in_([row["id"] for row in rows])
     run_ids = list((await connection.scalars(select(runs.c.id).where(*became))).all())
     retrieval_ids = [row["retrieval_id"] for row in rows if row["retrieval_id"] is not None]
-    tasks = {words.opened(row)["task"] for row in rows}
+    tasks = set()
+    for row in rows:
+        with suppress(SealBroken):  # a case that does not decrypt can be deleted all the same
+            tasks.add(words.opened(row)["task"])
     session_ids = [row["session_id"] for row in rows if row["session_id"] is not None]
     given = (
         advice.c.run_id.in_(run_ids),

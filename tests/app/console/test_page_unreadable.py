@@ -1,11 +1,11 @@
-"""Every page goes on where one row does not decrypt."""
+"""Every page goes on where one row does not decrypt, and so does the deletion of that row."""
 
 import httpx
 import pytest
 
 from retrieval.sealed import UNREADABLE
 from tests.app.console.furnish import furnish
-from tests.service import User
+from tests.service import AGENT, User
 
 
 @pytest.mark.parametrize(
@@ -47,3 +47,16 @@ async def test_a_step_and_a_finding_that_do_not_decrypt_hide_no_other(alice: Use
     known = {"tool": "grep", "query": {"pattern": "restart the web server", "path": "logs"}}
     answer = await alice.http.post(f"/v1/runs/{things.run_id}/known", json=known)
     assert answer.json()["known"] is False
+
+
+async def test_a_row_that_does_not_decrypt_can_be_deleted_or_written_again(alice: User):
+    entry = {"agent": AGENT, "category": "walls", "type": "rule", "title": "paint", "text": "prime the wall first"}
+    known = (await alice.http.post("/v1/knowledge", json=entry)).json()["knowledge_id"]
+    await alice.damage("knowledge", "words", f"id = '{known}'")
+    assert (await alice.http.post("/v1/knowledge", json=entry)).json()["knowledge_id"] == known
+    assert (await alice.http.get(f"/v1/knowledge/{known}")).json()["text"] == entry["text"]
+    case_id = await alice.retain("paint the wall")
+    await alice.settle()
+    await alice.damage("cases", "words", f"id = '{case_id}'")
+    assert (await alice.http.delete(f"/v1/cases/{case_id}")).status_code == 204
+    assert await alice.cases() == []
