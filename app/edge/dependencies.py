@@ -1,11 +1,12 @@
 """Dependencies of every route: the running parts, the caller, and the caller's limits."""
 
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Iterator, Sequence
 from contextlib import asynccontextmanager
 from ipaddress import IPv4Network, IPv6Network, ip_address
 from typing import Annotated
 
 from fastapi import Depends, Header, Request, Response
+from fastapi.dependencies.models import Dependant
 from fastapi.exceptions import RequestValidationError
 from fastapi.routing import APIRoute
 
@@ -94,12 +95,18 @@ def refuse_unknown_parameters(request: Request) -> None:
     route = request.scope.get("route")
     if not request.query_params or not isinstance(route, APIRoute):
         return
-    operation = request.app.openapi()["paths"][route.path_format][request.method.lower()]
-    known = {each["name"] for each in operation.get("parameters", []) if each["in"] == "query"}
+    known = set(query_parameters(route.dependant))
     unknown = [name for name in dict.fromkeys(request.query_params) if name not in known]
     if unknown:
         hint = f"unknown parameter; there are {', '.join(sorted(known))}" if known else "this route has no parameters"
         raise RequestValidationError([{"loc": ("query", name), "msg": hint, "type": "extra"} for name in unknown])
+
+
+def query_parameters(dependant: Dependant) -> Iterator[str]:
+    """Yields the names of the query parameters of a route and of what it depends on."""
+    yield from (each.alias for each in dependant.query_params)
+    for each in dependant.dependencies:
+        yield from query_parameters(each)
 
 
 SESSION, MAX_SESSION_CHARS = "X-Casebank-Session", 128
