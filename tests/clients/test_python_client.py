@@ -331,9 +331,7 @@ def test_what_can_be_no_token_is_refused_and_stands_in_no_log(
 
 
 @pytest.mark.parametrize("client", [Casebank, AsyncCasebank])
-def test_an_empty_token_and_an_address_that_is_none_are_refused_at_once(client: type[Casebank] | type[AsyncCasebank]):
-    with pytest.raises(ValueError, match="the token is empty"):
-        client("http://127.0.0.1:8700", " \n")
+def test_an_address_that_is_none_of_http_is_refused_at_once(client: type[Casebank] | type[AsyncCasebank]):
     with pytest.raises(ValueError, match="must begin with http:// or https://"):
         client("127.0.0.1:8700", "token")
 

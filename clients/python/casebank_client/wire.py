@@ -66,12 +66,7 @@ def headers_of(token: str, user: str | None, session: str | None) -> dict[str, s
 
     The space around a token, a file's last newline say, is none of it. What can be no token is not sent: casebank says
     that there is none, where an error about the header would have it in its words.
-
-    Raises:
-        ValueError: the token is empty.
     """
-    if not token.strip():
-        raise ValueError("the token is empty")
     bearer = f"Bearer {token.strip()}" if _TOKEN.fullmatch(token.strip()) else "Bearer"
     said = {"Authorization": bearer, "X-Casebank-User": user, "X-Casebank-Session": session}
     return {name: value for name, value in said.items() if value is not None}
