@@ -116,6 +116,15 @@ async def test_an_agent_that_makes_no_comparison_by_lot_names_the_setting_that_s
     assert "Compared with these: <strong>cannot say yet: " in (await console.get("/console")).text
 
 
+async def test_the_order_that_replay_chose_is_no_trained_policy(alice: User, console: httpx.AsyncClient):
+    await alice.retain("water the garden")
+    text = (await console.get("/console")).text
+    tiles = text[text.index('<dl class="figures">') : text.index("</dl>")]
+    assert "trained policy in service" in tiles
+    assert "none" in tiles
+    assert "replay-1" not in tiles
+
+
 async def test_no_tile_gives_a_share_without_saying_of_what(alice: User, console: httpx.AsyncClient):
     await alice.retain("water the garden", reward=1, reward_source="user")
     await alice.settle()
