@@ -7,6 +7,7 @@ import pytest
 from typer.testing import CliRunner
 
 from app.cli import cli
+from app.processes.own_service import free_port
 from tests.app.console.conftest import HERE, stranger
 from tests.app.console.pages import Page, send
 from tests.service import Service, User
@@ -23,7 +24,6 @@ async def follow(service: Service, *words: str, given: str = "") -> httpx.AsyncC
     """Somebody who opened the link that the command printed."""
     printed = CliRunner().invoke(cli, ("console", "--no-open", *words), input=given)
     assert printed.exit_code == 0, printed.output
-    assert "nothing answers at http://127.0.0.1:8700" in printed.stderr  # the service of the tests has no socket
     http = await stranger(service)
     page = await http.get(printed.stdout.strip().removeprefix(HERE))
     assert (await send(http, Page(page.text).form("/console/link"))).status_code == 303
@@ -44,3 +44,10 @@ async def test_the_operators_link_shows_the_installation(service: Service, here:
 
 def test_a_link_is_of_somebody(service: Service, here: None):
     assert CliRunner().invoke(cli, ("console", "--no-open")).exit_code == 2
+
+
+def test_a_link_to_where_nothing_answers_says_so(service: Service, here: None):
+    at = f"http://127.0.0.1:{free_port()}"
+    printed = CliRunner().invoke(cli, ("console", "--no-open", "--operator", "--at", at))
+    assert printed.stdout.startswith(f"{at}/console/link?")
+    assert f"nothing answers at {at}" in printed.stderr
