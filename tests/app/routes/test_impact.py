@@ -55,6 +55,7 @@ async def live(user: User, *, told: float, empty: float) -> str:
     for table, name in ((decisions, "id"), (decision_slots, "decision_id")):
         new = {name: EARLIER.format(id=name)}
         new["query_group"] = "query_group + number"  # another query, as far as it counts
+        new["created_at"] = "created_at - number * interval '1 hour'"  # so that the time predicts no reward
         columns = [column.name for column in table.c]
         read = [new.get(column, column) for column in columns]
         copy = COPY.format(table=table.name, columns=", ".join(columns), read=", ".join(read))
