@@ -5,12 +5,14 @@ In a pattern, «name» stands for the part of that name in the file's table ``pa
 
 import re
 import tomllib
-from collections.abc import Iterator, Mapping
-from functools import cache
+from collections.abc import Callable, Mapping
+from functools import cache, partial
 from importlib.resources import files
 from typing import Any
 
 import re2
+
+Engine = Callable[[str], re.Pattern[str]]
 
 
 @cache
@@ -26,48 +28,46 @@ def whole(package: str, pattern: str) -> str:
 
 
 @cache
-def compiled(package: str, form: str) -> re.Pattern[str]:
-    """Returns a pattern of a package, compiled with the parts that it names."""
-    return re.compile(whole(package, form))
+def compiled(package: str, form: str, engine: Engine = re.compile) -> re.Pattern[str]:
+    """Returns a pattern of a package, compiled by an engine with the parts that it names."""
+    return engine(whole(package, form))
 
 
-class Patterns(Mapping[str, re.Pattern[str]]):
-    """Patterns by their names; each is compiled when it is first read, because all together take a second."""
+class Patterns(dict[str, re.Pattern[str]]):
+    """Patterns by their names, each compiled when it is first read by its name: all together take a second.
 
-    def __init__(self, package: str, forms: Mapping[str, str], linear: Mapping[str, str]) -> None:
-        self.package = package
-        self.forms, self.linear = forms, linear
-        self._compiled: dict[str, re.Pattern[str]] = {}
+    A dict, because analyses read patterns some thousand times a run. Iterate over ``all()``, which compiles the rest.
+    """
 
-    def __getitem__(self, name: str) -> re.Pattern[str]:
-        """Returns the pattern of this name; raises KeyError if there is none."""
-        found = self._compiled.get(name)
-        if found is None:
-            if name in self.linear:
-                found = re2.compile(whole(self.package, self.linear[name]))
-            else:
-                found = compiled(self.package, self.forms[name])
-            self._compiled[name] = found
-        return found
+    def __init__(self, compile_of: Mapping[str, Callable[[], re.Pattern[str]]]) -> None:
+        super().__init__()
+        self._compile_of = compile_of
 
-    def __iter__(self) -> Iterator[str]:
-        """Yields the names of the patterns."""
-        yield from self.forms
-        yield from self.linear
+    def __missing__(self, name: str) -> re.Pattern[str]:
+        """Returns the pattern of this name, compiled; raises KeyError if there is none."""
+        self[name] = self._compile_of[name]()
+        return self[name]
 
-    def __len__(self) -> int:
-        """Returns the number of patterns."""
-        return len(self.forms) + len(self.linear)
+    def all(self) -> dict[str, re.Pattern[str]]:
+        """Returns every pattern by its name."""
+        return {name: self[name] for name in self._compile_of}
 
 
 def patterns(package: str, *tables: str) -> Patterns:
     """Returns the patterns of the tables by their names; RE2 runs those of ``linear.table``, in linear time."""
     content = read(package)
-    forms, linear = (
-        {name: form for table in tables for name, form in each.get(table, {}).items()}
-        for each in (content, content.get("linear", {}))
+    by_engine: tuple[tuple[Engine, dict[str, Any]], ...] = (
+        (re.compile, content),
+        (re2.compile, content.get("linear", {})),
     )
-    return Patterns(package, forms, linear)
+    return Patterns(
+        {
+            name: partial(compiled, package, form, engine)
+            for engine, by_table in by_engine
+            for table in tables
+            for name, form in by_table.get(table, {}).items()
+        }
+    )
 
 
 def byte_patterns(package: str, table: str) -> dict[str, re.Pattern[bytes]]:

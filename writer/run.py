@@ -42,7 +42,7 @@ def line(longest: int, *, blank: bool = True) -> Any:
     return text if blank else Annotated[text, AfterValidator(_says_something)]
 
 
-def _no_address(agent: str) -> str:
+def _has_own_address(agent: str) -> str:
     if agent.endswith(("/statistics", "/usage")):
         raise ValueError("must not end in /statistics or /usage: the address of its profile would be that of numbers")
     return agent
@@ -52,9 +52,12 @@ AgentKey = Annotated[
     str,
     Field(min_length=1, max_length=200, pattern=r"^[^\x00-\x1f\x7f-\x9f]+$"),
     AfterValidator(storable),
-    AfterValidator(_no_address),
+    AfterValidator(_has_own_address),
 ]
-"""The name of an agent, 1 to 200 characters; without control characters, because paths and terminals show it."""
+"""The name of an agent, 1 to 200 characters; without control characters, because paths and terminals show it.
+
+It ends in neither ``/statistics`` nor ``/usage``, which follow it in the addresses of a profile's numbers.
+"""
 LONGEST_TASK = 20_000
 """Maximum characters of a task as the backend sends it; removing secrets may make a task longer."""
 TaskText = line(LONGEST_TASK, blank=False)

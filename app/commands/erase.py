@@ -101,12 +101,12 @@ def purge(  # noqa: PLR0913, PLR0917 - each is an option of the command line
         return
     if user is not None or not scrub:
         checked(user or "")
-    say = plain_console(stderr=True, style="dim")
     tell_database(patient())
     if user is not None and not yes:
         if not run(erasure.is_known(patient(), user)):
             _doubt()
         typer.confirm(f"Erase everything of {user!r}? This cannot be undone.", abort=True)
+    say = plain_console(stderr=True, style="dim")
     done = run(erasure.purge(patient(), user, scrubs=scrub, progress=say.print))
     if done.receipt is None:
         out.print(f"scrubbed; {done.receipts} receipts say so")

@@ -1,7 +1,7 @@
 """The route for advice at a failed call."""
 
 from collections.abc import Callable
-from contextlib import suppress
+from functools import partial
 from typing import Any
 
 from fastapi import APIRouter
@@ -14,13 +14,12 @@ from app.runtime import Runtime
 from app.schemas.advice import MOST_TRIED, AdviceIn, AdviceOut, AdvisedFixOut, AdvisedPlanOut
 from app.schemas.responses import response_of
 from retrieval.database.rows import Rows
-from retrieval.errors import SealBroken
 from retrieval.pages import listing
 from writer.advice.answer import Answer, FailedCall, first_like
 from writer.analysis.calls import Call, calls_in
 from writer.author import Author
 from writer.messages import tool_traces
-from writer.privacy.words import Words, words_of
+from writer.privacy.words import Words, readable, words_of
 from writer.run import Turn
 
 router = APIRouter(tags=["the loop"], responses=DOCUMENTED, route_class=BodyRoute)
@@ -72,13 +71,7 @@ async def decrypted(
     async with parts.database.as_user(caller.user_sub, caller.authorised_at) as connection:
         rows = (await connection.execute(statement)).all()
         words = await words_of(parts.keyring, connection, caller.user_sub) if rows else None
-    values: list[dict[str, Any]] = []
-    if words is None:
-        return values
-    for row in rows:
-        with suppress(SealBroken):
-            values.append(opened(words, row))
-    return values
+    return [] if words is None else list(readable(partial(opened, words), rows))
 
 
 def advice_out(answer: Answer) -> AdviceOut:

@@ -10,19 +10,17 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import date
 
-from retrieval.patterns import compiled
 from retrieval.tables.kinds import FactKind
 from retrieval.text import folded
 from writer.facts.endings import positives
 from writer.facts.forms import (
-    ABOUT_ME,
     CATEGORY,
     FORMS,
     KIN_DOES,
     ONE_OF,
-    PACKAGE,
     PARTNERS,
     SEVERAL,
+    about_me,
     happens,
     states,
 )
@@ -191,7 +189,7 @@ def _denied(plain: str) -> Iterator[FactDraft]:
 
 def category_of(sentence: str) -> str:
     """Returns the part of life that a sentence is about, such as work, judged by its words."""
-    return next((name for name, words in CATEGORY.items() if words.search(sentence)), "other")
+    return next((name for name, words in CATEGORY.all().items() if words.search(sentence)), "other")
 
 
 def _drafts(sentence: str, day: date) -> Iterator[FactDraft]:
@@ -210,8 +208,8 @@ def _about_the_user(sentence: str) -> Iterator[FactDraft]:
         what = match["what"] or ("income" if match["earn"] else "weight" if match["weigh"] else "budget")
         if amount := FORMS["amount"].search(match["value"]):
             yield FactDraft("fact", sentence, "user", what.lower(), *amount_of(amount), single=True)
-    for attribute, form in ABOUT_ME:
-        if match := compiled(PACKAGE, form).search(sentence):
+    for attribute, form in about_me():
+        if match := form.search(sentence):
             value = _clean(match["value"])
             yield FactDraft("fact", sentence, "user", attribute, value, single=attribute not in SEVERAL)
     if match := FORMS["mine"].search(sentence):
@@ -234,7 +232,7 @@ def _people(sentence: str) -> Iterator[FactDraft]:
     if match := FORMS["kin_named"].search(sentence):
         who = match["who"].lower()
         yield FactDraft("fact", sentence, f"user's {who}", "name", match["value"], "", "people", single=who in ONE_OF)
-    for attribute, form in KIN_DOES.items():
+    for attribute, form in KIN_DOES.all().items():
         if match := form.search(sentence):
             who, value = f"user's {match['who'].lower()}", _clean(match["value"])
             yield FactDraft("fact", sentence, who, attribute, value, "", "people")

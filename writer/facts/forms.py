@@ -3,6 +3,7 @@
 import re
 from collections.abc import Iterable
 from functools import cache
+from itertools import chain
 
 from retrieval.patterns import compiled, patterns, read, whole
 
@@ -11,10 +12,6 @@ _READ = read(PACKAGE)
 FORMS = patterns(PACKAGE, "states", "events", "forms", "goals", "endings")
 KIN_DOES = patterns(PACKAGE, "kin")
 CATEGORY = patterns(PACKAGE, "categories")
-ABOUT_ME: list[tuple[str, str]] = [
-    (attribute, form) for attribute, forms in _READ["about_me"].items() for form in forms
-]
-"""Attributes of the user with the forms of sentences that state them."""
 SEVERAL = frozenset({"allergy", "health", "is", "system"})
 """Attributes of the user that may have several values at a time."""
 PARTNERS = ("wife", "husband", "girlfriend", "boyfriend", "partner", "fiancé", "fiancée", "fiance", "fiancee")
@@ -39,9 +36,15 @@ def any_of(forms: Iterable[str]) -> re.Pattern[str]:
 
 
 @cache
+def about_me() -> list[tuple[str, re.Pattern[str]]]:
+    """Returns attributes of the user with the patterns of sentences that state them."""
+    return [(attribute, compiled(PACKAGE, form)) for attribute, forms in _READ["about_me"].items() for form in forms]
+
+
+@cache
 def states() -> re.Pattern[str]:
     """Returns the pattern of all sentences that state what the user is, does, has or likes, but for people's names."""
-    return any_of((*_READ["states"].values(), *_READ["kin"].values(), *(form for _, form in ABOUT_ME)))
+    return any_of((*_READ["states"].values(), *_READ["kin"].values(), *chain(*_READ["about_me"].values())))
 
 
 @cache
@@ -52,12 +55,16 @@ def happens() -> re.Pattern[str]:
 
 def are_compiled() -> bool:
     """Returns whether the largest patterns are compiled: the first sentence that is read waits for that."""
-    return states.cache_info().currsize + happens.cache_info().currsize == 2  # noqa: PLR2004
+    return all(each.cache_info().currsize for each in (states, happens))
 
 
 def replaced(text: str, table: str) -> str:
     """Returns a text after the replacements of a table, in order; "{}" stands for the first group in small letters."""
-    for form, by in _READ["replacements"][table]:
-        to = (lambda match, by=by: by.format(match[1].lower())) if "{}" in by else by
-        text = compiled(PACKAGE, form).sub(to, text)
+    for pattern, by in _replacements(table):
+        text = pattern.sub((lambda match, by=by: by.format(match[1].lower())) if "{}" in by else by, text)
     return text
+
+
+@cache
+def _replacements(table: str) -> list[tuple[re.Pattern[str], str]]:
+    return [(compiled(PACKAGE, form), by) for form, by in _READ["replacements"][table]]

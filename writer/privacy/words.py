@@ -8,10 +8,11 @@ queries of one user can be recognised, but words cannot be guessed without the k
 import hmac
 import json
 import struct
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from hashlib import blake2b
-from typing import Any
+from typing import Any, TypeVar
 from uuid import UUID
 
 from sqlalchemy.ext.asyncio import AsyncConnection
@@ -23,6 +24,9 @@ from retrieval.sealed import UNREADABLE, CaseWords, Part, effects_of
 from retrieval.text import as_repeated, folded
 from writer.privacy.keys import Keyring, UserKey
 from writer.privacy.seal import label_of, seal, unseal
+
+Row = TypeVar("Row")
+Value = TypeVar("Value")
 
 TOKEN_BYTES = 12
 """Bytes of a token, which stands for a step of a plan; two different steps of one user have equal tokens once in about
@@ -185,6 +189,13 @@ class WordsOfPage(Words):
             if part not in _UNREADABLE:
                 raise
             return _UNREADABLE[part]
+
+
+def readable(opened: Callable[[Row], Value], rows: Iterable[Row]) -> Iterator[Value]:
+    """Yields each row as ``opened`` returns it, without those of which it raises SealBroken: they hide no other."""
+    for row in rows:
+        with suppress(SealBroken):
+            yield opened(row)
 
 
 @dataclass(frozen=True, slots=True)

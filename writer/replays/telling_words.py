@@ -1,7 +1,5 @@
 """Finds the telling words of an agent: words of tasks whose runs have plans that agree more than usual."""
 
-from contextlib import suppress
-
 import numpy as np
 from sqlalchemy import select
 from sqlalchemy.ext.asyncio import AsyncConnection
@@ -9,11 +7,10 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 from policy.agreement import looked_up
 from policy.channels import words
 from policy.fit import Fit
-from retrieval.errors import SealBroken
 from retrieval.sealed import TERMS
 from retrieval.tables.cases import cases
 from writer.privacy.keys import Keyring
-from writer.privacy.words import words_of
+from writer.privacy.words import readable, words_of
 
 READ = 100
 """Number of the agent's newest cases whose tasks are decrypted and read."""
@@ -34,11 +31,8 @@ async def telling_words(
         .order_by(cases.c.created_at.desc(), cases.c.id.desc())
         .limit(READ)
     )
-    tasks = []
-    for row in (await connection.execute(newest)).mappings():
-        with suppress(SealBroken):
-            tasks.append(seal.opened(row)["task"])
-    spoken = list(dict.fromkeys(word for task in tasks for word in words(task)))
+    opened = readable(seal.opened, (await connection.execute(newest)).mappings())
+    spoken = list(dict.fromkeys(word for case in opened for word in words(case["task"])))
     numbers = np.array(seal.numbers(TERMS, spoken), dtype=np.int32)
     gains = looked_up(fit.terms, fit.gains, 0.0, numbers)
     return [spoken[place] for place in np.argsort(-gains, kind="stable")[:MOST] if gains[place] > 0]

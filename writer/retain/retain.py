@@ -71,7 +71,7 @@ async def store(
     """Stores a run as a pending case, and returns the case once it is on disk.
 
     A repeated idempotency key with the same run returns the first case. A run with an unknown retrieval is stored
-    without the retrieval: the log of decisions does not wait for the disk, so a crash may have lost retrievals.
+    without the retrieval, with a warning: the log of decisions does not wait for the disk, so a crash may have lost it.
 
     Raises:
         IdempotencyConflict: the key was used with another run.
@@ -84,13 +84,18 @@ async def store(
     name = None if idempotency_key is None else unsecret(idempotency_key)
     if name is None and run.run_id is not None and run.ends_as == "retained":
         name = f"run:{run.run_id}"  # a run ends once
-    storing = _Storing(database, keyring, author, name)
+    storing, given = _Storing(database, keyring, author, name), run.retrieval_id
     with stage("retain.insert"):
         for _ in range(ATTEMPTS):
             try:
-                return await storing.store(run)
+                stored = await storing.store(run)
             except asyncpg.ForeignKeyViolationError as error:
                 run = await storing.repair(run, str(error))
+                continue
+            if given is None or stored.retrieval_id is not None:
+                return stored
+            dropped = f"retrieval_id: no retrieval {given} is known; the run is stored without one"
+            return replace(stored, warnings=[*stored.warnings, dropped])
     raise AssertionError("all that the database missed was made, and yet it misses one of them")
 
 
@@ -241,8 +246,7 @@ class _Storing:
         ``broken`` is the database's message: on a cluster only it names the constraint, with a shard's number.
         """
         if "cases_user_sub_retrieval_id_fkey" in broken:
-            dropped = f"retrieval_id: no retrieval {run.retrieval_id} is known; the run is stored without one"
-            return replace(run, retrieval_id=None, warnings=[*run.warnings, dropped])
+            return replace(run, retrieval_id=None)
         if "cases_user_sub_key_id_fkey" in broken:
             self.keyring.forget(self.author.user_sub)
             return run

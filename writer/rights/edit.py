@@ -1,7 +1,6 @@
 """Changes by hand, noted in the audit: tags of a case, deletion of a case, decision or run, settings of a profile."""
 
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
 from typing import Any
 from uuid import UUID
 
@@ -9,7 +8,7 @@ from sqlalchemy import RowMapping, Select, and_, cast, delete, func, literal_col
 from sqlalchemy.dialects.postgresql import REGCONFIG, insert
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from retrieval.errors import NotFound, SealBroken
+from retrieval.errors import NotFound
 from retrieval.tables.cases import ERRORS, cases
 from retrieval.tables.columns import SEARCH_CONFIGURATION
 from retrieval.tables.decisions import decisions
@@ -23,7 +22,7 @@ from writer.facts.remove import delete_facts
 from writer.findings.record import forget_findings_of_case
 from writer.privacy.contexts import BLANK, forget_advice, forget_contexts
 from writer.privacy.keys import Keyring
-from writer.privacy.words import Words, words_of
+from writer.privacy.words import Words, readable, words_of
 from writer.procedures.case_deletion import forget_sources, forget_words
 from writer.profiles import lock_loop, lock_profile_of
 from writer.references import clear_references
@@ -135,10 +134,7 @@ async def forget_texts(connection: AsyncConnection, words: Words, rows: Sequence
     became = runs.c.user_sub == user_sub, runs.c.case_id.in_([row["id"] for row in rows])
     run_ids = list((await connection.scalars(select(runs.c.id).where(*became))).all())
     retrieval_ids = [row["retrieval_id"] for row in rows if row["retrieval_id"] is not None]
-    tasks = set()
-    for row in rows:
-        with suppress(SealBroken):  # a case that does not decrypt can be deleted all the same
-            tasks.add(words.opened(row)["task"])
+    tasks = {case["task"] for case in readable(words.opened, rows)}
     session_ids = [row["session_id"] for row in rows if row["session_id"] is not None]
     given = (
         advice.c.run_id.in_(run_ids),

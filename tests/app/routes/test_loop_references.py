@@ -42,7 +42,11 @@ async def test_a_retrieval_of_another_agent_is_refused_and_one_that_is_not_known
     foreign = (await bob.retrieve("water the garden"))["retrieval_id"]
     for unknown in (foreign, str(uuid4())):
         body = {"agent": AGENT, "task": "repot the fern", "outcome": "success", "retrieval_id": unknown}
-        answer = (await alice.http.post("/v1/retain", json=body)).json()
+        first, answer = [
+            (await alice.http.post("/v1/retain", json=body, headers={"Idempotency-Key": unknown})).json()
+            for _ in range(2)
+        ]
+        assert first == answer
         assert answer["warnings"] == [f"retrieval_id: no retrieval {unknown} is known; the run is stored without one"]
         assert (await alice.case(answer["case_id"]))["retrieval_id"] is None
 
