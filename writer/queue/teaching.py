@@ -104,10 +104,10 @@ class Teaching:
     ) -> tuple[StoredRun, Result]:
         """Returns the run of an opened case, and the result of the act.
 
-        The act is in a thread if the run is long, or may be the first, which waits for patterns to be compiled.
+        The act is in a thread if the run is long, or its turns may be the first, which wait for patterns to compile.
         """
         opened, work.opened = work.opened, {}
-        short = work.payload_bytes <= SHORT and are_compiled()
+        short = work.payload_bytes <= SHORT and (not opened["turns"] or are_compiled())
         if short:
             await asyncio.sleep(0)  # lets others have the event loop between two runs
         told = opened["tool_traces"], opened["turns"]
