@@ -151,6 +151,14 @@ async def test_who_was_erased_after_the_backup_stays_erased(home: Path, tokens: 
         assert client.get("/v1/cases", headers=old).status_code == 410
 
 
+async def test_the_receipt_of_a_user_who_is_not_in_the_backup_is_kept(home: Path, tmp_path: Path):
+    casebank(home, "backup", str(tmp_path / "one"))
+    await learn(home, "carol")
+    receipt = json.loads(casebank(home, "purge", "--user", "carol", "--yes", "--json").stdout)
+    casebank(home, "restore", str(tmp_path / "one"), "--replace")
+    assert json.loads(casebank(home, "purge", "--receipt", "--user", "carol", "--json").stdout) == receipt
+
+
 async def test_what_was_revoked_before_or_after_the_backup_stays_revoked(
     home: Path, tokens: dict[str, str], tmp_path: Path
 ):
