@@ -122,7 +122,8 @@ async def restore(settings: Settings, folder: Path, receipts: Iterable[Path], *,
             raise BackupRefused("the bank is in use: stop the service and its workers first")
         if not replace and await users(url):
             raise BackupRefused("the bank is not empty: back it up, and restore with --replace")
-        erased |= await tombstones(url)
+        for digest, at in (await tombstones(url)).items():
+            erased[digest] = max(at, erased.get(digest, at))
         kept = await _rows(url, _SQL["receipts"]), await _rows(url, _SQL["revocations"])
         admin = server.url("postgres")
         await _execute(admin, f"DROP DATABASE IF EXISTS {RESTORED}", f"CREATE DATABASE {RESTORED}")

@@ -159,6 +159,20 @@ async def test_the_receipt_of_a_user_who_is_not_in_the_backup_is_kept(home: Path
     assert json.loads(casebank(home, "purge", "--receipt", "--user", "carol", "--json").stdout) == receipt
 
 
+async def test_of_an_erasure_that_the_bank_knows_and_a_later_one_of_a_receipt_the_later_counts(
+    home: Path, tmp_path: Path
+):
+    receipt = tmp_path / "receipt.json"
+    casebank(home, "purge", "--user", "alice", "--yes")
+    await learn(home, "alice")
+    casebank(home, "backup", str(tmp_path / "one"))
+    with new_home() as other:
+        subprocess.run(("/bin/cp", "-a", str(home), str(other)), check=True)
+        receipt.write_text(casebank(home, "purge", "--user", "alice", "--yes", "--json").stdout)
+        casebank(other, "restore", str(tmp_path / "one"), "--replace", "--receipt", str(receipt))
+        assert of(await everything(other), "alice") == 0
+
+
 async def test_what_was_revoked_before_or_after_the_backup_stays_revoked(
     home: Path, tokens: dict[str, str], tmp_path: Path
 ):
