@@ -126,18 +126,23 @@ async def restore(settings: Settings, folder: Path, receipts: Iterable[Path], *,
             erased[digest] = max(at, erased.get(digest, at))
         kept = await _rows(url, _SQL["receipts"]), await _rows(url, _SQL["revocations"])
         admin = server.url("postgres")
-        await _execute(admin, f"DROP DATABASE IF EXISTS {RESTORED}", f"CREATE DATABASE {RESTORED}")
-        _run("pg_restore", server, "--exit-on-error", f"--dbname={RESTORED}", str(folder / DUMP))
-        restored = server.url(RESTORED)
-        await migrate(restored, pgvector=settings.pgvector)
-        await _refuse_sealed(settings, restored)
-        again = await erase_again(restored, erased)
-        await _execute_many(restored, _SQL["keep_receipt"], kept[0])
-        await _execute_many(restored, _SQL["keep_revocation"], kept[1])
-        count = len(await users(restored))
-        # in one transaction, so that there is no moment without a bank
-        swap = f"ALTER DATABASE {BANK} RENAME TO {REPLACED}; ALTER DATABASE {RESTORED} RENAME TO {BANK}"
-        await _execute(admin, f"DROP DATABASE IF EXISTS {REPLACED}", swap, f"DROP DATABASE {REPLACED}")
+        drop = [f"DROP DATABASE IF EXISTS {name} WITH (FORCE)" for name in (RESTORED, REPLACED)]
+        await _execute(admin, *drop, f"CREATE DATABASE {RESTORED}")
+        try:
+            _run("pg_restore", server, "--exit-on-error", f"--dbname={RESTORED}", str(folder / DUMP))
+            restored = server.url(RESTORED)
+            await migrate(restored, pgvector=settings.pgvector)
+            await _refuse_sealed(settings, restored)
+            again = await erase_again(restored, erased)
+            await _execute_many(restored, _SQL["keep_receipt"], kept[0])
+            await _execute_many(restored, _SQL["keep_revocation"], kept[1])
+            count = len(await users(restored))
+            # in one transaction, so that there is no moment without a bank
+            await _execute(
+                admin, f"ALTER DATABASE {BANK} RENAME TO {REPLACED}; ALTER DATABASE {RESTORED} RENAME TO {BANK}"
+            )
+        finally:  # also after a refusal: the backup's rows must not stay, out of reach of a purge
+            await _execute(admin, *drop)
     return Restored(manifest, count, again)
 
 

@@ -14,10 +14,12 @@ import pytest
 
 from app.postgres import running
 from app.postgres.pools import dsn, service_database
+from app.settings import Settings
 from retrieval.tables.metadata import metadata
 from tests.pages import blocks, python, shell
 from tests.policies import stored
 from tests.processes import Service, casebank, migrated_home, new_home, ran, retain, worked
+from writer.privacy.master_keys import MasterKeys
 from writer.rights.signature import read, verified
 from writer.training import lifecycle
 
@@ -246,6 +248,21 @@ async def test_a_restore_refuses_what_would_lose_or_mix_data(home: Path, tmp_pat
             dump.write(b"x")
         assert "sha256" in refused(home, "restore", str(folder), "--replace")
         assert await everything(home) == before
+
+
+async def test_a_restore_refused_late_leaves_no_row_of_the_backup(home: Path, tmp_path: Path):
+    with new_home() as other:
+        casebank(home, "backup", str(tmp_path / "one"))
+        casebank(other, "migrate")
+        manifest = json.loads((tmp_path / "one" / "manifest.json").read_text())
+        key = MasterKeys.of(Settings(home=other).master_key_bytes).wanted
+        (tmp_path / "one" / "manifest.json").write_text(json.dumps(manifest | {"master_key": key}))
+        assert "master key" in refused(other, "restore", str(tmp_path / "one"))
+        with running(other) as server:
+            connection = await asyncpg.connect(dsn(server.url()))
+            names = await connection.fetch("SELECT datname FROM pg_database WHERE datname LIKE 'casebank%'")
+            await connection.close()
+    assert [row["datname"] for row in names] == ["casebank"]
 
 
 def test_where_there_is_no_bank_there_is_nothing_to_back_up(tmp_path: Path):
