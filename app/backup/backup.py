@@ -118,7 +118,7 @@ async def restore(settings: Settings, folder: Path, receipts: Iterable[Path], *,
         url = server.url()
         await migrate(url, pgvector=settings.pgvector)  # makes the roles, too, which no dump carries
         others = "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid()"
-        if await _value(url, others):
+        if not postgres.is_alone(settings.home) or await _value(url, others):  # a service at rest has no connection
             raise BackupRefused("the bank is in use: stop the service and its workers first")
         if not replace and await users(url):
             raise BackupRefused("the bank is not empty: back it up, and restore with --replace")

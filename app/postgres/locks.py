@@ -39,6 +39,18 @@ def join(data: Path) -> bool:
     return True
 
 
+def is_alone(data: Path) -> bool:
+    """Returns whether this process is the only user of the server; to be called in its `turn`."""
+    try:
+        fcntl.flock(_seats[data], fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    else:
+        return True
+    finally:
+        fcntl.flock(_seats[data], fcntl.LOCK_SH)
+
+
 def leave(data: Path, stop: Callable[[Path], None]) -> None:
     """Removes this process from the users, after stopping the server if it was the last one."""
     seat = _seats.pop(data)

@@ -128,6 +128,13 @@ def is_dead(home: Path) -> bool:
     return True
 
 
+def is_alone(home: Path) -> bool:
+    """Returns whether no other process uses the server of `home`, with a connection or without one."""
+    data = _data(home)
+    with locks.threads, locks.turn(data):
+        return locks.is_alone(data)
+
+
 def release(home: Path) -> None:
     """Leaves the server of `home`, and stops it if no other process uses it; called at exit, too.
 

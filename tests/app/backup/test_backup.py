@@ -18,7 +18,7 @@ from app.settings import Settings
 from retrieval.tables.metadata import metadata
 from tests.pages import blocks, python, shell
 from tests.policies import stored
-from tests.processes import Service, casebank, migrated_home, new_home, ran, retain, worked
+from tests.processes import Service, casebank, migrated_home, new_home, ran, retain, until, worked
 from writer.privacy.master_keys import MasterKeys
 from writer.rights.signature import read, verified
 from writer.training import lifecycle
@@ -263,6 +263,13 @@ async def test_a_restore_refused_late_leaves_no_row_of_the_backup(home: Path, tm
             names = await connection.fetch("SELECT datname FROM pg_database WHERE datname LIKE 'casebank%'")
             await connection.close()
     assert [row["datname"] for row in names] == ["casebank"]
+
+
+def test_a_restore_refuses_a_bank_whose_service_rests(home: Path, tmp_path: Path):
+    casebank(home, "backup", str(tmp_path / "one"))
+    with Service(home, CASEBANK_IDLE_S="0.5") as service:
+        until(lambda: "rest.began" in service.log.read_text())
+        assert "stop the service" in refused(home, "restore", str(tmp_path / "one"), "--replace")
 
 
 def test_where_there_is_no_bank_there_is_nothing_to_back_up(tmp_path: Path):
