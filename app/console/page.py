@@ -229,9 +229,12 @@ async def sent(request: Request) -> Fields:
         raise FormRefused
     body = await read_body(request.receive, announced(request.headers.get("content-length"), MAX_FORM_BYTES))
     try:
-        return Fields(parse_qsl(body.decode(), keep_blank_values=True, max_num_fields=MOST_FIELDS))
+        fields = Fields(parse_qsl(body.decode(), keep_blank_values=True, max_num_fields=MOST_FIELDS))
     except ValueError:
         raise HTTPException(422, "the body is not a form") from None
+    if any("\0" in value for value in fields.values()):  # the database has no such text
+        raise HTTPException(422, "a field of the form has a NUL character")
+    return fields
 
 
 async def form(request: Request, looking: Looking) -> Fields:

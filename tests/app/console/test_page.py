@@ -149,6 +149,14 @@ async def test_a_form_without_the_visits_token_or_from_elsewhere_changes_nothing
     assert (await alice.http.get("/v1/profiles/operator")).json()["k"] == 4
 
 
+async def test_a_form_with_a_character_that_no_text_may_have_is_refused(alice: User, console: httpx.AsyncClient):
+    things = await furnish(alice)
+    token = Page((await console.get("/console/user")).text).forms[0].fields["form_token"]
+    for path, fields in _forms(things):
+        odd = {"form_token": token, **fields, "name": "a\0b"}
+        assert (await console.post(path, data=odd, headers={"Origin": HERE})).status_code == 422, path
+
+
 async def test_tags_are_set_and_a_case_is_deleted_only_where_the_box_is_ticked(alice: User, console: httpx.AsyncClient):
     things = await furnish(alice)
     page = Page((await console.get(f"/console/cases/{things.case_id}")).text)
