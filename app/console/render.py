@@ -41,6 +41,11 @@ def visible(value: object) -> object:
     return UNSEEN.sub(lambda match: f"⟨U+{ord(match.group()):04X}⟩", value)
 
 
+def form_value(value: str) -> Markup:
+    """Returns a text for a field of a form, which sends it back unchanged: invisible characters as references."""
+    return Markup(UNSEEN.sub(lambda match: f"&#{ord(match.group())};", escape(value)))  # noqa: S704 - escaped
+
+
 def when(value: datetime | date | None) -> object:
     """Returns a time in UTC to the minute, as an HTML time element."""
     if value is None:
@@ -176,6 +181,7 @@ FILTERS: dict[str, Callable[..., object]] = {
     "times": times,
     "measured": measured,
     "typed": typed,
+    "form_value": form_value,
     "pretty": pretty,
     "label": label,
     "call": call,

@@ -157,6 +157,22 @@ async def test_a_form_with_a_character_that_no_text_may_have_is_refused(alice: U
         assert (await console.post(path, data=odd, headers={"Origin": HERE})).status_code == 422, path
 
 
+async def test_forms_send_a_character_that_no_reader_sees_unchanged(alice: User, console: httpx.AsyncClient):
+    word = "می\u200cروم"  # in Persian it is part of the word
+    things = await furnish(alice, agent=word)
+    assert (await alice.http.patch(f"/v1/cases/{things.case_id}", json={"tags": [word]})).is_success
+    bank = Page((await console.get(f"/console/bank?q={word}")).text).form("/console/bank")
+    assert (bank.fields["agent"], bank.fields["q"]) == (word, word)
+    case = Page((await console.get(f"/console/cases/{things.case_id}")).text)
+    await send(console, case.form(f"/console/cases/{things.case_id}/tags"))
+    assert (await alice.case(things.case_id))["tags"] == [word]
+    turns = {"agent": word, "turns": [{"role": "user", "content": "hello"}]}
+    assert (await alice.http.post(f"/v1/sessions/{word}/turns", json=turns)).is_success
+    form = Page((await console.get(f"/console/session?name={word}")).text).form("/console/session/delete")
+    assert (await send(console, form, **form.boxes)).status_code == 303
+    assert (await alice.http.get(f"/v1/sessions/{word}")).status_code == 404
+
+
 async def test_tags_are_set_and_a_case_is_deleted_only_where_the_box_is_ticked(alice: User, console: httpx.AsyncClient):
     things = await furnish(alice)
     page = Page((await console.get(f"/console/cases/{things.case_id}")).text)
