@@ -1,7 +1,6 @@
 """Erasures win over backups: a user who was erased after a backup is erased again when it is restored."""
 
 import hashlib
-import json
 from collections.abc import Iterable, Sequence
 from datetime import datetime
 from pathlib import Path
@@ -13,6 +12,7 @@ from retrieval.tables.erasures import erasures
 from retrieval.tables.metadata import USER_TABLES
 from writer.rights.elsewhere import NAMES
 from writer.rights.erase import erase
+from writer.rights.signature import SignatureBroken, documents
 
 
 class NoReceipt(ValueError):
@@ -36,11 +36,11 @@ def read_receipts(paths: Iterable[Path]) -> dict[str, datetime]:
     erased: dict[str, datetime] = {}
     for path in paths:
         try:
-            receipt = json.loads(path.read_text())
-            digest, at = str(receipt["user_sha256"]), datetime.fromisoformat(receipt["erased_at"])
-        except (OSError, KeyError, TypeError, ValueError) as error:
+            for receipt in documents(path.read_text(encoding="utf-8")):
+                digest, at = str(receipt["user_sha256"]), datetime.fromisoformat(receipt["erased_at"])
+                erased[digest] = max(at, erased.get(digest, at))
+        except (OSError, KeyError, TypeError, ValueError, SignatureBroken) as error:
             raise NoReceipt(f"{path} is no receipt of `casebank purge --json`: {type(error).__name__}") from None
-        erased[digest] = max(at, erased.get(digest, at))
     return erased
 
 

@@ -21,7 +21,7 @@ from app.terminal.run_to_end import run_to_end as run
 from app.terminal.which_database import tell_database
 from writer.rights.elsewhere import digest as name_digest
 from writer.rights.receipt import is_signed
-from writer.rights.signature import SignatureBroken, Signer, read, verified
+from writer.rights.signature import SignatureBroken, Signer, documents, verified
 
 WIDTH = 100
 """Width of the tables in characters, so that a digest has a line of its own on any terminal."""
@@ -51,17 +51,17 @@ def as_table(receipt: dict[str, Any]) -> Group:
     return Group(rows, places, Text(f"{foot}\nsigned by {receipt['signature']['public_key']}"))
 
 
-def check(settings: Settings, receipt: str) -> str:
-    """Returns the signer of the receipt, and whether that is this installation.
+def check(settings: Settings, receipts: str) -> str:
+    """Returns a line for each receipt: its signer, and whether that is this installation.
 
     Raises:
-        SignatureBroken: the receipt was changed after its signature, or has none.
+        SignatureBroken: a receipt was changed after its signature, or has none.
     """
-    signer = verified(read(receipt))
     has_key = settings.master_key is not None or (settings.home / "secrets.json").exists()  # no key is made up here
-    if has_key and signer == Signer.of(settings.master_key_bytes).public_key:
-        return f"signed by this installation, {signer}"
-    return f"signed by {signer}, which is not this installation's key: compare it with the one that you noted"
+    own = Signer.of(settings.master_key_bytes).public_key if has_key else None
+    others = "which is not this installation's key: compare it with the one that you noted"
+    signers = [verified(each) for each in documents(receipts)]
+    return "\n".join(f"signed by this installation, {s}" if s == own else f"signed by {s}, {others}" for s in signers)
 
 
 out = plain_console()
@@ -84,7 +84,7 @@ def purge(  # noqa: PLR0913, PLR0917 - each is an option of the command line
         str | None, typer.Option("--digest", help="with --receipt: sha256 of the user's name, in hex")
     ] = None,
     verify: Annotated[
-        Path | None, typer.Option("--verify", help="erase nothing; check the signature of the receipt in this file")
+        Path | None, typer.Option("--verify", help="erase nothing; check the signatures of the receipts in this file")
     ] = None,
 ) -> None:
     """Erase all data of a user for good and print the receipt."""

@@ -60,19 +60,24 @@ def canonical(document: Mapping[str, object]) -> bytes:
     return json.dumps(document, sort_keys=True, separators=(",", ":"), ensure_ascii=True, allow_nan=False).encode()
 
 
-def read(text: str) -> dict[str, Any]:
-    """Parses the text of a signed document; its signature is not verified.
+def documents(text: str) -> list[dict[str, Any]]:
+    """Parses the text of signed documents, at least one, one after the other; no signature is verified.
 
     Raises:
-        SignatureBroken: the text is no JSON object, or an object has a name twice, which readers may read differently.
+        SignatureBroken: the text is something else than JSON objects, or an object has a name twice, which readers may
+            read differently.
     """
-    try:
-        document = json.loads(text, object_pairs_hook=_once)
-    except ValueError as error:
-        raise SignatureBroken(f"no receipt: {error}") from None
-    if not isinstance(document, dict):
-        raise SignatureBroken("no receipt: not a JSON object")
-    return document
+    decoder, found, rest = json.JSONDecoder(object_pairs_hook=_once), list[dict[str, Any]](), text.strip()
+    while rest or not found:
+        try:
+            document, end = decoder.raw_decode(rest)
+        except ValueError as error:
+            raise SignatureBroken(f"no receipt: {error}") from None
+        if not isinstance(document, dict):
+            raise SignatureBroken("no receipt: not a JSON object")
+        found.append(document)
+        rest = rest[end:].lstrip()
+    return found
 
 
 def verified(document: Mapping[str, Any]) -> str:

@@ -21,7 +21,7 @@ from tests.policies import stored
 from tests.processes import Service, casebank, migrated_home, new_home, ran, retain, until, worked
 from writer.privacy.master_keys import MasterKeys
 from writer.rights.elsewhere import digest
-from writer.rights.signature import read, verified
+from writer.rights.signature import documents, verified
 from writer.training import lifecycle
 
 Rows = dict[str, list[str]]
@@ -144,7 +144,7 @@ async def test_who_was_erased_after_the_backup_stays_erased(home: Path, tokens: 
     casebank(home, "purge", "--user", "alice", "--yes")
     casebank(home, "restore", str(tmp_path / "one"), "--replace")
     kept, _again = casebank(home, "purge", "--receipt", "--user", "alice", "--json").stdout.splitlines()
-    assert verified(read(kept))  # of the purge; the restore erased once more
+    assert verified(documents(kept)[0])  # of the purge; the restore erased once more
     rows = await everything(home)
     assert of(rows, "alice") == 0
     assert of(rows, "bob") > 0

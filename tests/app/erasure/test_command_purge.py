@@ -15,6 +15,7 @@ import pytest
 from typer.testing import CliRunner
 
 from app import postgres
+from app.backup.erase_again import read_receipts
 from app.cli import cli
 from app.erasure import command
 from app.erasure.command import Marks, search
@@ -31,7 +32,7 @@ from writer.author import Author
 from writer.retain.retain import retain
 from writer.rewards.feedback import Feedback, give_feedback
 from writer.rights.erase import erase
-from writer.rights.signature import SignatureBroken, read, verified
+from writer.rights.signature import SignatureBroken, documents, verified
 from writer.run import FinishedRun
 
 MARK, AGENT = "Xylophonia Quendelbaum", "Zwiebelmus-Agent"
@@ -300,7 +301,7 @@ async def test_a_purge_while_the_users_worker_is_at_work_leaves_nothing(settings
         words = ("purge", "--user", MARK, "--yes", "--scrub", "--json")
         purged = await asyncio.to_thread(casebank, settings.home, *words)
         await working
-        receipt = read(purged.stdout)
+        receipt = documents(purged.stdout)[0]
         assert receipt["search"]["found"] == {}
         assert (states(receipt)["dead rows"], states(receipt)["write-ahead log"]) == ("gone", "gone")
         assert await living(settings) == []
@@ -313,12 +314,12 @@ def test_receipts_are_printed_again_and_checked_by_anybody(settings: Settings, t
         return CliRunner().invoke(cli, ["purge", *words])
 
     printed = purge("--user", MARK, "--yes", "--json").stdout
-    assert read(purge("--receipt", "--user", MARK, "--json").stdout) == read(printed)
+    assert documents(purge("--receipt", "--user", MARK, "--json").stdout) == documents(printed)
     digest = hashlib.sha256(MARK.encode()).hexdigest()
-    assert read(purge("--receipt", "--digest", digest, "--json").stdout) == read(printed)
+    assert documents(purge("--receipt", "--digest", digest, "--json").stdout) == documents(printed)
     shown = purge("--receipt", "--user", MARK).stdout
     assert digest in shown
-    assert read(printed)["signature"]["public_key"] in shown
+    assert documents(printed)[0]["signature"]["public_key"] in shown
     assert all(name in shown for name in ("dead rows", "write-ahead log", "backups", "cases"))
     assert purge("--receipt", "--user", "nobody").exit_code == 1
     file = tmp_path / "receipt.json"
@@ -329,8 +330,13 @@ def test_receipts_are_printed_again_and_checked_by_anybody(settings: Settings, t
     checked = purge("--verify", str(file))
     assert (checked.exit_code, "changed" in checked.stderr) == (1, True)
     with pytest.raises(SignatureBroken):
-        verified(read(file.read_text()))
+        verified(documents(file.read_text())[0])
     assert purge("--yes").exit_code == 2
+    again = purge("--user", MARK, "--yes", "--json").stdout
+    file.write_text(purge("--receipt", "--user", MARK, "--json").stdout)
+    assert documents(file.read_text()) == documents(printed) + documents(again)
+    assert purge("--verify", str(file)).stdout.count("signed by this installation") == 2
+    assert read_receipts([file]) == {digest: datetime.fromisoformat(documents(again)[0]["erased_at"])}
 
 
 async def test_a_purge_that_finds_no_row_asks_whether_the_name_is_right_and_blocks_old_tokens_all_the_same(
@@ -343,7 +349,7 @@ async def test_a_purge_that_finds_no_row_asks_whether_the_name_is_right_and_bloc
     await live(settings, runs=1)
     misspelt = await purged("--user", f"{MARK}2", "--yes")
     assert (misspelt.exit_code, doubt in misspelt.stderr) == (0, True)
-    assert sum(read(misspelt.stdout)["rows"].values()) == 0
+    assert sum(documents(misspelt.stdout)[0]["rows"].values()) == 0
     assert await command.receipts(settings, hashlib.sha256(f"{MARK}2".encode()).hexdigest())
     for name, doubted in ((f"{MARK}3", True), (MARK, False)):
         declined = await purged("--user", name, given="n\n")

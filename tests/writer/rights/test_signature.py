@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from writer.rights.signature import SIGNATURE, SignatureBroken, Signer, read, verified
+from writer.rights.signature import SIGNATURE, SignatureBroken, Signer, documents, verified
 
 DOCUMENT = {"format": "casebank erasure receipt 1", "rows": {"cases": 3}, "clean": True, "places": [{"what": "Zoë"}]}
 
@@ -19,7 +19,7 @@ def signer() -> Signer:
 def test_a_signed_document_verifies_whatever_the_order_of_its_fields_and_its_white_space(signer: Signer):
     signed = signer.sign(DOCUMENT)
     backwards = json.dumps(dict(reversed(signed.items())), indent=3, ensure_ascii=False)
-    assert verified(read(backwards)) == signer.public_key
+    assert verified(documents(backwards)[0]) == signer.public_key
 
 
 def test_every_changed_character_of_what_is_signed_is_noticed(signer: Signer):
@@ -29,7 +29,7 @@ def test_every_changed_character_of_what_is_signed_is_noticed(signer: Signer):
             continue
         changed = text[:place] + ("0" if old != "0" else "1") + text[place + 1 :]
         with pytest.raises(SignatureBroken):
-            verified(read(changed))
+            verified(documents(changed)[0])
 
 
 @pytest.mark.parametrize(
@@ -58,13 +58,13 @@ def test_a_document_without_a_field_that_was_signed_is_refused(signer: Signer):
 def test_a_document_that_says_a_thing_twice_is_refused(signer: Signer):
     text = json.dumps(signer.sign(DOCUMENT))
     with pytest.raises(SignatureBroken, match="twice"):
-        read('{"clean": false, ' + text[1:])
+        documents('{"clean": false, ' + text[1:])
 
 
 @pytest.mark.parametrize("text", ["", "[]", "3", "null", "{", "\ud800"])
 def test_what_is_no_document_is_refused(text: str):
     with pytest.raises(SignatureBroken):
-        verified(read(text))
+        verified(documents(text)[0])
 
 
 def test_one_master_key_has_one_signer_and_another_has_another():
