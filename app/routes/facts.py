@@ -20,7 +20,7 @@ from writer.facts.by_hand import FactWritten, write_fact
 from writer.facts.remove import delete_fact
 from writer.moment import Moment
 from writer.privacy.words import Words, words_of, words_of_page
-from writer.run import AgentKey
+from writer.run import AgentKey, Tag
 
 
 class FactOut(BaseModel):
@@ -84,7 +84,7 @@ async def list_facts(  # noqa: PLR0913, PLR0917 - each is a query parameter
     caller: Caller,
     agent: Annotated[AgentKey | None, Query()] = None,
     kind: Annotated[FactKind | None, Query()] = None,
-    category: Annotated[str | None, Query(min_length=1, max_length=100)] = None,
+    category: Annotated[Tag | None, Query()] = None,
     as_of: Annotated[Moment | None, Query(description="return facts that held at this time; null: now")] = None,
     history: Annotated[bool, Query(description="true: also return facts that no longer hold")] = False,  # noqa: FBT002
     limit: Annotated[int, Query(ge=1, le=200)] = 50,

@@ -215,6 +215,10 @@ async def test_facts_are_listed_by_agent_kind_and_category_a_page_at_a_time(alic
     assert [each["agent"] for each in await facts(alice, category="money")] == ["banker"]
 
 
+async def test_a_category_with_a_character_that_no_text_can_hold_is_of_no_fact(alice: User):
+    assert await facts(alice, category="a\x00b") == []
+
+
 async def test_a_page_without_facts_says_which_languages_are_read(alice: User, name: str):
     await say(alice, name, "Mieszkam w Krakowie.")
     answer = (await alice.http.get("/v1/facts")).json()
