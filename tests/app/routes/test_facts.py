@@ -219,6 +219,15 @@ async def test_a_category_with_a_character_that_no_text_can_hold_is_of_no_fact(a
     assert await facts(alice, category="a\x00b") == []
 
 
+async def test_a_fact_that_ends_at_the_last_moment_of_all_is_followed_by_a_newer_one(alice: User):
+    height = {"attribute": "height", "unit": "cm"}
+    ends = {"valid_from": "2020-01-01T00:00:00Z", "valid_to": "9999-12-31T23:59:59.999999Z"}
+    first = await written(alice, "my height", **height, value=178, **ends)
+    assert datetime.fromisoformat(first["valid_to"]).tzinfo is not None
+    await written(alice, "my height", **height, value=180)
+    assert [each["value"] for each in await facts(alice)] == ["180"]
+
+
 async def test_a_page_without_facts_says_which_languages_are_read(alice: User, name: str):
     await say(alice, name, "Mieszkam w Krakowie.")
     answer = (await alice.http.get("/v1/facts")).json()
