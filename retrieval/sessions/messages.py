@@ -81,14 +81,15 @@ def shortened_message(message: Mapping[str, Any], longest: int) -> dict[str, Any
 
 
 def _arguments(function: Mapping[str, Any], longest: int) -> str:
-    """Returns the arguments of a call with their texts shortened; arguments that are JSON stay JSON."""
+    """Returns the arguments of a call with their texts shortened; arguments that are JSON of few levels stay JSON."""
     arguments = str(function.get("arguments") or "")
     if len(arguments) <= longest:
         return arguments
     try:
-        return json.dumps(_short(json.loads(arguments), longest), ensure_ascii=False)
-    except ValueError:
+        text = json.dumps(_short(json.loads(arguments), longest), ensure_ascii=False)
+    except (ValueError, RecursionError):
         return ends_of(arguments, longest)
+    return text.encode(errors="backslashreplace").decode()  # a lone surrogate stays the escape that it was
 
 
 def _short(content: object, longest: int) -> object:

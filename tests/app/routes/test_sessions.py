@@ -202,6 +202,16 @@ async def test_a_budget_shows_the_newest_turns_and_tells_by_rule_what_came_befor
     assert (nothing["turns"], nothing["summary"], nothing["left_out"]) == ([], [], 25)
 
 
+@pytest.mark.parametrize("least", ['{"by": "\\ud83d and more"}', "[" * 20_000], ids=["half a character", "no end"])
+async def test_a_call_that_is_shortened_may_have_any_arguments(alice: User, name: str, least: str):
+    call = {**CALL, "function": {"name": "lift", "arguments": least.replace("and", "and " * 5_000)}}
+    await told(
+        alice, name, says("lift it"), says(None, "assistant", tool_calls=[call]), says("now", "tool", tool_call_id="c1")
+    )
+    seen = await session_of(alice, name, token_budget=2_000)
+    assert "left out" in seen["turns"][1]["tool_calls"][0]["function"]["arguments"]
+
+
 async def test_a_session_of_many_pages_is_read_whole_where_the_budget_holds_it(alice: User, name: str):
     for first in range(0, 250, 125):
         await told(alice, name, *(says(f"turn {number}") for number in range(first, first + 125)))
