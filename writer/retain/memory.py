@@ -13,7 +13,7 @@ def _parsed(metadata: object) -> object:
     """Returns metadata that a flow sends as JSON in a text as an object; anything else unchanged."""
     try:
         return json.loads(metadata) if isinstance(metadata, str) else metadata
-    except ValueError:
+    except (ValueError, RecursionError):
         return metadata
 
 

@@ -211,3 +211,8 @@ async def test_a_memory_without_a_failure_is_kept_as_such(alice: User):
     await alice.settle()
     assert (await alice.case(case_id))["procedure"] == {"status": "no_failure_detected"}
     assert await alice.rows("SELECT 1 FROM procedures WHERE user_sub = :user_sub") == []
+
+
+async def test_metadata_that_is_nested_too_deep_is_refused(alice: User):
+    body = {"content": "Add an age column", "metadata": "[" * 20_000}
+    assert (await alice.http.post("/rest/v1/context_eng_memories", json=body)).status_code == 422
