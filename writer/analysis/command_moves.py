@@ -111,7 +111,8 @@ def request_moves(words: Sequence[str]) -> Iterator[tuple[str, bool]]:
     yield "shell:curl", False
     line = " ".join(words[:MOST_WORDS])
     request = _FORMS["request"].search(line)
-    method = request[1].casefold() if request else "post" if _FORMS["sends"].search(line) else "get"
+    posts = _FORMS["sends"].search(line) and not _FORMS["asks"].search(line)
+    method = request[1].casefold() if request else "post" if posts else "get"
     changes = method not in {"get", "head"}
     yield f"shell:curl {method}", changes
     url = next((word for word in map(bare, words) if word.startswith(("http://", "https://", "localhost"))), "")
