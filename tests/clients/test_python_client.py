@@ -18,7 +18,7 @@ import pytest
 from casebank_client import AsyncCasebank, AsyncRun, Casebank, CasebankRefused, CasebankUnreachable, DiskBuffer, Run
 from casebank_client.bodies import PAGE
 from casebank_client.failed import may_have_failed
-from casebank_client.outbox import Outbox
+from casebank_client.outbox import Outbox, Refused
 from casebank_client.wire import NO_WAIT, Patience, Request
 
 from tests.paths import ROOT
@@ -395,6 +395,37 @@ def test_a_full_buffer_gives_up_the_oldest(tmp_path: Path):
     for number in range(5):
         buffer.save(Request("POST", "/v1/retain", {"task": number}, {"Idempotency-Key": str(number)}))
     assert [request.body["task"] for request in buffer.waiting()] == [2, 3, 4]
+
+
+def numbered(number: int) -> Request:
+    return Request("POST", "/v1/retain", {"task": number}, {"Idempotency-Key": str(number)})
+
+
+def test_what_an_outage_left_on_disk_is_sent_though_new_runs_never_pause(tmp_path: Path):
+    buffer, sent, ended = DiskBuffer(tmp_path / "box.sqlite"), list[int](), threading.Event()
+
+    def send(request: Request) -> None:
+        sent.append(request.body["task"])
+        if sent.count(0) == 3 or len(sent) == 100:
+            ended.set()
+            return
+        outbox.put(numbered(len(sent)))  # the agent's next run is there before this one is answered
+        if sent[-1] == 0:
+            raise CasebankUnreachable("away")
+
+    outbox = Outbox(send, buffer, try_again_s=0)
+    outbox.put(numbered(0))
+    assert ended.wait(60)
+    outbox.close()
+    assert sent.count(0) == 3
+
+
+def test_a_refused_run_waits_on_disk_from_the_moment_at_which_it_is_taken(tmp_path: Path):
+    buffer = DiskBuffer(tmp_path / "box.sqlite")
+    buffer.set_aside(Refused(numbered(0), "401"))
+    taken = [each.request for each in buffer.take_refused(keep=False)]
+    assert taken == buffer.waiting() == [numbered(0)]
+    assert buffer.take_refused() == []
 
 
 def test_a_buffer_that_cannot_be_written_costs_the_run_and_not_the_agent(

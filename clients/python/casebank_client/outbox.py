@@ -8,6 +8,7 @@ import os
 import queue
 import sqlite3
 import threading
+import time
 from collections import deque
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
@@ -75,10 +76,12 @@ class DiskBuffer:
             file.execute("DELETE FROM refused WHERE number <= (SELECT max(number) FROM refused) - ?", (self.most,))
 
     def take_refused(self, *, keep: bool = True) -> "list[Refused]":
-        """Returns the refused requests, the oldest first, and drops them unless they are to be kept."""
+        """Returns the refused requests, the oldest first; unless they are to be kept, they wait again."""
         with self._open() as file:
             rows = file.execute("SELECT key, path, body, reason FROM refused ORDER BY number").fetchall()
             if not keep:
+                again = "SELECT key, path, body FROM refused ORDER BY number"
+                file.execute("INSERT OR IGNORE INTO waiting (key, path, body) " + again)
                 file.execute("DELETE FROM refused")
         return [
             Refused(Request("POST", path, json.loads(body), {"Idempotency-Key": key}), reason)
@@ -142,9 +145,8 @@ class Outbox:
 
     def send_refused(self) -> None:
         """Sends every refused request again: once the token is good again, or the service knows its fields."""
-        again = list(self._refused) if self.disk is None else self.disk.take_refused(keep=False)
-        self._refused.clear()
-        for each in again:
+        in_memory = [self._refused.popleft() for _ in range(len(self._refused))]
+        for each in in_memory if self.disk is None else self.disk.take_refused(keep=False):
             self.put(each.request)
 
     def start(self) -> None:
@@ -176,16 +178,16 @@ class Outbox:
                 atexit.register(self.close)
 
     def _run(self) -> None:
-        self._send_what_is_on_disk()
+        due = 0.0
         while True:
-            try:
-                request = self._waiting.get(timeout=None if self.disk is None else self.try_again_s)
-            except queue.Empty:
+            if self.disk is not None and time.monotonic() >= due:
                 self._send_what_is_on_disk()
-                continue
-            if request is None:
-                return
-            self._deliver(request)
+                due = time.monotonic() + self.try_again_s
+            with contextlib.suppress(queue.Empty):
+                request = self._waiting.get(timeout=None if self.disk is None else self.try_again_s)
+                if request is None:
+                    return
+                self._deliver(request)
 
     def _send_what_is_on_disk(self) -> None:
         if self.disk is None:
