@@ -13,6 +13,7 @@ from contextlib import nullcontext, suppress
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
+from uuid import uuid4
 
 import pytest
 from casebank_client import AsyncCasebank, AsyncRun, Casebank, CasebankRefused, CasebankUnreachable, DiskBuffer, Run
@@ -293,6 +294,21 @@ def test_what_json_cannot_say_is_noted_as_text(service: Service):
     assert (trace["input"], trace["output"]) == ({"path": "a/b", "least": "NaN"}, "<class 'set'>")
 
 
+class Untold:
+    """A record whose database has gone: it can be told in no words."""
+
+    def __repr__(self) -> str:
+        raise RuntimeError("the connection is closed")
+
+
+@pytest.mark.parametrize("untold", [Untold(), 10**5_000], ids=["an error of its own", "thousands of digits"])
+def test_what_has_no_words_is_noted_by_its_kind(untold: Any):
+    run = Run(AGENT, "read it")
+    asked = run.note("read", {}, untold, status="error")
+    assert asked is not None
+    assert asked["output"] == f"<{type(untold).__name__}>"
+
+
 def test_what_casebank_will_not_do_is_told_with_its_problem(service: Service):
     with memory(service, "wrong") as casebank:
         with pytest.raises(CasebankRefused, match="422") as refused:
@@ -426,6 +442,17 @@ def test_a_refused_run_waits_on_disk_from_the_moment_at_which_it_is_taken(tmp_pa
     taken = [each.request for each in buffer.take_refused(keep=False)]
     assert taken == buffer.waiting() == [numbered(0)]
     assert buffer.take_refused() == []
+
+
+@pytest.mark.parametrize("odd", [uuid4(), {("a", "b"): 1}], ids=["an id", "keys that are no text"])
+def test_any_field_of_a_run_can_wait_on_disk(odd: Any, tmp_path: Path):
+    buffer = DiskBuffer(tmp_path / "box.sqlite")
+    with (
+        Casebank(f"http://127.0.0.1:{free_port()}", "no token", patience=NO_WAIT, buffer=buffer) as casebank,
+        casebank.run(AGENT, "rename a column", prompt_snapshot=odd) as run,
+    ):
+        run.success()
+    assert [request.body["prompt_snapshot"] for request in buffer.waiting()] == [str(odd)]
 
 
 def test_a_buffer_that_cannot_be_written_costs_the_run_and_not_the_agent(

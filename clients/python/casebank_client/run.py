@@ -4,6 +4,7 @@ import asyncio
 import json
 import logging
 from collections.abc import Awaitable, Callable, Generator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from types import TracebackType
 from typing import Any, Literal, Self
@@ -75,7 +76,7 @@ class Record:
         failed = status == "error" or (status is None and may_have_failed(trace["output"]))
         if not failed or self.advice_s <= 0:
             return None
-        named = {name: self.more.get(name) for name in ("run_id", "session_id")}
+        named = {name: _as_json(self.more.get(name)) for name in ("run_id", "session_id")}
         known = {"task": self.task, "retrieval_id": self.retrieval_id, **named}
         return {"agent": self.agent, "within_s": self.advice_s, **question(self._traces), **known}
 
@@ -108,7 +109,8 @@ class Record:
 
     def _retain(self, error: BaseException | None) -> Request:
         outcome = self.outcome or _outcome_of(error)
-        more = {"reward": self.reward, "retrieval_id": self.retrieval_id, **self.more}
+        more = {"reward": self.reward, "retrieval_id": self.retrieval_id}
+        more |= {name: _as_json(value) for name, value in self.more.items()}
         run = bodies.finished_run(self.agent, self.task, outcome, tool_traces=self._traces, plan=self._plan, more=more)
         return bodies.retain(run)
 
@@ -129,8 +131,10 @@ def _no_advice(tool: str, error: Exception) -> None:
 def _as_json(value: Any) -> Any:
     try:
         return json.loads(json.dumps(value, default=str), parse_constant=str)
-    except (TypeError, ValueError, RecursionError):  # keys that are no text, or a value that holds itself
-        return repr(value)
+    except Exception:  # noqa: BLE001 - keys that are no text, a value that holds itself, or any error of its own
+        with suppress(Exception):
+            return repr(value)
+        return f"<{type(value).__name__}>"
 
 
 def _outcome_of(error: BaseException | None) -> Outcome:
