@@ -309,6 +309,17 @@ def test_what_has_no_words_is_noted_by_its_kind(untold: Any):
     assert asked["output"] == f"<{type(untold).__name__}>"
 
 
+def test_a_run_with_half_a_character_is_retained_with_a_sign_in_its_place(service: Service):
+    with memory(service, "half") as casebank, casebank.run(AGENT, "rename caf\udce9.txt") as run:
+        run.tool("ls", {"path": "."}, "caf\udce9.txt, \ud83d\ude00, 😀")
+        run.success()
+    (case,) = cases(service, "half")
+    assert (case["task"], case["retrieval_id"]) == ("rename caf\ufffd.txt", run.retrieval_id)
+    with service.client("half") as client:
+        (trace,) = client.get(f"/v1/cases/{case['case_id']}").json()["tool_traces"]
+    assert trace["output"] == "caf\ufffd.txt, 😀, 😀"
+
+
 def test_what_casebank_will_not_do_is_told_with_its_problem(service: Service):
     with memory(service, "wrong") as casebank:
         with pytest.raises(CasebankRefused, match="422") as refused:

@@ -1,5 +1,6 @@
 """The requests and how their answers are read, the same for both clients; when to ask again, and when to give up."""
 
+import json
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -52,9 +53,13 @@ class Request:
     headers: Mapping[str, str] = field(default_factory=dict)
 
     def arguments(self) -> dict[str, Any]:
-        """Returns the arguments of httpx's ``request``."""
-        body = None if self.body is None else dict(self.body)
-        return {"method": self.method, "url": self.path, "json": body, "headers": dict(self.headers)}
+        """Returns the arguments of httpx's ``request``; U+FFFD stands for a lone surrogate, which is no Unicode."""
+        named = {"method": self.method, "url": self.path}
+        if self.body is None:
+            return {**named, "headers": dict(self.headers)}
+        text = json.dumps(dict(self.body), ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+        text = text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+        return {**named, "content": text.encode(), "headers": {"Content-Type": "application/json", **self.headers}}
 
 
 _TOKEN = re.compile(r"[A-Za-z0-9._~+/=-]+")

@@ -29,6 +29,11 @@ const ADVICE_MS = 300;
 /** What a bearer token may be (RFC 6750, section 2.1). */
 const TOKEN = /^[A-Za-z0-9._~+/=-]+$/;
 
+/** Puts U+FFFD for half a character, as where a text was cut within an emoji: it is no Unicode, and would be refused. */
+function wellFormed(_name: string, value: unknown): unknown {
+  return typeof value === "string" ? value.replace(/\p{Surrogate}/gu, "\ufffd") : value;
+}
+
 /** What a run could not do. */
 export type What = "retrieve" | "advice" | "retain";
 
@@ -71,7 +76,8 @@ export class Casebank extends Memories {
     const headers: Record<string, string> = { Authorization: TOKEN.test(token.trim()) ? `Bearer ${token.trim()}` : "Bearer" };
     if (user !== undefined) headers["X-Casebank-User"] = user;
     if (session !== undefined) headers["X-Casebank-Session"] = session;
-    this.#http = createClient<paths>({ baseUrl, headers, redirect: "manual" });
+    const bodySerializer = (body: unknown) => JSON.stringify(body, wellFormed);
+    this.#http = createClient<paths>({ baseUrl, headers, redirect: "manual", bodySerializer });
     this.#patience = { ...PATIENCE, ...settings.patience };
     this.#onError = settings.onError ?? ((error, what) => console.warn(`casebank: ${what}: ${error.message}`));
   }

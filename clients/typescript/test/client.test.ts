@@ -253,3 +253,15 @@ test("a step that is sent again has the same number, and the next one the next",
   assert.deepEqual(steps, [first, first, { ...first, number: 2, input: { path: "b.ts" }, output: "no such file", status: "error" }]);
   assert.ok(server.asked.every(({ path }) => path === `/v1/runs/${execution.runId}/steps`));
 });
+
+test("half a character, as where a text was cut within an emoji, is sent as a sign in its place", async () => {
+  await using server = await fake(works);
+  const casebank = memory(server);
+  await casebank.run(AGENT, "rename \ud83d", (run) => {
+    run.tool("ls", {}, "a 😀, \\ud83d and \ude00");
+    run.success();
+  });
+  await casebank.close();
+  assert.equal(server.asked[0]?.body["query"], "rename \ufffd");
+  assert.deepEqual(retained(server)[0]?.body["tool_traces"], [{ tool: "ls", input: {}, output: "a 😀, \\ud83d and \ufffd" }]);
+});
