@@ -320,6 +320,28 @@ def test_a_run_with_half_a_character_is_retained_with_a_sign_in_its_place(servic
     assert trace["output"] == "caf\ufffd.txt, 😀, 😀"
 
 
+async def test_what_was_deleted_before_an_answer_was_lost_counts_as_deleted():
+    class Loses(BaseHTTPRequestHandler):
+        deleted = False
+
+        def do_DELETE(self):
+            self.send_response(404 if Loses.deleted else 502)  # by a proxy, which lost the answer
+            Loses.deleted = True
+            self.end_headers()
+
+    with ThreadingHTTPServer(("127.0.0.1", 0), Loses) as server:
+        threading.Thread(target=server.serve_forever).start()
+        url = f"http://127.0.0.1:{server.server_port}"
+        with Casebank(url, "token") as casebank:
+            casebank.delete("01a204ec-e485-71e0-a11b-3ff90d82dbeb")
+            with pytest.raises(CasebankRefused, match="404"):
+                casebank.delete("01a204ec-e485-71e0-a11b-3ff90d82dbeb")
+        Loses.deleted = False
+        async with AsyncCasebank(url, "token") as later:
+            await later.delete_session("monday")
+        server.shutdown()
+
+
 def test_what_casebank_will_not_do_is_told_with_its_problem(service: Service):
     with memory(service, "wrong") as casebank:
         with pytest.raises(CasebankRefused, match="422") as refused:

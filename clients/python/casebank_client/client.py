@@ -32,7 +32,8 @@ class _Sender:
         try:
             for attempt in wire.attempts(patience):
                 with attempt:
-                    return wire.read(self._http.request(**request.arguments(), timeout=patience.timeout_s))
+                    answer = self._http.request(**request.arguments(), timeout=patience.timeout_s)
+                    return wire.read(answer, attempt.num)
         except wire.GIVEN_UP as error:
             raise wire.unreachable(error) from error
         raise AssertionError("there is always a first attempt")
@@ -295,7 +296,8 @@ class AsyncCasebank(_Client, AsyncMemories):
         try:
             async for attempt in wire.attempts(patience):
                 with attempt:
-                    return wire.read(await self._http.request(**request.arguments(), timeout=patience.timeout_s))
+                    answer = await self._http.request(**request.arguments(), timeout=patience.timeout_s)
+                    return wire.read(answer, attempt.num)
         except wire.GIVEN_UP as error:
             raise wire.unreachable(error) from error
         raise AssertionError("there is always a first attempt")

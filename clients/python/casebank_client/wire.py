@@ -4,6 +4,7 @@ import json
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from http import HTTPStatus
 from typing import Any
 
 import httpx
@@ -97,8 +98,10 @@ class AskAgain(Exception):
         self.retry_after_s = retry_after_s
 
 
-def read(answer: httpx.Response) -> Any:
-    """Returns the answer's JSON; None where it has no content.
+def read(answer: httpx.Response, attempt: int) -> Any:
+    """Returns the JSON of the answer to this attempt, from 1; None where it has no content.
+
+    What a repeated DELETE does not find, the attempt before it deleted.
 
     Raises:
         AskAgain: casebank cannot now, or what answered was not casebank.
@@ -106,6 +109,8 @@ def read(answer: httpx.Response) -> Any:
     """
     if answer.is_success:
         return _content(answer)
+    if attempt > 1 and answer.request.method == "DELETE" and answer.status_code == HTTPStatus.NOT_FOUND:
+        return None
     if answer.status_code in COME_BACK:
         raise AskAgain(f"{answer.status_code} {answer.reason_phrase}", _retry_after(answer))
     raise CasebankRefused(answer.status_code, _problem(answer))

@@ -134,7 +134,7 @@ export class Casebank extends Memories {
   /** Deletes a session for good. */
   async deleteSession(sessionId: string): Promise<void> {
     const params = { path: { session_id: sessionId } };
-    await this.asked((http, signal) => http.DELETE("/v1/sessions/{session_id}", { params, signal }));
+    await this.deleted((http, signal) => http.DELETE("/v1/sessions/{session_id}", { params, signal }));
   }
 
   /**

@@ -6,6 +6,7 @@
 
 import type { Client } from "openapi-fetch";
 
+import { CasebankRefused } from "./errors.js";
 import type { components, paths } from "./schema.js";
 import type { Answer } from "./wire.js";
 
@@ -47,6 +48,18 @@ export abstract class Memories {
   /** Sends a request until it is answered; see `Casebank` for what it throws. */
   protected abstract asked<T>(send: (http: Client<paths>, signal: AbortSignal) => Promise<Answer<T>>): Promise<T>;
 
+  /** Sends a DELETE until it is answered; what a repeated one does not find, the attempt before it deleted. */
+  protected async deleted(send: (http: Client<paths>, signal: AbortSignal) => Promise<Answer<unknown>>): Promise<void> {
+    let attempts = 0;
+    const counted = (http: Client<paths>, signal: AbortSignal) => {
+      attempts++;
+      return send(http, signal);
+    };
+    await this.asked(counted).catch((error: unknown) => {
+      if (!(attempts > 1 && error instanceof CasebankRefused && error.status === 404)) throw error;
+    });
+  }
+
   /**
    * Keeps a text of at most 2,000 characters as a fact about the user, in these words, and returns it.
    *
@@ -86,7 +99,7 @@ export abstract class Memories {
   /** Deletes a fact for good; one that it had replaced holds again. */
   async delete(factId: string): Promise<void> {
     const params = { path: { fact_id: factId } };
-    await this.asked((http, signal) => http.DELETE("/v1/facts/{fact_id}", { params, signal }));
+    await this.deleted((http, signal) => http.DELETE("/v1/facts/{fact_id}", { params, signal }));
   }
 
   /** Returns the turns, facts and knowledge that match the query; `more` are further fields of `POST /v1/recall`. */
@@ -113,7 +126,7 @@ export abstract class Memories {
   /** Deletes an entry of knowledge for good. */
   async deleteKnowledge(knowledgeId: string): Promise<void> {
     const params = { path: { knowledge_id: knowledgeId } };
-    await this.asked((http, signal) => http.DELETE("/v1/knowledge/{knowledge_id}", { params, signal }));
+    await this.deleted((http, signal) => http.DELETE("/v1/knowledge/{knowledge_id}", { params, signal }));
   }
 
   /** Returns a page of cases, the newest first; the filters are those of `GET /v1/cases`. */
@@ -130,7 +143,7 @@ export abstract class Memories {
   /** Deletes a case for good, with the repeats that were merged into it. */
   async deleteCase(caseId: string): Promise<void> {
     const params = { path: { case_id: caseId } };
-    await this.asked((http, signal) => http.DELETE("/v1/cases/{case_id}", { params, signal }));
+    await this.deleted((http, signal) => http.DELETE("/v1/cases/{case_id}", { params, signal }));
   }
 
   /**

@@ -265,3 +265,16 @@ test("half a character, as where a text was cut within an emoji, is sent as a si
   assert.equal(server.asked[0]?.body["query"], "rename \ufffd");
   assert.deepEqual(retained(server)[0]?.body["tool_traces"], [{ tool: "ls", input: {}, output: "a 😀, \\ud83d and \ufffd" }]);
 });
+
+test("what was deleted before an answer was lost counts as deleted", async () => {
+  let deleted = false;
+  await using server = await fake((_asked, _number, response) => {
+    json(response, deleted ? 404 : 502, {}); // by a proxy, which lost the answer
+    deleted = true;
+  });
+  const casebank = memory(server);
+  await casebank.delete("f-1");
+  await assert.rejects(casebank.delete("f-1"), /404/);
+  deleted = false;
+  await casebank.deleteSession("monday");
+});

@@ -48,5 +48,5 @@ async function read(request: IncomingMessage): Promise<Asked> {
   let text = "";
   for await (const part of request) text += String(part);
   const { authorization, "idempotency-key": key } = request.headers;
-  return { path: request.url ?? "", key: key as string | undefined, authorization, body: JSON.parse(text) };
+  return { path: request.url ?? "", key: key as string | undefined, authorization, body: JSON.parse(text || "{}") };
 }
