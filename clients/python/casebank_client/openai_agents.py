@@ -118,7 +118,7 @@ class CasebankSession(SessionABC):
         self.session_settings = settings
         self._memory = memory
         self._agent = agent
-        self._popped: set[int] = set()
+        self._popped: set[tuple[int, int]] = set()
 
     async def get_items(self, limit: int | None = None) -> list[TResponseInputItem]:
         """Returns the items, oldest first; with a limit the newest of them."""
@@ -142,8 +142,8 @@ class CasebankSession(SessionABC):
         items = await self._items()
         if not items:
             return None
-        number, item = items[-1]
-        self._popped.add(number)
+        place, item = items[-1]
+        self._popped.add(place)
         return item
 
     async def clear_session(self) -> None:
@@ -154,14 +154,15 @@ class CasebankSession(SessionABC):
         except ClientError as error:
             _unless_unknown(error, "the session is not deleted")
 
-    async def _items(self) -> list[tuple[int, TResponseInputItem]]:
+    async def _items(self) -> list[tuple[tuple[int, int], TResponseInputItem]]:
+        """Returns the items, oldest first, each with the number of its turn and its place there."""
         try:
             session = await asyncio.to_thread(self._memory.read_session, self.session_id, WHOLE_SESSION)
         except ClientError as error:
             _unless_unknown(error, "the conversation is not at hand")
             return []
-        kept = [turn for turn in session["turns"] if turn["number"] not in self._popped]
-        return [(turn["number"], _item_of(turn)) for turn in kept]
+        items = [((turn["number"], n), item) for turn in session["turns"] for n, item in enumerate(_items_of(turn))]
+        return [(place, item) for place, item in items if place not in self._popped]
 
 
 def _unless_unknown(error: ClientError, what: str) -> None:
@@ -181,19 +182,20 @@ def _turn_of(item: Mapping[str, Any]) -> dict[str, Any] | None:
     return None
 
 
-def _item_of(turn: Mapping[str, Any]) -> TResponseInputItem:
-    item: dict[str, Any]
-    if turn.get("tool_calls"):
-        (call,) = turn["tool_calls"]
-        item = {"type": "function_call", "call_id": call["id"], **call["function"]}
-        item = {name: item[name] for name in ("type", "call_id", "name", "arguments")}
-    elif turn["role"] == "tool":
-        item = {"type": "function_call_output", "call_id": turn["tool_call_id"], "output": turn["content"]}
-    elif turn["role"] == "assistant":
-        item = {"type": "message", "role": "assistant", "content": turn["content"]}
-    else:
-        item = {"role": turn["role"], "content": turn["content"]}
-    return cast("TResponseInputItem", item)
+def _items_of(turn: Mapping[str, Any]) -> list[TResponseInputItem]:
+    """Returns the items of a turn: its message or output, and then its calls."""
+    calls = [(call["id"], call["function"]) for call in turn.get("tool_calls") or ()]
+    items: list[dict[str, Any]] = []
+    if turn["role"] == "tool":
+        items = [{"type": "function_call_output", "call_id": turn["tool_call_id"], "output": turn["content"]}]
+    elif turn["content"] or not calls:
+        typed = {"type": "message"} if turn["role"] == "assistant" else {}
+        items = [{**typed, "role": turn["role"], "content": turn["content"]}]
+    items += [
+        {"type": "function_call", "call_id": call_id, "name": called["name"], "arguments": called["arguments"]}
+        for call_id, called in calls
+    ]
+    return cast("list[TResponseInputItem]", items)
 
 
 def _arguments(said: str) -> Any:

@@ -153,6 +153,18 @@ async def test_a_session_pops_limits_and_ends(banked: Banked):
     assert await session.get_items() == []
 
 
+async def test_a_session_brings_back_several_calls_of_one_turn(banked: Banked):
+    called = [{"id": f"c{n}", "type": "function", "function": {"name": "sql", "arguments": str(n)}} for n in (1, 2)]
+    asked = {"role": "assistant", "content": "Both.", "tool_calls": called}
+    banked.memory.add_turns(AGENT, "chat", [asked, {"role": "tool", "tool_call_id": "c2", "content": "ran"}])
+    session = CasebankSession(banked.memory, AGENT, "chat")
+    said = [item.get("call_id") or item["content"] for item in await session.get_items()]
+    assert said == ["Both.", "c1", "c2", "c2"]
+    popped = [await session.pop_item() for _ in range(2)]
+    assert [item["type"] for item in popped if item is not None] == ["function_call_output", "function_call"]
+    assert [item.get("call_id") or item["content"] for item in await session.get_items()] == ["Both.", "c1"]
+
+
 OLD = '{"query": "old", "dialect": "mysql"}'
 
 
