@@ -10,6 +10,7 @@ import threading
 import time
 from collections.abc import Iterator
 from contextlib import nullcontext, suppress
+from datetime import UTC, datetime, timedelta
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
@@ -22,6 +23,8 @@ from casebank_client.failed import may_have_failed
 from casebank_client.outbox import Outbox, Refused
 from casebank_client.wire import NO_WAIT, Patience, Request
 
+from app.auth.tokens import ACT_AS, issue_token
+from app.settings import Settings
 from tests.paths import ROOT
 from tests.processes import Service, all_worked, bank, free_port, migrated_home, until
 
@@ -366,6 +369,20 @@ def test_an_agent_acts_without_memory_where_nobody_answers(caplog: pytest.LogCap
 def test_a_token_read_from_a_file_may_end_in_a_newline(service: Service):
     with Casebank(service.url, f" {token(service, 'nel')}\n") as casebank:
         assert casebank.retrieve(AGENT, "rename a column")["cases"] == []
+
+
+def test_a_service_acts_for_a_user_of_any_name(service: Service):
+    own = Settings(home=service.home)
+    whose = {
+        "issuer": own.jwt_issuer,
+        "audience": own.jwt_audience,
+        "ttl": timedelta(hours=1),
+        "now": datetime.now(UTC),
+    }
+    backend = issue_token(own.signing_secret, user="backend", scope=ACT_AS, **whose)
+    with Casebank(service.url, backend, user="Zoë Łuk") as casebank:
+        casebank.retain(AGENT, "rename a column")
+    assert [case["task"] for case in cases(service, "Zoë Łuk")] == ["rename a column"]
 
 
 @pytest.mark.parametrize("none", ["", "two\nlines", "t\u00f6ken"])

@@ -67,15 +67,15 @@ _TOKEN = re.compile(r"[A-Za-z0-9._~+/=-]+")
 """Syntax of a bearer token (RFC 6750, section 2.1)."""
 
 
-def headers_of(token: str, user: str | None, session: str | None) -> dict[str, str]:
-    """Returns what every request says of who asks.
+def headers_of(token: str, user: str | None, session: str | None) -> dict[str, bytes]:
+    """Returns what every request says of who asks, in UTF-8.
 
     The space around a token, a file's last newline say, is none of it. What can be no token is not sent: casebank says
     that there is none, where an error about the header would have it in its words.
     """
     bearer = f"Bearer {token.strip()}" if _TOKEN.fullmatch(token.strip()) else "Bearer"
     said = {"Authorization": bearer, "X-Casebank-User": user, "X-Casebank-Session": session}
-    return {name: value for name, value in said.items() if value is not None}
+    return {name: value.encode() for name, value in said.items() if value is not None}
 
 
 def address_of(base_url: str) -> str:

@@ -34,6 +34,11 @@ function wellFormed(_name: string, value: unknown): unknown {
   return typeof value === "string" ? value.replace(/\p{Surrogate}/gu, "\ufffd") : value;
 }
 
+/** Returns the text whose characters are the bytes of this one, for a header: fetch takes no others. */
+function inUtf8(text: string): string {
+  return Buffer.from(text).toString("latin1");
+}
+
 /** What a run could not do. */
 export type What = "retrieve" | "advice" | "retain";
 
@@ -74,8 +79,8 @@ export class Casebank extends Memories {
     const { user, session } = settings;
     // what can be no token is not sent: an error about the header would have it in its words
     const headers: Record<string, string> = { Authorization: TOKEN.test(token.trim()) ? `Bearer ${token.trim()}` : "Bearer" };
-    if (user !== undefined) headers["X-Casebank-User"] = user;
-    if (session !== undefined) headers["X-Casebank-Session"] = session;
+    if (user !== undefined) headers["X-Casebank-User"] = inUtf8(user);
+    if (session !== undefined) headers["X-Casebank-Session"] = inUtf8(session);
     const bodySerializer = (body: unknown) => JSON.stringify(body, wellFormed);
     this.#http = createClient<paths>({ baseUrl, headers, redirect: "manual", bodySerializer });
     this.#patience = { ...PATIENCE, ...settings.patience };

@@ -278,3 +278,10 @@ test("what was deleted before an answer was lost counts as deleted", async () =>
   deleted = false;
   await casebank.deleteSession("monday");
 });
+
+test("a service acts for a user of any name", async () => {
+  await using server = await fake(works);
+  const casebank = new Casebank(server.url, "token", { user: "Zoë Łuk", patience: QUICK });
+  await casebank.retrieve(AGENT, TASK);
+  assert.equal(server.asked[0]?.user, "Zoë Łuk");
+});

@@ -7,6 +7,7 @@ export interface Asked {
   path: string;
   key: string | undefined;
   authorization: string | undefined;
+  user: string;
   body: Record<string, unknown>;
 }
 
@@ -48,5 +49,6 @@ async function read(request: IncomingMessage): Promise<Asked> {
   let text = "";
   for await (const part of request) text += String(part);
   const { authorization, "idempotency-key": key } = request.headers;
-  return { path: request.url ?? "", key: key as string | undefined, authorization, body: JSON.parse(text || "{}") };
+  const user = Buffer.from(String(request.headers["x-casebank-user"] ?? ""), "latin1").toString();
+  return { path: request.url ?? "", key: key as string | undefined, authorization, user, body: JSON.parse(text || "{}") };
 }
