@@ -136,7 +136,7 @@ def chat_call(given: object) -> str:
         return _short(given)
     arguments = function.get("arguments")
     if isinstance(arguments, str):
-        with suppress(ValueError):
+        with suppress(ValueError, RecursionError):
             arguments = json.loads(arguments)
     return _line(function.get("name", "a call"), arguments)
 

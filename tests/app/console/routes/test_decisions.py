@@ -64,7 +64,8 @@ async def test_a_tool_call_is_one_line_with_its_arguments_and_long_values_shorte
     given = {"path": "notes.txt", "count": 3, "content": "x" * 500}
     case_id = await alice.retain("write it down", tool_traces=[{"tool": "write_file", "input": given, "output": "ok"}])
     asked = {"id": "1", "type": "function", "function": {"name": "get_rain", "arguments": '{"city": "Lisbon"}'}}
-    turns = [{"role": "assistant", "content": None, "tool_calls": [asked]}]
+    deep = {"id": "2", "type": "function", "function": {"name": "get_sun", "arguments": "[" * 20_000}}
+    turns = [{"role": "assistant", "content": None, "tool_calls": [asked, deep]}]
     body = {"agent": AGENT, "turns": turns}
     assert (await alice.http.post("/v1/sessions/monday/turns", json=body)).status_code == 200
     await alice.settle()
@@ -74,3 +75,4 @@ async def test_a_tool_call_is_one_line_with_its_arguments_and_long_values_shorte
     assert len(line) < 300
     session = (await console.get("/console/session", params={"name": "monday"})).text
     assert "get_rain(city=&#34;Lisbon&#34;)" in session
+    assert "get_sun(&#34;[[[" in session  # arguments of too many levels stay a text
