@@ -18,7 +18,7 @@ from retrieval.tables.cases import cases
 from retrieval.tables.kinds import RewardSource, RunOutcome
 from writer.analysis.calls import failed
 from writer.author import Author
-from writer.errors import IdempotencyConflict, SecretInName, UnknownReference
+from writer.errors import IdempotencyConflict, RunEnded, SecretInName, UnknownReference
 from writer.moment import Moment
 from writer.privacy.keys import Keyring
 from writer.privacy.seal import PayloadTooLarge
@@ -151,7 +151,7 @@ async def _retain(bank: _Bank, line: _Line, turns: asyncio.Semaphore) -> str | N
             old = parse(line.text, bank.agent)
             prepared = replace(prepare(old.run), created_at=old.created_at)
             await store(bank.database, bank.keyring, prepared, bank.author, line.key)
-        except (LineRefused, IdempotencyConflict, PayloadTooLarge, SecretInName, UnknownReference) as error:
+        except (LineRefused, IdempotencyConflict, PayloadTooLarge, RunEnded, SecretInName, UnknownReference) as error:
             return str(error)
     return None
 

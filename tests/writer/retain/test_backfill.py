@@ -15,7 +15,10 @@ from tests.paths import DATA
 from tests.writer.conftest import AGENT, Bank
 from writer.queue.statements import depth
 from writer.retain.backfill import CHUNK_LINES, Backfilled, backfill, from_benchmark, parse
+from writer.retain.retain import retain
+from writer.retain.steps import StepsTaken, append_steps, prepare_steps
 from writer.rights.export import export
+from writer.run import FinishedRun
 
 
 @pytest.fixture(params=["retail", "airline"])
@@ -103,6 +106,16 @@ def _said(row: Any) -> str:
     names = ("task", "plan", "tags", "outcome", "reward", "reward_source", "kind", "created_at")
     told = {name: row["payload"][name] for name in ("tool_traces", "turns", "prompt_snapshot", "procedure")}
     return json.dumps({name: row[name] for name in names} | told, sort_keys=True)
+
+
+async def test_a_line_that_ends_a_run_that_ended_before_stops_nothing(bank: Bank, user: str):
+    run_id = uuid4()
+    step = {"number": 1, "tool": "hose"}
+    taken = StepsTaken.model_validate({"agent": AGENT, "task": "water", "steps": [step]})
+    await append_steps(bank.database, bank.keyring, run_id, prepare_steps(taken), bank.author(user))
+    await retain(bank.database, bank.keyring, FinishedRun(agent=AGENT, task="water", run_id=run_id), bank.author(user))
+    done = await take(bank, user, request("water", run_id=str(run_id)), request("after"))
+    assert (done.retained, done.refused) == (1, [(1, "this run ended before")])
 
 
 @pytest.mark.parametrize(
