@@ -2,12 +2,12 @@
 
 import asyncio
 import hashlib
+import json
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from typing import Annotated, NamedTuple, cast
 
-import orjson
 from pydantic import AfterValidator, BaseModel, JsonValue, ValidationError
 from pydantic_core import PydanticCustomError
 from sqlalchemy import Select, select
@@ -177,7 +177,10 @@ def parse(text: bytes, agent: str) -> OldRun:
         NoRun: the line is a row of an export other than a case.
     """
     try:
-        fields = orjson.loads(text)
+        fields = json.loads(text)  # not orjson, which makes a float of an integer over 64 bits
+    except (ValueError, RecursionError) as error:
+        raise LineRefused(f"not JSON: {error}") from error
+    try:
         if not isinstance(fields, dict):
             raise LineRefused("not a JSON object")
         if "task_text" in fields:
@@ -190,8 +193,6 @@ def parse(text: bytes, agent: str) -> OldRun:
             fields = columns | {name: payload[name] for name in _SEALED if name in payload}
         times = _Times.model_validate({"created_at": fields.pop("created_at", None)})
         return OldRun(FinishedRun.model_validate({**fields, "agent": agent}), times.created_at)
-    except orjson.JSONDecodeError as error:
-        raise LineRefused(f"not JSON: {error}") from error
     except ValidationError as error:
         # without the input: a report must not quote what a user wrote
         first = error.errors(include_input=False, include_url=False, include_context=False)[0]

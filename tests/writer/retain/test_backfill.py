@@ -108,6 +108,16 @@ def _said(row: Any) -> str:
     return json.dumps({name: row[name] for name in names} | told, sort_keys=True)
 
 
+async def test_an_integer_over_64_bits_comes_in_as_it_was(bank: Bank, user: str):
+    output = {"account": 2**70 + 1}
+    await take(bank, user, request("a", tool_traces=[{"tool": "hose", "output": output}]))
+    exported = [json.dumps(row).encode() async for row in export(bank.database, bank.keyring, user)]
+    assert (await take(bank, f"{user}-2", *exported)).refused == []
+    (row,) = [row async for row in export(bank.database, bank.keyring, f"{user}-2") if row["type"] == "cases"]
+    payload: Any = row["payload"]
+    assert payload["tool_traces"][0]["output"] == output
+
+
 async def test_a_line_that_ends_a_run_that_ended_before_stops_nothing(bank: Bank, user: str):
     run_id = uuid4()
     step = {"number": 1, "tool": "hose"}
@@ -122,6 +132,8 @@ async def test_a_line_that_ends_a_run_that_ended_before_stops_nothing(bank: Bank
     ("line", "reason"),
     [
         (b"{", "not JSON"),
+        (b'{"agent": "a", "task": ' + b"[" * 100_000, "not JSON"),
+        (b'{"agent": "a", "task": ' + b"1" * 5_000 + b"}", "not JSON"),
         (b"\xff\xfe", "not JSON"),
         (b"[]", "not a JSON object"),
         (b"{}", "task: Field required"),
