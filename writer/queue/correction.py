@@ -101,7 +101,6 @@ async def earlier_feedback(connection: AsyncConnection, user_sub: str, case: Cla
             rewards.c.user_sub == user_sub,
             rewards.c.decision_id == case.retrieval_id,
             rewards.c.source != "heuristic",
-            rewards.c.actor != "worker",
             ~rewards.c.of_run,
         )
         .order_by(rewards.c.created_at.desc(), rewards.c.id.desc())

@@ -136,7 +136,8 @@ async def credit_run(connection: AsyncConnection, user_sub: str, actor: str, fin
         await remember_followed(connection, user_sub, finished)
     with stage("evaluate"):
         if finished.reward is not None and source is not None:
-            await add_reward(connection, user_sub, actor, Given(finished.reward, source, decision_id=decision_id))
+            given = Given(finished.reward, source, decision_id=decision_id, of_run=True)
+            await add_reward(connection, user_sub, actor, given)
         elif speaks:
             retrieval = decisions.c.user_sub == user_sub, decisions.c.id == decision_id
             if await connection.scalar(select(decisions.c.reward.is_not(None)).where(*retrieval)):

@@ -150,6 +150,35 @@ async def test_feedback_is_of_the_next_run_of_a_retrieval_only_where_it_was_not_
     assert (row.reward, row.reward_source) == expected[named]
 
 
+async def test_feedback_before_a_run_reaches_it_whatever_the_name_of_the_service_that_gave_it(
+    bank: Bank, server: OpenAIServer, worker_on: MakeWorker, user: str
+):
+    slate = await Reader(bank.database, worker_on(server).embedder).retrieve(
+        user, datetime.now(UTC), Question(Search(agent_key=AGENT, query="leaves"))
+    )
+    async with bank.database.as_user(user, datetime.now(UTC)) as connection:
+        await give_feedback(connection, user, "worker", Feedback(0.0, "user", decision_id=slate.retrieval_id))
+    case_id = await keep(bank, user, task="rake", retrieval_id=slate.retrieval_id)
+    await drain(worker_on(server))
+    row = await one(bank, user, case_id)
+    assert (row.reward, row.reward_source) == (0.0, "user")
+
+
+async def test_a_reward_that_came_with_a_run_is_not_of_the_next_run_of_its_retrieval(
+    bank: Bank, server: OpenAIServer, worker_on: MakeWorker, user: str
+):
+    slate = await Reader(bank.database, worker_on(server).embedder).retrieve(
+        user, datetime.now(UTC), Question(Search(agent_key=AGENT, query="leaves"))
+    )
+    of_first = {"reward": 0.0, "reward_source": "user", "retrieval_id": slate.retrieval_id}
+    await keep(bank, user, task="rake", plan=["rake"], **of_first)
+    await drain(worker_on(server))
+    second = await keep(bank, user, task="sweep", plan=["sweep"], retrieval_id=slate.retrieval_id)
+    await drain(worker_on(server))
+    row = await one(bank, user, second)
+    assert (row.reward, row.reward_source) == (1.0, "heuristic")
+
+
 async def test_the_slate_earns_the_corrected_guess(bank: Bank, server: OpenAIServer, worker_on: MakeWorker, user: str):
     (shown,) = await bank.add(user, {"task": "rake the leaves"})
     slate = await Reader(bank.database, worker_on(server).embedder).retrieve(
