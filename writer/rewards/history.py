@@ -18,7 +18,7 @@ from retrieval.tables.decisions import decision_slots, decisions, rewards
 from retrieval.tables.kinds import FAILED_BELOW, RewardSource, is_trusted
 from writer.audit import Change, note
 from writer.rewards.credit import credit_slate
-from writer.rewards.proof import WITH_THE_RUN, prove
+from writer.rewards.proof import prove
 from writer.rewards.repeats import judged_again
 
 JUDGED = Counter(
@@ -80,7 +80,7 @@ async def add_reward(connection: AsyncConnection, user_sub: str, actor: str, giv
         known = select(rewards.c.id).where(rewards.c.user_sub == user_sub, rewards.c.case_id == given.case_id).limit(1)
         if not await connection.scalar(known):  # the history of a case begins with the reward it was retained with
             first = replace(given, reward=row.reward, source=row.reward_source)
-            await _add(connection, user_sub, WITH_THE_RUN, first, row.created_at)
+            await _add(connection, user_sub, "retain", first, row.created_at)
     # not the transaction's start: of two that overlap, the one that got the row lock last is the newer
     await _add(connection, user_sub, actor, given, func.clock_timestamp())
     if given.case_id and row.reward is not None and is_trusted(row.reward_source) and not is_trusted(given.source):

@@ -31,15 +31,17 @@ EARNED = 0.5
 """Least trusted reward that the uses of a case must earn: one use that went well, even if shared with another case."""
 HALF = 0.5
 """Lowest reward of a run that went well."""
-WITH_THE_RUN = "retain"
-"""Actor of a reward that came with the run itself, in the history of a case's rewards."""
+_RUN = cases.alias("run")
+_JUDGEMENT = rewards.c.source != "heuristic", rewards.c.created_at != _RUN.c.created_at
+"""Conditions on a reward of a run: it is trusted, and did not come with the run itself, whose time it would have.
 
-_JUDGEMENT = rewards.c.source != "heuristic", rewards.c.actor != WITH_THE_RUN
+Its actor does not tell: a user may have any name, and an erasure changes it.
+"""
 
 
 async def prove(connection: AsyncConnection, user_sub: str, case_ids: Sequence[UUID]) -> None:
     """Recomputes which of these cases are proven by the two rules of this module; repeating it changes nothing."""
-    run = cases.alias("run")
+    run = _RUN
     judged = (  # the newest trusted reward that a later call gave the case or one of its repeats
         select(rewards.c.reward)
         .join(run, and_(run.c.user_sub == rewards.c.user_sub, run.c.id == rewards.c.case_id))
@@ -67,7 +69,7 @@ async def prove(connection: AsyncConnection, user_sub: str, case_ids: Sequence[U
 
 async def keep_judgements(connection: AsyncConnection, user_sub: str, case_ids: Sequence[UUID]) -> None:
     """Moves the judgements of merged repeats to the cases that they were merged into; call it before the deletion."""
-    run, kept = cases.alias("run"), cases.alias("kept")
+    run, kept = _RUN, cases.alias("kept")
     judgements = update(rewards).where(
         rewards.c.user_sub == user_sub,
         run.c.user_sub == user_sub,

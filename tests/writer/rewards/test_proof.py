@@ -17,6 +17,7 @@ from tests.writer.rewards.test_credit import SIZE, Logged, log_decision
 from writer.rewards.credit import credit_slate
 from writer.rewards.feedback import Feedback, give_feedback
 from writer.rights.edit import delete_decision
+from writer.rights.erase import erase
 from writer.upkeep.prune import DECISIONS_KEPT, Pruned, prune
 
 
@@ -54,6 +55,21 @@ async def test_what_comes_with_a_run_proves_nothing_however_often_it_is_sent(
         await keep(bank, user, **more)
         await drain(worker_on(server))
     assert [row.occurrences for row in await states(bank, user) if row.status == "ready"] == [3]
+    assert await proven(bank, user) == set()
+
+
+async def test_a_later_reward_proves_a_case_whatever_the_name_of_its_author(bank: Bank, user: str):
+    (case_id,) = await bank.add(user, {})
+    async with bank.database.as_user(user, datetime.now(UTC)) as connection:
+        await give_feedback(connection, user, "retain", Feedback(1.0, "user", case_id=case_id))
+    assert await proven(bank, user) == {case_id}
+
+
+async def test_a_reward_that_came_with_a_run_proves_nothing_when_a_user_of_any_name_was_erased(bank: Bank, user: str):
+    (case_id,) = await bank.add(user, {"reward_source": "metric"})
+    await judge(bank, user, case_id, 1.0, "heuristic")
+    await erase(bank.database, "retain")
+    await judge(bank, user, case_id, 1.0, "heuristic")
     assert await proven(bank, user) == set()
 
 
