@@ -15,6 +15,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 from retrieval.database.rows import Rows
 from retrieval.pages.listing import steps_of_run
 from retrieval.tables.cases import cases
+from retrieval.tables.columns import ALL_AGENTS
 from retrieval.tables.decisions import decisions
 from retrieval.tables.kinds import RunStatus
 from retrieval.tables.profiles import profiles
@@ -59,7 +60,7 @@ def run_to_change(user_sub: str, run_id: UUID) -> Rows:
         .where(
             decisions.c.user_sub == user_sub,
             decisions.c.id == runs.c.retrieval_id,
-            decisions.c.agent_key == runs.c.agent_key,
+            decisions.c.agent_key.in_([runs.c.agent_key, ALL_AGENTS]),
         )
         .scalar_subquery()
         .label("known_retrieval_id")

@@ -156,6 +156,14 @@ async def test_a_run_keeps_the_retrieval_that_it_began_with(alice: User, run_id:
     assert case["retrieval_id"] == retrieval_id
 
 
+async def test_a_run_keeps_the_search_of_all_agents_that_it_began_with(alice: User, run_id: str):
+    searched = await alice.http.post("/functions/v1/hybrid-search-context-eng", json={"query": TASK})
+    retrieval_id = searched.headers["X-Casebank-Retrieval-Id"]
+    await told(alice, run_id, step(1), retrieval_id=retrieval_id)
+    case = await alice.case(await alice.retain(TASK, run_id=run_id))
+    assert case["retrieval_id"] == retrieval_id
+
+
 async def test_a_retrieval_that_nobody_knows_keeps_no_run_from_ending(alice: User, run_id: str):
     await told(alice, run_id, step(1), retrieval_id=str(uuid4()))
     case = await alice.case(await alice.retain(TASK, run_id=run_id))
