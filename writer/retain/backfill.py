@@ -110,19 +110,20 @@ async def backfill(  # noqa: PLR0913 - retain's own parameters, and the callback
         fresh = {line.key: line for line in reversed(chunk) if line.key not in known}
         turns = asyncio.Semaphore(CONCURRENCY)
         reasons = await asyncio.gather(*(_retain(bank, line, turns) for line in fresh.values()), return_exceptions=True)
-        refused, passed_over = [], 0
-        for line, reason in zip(fresh.values(), reasons, strict=True):
+        ends = dict(zip(fresh, reasons, strict=True))
+        for line in chunk:
+            reason = ends.get(line.key)
             if isinstance(reason, NoRun):
-                passed_over += 1
+                done.passed_over += 1
             elif isinstance(reason, BaseException):
                 raise reason
             elif reason is not None:
-                refused.append((line.number, reason))
+                done.refused.append((line.number, reason))
+            elif fresh.get(line.key) is line:
+                done.retained += 1
+            else:
+                done.known += 1
         done.read += len(chunk)
-        done.retained += len(fresh) - len(refused) - passed_over
-        done.known += len(chunk) - len(fresh)
-        done.passed_over += passed_over
-        done.refused += sorted(refused)
         progress(len(chunk))
     return done
 

@@ -64,6 +64,12 @@ async def test_equal_lines_of_one_file_are_one_case(bank: Bank, user: str):
     assert (await bank.counts(user))["cases"] == 2
 
 
+async def test_equal_lines_that_hold_no_run_are_known_by_none(bank: Bank, user: str):
+    done = await take(bank, user, b"{}", b"{}", b'{"type": "facts"}', b'{"type": "facts"}', request("a"))
+    assert (done.read, done.retained, done.known, done.passed_over) == (5, 1, 0, 2)
+    assert [number for number, _ in done.refused] == [1, 2]
+
+
 async def test_the_same_file_for_another_agent_is_another_agents(bank: Bank, user: str):
     for agent in ("one", "two"):
         assert (await take(bank, user, request("a"), agent=agent)).retained == 1
