@@ -14,6 +14,8 @@ from retrieval.database.database import Database
 from writer.queue import statements
 
 PER_USER, IN_ALL = "user-pending", "all-pending"
+ANY_NUMBER = 1_000_000_000
+"""Bound in place of 0: no queue gets as long."""
 NAMED_FROM = 0.1
 """Share of a user's bound above which the user's pending cases are counted; a user below it counts as having 0."""
 ROOM_AGAIN = 0.9
@@ -62,14 +64,13 @@ class Backlog:
             BacklogFull: the user has reached the bound of one user.
             QueueFull: the queue is too full for another case of this user.
         """
-        if not self.bounds.per_user or not self.bounds.in_all:
-            return
-        full, mine = self.in_all / self.bounds.in_all, self._pending[user_sub]
-        if mine >= self.bounds.per_user:
-            over = mine - ROOM_AGAIN * self.bounds.per_user
+        per_user, most = self.bounds.per_user or ANY_NUMBER, self.bounds.in_all or ANY_NUMBER
+        full, mine = self.in_all / most, self._pending[user_sub]
+        if mine >= per_user:
+            over = mine - ROOM_AGAIN * per_user
             raise BacklogFull("too many of this user's runs wait for the worker", self._wait_s(over), PER_USER)
-        if full >= 1 or mine >= 2 * (1 - full) * self.bounds.per_user:
-            over = self.in_all - ROOM_AGAIN * self.bounds.in_all
+        if full >= 1 or mine >= 2 * (1 - full) * per_user:
+            over = self.in_all - ROOM_AGAIN * most
             raise QueueFull("too many runs wait for the workers", self._wait_s(over, users=1), IN_ALL)
 
     def took(self, user_sub: str) -> None:
@@ -86,9 +87,9 @@ class Backlog:
         """
         if not self.in_all and not self._taken and self._looked_at:
             return
-        taken = self._taken.copy()
+        taken, per_user = self._taken.copy(), self.bounds.per_user or ANY_NUMBER
         async with self.database.as_worker() as connection:
-            statement = statements.backlog(self.bounds.per_user, max(1, round(NAMED_FROM * self.bounds.per_user)))
+            statement = statements.backlog(per_user, max(1, round(NAMED_FROM * per_user)))
             row = (await connection.execute(statement)).one()
         now = self.clock()
         if self._looked_at and self._waited + taken.total():

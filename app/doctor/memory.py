@@ -42,8 +42,6 @@ async def queue(installation: Installation) -> Finding:
     waited = [now - row.oldest for row in (*rows["cases"], *rows["lessons"]) if row.status == "pending"]
     gave_up = any(row.status == "dead" for of in rows.values() for row in of)
     age = max(waited, default=timedelta())
-    settings = installation.settings
-    bound = settings.limits.pending if settings.limits.bounds_queue else 0
     numbers = {name: {row.status: row.rows for row in of} for name, of in rows.items()}
     detail = "; ".join(
         f"{name}: {of.get('pending', 0)} pending, {of.get('dead', 0)} dead"
@@ -52,7 +50,7 @@ async def queue(installation: Installation) -> Finding:
     )
     if waited:
         detail += f"; the oldest waits for {age.total_seconds():.0f} s"
-    if bound:
+    if bound := installation.settings.limits.pending:
         detail += f"; {bound} may be pending"
     advice = "casebank requeue, once the cause is gone" if gave_up else "is a worker running? casebank worker"
     return Finding("queue", not gave_up and age <= WAIT, detail, advice)

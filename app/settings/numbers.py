@@ -80,8 +80,8 @@ class Limits(Numbers):
 
     @property
     def bounds_queue(self) -> bool:
-        """Returns whether the queue is bounded: by its length, and by each user's part of it."""
-        return bool(self.pending and self.user_pending)
+        """Returns whether the queue is bounded: by its length, or by each user's part of it."""
+        return bool(self.pending or self.user_pending)
 
 
 class Timeouts(Numbers):

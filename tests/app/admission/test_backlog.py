@@ -156,3 +156,22 @@ async def test_without_bounds_everybody_has_room(bank: Bank):
     known = Backlog(bank.database, Bounds(0, 0), Clock())
     await known.look()
     known.check(flood)
+
+
+async def test_without_the_bound_of_one_user_the_queue_is_still_bounded(bank: Bank):
+    (flood,) = await pile_up(bank, IN_ALL - 1)
+    known = Backlog(bank.database, Bounds(0, IN_ALL), Clock())
+    await known.look()
+    known.check(flood)
+    known.took(flood)
+    with pytest.raises(QueueFull):
+        known.check("somebody new")
+
+
+async def test_without_the_bound_of_all_a_user_is_still_bounded(bank: Bank):
+    flood, guest = await pile_up(bank, PER_USER, 1)
+    known = Backlog(bank.database, Bounds(PER_USER, 0), Clock())
+    await known.look()
+    with pytest.raises(BacklogFull):
+        known.check(flood)
+    known.check(guest)
