@@ -126,12 +126,13 @@ async def _add(
         most = f"{MOST_TURNS} turns and {MOST_BYTES} bytes"
         raise PayloadTooLarge(f"the session would have {count} turns and {size} bytes, over {most}: begin another one")
     last = session.last_turn_at if session.turn_count else None
+    latest = max(session.now + AHEAD, last or session.now)  # the clock may have been put back since the last turn
     times: list[datetime] = []
     for turn in new.turns:  # a turn without a time is said now
         said_at = turn.said_at or max(session.now, last or session.now)
         if last is not None and said_at < last:
             raise TurnsOutOfOrder(f"a turn of {said_at.isoformat()} comes after one of {last.isoformat()}")
-        if said_at > session.now + AHEAD:
+        if said_at > latest:
             raise TurnsOutOfOrder(f"a turn of {said_at.isoformat()} is in future")
         times.append(said_at)
         last = said_at

@@ -1,4 +1,4 @@
-"""Appending to a session that is being deleted."""
+"""Appending to a session that is being deleted, or that began before the database's clock was put back."""
 
 import asyncio
 from datetime import UTC, datetime
@@ -22,3 +22,13 @@ async def test_a_turn_that_waited_for_the_deletion_of_its_session_begins_a_new_o
             await delete_session(connection, bank.author(user), "chat")
         appended = await saying
     assert (appended.first, appended.turn_count) == (1, 1)
+
+
+async def test_a_turn_without_a_time_is_taken_after_the_clock_was_put_back(
+    bank: Bank, user: str, owner: asyncpg.Connection
+):
+    await say(bank, user, "chat", "hello")
+    for table, column in (("turns", "said_at"), ("sessions", "last_turn_at")):
+        later = f"UPDATE {table} SET {column} = now() + interval '1 hour' WHERE user_sub = $1"  # noqa: S608 - two names
+        await owner.execute(later, user)
+    assert (await say(bank, user, "chat", "again")).last == 2
