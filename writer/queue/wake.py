@@ -24,6 +24,8 @@ LISTEN_AGAIN_S = 1.0
 """Seconds until a process whose listening connection broke opens another."""
 
 _NOTIFY = text(f"NOTIFY {CHANNEL}")
+_BROKEN = OSError, TimeoutError, asyncpg.PostgresError, asyncpg.InterfaceError, asyncpg.InternalClientError
+"""Errors of a listening connection that is lost; asyncpg raises the last one if it dies while it sends a request."""
 
 
 @dataclass(slots=True)
@@ -91,6 +93,6 @@ class Wake:
                     finally:
                         self.listens = False
                         connection.terminate()  # the pool would take it for a usable one
-            except (OSError, TimeoutError, asyncpg.PostgresError, asyncpg.InterfaceError) as error:
+            except _BROKEN as error:
                 log.debug("worker.not_listening", error=type(error).__name__)
             await asyncio.sleep(LISTEN_AGAIN_S)

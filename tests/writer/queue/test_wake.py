@@ -3,7 +3,8 @@
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from typing import Any
 
 import asyncpg
 from sqlalchemy import event
@@ -130,6 +131,34 @@ async def test_a_listener_whose_database_is_replaced_listens_again_and_misses_no
         await keep(bank, user)  # and nobody is told
         await owner.execute(f"SELECT pg_terminate_backend(pid) {listening}")
         await ready(bank, user)
+        await until(listens)
+
+
+@dataclass
+class Breaking:
+    """A pool whose first connection dies while a request is sent on it."""
+
+    pool: asyncpg.Pool
+    asked: int = 0
+
+    @asynccontextmanager
+    async def acquire(self) -> AsyncIterator[asyncpg.Connection]:
+        self.asked += 1
+        if self.asked == 1:
+            raise asyncpg.InternalClientError("got result for unknown protocol state")
+        async with self.pool.acquire() as connection:
+            yield connection
+
+
+async def test_a_listener_whose_connection_dies_while_it_asks_listens_again(bank: Bank):
+    pool: Any = Breaking(bank.database.pool)
+    database = replace(bank.database, pool=pool)
+    wake = Wake(database, Rest(database))
+
+    async def listens() -> bool:
+        return wake.listens
+
+    async with at_work(wake.listen):
         await until(listens)
 
 
