@@ -7,6 +7,7 @@ it stopped.
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from typing import Any
+from uuid import UUID
 
 from sqlalchemy import Table, bindparam, select, update
 from sqlalchemy.sql.dml import Update
@@ -18,7 +19,7 @@ from retrieval.tables.cases import cases
 from retrieval.tables.decisions import decisions
 from retrieval.telemetry import log
 from writer.privacy.keys import Keyring
-from writer.privacy.words import Words
+from writer.privacy.words import Words, readable
 from writer.profiles import Profile, each_owner, lock_profile
 from writer.retain.prepare import message_hash
 
@@ -38,7 +39,7 @@ _COLUMNS = {
 async def reseal_all(database: Database, keyring: Keyring, *, progress: Progress = lambda _count: None) -> int:
     """Rewrites all cases and decisions that do not have the form of the keyring's setting, encrypted or plain words.
 
-    Returns the number of changed rows.
+    Returns the number of changed rows. A row that does not decrypt stays as it is.
 
     Raises:
         DatabaseUnavailable: the rows changed so far stay; a further call changes the others.
@@ -48,7 +49,9 @@ async def reseal_all(database: Database, keyring: Keyring, *, progress: Progress
         with suppress(UserErased):
             try:
                 for table in _COLUMNS:
-                    while done := await _reseal_some(database, keyring, profile, table):
+                    after: UUID | None = UUID(int=0)
+                    while after is not None:
+                        after, done = await _reseal_some(database, keyring, profile, table, after)
                         total += done
                         progress(done)
             except SealBroken:  # one user's broken key is a matter of that user
@@ -56,28 +59,40 @@ async def reseal_all(database: Database, keyring: Keyring, *, progress: Progress
     return total
 
 
-async def _reseal_some(database: Database, keyring: Keyring, profile: Profile, table: Table) -> int:
-    """Rewrites up to BATCH rows in one transaction, and returns how many."""
+async def _reseal_some(
+    database: Database, keyring: Keyring, profile: Profile, table: Table, after: UUID
+) -> tuple[UUID | None, int]:
+    """Rewrites up to BATCH rows with ids above ``after`` in one transaction; returns the last id, and how many.
+
+    The id is None if there was no such row.
+    """
+    changed: list[dict[str, Any]] = []
     async with database.as_user(profile.user_sub, profile.seen_at) as connection:
         # the worker may be about to merge a run into one of these cases
         await lock_profile(connection, profile.user_sub, profile.agent_key)
-        other_form = in_other_form(profile, table, sealed=not keyring.seals_words)
+        other_form = in_other_form(profile, table, after, sealed=not keyring.seals_words)
         rows = (await connection.execute(other_form)).mappings().all()
         if rows:
             key = await keyring.find_or_make(connection, profile.user_sub)
             words = Words(profile.user_sub, key)
             change = _sealed if keyring.seals_words else _opened
-            changed = [change(words, table, row) for row in rows]
+            changed = list(readable(lambda row: change(words, table, row), rows))
+        if len(changed) < len(rows):
+            log.warning("reseal.refused", why="rows do not decrypt", rows=len(rows) - len(changed))
+        if changed:
             values = [{f"b_{name}": value for name, value in row.items()} for row in changed]
             await connection.execute(set_words(profile, table), values)
-    return len(rows)
+    return (rows[-1]["id"] if rows else None), len(changed)
 
 
-def in_other_form(profile: Profile, table: Table, *, sealed: bool) -> Rows:
-    """Returns a statement that selects and locks up to BATCH rows of a table whose words are sealed, or else plain."""
+def in_other_form(profile: Profile, table: Table, above: UUID, *, sealed: bool) -> Rows:
+    """Returns a statement that selects and locks up to BATCH rows of a table whose words are sealed, or else plain.
+
+    Their ids are higher than ``above``.
+    """
     form = table.c.words.is_not(None) if sealed else table.c.words.is_(None)
     columns = [table.c[name] for name in ("id", *_COLUMNS[table])]
-    mine = [table.c.user_sub == profile.user_sub]
+    mine = [table.c.user_sub == profile.user_sub, table.c.id > above]
     if table is cases:
         mine.append(table.c.agent_key == profile.agent_key)
     return select(*columns).where(*mine, form).order_by(table.c.id).limit(BATCH).with_for_update()

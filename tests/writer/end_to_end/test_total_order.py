@@ -83,6 +83,7 @@ ARGUMENTS = {
     "blank": [],
     "table": cases,
     "after": None,
+    "above": uuid4(),
     "session_id": uuid4(),
     "now": NOW,
     "before": NOW,

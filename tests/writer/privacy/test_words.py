@@ -7,7 +7,7 @@ from uuid import UUID
 
 import pytest
 import uuid_utils.compat as uuids
-from sqlalchemy import select
+from sqlalchemy import select, update
 
 from app.providers.wordllama import WordLlamaEmbedder
 from retrieval.errors import SealBroken
@@ -206,6 +206,17 @@ async def test_resealing_goes_either_way_and_changes_nothing_that_is_read(bank: 
     assert await reseal_all(bank.database, bank.keyring) >= 2
     assert await rows(bank, user, cases) == before
     assert (await rows(bank, user, decisions))[0] == log[0]
+
+
+async def test_a_case_that_does_not_decrypt_keeps_no_other_row_sealed(bank: Bank, sealing: Bank, user: str):
+    damaged, whole = await keep(sealing, user), await keep(sealing, user, "tune the old harp")
+    async with bank.database.as_user(user, datetime.now(UTC)) as connection:
+        mine = update(cases).where(cases.c.user_sub == user, cases.c.id == damaged)
+        await connection.execute(mine.values(words=b"damaged"))
+    await ask(reader_of(sealing), user)
+    await reseal_all(bank.database, bank.keyring)
+    assert {row.id for row in await rows(bank, user, cases) if row.words is None} == {whole}
+    assert [row.query for row in await rows(bank, user, decisions)] == [ASKED]
 
 
 async def test_a_process_that_remembers_the_key_of_an_erased_user_reads_and_logs_with_the_new_one(
