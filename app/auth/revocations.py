@@ -32,8 +32,8 @@ _OVERLAP = timedelta(minutes=5)
 
 
 def sha256(text: str) -> bytes:
-    """Returns the digest under which a name or the id of a token is stored."""
-    return hashlib.sha256(text.encode()).digest()
+    """Returns the digest under which a name or the id of a token is stored; an issuer may choose any text as an id."""
+    return hashlib.sha256(text.encode(errors="surrogatepass")).digest()
 
 
 @dataclass(slots=True)

@@ -193,15 +193,14 @@ class TokenVerifier:
         subject, jti = claims["sub"], claims.get("jti")
         if not is_user(subject):
             raise NotAuthenticated("the token's subject cannot be a user's name")
-        issued_at = _time(claims["iat"], "of issue")
         scope = claims.get("scope")
         scopes = scope.split(" ") if isinstance(scope, str) else scope if isinstance(scope, list) else []  # RFC 8693
         bearer = Bearer(
             subject=subject,
             jti=jti if isinstance(jti, str) else None,
             key_id=key_id(key) if isinstance(key, str) else str(key.key_id),
-            issued_at=issued_at,
-            authorised_at=issued_at - timedelta(seconds=self.leeway_s),
+            issued_at=_time(claims["iat"], "of issue"),
+            authorised_at=_time(claims["iat"], "of issue", self.leeway_s),
             expires_at=_time(claims["exp"], "of its end"),
             is_service=ACT_AS in scopes,
             is_operator=OPERATOR in scopes,
@@ -260,8 +259,10 @@ def _user_in(acting_for: str) -> str:
     return name
 
 
-def _time(seconds: object, which: str) -> datetime:
+def _time(seconds: object, which: str, before_s: float = 0.0) -> datetime:
+    """Returns the time of a claim, or a time so many seconds before it."""
     try:
-        return datetime.fromtimestamp(int(seconds if isinstance(seconds, int | float) else str(seconds)), UTC)
+        time = datetime.fromtimestamp(int(seconds if isinstance(seconds, int | float) else str(seconds)), UTC)
+        return time - timedelta(seconds=before_s)
     except (ValueError, OverflowError, OSError):  # long before the first year there is
         raise NotAuthenticated(f"the token's time {which} is not a time") from None

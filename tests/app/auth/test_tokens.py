@@ -16,6 +16,9 @@ from app.auth.keys import SharedSecret
 from app.auth.tokens import ACT_AS, MAX_TOKEN_CHARS, Identity, TokenVerifier, issue_token
 from tests.app.tokens import AUDIENCE, ISSUER, NOW, SECRET, VERIFIER, bearer, claims, segment
 
+FIRST_SECOND = -62_135_596_800
+"""First second of the year 1: the leeway before it is no time."""
+
 
 async def test_a_good_token_says_who_it_is_and_since_when():
     assert await VERIFIER.identify(bearer(), None) == Identity("alice", "alice", NOW)
@@ -108,6 +111,7 @@ async def test_each_required_claim_is_required(claim: str):
         ({"exp": float("inf")}, "not valid"),
         ({"iat": NOW + timedelta(hours=1)}, "not valid yet"),
         ({"iat": -(10**15)}, "not a time"),
+        ({"iat": FIRST_SECOND}, "not a time"),
         ({"iat": [1]}, "not valid"),
         ({"nbf": NOW + timedelta(hours=1)}, "not valid yet"),
         ({"iss": "https://elsewhere.example"}, "issuer"),
@@ -120,6 +124,15 @@ async def test_each_required_claim_is_required(claim: str):
 async def test_a_token_that_is_late_early_or_foreign_is_refused_with_the_reason(changed: dict[str, Any], reason: str):
     with pytest.raises(NotAuthenticated, match=reason):
         await VERIFIER.identify(bearer(**changed), None)
+
+
+async def test_a_token_may_have_any_text_as_its_id_and_is_refused_by_it_once_revoked():
+    verifier = TokenVerifier.hs256(SECRET, ISSUER, AUDIENCE)
+    token = jwt.api_jws.encode(json.dumps(claims(jti="\ud800", iat=1, exp=2**31)).encode(), SECRET, algorithm="HS256")
+    known = await verifier.bearer(f"Bearer {token}")
+    verifier.revocations.refuse(str(known.jti))
+    with pytest.raises(NotAuthenticated, match="revoked"):
+        await verifier.bearer(f"Bearer {token}")
 
 
 async def test_clocks_may_differ_by_the_leeway():
