@@ -125,9 +125,10 @@ class Revocations:
 
 
 def revoked_since(number: int) -> Rows:
-    """Returns the statement for the revocations with a higher number whose tokens are not expired."""
+    """Returns the statement for the revocations with a higher number whose tokens could still be accepted."""
     row = token_revocations.c
-    alive = or_(row.expires_at.is_(None), row.expires_at > func.now())
+    # a token is accepted for the leeway after its end, which is shorter
+    alive = or_(row.expires_at.is_(None), row.expires_at > func.now() - _OVERLAP)
     return select(token_revocations).where(alive, or_(row.number > number, row.revoked_at > func.now() - _OVERLAP))
 
 

@@ -68,6 +68,19 @@ async def test_a_replica_that_starts_later_knows_what_was_revoked(service: Servi
     assert fresh.revoked(user, None, datetime.now(UTC) - timedelta(minutes=1))
 
 
+async def test_a_token_that_is_good_for_the_leeway_after_its_end_can_be_revoked_until_then(service: Service):
+    user = f"user-{uuid4()}"
+    late = service.token(user, age=timedelta(hours=1, seconds=5))
+    known = jwt.decode(late, options={"verify_signature": False})
+    assert await statuses(late, service) == {200}
+    revocation = Revocation("lost", known["jti"], user, datetime.fromtimestamp(known["exp"], UTC))
+    async with service.runtime.database.as_worker() as connection:
+        await revoke(connection, revocation)
+    fresh = Revocations()
+    await fresh.refresh(service.runtime.database)
+    assert fresh.revoked(user, known["jti"], datetime.now(UTC))
+
+
 async def test_neither_token_nor_name_is_kept(service: Service):
     user, jti = f"user-{uuid4()}", uuid4().hex
     async with service.runtime.database.as_worker() as connection:
