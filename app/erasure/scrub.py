@@ -12,9 +12,8 @@ from datetime import datetime
 from typing import Literal
 
 import asyncpg
-from sqlalchemy.engine import make_url
 
-from app.postgres.pools import is_citus
+from app.postgres.pools import dsn, is_citus
 from retrieval.errors import CasebankError
 from retrieval.patterns import read
 from retrieval.tables.erasures import erasures
@@ -71,8 +70,7 @@ async def scrub(url: str, progress: Progress, patience_s: float = PATIENCE_S) ->
     """
     if is_citus(url):
         raise ScrubRefused("a scrub reaches the files of one server, and this is a Citus cluster: see docs/scale.md")
-    address = make_url(url).set(drivername="postgresql").render_as_string(hide_password=False)
-    owner = await asyncpg.connect(address, server_settings={"application_name": "casebank scrub"})
+    owner = await asyncpg.connect(dsn(url), server_settings={"application_name": "casebank scrub"})
     try:
         await owner.execute(f"SET lock_timeout = {LOCK_TIMEOUT_MS}")
         if not await owner.fetchval(_SQL["owns_tables"], list(TABLES)):  # VACUUM would only warn, and leave them

@@ -2,11 +2,12 @@
 
 import os
 from pathlib import Path
+from urllib.parse import unquote
 
-from sqlalchemy.engine import make_url
-
+from app.postgres.pools import dsn
 from app.settings import Settings
 from app.terminal.plain_console import plain_console
+from app.wrong_settings import WrongSettings
 
 
 def read_environment(file: Path) -> None:
@@ -21,11 +22,19 @@ def read_environment(file: Path) -> None:
 
 
 def database_of(settings: Settings) -> str:
-    """Returns the database in words, without its login's password."""
+    """Returns the database in words, without its login's password.
+
+    Raises:
+        WrongSettings: the URL is not of a Postgres.
+    """
     if settings.database_url is None:
         return f"embedded, in {settings.home} (DATABASE_URL is not set)"
-    url = make_url(settings.database_url)
-    return f"{url.database or ''} at {url.host or 'this machine'}{f':{url.port}' if url.port else ''} (DATABASE_URL)"
+    try:
+        address = dsn(settings.database_url).partition("://")[2].partition("?")[0]
+    except ValueError as error:
+        raise WrongSettings(str(error)) from None
+    place, _, name = address.rpartition("@")[2].partition("/")
+    return f"{unquote(name)} at {place or 'this machine'} (DATABASE_URL)"
 
 
 def tell_database(settings: Settings) -> None:

@@ -280,3 +280,22 @@ def test_a_database_is_told_without_its_password(home: Path, monkeypatch: pytest
     assert database_of(Settings()) == f"embedded, in {home} (DATABASE_URL is not set)"
     monkeypatch.setenv("DATABASE_URL", "postgresql://ada:hunter2@db.example:5433/bank")
     assert database_of(Settings()) == "bank at db.example:5433 (DATABASE_URL)"
+    for password in ("hunter@2", "hunter@2:x", "hunter/2", "hunter?2"):
+        monkeypatch.setenv("DATABASE_URL", f"postgresql://ada:{password}@db.example:5433/bank")
+        assert database_of(Settings()) == "bank at db.example:5433 (DATABASE_URL)"
+
+
+def test_several_hosts_and_a_socket_are_told_as_the_url_names_them(home: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setenv("DATABASE_URL", "postgresql://ada@one:5432,two:5433/the%20bank?target_session_attrs=primary")
+    assert database_of(Settings()) == "the bank at one:5432,two:5433 (DATABASE_URL)"
+    monkeypatch.setenv("DATABASE_URL", "postgresql://ada@/bank?host=/run/postgresql")
+    assert database_of(Settings()) == "bank at this machine (DATABASE_URL)"
+
+
+@pytest.mark.parametrize("url", ["", "mysql://ada:hunter2@db.example/bank"])
+@pytest.mark.parametrize("words", ["serve --port 0", "migrate", "prune"])
+def test_an_address_of_no_postgres_is_refused_in_one_line(url: str, words: str, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setenv("DATABASE_URL", url)
+    monkeypatch.setenv("CASEBANK_MASTER_KEY", "5" * 64)
+    done = casebank(*words.split())
+    assert (done.exit_code, done.stderr) == (1, "casebank: DATABASE_URL must begin with postgresql://\n"), done.output

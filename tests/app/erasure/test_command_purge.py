@@ -278,6 +278,12 @@ async def test_a_login_that_does_not_own_the_tables_is_told_so(settings: Setting
             await scrub(server.url(role="stranger"), lambda _step: None)
 
 
+async def test_a_scrub_reads_the_url_as_the_service_does(settings: Settings):
+    with postgres.running(settings.home) as server:
+        done = await scrub(f"{server.url()}&channel_binding=prefer&connect_timeout=10", lambda _: None)
+    assert done.tables
+
+
 async def test_a_cluster_is_not_scrubbed_for_other_nodes_files_are_out_of_reach():
     with pytest.raises(ScrubRefused, match="Citus cluster"):
         await scrub("postgresql://owner@coordinator/bank?citus=true", lambda _step: None)
