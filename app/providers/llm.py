@@ -163,7 +163,9 @@ class OpenAIModel:
         except openai.APIStatusError:
             talk.tokens = before
             raise
-        except (TimeoutError, openai.OpenAIError) as error:
+        except ModelError:
+            raise
+        except Exception as error:  # noqa: BLE001 - the HTTP library's, too, where the body of a refusal breaks off
             raise NoCompletion(f"no answer from {self.name} ({type(error).__name__})") from None
         completion, cost = read(body)
         estimate = prompt + Tokens(completion=count_tokens(completion.text))

@@ -64,6 +64,8 @@ class Fault(Enum):
     NEVER = auto()
     TRICKLES = auto()  # a blank now and then, so that no read ever times out
     HANGS_UP = auto()
+    STATUS_400_HANGS_UP = auto()
+    STATUS_500_HANGS_UP = auto()
     # a right answer, late
     SLOW = auto()
 
@@ -214,9 +216,13 @@ async def _trickle() -> AsyncIterator[bytes]:
 class _HangsUp(Response):
     """Promises a body and closes the connection half-way."""
 
+    def __init__(self, status: int = 200) -> None:
+        super().__init__(status_code=status)
+
     async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
         del scope, receive
-        await send({"type": "http.response.start", "status": 200, "headers": [(b"content-length", b"1000")]})
+        headers = [(b"content-length", b"1000")]
+        await send({"type": "http.response.start", "status": self.status_code, "headers": headers})
         await send({"type": "http.response.body", "body": b'{"object": "li'})
 
 
@@ -236,6 +242,8 @@ REFUSALS: dict[Enum | None, Callable[[], Response]] = {
     Fault.OTHER_JSON: lambda: as_json({"embeddings": [[1.0, 0.0]]}),
     Fault.TRICKLES: lambda: StreamingResponse(_trickle(), media_type="application/json"),
     Fault.HANGS_UP: _HangsUp,
+    Fault.STATUS_400_HANGS_UP: lambda: _HangsUp(400),
+    Fault.STATUS_500_HANGS_UP: lambda: _HangsUp(500),
 }
 
 

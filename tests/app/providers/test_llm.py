@@ -167,7 +167,10 @@ async def test_what_no_repetition_helps_is_asked_once(
 PASSING = [Fault.STATUS_408, Fault.STATUS_429, Fault.STATUS_429_WAIT_0, Fault.STATUS_500, Fault.STATUS_503]
 
 
-@pytest.mark.parametrize("fault", [*PASSING, Fault.HANGS_UP], ids=lambda fault: fault.name.lower())
+HANGS_UP = [Fault.HANGS_UP, Fault.STATUS_400_HANGS_UP, Fault.STATUS_500_HANGS_UP]
+
+
+@pytest.mark.parametrize("fault", [*PASSING, *HANGS_UP], ids=lambda fault: fault.name.lower())
 async def test_what_may_pass_is_asked_again(server: ChatServer, model: OpenAIModel, fault: Fault):
     server.script(fault, None)
     assert (await ask(model)).answer == Capital(**ROME)
@@ -184,7 +187,7 @@ async def test_what_does_not_pass_is_unavailable_and_costs_nothing(
     assert (server.count, failed.value.tokens) == (PATIENT.attempts, Tokens())
 
 
-@pytest.mark.parametrize("fault", [Fault.NEVER, Fault.TRICKLES, Fault.HANGS_UP], ids=lambda fault: fault.name.lower())
+@pytest.mark.parametrize("fault", [Fault.NEVER, Fault.TRICKLES, *HANGS_UP], ids=lambda fault: fault.name.lower())
 async def test_what_was_sent_and_never_answered_counts_as_read(server: ChatServer, fault: Fault):
     server.fault = fault
     model = OpenAIModel(endpoint(server), IMPATIENT)
