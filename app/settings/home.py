@@ -11,16 +11,18 @@ from pathlib import Path
 from typing import Annotated
 
 import platformdirs
-from pydantic import BaseModel, BeforeValidator, Field
+from pydantic import AfterValidator, BaseModel, BeforeValidator, Field
 
 from app.auth.keys import OldSecret
 from app.wrong_settings import WrongSettings
 
 USUAL_HOME = Path(platformdirs.user_data_dir("casebank"))
 HomeFolder = Annotated[
-    Path, BeforeValidator(lambda home: USUAL_HOME if isinstance(home, str) and not home.strip() else home)
+    Path,
+    BeforeValidator(lambda home: USUAL_HOME if isinstance(home, str) and not home.strip() else home),
+    AfterValidator(Path.expanduser),
 ]
-"""Folder of CASEBANK_HOME; an empty text is ``USUAL_HOME``, and never the current folder."""
+"""Folder of CASEBANK_HOME; ``~`` is the user's folder; an empty text is ``USUAL_HOME``, never the current folder."""
 
 
 class HomeSecrets(BaseModel):

@@ -105,6 +105,12 @@ def test_another_process_with_the_environment_has_the_same_settings(
     assert here.pool_size == 3
 
 
+def test_a_home_that_no_shell_expanded_is_in_the_users_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.setenv("CASEBANK_HOME", "~/memory")  # as a line of a file of settings has it
+    assert Settings().home == tmp_path / "memory"
+
+
 @pytest.mark.parametrize("empty", ["", " "])
 def test_an_empty_home_is_the_users_data_directory_and_never_the_current_one(
     empty: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
