@@ -9,7 +9,8 @@ import typer
 from rich.table import Table
 
 from app.commands.tokens import OPERATOR_NAME
-from app.terminal.command_line import CENTURY_DAYS, MaybeUser, checked, parts
+from app.settings.numbers import CENTURY_DAYS
+from app.terminal.command_line import MaybeUser, checked, parts
 from app.terminal.plain_console import plain_console
 from app.terminal.run_to_end import run_to_end as run
 from retrieval.database.database import Database

@@ -12,7 +12,8 @@ from sqlalchemy import RowMapping
 from app.auth.revocations import Revocation, listed, revoke
 from app.auth.tokens import ACT_AS, LEEWAY_S, OPERATOR, issue_token
 from app.settings import Settings
-from app.terminal.command_line import CENTURY_DAYS, MaybeUser, checked, parts
+from app.settings.numbers import CENTURY_DAYS
+from app.terminal.command_line import MaybeUser, checked, parts
 from app.terminal.plain_console import plain_console
 from app.terminal.run_to_end import run_to_end as run
 from writer.audit import Change, note

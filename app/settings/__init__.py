@@ -21,7 +21,7 @@ from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
 from app.auth.keys import MIN_SECRET_BYTES, OldSecret
 from app.settings import texts
 from app.settings.home import USUAL_HOME, HomeFolder, HomeSecrets, home_errors, load_or_make_secrets, rotate_jwt_secret
-from app.settings.numbers import Connections, Limits, Timeouts, WorkerPace
+from app.settings.numbers import CENTURY_DAYS, LONGEST_S, Connections, Limits, Timeouts, WorkerPace
 from app.settings.texts import NoMasterKey
 from app.settings.variables import unknown_variables
 from app.wrong_settings import WrongSettings, as_lines, variable_of
@@ -119,13 +119,13 @@ class Settings(BaseSettings):
     """``true``: the service works off its queue; ``false``: only ``casebank worker`` processes do."""
     worker_pace: Annotated[WorkerPace, NoDecode] = WorkerPace()
     """``poll_s=0.2,lease_s=60,attempts=8,backoff_s=1``: pace of the workers, in seconds and attempts."""
-    upkeep_every_s: float = Field(default=3600.0, gt=0)
+    upkeep_every_s: float = Field(default=3600.0, gt=0, le=LONGEST_S)
     """3,600 seconds from one pruning of the banks to the next."""
-    pruned_kept_days: int = Field(default=30, ge=0)
+    pruned_kept_days: int = Field(default=30, ge=0, le=CENTURY_DAYS)
     """30 days that a pruned case, and a run that ended, can still be seen."""
-    run_silent_s: float = Field(default=7200.0, gt=0)
+    run_silent_s: float = Field(default=7200.0, gt=0, le=LONGEST_S)
     """7,200 seconds without a step after which a run under way counts as aborted; it may still go on."""
-    train_every_s: float = Field(default=86_400.0, ge=0)
+    train_every_s: float = Field(default=86_400.0, ge=0, le=LONGEST_S)
     """86,400 seconds from one training of the policies to the next; 0: by ``casebank train`` and the API alone."""
 
     limits: Annotated[Limits, NoDecode] = Limits()

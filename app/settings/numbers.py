@@ -8,6 +8,10 @@ from typing import Self
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
+CENTURY_DAYS = 36_525
+"""Longest time that a setting or an option accepts, in days: the range of dates is limited."""
+LONGEST_S = 86_400 * CENTURY_DAYS
+"""The same in seconds."""
 SWITCHES = {"off": False, "false": False, "on": True, "true": True}
 
 
@@ -125,7 +129,7 @@ class WorkerPace(Numbers):
 
     poll_s: float = Field(default=0.2, gt=0)
     """0.2 seconds between two looks at an empty queue."""
-    lease_s: float = Field(default=60.0, gt=0)
+    lease_s: float = Field(default=60.0, gt=0, le=LONGEST_S)
     """60 seconds for which a claimed case belongs to one worker; a language model's answer must fit in."""
     attempts: int = Field(default=8, ge=1)
     """8 failures after which a case is dead; an outage of the embedder is no failure."""

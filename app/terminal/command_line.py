@@ -17,9 +17,6 @@ from app.terminal.which_database import tell_database
 PATIENCE_S, EMBEDDER_PATIENCE_S = 600.0, 30.0
 """Seconds that a command waits: for one answer of the database or for its vectors in all; for one request for them."""
 
-CENTURY_DAYS = 36_525
-"""Longest time that an option accepts, in days: the range of dates is limited."""
-
 
 def named(user: str | None) -> str | None:
     """Returns the name; ``-``: reads it from standard input, where no list of processes shows it."""

@@ -35,6 +35,11 @@ WRONG = [
     ("CASEBANK_CONSOLE", "nonsense", "loopback, off, or addresses like https://memory.example.org"),
     ("CASEBANK_CONSOLE", "http://[::1", "loopback, off, or addresses like https://memory.example.org"),
     ("CASEBANK_OPERATOR_FROM", "nonsense", "networks like 10.0.0.0/8 with spaces between them"),
+    ("CASEBANK_PRUNED_KEPT_DAYS", "1000000", "must be less than or equal to 36525"),
+    ("CASEBANK_RUN_SILENT_S", "1e12", "must be less than or equal to 3155760000"),
+    ("CASEBANK_UPKEEP_EVERY_S", "inf", "must be less than or equal to 3155760000"),
+    ("CASEBANK_TRAIN_EVERY_S", "inf", "must be less than or equal to 3155760000"),
+    ("CASEBANK_WORKER_PACE", "lease_s=inf", "lease_s must be less than or equal to 3155760000"),
     ("CASEBANK_FIRST_ORDER", "word", "must be 'words', 'rare', 'meaning', 'fused', 'telling', 'mixture' or 'vote'"),
 ]
 COMMANDS = [

@@ -17,6 +17,7 @@ from app.jobs.schedule import POSTGRES, TRAINING, UPKEEP, jobs_of, periods, upke
 from app.postgres.pools import dsn
 from app.runtime import Runtime, running
 from app.settings import Settings
+from app.settings.numbers import CENTURY_DAYS, LONGEST_S
 from app.training.processes import Trainings
 from retrieval.errors import Deadlocked
 from tests.cluster import one_postgres
@@ -66,11 +67,11 @@ async def cases_of(owner: asyncpg.Connection, user: str) -> int:
     return await owner.fetchval("SELECT count(*) FROM cases WHERE user_sub = $1", user)
 
 
-@pytest.mark.parametrize(("kept_days", "left"), [(1, 0), (3, 1)])
+@pytest.mark.parametrize(("kept_days", "left"), [(1, 0), (3, 1), (CENTURY_DAYS, 1)])
 async def test_upkeep_keeps_pruned_cases_for_as_long_as_the_settings_say(
     database_url: str, tmp_path: Path, owner: asyncpg.Connection, kept_days: int, left: int
 ):
-    async with running(settings(database_url, tmp_path, pruned_kept_days=kept_days)) as runtime:
+    async with running(settings(database_url, tmp_path, pruned_kept_days=kept_days, run_silent_s=LONGEST_S)) as runtime:
         user = await prune_one_two_days_ago(runtime, owner)
         await upkeep(runtime)
     assert await cases_of(owner, user) == left
