@@ -4,7 +4,7 @@ import hashlib
 import json
 import math
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from datetime import date, datetime, timedelta
 from functools import cache
@@ -44,6 +44,11 @@ def visible(value: object) -> object:
 def form_value(value: str) -> Markup:
     """Returns a text for a field of a form, which sends it back unchanged: invisible characters as references."""
     return Markup(UNSEEN.sub(lambda match: f"&#{ord(match.group())};", escape(value)))  # noqa: S704 - escaped
+
+
+def with_commas(names: Iterable[str]) -> str:
+    """Returns the names with commas between them; a name with a comma or quotes stands in double quotes."""
+    return ", ".join('"{}"'.format(name.replace('"', '""')) if {",", '"'} & {*name} else name for name in names)
 
 
 def when(value: datetime | date | None) -> object:
@@ -182,6 +187,7 @@ FILTERS: dict[str, Callable[..., object]] = {
     "measured": measured,
     "typed": typed,
     "form_value": form_value,
+    "with_commas": with_commas,
     "pretty": pretty,
     "label": label,
     "call": call,

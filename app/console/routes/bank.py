@@ -1,5 +1,6 @@
 """Pages of the bank: a search as the agent makes it, the list of cases, and one case."""
 
+import csv
 from dataclasses import replace
 from typing import Annotated
 from uuid import UUID
@@ -52,10 +53,10 @@ async def case_page(request: Request, looking: Looking, case_id: UUID) -> Respon
 @router.post("/cases/{case_id}/tags")
 async def tag_case(looking: Looking, form: Form, case_id: UUID) -> Response:
     """Replaces the tags of a case."""
-    tags = [tag.strip() for tag in form.get("tags", "").split(",")]
     try:
-        patch = CasePatch(tags=[tag for tag in tags if tag])
-    except ValidationError:
+        (tags,) = csv.reader([form.get("tags", "")], skipinitialspace=True)
+        patch = CasePatch(tags=[tag.strip() for tag in tags if tag.strip()])
+    except (ValidationError, csv.Error):
         raise HTTPException(422, "nothing was changed: at most 50 tags of at most 100 characters") from None
     await patch_case(case_id, patch, looking.parts, looking.author)
     return go(f"{ROOT}/cases/{case_id}", agent=looking.agent)

@@ -173,6 +173,17 @@ async def test_forms_send_a_character_that_no_reader_sees_unchanged(alice: User,
     assert (await alice.http.get(f"/v1/sessions/{word}")).status_code == 404
 
 
+@pytest.mark.parametrize("tag", ["Berlin, Germany", 'the "blue" one', '"', '5" pipe, bent', "plain"])
+async def test_a_tag_with_a_comma_or_quotes_is_sent_back_as_it_is(alice: User, console: httpx.AsyncClient, tag: str):
+    things = await furnish(alice)
+    assert (await alice.http.patch(f"/v1/cases/{things.case_id}", json={"tags": [tag, "other"]})).is_success
+    form = Page((await console.get(f"/console/cases/{things.case_id}")).text).form(
+        f"/console/cases/{things.case_id}/tags"
+    )
+    await send(console, form, tags=f"{form.fields['tags']}, new")
+    assert (await alice.case(things.case_id))["tags"] == [tag, "other", "new"]
+
+
 async def test_tags_are_set_and_a_case_is_deleted_only_where_the_box_is_ticked(alice: User, console: httpx.AsyncClient):
     things = await furnish(alice)
     page = Page((await console.get(f"/console/cases/{things.case_id}")).text)
