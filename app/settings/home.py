@@ -80,11 +80,22 @@ def _locked(path: Path) -> Iterator[None]:
 
 
 def _store(path: Path, content: HomeSecrets) -> None:
-    """Writes the file, whole or not at all, readable by its owner only."""
+    """Writes the file, whole or not at all, readable by its owner only, and onto the disk: the database is there, too.
+
+    A loss of power must not take the master key of what was stored since.
+    """
     draft = path.with_suffix(f".{os.getpid()}")
     draft.touch(mode=0o600)
-    draft.write_text(content.model_dump_json(exclude_none=True))
+    with draft.open("w") as file:
+        file.write(content.model_dump_json(exclude_none=True))
+        file.flush()
+        os.fsync(file.fileno())
     draft.replace(path)
+    folder = os.open(path.parent, os.O_RDONLY)
+    try:
+        os.fsync(folder)
+    finally:
+        os.close(folder)
 
 
 def _load(path: Path) -> HomeSecrets | None:

@@ -128,3 +128,20 @@ def test_secrets_that_nobody_gave_are_made_once_and_kept_for_the_owner_alone(tmp
     assert first.signing_secret == second.signing_secret
     assert first.master_key_bytes == second.master_key_bytes
     assert (tmp_path / "secrets.json").stat().st_mode & 0o777 == 0o600
+
+
+def test_secrets_are_on_the_disk_before_anything_is_encrypted_with_them(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    kept = tmp_path / "secrets.json"
+    synced: list[tuple[int, int, bool]] = []
+
+    def fsync(file: int) -> None:
+        known = os.fstat(file)
+        synced.append((known.st_ino, known.st_size, kept.exists()))
+
+    monkeypatch.setattr(os, "fsync", fsync)
+    assert Settings(home=tmp_path).master_key_bytes
+    whole, (folder, _, _) = synced
+    assert whole == (kept.stat().st_ino, kept.stat().st_size, False)  # whole, before it got its name
+    assert folder == tmp_path.stat().st_ino
