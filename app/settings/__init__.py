@@ -208,13 +208,15 @@ class Settings(BaseSettings):
 
         Raises:
             ValueError: the secret in force is not kept in ``home``.
+            WrongSettings: the file cannot be written.
         """
         if self.jwt_secret or self.jwks_url:
             raise ValueError(
                 'the secret is not kept in CASEBANK_HOME: see "Changing the JWT secret" in docs/operating.md'
             )
         _ = self.home_secrets  # the file is made where it is missing
-        rotate_jwt_secret(self._secrets_path, until)
+        with home_errors():
+            rotate_jwt_secret(self._secrets_path, until)
         del self.home_secrets
 
     @property

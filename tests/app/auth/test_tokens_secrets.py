@@ -102,6 +102,17 @@ async def test_the_secret_of_the_home_is_changed_by_a_command(tmp_path: Path, mo
     assert (tmp_path / "secrets.json").stat().st_mode & 0o777 == 0o600
 
 
+def test_a_secret_that_cannot_be_stored_is_told_in_one_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setenv("CASEBANK_HOME", str(tmp_path))
+    before = Settings(home=tmp_path).signing_secret
+    (tmp_path / "secrets.lock").unlink()
+    (tmp_path / "secrets.lock").mkdir()
+    refused = CliRunner().invoke(cli, ["token", "rotate-secret"])
+    assert (refused.exit_code, refused.output.count("\n")) == (1, 1)
+    assert refused.output.startswith("casebank: CASEBANK_HOME: ")
+    assert Settings(home=tmp_path).signing_secret == before
+
+
 @pytest.mark.parametrize(
     "words", [("token", "--user", "ada", "--hours"), ("token", "rotate-secret", "--overlap-hours")]
 )
