@@ -4,6 +4,7 @@ import asyncio
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Literal
 
 import numpy as np
@@ -12,7 +13,7 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 
 from app.providers import wire
 from app.providers.wire import Breaker, NoAnswer, Patience, client, with_retries
-from retrieval.errors import EmbedderError, EmbedderMisbehaved, EmbedderRefused, EmbedderUnavailable
+from retrieval.errors import EmbedderMisbehaved, EmbedderRefused, EmbedderUnavailable
 from retrieval.ports import Vectors, embedder_inputs
 
 CHECK = wire.CHECK | {
@@ -98,24 +99,18 @@ class OpenAIEmbedder:
 
     async def _embed_batch(self, inputs: list[str]) -> Vectors:
         """Returns the vectors of one request; with `ask_dimension="try"` a refused one goes without the dimension."""
-
-        async def request() -> Vectors:
-            return _vectors(await self._request(inputs), len(inputs), self.dimension)
-
+        asks = self._ask_dimension  # for this request alone: others go on beside it
         try:
-            return await with_retries(request, self._patience)
+            return await with_retries(partial(self._request, inputs, asks=asks), self._patience)
         except EmbedderRefused:
-            if not self._ask_dimension or self._endpoint.ask_dimension != "try":
+            if not asks or self._endpoint.ask_dimension != "try":
                 raise
-        self._ask_dimension = False  # the dimension may be the cause of the refusal
-        try:
-            return await with_retries(request, self._patience)
-        except EmbedderError:
-            self._ask_dimension = True  # it is not the cause, or not the only one
-            raise
+        vectors = await with_retries(partial(self._request, inputs, asks=False), self._patience)
+        self._ask_dimension = False  # the dimension was the cause of the refusal
+        return vectors
 
-    async def _request(self, inputs: list[str]) -> bytes:
-        """Sends one request for the vectors of the texts, and returns the body of the answer.
+    async def _request(self, inputs: list[str], *, asks: bool) -> Vectors:
+        """Sends one request for the vectors of the texts, which names the dimension if ``asks``, and returns them.
 
         Errors are raised without their cause: the client's errors quote the server, which may quote key or texts.
         """
@@ -125,7 +120,7 @@ class OpenAIEmbedder:
                     model=self._endpoint.model,
                     input=inputs,
                     encoding_format="float",
-                    dimensions=self.dimension if self._ask_dimension else openai.omit,
+                    dimensions=self.dimension if asks else openai.omit,
                 )
         except openai.APIStatusError as error:
             advice = CHECK.get(error.status_code, "see the log of the embedding server")
@@ -134,7 +129,7 @@ class OpenAIEmbedder:
             raise wire.refusal(error, message, self._patience.budget_s, kinds) from None
         except (TimeoutError, openai.OpenAIError) as error:
             raise _NoAnswer(f"no answer from {self.model} ({type(error).__name__})") from None
-        return response.content
+        return _vectors(response.content, len(inputs), self.dimension)
 
 
 class _Item(BaseModel):

@@ -1,11 +1,13 @@
 """Both embedders keep the port's promises; the one over HTTP does whatever its server answers."""
 
+import asyncio
 import time
 
 import numpy as np
 import pytest
 
 from app.providers.openai import OpenAIEmbedder
+from app.providers.wire import Patience
 from app.providers.wordllama import MAX_CHARS
 from retrieval.errors import (
     EmbedderError,
@@ -92,6 +94,22 @@ async def test_floats_are_asked_for_and_a_dimension_only_on_request(
     assert plain == {"model": "hashed-words", "input": TEXTS, "encoding_format": "float"}
     assert shortened == plain | {"dimensions": 32}
     await shortening.aclose()
+
+
+async def test_a_text_that_is_refused_changes_no_request_for_others(server: OpenAIServer, clock: Clock):
+    server.script(Fault.STATUS_400, Fault.NEVER)  # the text is asked for once more, without the dimension
+    waiting = Patience(timeout_s=30, budget_s=60)
+    shortening = OpenAIEmbedder(endpoint(server, ask_dimension="try"), waiting, clock)
+    refused = asyncio.create_task(shortening.embed(["too long"]))
+    async with asyncio.timeout(30):
+        while server.count < 2:  # noqa: ASYNC110 - the server tells nobody
+            await asyncio.sleep(0.01)
+    await shortening.embed(TEXTS[:1])
+    refused.cancel()
+    await asyncio.wait([refused])
+    await shortening.embed(TEXTS[:1])  # nor does a call that ended before its answer
+    await shortening.aclose()
+    assert ["dimensions" in request.payload for request in server.requests] == [True, False, True, True]
 
 
 @pytest.mark.parametrize(("key", "sent"), [(KEY, KEY), (KEY + "\n", KEY), ("", "none")])
