@@ -14,29 +14,41 @@ async def forget_words(connection: AsyncConnection, user_sub: str, case_ids: Seq
     """Deletes the versions of procedures that were learned or revised from these cases, and so contain their words.
 
     Nothing more is learned from the cases: they leave the queue of lessons.
-    If the active version of a procedure is deleted, its newest superseded version becomes active again.
+    If the active version of a procedure is deleted, its newest superseded version becomes active again; if a retired
+    one is, and no version is active, that version becomes retired, so that the procedure stays out of use.
     """
     queued = delete(reflections).where(reflections.c.user_sub == user_sub, reflections.c.id.in_(case_ids))
     await connection.execute(queued)
     from_cases = procedures.c.user_sub == user_sub, procedures.c.case_id.in_(case_ids)
-    deletion = delete(procedures).where(*from_cases).returning(procedures.c.id)
-    ids = set((await connection.scalars(deletion)).all())
-    if not ids:
-        return
-    mine = procedures.c.user_sub == user_sub, procedures.c.id.in_(list(ids))
-    active = select(procedures.c.id).where(*mine, procedures.c.status == "active")
-    newest = (
-        select(procedures.c.id, func.max(procedures.c.version).label("version"))
-        .where(*mine, procedures.c.status == "superseded", procedures.c.id.not_in(active))
+    status = func.min(procedures.c.status)  # "active" comes before "retired"
+    known = (
+        select(procedures.c.id, status)
+        .where(
+            procedures.c.user_sub == user_sub,
+            procedures.c.id.in_(select(procedures.c.id).where(*from_cases)),
+            procedures.c.status.in_(["active", "retired"]),
+        )
         .group_by(procedures.c.id)
-        .subquery()
     )
-    again = update(procedures).where(
-        procedures.c.user_sub == user_sub,
-        procedures.c.id == newest.c.id,
-        procedures.c.version == newest.c.version,
-    )
-    await connection.execute(again.values(status="active"))
+    held: dict[str, list[UUID]] = {}
+    for procedure_id, had in (await connection.execute(known)).all():
+        held.setdefault(had, []).append(procedure_id)
+    await connection.execute(delete(procedures).where(*from_cases))  # and the revisions of these versions
+    for had, ids in held.items():
+        mine = procedures.c.user_sub == user_sub, procedures.c.id.in_(ids)
+        holding = select(procedures.c.id).where(*mine, procedures.c.status == had)
+        newest = (
+            select(procedures.c.id, func.max(procedures.c.version).label("version"))
+            .where(*mine, procedures.c.status == "superseded", procedures.c.id.not_in(holding))
+            .group_by(procedures.c.id)
+            .subquery()
+        )
+        again = update(procedures).where(
+            procedures.c.user_sub == user_sub,
+            procedures.c.id == newest.c.id,
+            procedures.c.version == newest.c.version,
+        )
+        await connection.execute(again.values(status=had))
 
 
 async def forget_sources(connection: AsyncConnection, user_sub: str, case_ids: Sequence[UUID]) -> None:
