@@ -23,8 +23,8 @@ async def close_fact(connection: AsyncConnection, author: Author, agent_key: str
     """
     await lock_profile(connection, author.user_sub, agent_key)  # the worker may be about to count the fact again
     mine = facts.c.user_sub == author.user_sub, facts.c.agent_key == agent_key, facts.c.id == fact_id
-    ended = update(facts).where(*mine, *holds()).values(valid_to=func.now()).returning(facts.c.id)
-    if (await connection.execute(ended)).one_or_none() is None:
+    ended = update(facts).where(*mine, *holds()).values(valid_to=func.now(), superseded_by=None)
+    if (await connection.execute(ended.returning(facts.c.id))).one_or_none() is None:
         raise NotFound("no such fact holds")
     await note(connection, Change.of((author.user_sub, agent_key), author.actor, "close_fact", fact_id))
 

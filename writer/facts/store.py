@@ -215,7 +215,7 @@ async def _end(connection: AsyncConnection, words: Words, draft: FactDraft, sour
             continue
         if draft.takes_back(held):
             ended = update(facts).where(facts.c.user_sub == words.user_sub, facts.c.id == row.id)
-            await connection.execute(ended.values(valid_to=at))
+            await connection.execute(ended.values(valid_to=at, superseded_by=None))
             await note(connection, Change.of(owner, source.actor, "close_fact", row.id))
 
 

@@ -14,6 +14,7 @@ from retrieval.tables.memories import memories
 from retrieval.tables.profiles import profiles
 from tests.writer.conftest import AGENT, Bank
 from writer.facts.extract import FactDraft, read
+from writer.facts.remove import close_fact, delete_fact
 from writer.facts.store import Provenance, apply_facts
 from writer.privacy.words import Words
 
@@ -74,3 +75,31 @@ async def test_facts_of_a_batch_are_stored_as_if_one_after_the_other(bank: Bank,
     one_by_one = await left(bank, f"{user}-alone", *([each] for each in batch))
     assert await left(bank, f"{user}-together", batch) == one_by_one
     assert await left(bank, f"{user}-halves", batch[:5], batch[5:]) == one_by_one
+
+
+async def homes(bank: Bank, user: str, *said: tuple[str, datetime]) -> list[Any]:
+    """Stores the homes that these turns state or end, and returns them as they are stored, by the time of their start."""
+    batch = [(draft, Provenance(AGENT, "test", "turn", at)) for text, at in said for draft in read(text, at.date())]
+    await left(bank, user, batch)
+    return await bank.read(user, select(facts).where(facts.c.user_sub == user).order_by(facts.c.valid_from))
+
+
+async def test_what_a_user_took_back_late_does_not_hold_again_when_the_fact_after_it_is_deleted(bank: Bank, user: str):
+    day = timedelta(days=1)
+    told = ("I live in York.", NOON), ("I live in Leeds.", NOON + 9 * day), ("I no longer live in York.", NOON + day)
+    york, leeds = await homes(bank, user, *told)
+    assert (york.valid_to, york.superseded_by) == (NOON + day, None)
+    async with bank.database.as_user(user, datetime.now(UTC)) as connection:
+        await delete_fact(connection, bank.author(user), leeds.id)
+    (york,) = await bank.read(user, select(facts).where(facts.c.user_sub == user))
+    assert york.valid_to == NOON + day
+
+
+async def test_what_a_person_ended_does_not_hold_again_when_the_fact_after_it_is_deleted(bank: Bank, user: str):
+    now = datetime.now(UTC)
+    york, leeds = await homes(bank, user, ("I live in York.", NOON), ("I live in Leeds.", now + timedelta(days=9)))
+    async with bank.database.as_user(user, now) as connection:
+        await close_fact(connection, bank.author(user), AGENT, york.id)
+        await delete_fact(connection, bank.author(user), leeds.id)
+    (york,) = await bank.read(user, select(facts).where(facts.c.user_sub == user))
+    assert york.valid_to is not None
