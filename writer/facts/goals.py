@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Mapping
+from decimal import Decimal, InvalidOperation
 
 from retrieval.patterns import read
 from writer.facts.forms import FORMS, PACKAGE
@@ -12,14 +13,23 @@ METRIC_OF_UNIT: Mapping[str, str] = read(PACKAGE)["metric_of_unit"]
 _COUNTED = {"EUR", "USD", "GBP", "chf", "steps", "calories", "words", "pages"}
 """Units of amounts with a dot before thousands; of 1.500 kg, the dot may stand before a fraction."""
 
+_THOUSAND = {"k", "thousand", "tausend", "mil", "mille"}
+"""Words for a thousand; other words behind a number are for a million, or begin with "b" and are for a billion."""
+
 
 def amount_of(amount: re.Match[str]) -> tuple[str, str]:
     """Returns the value and the unit of a match of AMOUNT; the unit is empty if the amount has none."""
     unit = unit_of(amount["unit"] or amount["pre"] or "")
-    value = re.sub(r",(?=\d{3})", "", amount["value"])
+    value = re.sub(r"[,'’\s](?=\d{3})", "", amount["value"])
     if unit in _COUNTED and FORMS["dotted_thousands"].fullmatch(value):  # 30.000 euros, as in most of Europe
         value = value.replace(".", "")
-    return value + ("000" if amount["k"] else ""), unit
+    if times := (amount["times"] or "").strip().lower():
+        zeros = 3 if times in _THOUSAND else 9 if times.startswith("b") else 6
+        try:
+            value = f"{Decimal(value.replace(',', '.')).scaleb(zeros):f}"
+        except InvalidOperation:  # 1.2.3k
+            value += zeros * "0"
+    return value, unit
 
 
 def target_of(what: str) -> re.Match[str] | None:

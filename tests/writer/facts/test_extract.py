@@ -112,6 +112,26 @@ def test_an_event_that_is_an_amount_has_its_value_and_unit(text: str, verb: str,
     assert one(text).category == "health"
 
 
+@pytest.mark.parametrize(
+    ("amount", "value"),
+    [
+        ("1.5k euros", "1500"),
+        ("1,5k euros", "1500"),
+        ("15k euros", "15000"),
+        ("1.25 million euros", "1250000"),
+        ("$2m", "2000000"),
+        ("€3bn", "3000000000"),
+        ("20 thousand dollars", "20000"),
+        ("1 500 euros", "1500"),
+        ("12\u00a0500,50 euros", "12500,50"),
+        ("1'200 chf", "1200"),
+        ("30.000 euros", "30000"),
+    ],
+)
+def test_an_amount_is_the_number_that_was_said_however_it_is_written(amount: str, value: str):
+    assert one(f"My budget is {amount}.").value == value
+
+
 def test_a_weekday_of_a_habit_is_no_day():
     assert [each.kind for each in stated("I had a meeting on Monday mornings.", MONDAY)] == []
 
