@@ -20,7 +20,7 @@ _THOUSAND = {"k", "thousand", "tausend", "mil", "mille"}
 def amount_of(amount: re.Match[str]) -> tuple[str, str]:
     """Returns the value and the unit of a match of AMOUNT; the unit is empty if the amount has none."""
     unit = unit_of(amount["unit"] or amount["pre"] or "")
-    value = re.sub(r"[,'’\s](?=\d{3})", "", amount["value"])
+    value = re.sub(r"[,'\u2019\s](?=\d{3})", "", amount["value"])
     if unit in _COUNTED and FORMS["dotted_thousands"].fullmatch(value):  # 30.000 euros, as in most of Europe
         value = value.replace(".", "")
     if times := (amount["times"] or "").strip().lower():

@@ -78,7 +78,7 @@ async def test_facts_of_a_batch_are_stored_as_if_one_after_the_other(bank: Bank,
 
 
 async def homes(bank: Bank, user: str, *said: tuple[str, datetime]) -> list[Any]:
-    """Stores the homes that these turns state or end, and returns them as they are stored, by the time of their start."""
+    """Stores the homes that these turns state or end, and returns their rows by the start."""
     batch = [(draft, Provenance(AGENT, "test", "turn", at)) for text, at in said for draft in read(text, at.date())]
     await left(bank, user, batch)
     return await bank.read(user, select(facts).where(facts.c.user_sub == user).order_by(facts.c.valid_from))
