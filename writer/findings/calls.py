@@ -38,6 +38,12 @@ _FIRST = ("start_line", "line_start", "first_line", "start", "offset", "start_li
 _LAST = ("end_line", "line_end", "last_line", "end", "end_line_one_indexed_inclusive", "to_line")
 _COUNT = ("limit", "num_lines", "line_count", "max_lines")
 _RANGES = ("view_range", "range", "lines", "line_range")
+_PARTS = (
+    *("tail", "head", "page", "pages", "cell", "cell_id", "symbol", "section", "chunk"),
+    *("length", "max_chars", "max_bytes"),
+)
+"""Arguments with which a tool shows a part of a file that is not named by its first and last line."""
+_PAIR = re.compile(r"\s*(\d{1,18})(?:\s*[-:,]\s*(-?\d{1,18}))?\s*")
 _SCRIPTS = ("command", "cmd", "script", "code", "line", "input")
 _READS_AS = {"view", "read", "open", "cat"}
 """Values of the argument ``command`` with which an editor tool shows a file, and does not change it."""
@@ -70,7 +76,7 @@ def aspects_of(tool: str, arguments: object, kinds: Mapping[str, str]) -> list[A
 
 def _aspect(tool: str, kind: ToolKind | None, given: object) -> Aspect:
     arguments = {plain_name(name): value for name, value in given.items()} if isinstance(given, Mapping) else given
-    if kind == "read" and (path := _first_text(arguments, _PATHS)):
+    if kind == "read" and (path := _first_text(arguments, _PATHS)) and not _reads_other_part(arguments):
         return reading(tidy(path), _lines(arguments))
     if kind == "search":
         return _search(tool, arguments)
@@ -115,26 +121,57 @@ def _with_options(what: str, query_key: QueryKey, arguments: object) -> QueryKey
     )
 
 
+def _reads_other_part(arguments: object) -> bool:
+    """Returns whether a call reads a part of a file that cannot be told in lines, such as its last ones."""
+    if not isinstance(arguments, Mapping):
+        return False
+    given = {name: value for name, value in arguments.items() if value not in (None, "", [])}
+    numbers = (given[name] for name in (*_FIRST, *_LAST, *_COUNT) if name in given)
+    ranges = (given[name] for name in _RANGES if name in given)
+    return (
+        any(given.get(name) for name in _PARTS)
+        or any(_whole(value) is None for value in numbers)
+        or any(_pair(value) is None for value in ranges)
+    )
+
+
 def _lines(arguments: object) -> Lines | None:
     """Returns the lines of a file that a call reads; None for the whole file."""
     if not isinstance(arguments, Mapping):
         return None
-    ranges = (arguments[name] for name in _RANGES if isinstance(arguments.get(name), list))
-    pair = next((each for each in ranges if len(each) == 2), None)  # noqa: PLR2004 - the first and the last line
-    if pair is not None and all(isinstance(each, int) for each in pair):
-        return max(1, pair[0]), pair[1] if pair[1] >= 1 else MOST_LINES
-    first, last, count = _number(arguments, _FIRST), _number(arguments, _LAST), _number(arguments, _COUNT)
+    if (pair := next(filter(None, (_pair(arguments.get(name)) for name in _RANGES)), None)) is not None:
+        return pair
+    first, last, count = (
+        next((number for name in names if (number := _whole(arguments.get(name))) is not None), None)
+        for names in (_FIRST, _LAST, _COUNT)
+    )
     if first is None and last is None and count is None:
         return None
     begin = max(1, first or 1)
     if last is None and count is not None:
-        last = begin + count - 1
-    return begin, MOST_LINES if last is None or last < begin else min(last, MOST_LINES)
+        last = min(begin + count - 1, MOST_LINES)
+    return begin, MOST_LINES if last is None or last < begin else last
 
 
-def _number(arguments: Mapping[str, object], names: Iterable[str]) -> int | None:
-    number = next((arguments[name] for name in names if isinstance(arguments.get(name), int)), None)
-    return min(number, MOST_LINES) if isinstance(number, int) else None
+def _pair(value: object) -> Lines | None:
+    """Returns the first and the last line of a range, which is a list or a text such as "10-20"; None for others."""
+    if isinstance(value, str) and (match := _PAIR.fullmatch(value)):
+        value = [match[1], match[2] or match[1]]
+    if not isinstance(value, list) or len(value) != 2 or (first := _whole(value[0])) is None:  # noqa: PLR2004
+        return None
+    last = -1 if value[1] is None else _whole(value[1])
+    if last is None or 1 <= last < first:
+        return None
+    return max(1, first), last if last >= 1 else MOST_LINES
+
+
+def _whole(value: object) -> int | None:
+    """Returns a whole number, which may be written as a text or with a point, at most MOST_LINES; None for others."""
+    if isinstance(value, str) and re.fullmatch(r"\s*-?\d{1,18}\s*", value):
+        value = int(value)
+    if isinstance(value, float) and value.is_integer():
+        value = int(value)
+    return min(value, MOST_LINES) if isinstance(value, int) and not isinstance(value, bool) else None
 
 
 def _first_text(arguments: object, names: Iterable[str]) -> str:

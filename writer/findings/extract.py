@@ -128,14 +128,20 @@ class _ToolAnswer:
 
     @property
     def value(self) -> object:
-        """Returns the tool's output as a JSON value, parsed if the output is JSON in a text."""
+        """Returns the tool's output as a JSON value, parsed if the output is JSON in a text.
+
+        A "?" stands for a lone surrogate, as half of a character at the end of a shortened text becomes in JSON.
+        """
         output = self.output
         if not isinstance(output, str) or len(output) > LOOKED_AT or output.lstrip()[:1] not in {"[", "{", '"'}:
             return output
         try:
-            return json.loads(output)
+            value: object = json.loads(output)
+            if "\\ud" in output or "\\uD" in output:
+                value = json.loads(json.dumps(value, ensure_ascii=False).encode(errors="replace"))
         except (ValueError, RecursionError):
             return output
+        return value
 
     def finding(self, aspect: Aspect, fact: str, **more: Any) -> Finding:
         """Returns a finding of this call."""

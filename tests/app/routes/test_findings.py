@@ -660,3 +660,21 @@ async def test_two_searches_and_two_reads_of_one_thing_in_seven_steps_spare_both
     assert [await why(alice, calm, tool, query) for tool, query in spared] == ["known", "known"]
     assert await why(alice, calm, "fs:list", "src") == "known"
     assert "- fs:list (src/): 2 files found (step 4)\n" in (await block(alice, calm))["text"]
+
+
+@pytest.mark.parametrize(
+    ("tool", "given", "output"),
+    [
+        ("ask", {"question": "which sign ends it?"}, '{"answer": "cut here: \\ud83d"}'),
+        ("grep", {"pattern": "x"}, '{"files": ["a\\ud83d.py", "b.py"]}'),
+        ("grep", {"pattern": "x"}, f'{{"files": [], "count": {"9" * 40}}}'),
+        ("read_file", {"path": PATH, "view_range": [10**12, 10**13]}, SOURCE),
+        ("read_file", {"path": PATH, "offset": -(10**12)}, SOURCE),
+    ],
+)
+async def test_an_output_or_a_range_of_any_value_is_taken_and_told(
+    tool: str, given: Any, output: str, alice: User, run_id: str
+):
+    await tell(alice, run_id, step(1, tool, given, output))
+    assert (await asked(alice, run_id, tool, given))["why"] == "known"
+    assert (await block(alice, run_id))["findings"] == 1

@@ -68,3 +68,31 @@ def test_a_listing_says_how_many_files_it_found(given: Any):
 @pytest.mark.parametrize("name", ["file_path", "filePath", "filepath", "FilePath"])
 def test_a_path_is_found_under_its_name_in_either_case(name: str):
     assert found("fs:read", {name: "a.ts"}, "x").aspect.path == "a.ts"
+
+
+@pytest.mark.parametrize(
+    ("given", "lines"),
+    [
+        ({"offset": "10", "limit": "20"}, (10, 29)),
+        ({"offset": 10.0, "limit": 20.0}, (10, 29)),
+        ({"view_range": ["10", "29"]}, (10, 29)),
+        ({"view_range": [10, None]}, (10, 1_000_000_000)),
+        ({"view_range": [10, -1]}, (10, 1_000_000_000)),
+        ({"range": "10-29"}, (10, 29)),
+        ({"lines": "10"}, (10, 10)),
+        ({"offset": None, "limit": ""}, None),
+        ({"tail": 0, "explanation": "to see it"}, None),
+    ],
+)
+def test_the_lines_of_a_file_are_those_that_a_call_names_in_any_form(given: Any, lines: Any):
+    aspect = found("fs:read", {"path": "a.ts", **given}, "x\n").aspect
+    assert (aspect.kind, aspect.lines) == ("read", lines)
+
+
+@pytest.mark.parametrize(
+    "given",
+    [{"tail": 50}, {"page": 2}, {"cell_id": "a1"}, {"offset": "half"}, {"view_range": [20, 10]}, {"lines": "a, b"}],
+)
+def test_a_part_of_a_file_that_is_no_range_of_lines_is_not_the_file(given: Any):
+    aspect = found("fs:read", {"path": "a.ts", **given}, "x\n").aspect
+    assert (aspect.kind, aspect.path) == ("other", "")
