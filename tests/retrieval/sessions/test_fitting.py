@@ -78,6 +78,16 @@ def test_large_arguments_of_a_call_are_shortened_and_stay_json():
     assert arguments["text"].startswith("x x")
 
 
+@pytest.mark.parametrize(
+    "arguments",
+    ["[" * 700 + json.dumps(LONG) + "]" * 700, "[" * 9_000, json.dumps({"text": f"\ud83d{LONG}"}), f"{{{LONG}"],
+)
+def test_large_arguments_are_shortened_however_deep_or_broken_their_json_is(arguments: str):
+    turns = shown(600, say("user", "Go."), call("write", arguments), result("ok"))
+    assert roles(turns) == [(1, "user"), (2, "assistant"), (3, "tool")]
+    assert turns[1].text.encode().startswith(b"write(")
+
+
 def test_a_tools_turn_is_shown_with_its_call_or_not_at_all():
     messages = [
         say("user", "Find the price of part A-17."),
