@@ -48,15 +48,23 @@ def read_entries(path: Path, defaults: Defaults) -> list[KnowledgeWritten]:
     read = _FORMATS.get(path.suffix.lower())
     if read is None:
         raise LinesRefused(f"{path.name} must end with one of {', '.join(_FORMATS)}")
+    try:
+        text = path.read_text(encoding="utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise LinesRefused(f"{path.name} must be text in UTF-8") from error
     entries, refused = [], []
-    for number, fields in read(path.read_text(encoding="utf-8")):
+    first: dict[bytes, tuple[int, KnowledgeWritten]] = {}
+    for number, fields in read(text):
         try:
             entry = KnowledgeWritten.model_validate(defaults.of(fields))
             entry.check_names()
+            begins, same = first.setdefault(entry.shared_hash(), (number, entry))
         except (ValueError, SecretInName) as error:
             refused.append(f"line {number}: {reason_of(error)}")
         else:
             entries.append(entry)
+            if same.texts != entry.texts:
+                refused.append(f"line {number}: would replace the entry of the same name in line {begins}")
     if refused:
         raise LinesRefused("; ".join(refused))
     if not entries:
@@ -77,7 +85,7 @@ def _of_json_lines(text: str) -> Entries:
 
 def _of_markdown(text: str) -> Entries:
     """Yields an entry for each heading with a text below it: level 1 is the category, a lower level the title."""
-    lines = text.splitlines()
+    lines = text.split("\n")  # as Markdown counts them
     headings: list[tuple[int, str, int, int]] = [(0, "", 0, 0)]  # level, 0 before any heading; text; first and end line
     for token, inline in pairwise(MarkdownIt("commonmark").parse(text)):
         if token.type == "heading_open" and token.map is not None and token.level == 0:

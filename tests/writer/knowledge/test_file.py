@@ -46,6 +46,21 @@ def test_headings_of_markdown_become_categories_and_titles(tmp_path: Path):
     ]
 
 
+def test_a_text_stays_below_its_heading_whatever_signs_break_its_lines(tmp_path: Path):
+    text = "\ufeff# Savings\n\nOne\u2028two\x0cthree\x85four.\n\n## Rate\n\n2.1 percent.\n\n# Loans\n\nNone.\n"
+    assert read(tmp_path, "a.md", text) == [
+        ("Savings", "rule", None, "One\u2028two\x0cthree\x85four."),
+        ("Savings", "rule", "Rate", "2.1 percent."),
+        ("Loans", "rule", None, "None."),
+    ]
+
+
+def test_an_entry_that_a_later_one_of_the_file_would_replace_is_refused(tmp_path: Path):
+    text = "# Savings\n## A\n### Notes\nfirst\n## B\n### notes\nsecond\n## C\n### D\nsame\n## E\n### D\nsame\n"
+    with pytest.raises(LinesRefused, match=r"^line 6: [^;]* line 3$"):
+        read(tmp_path, "a.md", text)
+
+
 def test_markdown_without_a_first_heading_needs_a_category(tmp_path: Path):
     with pytest.raises(LinesRefused, match="line 1: category"):
         read(tmp_path, "a.md", "## Rate\n2.1 percent.\n")
@@ -72,6 +87,12 @@ def test_every_bad_line_is_named_with_its_number_and_quoted_nowhere(tmp_path: Pa
 def test_what_looks_like_a_secret_is_taken_out(tmp_path: Path):
     ((_, _, title, text),) = read(tmp_path, "a.md", f"# Keys\n## Of {SECRET}\nIt is {SECRET}.\n")
     assert SECRET not in f"{title}{text}"
+
+
+def test_a_file_in_another_encoding_is_refused(tmp_path: Path):
+    (path := tmp_path / "a.md").write_bytes("# Zins\n\nfür Überziehung\n".encode("latin-1"))
+    with pytest.raises(LinesRefused, match=r"a\.md must be text in UTF-8"):
+        read_entries(path, OF_BANK)
 
 
 @pytest.mark.parametrize(("name", "text"), [("a.txt", "x"), ("a.jsonl", "\n"), ("a.md", "# only a heading\n")])
