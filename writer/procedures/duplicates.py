@@ -35,6 +35,11 @@ NEAREST = 8
 _ACTIVE_FIRST = (procedures.c.status == "active").desc()
 _HOW_MANY = re.compile(rf"{EACH_VALUE}: \d+ here")
 _WORD = re.compile(r"[^\s,.;=`]+")
+_DECISIVE = re.compile(r"""\bcall [^\s,]+\w|"[^"]*"|`[^`]*`|(?<!\S)--?\w[\w-]*|\b(?:not|never|no|without)\b|n't\b""")
+"""Parts of a step in small letters in which no two equal steps differ: tools, values, commands, flags, negations."""
+
+_Shape = tuple[int, list[str], frozenset[str]]
+"""Number of steps, their decisive parts in order, and their words."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,8 +155,8 @@ def _nearest(draft: Draft, model: str, vector: UnitVector | None, known: Sequenc
     return sorted(near, key=lambda row: (row.status != "active", -(row.similarity or 0.0)))[:NEAREST]
 
 
-def _shape(steps: Sequence[str]) -> tuple[int, frozenset[str]]:
-    """Returns the number of steps and their words, without examples and notes; repeated steps in a row count once."""
+def _shape(steps: Sequence[str]) -> _Shape:
+    """Returns the shape of steps without examples and notes; repeated steps in a row count once."""
     plain = [without_examples(step.partition(MARK)[0]) for step in steps if not step.startswith(MARK.strip())]
     uncounted = [_HOW_MANY.sub(EACH_VALUE, step) for step in plain]
     rows = [
@@ -159,10 +164,12 @@ def _shape(steps: Sequence[str]) -> tuple[int, frozenset[str]]:
         for place, step in enumerate(uncounted)
         if "Once for each" not in step or step not in uncounted[place - 1 : place]
     ]
-    return len(rows), frozenset(word.casefold() for step in plain for word in _WORD.findall(step))
+    decisive = [part for step in rows for part in _DECISIVE.findall(step.casefold())]
+    return len(rows), decisive, frozenset(word.casefold() for step in plain for word in _WORD.findall(step))
 
 
-def alike(one: tuple[int, frozenset[str]], other: tuple[int, frozenset[str]]) -> bool:
-    """Returns whether two lists of steps, each as its length and its words, are equally long and nearly the same."""
-    (length, words), (other_length, other_words) = one, other
-    return length == other_length and len(words & other_words) >= SAME_STEPS * len(words | other_words)
+def alike(one: _Shape, other: _Shape) -> bool:
+    """Returns whether two lists of steps are equally long, equal in what decides and nearly the same in words."""
+    *rest, words = one
+    *other_rest, other_words = other
+    return rest == other_rest and len(words & other_words) >= SAME_STEPS * len(words | other_words)

@@ -1,5 +1,7 @@
 """Drafts that say the same become one procedure, and others do not."""
 
+from typing import Any
+
 import pytest
 
 from tests.writer.conftest import Bank
@@ -30,6 +32,49 @@ async def test_procedures_that_differ_stay_apart(task: str, plan: list[str], ban
     await finish(bank, user, plan=PLAN)
     await finish(bank, user, task, plan=plan)
     assert [row.occurrences for row in await stored(bank, user)] == [1, 1]
+
+
+def made(*calls: tuple[str, dict[str, Any], str]) -> dict[str, Any]:
+    return {"tool_traces": [{"tool": tool, "input": given, "output": output} for tool, given, output in calls]}
+
+
+def corrected(tool: str, wrong: dict[str, Any], right: dict[str, Any]) -> dict[str, Any]:
+    return made((tool, wrong, "Error: invalid value"), (tool, right, "done"))
+
+
+def ordered(tool: str) -> dict[str, Any]:
+    order, user = {"order_id": "o1"}, {"user_id": "u1"}
+    mail, paid = user | {"text": "it is done"}, order | {"payment_method": "pm1"}
+    looked = ("find_user", {"email": "a@b.de"}, "done"), ("get_user", user, "done"), ("get_order", order, "done")
+    return made(*looked, (tool, paid, "done"), ("send_mail", mail, "done"))
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        (ordered("refund_order"), ordered("cancel_order")),
+        (
+            corrected("set_status", {"parcel": "p1", "status": "sent"}, {"parcel": "p1", "status": "delivered"}),
+            corrected("set_status", {"parcel": "p1", "status": "sent"}, {"parcel": "p1", "status": "pending"}),
+        ),
+        (
+            corrected("bash", {"command": "git commit -m x"}, {"command": "git commit -m x --no-verify"}),
+            corrected("bash", {"command": "git commit -m x"}, {"command": "git commit -m x --signoff"}),
+        ),
+        (
+            {"plan": [*PLAN, "tell the users that it is done", "do not wait for the night"]},
+            {"plan": [*PLAN, "tell the users that it is done", "do wait for the night"]},
+        ),
+        ({"plan": [*PLAN, "run it with --force"]}, {"plan": [*PLAN, "run it with --dry-run"]}),
+    ],
+    ids=["another tool", "another value", "another flag of a command", "a negation", "another flag"],
+)
+async def test_another_way_in_nearly_the_same_words_stays_apart(one: Any, other: Any, bank: Bank, user: str):
+    await finish(bank, user, **one)
+    learned = len(await stored(bank, user))
+    await finish(bank, user, **other)
+    rows = await stored(bank, user)
+    assert len(rows) > learned
 
 
 @pytest.mark.parametrize("pgvector", [True, False])
