@@ -128,6 +128,8 @@ class Reading:
             if len(older) == MOST_SUMMARISED:
                 break
             older.append(turn)
+        if not older:  # the session was deleted while it was read
+            return []
         first: Turn | None = None if 1 in shown else older[-1]
         if 1 not in shown and older[-1].number != 1:
             rows = await self.connection.all(_PAGE, {"name": self.name, "before": 2})
