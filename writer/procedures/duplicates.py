@@ -35,8 +35,11 @@ NEAREST = 8
 _ACTIVE_FIRST = (procedures.c.status == "active").desc()
 _HOW_MANY = re.compile(rf"{EACH_VALUE}: \d+ here")
 _WORD = re.compile(r"[^\s,.;=`]+")
-_DECISIVE = re.compile(r"""\bcall [^\s,]+\w|"[^"]*"|`[^`]*`|(?<!\S)--?\w[\w-]*|\b(?:not|never|no|without)\b|n't\b""")
-"""Parts of a step in small letters in which no two equal steps differ: tools, values, commands, flags, negations."""
+_DECISIVE = re.compile(
+    r"""\b(?:call|repeat|when) [^\s,]+\w|\banswers with [^,.]+|"[^"]*"|(?<![^\s`])--?\w[\w-]*|n't\b"""
+    r"""|\b(?:not|never|no|without|add|create|delete|drop|grant|insert|remove|rename|revoke|select|truncate|update)\b"""
+)
+"""Parts of a step in small letters that equal steps share: tools, errors, values, flags, negations, verbs of SQL."""
 
 _Shape = tuple[int, list[str], frozenset[str]]
 """Number of steps, their decisive parts in order, and their words."""

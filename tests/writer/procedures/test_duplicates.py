@@ -42,6 +42,16 @@ def corrected(tool: str, wrong: dict[str, Any], right: dict[str, Any]) -> dict[s
     return made((tool, wrong, "Error: invalid value"), (tool, right, "done"))
 
 
+def altered(how: str) -> dict[str, Any]:
+    statements = "SELECT * FROM users", f"ALTER TABLE users {how}", "INSERT INTO log (what) VALUES ('altered')"
+    return made(*(("sql", {"statement": each}, "done") for each in statements))
+
+
+def lost(tool: str, error: str) -> dict[str, Any]:
+    given = {"order_id": "o1", "user_id": "u1", "payment_method": "pm1", "note": "paid by the new card"}
+    return {"outcome": "failure", **made((tool, given, error))}
+
+
 def ordered(tool: str) -> dict[str, Any]:
     order, user = {"order_id": "o1"}, {"user_id": "u1"}
     mail, paid = user | {"text": "it is done"}, order | {"payment_method": "pm1"}
@@ -65,9 +75,15 @@ def ordered(tool: str) -> dict[str, Any]:
             {"plan": [*PLAN, "tell the users that it is done", "do not wait for the night"]},
             {"plan": [*PLAN, "tell the users that it is done", "do wait for the night"]},
         ),
+        (lost("pay_order", "Error: order not found"), lost("pay_order", "Error: permission denied")),
+        (lost("pay_order", "Error: order not found"), lost("close_order", "Error: order not found")),
+        (altered("ADD COLUMN age int"), altered("DROP COLUMN age")),
         ({"plan": [*PLAN, "run it with --force"]}, {"plan": [*PLAN, "run it with --dry-run"]}),
     ],
-    ids=["another tool", "another value", "another flag of a command", "a negation", "another flag"],
+    ids=[
+        *("another tool", "another value", "another flag of a command", "a negation"),
+        *("another failure", "another tool that fails", "another verb of SQL", "another flag"),
+    ],
 )
 async def test_another_way_in_nearly_the_same_words_stays_apart(one: Any, other: Any, bank: Bank, user: str):
     await finish(bank, user, **one)
