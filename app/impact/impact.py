@@ -35,6 +35,8 @@ from retrieval.pages import impact, statistics
 from retrieval.pages.impact import Span
 from retrieval.pages.listing import one_profile
 from retrieval.ranking.policies import policy_of
+from retrieval.tables.cases import cases
+from retrieval.tables.decisions import decisions
 from writer.privacy.words import words_of_page
 from writer.training import decision_log, training_data
 from writer.training.decision_log import LoggedDecision
@@ -143,20 +145,18 @@ async def _read(parts: Runtime, connection: AsyncConnection, request: ImpactRequ
     words = await words_of_page(parts.keyring, connection, request.user_sub) if rows else None
     opened = [] if words is None else [words.opened(row) for row in rows]
     put_right = (await connection.execute(impact.put_right(*whose, limit=LISTED))).all()
-    decisions = await decision_log.read(connection, *whose, MOST_FOR_POLICIES)
-    first = request.since or datetime.min.replace(tzinfo=UTC)
-    last = request.until or datetime.max.replace(tzinfo=UTC)
+    ended = statistics.runs_by_week(*whose, weeks).where(*span.holds(cases.c.created_at))
     newest_policy = (await connection.execute(impact.newest_policy(*whose))).one_or_none()
     last_policy = None
     with suppress(WeightsError):  # a policy that cannot be loaded is left out
         last_policy = None if newest_policy is None else policy_of(newest_policy)
     return _Read(
         seen=seen,
-        decisions=[entry for entry in decisions if first <= entry.at < last],
+        decisions=await decision_log.read(connection, *whose, MOST_FOR_POLICIES, span.holds(decisions.c.created_at)),
         last_policy=last_policy,
         weeks=weeks,
         decisions_by_week=(await connection.execute(impact.asked_by_week(*whose, span, weeks))).all(),
-        runs=(await connection.execute(statistics.runs_by_week(*whose, weeks))).all(),
+        runs=(await connection.execute(ended)).all(),
         never_helped=[NeverHelped.model_validate({**row, "case_id": row["id"]}) for row in opened],
         put_right=[
             response_of(PutRight, row, procedure_id=row.id, name=str(row.record["procedure_name"])) for row in put_right

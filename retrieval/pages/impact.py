@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
-from sqlalchemy import DateTime, and_, cast, exists, func, select
+from sqlalchemy import ColumnElement, DateTime, and_, cast, exists, func, select
 from sqlalchemy.dialects.postgresql import ARRAY
 
 from retrieval.database.rows import Rows
@@ -23,6 +23,11 @@ class Span:
     most: int
     since: datetime | None = None
     until: datetime | None = None
+
+    def holds(self, time: ColumnElement[datetime]) -> list[ColumnElement[bool]]:
+        """Returns the conditions that a time lies within the span's bounds."""
+        since = [] if self.since is None else [time >= self.since]
+        return since if self.until is None else [*since, time < self.until]
 
 
 def earned(user_sub: str, agent_key: str, span: Span) -> Rows:
@@ -129,11 +134,6 @@ def newest_policy(user_sub: str, agent_key: str) -> Rows:
 
 def _within(user_sub: str, agent_key: str, span: Span, *names: str) -> Rows:
     """Returns the statement for these columns of the newest decisions of a span; ids rise with time."""
-    found = select(*(decisions.c[name] for name in names)).where(
-        decisions.c.user_sub == user_sub, decisions.c.agent_key == agent_key, decisions.c.mode != ADVICE
-    )
-    if span.since is not None:
-        found = found.where(decisions.c.created_at >= span.since)
-    if span.until is not None:
-        found = found.where(decisions.c.created_at < span.until)
+    mine = decisions.c.user_sub == user_sub, decisions.c.agent_key == agent_key, decisions.c.mode != ADVICE
+    found = select(*(decisions.c[name] for name in names)).where(*mine, *span.holds(decisions.c.created_at))
     return found.order_by(decisions.c.id.desc()).limit(span.most)

@@ -1,6 +1,7 @@
 """Reads the log of decisions for training and for the gate, which judges trials: only numbers, in the order of time."""
 
 import hashlib
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from functools import cached_property
@@ -77,9 +78,16 @@ class LoggedDecision:
 
 
 async def read(
-    connection: AsyncConnection, user_sub: str, agent_key: str, most: int = MOST_DECISIONS
+    connection: AsyncConnection,
+    user_sub: str,
+    agent_key: str,
+    most: int = MOST_DECISIONS,
+    within: Sequence[ColumnElement[bool]] = (),
 ) -> list[LoggedDecision]:
-    """Returns the latest decisions of the profile with candidates, at most ``most``, the oldest first."""
+    """Returns the latest decisions of the profile with candidates, at most ``most``, the oldest first.
+
+    ``within`` are further conditions on the decisions.
+    """
     slots = slots_of(user_sub)
     first = select(func.min(rewards.c.created_at))
     mine = rewards.c.user_sub == user_sub, rewards.c.decision_id == decisions.c.id
@@ -87,7 +95,7 @@ async def read(
     statement = (
         select(*(decisions.c[name] for name in COLUMNS), came, slots.c.positions, slots.c.used, slots.c.agreed)
         .outerjoin(slots, decisions.c.id.is_not(None))
-        .where(*_of(user_sub, agent_key))
+        .where(*_of(user_sub, agent_key), *within)
         .order_by(decisions.c.id.desc())
         .limit(most)
     )

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from sqlalchemy import text
 
-from app.impact.impact import LEAST_JUDGED
+from app.impact.impact import LEAST_JUDGED, MOST_FOR_POLICIES
 from retrieval.sealed import UNREADABLE
 from retrieval.tables.decisions import decision_slots, decisions
 from tests.policies import head, stored
@@ -52,6 +52,12 @@ async def live(user: User, *, told: float, empty: float) -> str:
         slates[bool(found["cases"])].append(found["retrieval_id"])
     beyond = slates[True][TOLD:] + slates[False][EMPTY:]
     await user.rows("DELETE FROM decisions WHERE user_sub = :user_sub AND id = ANY(:ids) RETURNING 1", ids=beyond)
+    await copy(user, COPIES)
+    return case_id
+
+
+async def copy(user: User, copies: int) -> None:
+    """Makes decisions of the user count so often, each copy an hour earlier than the one before, of another query."""
     for table, name in ((decisions, "id"), (decision_slots, "decision_id")):
         new = {name: EARLIER.format(id=name)}
         new["query_group"] = "query_group + number"  # another query, as far as it counts
@@ -59,8 +65,7 @@ async def live(user: User, *, told: float, empty: float) -> str:
         columns = [column.name for column in table.c]
         read = [new.get(column, column) for column in columns]
         copy = COPY.format(table=table.name, columns=", ".join(columns), read=", ".join(read))
-        await user.rows(f"{copy} RETURNING 1", copies=COPIES)
-    return case_id
+        await user.rows(f"{copy} RETURNING 1", copies=copies)
 
 
 @pytest.mark.usefixtures("lots")
@@ -157,6 +162,26 @@ async def test_decisions_outside_the_span_do_not_count(alice: User):
     ]
     counted = [await impact(alice, **{name: at.isoformat() for name, at in span.items()}) for span in spans]
     assert [said["looked_at"]["decisions"] for said in counted] == [0, 0, 1]
+
+
+async def test_runs_outside_the_span_are_in_no_week(alice: User):
+    await alice.retain("water the roses")
+    await alice.settle()
+    now, hour = datetime.now(UTC), timedelta(hours=1)
+    spans = [{"since": now + hour}, {"until": now - hour}, {"since": now - hour, "until": now + hour}]
+    told = [await impact(alice, **{name: at.isoformat() for name, at in span.items()}) for span in spans]
+    assert [[week["without_memory"]["runs"] for week in said["weeks"]] for said in told] == [[], [], [1]]
+
+
+async def test_a_policy_is_compared_by_the_newest_decisions_of_the_span(alice: User):
+    await alice.retain("water the roses")
+    await alice.settle()
+    found = await alice.retrieve("water the roses")
+    await alice.feedback(retrieval_id=found["retrieval_id"], thumb="up")
+    now = datetime.now(UTC)
+    await copy(alice, MOST_FOR_POLICIES + 20)  # one for each hour before
+    said = await impact(alice, until=(now - timedelta(hours=MOST_FOR_POLICIES + 10)).isoformat())
+    assert [each["decisions"] for each in said["differences"]] == [11, 11]
 
 
 async def test_the_impact_of_an_unknown_agent_or_of_anothers_is_not_there(alice: User, bob: User):
