@@ -115,7 +115,7 @@ async def added(parts: Runtime, request: ImpactRequest) -> Added:
         seen = await _seen(connection, request)
 
     def computed() -> Added:
-        weeks = last_weeks(request.until or datetime.now(UTC))
+        weeks = last_weeks(datetime.now(UTC), request.until)
         ends = [(starts, starts + timedelta(weeks=1)) for starts in weeks]
         known = [(starts, seen.less_empty(end)) for starts, end in ends if seen.has_any(starts, end)]
         so_far = [(starts, _range(result), result.decisions) for starts, result in known]
@@ -139,7 +139,7 @@ async def _seen(connection: AsyncConnection, request: ImpactRequest) -> Decision
 async def _read(parts: Runtime, connection: AsyncConnection, request: ImpactRequest) -> _Read:
     whose, span = (request.user_sub, request.agent), request.span(MOST)
     seen = await _seen(connection, request)
-    weeks = last_weeks(request.until or datetime.now(UTC))
+    weeks = last_weeks(datetime.now(UTC), request.until)
     useless = impact.never_helped(*whose, span, least=LEAST_JUDGED, limit=LISTED)
     rows = (await connection.execute(useless)).mappings().all()
     words = await words_of_page(parts.keyring, connection, request.user_sub) if rows else None
@@ -164,9 +164,9 @@ async def _read(parts: Runtime, connection: AsyncConnection, request: ImpactRequ
     )
 
 
-def last_weeks(until: datetime) -> list[datetime]:
-    """Returns the start of each of the last weeks, Monday in UTC, in order of time."""
-    today = until.astimezone(UTC).replace(hour=0, minute=0, second=0, microsecond=0)
+def last_weeks(now: datetime, until: datetime | None = None) -> list[datetime]:
+    """Returns the start of each of the last weeks until now, or until an earlier time: Monday in UTC, in order."""
+    today = min(until or now, now).astimezone(UTC).replace(hour=0, minute=0, second=0, microsecond=0)
     monday = today - timedelta(days=today.weekday())
     return [monday - timedelta(weeks=before) for before in reversed(range(WEEKS))]
 

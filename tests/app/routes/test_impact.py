@@ -173,6 +173,13 @@ async def test_runs_outside_the_span_are_in_no_week(alice: User):
     assert [[week["without_memory"]["runs"] for week in said["weeks"]] for said in told] == [[], [], [1]]
 
 
+async def test_a_span_that_ends_years_from_now_has_the_last_weeks(alice: User):
+    await alice.retain("water the roses")
+    await alice.settle()
+    (week,) = (await impact(alice, until="9999-12-31T23:59:59Z"))["weeks"]
+    assert week["without_memory"]["runs"] == 1
+
+
 async def test_a_policy_is_compared_by_the_newest_decisions_of_the_span(alice: User):
     await alice.retain("water the roses")
     await alice.settle()
