@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from math import sqrt
 from uuid import UUID
 
-from sqlalchemy import ARRAY, ColumnElement, Subquery, Uuid, and_, any_, cast, func, literal, select, update
+from sqlalchemy import ARRAY, ColumnElement, Subquery, Uuid, and_, any_, cast, func, literal, select, tuple_, update
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from retrieval.database.rows import Rows
@@ -61,20 +61,22 @@ async def credit_procedures(connection: AsyncConnection, user_sub: str, procedur
         return
     await _lock(connection, user_sub, procedure_ids)
     showed = decisions.c.procedure_ids.overlap(cast(list(procedure_ids), ARRAY(Uuid)))
+    mine = procedures.c.user_sub == user_sub, procedures.c.id.in_(procedure_ids)
     record = uses(user_sub, showed)
-    await connection.execute(
+    counted = await connection.execute(
         update(procedures)
-        .where(
-            procedures.c.user_sub == user_sub,
-            procedures.c.id.in_(procedure_ids),
-            procedures.c.id == record.c.id,
-            procedures.c.version == record.c.version,
-        )
+        .where(*mine, procedures.c.id == record.c.id, procedures.c.version == record.c.version)
         .values(
             uses=procedures.c.kept_uses + record.c.uses,
             use_reward=procedures.c.kept_use_reward + record.c.use_reward,
             last_used_at=func.now(),
         )
+        .returning(procedures.c.id, procedures.c.version)
+    )
+    no_more = tuple_(procedures.c.id, procedures.c.version).not_in([tuple(row) for row in counted])
+    kept = {"uses": procedures.c.kept_uses, "use_reward": procedures.c.kept_use_reward}
+    await connection.execute(
+        update(procedures).where(*mine, procedures.c.uses > procedures.c.kept_uses, no_more).values(kept)
     )
     await roll_back_worse(connection, user_sub, procedure_ids)
 

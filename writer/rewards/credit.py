@@ -40,13 +40,14 @@ async def credit_cases(connection: AsyncConnection, user_sub: str, case_ids: Seq
     """
     await _lock(connection, user_sub, case_ids)
     shares = uses(user_sub, showed(user_sub, case_ids))
+    rewarded = func.sum(shares.c.share).filter(shares.c.reward.is_not(None))
     record = (
         select(
             shares.c.case_id,
-            func.sum(shares.c.share).label("reuse_count"),
-            func.sum(shares.c.share * shares.c.reward).label("reuse_reward"),
+            func.coalesce(rewarded, 0.0).label("reuse_count"),
+            func.coalesce(func.sum(shares.c.share * shares.c.reward), 0.0).label("reuse_reward"),
         )
-        .where(shares.c.reward.is_not(None), shares.c.case_id.in_(case_ids))
+        .where(shares.c.case_id.in_(case_ids))
         .group_by(shares.c.case_id)
         .subquery()
     )

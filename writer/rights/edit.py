@@ -27,6 +27,7 @@ from writer.procedures.case_deletion import forget_sources, forget_words
 from writer.profiles import lock_loop, lock_profile_of
 from writer.references import clear_references
 from writer.retain.prepare import search_text
+from writer.rewards.credit import credit_slate
 
 
 async def set_tags(
@@ -80,12 +81,17 @@ async def delete_case(connection: AsyncConnection, keyring: Keyring, author: Aut
 
 
 async def delete_decision(connection: AsyncConnection, author: Author, decision_id: UUID) -> None:
-    """Deletes a logged retrieval with its slate and its own rewards; its runs stay, without a retrieval."""
+    """Deletes a logged retrieval with its slate and its own rewards; its runs stay, without a retrieval.
+
+    What cases and procedures earned by it is taken away from them.
+    """
     mine = decisions.c.user_sub == author.user_sub, decisions.c.id == decision_id
     # whoever rewards the retrieval locks its runs before it
     decided_for = await connection.scalar(select(decisions.c.agent_key).where(*mine))
     await lock_loop(connection, author.user_sub, {decided_for or ""}, {decision_id})
     await clear_references(decisions, connection, author.user_sub, [decision_id])
+    await connection.execute(update(decisions).where(*mine).values(reward=None, reward_source=None))
+    await credit_slate(connection, author.user_sub, decision_id)
     agent_key = await connection.scalar(delete(decisions).where(*mine).returning(decisions.c.agent_key))
     if agent_key is None:
         raise NotFound("no such decision")

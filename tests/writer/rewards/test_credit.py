@@ -20,6 +20,7 @@ from retrieval.tables.procedures import procedures
 from tests.writer.conftest import AGENT, Bank
 from tests.writer.pruned_banks import DAY
 from writer.rewards.credit import credit_slate
+from writer.rights.edit import delete_decision
 from writer.upkeep.prune import DECISIONS_KEPT, prune
 
 SIZE = 4
@@ -139,6 +140,19 @@ async def test_records_are_the_sums_of_the_shares_that_policy_gives_also_of_deci
     worth = [sum(entry.shares().values()) for entry in log if entry.reward is not None]
     assert sum(count for count, _ in of_cases.values()) == pytest.approx(sum(worth), abs=1e-5)
     assert worth == pytest.approx([round(each) for each in worth], abs=1e-5)
+
+
+async def test_a_decision_that_its_user_deletes_counts_in_no_record_from_then_on(bank: Bank, user: str):
+    known, made = await cases_and_procedures(bank, user)
+    logged = [Logged([0, 1], frozenset({0, 1}), 1.0), Logged([0], None, 1.0)]
+    ids = [await log_decision(bank, user, entry, known, made) for entry in logged]
+    async with bank.database.as_user(user, datetime.now(UTC)) as connection:
+        for decision_id in ids:
+            await credit_slate(connection, user, decision_id)
+        await delete_decision(connection, bank.author(user), ids[0])
+    for table, count in ((cases, cases.c.reuse_count), (procedures, procedures.c.uses)):
+        rows = await bank.read(user, select(count).where(table.c.user_sub == user).order_by(table.c.id))
+        assert [row[0] for row in rows] == [1, 0, 0, 0]
 
 
 async def test_two_used_cases_share_an_outcome(bank: Bank, user: str):

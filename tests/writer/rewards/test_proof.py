@@ -156,6 +156,7 @@ async def test_a_decision_that_its_user_deletes_takes_its_credit_away(bank: Bank
     decision_id = await log(bank, user, known, shown({0}, 1.0))
     async with bank.database.as_user(user, datetime.now(UTC)) as connection:
         await delete_decision(connection, bank.author(user), decision_id)
+    assert await proven(bank, user) == set()
     await log(bank, user, known, shown({1}, 1.0))
     assert await proven(bank, user) == {known[1]}
 
