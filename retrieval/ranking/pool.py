@@ -13,6 +13,7 @@ from policy.features import Candidates, Features, features, record
 from policy.fit import FIRST_ORDER, Fit
 from retrieval.database.rows import integers
 from retrieval.search.candidates import Candidate
+from retrieval.tables.kinds import went_well
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -26,7 +27,7 @@ class Pool:
         source: (n,), number of the writer of each case.
         agreement: (n, n), agreement of the candidates' plans.
         runs: (n,), number of runs that each case stands for: its own and those merged into it.
-        failed: (n,), true if the run failed.
+        went_well: (n,), true if the run went well, by its reward if it has one.
         fit: numbers of the bank by which the candidates were ranked.
     """
 
@@ -38,7 +39,7 @@ class Pool:
     terms: Sequence[Terms]
     agreement: Matrix
     runs: NDArray[np.int32]
-    failed: NDArray[np.bool_]
+    went_well: NDArray[np.bool_]
     fit: Fit
 
 
@@ -74,7 +75,7 @@ def pool_of(rows: Sequence[Candidate], query: Sequence[int], fit: Fit | None, fi
         terms=candidates.terms,
         agreement=ranked.agreement,
         runs=np.array([row.occurrences for row in rows], dtype=np.int32),
-        failed=candidates.failed,
+        went_well=np.array([went_well(row.outcome, row.reward, row.reward_source) for row in rows], dtype=np.bool_),
         fit=ranked.fit,
     )
 

@@ -59,6 +59,19 @@ async def test_the_first_place_has_the_plan_of_the_tasks_kind_and_says_by_which_
         assert len(plans) == len(set(plans)) == len(KINDS), calls
 
 
+@pytest.mark.parametrize(
+    ("outcome", "reward", "worked"), [("success", 0.0, 0), ("failure", 1.0, 1), ("success", 0.5, 1)]
+)
+async def test_a_plan_worked_in_a_run_if_whoever_judged_the_run_said_so(
+    outcome: str, reward: float, worked: int, alice: User
+):
+    case_id = await alice.retain(task(0, "broken"), tool_traces=KINDS["broken"], outcome=outcome)
+    await alice.settle()
+    await alice.feedback(case_id=case_id, reward=reward)
+    (told,) = (await alice.retrieve(task(1, "broken")))["cases"]
+    assert f"its plan worked in {worked} of 1 like it" in told["why"]
+
+
 async def test_each_plan_takes_one_place_however_many_runs_have_it(alice: User):
     await shop(alice, 18)
     slate = (await alice.retrieve(task(50, "broken")))["cases"]
