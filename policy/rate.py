@@ -20,4 +20,4 @@ def wilson(hits: float, trials: float) -> tuple[float, float]:
     rate, spread = hits / trials, z * z / trials
     middle = (rate + spread / 2) / (1 + spread)
     half = z * sqrt(rate * (1 - rate) / trials + spread / (4 * trials)) / (1 + spread)
-    return max(0.0, middle - half), min(1.0, middle + half)
+    return max(0.0, min(middle - half, rate)), min(1.0, max(middle + half, rate))  # rounding excludes no end
