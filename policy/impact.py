@@ -108,7 +108,7 @@ def difference(log: Logged, other: Target, least_chance: float) -> RewardDiffere
     if measured.effective < LEAST_EFFECTIVE:
         # decisions until there are enough of the other's slates, at the rate of the log or by design
         rate = measured.effective / measured.decisions if measured.effective >= 1 else least_chance
-        more = max(1, int(np.ceil(LEAST_EFFECTIVE / rate)) - measured.decisions)
+        more = int(np.ceil((LEAST_EFFECTIVE - measured.effective) / rate))
         return replace(measured, more=more if more < MOST_MORE else None)
     bettor = _Bettor.of(surprise(log), weight, log, 1 / least_chance)
     low, high = bettor.bound(-1), bettor.bound(1)

@@ -11,7 +11,7 @@ from datetime import UTC, datetime, timedelta
 
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from app.impact.decisions_seen import DecisionsSeen, seen_in
+from app.impact.decisions_seen import RARE, DecisionsSeen, seen_in
 from app.runtime import Runtime
 from app.schemas.impact import (
     ImpactOut,
@@ -207,7 +207,7 @@ def _looked_at(seen: DecisionsSeen) -> LookedAt:
 def _less(log: Logged, other: Target) -> RewardDifference:
     """Returns the difference to another policy; its rarest served slate bounds the weights that could have come."""
     seen = log.logged_propensity[other.target_probability > 0]
-    return difference(log, other, float(seen.min(initial=1)))
+    return difference(log, other, float(seen.min(initial=1)) if len(seen) or not len(log.reward) else RARE)
 
 
 def _compared(result: RewardDifference, less: Other, version: str | None = None) -> RewardDifferenceOut:

@@ -81,7 +81,12 @@ def test_a_normal_interval_of_twelve_empty_slates_that_all_went_well_is_no_point
 
 def test_without_empty_slates_it_says_how_many_decisions_are_missing():
     said = difference(log(np.ones(100), np.full(100, 0.995)), Target(np.zeros(100)), SURE)
-    assert (said.estimate, said.helped, said.more) == (None, None, 1_900)
+    assert (said.estimate, said.helped, said.more) == (None, None, 2_000)
+
+
+def test_decisions_before_the_first_empty_slate_bring_it_no_nearer():
+    said = difference(log(np.ones(5_000), np.ones(5_000)), Target(np.zeros(5_000)), SURE)
+    assert (said.estimate, said.more) == (None, 2_000)
 
 
 def test_no_decisions_say_nothing():

@@ -107,9 +107,24 @@ async def test_nothing_is_claimed_of_a_few_decisions_and_it_is_said_how_many_are
     await alice.feedback(retrieval_id=found["retrieval_id"], thumb="up")
     said = await impact(alice)
     assert [each["says"] for each in said["differences"]] == ["cannot say", "cannot say"]
-    assert said["differences"][0]["sentence"] == "cannot say yet: 1,999 more rewarded decisions at this rate"
+    assert said["differences"][0]["sentence"] == "cannot say yet: 2,000 more rewarded decisions at this rate"
     assert said["differences"][0]["reward"] is None
     assert (said["looked_at"]["decisions"], said["looked_at"]["rewarded"]) == (1, 1)
+
+
+async def test_no_number_of_decisions_is_told_for_a_policy_whose_slates_were_never_served(alice: User):
+    for color, word in (("red", "roses"), ("blue", "lilies")):
+        await alice.retain(f"water the {color} {word}", tool_traces=[{"tool": color}])
+    await alice.settle()
+    async with alice.service.runtime.database.as_user(alice.name, datetime.now(UTC)) as connection:
+        other = head(telling=-100, words=-100, similarity=-100)
+        await lifecycle.add(connection, alice.name, AGENT, stored("rejected", other))
+    for _ in range(12):
+        found = await alice.retrieve("water the red roses", k=1)
+        await alice.feedback(retrieval_id=found["retrieval_id"], reward=1)
+    last = (await impact(alice))["differences"][-1]
+    assert (last["less"], last["decisions"], last["slates"]) == ("the last policy", 12, 0)
+    assert (last["more"], last["sentence"]) == (None, "cannot say yet: no realistic number of decisions would tell")
 
 
 async def test_a_week_tells_what_was_asked_found_reused_and_run_with_memory_and_without(alice: User):
