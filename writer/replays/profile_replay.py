@@ -171,9 +171,11 @@ class StoredReplay:
         if not self.questions:
             return "Nothing can be replayed yet: no run that went well has an earlier run with a plan like its own."
         shares = ", ".join(f"{SPOKEN[name]} {self.tallies[name].first:.0%}" for name in ("words", "meaning", CHOICE))
-        choice, runs = self.tallies[CHOICE], "run" if self.questions == 1 else f"{self.questions} runs"
+        choice = self.tallies[CHOICE]
+        runs, own = ("run", "its") if self.questions == 1 else (f"{self.questions} runs", "their")
         return (
-            f"On the last {runs} that went well, a plan that worked would have stood first: "
+            f"On the last {runs} that went well and had an earlier run with a plan like {own} own, a plan that worked"
+            " would have stood first: "
             f"{shares} ({choice.low:.0%} to {choice.high:.0%}), which serves, now by {SPOKEN[self.serves]}."
         )
 

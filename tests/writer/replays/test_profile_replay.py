@@ -390,6 +390,7 @@ async def test_what_is_read_is_what_was_stored(bank: Bank, user: str):
 def test_the_sentence_of_a_replay_counts_its_runs_and_names_the_order_that_serves(questions: int, runs: str):
     tallies = {name: Tally(0.5, 0.5, 0, low=0.25, high=0.75) for name in SPOKEN}
     result = StoredReplay(20, questions, "vote", tallies, fit_of(history_of([])), START)
-    begins, ends = f"On the last {runs} that went well, ", "50% (25% to 75%), which serves, now by vote of the plans."
+    begins = f"On the last {runs} that went well and had an earlier run "
+    ends = "50% (25% to 75%), which serves, now by vote of the plans."
     assert result.sentence().startswith(begins)
     assert result.sentence().endswith(ends)
