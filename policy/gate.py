@@ -135,6 +135,8 @@ def _outlook(checks: Iterable[Check], courses: Mapping[str, Course], decisions: 
     pair = [courses[name] for name in (f"{CANDIDATE} - {DEFAULT}", f"{CANDIDATE} - {SERVING}") if name in courses]
     if sufficient and pair:
         more = [course.more for course in pair]
+        if set(more) == {0} and any(each.name.startswith("better than") and not each.passed for each in checks):
+            return Outlook(None, None)  # it passed, and seems no better by now
         chances = [course.chance for course in pair if course.chance is not None]
         return Outlook(None if None in more else max(filter(None, more), default=0), min(chances, default=None))
     lacking = [check for check in checks if not check.passed and check.name.startswith(COUNTED)]

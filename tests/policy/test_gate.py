@@ -105,6 +105,7 @@ def test_a_winner_that_passed_but_seems_worse_by_now_is_not_promoted():
     assert verdict.courses["candidate - default"].passing is not None
     assert "better than default" in failed(verdict)
     assert verdict.outcome != "promote"
+    assert verdict.outlook.sentence() == "nobody can say yet"
 
 
 def test_permuted_rewards_promote_no_more_often_than_the_level_says():
