@@ -24,12 +24,12 @@ def migrate(
 ) -> None:
     """Migrate the database's schema to a revision."""
 
-    async def move() -> list[str]:
+    async def move() -> tuple[str, list[str]]:
         settings = Settings()
         async with owner_url(settings) as url:
             tell_database(settings)
-            await migrate_database(url, revision, pgvector=settings.pgvector)
-            return await distribute(url) if citus else []
+            reached = await migrate_database(url, revision, pgvector=settings.pgvector)
+            return reached, await distribute(url) if citus else []
 
-    distributed = run(move())
-    out.print(f"schema at {revision}" + (f", {len(distributed)} tables distributed" if citus else ""))
+    reached, distributed = run(move())
+    out.print(f"schema at {reached}" + (f", {len(distributed)} tables distributed" if citus else ""))

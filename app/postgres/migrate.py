@@ -21,8 +21,10 @@ LOCK_NOT_AVAILABLE = "55P03"
 Act = Callable[[Connection, Config], None]
 
 
-async def migrate(url: str, revision: str = "head", *, pgvector: str = "auto") -> None:
-    """Moves the schema up or down to the revision; the URL must log in as the owner of the tables.
+async def migrate(url: str, revision: str = "head", *, pgvector: str = "auto") -> str:
+    """Moves the schema up or down to the revision, and returns the full name of the one that it is now at.
+
+    The URL must log in as the owner of the tables; ``revision`` may be the beginning of a name, or relative (``-1``).
 
     Raises:
         SchemaInUse: another transaction holds a table that is to change.
@@ -35,14 +37,20 @@ async def migrate(url: str, revision: str = "head", *, pgvector: str = "auto") -
         current = MigrationContext.configure(connection).get_current_revision()
         if message := unknown_revision(current):
             raise MigrationRefused(message)
-        # a revision below the current one is a downgrade; alembic wants to be told which
-        is_below = revision == "base" or revision.startswith("-")
-        if not is_below and current is not None:
-            passed = ScriptDirectory.from_config(config).iterate_revisions(current, "base")
-            is_below = revision in {each.revision for each in passed} - {current}
+        if not revision:
+            raise MigrationRefused("name a revision, or leave it out for the newest")
+        # a revision below the current one is a downgrade; alembic wants to be told which, and else does nothing
+        is_below = revision.startswith("-")
+        if not revision.startswith(("-", "+")):
+            script = ScriptDirectory.from_config(config)
+            target = script.get_revision(revision)
+            passed = {each.revision for each in script.iterate_revisions(current or "base", "base")}
+            is_below = target is None or target.revision in passed - {current}
         go = command.downgrade if is_below else command.upgrade
         go(config, revision)
+        reached.append(MigrationContext.configure(connection).get_current_revision() or "base")
 
+    reached: list[str] = []
     try:
         await with_alembic(url, move, pgvector=pgvector)
     except CommandError as error:
@@ -54,6 +62,7 @@ async def migrate(url: str, revision: str = "head", *, pgvector: str = "auto") -
             "another transaction holds a table that the migration changes, so nothing was changed; try again when it"
             " has ended (pg_stat_activity shows it)"
         ) from error
+    return reached[0]
 
 
 def unknown_revision(revision: str | None) -> str | None:

@@ -88,6 +88,21 @@ async def test_a_revision_below_the_current_one_is_gone_down_to(url: str):
     await connection.close()
 
 
+async def test_a_revision_by_the_beginning_of_its_name_is_gone_down_to_and_named_in_full(url: str):
+    connection = await connected(url)
+    assert await migrate(url, BEFORE[:4]) == BEFORE
+    assert await revision(connection) == BEFORE
+    assert await migrate(url, "head") == HEAD
+    await connection.close()
+
+
+@pytest.mark.parametrize("name", ["", "head-2", f"{BEFORE}:{HEAD}"])
+async def test_a_revision_that_names_none_is_refused_in_one_line(url: str, name: str):
+    with pytest.raises(MigrationRefused, match="revision") as caught:
+        await migrate(url, name)
+    assert "\n" not in str(caught.value)
+
+
 async def test_a_database_is_at_the_newest_revision_once_it_is_migrated(empty: str):
     assert newest() == HEAD
     assert not await is_newest(empty)
