@@ -21,6 +21,7 @@ from app import postgres
 from app.backup.erase_again import erase_again, read_receipts, tombstones, users
 from app.postgres.migrate import migrate
 from app.postgres.pools import one_connection, service_database
+from app.postgres.server import REPLACED, RESTORED
 from app.settings import Settings
 from retrieval.patterns import read
 from writer.privacy.master_keys import MasterKeyMismatch, MasterKeys, agree, fingerprint
@@ -28,7 +29,7 @@ from writer.privacy.master_keys import MasterKeyMismatch, MasterKeys, agree, fin
 _SQL = read("app.postgres", "statements.toml")["backup"]
 
 DUMP, MANIFEST = "casebank.dump", "manifest.json"
-BANK, RESTORED, REPLACED = "casebank", "casebank_restored", "casebank_replaced"
+BANK = "casebank"
 _PORTION_BYTES = 1 << 20
 
 
@@ -100,7 +101,8 @@ async def backup(settings: Settings, folder: Path) -> Manifest:
 async def restore(settings: Settings, folder: Path, receipts: Iterable[Path], *, replace: bool) -> Restored:
     """Replaces the bank by a backup, and erases the users who were erased since.
 
-    Revoked tokens stay revoked.
+    Revoked tokens stay revoked. A service or command that starts meanwhile waits for the end: what it stored, erased or
+    revoked in the bank that is replaced would be lost.
 
     Args:
         settings: settings of the installation; its master keys must include the backup's.
@@ -114,20 +116,20 @@ async def restore(settings: Settings, folder: Path, receipts: Iterable[Path], *,
     _refuse_external(settings)
     manifest = _checked(settings, folder)
     erased = read_receipts(receipts)
-    with postgres.running(settings.home) as server:
+    with postgres.running(settings.home) as server, postgres.alone(settings.home) as alone:
         url = server.url()
         await migrate(url, pgvector=settings.pgvector)  # makes the roles, too, which no dump carries
+        in_use = BackupRefused("the bank is in use: stop the service and its workers first")
         others = "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid()"
-        if not postgres.is_alone(settings.home) or await _value(url, others):  # a service at rest has no connection
-            raise BackupRefused("the bank is in use: stop the service and its workers first")
+        if not alone or await _value(url, others):  # a service at rest has no connection
+            raise in_use
         if not replace and await users(url):
             raise BackupRefused("the bank is not empty: back it up, and restore with --replace")
         for digest, at in (await tombstones(url)).items():
             erased[digest] = max(at, erased.get(digest, at))
         kept = await _rows(url, _SQL["receipts"]), await _rows(url, _SQL["revocations"])
         admin = server.url("postgres")
-        drop = [f"DROP DATABASE IF EXISTS {name} WITH (FORCE)" for name in (RESTORED, REPLACED)]
-        await _execute(admin, *drop, f"CREATE DATABASE {RESTORED}")
+        await _execute(admin, f"CREATE DATABASE {RESTORED}")
         try:
             _run("pg_restore", server, "--exit-on-error", f"--dbname={RESTORED}", str(folder / DUMP))
             restored = server.url(RESTORED)
@@ -141,8 +143,10 @@ async def restore(settings: Settings, folder: Path, receipts: Iterable[Path], *,
             await _execute(
                 admin, f"ALTER DATABASE {BANK} RENAME TO {REPLACED}; ALTER DATABASE {RESTORED} RENAME TO {BANK}"
             )
+        except asyncpg.ObjectInUseError:  # a program of another maker, which knows no turns
+            raise in_use from None
         finally:  # also after a refusal: the backup's rows must not stay, out of reach of a purge
-            await _execute(admin, *drop)
+            await _execute(admin, *(f"DROP DATABASE IF EXISTS {name} WITH (FORCE)" for name in (RESTORED, REPLACED)))
     return Restored(manifest, count, again)
 
 

@@ -1,12 +1,12 @@
 """The bundled Postgres: started and joined, left and stopped, without ever counting a dead process."""
 
 from app.postgres.programs import EmbeddedPostgresFailed, program
-from app.postgres.server import EmbeddedPostgres, is_alone, is_dead, release, running, start
+from app.postgres.server import EmbeddedPostgres, alone, is_dead, release, running, start
 
 __all__ = [
     "EmbeddedPostgres",
     "EmbeddedPostgresFailed",
-    "is_alone",
+    "alone",
     "is_dead",
     "program",
     "release",

@@ -75,9 +75,15 @@ _SETTINGS = (
     "log_checkpoints=off",
 )
 
-_MAKE_DATABASE = r"""
+RESTORED, REPLACED = "casebank_restored", "casebank_replaced"
+"""Databases of a restore: the backup before it becomes the bank, and the bank that it replaced."""
+
+# The rows that a killed restore left would be out of reach of a purge. None is under way: it keeps the turn.
+_MAKE_DATABASE = rf"""
+SELECT format('DROP DATABASE %I WITH (FORCE)', datname) FROM pg_database
+WHERE datname IN ('{RESTORED}', '{REPLACED}') \gexec
 SELECT 'CREATE DATABASE casebank' WHERE NOT EXISTS (SELECT FROM pg_database WHERE datname = 'casebank') \gexec
-"""
+"""  # noqa: S608 - our own names
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,11 +134,12 @@ def is_dead(home: Path) -> bool:
     return True
 
 
-def is_alone(home: Path) -> bool:
-    """Returns whether no other process uses the server of `home`, with a connection or without one."""
+@contextmanager
+def alone(home: Path) -> Iterator[bool]:
+    """Yields whether no other process uses the server of `home`, and lets none join it before the end of the block."""
     data = _data(home)
     with locks.threads, locks.turn(data):
-        return locks.is_alone(data)
+        yield locks.is_alone(data)
 
 
 def release(home: Path) -> None:

@@ -1,9 +1,11 @@
 """A backup brings everything back but whom it must not, and refuses what would lose or mix data."""
 
+import asyncio
 import json
 import os
 import subprocess
-from collections.abc import Iterator
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager, contextmanager, suppress
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -12,13 +14,24 @@ import asyncpg
 import jwt
 import pytest
 
-from app.postgres import running
+from app.postgres import EmbeddedPostgres, locks, running, start
 from app.postgres.pools import dsn, service_database
 from app.settings import Settings
 from retrieval.tables.metadata import metadata
 from tests.pages import blocks, python, shell
 from tests.policies import stored
-from tests.processes import Service, casebank, migrated_home, new_home, ran, retain, until, worked
+from tests.processes import (
+    CASEBANK,
+    Service,
+    casebank,
+    migrated_home,
+    new_home,
+    ran,
+    retain,
+    surroundings,
+    until,
+    worked,
+)
 from writer.privacy.master_keys import MasterKeys
 from writer.rights.elsewhere import digest
 from writer.rights.signature import documents, verified
@@ -193,6 +206,64 @@ async def test_what_was_revoked_before_or_after_the_backup_stays_revoked(
         bearers = {user: {"Authorization": f"Bearer {token}"} for user, token in bare.items()}
         found = {user: client.get("/v1/cases", headers=bearers[user]).status_code for user in bearers}
     assert found == {"alice": 401, "bob": 401, "carol": 401, "dave": 200}
+
+
+@asynccontextmanager
+async def held_restore(home: Path, folder: Path) -> AsyncIterator[tuple[EmbeddedPostgres, subprocess.Popen[str]]]:
+    """Yields the server and a restore that waits in its middle until the end of the block."""
+    server = start(home)
+    locks.leave(home / "postgres", lambda _: None)  # as after a kill: the server is up, and nobody uses it
+    connection = await asyncpg.connect(dsn(server.url("postgres")))
+    async with connection.transaction():
+        await connection.execute("LOCK TABLE pg_database IN SHARE MODE")
+        with began(home, "restore", str(folder), "--replace") as restore:
+            while not await connection.fetchval("SELECT count(*) FROM pg_locks WHERE NOT granted"):
+                assert restore.poll() is None
+                await asyncio.sleep(0.05)
+            yield server, restore
+    await connection.close()
+
+
+@contextmanager
+def began(home: Path, *words: str) -> Iterator[subprocess.Popen[str]]:
+    """Yields the command under way, and leaves it to its end."""
+    command = (CASEBANK, *words)
+    process = subprocess.Popen(
+        command, env=surroundings(home), text=True, stderr=subprocess.PIPE, stdout=subprocess.PIPE
+    )
+    try:
+        yield process
+    except BaseException:
+        process.kill()
+        raise
+
+
+async def test_a_token_that_is_revoked_during_a_restore_stays_revoked(
+    home: Path, tokens: dict[str, str], tmp_path: Path
+):
+    casebank(home, "backup", str(tmp_path / "one"))
+    async with held_restore(home, tmp_path / "one") as (_, restore):
+        with began(home, "token", "revoke", "--user", "alice") as revoke, suppress(subprocess.TimeoutExpired):
+            revoke.wait(10)  # it may wait for the restore
+    assert restore.wait() == 0
+    assert revoke.wait() == 0
+    with Service(home) as service, service.client("bob") as client:
+        assert client.get("/v1/cases", headers={"Authorization": tokens["alice"]}).status_code == 401
+
+
+async def test_a_connection_that_was_opened_during_a_restore_is_told_in_one_line_and_keeps_the_bank(
+    home: Path, tmp_path: Path
+):
+    casebank(home, "backup", str(tmp_path / "one"))
+    before = await everything(home)
+    async with held_restore(home, tmp_path / "one") as (server, restore):
+        stranger = await asyncpg.connect(dsn(server.url()))
+    _, said = restore.communicate()
+    assert "the bank is in use" in said
+    assert "Traceback" not in said
+    assert restore.returncode == 1
+    stranger.terminate()
+    assert await everything(home) == before
 
 
 async def what_is_revoked(home: Path) -> list[dict[str, Any]]:

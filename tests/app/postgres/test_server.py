@@ -35,6 +35,15 @@ async def test_a_second_start_changes_nothing_and_one_release_undoes_both(home: 
     release(home)
 
 
+async def test_the_databases_of_a_killed_restore_are_dropped_by_the_next_start(home: Path):
+    server = start(home)
+    for name in ("casebank_restored", "casebank_replaced"):
+        await sql(server, f"CREATE DATABASE {name}")
+    release(home)
+    assert await sql(start(home), "SELECT count(*) FROM pg_database WHERE datname LIKE 'casebank\\_%'") == 0
+    release(home)
+
+
 async def test_sqlalchemy_reaches_every_database_by_url(home: Path):
     server = start(home)
     await sql(server, 'CREATE DATABASE "a b/c"')
