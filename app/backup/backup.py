@@ -84,7 +84,11 @@ async def backup(settings: Settings, folder: Path) -> Manifest:
             keys = [row["fingerprint"] for row in rows]
         keys = keys or [fingerprint(settings.master_key_bytes)]  # a bank from before its keys had fingerprints
         draft = _draft(folder)
-        _run("pg_dump", server, "--format=custom", f"--file={draft}", BANK)
+        try:
+            _run("pg_dump", server, "--format=custom", f"--file={draft}", BANK)
+        except BaseException:  # a part of a dump would fill a full disk, and the folder would not be taken again
+            draft.unlink()
+            raise
     manifest = Manifest(
         casebank=version("casebank"),
         revision=revision,

@@ -18,6 +18,7 @@ from app.postgres import EmbeddedPostgres, locks, running, start
 from app.postgres.pools import dsn, service_database
 from app.settings import Settings
 from retrieval.tables.metadata import metadata
+from tests.conftest import WAITING
 from tests.pages import blocks, python, shell
 from tests.policies import stored
 from tests.processes import (
@@ -346,6 +347,22 @@ def test_where_there_is_no_bank_there_is_nothing_to_back_up(tmp_path: Path):
     with new_home() as home:
         assert "no bank" in refused(home, "backup", str(tmp_path / "one"))
     assert not (tmp_path / "one").exists()
+
+
+async def test_a_backup_that_broke_off_leaves_nothing_and_may_be_repeated(home: Path, tmp_path: Path):
+    with running(home) as server:
+        connection = await asyncpg.connect(dsn(server.url()))
+        async with connection.transaction():
+            await connection.execute("LOCK TABLE cases")
+            with began(home, "backup", str(tmp_path / "one")) as backup:
+                while not await connection.fetchval(WAITING):
+                    assert backup.poll() is None
+                    await asyncio.sleep(0.05)
+            await connection.execute("SELECT pg_terminate_backend(pid) FROM pg_locks WHERE NOT granted")
+            assert "pg_dump failed" in backup.communicate()[1]
+        await connection.close()
+    assert not list((tmp_path / "one").iterdir())
+    casebank(home, "backup", str(tmp_path / "one"))
 
 
 def test_a_backup_is_its_owners_alone_and_holds_no_key(home: Path, tmp_path: Path):
