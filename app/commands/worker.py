@@ -20,7 +20,7 @@ from retrieval.telemetry import log
 
 def worker(
     metrics_port: Annotated[
-        int, typer.Option(help="port of its /metrics on the loopback address; 0: no metrics")
+        int, typer.Option(min=0, max=65_535, help="port of its /metrics on the loopback address; 0: no metrics")
     ] = 8701,
 ) -> None:
     """Run a worker in a process of its own, beside or in place of the service's worker."""

@@ -1,4 +1,4 @@
-"""Commands that report wrong settings with a line for each, and no traceback."""
+"""Commands that report wrong settings with a line for each, an error of the system with one, and no traceback."""
 
 from collections.abc import Callable
 from typing import Any
@@ -28,5 +28,7 @@ class PlainGroup(TyperGroup):
 def _plainly(invoke: Callable[[Any], Any], context: Any) -> Any:
     try:
         return invoke(context)
-    except WrongSettings as error:  # imported here: the list of all commands is quicker without it
+    except BrokenPipeError:  # the reader went away: click ends the command in silence
+        raise
+    except (WrongSettings, OSError) as error:  # imported here: the list of all commands is quicker without it
         imported("app.terminal.run_to_end").refuse(error)

@@ -26,6 +26,7 @@ from app.terminal.which_database import database_of, read_environment
 from tests.app.doctor.conftest import as_owner
 from tests.paths import ROOT
 from tests.plain_words import CLAUSE
+from tests.processes import CASEBANK, surroundings
 
 NOWHERE = "postgresql://127.0.0.1:1/nowhere"
 
@@ -113,6 +114,7 @@ def test_no_token_is_made_where_an_identity_provider_makes_them(home: Path, monk
         ("purge", "--yes", "--user", "a\nb"),
         ("policy", "show", "--user", "alice"),
         ("backfill", "no-such-file", "--user", "alice", "--agent", "a"),
+        ("worker", "--metrics-port", "65536"),
     ],
 )
 def test_what_makes_no_sense_is_refused_before_anything_is_done(home: Path, words: tuple[str, ...]):
@@ -133,6 +135,15 @@ def test_an_error_that_casebank_expects_is_one_line(home: Path, monkeypatch: pyt
     assert failed.exit_code == 1
     assert failed.stderr.startswith("casebank: ")
     assert "Traceback" not in failed.output
+
+
+@pytest.mark.parametrize("words", [("token", "--user", "alice"), ("token", "--help")])
+def test_an_output_that_takes_no_more_is_one_line(home: Path, words: tuple[str, ...]):
+    with Path("/dev/full").open("w") as full:
+        done = subprocess.run(
+            (CASEBANK, *words), stdout=full, stderr=subprocess.PIPE, env=surroundings(home), text=True, check=False
+        )
+    assert (done.returncode, done.stderr) == (1, "casebank: [Errno 28] No space left on device\n")
 
 
 @pytest.mark.parametrize("command", ["prune", "requeue --user alice", "worker --metrics-port 0", "export --user alice"])
