@@ -46,7 +46,7 @@ async def test_a_retrieval_of_another_agent_is_refused_and_one_that_is_not_known
             (await alice.http.post("/v1/retain", json=body, headers={"Idempotency-Key": unknown})).json()
             for _ in range(2)
         ]
-        assert first == answer
+        assert answer == {**first, "status": answer["status"]}  # which the worker may have changed meanwhile
         assert answer["warnings"] == [f"retrieval_id: no retrieval {unknown} is known; the run is stored without one"]
         assert (await alice.case(answer["case_id"]))["retrieval_id"] is None
 
