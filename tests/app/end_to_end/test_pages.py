@@ -12,7 +12,6 @@ import pytest
 from alembic.script import ScriptDirectory
 
 from app import postgres
-from app.postgres import EmbeddedPostgres
 from app.postgres.migrate import configuration
 from app.postgres.pools import dsn
 from tests.pages import blocks, python, shell
@@ -86,14 +85,15 @@ def _answers(home: Path, command: str, given: dict[str, str]) -> dict[str, str]:
     return told
 
 
-async def kept(server: EmbeddedPostgres) -> tuple[str, int]:
+async def kept(home: Path) -> tuple[str, int]:
     """Returns the revision of the bank's schema, and how many cases are in it."""
-    connection = await asyncpg.connect(dsn(server.url()))
-    try:
-        revision = await connection.fetchval("SELECT version_num FROM alembic_version")
-        return revision, await connection.fetchval("SELECT count(*) FROM cases")
-    finally:
-        await connection.close()
+    with postgres.running(home) as server:  # only meanwhile: a restore wants to be alone
+        connection = await asyncpg.connect(dsn(server.url()))
+        try:
+            revision = await connection.fetchval("SELECT version_num FROM alembic_version")
+            return revision, await connection.fetchval("SELECT count(*) FROM cases")
+        finally:
+            await connection.close()
 
 
 @pytest.mark.timeout(600)
@@ -101,19 +101,19 @@ async def test_an_upgrade_of_the_embedded_database_there_and_back(tmp_path: Path
     save, well, migrate, restore, down = blocks("upgrade.md", "sh")
     newest = ScriptDirectory.from_config(configuration()).get_revision("head")
     before, given = str(newest.down_revision or newest.revision), {"BACKUP": str(tmp_path)}
-    with new_home() as home, postgres.running(home) as server:
+    with new_home() as home:
         casebank(home, "migrate", before)
         shell(home, save, **given)
         with Service(home) as service, service.client("alice") as client:
             retain(client, "water the garden")
             shell(home, well + migrate, service.url)
-        assert await kept(server) == (newest.revision, 1)
+        assert await kept(home) == (newest.revision, 1)
         shell(home, down, **given)
-        assert await kept(server) == (before, 1)
+        assert await kept(home) == (before, 1)
         shell(home, restore, **given)
-        assert await kept(server) == (newest.revision, 0)
+        assert await kept(home) == (newest.revision, 0)
         shell(home, down, **given)
-        assert await kept(server) == (before, 0)
+        assert await kept(home) == (before, 0)
 
 
 @pytest.mark.timeout(600)
