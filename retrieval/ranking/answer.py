@@ -176,6 +176,7 @@ def entry_of(
         tokens=answered.context.tokens,
         case_ids=ranked.case_ids,
         propensities=[choice.propensity for choice in answered.choices],
+        quoted_ids=[*ranked.case_ids, *(row.id for row in ranked.others)],
     )
 
 

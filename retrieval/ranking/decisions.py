@@ -7,10 +7,13 @@ from uuid import UUID
 from sqlalchemy import (
     ARRAY,
     REAL,
+    Boolean,
+    ColumnElement,
+    Integer,
     LargeBinary,
     SmallInteger,
-    Text,
     Uuid,
+    and_,
     bindparam,
     case,
     cast,
@@ -27,8 +30,10 @@ from retrieval.database.fast_path import FastConnection, FastStatement, insert_r
 from retrieval.database.parameters import USER_SUB, entered, may_enter
 from retrieval.database.rows import Expression
 from retrieval.sealed import Opener
+from retrieval.tables.cases import cases
 from retrieval.tables.decisions import decision_slots, decisions
 from retrieval.tables.keys import user_keys
+from retrieval.tables.procedures import procedures
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,6 +50,7 @@ class LoggedDecision:
             stored.
         case_ids: ids of the cases on the slate, in the order of places.
         propensities: propensities of these cases.
+        quoted_ids: ids of all cases that ``told`` may quote.
     """
 
     id: UUID
@@ -70,6 +76,7 @@ class LoggedDecision:
     tokens: int
     case_ids: list[UUID]
     propensities: list[float]
+    quoted_ids: list[UUID]
     words: bytes | None = None
     told: bytes | None = None
     query_group: int | None = None
@@ -82,23 +89,38 @@ class LoggedDecision:
 
 SLOTS = ("case_ids", "propensities")
 """Fields of a LoggedDecision that are written to the table ``decision_slots``, one row for each place of the slate."""
+NOT_STORED = ("key_id", "quoted_ids")
+"""Fields of a LoggedDecision that decide what is stored."""
 _FIELDS = tuple(field.name for field in fields(LoggedDecision))
-COLUMNS = ("user_sub", *(name for name in _FIELDS if name not in {*SLOTS, "key_id"}))
+COLUMNS = ("user_sub", *(name for name in _FIELDS if name not in {*SLOTS, *NOT_STORED}))
+
+
+CONTEXTS = 2
+"""Seed of the hash of a user's name that is the lock of the user's contexts, shared by the transactions that log them.
+
+A transaction that blanks them has the lock alone, see ``forget_contexts``: it waits for those that log, and then finds
+what they stored. Those that come meanwhile do not wait: they store no text.
+"""
 
 
 @cache
 def log_decision() -> FastStatement[bool]:
     """Returns the statement that writes a LoggedDecision; its parameters are the fields, user_sub and authorised_at.
 
-    The statement answers whether the key is the user's: text sealed with another key could not be opened.
+    The statement answers whether the key is the user's: text sealed with another key could not be opened. What was told
+    is not stored while a text of the user is being deleted, or if it may quote a case that was deleted meanwhile.
     """
     enter = entered(relaxed=True)
     key_id = cast(bindparam("key_id", type_=Uuid), Uuid)
-    current = exists().where(user_keys.c.user_sub == bindparam("user_sub", type_=Text), user_keys.c.key_id == key_id)
-    known = select(or_(key_id.is_(None), current).label("known")).where(enter.c.entered).cte("known")
+    current = exists().where(user_keys.c.user_sub == USER_SUB, user_keys.c.key_id == key_id)
+    is_known = or_(key_id.is_(None), current)
+    lock = func.pg_try_advisory_xact_lock_shared(func.hashtextextended(USER_SUB, CONTEXTS), type_=Boolean)
+    quotable = and_(lock, _are_there()).label("quotable")
+    known = select(is_known.label("known"), quotable).where(enter.c.entered).cte("known")
     values_of: dict[str, Expression] = {name: bindparam(name, type_=decisions.c[name].type) for name in COLUMNS}
-    for name in ("words", "told"):
-        values_of[name] = case((known.c.known, cast(values_of[name], LargeBinary)))
+    kept = {"words": known.c.known, "told": and_(known.c.known, known.c.quotable)}
+    for name, is_kept in kept.items():
+        values_of[name] = case((is_kept, cast(values_of[name], LargeBinary)))
     values = select(*(values_of[name].label(name) for name in COLUMNS)).select_from(known)
     decision = (
         insert(decisions).from_select(COLUMNS, values).returning(decisions.c.user_sub, decisions.c.id).cte("decision")
@@ -129,6 +151,24 @@ def log_decision() -> FastStatement[bool]:
     return FastStatement.of(select(known.c.known).add_cte(logged))
 
 
+def _are_there() -> ColumnElement[bool]:
+    """Returns the condition that the quoted cases and the versions of procedures were not deleted."""
+    quoted = func.unnest(cast(bindparam("quoted_ids", type_=ARRAY(Uuid)), ARRAY(Uuid))).column_valued("quoted")
+    case_there = exists().where(cases.c.user_sub == USER_SUB, cases.c.id == quoted)
+    told = (
+        func.unnest(
+            cast(bindparam("procedure_ids", type_=ARRAY(Uuid)), ARRAY(Uuid)),
+            cast(bindparam("procedure_versions", type_=ARRAY(Integer)), ARRAY(Integer)),
+        )
+        .table_valued(column("id", Uuid), column("version", Integer), name="told")
+        .render_derived()
+    )
+    same = procedures.c.id == told.c.id, procedures.c.version == told.c.version
+    procedure_there = exists().where(procedures.c.user_sub == USER_SUB, *same)
+    gone = select(quoted).where(~case_there).exists(), select(told.c.id).where(~procedure_there).exists()
+    return and_(*(~each for each in gone))
+
+
 async def log(connection: FastConnection, entry: LoggedDecision, context_text: str, opener: Opener) -> None:
     """Writes a decision to the log, with the served context, sealed; its query is sealed if the settings say so."""
     seals = opener.seals
@@ -153,7 +193,10 @@ async def _log_row_by_row(connection: FastConnection, entry: LoggedDecision) -> 
     """
     is_key: bool | None = await connection.value(_IS_KEY, {"key_id": entry.key_id})
     known = entry.key_id is None or is_key is True
-    kept = entry if known else replace(entry, words=None, told=None)
+    try_lock = "SELECT pg_try_advisory_xact_lock_shared(hashtextextended($1, $2))"  # here, and not on a shard's node
+    locked = await connection.driver.fetchval(try_lock, connection.user_sub, CONTEXTS)
+    quotable = locked and await connection.value(_ARE_THERE, entry.parameters())
+    kept = replace(entry, words=entry.words if known else None, told=entry.told if known and quotable else None)
     await connection.driver.execute("SELECT casebank_set('synchronous_commit', 'off')")  # as entered(relaxed=True) does
     await connection.value(insert_row(decisions, COLUMNS), kept.parameters())
     for place, (case_id, propensity) in enumerate(zip(entry.case_ids, entry.propensities, strict=True), start=1):
@@ -168,3 +211,5 @@ _IS_KEY: FastStatement[bool] = FastStatement.of(
     )
 )
 """Selects true if the user has the key ``key_id``."""
+_ARE_THERE: FastStatement[bool] = FastStatement.of(select(_are_there()).where(may_enter()))
+"""Selects whether all that a decision may quote is there; its parameters are the fields of a LoggedDecision."""

@@ -236,4 +236,5 @@ def _entry(asked: Asked, answer: Answer) -> LoggedDecision:
         tokens=count_tokens(answer.text),
         case_ids=sources,
         propensities=[1.0] * len(sources),
+        quoted_ids=sources,
     )

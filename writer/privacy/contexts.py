@@ -2,9 +2,10 @@
 
 from uuid import UUID
 
-from sqlalchemy import ColumnElement, select, update
+from sqlalchemy import ColumnElement, func, select, update
 from sqlalchemy.ext.asyncio import AsyncConnection
 
+from retrieval.ranking.decisions import CONTEXTS
 from retrieval.tables.columns import ALL_AGENTS
 from retrieval.tables.decisions import decisions
 from retrieval.tables.failures import advice
@@ -17,8 +18,11 @@ async def forget_contexts(connection: AsyncConnection, user_sub: str, agent_key:
     """Deletes the context texts of the agent's decisions that are newer than a row; ids rise with time (UUIDv7).
 
     All of them are deleted, whether they quote the row or not, because a context is kept only to explain a slate; those
-    of searches of all agents, too.
+    of searches of all agents, too. Waits for retrievals that log a context; those that log one later keep no text, until
+    the transaction ends.
     """
+    lock = func.pg_advisory_xact_lock(func.hashtextextended(user_sub, CONTEXTS))
+    await connection.execute(select(lock))
     may_quote = decisions.c.agent_key.in_([agent_key, ALL_AGENTS])
     mine = decisions.c.user_sub == user_sub, may_quote, decisions.c.id > since
     await connection.execute(update(decisions).where(*mine, decisions.c.told.is_not(None)).values(told=None))

@@ -1,21 +1,30 @@
 """A decision is logged by the names of its columns, and nothing else."""
 
 from dataclasses import fields, replace
+from datetime import UTC, datetime
 
-from retrieval.ranking.decisions import COLUMNS, SLOTS, LoggedDecision, log_decision
+import asyncpg
+import pytest
+
+from app.postgres.pools import dsn
+from retrieval.ranking.decisions import COLUMNS, NOT_STORED, SLOTS, LoggedDecision, log_decision
 from retrieval.retrieve import Reader
 from retrieval.tables.decisions import decisions
 from tests.cluster import one_postgres
-from tests.retrieval.conftest import EMBEDDER, ask, logged, slates, walls
+from tests.retrieval.conftest import EMBEDDER, ask, ids, logged, slates, walls
+from tests.writer.blocked import begin_blocked
 from tests.writer.conftest import Bank
+from tests.writer.under_way import say
 from writer.privacy.keys import Keyring
 from writer.privacy.words import WordSeals
+from writer.rights.edit import delete_case
 from writer.rights.erase import erase
+from writer.upkeep.reembed import reembed
 
 
 def test_the_fields_of_a_logged_decision_are_columns_of_the_log_or_its_slots():
     names = {field.name for field in fields(LoggedDecision)}
-    assert names - {*SLOTS, "key_id"} == set(COLUMNS) - {"user_sub"}
+    assert names - {*SLOTS, *NOT_STORED} == set(COLUMNS) - {"user_sub"}
     assert set(COLUMNS) <= set(decisions.c.keys())
 
 
@@ -49,3 +58,27 @@ async def test_a_cluster_keeps_no_words_that_another_key_sealed(bank: Bank, user
     await ask(reader, user)
     (entry,) = await logged(bank, user)
     assert (entry.words, entry.told) == (None, None)
+
+
+@one_postgres
+@pytest.mark.parametrize("citus", [False, True])
+async def test_a_retrieve_that_read_a_case_before_its_deletion_keeps_no_text_of_it(
+    bank: Bank, user: str, database_url: str, *, citus: bool
+):
+    await walls(bank, user)
+    await bank.add(user, {"task": "paint the wall", "plan": ["wait"], "outcome": "failure", "reward": 0.0})
+    await reembed(bank.database, EMBEDDER, bank.profile(user))
+    await say(bank, user, "garden", "I like blue.")
+    reader = Reader(replace(bank.database, citus=citus), EMBEDDER, seals=WordSeals(bank.keyring))
+    first = await ask(reader, user)
+    owner = await asyncpg.connect(dsn(database_url))
+    for case_id in (ids(first)[0], first.others[0].id):
+        async with owner.transaction():
+            await owner.execute("LOCK TABLE turns")  # a retrieve reads them after the cases
+            asking = await begin_blocked(owner, ask(reader, user, session="garden"))
+            async with bank.database.as_user(user, datetime.now(UTC)) as connection:
+                await delete_case(connection, bank.keyring, bank.author(user), case_id)
+        found = await asking
+        assert case_id in [*ids(found), *(row.id for row in found.others)]
+    await owner.close()
+    assert [entry.told for entry in await logged(bank, user)] == [None, None, None]
