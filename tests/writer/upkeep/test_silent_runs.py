@@ -11,7 +11,8 @@ from sqlalchemy import select, update
 from retrieval.tables.cases import cases
 from retrieval.tables.profiles import profiles
 from retrieval.tables.runs import runs
-from tests.writer.conftest import Bank
+from tests.fakes.openai_server import OpenAIServer
+from tests.writer.conftest import Bank, MakeWorker, drain, states
 from tests.writer.under_way import run_row, take_step
 from writer.rights.edit import delete_case
 from writer.upkeep.expiry import BATCH
@@ -70,3 +71,16 @@ async def test_a_run_that_cannot_be_prepared_stays_and_stops_no_other(bank: Bank
     assert await end_silent(bank) == 1
     assert (await run_row(bank, user, run_id)).status == "under_way"
     assert (await run_row(bank, other, others)).status == "aborted"
+
+
+async def test_an_aborted_run_keeps_its_case_when_an_equal_one_goes_on(
+    bank: Bank, server: OpenAIServer, worker_on: MakeWorker, user: str
+):
+    for run_id in (first := uuid4(), second := uuid4()):
+        await take_step(bank, user, run_id)
+    assert await end_silent(bank) == 2
+    await drain(worker_on(server))
+    await take_step(bank, user, first, 2)
+    (left,) = await states(bank, user)
+    assert left.id == (await run_row(bank, user, second)).case_id
+    assert (left.status, left.merged_into) == ("ready", None)
