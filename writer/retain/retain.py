@@ -220,6 +220,8 @@ class _Storing:
             return run, UnknownReference("run_id names no run of this agent")
         if under_way is not None and under_way.status in {"retained", run.ends_as}:
             return run, RunEnded("this run ended before")
+        if under_way is not None and run.ends_as == "aborted" and run.created_at != under_way.last_step_at:
+            return run, RunEnded("a step came: this run goes on")
         if run.session is not None and (session is None or session.agent_key != run.agent_key):
             return run, UnknownReference("session_id names no session of this agent")
         turns: Sequence[Mapping[str, Any]] = []

@@ -5,6 +5,7 @@ afterwards, the case of the aborted run is deleted.
 """
 
 from collections.abc import Sequence
+from datetime import datetime
 from typing import Any, Protocol, cast
 from uuid import UUID
 
@@ -42,6 +43,7 @@ class UnderWay(Protocol):
     status: RunStatus
     step_count: int
     step_bytes: int
+    last_step_at: datetime
     case_id: UUID | None
     known_retrieval_id: UUID | None
     tool_kinds: dict[str, str]
@@ -67,7 +69,7 @@ def run_to_change(user_sub: str, run_id: UUID) -> Rows:
     )
     profile = profiles.c.user_sub == user_sub, profiles.c.agent_key == runs.c.agent_key
     kinds = select(profiles.c.tool_kinds).where(*profile).scalar_subquery().label("tool_kinds")
-    names = ("id", "agent_key", "status", "step_count", "step_bytes", "case_id")
+    names = ("id", "agent_key", "status", "step_count", "step_bytes", "last_step_at", "case_id")
     shown = (runs.c[name] for name in names)
     return select(*shown, known, kinds).where(runs.c.user_sub == user_sub, runs.c.id == run_id).with_for_update(of=runs)
 

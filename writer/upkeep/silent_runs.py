@@ -51,13 +51,13 @@ async def _abort(database: Database, keyring: Keyring, silent_for: timedelta, pr
     done, after = 0, None
     while True:
         async with database.as_user(profile.user_sub, profile.seen_at) as connection:
-            silent = abandoned(profile.user_sub, profile.agent_key, silent_for, after)
-            page = (await connection.execute(silent)).all()
-        for run_id, _ in page:
+            rows = abandoned(profile.user_sub, profile.agent_key, silent_for, after)
+            page = (await connection.execute(rows)).all()
+        for silent in page:
             try:
-                done += await _end(database, keyring, profile, run_id)
+                done += await _end(database, keyring, profile, silent)
             except (RunEnded, UnknownReference):
-                continue  # another call ended it meanwhile, or deleted it
+                continue  # another call ended it meanwhile, added a step, or deleted it
             except (PayloadTooLarge, SealBroken, SecretInName, ValidationError) as error:
                 # a run that cannot be ended is a matter of that user
                 log.warning("upkeep.run_not_ended", error=type(error).__name__)
@@ -66,8 +66,9 @@ async def _abort(database: Database, keyring: Keyring, silent_for: timedelta, pr
         after = page[-1]
 
 
-async def _end(database: Database, keyring: Keyring, profile: Profile, run_id: UUID) -> bool:
-    """Ends a silent run as aborted; returns False if the run was deleted meanwhile."""
+async def _end(database: Database, keyring: Keyring, profile: Profile, silent: Row[UUID, datetime]) -> bool:
+    """Ends a silent run as aborted, given a row of ``abandoned``; returns False if the run was deleted meanwhile."""
+    run_id, last_step_at = silent
     async with database.as_user(profile.user_sub, profile.seen_at) as connection:
         run = (await connection.execute(one_run(profile.user_sub, run_id))).one_or_none()
         key = await keyring.find(connection, profile.user_sub)
@@ -75,7 +76,7 @@ async def _end(database: Database, keyring: Keyring, profile: Profile, run_id: U
         return False
     task = Words(profile.user_sub, key).open_run(run_id, run.words)[:LONGEST_TASK] or NO_TASK
     finished = FinishedRun(agent=profile.agent_key, task=task, outcome="aborted", run_id=run_id)
-    prepared = replace(prepare(finished), ends_as="aborted", created_at=run.last_step_at)
+    prepared = replace(prepare(finished), ends_as="aborted", created_at=last_step_at)
     await store(database, keyring, prepared, Author(profile.user_sub, ACTOR, profile.seen_at))
     return True
 

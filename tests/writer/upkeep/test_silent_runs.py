@@ -12,6 +12,7 @@ from retrieval.tables.cases import cases
 from retrieval.tables.profiles import profiles
 from retrieval.tables.runs import runs
 from tests.fakes.openai_server import OpenAIServer
+from tests.writer.blocked import both_at_once
 from tests.writer.conftest import Bank, MakeWorker, drain, states
 from tests.writer.under_way import run_row, take_step
 from writer.rights.edit import delete_case
@@ -84,3 +85,10 @@ async def test_an_aborted_run_keeps_its_case_when_an_equal_one_goes_on(
     (left,) = await states(bank, user)
     assert left.id == (await run_row(bank, user, second)).case_id
     assert (left.status, left.merged_into) == ("ready", None)
+
+
+async def test_a_run_that_takes_a_step_just_before_its_end_goes_on(bank: Bank, user: str, owner: asyncpg.Connection):
+    await take_step(bank, user, run_id := uuid4())
+    await both_at_once(owner, "run_steps", take_step(bank, user, run_id, 2), end_silent(bank))
+    run = await run_row(bank, user, run_id)
+    assert (run.status, run.step_count, run.case_id) == ("under_way", 2, None)
