@@ -402,6 +402,15 @@ def test_an_address_that_is_none_of_http_is_refused_at_once(client: type[Caseban
         client("127.0.0.1:8700", "token")
 
 
+@pytest.mark.parametrize("client", [Casebank, AsyncCasebank])
+@pytest.mark.parametrize("name", [" alice", "alice ", "\talice", "alice\n", "al\ud83dice", ""])
+def test_a_name_that_would_arrive_as_another_users_is_refused_at_once(
+    client: type[Casebank] | type[AsyncCasebank], name: str
+):
+    with pytest.raises(ValueError, match="user must be a name without spaces around it"):
+        client("http://127.0.0.1:9", "token", user=name)
+
+
 def test_an_agent_acts_without_memory_where_its_token_is_refused(service: Service):
     with Casebank(service.url, "no token") as casebank, casebank.run(AGENT, "rename a column") as run:
         assert run.context == ""

@@ -89,7 +89,7 @@ class Casebank(_Client, Memories):
 
     Every call raises ``CasebankUnreachable`` where casebank does not answer within the patience, and
     ``CasebankRefused`` where it will not do what was asked. A ``run`` raises neither: the agent goes on without memory.
-    An address without http:// or https:// is a ValueError at once.
+    An address without http:// or https:// is a ValueError at once, and so is a user's name with spaces around it.
 
     Args:
         base_url: where the service is.

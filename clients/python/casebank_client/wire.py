@@ -65,6 +65,8 @@ class Request:
 
 _TOKEN = re.compile(r"[A-Za-z0-9._~+/=-]+")
 """Syntax of a bearer token (RFC 6750, section 2.1)."""
+_USER = re.compile(r"(?! )[^\x00-\x1f\x7f-\x9f\ud800-\udfff]+(?<! )")
+"""Names that arrive as they are in a header: HTTP strips the spaces around them, which leaves another user's name."""
 
 
 def headers_of(token: str, user: str | None, session: str | None) -> dict[str, bytes]:
@@ -72,7 +74,12 @@ def headers_of(token: str, user: str | None, session: str | None) -> dict[str, b
 
     The space around a token, a file's last newline say, is none of it. What can be no token is not sent: casebank says
     that there is none, where an error about the header would have it in its words.
+
+    Raises:
+        ValueError: no header carries the user's name.
     """
+    if user is not None and not _USER.fullmatch(user):
+        raise ValueError("user must be a name without spaces around it and without control characters")
     bearer = f"Bearer {token.strip()}" if _TOKEN.fullmatch(token.strip()) else "Bearer"
     said = {"Authorization": bearer, "X-Casebank-User": user, "X-Casebank-Session": session}
     return {name: value.encode() for name, value in said.items() if value is not None}

@@ -28,6 +28,8 @@ const FLUSH_MS = 5_000;
 const ADVICE_MS = 300;
 /** What a bearer token may be (RFC 6750, section 2.1). */
 const TOKEN = /^[A-Za-z0-9._~+/=-]+$/;
+/** Names that arrive as they are in a header: fetch strips the spaces around them, which leaves another user's name. */
+const USER = /^(?! )[^\p{Cc}\p{Cs}]+(?<! )$/u;
 
 /** Puts U+FFFD for half a character, as where a text was cut within an emoji: it is no Unicode, and would be refused. */
 function wellFormed(_name: string, value: unknown): unknown {
@@ -73,10 +75,14 @@ export class Casebank extends Memories {
   /**
    * @param baseUrl where the service is.
    * @param token of the user, or of a service that acts for users.
+   * @throws {TypeError} where no header carries the name of the user.
    */
   constructor(baseUrl: string, token: string, settings: Settings = {}) {
     super();
     const { user, session } = settings;
+    if (user !== undefined && !USER.test(user)) {
+      throw new TypeError("user must be a name without spaces around it and without control characters");
+    }
     // what can be no token is not sent: an error about the header would have it in its words
     const headers: Record<string, string> = { Authorization: TOKEN.test(token.trim()) ? `Bearer ${token.trim()}` : "Bearer" };
     if (user !== undefined) headers["X-Casebank-User"] = inUtf8(user);

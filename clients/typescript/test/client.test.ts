@@ -285,3 +285,9 @@ test("a service acts for a user of any name", async () => {
   await casebank.retrieve(AGENT, TASK);
   assert.equal(server.asked[0]?.user, "Zoë Łuk");
 });
+
+test("a name that would arrive as another user's is refused at once", () => {
+  for (const user of [" alice", "alice ", "\talice", "alice\n", "al\ud83dice", ""]) {
+    assert.throws(() => new Casebank("http://127.0.0.1:9", "token", { user }), TypeError);
+  }
+});
