@@ -6,6 +6,7 @@ from typing import Annotated, Any
 from uuid import UUID
 
 from fastapi import APIRouter, Query
+from pydantic import AfterValidator
 from sqlalchemy import RowMapping
 
 from app.edge.dependencies import Caller, Parts
@@ -34,6 +35,7 @@ from writer.moment import Moment
 from writer.privacy.words import Words, words_of_page
 from writer.rights.edit import delete_decision
 from writer.run import AgentKey
+from writer.storable import storable
 from writer.training.lifecycle import LIVE
 
 router = APIRouter(prefix="/v1/decisions", tags=["decisions"], responses=DOCUMENTED, route_class=BodyRoute)
@@ -47,7 +49,7 @@ async def list_decisions(  # noqa: PLR0913, PLR0917 - each is a query parameter
     parts: Parts,
     caller: Caller,
     agent: Annotated[AgentKey | None, Query()] = None,
-    policy_version: Annotated[str | None, Query(max_length=40)] = None,
+    policy_version: Annotated[Annotated[str, AfterValidator(storable)] | None, Query(max_length=40)] = None,
     arm: Annotated[Arm | None, Query()] = None,
     rewarded: Annotated[
         bool | None, Query(description="true: only decisions with a reward; false: only those without")

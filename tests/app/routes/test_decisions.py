@@ -274,6 +274,13 @@ async def test_a_filter_that_is_none_is_refused(alice: User, query: dict[str, st
     assert (await alice.http.get("/v1/decisions", params=query)).status_code == status
 
 
+async def test_a_version_with_a_character_that_no_text_can_hold_is_of_no_decision(alice: User):
+    await alice.retrieve("water the garden")
+    answer = await alice.http.get("/v1/decisions", params={"policy_version": "replay-1\x00"})
+    assert answer.status_code == 200
+    assert len(answer.json()["decisions"]) == 0
+
+
 async def test_nobody_is_told_of_anothers_decisions(alice: User, bob: User):
     answer = await alice.retrieve("rename a column")
     for retrieval_id in (answer["retrieval_id"], str(uuid4())):
