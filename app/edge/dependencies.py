@@ -1,5 +1,6 @@
 """Dependencies of every route: the running parts, the caller, and the caller's limits."""
 
+from collections import Counter
 from collections.abc import AsyncIterator, Iterator, Sequence
 from contextlib import asynccontextmanager
 from ipaddress import IPv4Network, IPv6Network, ip_address
@@ -86,20 +87,23 @@ def is_direct_from(request: Request, networks: Networks) -> bool:
     return any(address in network for network in networks)
 
 
-def refuse_unknown_parameters(request: Request) -> None:
-    """Refuses unknown query parameters: a misspelt filter must not count as no filter.
+def refuse_wrong_parameters(request: Request) -> None:
+    """Refuses unknown and repeated query parameters: a misspelt filter is not no filter, and two are not the last one.
 
     Raises:
-        RequestValidationError: the error names each unknown parameter.
+        RequestValidationError: the error names each such parameter.
     """
     route = request.scope.get("route")
     if not request.query_params or not isinstance(route, APIRoute):
         return
     known = set(query_parameters(route.dependant))
-    unknown = [name for name in dict.fromkeys(request.query_params) if name not in known]
-    if unknown:
-        hint = f"unknown parameter; there are {', '.join(sorted(known))}" if known else "this route has no parameters"
-        raise RequestValidationError([{"loc": ("query", name), "msg": hint, "type": "extra"} for name in unknown])
+    hint = f"unknown parameter; there are {', '.join(sorted(known))}" if known else "this route has no parameters"
+    given = Counter(name for name, _ in request.query_params.multi_items())
+    wrong = {name: hint for name in given if name not in known}
+    wrong |= {name: "given more than once" for name in known if given[name] > 1}
+    if wrong:
+        errors = [{"loc": ("query", name), "msg": message, "type": "extra"} for name, message in wrong.items()]
+        raise RequestValidationError(errors)
 
 
 def query_parameters(dependant: Dependant) -> Iterator[str]:
@@ -150,11 +154,11 @@ async def admitted(
 
     Raises:
         NotAuthenticated, NotAllowed, UserNotNamed, KeysUnavailable: see TokenVerifier.identify.
-        RequestValidationError: there are unknown query parameters.
+        RequestValidationError: there are unknown or repeated query parameters.
         NotNow: the request is refused.
     """
     identity = await identify(request)
-    refuse_unknown_parameters(request)
+    refuse_wrong_parameters(request)
     caller = Author(identity.user_sub, identity.actor, identity.authorised_at, identity.is_service)
     async with let_in(request, caller) as standings:
         response.headers.update(fields(standings))

@@ -16,6 +16,13 @@ async def test_a_parameter_is_known_without_the_document_which_takes_half_a_seco
     assert "unknown parameter; there are agent, " in wrong.text
 
 
+async def test_a_parameter_that_is_given_twice_is_refused_by_its_name(service: Service):
+    user = await service.user()
+    twice = await user.http.get("/v1/facts", params={"kind": ["goal", "fact"]})
+    assert twice.status_code == 422
+    assert twice.json()["errors"] == [{"field": "query.kind", "message": "given more than once"}]
+
+
 async def test_who_acts_for_another_is_the_actor_and_the_other_the_owner(service: Service):
     backend = await service.http(service.token("backend", scope=ACT_AS))
     user = f"user-{uuid.uuid4()}"
