@@ -14,7 +14,7 @@ from starlette.types import Message
 
 from app.edge.intake.reading import Taken, take
 from app.edge.intake.route import INLINE_BYTES, Intake
-from app.mcp.server import make_server
+from app.mcp.server import make_server, without_halves
 from app.memory_tools.asking import Asking
 from retrieval.telemetry import origin
 
@@ -45,7 +45,7 @@ class McpOverHttp:
 
     async def answer(self, request: Request, body: bytes, asking: Asking) -> Response:
         """Returns the response to the message in the body."""
-        answer, waiting = _Answer(), [{"type": "http.request", "body": body, "more_body": False}]
+        answer, waiting = _Answer(), [{"type": "http.request", "body": without_halves(body), "more_body": False}]
 
         async def receive() -> Message:  # the body was read already: it is handed out once more
             return waiting.pop() if waiting else await request.receive()

@@ -66,6 +66,20 @@ def with_json_read(arguments: object, schema: Mapping[str, Any]) -> object:
     return read
 
 
+_ESCAPES = re.compile(
+    rb"\\\\|\\u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}|(\\u[dD][89a-fA-F][0-9a-fA-F]{2})"
+)
+"""Escapes in JSON: a backslash, the two halves of a character, or else one half alone."""
+
+
+def without_halves(message: bytes) -> bytes:
+    """Returns the message with U+FFFD in place of half a character, as in a text that was cut within an emoji.
+
+    The protocol's library takes such a message for no JSON: on standard input nobody would get an answer.
+    """
+    return _ESCAPES.sub(lambda found: rb"\ufffd" if found[1] else found[0], message)
+
+
 def _read(value: object, kind: object) -> object:
     """Returns the JSON in a text if it is of the kind, else the value."""
     if not isinstance(value, str) or not isinstance(kind, str) or kind not in _KINDS:

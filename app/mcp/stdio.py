@@ -1,9 +1,14 @@
 """The MCP server on standard input and output, for one local user, without a token or a running service."""
 
+import os
+from collections.abc import AsyncIterator
+from typing import cast
+
+import anyio
 from mcp.server.stdio import stdio_server
 
 from app.edge.intake.reading import Taken, take
-from app.mcp.server import make_server
+from app.mcp.server import make_server, without_halves
 from app.memory_tools.asking import Asking
 from retrieval.telemetry import origin
 
@@ -15,5 +20,11 @@ async def serve_on_stdio(asking: Asking) -> None:
         return take(kind, body, origin())  # the process serves one user, so validation may block
 
     server = make_server(lambda _context: asking, check)
-    async with stdio_server() as (read, write):
+    async with stdio_server(cast("anyio.AsyncFile[str]", _lines())) as (read, write):
         await server.run(read, write, server.create_initialization_options())
+
+
+async def _lines() -> AsyncIterator[str]:
+    """Yields the messages, each on a line of its own."""
+    async for line in anyio.wrap_file(os.fdopen(os.dup(0), "rb", closefd=False)):
+        yield without_halves(line).decode(errors="replace")

@@ -1,5 +1,7 @@
 """`casebank mcp` as a program starts it that speaks the protocol: the official client drives the loop."""
 
+import asyncio
+import json
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -8,7 +10,7 @@ from typer.testing import CliRunner
 
 from app.cli import cli
 from tests.paths import ROOT
-from tests.processes import CASEBANK, casebank, migrated_home, surroundings
+from tests.processes import ANSWER_S, CASEBANK, casebank, migrated_home, surroundings
 
 mcp = pytest.importorskip("mcp", reason="the extra mcp is not installed")
 
@@ -43,6 +45,29 @@ async def test_what_one_user_remembers_is_recalled_and_is_in_their_export(mode: 
     exported = casebank(home, "export", "--user", user).stdout
     assert "plan the training" in exported
     assert "casebank mcp" in exported  # the actor in the audit
+
+
+async def test_a_call_with_half_a_character_is_answered_as_any_other(home: Path):
+    pipe = asyncio.subprocess.PIPE
+    words = ("mcp", "--user", "ann half", "--agent", "coach")
+    process = await asyncio.create_subprocess_exec(CASEBANK, *words, env=surroundings(home), stdin=pipe, stdout=pipe)
+    assert process.stdin is not None
+    assert process.stdout is not None
+    who = {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "test", "version": "1"}}
+    given = {"kind": "goal", "text": "run a marathon \ud83c"}
+    for message in (
+        {"id": 1, "method": "initialize", "params": who},
+        {"method": "notifications/initialized"},
+        {"id": 2, "method": "tools/call", "params": {"name": "remember", "arguments": given}},
+    ):
+        process.stdin.write(json.dumps({"jsonrpc": "2.0", **message}).encode() + b"\n")
+    try:
+        answers = [json.loads(await asyncio.wait_for(process.stdout.readline(), ANSWER_S)) for _ in range(2)]
+    finally:
+        process.stdin.close()
+        await process.wait()
+    assert answers[1]["id"] == 2
+    assert "Stored as " in answers[1]["result"]["content"][0]["text"]
 
 
 def test_a_name_that_no_user_has_is_refused():
