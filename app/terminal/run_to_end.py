@@ -29,6 +29,7 @@ def run_to_end(work: Coroutine[object, None, Result]) -> Result:
 def refuse(error: Exception) -> NoReturn:
     """Ends the command with the error's message: one line on standard error, or one for each wrong setting."""
     message = str(error).replace("\n", "\ncasebank: ") if isinstance(error, WrongSettings) else str(error)
+    message = message or "the database does not answer"  # a timeout has no words
     plain_console(stderr=True, soft_wrap=True).print(f"casebank: {message}", style="red")
     raise typer.Exit(1) from None
 

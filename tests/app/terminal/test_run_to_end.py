@@ -3,10 +3,13 @@
 import asyncio
 import os
 import signal
+import socket
 
+import asyncpg
 import pytest
+import typer
 
-from app.terminal.run_to_end import until_told_to_stop
+from app.terminal.run_to_end import run_to_end, until_told_to_stop
 
 PATIENCE_S = 20.0
 
@@ -52,3 +55,15 @@ async def test_who_cancels_it_cancels_the_work():
     cancelled.cancel()
     with pytest.raises(asyncio.CancelledError):
         await cancelled
+
+
+def test_a_database_that_takes_connections_and_never_answers_is_one_line_that_says_so(
+    capsys: pytest.CaptureFixture[str],
+):
+    async def work() -> None:
+        await asyncpg.connect(f"postgresql://nobody@127.0.0.1:{silent.getsockname()[1]}/none", timeout=0.1)
+
+    with socket.create_server(("127.0.0.1", 0)) as silent, pytest.raises(typer.Exit) as ended:
+        run_to_end(work())
+    assert ended.value.exit_code == 1
+    assert capsys.readouterr().err == "casebank: the database does not answer\n"
