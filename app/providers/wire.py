@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from types import TracebackType
 from typing import TypeVar
 
+import httpx
 import openai
 import stamina
 
@@ -93,11 +94,15 @@ def client(base_url: str, api_key: str, patience: Patience) -> openai.AsyncOpenA
     """Returns a client that never tries again by itself, for it would sleep as long as a server tells it to.
 
     Raises:
-        ValueError: an HTTP header cannot carry the key.
+        ValueError: an HTTP header cannot carry the key, or the base URL is no address.
     """
     key = api_key.strip()  # a key read from a file often brings its line end
     if not key.isascii():
         raise ValueError("the API key has characters that an HTTP header cannot carry")
+    try:
+        httpx.URL(base_url)
+    except httpx.InvalidURL as error:
+        raise ValueError(f"the base URL of the embedder or the language model is no address: {error}") from None
     # The client takes no empty key, and reads the environment's when it is given none.
     return openai.AsyncOpenAI(base_url=base_url, api_key=key or "none", timeout=patience.timeout_s, max_retries=0)
 

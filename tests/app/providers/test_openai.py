@@ -133,6 +133,11 @@ def test_a_key_that_no_header_can_carry_is_refused_at_the_start_without_quoting_
     assert "sk-" not in str(caught.value)
 
 
+def test_an_address_that_is_none_is_refused_at_the_start(server: OpenAIServer):
+    with pytest.raises(ValueError, match=r"base URL.*Invalid port"):
+        OpenAIEmbedder(endpoint(server, base_url="http://a:b"))
+
+
 # What comes back from it
 
 MISBEHAVIOUR = [
