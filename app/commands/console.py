@@ -29,6 +29,8 @@ def console(
     """Print a link that signs in to the console, once and within two minutes, and open it in a browser."""
     if user is None and not operator:
         raise typer.BadParameter("name a user, or give --operator", param_hint="--user")
+    if not is_address(address):
+        raise typer.BadParameter("an address begins with http:// or https://, and names a host", param_hint="--at")
     settings = Settings()
     name = checked(OPERATOR_NAME if user is None else user)
     made = link(settings, address, name, is_operator=operator)
@@ -49,6 +51,14 @@ def link(settings: Settings, address: str, user_sub: str, *, is_operator: bool) 
     """
     made = Link(user_sub=user_sub, made_at=datetime.now(UTC), is_operator=is_operator)
     return f"{address.rstrip('/')}{ROOT}/link?{urlencode({'code': VisitSeal.of(settings).seal(made)})}"
+
+
+def is_address(address: str) -> bool:
+    """Returns whether a service may be reached at the address."""
+    with suppress(httpx.InvalidURL):
+        url = httpx.URL(address)
+        return url.scheme in {"http", "https"} and bool(url.host)
+    return False
 
 
 def answers(address: str) -> bool:

@@ -46,6 +46,13 @@ def test_a_link_is_of_somebody(service: Service, here: None):
     assert CliRunner().invoke(cli, ("console", "--no-open")).exit_code == 2
 
 
+@pytest.mark.parametrize("address", ["nonsense", "http://", "ftp://a", "http://a:b", ""])
+def test_an_address_that_is_none_gets_no_link(address: str, service: Service, here: None):
+    done = CliRunner().invoke(cli, ("console", "--no-open", "--operator", "--at", address))
+    assert (done.exit_code, done.stdout) == (2, "")
+    assert "--at" in done.stderr
+
+
 def test_a_link_to_where_nothing_answers_says_so(service: Service, here: None):
     at = f"http://127.0.0.1:{free_port()}"
     printed = CliRunner().invoke(cli, ("console", "--no-open", "--operator", "--at", at))
