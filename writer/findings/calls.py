@@ -76,7 +76,7 @@ def aspects_of(tool: str, arguments: object, kinds: Mapping[str, str]) -> list[A
 
 def _aspect(tool: str, kind: ToolKind | None, given: object) -> Aspect:
     arguments = {plain_name(name): value for name, value in given.items()} if isinstance(given, Mapping) else given
-    if kind == "read" and (path := _first_text(arguments, _PATHS)) and not _reads_other_part(arguments):
+    if kind == "read" and (path := _first_text(arguments, _PATHS)) and not _reads_otherwise(arguments):
         return reading(tidy(path), _lines(arguments))
     if kind == "search":
         return _search(tool, arguments)
@@ -121,8 +121,8 @@ def _with_options(what: str, query_key: QueryKey, arguments: object) -> QueryKey
     )
 
 
-def _reads_other_part(arguments: object) -> bool:
-    """Returns whether a call reads a part of a file that cannot be told in lines, such as its last ones."""
+def _reads_otherwise(arguments: object) -> bool:
+    """Returns whether a call reads several files, or a part of one that cannot be told in lines, such as its end."""
     if not isinstance(arguments, Mapping):
         return False
     given = {name: value for name, value in arguments.items() if value not in (None, "", [])}
@@ -130,6 +130,7 @@ def _reads_other_part(arguments: object) -> bool:
     ranges = (given[name] for name in _RANGES if name in given)
     return (
         any(given.get(name) for name in _PARTS)
+        or any(isinstance(given.get(name), list) and len(given[name]) > 1 for name in _PATHS)
         or any(_whole(value) is None for value in numbers)
         or any(_pair(value) is None for value in ranges)
     )

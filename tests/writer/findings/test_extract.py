@@ -96,3 +96,9 @@ def test_the_lines_of_a_file_are_those_that_a_call_names_in_any_form(given: Any,
 def test_a_part_of_a_file_that_is_no_range_of_lines_is_not_the_file(given: Any):
     aspect = found("fs:read", {"path": "a.ts", **given}, "x\n").aspect
     assert (aspect.kind, aspect.path) == ("other", "")
+
+
+@pytest.mark.parametrize("paths", [["a.ts", "b.ts"], ["a.ts", "a.ts", "b.ts"]])
+def test_a_call_that_reads_several_files_is_not_a_reading_of_the_first(paths: list[str]):
+    assert found("fs:read", {"path": paths}, "x\n").aspect.kind != "read"
+    assert found("fs:read", {"path": paths[:1]}, "x\n").aspect.kind == "read"
