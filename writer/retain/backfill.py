@@ -117,9 +117,9 @@ async def backfill(  # noqa: PLR0913 - retain's own parameters, and the callback
                 done.passed_over += 1
             elif isinstance(reason, BaseException):
                 raise reason
-            elif reason is not None:
+            elif isinstance(reason, str):
                 done.refused.append((line.number, reason))
-            elif fresh.get(line.key) is line:
+            elif reason and fresh[line.key] is line:
                 done.retained += 1
             else:
                 done.known += 1
@@ -141,8 +141,8 @@ def _chunks(lines: Iterable[bytes], agent: str) -> Iterator[list[_Line]]:
         yield chunk
 
 
-async def _retain(bank: _Bank, line: _Line, turns: asyncio.Semaphore) -> str | None:
-    """Retains the line's run; returns None, or the reason why the run was refused.
+async def _retain(bank: _Bank, line: _Line, turns: asyncio.Semaphore) -> bool | str:
+    """Retains the line's run; returns whether it was not known by then, or the reason why the run was refused.
 
     Raises:
         NoRun: the line is a row of an export other than a case.
@@ -151,10 +151,10 @@ async def _retain(bank: _Bank, line: _Line, turns: asyncio.Semaphore) -> str | N
         try:
             old = parse(line.text, bank.agent)
             prepared = replace(prepare(old.run), created_at=old.created_at)
-            await store(bank.database, bank.keyring, prepared, bank.author, line.key)
+            stored = await store(bank.database, bank.keyring, prepared, bank.author, line.key)
         except (LineRefused, IdempotencyConflict, PayloadTooLarge, RunEnded, SecretInName, UnknownReference) as error:
             return str(error)
-    return None
+    return stored.case_id == prepared.case_id
 
 
 def known_keys(user_sub: str, keys: list[str]) -> Select[str | None]:

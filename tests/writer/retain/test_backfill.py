@@ -1,5 +1,6 @@
 """Backfill: each line once, bad lines named, and real runs of agents come in as cases."""
 
+import asyncio
 import json
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
@@ -57,6 +58,13 @@ async def test_a_file_that_was_read_half_way_adds_only_the_rest(bank: Bank, user
     lines = [request(f"task {number}") for number in range(10)]
     await take(bank, user, *lines[:4])
     assert await take(bank, user, *lines) == Backfilled(read=10, retained=6, known=4)
+
+
+async def test_of_two_backfills_of_one_file_at_once_each_run_is_retained_by_one(bank: Bank, user: str):
+    lines = [request(f"task {number}") for number in range(10)]
+    both = await asyncio.gather(take(bank, user, *lines), take(bank, user, *lines))
+    assert sum(each.retained for each in both) == sum(each.known for each in both) == len(lines)
+    assert (await bank.counts(user))["cases"] == len(lines)
 
 
 async def test_equal_lines_of_one_file_are_one_case(bank: Bank, user: str):
