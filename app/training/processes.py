@@ -5,10 +5,11 @@ home/training.log     output of the last training, readable by its owner alone
 
 import asyncio
 import json
+import os
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Literal
+from typing import BinaryIO, Literal
 
 from prometheus_client import Counter, Histogram
 from pydantic import TypeAdapter
@@ -53,7 +54,7 @@ class Trainings:
             TrainingFailed: the training process failed.
         """
         if status := await self._run():
-            raise TrainingFailed(f"it ended with status {status}; {self._log} says why")
+            raise TrainingFailed(f"it ended with status {status}; {self._log} says why, or else the service's own log")
 
     async def close(self) -> None:
         """Ends every training; its results are stored whole or not at all."""
@@ -65,16 +66,22 @@ class Trainings:
     def _log(self) -> Path:
         return self.settings.home / "training.log"
 
+    def _opened_log(self, mode: Literal["wb", "ab"]) -> BinaryIO:
+        """Returns the opened file; where the home cannot be written, standard error, for the service's own log."""
+        with suppress(OSError):
+            self._log.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+            self._log.touch(mode=0o600)
+            return self._log.open(mode)
+        return os.fdopen(os.dup(2), mode)
+
     async def _run(self, words: str = "", *options: str) -> int:
         """Runs one training to its end and returns its status; kills a cancelled one, which stores all or no results.
 
         ``words`` go to its standard input: every user of the machine can read a process's arguments.
         """
         piped = asyncio.subprocess.PIPE
-        self._log.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         async with self._turn:
-            self._log.touch(mode=0o600)
-            with self._log.open("wb") as output:
+            with self._opened_log("wb") as output:
                 process = await asyncio.create_subprocess_exec(
                     *(*OWN_MODULE, "app.training", "--outcomes", *options),
                     stdin=piped,
@@ -88,7 +95,7 @@ class Trainings:
                 process.kill()
                 await process.wait()
                 raise
-            with self._log.open("ab") as output:
+            with self._opened_log("ab") as output:
                 output.write(printed)
         status = process.returncode or 0
         report = _Report()

@@ -65,3 +65,11 @@ async def test_what_the_last_training_printed_is_kept_for_its_owner_alone(databa
     await trainings(home, database_url).train_all()
     assert "learning or its trials are off" in log.read_text()
     assert complaints(log) == []
+
+
+async def test_a_home_that_cannot_be_written_keeps_no_training_back(database_url: str, tmp_path: Path):
+    home = tmp_path / "home"
+    home.write_text("a file, where no folder can be made")
+    with capture_logs() as logged:
+        await trainings(home, database_url).train_all()
+    assert [each["status"] for each in logged if each["event"] == "training.ended"] == [0]
