@@ -74,8 +74,8 @@ async def _judge(database: Database, profile: Profile, demand: Demand) -> Traini
     user_sub, agent_key = profile.user_sub, profile.agent_key
     async with database.as_user(user_sub, profile.seen_at) as connection:
         state = await _read(connection, profile)
-    if state is None:
-        return TrainingResult(user_sub, agent_key, "learning or its trials are off")
+    if isinstance(state, str):
+        return TrainingResult(user_sub, agent_key, state)
     transitions, ended = transitions_of(state.live, state.log)
     if transitions:
         async with database.as_user(user_sub, profile.seen_at) as connection:
@@ -102,12 +102,13 @@ class _ProfileState:
         return next((created_at for version, created_at in self.latest if version not in failed), None)
 
 
-async def _read(connection: AsyncConnection, profile: Profile) -> _ProfileState | None:
-    """Returns the state of a profile; None: learning is off, or trials get no decisions."""
+async def _read(connection: AsyncConnection, profile: Profile) -> _ProfileState | TrainingOutcome:
+    """Returns the state of a profile, or the outcome where there is no such profile, or it does not learn."""
     user_sub, agent_key = profile.user_sub, profile.agent_key
     learns = select(profiles.c.learning & (profiles.c.canary > 0))
-    if not await connection.scalar(learns.where(profiles.c.user_sub == user_sub, profiles.c.agent_key == agent_key)):
-        return None
+    mine = learns.where(profiles.c.user_sub == user_sub, profiles.c.agent_key == agent_key)
+    if not (does := await connection.scalar(mine)):
+        return "no such profile" if does is None else "learning or its trials are off"
     log = await read(connection, user_sub, agent_key)
     sound = lifecycle.versions(user_sub, agent_key).where(stored.c.status != "failed")
     newest = sound.with_only_columns(stored.c.version, stored.c.created_at).limit(1 + len(lifecycle.LIVE))

@@ -19,6 +19,7 @@ TrainingOutcome = Literal[
     "worse than the default on held-out decisions",
     "serves nearly the same slates",
     "diverged",
+    "no such profile",
     "learning or its trials are off",
     "another trainer was first",
     "erased",

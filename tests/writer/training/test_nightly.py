@@ -55,6 +55,10 @@ async def test_a_profile_that_does_not_learn_is_left_alone(bank: Bank, user: str
     assert (await learnt(bank, user, never)).outcome == "learning or its trials are off"
 
 
+async def test_a_profile_that_is_not_there_is_told_as_none(bank: Bank, user: str):
+    assert (await learnt(bank, user, never)).outcome == "no such profile"
+
+
 async def test_what_was_trained_on_is_not_trained_on_again(bank: Bank, user: str):
     await log(bank, user, seen())
     await give(bank, user, stored("rejected"))
