@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import os
 import runpy
 import subprocess
 import sys
@@ -78,3 +79,17 @@ def test_the_help_calls_the_command_as_one_types_it_and_says_that_user_and_agent
 )
 def test_the_command_hands_a_name_on_by_standard_input(words: list[str], kept: list[str], user: str | None):
     assert _without_name(words) == (kept, user)
+
+
+def test_who_interrupts_the_start_of_a_training_sees_no_traceback(tmp_path: Path):
+    interrupt = (
+        "import signal, sys\n"
+        "class Interrupter:\n"
+        "    def find_spec(self, name, path, target=None):\n"
+        "        if name == 'app.runtime':\n"
+        "            signal.raise_signal(signal.SIGINT)\n"
+        "sys.meta_path.insert(0, Interrupter())\n"
+    )
+    (tmp_path / "sitecustomize.py").write_text(interrupt)
+    done = trained(tmp_path, "", PYTHONPATH=f"{tmp_path}{os.pathsep}{ROOT}")
+    assert (done.returncode, done.stderr) == (130, "")
