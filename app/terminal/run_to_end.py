@@ -5,11 +5,13 @@ import signal
 from collections.abc import Coroutine
 from typing import NoReturn, TypeVar
 
+import asyncpg
 import typer
 import uvloop
 
 from app.terminal.plain_console import plain_console
 from app.wrong_settings import WrongSettings
+from retrieval.database.database import raise_own
 from retrieval.errors import CasebankError
 
 EXPECTED = (CasebankError, WrongSettings, ValueError, OSError)
@@ -24,6 +26,12 @@ def run_to_end(work: Coroutine[object, None, Result]) -> Result:
         return uvloop.run(work)
     except EXPECTED as error:
         refuse(error)
+    except asyncpg.PostgresError as error:  # of a connection of its own, which no pool translates
+        try:
+            raise_own(error)
+        except CasebankError as own:
+            refuse(own)
+        raise
 
 
 def refuse(error: Exception) -> NoReturn:

@@ -199,7 +199,7 @@ class _TranslatedErrors:
             self._outage.is_over()
             return
         try:
-            _raise_own(error)
+            raise_own(error)
         except Deadlocked:
             raise  # it answers
         except DatabaseUnavailable:
@@ -207,7 +207,7 @@ class _TranslatedErrors:
             raise
 
 
-def _raise_own(error: BaseException) -> None:
+def raise_own(error: BaseException) -> None:
     """Raises the casebank error that stands for this error; returns if there is none."""
     if isinstance(error, DBAPIError):
         _translate(error, sqlstate(error))
@@ -239,6 +239,8 @@ def _translate(error: Exception, state: str) -> None:
         raise Deadlocked("the database ended this, for it and another waited for each other: try again") from error
     if state == asyncpg.InternalServerError.sqlstate and any(message in str(error) for message in _UNCOMMITTED):
         raise DatabaseUnavailable("a node of the cluster did not commit: try again") from error
+    if state == asyncpg.DiskFullError.sqlstate:
+        raise DatabaseUnavailable("the disk of the database is full: free some space") from error
     if state.startswith(("08", "57P", "53300")):  # Postgres is starting, stopping, or out of connections
         raise DatabaseUnavailable("the database connection broke") from error
 

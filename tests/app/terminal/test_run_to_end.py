@@ -9,6 +9,7 @@ import asyncpg
 import pytest
 import typer
 
+from app.postgres.pools import one_connection
 from app.terminal.run_to_end import run_to_end, until_told_to_stop
 
 PATIENCE_S = 20.0
@@ -67,3 +68,17 @@ def test_a_database_that_takes_connections_and_never_answers_is_one_line_that_sa
         run_to_end(work())
     assert ended.value.exit_code == 1
     assert capsys.readouterr().err == "casebank: the database does not answer\n"
+
+
+@pytest.mark.parametrize("state", ["disk_full", "too_many_connections"])
+def test_a_refusal_of_the_database_outside_the_pools_is_one_line(
+    state: str, database_url: str, capsys: pytest.CaptureFixture[str]
+):
+    async def work() -> None:
+        async with one_connection(database_url) as connection:
+            await connection.execute(f"DO $$ BEGIN RAISE EXCEPTION USING ERRCODE = '{state}'; END $$")
+
+    with pytest.raises(typer.Exit):
+        run_to_end(work())
+    (line,) = capsys.readouterr().err.splitlines()
+    assert line.startswith("casebank: the d")

@@ -76,3 +76,13 @@ async def test_rows_are_sent_whole_however_long_they_are(database: Database):
         await connection.execute(text("INSERT INTO kept (word) VALUES (:text)"), rows)
         kept = await connection.scalars(text("SELECT word FROM kept ORDER BY number"))
         assert kept.all() == [each["text"] for each in rows]
+
+
+async def test_a_full_disk_of_the_database_is_a_reason_to_try_again_later(database: Database):
+    full = "DO $$ BEGIN RAISE EXCEPTION USING ERRCODE = 'disk_full', MESSAGE = 'could not extend file'; END $$"
+    with pytest.raises(DatabaseUnavailable, match="disk of the database is full"):
+        async with database.as_user("alice", datetime.now(UTC)) as connection:
+            await connection.execute(text(full))
+    with pytest.raises(DatabaseUnavailable, match="disk of the database is full"):
+        async with database.fast("alice", datetime.now(UTC)) as fast:
+            await fast.driver.execute(full)
