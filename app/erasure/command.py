@@ -24,6 +24,7 @@ from retrieval.tables.decisions import decisions
 from retrieval.tables.metadata import USER_TABLES
 from retrieval.tables.procedures import procedures
 from writer.privacy.keys import Keyring
+from writer.privacy.master_keys import MasterKeys, agree
 from writer.privacy.words import words_of
 from writer.rights.elsewhere import NAMES, digest, named
 from writer.rights.erase import erase
@@ -167,8 +168,14 @@ async def scrub_bank(settings: Settings, marks: Marks | None, progress: Progress
     """Scrubs the disk, completes the receipts of earlier erasures with the result, and returns their number.
 
     ``marks`` are searched for in the server's files, if these are on this machine; None: no search.
+
+    Raises:
+        MasterKeyMismatch: the receipts would be signed with another installation's key; nothing was changed.
     """
+    held = MasterKeys.of(settings.master_key_bytes, *settings.old_master_keys)
     async with owner_url(settings) as url:
+        async with service_database(url, pool_size=1) as database, database.as_worker() as connection:
+            await agree(connection, held)
         rewritten = await scrub(url, progress)
         readable = settings.database_url is None
         searches = {}

@@ -29,6 +29,7 @@ from retrieval.tables.erasures import erasures
 from retrieval.tables.metadata import USER_TABLES
 from tests.processes import casebank, migrated_home, started, surroundings
 from writer.author import Author
+from writer.privacy.master_keys import MasterKeyMismatch
 from writer.retain.retain import retain
 from writer.rewards.feedback import Feedback, give_feedback
 from writer.rights.erase import erase
@@ -179,6 +180,15 @@ async def test_without_a_scrub_the_receipt_says_what_is_on_the_disk_and_a_later_
     (receipt,) = await command.receipts(settings, hashlib.sha256(MARK.encode()).hexdigest())
     assert (states(receipt)["dead rows"], states(receipt)["write-ahead log"]) == ("gone", "gone")
     assert await found_by_bob(settings) == [KEPT]
+
+
+async def test_a_scrub_with_another_installations_master_key_leaves_the_receipts_to_who_signed_them(settings: Settings):
+    await command.purge(settings, MARK, scrubs=False, progress=lambda _step: None)
+    signed = await command.receipts(settings, hashlib.sha256(MARK.encode()).hexdigest())
+    another = Settings(home=settings.home, master_key="6" * 64)
+    with pytest.raises(MasterKeyMismatch):
+        await command.purge(another, None, scrubs=True, progress=lambda _step: None)
+    assert await command.receipts(settings, hashlib.sha256(MARK.encode()).hexdigest()) == signed
 
 
 async def test_a_scrub_that_is_killed_can_be_repeated(settings: Settings):
