@@ -18,7 +18,7 @@ from pathlib import Path
 import asyncpg
 
 from app import postgres
-from app.backup.erase_again import erase_again, read_receipts, tombstones, users
+from app.backup.erase_again import erase_again, latest, read_receipts, tombstones, users
 from app.postgres.migrate import migrate
 from app.postgres.pools import one_connection, service_database
 from app.postgres.server import REPLACED, RESTORED
@@ -129,8 +129,7 @@ async def restore(settings: Settings, folder: Path, receipts: Iterable[Path], *,
             raise in_use
         if not replace and await users(url):
             raise BackupRefused("the bank is not empty: back it up, and restore with --replace")
-        for digest, at in (await tombstones(url)).items():
-            erased[digest] = max(at, erased.get(digest, at))
+        erased = latest([*erased.items(), *(await tombstones(url)).items()])
         kept = await _rows(url, _SQL["receipts"]), await _rows(url, _SQL["revocations"])
         admin = server.url("postgres")
         await _execute(admin, f"CREATE DATABASE {RESTORED}")

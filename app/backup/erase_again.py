@@ -36,12 +36,22 @@ def read_receipts(paths: Iterable[Path]) -> dict[str, datetime]:
     erased: dict[str, datetime] = {}
     for path in paths:
         try:
-            for receipt in documents(path.read_text(encoding="utf-8")):
-                digest, at = str(receipt["user_sha256"]), datetime.fromisoformat(receipt["erased_at"])
-                erased[digest] = max(at, erased.get(digest, at))
+            told = [
+                (str(receipt["user_sha256"]), datetime.fromisoformat(receipt["erased_at"]))
+                for receipt in documents(path.read_text(encoding="utf-8"))
+            ]
+            erased = latest([*erased.items(), *told])
         except (OSError, KeyError, TypeError, ValueError, SignatureBroken) as error:
             raise NoReceipt(f"{path} is no receipt of `casebank purge --json`: {type(error).__name__}") from None
     return erased
+
+
+def latest(erasures: Iterable[tuple[str, datetime]]) -> dict[str, datetime]:
+    """Returns the time of each user's last erasure, by the digest of the name, from digests with times."""
+    last: dict[str, datetime] = {}
+    for digest, at in erasures:
+        last[digest] = max(at, last.get(digest, at))
+    return last
 
 
 async def erase_again(url: str, erased: dict[str, datetime]) -> int:

@@ -94,7 +94,6 @@ NOT_STORED = ("key_id", "quoted_ids")
 _FIELDS = tuple(field.name for field in fields(LoggedDecision))
 COLUMNS = ("user_sub", *(name for name in _FIELDS if name not in {*SLOTS, *NOT_STORED}))
 
-
 CONTEXTS = 2
 """Seed of the hash of a user's name that is the lock of the user's contexts, shared by the transactions that log them.
 
@@ -165,8 +164,7 @@ def _are_there() -> ColumnElement[bool]:
     )
     same = procedures.c.id == told.c.id, procedures.c.version == told.c.version
     procedure_there = exists().where(procedures.c.user_sub == USER_SUB, *same)
-    gone = select(quoted).where(~case_there).exists(), select(told.c.id).where(~procedure_there).exists()
-    return and_(*(~each for each in gone))
+    return and_(~select(quoted).where(~case_there).exists(), ~select(told.c.id).where(~procedure_there).exists())
 
 
 async def log(connection: FastConnection, entry: LoggedDecision, context_text: str, opener: Opener) -> None:

@@ -19,7 +19,7 @@ tokens away from agents that others can influence: see ``docs/poisoning.md``.
 from collections.abc import Sequence
 from uuid import UUID
 
-from sqlalchemy import ColumnElement, Subquery, and_, case, func, or_, select, update
+from sqlalchemy import ColumnElement, FromClause, Subquery, and_, case, func, or_, select, update
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from retrieval.tables.cases import cases
@@ -31,17 +31,11 @@ EARNED = 0.5
 """Least trusted reward that the uses of a case must earn: one use that went well, even if shared with another case."""
 HALF = 0.5
 """Lowest reward of a run that went well."""
-_RUN = cases.alias("run")
-_JUDGEMENT = rewards.c.source != "heuristic", rewards.c.created_at != _RUN.c.created_at
-"""Conditions on a reward of a run: it is trusted, and did not come with the run itself, whose time it would have.
-
-Its actor does not tell: a user may have any name, and an erasure changes it.
-"""
 
 
 async def prove(connection: AsyncConnection, user_sub: str, case_ids: Sequence[UUID]) -> None:
     """Recomputes which of these cases are proven by the two rules of this module; repeating it changes nothing."""
-    run = _RUN
+    run = cases.alias("run")
     judged = (  # the newest trusted reward that a later call gave the case or one of its repeats
         select(rewards.c.reward)
         .join(run, and_(run.c.user_sub == rewards.c.user_sub, run.c.id == rewards.c.case_id))
@@ -49,7 +43,7 @@ async def prove(connection: AsyncConnection, user_sub: str, case_ids: Sequence[U
             rewards.c.user_sub == user_sub,
             run.c.user_sub == user_sub,
             or_(run.c.id == cases.c.id, run.c.merged_into == cases.c.id),
-            *_JUDGEMENT,
+            *_judges(run),
         )
         .order_by(rewards.c.created_at.desc(), rewards.c.id.desc())
         .limit(1)
@@ -69,7 +63,7 @@ async def prove(connection: AsyncConnection, user_sub: str, case_ids: Sequence[U
 
 async def keep_judgements(connection: AsyncConnection, user_sub: str, case_ids: Sequence[UUID]) -> None:
     """Moves the judgements of merged repeats to the cases that they were merged into; call it before the deletion."""
-    run, kept = _RUN, cases.alias("kept")
+    run, kept = cases.alias("run"), cases.alias("kept")
     judgements = update(rewards).where(
         rewards.c.user_sub == user_sub,
         run.c.user_sub == user_sub,
@@ -77,9 +71,17 @@ async def keep_judgements(connection: AsyncConnection, user_sub: str, case_ids: 
         run.c.id.in_(case_ids),
         rewards.c.case_id == run.c.id,
         kept.c.id == run.c.merged_into,
-        *_JUDGEMENT,
+        *_judges(run),
     )
     await connection.execute(judgements.values(case_id=kept.c.id))
+
+
+def _judges(run: FromClause) -> tuple[ColumnElement[bool], ...]:
+    """Returns conditions on a reward of a run: it is trusted, and came after the run, whose time it would have.
+
+    The reward's actor does not tell: a user may have any name, and an erasure changes it.
+    """
+    return rewards.c.source != "heuristic", rewards.c.created_at != run.c.created_at
 
 
 def confirmed_uses(rows: Subquery) -> tuple[ColumnElement[float], ColumnElement[float]]:

@@ -31,7 +31,8 @@ EARLIER = """
 
 
 async def impact(user: User, **query: Any) -> dict[str, Any]:
-    answer = await user.http.get("/v1/impact", params={"agent": AGENT, **query})
+    given = {name: value.isoformat() if isinstance(value, datetime) else value for name, value in query.items()}
+    answer = await user.http.get("/v1/impact", params={"agent": AGENT, **given})
     assert answer.status_code == 200, answer.text
     return answer.json()
 
@@ -175,7 +176,7 @@ async def test_decisions_outside_the_span_do_not_count(alice: User):
         {"until": now - timedelta(hours=1)},
         {"since": now - timedelta(hours=1)},
     ]
-    counted = [await impact(alice, **{name: at.isoformat() for name, at in span.items()}) for span in spans]
+    counted = [await impact(alice, **span) for span in spans]
     assert [said["looked_at"]["decisions"] for said in counted] == [0, 0, 1]
 
 
@@ -184,7 +185,7 @@ async def test_runs_outside_the_span_are_in_no_week(alice: User):
     await alice.settle()
     now, hour = datetime.now(UTC), timedelta(hours=1)
     spans = [{"since": now + hour}, {"until": now - hour}, {"since": now - hour, "until": now + hour}]
-    told = [await impact(alice, **{name: at.isoformat() for name, at in span.items()}) for span in spans]
+    told = [await impact(alice, **span) for span in spans]
     assert [[week["without_memory"]["runs"] for week in said["weeks"]] for said in told] == [[], [], [1]]
 
 
@@ -202,7 +203,7 @@ async def test_a_policy_is_compared_by_the_newest_decisions_of_the_span(alice: U
     await alice.feedback(retrieval_id=found["retrieval_id"], thumb="up")
     now = datetime.now(UTC)
     await copy(alice, MOST_FOR_POLICIES + 20)  # one for each hour before
-    said = await impact(alice, until=(now - timedelta(hours=MOST_FOR_POLICIES + 10)).isoformat())
+    said = await impact(alice, until=now - timedelta(hours=MOST_FOR_POLICIES + 10))
     assert [each["decisions"] for each in said["differences"]] == [11, 11]
 
 

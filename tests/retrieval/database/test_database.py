@@ -35,6 +35,17 @@ async def test_of_two_transactions_that_wait_for_each_other_one_is_told_to_try_a
     assert isinstance(error, DatabaseUnavailable)  # which every caller takes for a reason to try again later
 
 
+async def unavailable(database: Database, raising: str, why: str) -> None:
+    """Asserts that the database counts as unavailable where it raises an error, in either kind of transaction."""
+    block = f"DO $$ BEGIN {raising}; END $$"
+    with pytest.raises(DatabaseUnavailable, match=why):
+        async with database.as_user("alice", datetime.now(UTC)) as connection:
+            await connection.execute(text(block))
+    with pytest.raises(DatabaseUnavailable, match=why):
+        async with database.fast("alice", datetime.now(UTC)) as fast:
+            await fast.driver.execute(block)
+
+
 @pytest.mark.parametrize(
     "message",
     [
@@ -43,13 +54,7 @@ async def test_of_two_transactions_that_wait_for_each_other_one_is_told_to_try_a
     ],
 )
 async def test_a_node_of_a_cluster_that_fails_to_commit_is_a_reason_to_try_again(database: Database, message: str):
-    raising = f"DO $$ BEGIN RAISE EXCEPTION '{message}' USING ERRCODE = 'XX000'; END $$"
-    with pytest.raises(DatabaseUnavailable, match="did not commit"):
-        async with database.as_user("alice", datetime.now(UTC)) as connection:
-            await connection.execute(text(raising))
-    with pytest.raises(DatabaseUnavailable, match="did not commit"):
-        async with database.fast("alice", datetime.now(UTC)) as connection:
-            await connection.driver.execute(raising)
+    await unavailable(database, f"RAISE EXCEPTION '{message}' USING ERRCODE = 'XX000'", "did not commit")
 
 
 async def test_a_task_that_is_cancelled_while_it_sends_many_long_rows_is_cancelled_at_once(database: Database):
@@ -79,10 +84,5 @@ async def test_rows_are_sent_whole_however_long_they_are(database: Database):
 
 
 async def test_a_full_disk_of_the_database_is_a_reason_to_try_again_later(database: Database):
-    full = "DO $$ BEGIN RAISE EXCEPTION USING ERRCODE = 'disk_full', MESSAGE = 'could not extend file'; END $$"
-    with pytest.raises(DatabaseUnavailable, match="disk of the database is full"):
-        async with database.as_user("alice", datetime.now(UTC)) as connection:
-            await connection.execute(text(full))
-    with pytest.raises(DatabaseUnavailable, match="disk of the database is full"):
-        async with database.fast("alice", datetime.now(UTC)) as fast:
-            await fast.driver.execute(full)
+    full = "RAISE EXCEPTION USING ERRCODE = 'disk_full', MESSAGE = 'could not extend file'"
+    await unavailable(database, full, "disk of the database is full")
