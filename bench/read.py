@@ -30,9 +30,9 @@ SMALL, MIDDLE, LARGE = 50, 500, 2_000
 STAGES = {
     "retrieve.embed": "the query's vector",
     "retrieve.candidates": "the candidates' statement",
-    "retrieve.rank": "features, and the user's key the first time",
-    "reuse": "scores, slate and context",
-    "retrieve.log": "the statement of the log",
+    "retrieve.rank": "rare words, procedures, facts and features",
+    "reuse": "scores, slate and text",
+    "retrieve.log": "the log's statement and the answer",
 }
 """Stages of a retrieve in their order, by their names in the service's own metric."""
 

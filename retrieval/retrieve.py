@@ -16,12 +16,12 @@ from retrieval.procedures.parts import parts_of
 from retrieval.procedures.procedure import ProcedureMatches, as_alternatives
 from retrieval.procedures.question import ProcedureAnswer, ProcedureQuestion
 from retrieval.procedures.threshold import Threshold
-from retrieval.ranking.answer import compose, entry_of, rank
+from retrieval.ranking.answer import compose, context_of, entry_of, rank
 from retrieval.ranking.decisions import log
 from retrieval.ranking.fits import Fits
 from retrieval.ranking.numbers import count_answer
 from retrieval.ranking.policies import Policies
-from retrieval.ranking.pool import Pool, pool_of
+from retrieval.ranking.pool import pool_of
 from retrieval.ranking.question import Question
 from retrieval.ranking.retrieved import Retrieved
 from retrieval.ranking.search_result import SearchResult
@@ -36,6 +36,7 @@ from retrieval.search.unrelated import unrelated
 from retrieval.sections.context import Section
 from retrieval.sections.tools import lines, troubles
 from retrieval.sessions.read import Reading, View
+from retrieval.tasks import beside
 from retrieval.telemetry import stage
 from retrieval.tokens import count_tokens
 
@@ -71,14 +72,14 @@ class Reader:
         If a part of the search fails, the others answer: ``mode`` says how cases were searched (hybrid, keyword, off or
         empty), and ``degraded`` names the parts that failed. An unknown agent gets an empty slate.
 
-        Two statements are always sent: the candidates with the profile's settings, and the log of the decision. A cold
-        retrieve sends up to ten, if these apply:
+        Two statements are always sent: the candidates with the profile's settings, and the log of the decision, beside
+        which the answer is composed. A cold retrieve sends up to ten, if these apply:
 
         * the profile's rewriter, if no retrieve of this process has read the profile in the last 30 s;
         * the user's key, the fit of the latest replay, and the weights of live policies, if new to this process;
         * rare words in common with the query, if a candidate is unlike it and shares a word with it;
-        * procedures, if the profile has any: of the task and of its parts, if it has several and there are vectors;
-          lessons in their place, if the question asks for them;
+        * procedures, if the profile has any, while this process compares plans: of the task and of its parts, if it has
+          several and there are vectors; lessons in their place, if the question asks for them;
         * recall; the session (one statement per 100 turns, one for its summary, one for its first turn); facts;
         * the tools of the slate's cases that fail often, if the question asks for them;
         * vectors of cases and of procedures, if the database has no pgvector.
@@ -95,14 +96,18 @@ class Reader:
                         self.rewriting.learn(user_sub, search.agent_key, rows[0].rewrite)
                     question = replace(question, search=search)
                 with stage("retrieve.rank"):
-                    result = await self._read(connection, question, rows, degraded)
-                    pool = await self._pool(connection, search, result)
+                    result = await self._related(connection, question, rows, degraded)
                     arms = await self.policies.arms(connection, search.agent_key, result.settings)
+                    fit = await self._fits.of(connection, search.agent_key, result.settings)
+                    terms = await self._opener.terms(connection, result.cases, search.query)
+                    async with beside(self._read(connection, question, result)) as reading:
+                        pool = pool_of(result.cases, terms, fit, self.first_order)
+                    result = reading.result()
                 with stage("reuse"):
                     ranked = rank(question, result, pool, arms, explore=self.explore)
                     while broken := unreadable([*ranked.cases, *ranked.others]):
                         result = replace(result, unreadable=result.unreadable | broken)
-                        pool = await self._pool(connection, search, result)
+                        pool = pool_of(result.cases, terms, fit, self.first_order)
                         ranked = rank(question, result, pool, arms, explore=self.explore)
                     learned: dict[UUID, Lesson] = {}
                     if question.lessons:
@@ -112,12 +117,13 @@ class Reader:
                         with stage("retrieve.tools"):
                             shown = troubles(search.agent_key, ranked.case_ids, quarantine=ranked.quarantine)
                             tools = lines(await connection.all(*shown))
-                    answered = compose(question, result, ranked, learned, tools)
+                    context = context_of(question, result, ranked, tools)
                 if not question.logged:
-                    return answered
+                    return compose(question, result, ranked, context, learned)
                 with stage("retrieve.log"):
-                    entry = entry_of(question, ranked, answered, result.settings)
-                    await log(connection, entry, answered.context.text, self._opener)
+                    entry = entry_of(question, result, ranked, context, learned)
+                    async with beside(log(connection, entry, context.text, self._opener)):
+                        answered = compose(question, result, ranked, context, learned)
         count_answer(answered, entry.arm)
         return answered
 
@@ -190,19 +196,29 @@ class Reader:
             question = replace(question, search=replace(search, query=rewritten.query), original_query=search.query)
         return question, ["rewriter"] if rewritten.degraded else []
 
-    async def _read(
+    async def _related(
         self, connection: FastConnection, question: Question, rows: Sequence[BankRow], degraded: list[str]
     ) -> SearchResult:
-        """Reads what an answer needs besides the candidates: procedures, recalled memories, session and facts."""
+        """Returns the rows of the search, with those of its cases that are unrelated to the query, and their seal."""
         if not question.memory:
             return SearchResult(rows, degraded, wanted=False)
-        search, enabled = question.search, bool(rows and rows[0].enabled)
-        procedures = ProcedureMatches()
+        search = question.search
         floor = self._embedding.calibrations.floor(search.model, rows[0].unlike if rows else None, search.vector)
+        far = await unrelated(connection, search, rows, floor)
+        seal = await self._opener.seal_of(connection, filter(is_candidate, rows))
+        return SearchResult(rows, degraded, floor=floor, unrelated=far, seal=seal)
+
+    async def _read(self, connection: FastConnection, question: Question, result: SearchResult) -> SearchResult:
+        """Adds what an answer needs besides the cases: procedures, recalled memories, session and facts."""
+        if not question.memory:
+            return result
+        search, settings, floor = question.search, result.settings, result.floor
+        enabled = bool(settings and settings.enabled)
+        procedures = ProcedureMatches()
         threshold = self._embedding.calibrations.threshold(
-            self.embedder.model, rows[0].procedure_similarity if rows else None, question.min_similarity
+            self.embedder.model, settings.procedure_similarity if settings else None, question.min_similarity
         )
-        if enabled and not question.lessons and rows[0].has_procedures and rows[0].procedures:
+        if enabled and settings and not question.lessons and settings.has_procedures and settings.procedures:
             wanted = ProcedureSearch(
                 agent_key=search.agent_key,
                 text=search.query,
@@ -219,18 +235,17 @@ class Reader:
             whole, *of_parts = await find(connection, wanted, pgvector=self.pgvector)
             procedures = ProcedureMatches(whole, threshold, of_parts)
         recalled: Recalled | None = None
-        if question.recall and (enabled or not rows):  # memories may be there before the first case makes a profile
+        if question.recall and (enabled or not settings):  # memories may be there before the first case makes a profile
             about = RecallQuestion(search.agent_key, search.query, token_budget=question.token_budget)
             with stage("retrieve.recall"):
                 recalled = await self._recall(connection, about, search)
-            recalled = replace(recalled, degraded=[each for each in degraded if each != "rewriter"])
-        far = await unrelated(connection, search, rows, floor)
+            recalled = replace(recalled, degraded=[each for each in result.degraded if each != "rewriter"])
         quotes: Sequence[Section] = ()
         if enabled or recalled is not None:
             reader = QuoteReader(
                 connection,
                 search.agent_key,
-                rows[0] if rows else None,
+                settings,
                 question.token_budget,
                 question.session,
                 facts=question.facts and not question.lessons,
@@ -238,15 +253,7 @@ class Reader:
                 seal_of=self._opener.of_key,
             )
             quotes = await reader.sections()
-        seal = await self._opener.seal_of(connection, filter(is_candidate, rows))
-        return SearchResult(rows, degraded, procedures, threshold, far, seal, quotes=quotes, recalled=recalled)
-
-    async def _pool(self, connection: FastConnection, search: Search, result: SearchResult) -> Pool:
-        """Returns the candidates as a policy sees them."""
-        rows = result.cases
-        terms = await self._opener.terms(connection, rows[0].key_id, search.query) if rows else []
-        fit = await self._fits.of(connection, search.agent_key, result.settings)
-        return pool_of(rows, terms, fit, self.first_order)
+        return replace(result, procedures=procedures, threshold=threshold, quotes=quotes, recalled=recalled)
 
     async def _recall(self, connection: FastConnection, question: RecallQuestion, search: Search) -> Recalled:
         """Returns the memories that the query is about; only by keywords if the database cannot compare its vector."""

@@ -132,11 +132,11 @@ class Opener:
         key_id = next((row.key_id for row in rows if row.words is not None), None)
         return None if key_id is None else await self.of_key(connection, key_id)
 
-    async def terms(self, connection: FastConnection, key_id: UUID, text: str) -> list[int]:
-        """Returns the terms of a text, which are hashes with the user's key; none without seals."""
-        if self.seals is None:
+    async def terms(self, connection: FastConnection, rows: Sequence[SealedRow], text: str) -> list[int]:
+        """Returns the terms of a text, hashes with the key of the rows; none without seals or rows."""
+        if self.seals is None or not rows:
             return []
-        return (await self.of_key(connection, key_id)).numbers(TERMS, words(text))
+        return (await self.of_key(connection, rows[0].key_id)).numbers(TERMS, words(text))
 
 
 def effects_of(effects: Sequence[str], tokens: Sequence[str], words: CaseWords) -> list[str]:

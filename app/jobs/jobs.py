@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from prometheus_client import Counter, Gauge
 
 from app.jobs.records import JobRecord, JobRecords
-from retrieval.cancellation import is_cancelled
 from retrieval.database.rest import Rest
+from retrieval.tasks import is_cancelled
 from retrieval.telemetry import log
 
 FAILURES = Counter("casebank_job_failures_total", "Runs of a background job that ended with an error", ["job"])

@@ -21,9 +21,8 @@ from retrieval.ranking.search_result import SearchResult
 from retrieval.ranking.why import TellingWords, why
 from retrieval.sealed import opened
 from retrieval.search.candidates import Candidate
-from retrieval.search.profile_settings import ProfileSettings
 from retrieval.sections.cases import CasesSection, OthersSection, Remembered
-from retrieval.sections.context import memory_context
+from retrieval.sections.context import MemoryContext, memory_context
 from retrieval.sections.procedures import ProceduresSection
 from retrieval.sections.tools import ToolsSection
 
@@ -42,6 +41,7 @@ class Ranked:
         others: further runs to show below the slate, decrypted.
         procedures: procedures to show, the best first.
         quarantine: true if a proven case fits the query; then only lessons that proven runs taught are shown.
+        degraded: names of the parts of the search that failed.
     """
 
     retrieval_id: UUID
@@ -54,11 +54,24 @@ class Ranked:
     others: Sequence[Candidate]
     procedures: Sequence[Procedure]
     quarantine: bool
+    degraded: list[str]
+    mode: Mode
 
     @property
     def case_ids(self) -> list[UUID]:
         """Ids of the cases on the slate, in the order of places."""
         return [row.id for row in self.cases]
+
+    @property
+    def propensities(self) -> list[float]:
+        """Propensities of the cases on the slate, in the order of places."""
+        decision = self.decision
+        return [decision.lottery.place_chance(place, index) for place, index in enumerate(decision.slate)]
+
+    @property
+    def policy_version(self) -> str:
+        """Version of the policy that served."""
+        return REPLAYED if self.policy is None else self.policy.version
 
 
 def rank(
@@ -90,21 +103,27 @@ def rank(
             quarantine=quarantine,
             went_well=[row.id for row in cases if not row.failed],
         )
-    return Ranked(retrieval_id, seed, k, pool, decision, arms[decision.arm], cases, beside, procedures, quarantine)
+    degraded = _degraded(question, result)
+    return Ranked(
+        retrieval_id=retrieval_id,
+        seed=seed,
+        k=k,
+        pool=pool,
+        decision=decision,
+        policy=arms[decision.arm],
+        cases=cases,
+        others=beside,
+        procedures=procedures,
+        quarantine=quarantine,
+        degraded=degraded,
+        mode=_mode(result, degraded),
+    )
 
 
-def compose(
-    question: Question, result: SearchResult, ranked: Ranked, lessons: Mapping[UUID, Lesson], tools: Iterable[str]
-) -> Retrieved:
-    """Returns the answer to a request for memory, with the text for the prompt."""
-    settings, decision, pool, degraded = result.settings, ranked.decision, ranked.pool, result.degraded
-    other_model = settings is not None and settings.embedding_model != question.search.model
-    if pool.ids and question.search.vector is not None and other_model:
-        degraded = [*degraded, "embedding_model"]
-    if result.unreadable:
-        degraded = [*degraded, "unreadable"]
-    share = settings.procedures_share if settings and ranked.cases else 1.0
-    context = memory_context(
+def context_of(question: Question, result: SearchResult, ranked: Ranked, tools: Iterable[str]) -> MemoryContext:
+    """Returns the text for the prompt."""
+    share = result.settings.procedures_share if result.settings and ranked.cases else 1.0
+    return memory_context(
         question.token_budget,
         *result.quotes,
         ProceduresSection([each.guidance(ranked.case_ids) for each in ranked.procedures], share),
@@ -112,31 +131,42 @@ def compose(
         OthersSection([_remembered(row) for row in ranked.others]),
         ToolsSection(tools),
     )
+
+
+def compose(
+    question: Question,
+    result: SearchResult,
+    ranked: Ranked,
+    context: MemoryContext,
+    lessons: Mapping[UUID, Lesson],
+) -> Retrieved:
+    """Returns the answer to a request for memory, with the reason for each case."""
+    decision, pool = ranked.decision, ranked.pool
     drawn = decision.slate != decision.slates[decision.arm]
     words = TellingWords.of(pool, question.search.query)
     choices = [
         Choice(
             row=row,
-            propensity=decision.lottery.place_chance(place, index),
+            propensity=propensity,
             q_value=None if decision.scores.q is None else float(decision.scores.q[index]),
             why=why(pool, index, row, words, slate_drawn=drawn),
             index=index,
             features=pool.features,
             scores=decision.scores,
         )
-        for place, (row, index) in enumerate(zip(ranked.cases, decision.slate, strict=True))
+        for row, index, propensity in zip(ranked.cases, decision.slate, ranked.propensities, strict=True)
     ]
     return Retrieved(
         retrieval_id=ranked.retrieval_id,
         choices=choices,
         context=context,
-        mode=_mode(result, degraded),
-        policy_version=REPLAYED if ranked.policy is None else ranked.policy.version,
-        degraded=degraded,
+        mode=ranked.mode,
+        policy_version=ranked.policy_version,
+        degraded=ranked.degraded,
         procedures=ranked.procedures,
         others=ranked.others[: context.shown("others")],
         threshold=result.procedures.threshold,
-        rewritten=question.search.query if question.original_query is not None else None,
+        rewritten=_rewritten(question),
         why_empty=_why_empty(result, decision),
         recalled=result.recalled,
         lessons=lessons,
@@ -144,22 +174,22 @@ def compose(
 
 
 def entry_of(
-    question: Question, ranked: Ranked, answered: Retrieved, settings: ProfileSettings | None
+    question: Question, result: SearchResult, ranked: Ranked, context: MemoryContext, lessons: Mapping[UUID, Lesson]
 ) -> LoggedDecision:
     """Returns the log entry of the decision; shown lessons are logged as shown procedures."""
     search, decision, pool = question.search, ranked.decision, ranked.pool
-    procedures = {each.id: each.version for each in answered.procedures}
-    procedures |= {each.id: each.version for each in answered.lessons.values()}
-    is_kept = settings is None or settings.enabled  # where the user's memory is off, no query is stored
+    procedures = {each.id: each.version for each in ranked.procedures}
+    procedures |= {each.id: each.version for each in lessons.values()}
+    is_kept = result.settings is None or result.settings.enabled  # where the user's memory is off, no query is stored
     asked = search.query if question.original_query is None else question.original_query
     return LoggedDecision(
-        id=answered.retrieval_id,
+        id=ranked.retrieval_id,
         agent_key=search.agent_key,
         query=asked if is_kept else "",
-        rewritten=answered.rewritten if is_kept else None,
-        mode=answered.mode,
-        degraded=answered.degraded,
-        policy_version=answered.policy_version,
+        rewritten=_rewritten(question) if is_kept else None,
+        mode=ranked.mode,
+        degraded=ranked.degraded,
+        policy_version=ranked.policy_version,
         feature_version=features.VERSION,
         seed=ranked.seed,
         arm=decision.arm,
@@ -173,9 +203,9 @@ def entry_of(
         scores=decision.scores.total.tolist(),
         procedure_ids=list(procedures),
         procedure_versions=list(procedures.values()),
-        tokens=answered.context.tokens,
+        tokens=context.tokens,
         case_ids=ranked.case_ids,
-        propensities=[choice.propensity for choice in answered.choices],
+        propensities=ranked.propensities,
         quoted_ids=[*ranked.case_ids, *(row.id for row in ranked.others)],
     )
 
@@ -183,6 +213,19 @@ def entry_of(
 def _least_similarity(question: Question) -> float | None:
     """Returns the least similarity of a case that the request allows; None if the query has no vector to compare."""
     return None if question.search.vector is None else question.min_similarity
+
+
+def _rewritten(question: Question) -> str | None:
+    """Returns the query that was searched for in place of the request's; None if the request's own was."""
+    return None if question.original_query is None else question.search.query
+
+
+def _degraded(question: Question, result: SearchResult) -> list[str]:
+    """Returns the names of the parts of the search that failed, also of those that the ranking met."""
+    settings, found = result.settings, list(result.degraded)
+    if result.cases and question.search.vector is not None and settings:
+        found += ["embedding_model"] if settings.embedding_model != question.search.model else []
+    return found + (["unreadable"] if result.unreadable else [])
 
 
 def _remembered(row: Candidate) -> Remembered:

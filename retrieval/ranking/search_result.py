@@ -11,6 +11,7 @@ from retrieval.recall.memory import Recalled
 from retrieval.sealed import UserSeal
 from retrieval.search.candidates import BankRow, Candidate, is_candidate
 from retrieval.search.profile_settings import ProfileSettings
+from retrieval.search.unrelated import Floor
 from retrieval.sections.context import Section
 
 
@@ -28,6 +29,8 @@ class SearchResult:
     procedures: ProcedureMatches = field(default_factory=ProcedureMatches)
     threshold: Threshold = field(default_factory=Threshold)
     """Least similarity of a procedure's trigger to the query."""
+    floor: Floor | None = None
+    """Least similarities at which a text counts as related to the query; None: the embedding model was not measured."""
     unrelated: frozenset[UUID] = frozenset()
     """Ids of the cases found that are unrelated to the query."""
     seal: UserSeal | None = None

@@ -8,7 +8,6 @@ from itertools import groupby, islice
 from typing import ClassVar
 from uuid import UUID
 
-from retrieval.cancellation import is_cancelled
 from retrieval.errors import (
     CasebankError,
     DatabaseUnavailable,
@@ -19,6 +18,7 @@ from retrieval.errors import (
     UserErased,
 )
 from retrieval.ports import Embedder, Vector, embed_each
+from retrieval.tasks import is_cancelled
 from retrieval.telemetry import caused_by, log, stage
 from writer.errors import LeaseLost
 from writer.privacy.master_keys import MasterKeyMismatch

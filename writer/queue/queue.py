@@ -12,10 +12,10 @@ import uuid_utils.compat as uuids
 from sqlalchemy import Table, func, select
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from retrieval.cancellation import is_cancelled
 from retrieval.database.database import Database
 from retrieval.database.rows import AnyRow
 from retrieval.errors import DatabaseUnavailable, EmbedderUnavailable, UserErased
+from retrieval.tasks import is_cancelled
 from retrieval.telemetry import log
 from writer.errors import LeaseLost
 from writer.privacy.master_keys import MasterKeyMismatch

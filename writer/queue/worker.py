@@ -6,7 +6,6 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from policy.fit import FIRST_ORDER
-from retrieval.cancellation import is_cancelled
 from retrieval.database.database import Database
 from retrieval.database.rest import Rest
 from retrieval.errors import DatabaseUnavailable
@@ -16,6 +15,7 @@ from retrieval.tables.inserted import inserted_memories
 from retrieval.tables.memories import memories
 from retrieval.tables.procedures import reflections
 from retrieval.tables.sessions import sessions
+from retrieval.tasks import is_cancelled
 from retrieval.telemetry import log
 from writer.privacy.keys import Keyring
 from writer.procedures.learn_from_run import rule_learners

@@ -1,0 +1,34 @@
+"""Tasks of asyncio: whether the current one was cancelled, and work that goes on while the current one computes."""
+
+import asyncio
+from collections.abc import AsyncIterator, Coroutine
+from contextlib import asynccontextmanager
+from typing import Any, TypeVar
+
+Result = TypeVar("Result")
+
+
+def is_cancelled() -> bool:
+    """Returns whether the current task was cancelled, also if a library turned the cancellation into another error."""
+    task = asyncio.current_task()
+    return task is not None and task.cancelling() > 0
+
+
+@asynccontextmanager
+async def beside(work: Coroutine[Any, Any, Result]) -> AsyncIterator[asyncio.Task[Result]]:
+    """Starts the work, runs the block as soon as the work waits, and waits for the end of the work, a task.
+
+    What the work waits for, such as the database, is busy while the block computes. If the block fails or is cancelled,
+    the work is cancelled.
+
+    Raises:
+        Exception: the work failed.
+    """
+    task = asyncio.create_task(work)
+    try:
+        await asyncio.sleep(0)  # the work runs up to where it waits first
+        yield task
+        await task
+    finally:
+        task.cancel()
+        await asyncio.gather(task, return_exceptions=True)
