@@ -11,7 +11,7 @@ from app.memory_tools.asking import Asking
 from app.runtime import running
 from app.settings import Settings
 from app.terminal.command_line import Agent, User, checked
-from app.terminal.run_to_end import run_to_end
+from app.terminal.run_to_end import run_to_end, until_told_to_stop
 from app.terminal.which_database import tell_database
 from writer.author import Author
 from writer.privacy.names import nameable
@@ -34,4 +34,4 @@ def speak_mcp(user: User, agent: Agent) -> None:
 
     logs.quiet()
     checked(user)
-    run_to_end(work())
+    run_to_end(until_told_to_stop(work()))

@@ -1,7 +1,10 @@
 """The MCP server on standard input and output, for one local user, without a token or a running service."""
 
+import asyncio
 import os
 from collections.abc import AsyncIterator
+from itertools import chain
+from threading import Thread
 from typing import cast
 
 import anyio
@@ -25,6 +28,17 @@ async def serve_on_stdio(asking: Asking) -> None:
 
 
 async def _lines() -> AsyncIterator[str]:
-    """Yields the messages, each on a line of its own."""
-    async for line in anyio.wrap_file(os.fdopen(os.dup(0), "rb", closefd=False)):
+    """Yields the messages, each on a line of its own.
+
+    A daemon thread reads them: the process may end while the thread waits for a line, and no library's thread may.
+    """
+    loop, lines = asyncio.get_running_loop(), asyncio.Queue[bytes](maxsize=1)
+
+    def read() -> None:
+        with os.fdopen(os.dup(0), "rb") as file:
+            for line in chain(file, [b""]):
+                asyncio.run_coroutine_threadsafe(lines.put(line), loop).result()
+
+    Thread(target=read, daemon=True).start()
+    while line := await lines.get():
         yield without_halves(line).decode(errors="replace")

@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import signal
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -68,6 +69,25 @@ async def test_a_call_with_half_a_character_is_answered_as_any_other(home: Path)
         await process.wait()
     assert answers[1]["id"] == 2
     assert "Stored as " in answers[1]["result"]["content"][0]["text"]
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+async def test_it_ends_when_it_is_told_to_while_its_input_is_open(number: signal.Signals, home: Path):
+    pipe = asyncio.subprocess.PIPE
+    words = ("mcp", "--user", "ann stop", "--agent", "coach")
+    process = await asyncio.create_subprocess_exec(CASEBANK, *words, env=surroundings(home), stdin=pipe, stdout=pipe)
+    assert process.stdin is not None
+    assert process.stdout is not None
+    who = {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "test", "version": "1"}}
+    hello = {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": who}
+    process.stdin.write(json.dumps(hello).encode() + b"\n")
+    try:
+        await asyncio.wait_for(process.stdout.readline(), ANSWER_S)
+        process.send_signal(number)
+        assert await asyncio.wait_for(process.wait(), ANSWER_S) == 0
+    finally:
+        process.stdin.close()
+        await process.wait()
 
 
 def test_a_name_that_no_user_has_is_refused():
