@@ -10,10 +10,10 @@ from importlib.metadata import version
 import jwt
 
 from app import __version__
-from app.auth.keys import MIN_SECRET_BYTES
 from app.doctor.finding import Finding, in_brief
 from app.edge.open_files import OTHER_FILES
 from app.settings import Settings
+from app.settings.home import load_secrets
 from writer.privacy import engine
 
 FREE_BYTES = 1 << 30
@@ -50,11 +50,7 @@ def disk(settings: Settings) -> Finding:
 def tokens(settings: Settings) -> Finding:
     """Judges the keys that verify tokens: those published at CASEBANK_JWKS_URL, or the secret and older ones."""
     if settings.jwks_url is None:
-        size = len(settings.signing_secret.encode())
-        advice = f"CASEBANK_JWT_SECRET needs {MIN_SECRET_BYTES} bytes at least"
-        detail = f"HS256, a secret of {size} bytes"
-        if size < MIN_SECRET_BYTES:
-            return Finding("tokens", ok=False, detail=detail, advice=advice)
+        detail = f"HS256, a secret of {len(settings.signing_secret.encode())} bytes"
         if settings.jwt_secrets_old and not settings.jwt_secret:
             unused = f"{detail}; CASEBANK_JWT_SECRETS_OLD is not used: the secret is the one in secrets.json"
             return Finding(
@@ -86,9 +82,13 @@ def open_files(settings: Settings) -> Finding:
 
 
 def secrets(settings: Settings) -> Finding:
-    """Judges the permissions of the secrets in the home."""
+    """Judges the secrets in the home: whether they can be read, and by the owner alone."""
     path = settings.home / "secrets.json"
     if not path.exists():
         return Finding("secrets", ok=None, detail="no secrets.json: made on first use, or not needed")
+    try:
+        load_secrets(path)
+    except (OSError, ValueError):
+        return Finding("secrets", False, f"damaged, or its secret too short: {path}", "put back a copy of it")
     mode = stat.S_IMODE(path.stat().st_mode)
     return Finding("secrets", not mode & 0o077, f"mode {mode:04o}, {path}", f"chmod 600 {path}")

@@ -13,7 +13,7 @@ from typing import Annotated
 import platformdirs
 from pydantic import AfterValidator, BaseModel, BeforeValidator, Field
 
-from app.auth.keys import OldSecret
+from app.auth.keys import MIN_SECRET_BYTES, OldSecret
 from app.wrong_settings import WrongSettings
 
 USUAL_HOME = Path(platformdirs.user_data_dir("casebank"))
@@ -28,7 +28,7 @@ HomeFolder = Annotated[
 class HomeSecrets(BaseModel):
     """Secrets of an installation that sets none of its own."""
 
-    jwt_secret: str = Field(default_factory=lambda: secrets.token_urlsafe(48))
+    jwt_secret: str = Field(default_factory=lambda: secrets.token_urlsafe(48), min_length=MIN_SECRET_BYTES)
     jwt_secrets_old: list[OldSecret] = []
     master_key: str | None = None
     """64 hex digits; made for the embedded database only: two processes with a key each could not read each other."""
@@ -43,7 +43,9 @@ def home_errors() -> Iterator[None]:
     except OSError as error:
         raise WrongSettings(f"CASEBANK_HOME: cannot be used: {error.strerror}: {error.filename}") from None
     except ValueError:
-        raise WrongSettings("CASEBANK_HOME: its secrets.json is damaged; put back a copy of it") from None
+        raise WrongSettings(
+            "CASEBANK_HOME: its secrets.json is damaged, or its secret too short; put back a copy of it"
+        ) from None
 
 
 def load_or_make_secrets(path: Path, *, master_key: bool) -> HomeSecrets:
@@ -51,11 +53,11 @@ def load_or_make_secrets(path: Path, *, master_key: bool) -> HomeSecrets:
 
     ``master_key``: make a master key where the file has none.
     """
-    if (kept := _load(path)) is not None and (kept.master_key or not master_key):
+    if (kept := load_secrets(path)) is not None and (kept.master_key or not master_key):
         return kept
     path.parent.mkdir(parents=True, exist_ok=True)
     with _locked(path):
-        kept = _load(path) or HomeSecrets()
+        kept = load_secrets(path) or HomeSecrets()
         if master_key and kept.master_key is None:
             kept.master_key = secrets.token_hex(32)
         _store(path, kept)
@@ -65,7 +67,7 @@ def load_or_make_secrets(path: Path, *, master_key: bool) -> HomeSecrets:
 def rotate_jwt_secret(path: Path, until: datetime) -> None:
     """Replaces the HS256 secret in the file; tokens of the one before are good until that time."""
     with _locked(path):
-        kept, now = _load(path) or HomeSecrets(), datetime.now(UTC)
+        kept, now = load_secrets(path) or HomeSecrets(), datetime.now(UTC)
         unexpired = [old for old in kept.jwt_secrets_old if old.until > now]
         older = [OldSecret(secret=kept.jwt_secret, until=until), *unexpired]
         _store(path, kept.model_copy(update={"jwt_secret": HomeSecrets().jwt_secret, "jwt_secrets_old": older}))
@@ -98,5 +100,11 @@ def _store(path: Path, content: HomeSecrets) -> None:
         os.close(folder)
 
 
-def _load(path: Path) -> HomeSecrets | None:
+def load_secrets(path: Path) -> HomeSecrets | None:
+    """Returns the secrets in the file; None if there is no file.
+
+    Raises:
+        OSError: the file cannot be read.
+        ValueError: the file is damaged, or its secret is too short.
+    """
     return HomeSecrets.model_validate(json.loads(path.read_text())) if path.exists() else None

@@ -28,8 +28,10 @@ def test_the_space_of_a_home_that_is_not_there_yet_is_that_of_the_folder_above(t
 
 async def test_a_secret_that_is_too_short_is_found(url: str, tmp_path: Path):
     (tmp_path / "secrets.json").write_text('{"jwt_secret": "hunter2"}')
-    finding = (await look(url, tmp_path))["tokens"]
-    assert (finding.ok, finding.detail) == (False, "HS256, a secret of 7 bytes")
+    found = {finding.name: finding for finding in await examine(Settings(home=tmp_path, database_url=url))}
+    assert found["tokens"].ok is False
+    assert found["secrets"].ok is False
+    assert "too short" in found["secrets"].detail
 
 
 async def test_published_keys_that_nobody_can_reach_are_found(url: str, tmp_path: Path):
@@ -68,7 +70,9 @@ async def test_a_broken_file_of_secrets_is_a_finding_and_the_rest_of_the_report_
     url: str, tmp_path: Path
 ):
     (tmp_path / "secrets.json").write_text("{")
+    (tmp_path / "secrets.json").chmod(stat.S_IRUSR)
     found = {finding.name: finding for finding in await examine(Settings(home=tmp_path, database_url=url))}
     assert found["tokens"].ok is False
+    assert found["secrets"].ok is False
     assert found["keys"].ok is not True
     assert found["postgres"].ok
