@@ -122,6 +122,7 @@ async def _change(
     row = update(knowledge).where(knowledge.c.user_sub == author.user_sub, knowledge.c.id == entry_id)
     await connection.execute(row.values(updated_at=func.now(), **_columns(words, entry_id, written)))
     await remember_knowledge(connection, author.user_sub, written.agent, entry_id, text_of(written.texts))
+    await forget_contexts(connection, author.user_sub, written.agent, since=entry_id)  # they may quote the text before
     owner = author.user_sub, written.agent
     await note(connection, Change.of(owner, author.actor, "update_knowledge", entry_id))
 

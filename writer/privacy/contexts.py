@@ -1,4 +1,4 @@
-"""Deletes texts in the log of decisions that may quote a row, after that row was deleted."""
+"""Deletes texts in the log of decisions that may quote a row, after that row was deleted or its text changed."""
 
 from uuid import UUID
 
