@@ -27,7 +27,8 @@ def test_the_first_runs_are_questions_of_the_whole_stream(replayed: Streamed):
 
 def test_each_stream_is_held_against_its_best_order_words_and_chance(replayed: Streamed):
     names = [each.name for each in streamed.aims([replayed])]
-    assert len(names) == 5
+    assert len(names) == 6
+    assert sum(name.endswith("first place and nDCG@4") for name in names) == 1
     assert "support: choice minus words in common" in names
     assert "support: learned from shuffled runs" in names
     assert "first 10 runs: choice minus words in common" in names
