@@ -103,7 +103,12 @@ def rank(
             quarantine=quarantine,
             went_well=[row.id for row in cases if not row.failed],
         )
-    degraded = _degraded(question, result)
+    degraded = list(result.degraded)
+    other_model = settings is not None and settings.embedding_model != question.search.model
+    if pool.ids and question.search.vector is not None and other_model:
+        degraded.append("embedding_model")
+    if result.unreadable:
+        degraded.append("unreadable")
     return Ranked(
         retrieval_id=retrieval_id,
         seed=seed,
@@ -218,14 +223,6 @@ def _least_similarity(question: Question) -> float | None:
 def _rewritten(question: Question) -> str | None:
     """Returns the query that was searched for in place of the request's; None if the request's own was."""
     return None if question.original_query is None else question.search.query
-
-
-def _degraded(question: Question, result: SearchResult) -> list[str]:
-    """Returns the names of the parts of the search that failed, also of those that the ranking met."""
-    settings, found = result.settings, list(result.degraded)
-    if result.cases and question.search.vector is not None and settings:
-        found += ["embedding_model"] if settings.embedding_model != question.search.model else []
-    return found + (["unreadable"] if result.unreadable else [])
 
 
 def _remembered(row: Candidate) -> Remembered:
