@@ -3,7 +3,7 @@
 import asyncio
 import os
 from collections.abc import AsyncIterator
-from itertools import chain
+from contextlib import suppress
 from threading import Thread
 from typing import cast
 
@@ -33,11 +33,16 @@ async def _lines() -> AsyncIterator[str]:
     A daemon thread reads them: the process may end while the thread waits for a line, and no library's thread may.
     """
     loop, lines = asyncio.get_running_loop(), asyncio.Queue[bytes](maxsize=1)
+    file = os.fdopen(os.dup(0), "rb")  # here, where the command tells of an error
+
+    def hand_on(line: bytes) -> None:
+        asyncio.run_coroutine_threadsafe(lines.put(line), loop).result()
 
     def read() -> None:
-        with os.fdopen(os.dup(0), "rb") as file:
-            for line in chain(file, [b""]):
-                asyncio.run_coroutine_threadsafe(lines.put(line), loop).result()
+        with file, suppress(OSError):  # an input that cannot be read has ended
+            for line in file:
+                hand_on(line)
+        hand_on(b"")
 
     Thread(target=read, daemon=True).start()
     while line := await lines.get():

@@ -48,20 +48,24 @@ async def test_what_one_user_remembers_is_recalled_and_is_in_their_export(mode: 
     assert "casebank mcp" in exported  # the actor in the audit
 
 
-async def test_a_call_with_half_a_character_is_answered_as_any_other(home: Path):
+async def begun(home: Path, user: str, *messages: dict[str, object]) -> asyncio.subprocess.Process:
+    """Starts the server for this user, and sends it the first message of the protocol and then these."""
     pipe = asyncio.subprocess.PIPE
-    words = ("mcp", "--user", "ann half", "--agent", "coach")
+    words = ("mcp", "--user", user, "--agent", "coach")
     process = await asyncio.create_subprocess_exec(CASEBANK, *words, env=surroundings(home), stdin=pipe, stdout=pipe)
     assert process.stdin is not None
-    assert process.stdout is not None
     who = {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "test", "version": "1"}}
-    given = {"kind": "goal", "text": "run a marathon \ud83c"}
-    for message in (
-        {"id": 1, "method": "initialize", "params": who},
-        {"method": "notifications/initialized"},
-        {"id": 2, "method": "tools/call", "params": {"name": "remember", "arguments": given}},
-    ):
+    for message in ({"id": 1, "method": "initialize", "params": who}, *messages):
         process.stdin.write(json.dumps({"jsonrpc": "2.0", **message}).encode() + b"\n")
+    return process
+
+
+async def test_a_call_with_half_a_character_is_answered_as_any_other(home: Path):
+    given = {"kind": "goal", "text": "run a marathon \ud83c"}
+    call = {"id": 2, "method": "tools/call", "params": {"name": "remember", "arguments": given}}
+    process = await begun(home, "ann half", {"method": "notifications/initialized"}, call)
+    assert process.stdin is not None
+    assert process.stdout is not None
     try:
         answers = [json.loads(await asyncio.wait_for(process.stdout.readline(), ANSWER_S)) for _ in range(2)]
     finally:
@@ -73,14 +77,9 @@ async def test_a_call_with_half_a_character_is_answered_as_any_other(home: Path)
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
 async def test_it_ends_when_it_is_told_to_while_its_input_is_open(number: signal.Signals, home: Path):
-    pipe = asyncio.subprocess.PIPE
-    words = ("mcp", "--user", "ann stop", "--agent", "coach")
-    process = await asyncio.create_subprocess_exec(CASEBANK, *words, env=surroundings(home), stdin=pipe, stdout=pipe)
+    process = await begun(home, "ann stop")
     assert process.stdin is not None
     assert process.stdout is not None
-    who = {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "test", "version": "1"}}
-    hello = {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": who}
-    process.stdin.write(json.dumps(hello).encode() + b"\n")
     try:
         await asyncio.wait_for(process.stdout.readline(), ANSWER_S)
         process.send_signal(number)
@@ -88,6 +87,17 @@ async def test_it_ends_when_it_is_told_to_while_its_input_is_open(number: signal
     finally:
         process.stdin.close()
         await process.wait()
+
+
+async def test_it_ends_if_its_input_cannot_be_read(home: Path, tmp_path: Path):
+    words = ("mcp", "--user", "ann blind", "--agent", "coach")
+    with (tmp_path / "written only").open("wb") as stdin:
+        process = await asyncio.create_subprocess_exec(CASEBANK, *words, env=surroundings(home), stdin=stdin)
+    try:
+        await asyncio.wait_for(process.wait(), ANSWER_S)
+    except TimeoutError:
+        process.kill()
+        raise
 
 
 def test_a_name_that_no_user_has_is_refused():
