@@ -13,7 +13,8 @@ from typing import Annotated
 import platformdirs
 from pydantic import AfterValidator, BaseModel, BeforeValidator, Field
 
-from app.auth.keys import MIN_SECRET_BYTES, OldSecret
+from app.auth.keys import OldSecret
+from app.settings.texts import is_strong
 from app.wrong_settings import WrongSettings
 
 USUAL_HOME = Path(platformdirs.user_data_dir("casebank"))
@@ -28,7 +29,7 @@ HomeFolder = Annotated[
 class HomeSecrets(BaseModel):
     """Secrets of an installation that sets none of its own."""
 
-    jwt_secret: str = Field(default_factory=lambda: secrets.token_urlsafe(48), min_length=MIN_SECRET_BYTES)
+    jwt_secret: str = Field(default_factory=lambda: secrets.token_urlsafe(48))
     jwt_secrets_old: list[OldSecret] = []
     master_key: str | None = None
     """64 hex digits; made for the embedded database only: two processes with a key each could not read each other."""
@@ -107,4 +108,9 @@ def load_secrets(path: Path) -> HomeSecrets | None:
         OSError: the file cannot be read.
         ValueError: the file is damaged, or its secret is too short.
     """
-    return HomeSecrets.model_validate(json.loads(path.read_text())) if path.exists() else None
+    if not path.exists():
+        return None
+    kept = HomeSecrets.model_validate(json.loads(path.read_text()))
+    if not is_strong(kept.jwt_secret):
+        raise ValueError("the secret is too short")
+    return kept
