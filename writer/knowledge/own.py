@@ -46,13 +46,14 @@ async def write_knowledge(
         await connection.execute(upsert(profiles).values(profile).on_conflict_do_nothing())
         await lock_profile(connection, author.user_sub, agent_key)
         await check_writing(connection, author.user_sub, agent_key)
-        ids: list[UUID] = []
+        ids, changed = list[UUID](), list[UUID]()
         for each in entries:
             owner = author.user_sub, each.agent
             known = (await connection.execute(same_entry(*owner, each.keyed_hash(words)))).first()
             if known is not None:
                 if words.open("knowledge", known.words, known.id) != each.texts:
                     await _change(connection, words, known.id, each, author)
+                    changed.append(UUID(str(known.id)))
                 ids.append(UUID(str(known.id)))
                 continue
             entry_id = uuids.uuid7()
@@ -61,6 +62,8 @@ async def write_knowledge(
             await remember_knowledge(connection, *owner, entry_id, text_of(each.texts))
             await note(connection, Change.of(owner, author.actor, "insert_knowledge", entry_id))
             ids.append(entry_id)
+        if changed:  # contexts may quote the texts before
+            await forget_contexts(connection, author.user_sub, agent_key, since=min(changed))
     return ids
 
 
@@ -87,6 +90,7 @@ async def edit_knowledge(
         if same is not None and same.id != entry_id:
             raise KnowledgeExists("another entry has this category, type and title")
         await _change(connection, words, entry_id, written, author)
+        await forget_contexts(connection, author.user_sub, agent_key, since=entry_id)  # they may quote the text before
 
 
 async def delete_knowledge(
@@ -122,7 +126,6 @@ async def _change(
     row = update(knowledge).where(knowledge.c.user_sub == author.user_sub, knowledge.c.id == entry_id)
     await connection.execute(row.values(updated_at=func.now(), **_columns(words, entry_id, written)))
     await remember_knowledge(connection, author.user_sub, written.agent, entry_id, text_of(written.texts))
-    await forget_contexts(connection, author.user_sub, written.agent, since=entry_id)  # they may quote the text before
     owner = author.user_sub, written.agent
     await note(connection, Change.of(owner, author.actor, "update_knowledge", entry_id))
 
