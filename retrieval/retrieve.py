@@ -36,7 +36,7 @@ from retrieval.search.unrelated import unrelated
 from retrieval.sections.context import Section
 from retrieval.sections.tools import lines, troubles
 from retrieval.sessions.read import Reading, View
-from retrieval.tasks import beside
+from retrieval.tasks import started
 from retrieval.telemetry import stage
 from retrieval.tokens import count_tokens
 
@@ -100,7 +100,7 @@ class Reader:
                     arms = await self.policies.arms(connection, search.agent_key, result.settings)
                     fit = await self._fits.of(connection, search.agent_key, result.settings)
                     terms = await self._opener.terms(connection, result.cases, search.query)
-                    async with beside(self._read(connection, question, result)) as reading:
+                    async with started(self._read(connection, question, result)) as reading:
                         pool = pool_of(result.cases, terms, fit, self.first_order)
                     result = reading.result()
                 with stage("reuse"):
@@ -122,7 +122,7 @@ class Reader:
                     return compose(question, result, ranked, context, learned)
                 with stage("retrieve.log"):
                     entry = entry_of(question, result, ranked, context, learned)
-                    async with beside(log(connection, entry, context.text, self._opener)):
+                    async with started(log(connection, entry, context.text, self._opener)):
                         answered = compose(question, result, ranked, context, learned)
         count_answer(answered, entry.arm)
         return answered

@@ -15,7 +15,7 @@ def is_cancelled() -> bool:
 
 
 @asynccontextmanager
-async def beside(work: Coroutine[Any, Any, Result]) -> AsyncIterator[asyncio.Task[Result]]:
+async def started(work: Coroutine[Any, Any, Result]) -> AsyncIterator[asyncio.Task[Result]]:
     """Starts the work, runs the block as soon as the work waits, and waits for the end of the work, a task.
 
     What the work waits for, such as the database, is busy while the block computes. If the block fails or is cancelled,

@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from retrieval.tasks import beside
+from retrieval.tasks import started
 
 
 async def test_the_work_has_begun_when_the_block_runs_and_has_ended_after_it():
@@ -15,7 +15,7 @@ async def test_the_work_has_begun_when_the_block_runs_and_has_ended_after_it():
         await answered.wait()
         return "an answer"
 
-    async with beside(ask()) as asking:
+    async with started(ask()) as asking:
         assert begun.is_set()
         assert not asking.done()
         answered.set()
@@ -28,7 +28,7 @@ async def test_an_error_of_the_work_is_raised_at_the_end_of_the_block():
 
     reached = False
     with pytest.raises(ConnectionError, match="no answer"):
-        async with beside(refuse()):
+        async with started(refuse()):
             reached = True
     assert reached
 
@@ -44,7 +44,7 @@ async def test_work_has_ended_when_the_block_fails():
             ended.set()
 
     with pytest.raises(ValueError, match="no number"):
-        async with beside(wait()):
+        async with started(wait()):
             raise ValueError("no number")
     assert ended.is_set()
 
@@ -61,7 +61,7 @@ async def test_work_has_ended_when_its_caller_is_cancelled():
             ended.set()
 
     async def call() -> None:
-        async with beside(wait()):
+        async with started(wait()):
             pass
 
     calling = asyncio.create_task(call())
