@@ -175,12 +175,14 @@ async def test_a_deleted_entry_is_gone_from_what_decisions_told(alice: User):
     assert logged["memory_context"] is None
 
 
-async def test_a_text_that_was_changed_is_gone_from_what_decisions_told(alice: User):
+@pytest.mark.parametrize(("method", "status"), [("PUT", 200), ("POST", 201)])
+async def test_a_text_that_was_changed_is_gone_from_what_decisions_told(alice: User, method: str, status: int):
     await furnish(alice)
     answer = await alice.retrieve(QUERY, recall=True)
     assert RULE in answer["memory_context"]
     (entry,) = (await alice.http.get("/v1/knowledge")).json()["knowledge"]
     written = {name: entry[name] for name in ("agent", "category", "type", "title")} | {"text": "Pianos are for sale."}
-    assert (await alice.http.put(f"/v1/knowledge/{entry['knowledge_id']}", json=written)).status_code == 200
+    path = "/v1/knowledge" if method == "POST" else f"/v1/knowledge/{entry['knowledge_id']}"
+    assert (await alice.http.request(method, path, json=written)).status_code == status
     logged = (await alice.http.get(f"/v1/decisions/{answer['retrieval_id']}")).json()
     assert logged["memory_context"] is None
