@@ -30,7 +30,7 @@ from retrieval.errors import NotFound
 from retrieval.ranking import logged
 from retrieval.ranking.policies import name_of, number_of, policy_of
 from retrieval.ranking.review import Review, Reviewed, review
-from retrieval.tables.kinds import FAILED, Arm
+from retrieval.tables.kinds import Arm, has_failed
 from writer.moment import Moment
 from writer.privacy.words import Words, words_of_page
 from writer.rights.edit import delete_decision
@@ -140,7 +140,8 @@ def _candidate(each: Reviewed, row: AnyRow, now: Mapping[str, Any] | None) -> Ca
     if now is not None and each.seen:
         before, after = each.seen["reward"], now["reward"]
         same = before is after if None in {before, after} else abs(before - after) < CHANGED
-        changed = not same or (now["outcome"] in FAILED) != bool(each.seen["failed"])
+        fails = has_failed(now["outcome"], after, now["reward_source"])
+        changed = not same or fails != bool(each.seen["failed"])
     place = None if each.place is None else each.place - 1
     return response_of(
         CandidateOut,

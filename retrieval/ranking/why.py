@@ -50,8 +50,7 @@ def why(pool: Pool, index: int, row: Candidate, words: TellingWords, *, slate_dr
     shared = words.shared(pool, index)
     kind = f"same kind of task by {', '.join(f'“{word}”' for word in shared)}" if shared else "similar in meaning"
     runs, worked = plan_record(pool, index)
-    is_warning = row.failed and not pool.went_well[index]
-    plan = "this run failed, kept as a warning" if is_warning else f"its plan worked in {worked} of {runs} like it"
+    plan = "this run failed, kept as a warning" if row.failed else f"its plan worked in {worked} of {runs} like it"
     reused = f"; {row.reuse_reward:.1f} of {row.reuse_count:.1f} reuses rewarded" if round(row.reuse_count, 1) else ""
     return f"{kind}; {plan}{reused}{'; on a slate that was tried out' if slate_drawn else ''}"
 

@@ -15,6 +15,7 @@ from sqlalchemy import (
     and_,
     any_,
     bindparam,
+    case,
     cast,
     column,
     func,
@@ -33,7 +34,7 @@ from retrieval.database.rows import Expression
 from retrieval.search.keywords import in_memory, keywords, matches, relevance
 from retrieval.search.scope import Scope, in_scope, ready
 from retrieval.tables.cases import case_embeddings, cases
-from retrieval.tables.kinds import FAILED
+from retrieval.tables.kinds import FAILED, FAILED_BELOW
 from retrieval.tables.profiles import profiles
 
 _FINISHED = cases.c.outcome != literal_column("'aborted'")
@@ -81,9 +82,10 @@ def bank(nearness: Nearness, profile: CTE, scope: Scope) -> CTE:
 
 
 def failed() -> ColumnElement[bool]:
-    """Returns the condition that the outcome of the case's run is a failure."""
+    """Returns the condition that the case's run failed, as ``kinds.has_failed`` defines it."""
     outcomes: list[ColumnElement[str]] = [literal_column(f"'{outcome}'") for outcome in FAILED]
-    return cases.c.outcome.in_(outcomes)
+    is_judged = and_(cases.c.reward.is_not(None), cases.c.reward_source != literal_column("'heuristic'"))
+    return case((is_judged, cases.c.reward < literal_column(str(FAILED_BELOW))), else_=cases.c.outcome.in_(outcomes))
 
 
 def proven() -> ColumnElement[bool]:

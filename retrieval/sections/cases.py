@@ -31,7 +31,7 @@ class Remembered:
         failed, judged = has_failed(self.outcome, self.reward, self.reward_source), is_trusted(self.reward_source)
         if failed and self.outcome == "failure":
             return " (avoid what it did)"
-        if failed:
+        if failed and judged:
             return " (but it was judged to have failed: avoid what it did)"
         if self.outcome == "failure" and judged and self.reward is not None:
             return " (but it was judged to have gone well)"

@@ -38,14 +38,12 @@ def has_failed(outcome: str, reward: float | None, source: str | None) -> bool:
     """Returns whether a run failed, by its reward if that is trusted, or else by its own outcome."""
     if reward is not None and is_trusted(source):
         return reward < FAILED_BELOW
-    return outcome == "failure"
+    return outcome in FAILED
 
 
 def went_well(outcome: str, reward: float | None, source: str | None) -> bool:
-    """Returns whether a run, if not failed, has a reward of FAILED_BELOW or more, or has none and reports a success."""
-    if has_failed(outcome, reward, source):
-        return False
-    return outcome == "success" if reward is None else reward >= FAILED_BELOW
+    """Returns whether a run, if not failed, reports a success, or has a reward of FAILED_BELOW or more."""
+    return not has_failed(outcome, reward, source) and (outcome == "success" or (reward or 0) >= FAILED_BELOW)
 
 
 Arm = Literal["default", "serving", "candidate"]

@@ -13,7 +13,7 @@ from app.schemas.decisions import CandidateOut, WholeDecisionOut
 from policy.channels import idf, words
 from retrieval.ranking.why import TellingWords
 from retrieval.sealed import TERMS
-from retrieval.tables.kinds import FAILED, Arm
+from retrieval.tables.kinds import Arm
 from writer.privacy.words import words_of
 from writer.replays.profile_replay import stored_replay
 
@@ -46,7 +46,7 @@ def sentence(candidate: CandidateOut, shared: list[str]) -> str:
     quoted = [f"“{word}”" for word in shared]
     words = " and ".join(filter(None, (", ".join(quoted[:-1]), *quoted[-1:])))
     near = f"it shares {words} with the query" if shared else "its meaning is similar to the query"
-    ended = "its run failed, so it is a warning" if candidate.case.outcome in FAILED else "its run went well"
+    ended = "its run failed, so it is a warning" if candidate.features.get("failed") else "its run went well"
     if candidate.case.outcome == "unknown":
         ended = "the outcome of its run is not known"
     return f"{'Chosen' if candidate.reason == 'chosen' else 'Chosen at random'}: {near}, and {ended}."

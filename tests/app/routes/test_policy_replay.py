@@ -59,17 +59,38 @@ async def test_the_first_place_has_the_plan_of_the_tasks_kind_and_says_by_which_
         assert len(plans) == len(set(plans)) == len(KINDS), calls
 
 
-@pytest.mark.parametrize(
-    ("outcome", "reward", "worked"), [("success", 0.0, 0), ("failure", 1.0, 1), ("success", 0.5, 1)]
-)
-async def test_a_plan_worked_in_a_run_if_whoever_judged_the_run_said_so(
-    outcome: str, reward: float, worked: int, alice: User
-):
+@pytest.mark.parametrize(("outcome", "reward"), [("failure", 1.0), ("success", 0.5)])
+async def test_a_plan_worked_in_a_run_if_whoever_judged_the_run_said_so(outcome: str, reward: float, alice: User):
     case_id = await alice.retain(task(0, "broken"), tool_traces=KINDS["broken"], outcome=outcome)
     await alice.settle()
     await alice.feedback(case_id=case_id, reward=reward)
     (told,) = (await alice.retrieve(task(1, "broken")))["cases"]
-    assert f"its plan worked in {worked} of 1 like it" in told["why"]
+    assert "its plan worked in 1 of 1 like it" in told["why"]
+
+
+async def test_a_success_that_the_user_calls_a_failure_stands_behind_the_others_as_a_warning(alice: User):
+    await shop(alice, 6)
+    wrong = [{"tool": "escalate", "input": {}, "status": "ok", "output": "done"}]
+    case_id = await alice.retain(task(7, "broken"), tool_traces=wrong, outcome="success")
+    await alice.settle()
+    before = (await alice.retrieve(task(7, "broken")))["cases"]
+    assert before[0]["case_id"] == case_id
+    await alice.feedback(case_id=case_id, reward=0.0)
+    after = (await alice.retrieve(task(7, "broken")))["cases"]
+    assert after[-1]["case_id"] == case_id
+    assert "this run failed, kept as a warning" in after[-1]["why"]
+
+
+async def test_a_run_that_rewards_itself_below_a_half_for_its_length_is_a_success_all_the_same(alice: User):
+    for number in range(12):
+        word = list(KINDS)[number % 3]
+        traces = [{**call, "status": "ok", "output": "done"} for call in KINDS[word]]
+        await alice.retain(task(number, word), tool_traces=traces, outcome="success", reward=0.25)
+    await alice.settle()
+    assert (await replayed(alice, 12))["questions"] > 0
+    told = (await alice.retrieve(task(60, "broken")))["cases"][0]
+    assert told["task"].endswith("broken")
+    assert "its plan worked in 4 of 4 like it" in told["why"]
 
 
 async def test_each_plan_takes_one_place_however_many_runs_have_it(alice: User):

@@ -261,7 +261,8 @@ async def test_unproven_runs_of_repeated_tasks_do_not_outvote_proven_ones(bank: 
         ("success", None, None, True),
         ("success", 1.0, "metric", True),
         ("success", 0.5, "heuristic", True),
-        ("success", 0.4, "heuristic", False),
+        ("success", 0.25, "heuristic", True),
+        ("partial", 0.25, "heuristic", False),
         ("success", 0.0, "user", False),
         ("failure", None, None, False),
         ("failure", 1.0, "user", True),
@@ -270,7 +271,7 @@ async def test_unproven_runs_of_repeated_tasks_do_not_outvote_proven_ones(bank: 
         ("unknown", 0.9, "judge", True),
     ],
 )
-async def test_a_run_went_well_if_it_was_rewarded_or_is_a_success_without_a_reward(  # noqa: PLR0913
+async def test_a_run_went_well_if_others_say_so_or_else_if_it_does(  # noqa: PLR0913
     outcome: str, reward: float | None, source: str | None, *, expected: bool, bank: Bank, user: str
 ):
     (run,) = runs(1)
