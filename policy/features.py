@@ -88,6 +88,7 @@ class Candidates:
             np.zeros((count, 0), np.float32),
             [self.moves[row] for row in old],
             ~self.failed[old],
+            self.failed[old],
             np.where(self.proven[old], 1, UNPROVEN_TRUST).astype(np.float32),
             np.ones(count, np.float32),
         )
@@ -118,8 +119,10 @@ def features(query: Terms, candidates: Candidates, fit: Fit | None, first_order:
         "recent": -np.log1p(fit.runs_since(candidates.times))[None],
     }
     alike = agreement(candidates.moves, fit.moves)
-    trust = np.where(candidates.proven, 1, UNPROVEN_TRUST) * candidates.record
-    comparison = Comparison(near, ~candidates.failed[None], trust.astype(np.float32), alike)
+    trust = (np.where(candidates.proven, 1, UNPROVEN_TRUST) * candidates.record).astype(np.float32)
+    is_newer = (candidates.times[:, None] > candidates.times) & (alike >= SAME)
+    failed = candidates.failed[None]
+    comparison = Comparison(near, ~failed, trust, alike, failed, (trust @ is_newer)[None])
     mixed = mixture(comparison, fit.weights)
     scores = {name: order(comparison, mixed)[0] for name, order in ORDERS.items()}
     waits = quarantined(candidates, alike) if fit.mostly_proven else np.zeros(len(alike))

@@ -8,6 +8,8 @@ Let s_c(q, j) be channel c of run j for query q, and A(i, j) the agreement of tw
     mixture  m(q, j) = sum_c beta_c s_c(q, j), beta >= 0
     vote     (DOUBT + sum_j p(q, j) A(i, j)) exp(LEAN (m(q, i) - max m)), p = softmax of m over the runs that went well,
              times their trust
+    outcomes the vote times (DOUBT + W(q, i)) / (DOUBT + W(q, i) + BLAME F(q, i)), W and F the shares of q's neighbours
+             with plan i that did not fail, and that failed; each newer run with the plan counts for more (FORGETS)
 
 The sum is the expected agreement of a plan with the plan that the query needs, if a neighbour has the needed plan.
 Among plans with about equal agreement the nearest run comes first, because its task may be the query's. beta maximises
@@ -17,11 +19,12 @@ Roweis, Hinton & Salakhutdinov 2004), pulled to START.
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from typing import Self
 
 import numpy as np
 from numpy.typing import NDArray
 
-from policy.agreement import Matrix
+from policy.agreement import SAME, Matrix
 
 Mask = NDArray[np.bool_]
 
@@ -41,6 +44,10 @@ DOUBT = 0.02
 """Expected agreement that is added for every plan, because the needed plan may be no neighbour's."""
 LEAN = 0.05
 """Increase of the logarithm of a run's vote for each 1 of its mixture."""
+FORGETS = 0.5
+"""Factor of what a run says of its plan for each newer run with the plan."""
+BLAME = 4.0
+"""Weight of a run that failed, against one that did not, in what both say of their plan."""
 NEVER = np.float32(-1e9)
 """Score of a run that the agent may not be told of."""
 
@@ -51,15 +58,32 @@ class Comparison:
 
     Attributes:
         near: (m, n) for each channel, by its name: the nearness of each run to each query.
-        good: (m, n), true for runs that went well and may be shown for the query.
+        good: (m, n), true for runs that did not fail and that the bank held at the query.
         trust: (n,), above 0 to 1, weight of each run as a neighbour.
         agreement: (n, n), agreement of the runs' plans.
+        failed: (m, n), true for runs that failed and that the bank held at the query.
+        newer: (m, n), sum of the trust of newer runs with the run's plan that the bank held at the query.
     """
 
     near: Mapping[str, Matrix]
     good: Mask
     trust: Matrix
     agreement: Matrix
+    failed: Mask
+    newer: Matrix
+
+    def first(self, count: int) -> Self:
+        """Returns the comparison of the first ``count`` queries with as many runs."""
+        these = slice(count), slice(count)
+        near = {name: each[these] for name, each in self.near.items()}
+        return type(self)(
+            near,
+            self.good[these],
+            self.trust[:count],
+            self.agreement[these],
+            self.failed[these],
+            self.newer[these],
+        )
 
 
 def mixture(comparison: Comparison, weights: NDArray[np.float32]) -> Matrix:
@@ -99,6 +123,15 @@ def _vote(comparison: Comparison, mixed: Matrix) -> Matrix:
     return np.asarray((DOUBT + agreed) * np.exp(LEAN * np.minimum(mixed - best, 0)), dtype=np.float32)
 
 
+def _outcomes(comparison: Comparison, mixed: Matrix) -> Matrix:
+    neighbours = softmax(mixed + np.log(comparison.trust), comparison.good | comparison.failed)
+    neighbours = neighbours * FORGETS**comparison.newer
+    same = (comparison.agreement >= SAME).astype(np.float32)
+    worked = DOUBT + (neighbours * comparison.good) @ same
+    blamed = BLAME * (neighbours * comparison.failed) @ same
+    return np.asarray(_vote(comparison, mixed) * (worked / (worked + blamed)), dtype=np.float32)
+
+
 ORDERS: dict[str, Callable[[Comparison, Matrix], Matrix]] = {
     "words": _alone("words"),
     "rare": _alone("rare"),
@@ -107,6 +140,7 @@ ORDERS: dict[str, Callable[[Comparison, Matrix], Matrix]] = {
     "telling": _alone("telling"),
     "mixture": lambda _, mixed: mixed,
     "vote": _vote,
+    "outcomes": _outcomes,
 }
 """Function of each order, by its name, that returns the runs' scores, (m, n), from the comparison and its mixture.
 

@@ -38,7 +38,7 @@ LEAST_PAIRS = 6
 """Least number of pairs of unlike runs for an estimate of their similarity."""
 FADE = 0.99
 """Factor by which each question reduces all earlier charges."""
-PRIOR = {"vote": 0.5, "mixture": 0.5}
+PRIOR = {"vote": 0.5, "mixture": 0.5, "outcomes": 0.5}
 """Charges that these orders begin with; other orders begin with LEAST_PRIOR, and a new bank's order with none."""
 LEAST_PRIOR = 1.0
 FITS = (10, 20, 40, 80, 160, 320)
@@ -177,8 +177,11 @@ def comparison_of(history: History) -> Comparison:
         "meaning": history.vectors @ history.vectors.T,
         "recent": -np.log1p(np.maximum(runs - 1 - runs.T, 0)),
     }
-    good = before & history.went_well
-    return Comparison(near, good, history.trust, alike)
+    good = before & ~history.failed
+    heard = np.where(alike >= SAME, history.trust[:, None], 0)
+    known = np.cumsum(heard, axis=0)  # the trust of all runs with the plan, up to each run
+    newer = np.where(before, known - heard - known.diagonal(), 0).astype(np.float32)
+    return Comparison(near, good, history.trust, alike, before & history.failed, newer)
 
 
 def _word_channels(history: History, alike: Matrix, runs: Matrix) -> dict[str, Matrix]:
@@ -258,9 +261,7 @@ def _weights(comparison: Comparison, history: History) -> NDArray[np.float32]:
     weights = np.tile(START, (n + 1, 1))
     for at in (*(size for size in FITS if size < n), n):
         if at >= FITS[0]:
-            near = {name: each[:at, :at] for name, each in comparison.near.items()}
-            first = Comparison(near, comparison.good[:at, :at], comparison.trust[:at], comparison.agreement[:at, :at])
-            weights[at:] = learned_weights(first, worth[:at])
+            weights[at:] = learned_weights(comparison.first(at), worth[:at])
     return weights
 
 

@@ -111,7 +111,7 @@ class Settings(BaseSettings):
     """``info``: least severe entries of the log; ``debug``: each stage of each request too, with its time."""
     explore: bool = True
     """``true``: some random slates, within each profile's budget, to learn what helps; ``false``: no random slates."""
-    first_order: Literal["words", "rare", "meaning", "fused", "telling", "mixture", "vote"] = "vote"
+    first_order: Literal["words", "rare", "meaning", "fused", "telling", "mixture", "vote", "outcomes"] = "vote"
     """``vote``: the order of cases that a new profile starts with, until its own runs tell of a better one; ``casebank
     policy orders`` tells which is right most often here."""
 

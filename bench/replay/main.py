@@ -11,7 +11,7 @@ from rich.table import Table
 
 from app.demo.compare import absolute, bootstrap
 from bench.measure import Measurement, p50
-from bench.replay import streamed, tau_cells, tau_folds, use
+from bench.replay import judged, streamed, tau_cells, tau_folds, use
 from bench.replay.babyai.world import MissionWorld
 from bench.replay.case_bank import CaseBank
 from bench.replay.household import HouseholdWorld
@@ -51,6 +51,8 @@ def measure(data: Path) -> list[Measurement]:
     worlds = LOOPS if MISSIONS.skipped else (*LOOPS, MISSIONS)
     loops = {world.name: _loops(world) for world in worlds}
     show(_loop_table(loops))
+    tries = {name: [judged.tries_of(_memory(make), seed) for seed in SEEDS] for name, make in MEMORIES.items()}
+    show(judged.table(tries))
     domains = tau_folds.domains(data)
     cells, curves = tau_cells.cells(domains), use.curves(domains)
     if domains:
@@ -61,6 +63,7 @@ def measure(data: Path) -> list[Measurement]:
     return [
         *streamed.aims([each for each in replayed if not each.skipped]),
         *_loop_aims(loops),
+        *judged.aims(tries),
         *tau_cells.aims(cells),
         *use.aims(curves),
         *_cost(),

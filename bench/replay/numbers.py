@@ -61,6 +61,7 @@ def history(runs: Sequence[Run], numbered: Sequence[Numbers]) -> History:
         vectors=np.array([each.vector for each in numbered], dtype=np.float32).reshape(count, -1),
         moves=[each.moves for each in numbered],
         went_well=np.array([run.succeeded for run in runs], dtype=np.bool_),
+        failed=np.array([not run.succeeded for run in runs], dtype=np.bool_),
         trust=np.ones(count, dtype=np.float32),
         weight=np.ones(count, dtype=np.float32),
     )

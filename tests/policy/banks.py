@@ -36,6 +36,7 @@ def history(
         vectors=np.zeros((count, 0), np.float32) if vectors is None else vectors,
         moves=[moves(plan) for _, plan in runs],
         went_well=np.array([index not in set(failed) for index in range(count)], dtype=np.bool_),
+        failed=np.array([index in set(failed) for index in range(count)], dtype=np.bool_),
         trust=np.ones(count, np.float32),
         weight=np.ones(count, np.float32),
     )

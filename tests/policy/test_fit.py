@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from policy.channels import LEAST_GAIN
-from policy.features import Candidates, column, features
+from policy.features import NAMES, Candidates, column, features
 from policy.fit import fit_of
 from policy.history import History
 from policy.orders import MIXED, ORDERS, START, mixture
@@ -26,6 +26,7 @@ def first(runs: History, count: int) -> History:
         runs.vectors[:count],
         runs.moves[:count],
         runs.went_well[:count],
+        runs.failed[:count],
         runs.trust[:count],
         runs.weight[:count],
     )
@@ -47,7 +48,7 @@ def served(runs: History, weights: np.ndarray = START) -> dict[str, np.ndarray]:
         failed=~runs.went_well[:-1],
     )
     found = features(runs.terms[-1], known, fit_of(first(runs, count), weights=weights)).features
-    return {name: column(found, name) for name in (*ORDERS, "recent") if name != "meaning"}
+    return {name: column(found, name) for name in (*ORDERS, "recent") if name in NAMES}
 
 
 def replayed(runs: History, weights: np.ndarray = START) -> dict[str, np.ndarray]:
@@ -55,7 +56,7 @@ def replayed(runs: History, weights: np.ndarray = START) -> dict[str, np.ndarray
     comparison = comparison_of(runs)
     mixed = mixture(comparison, weights)
     rows = {name: order(comparison, mixed) for name, order in ORDERS.items()} | {"recent": comparison.near["recent"]}
-    return {name: rows[name][-1, :-1] for name in rows if name != "meaning"}
+    return {name: rows[name][-1, :-1] for name in rows if name in NAMES}
 
 
 def plain(count: int = 60, **more: Any) -> History:

@@ -8,9 +8,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 
+from policy.agreement import SAME
 from policy.features import Candidates, column, features
 from policy.fit import FIRST_ORDER, fit_of
-from policy.orders import DOUBT, LEAN, MIXED, ORDERS, RRF_K, START, Comparison, learned_weights, mixture, softmax
+from policy.orders import BLAME, DOUBT, LEAN, MIXED, ORDERS, RRF_K, START, Comparison, learned_weights, mixture, softmax
 from policy.replay import comparison_of
 from tests.policy.banks import history, moves, shop, terms
 from tests.policy.builders import unhurried
@@ -19,13 +20,18 @@ CHANNELS = ("words", *MIXED)
 
 
 def asked(agreement: np.ndarray | None = None, **columns: Any) -> Comparison:
-    """Returns one query asked of some runs: channels by name, 0 unless given; ``good`` and ``trust`` 1 unless given."""
+    """Returns one query asked of some runs: channels by name, 0 unless given; ``good`` and ``trust`` 1 unless given.
+
+    The runs are in the order of time.
+    """
     count = max(len(each) for each in columns.values())
     flags = np.array([columns.pop("good", [True] * count)], dtype=np.bool_)
     trust = np.array(columns.pop("trust", [1.0] * count), dtype=np.float32)
     near = {name: np.array([columns.pop(name, [0.0] * count)], dtype=np.float32) for name in CHANNELS}
     assert not columns
-    return Comparison(near, flags, trust, np.eye(count, dtype=np.float32) if agreement is None else agreement)
+    agreement = np.eye(count, dtype=np.float32) if agreement is None else agreement
+    newer = trust @ np.tril(agreement >= SAME, -1)
+    return Comparison(near, flags, trust, agreement, ~flags, newer[None])
 
 
 def scores(name: str, comparison: Comparison, weights: np.ndarray = START) -> np.ndarray:
@@ -38,7 +44,7 @@ def same(*plans: int) -> np.ndarray:
 
 
 def test_the_simplest_order_is_named_first_and_a_bank_begins_with_the_vote():
-    assert list(ORDERS) == ["words", "rare", "meaning", "fused", "telling", "mixture", "vote"]
+    assert list(ORDERS) == ["words", "rare", "meaning", "fused", "telling", "mixture", "vote", "outcomes"]
     assert FIRST_ORDER == "vote"
 
 
@@ -58,7 +64,8 @@ def test_the_mixture_is_the_weighted_sum_of_its_channels():
 
 def test_each_query_may_have_weights_of_its_own():
     near = {name: np.ones((2, 3), np.float32) for name in CHANNELS}
-    comparison = Comparison(near, np.ones((2, 3), bool), np.ones(3, np.float32), np.eye(3, dtype=np.float32))
+    all_good, none = np.ones((2, 3), bool), np.zeros((2, 3), np.float32)
+    comparison = Comparison(near, all_good, np.ones(3, np.float32), np.eye(3, dtype=np.float32), ~all_good, none)
     found = mixture(comparison, np.array([[1, 1, 1, 1], [0, 2, 0, 0]], np.float32))
     assert found.tolist() == [[4, 4, 4], [2, 2, 2]]
 
@@ -179,6 +186,37 @@ def test_four_neighbours_of_a_quarters_trust_weigh_as_much_as_one_of_whole_trust
     assert found.tolist() == pytest.approx([0.5 + DOUBT] * 5)
 
 
+# Outcomes
+
+
+def test_without_a_failed_run_outcomes_are_the_vote():
+    comparison = asked(rare=[0.5, 0.2, 0.9], agreement=same(1, 2, 1))
+    assert np.array_equal(scores("outcomes", comparison), scores("vote", comparison))
+
+
+def test_a_plan_that_failed_on_a_like_task_loses_by_its_share_of_failures():
+    comparison = asked(good=[True, False, True], rare=[0.5, 0.5, 0.5], agreement=same(1, 1, 2))
+    part = scores("outcomes", comparison) / scores("vote", comparison)
+    worked, failed = 1 / 3 / 2, 1 / 3  # a newer run with the plan halves what the first says of it
+    assert part[0] == pytest.approx((DOUBT + worked) / (DOUBT + worked + BLAME * failed), rel=1e-5)
+    assert part[2] == 1
+
+
+@pytest.mark.parametrize(("good", "first"), [([True, True, False, True], 3), ([False, True, True, True], 0)])
+def test_the_newest_outcomes_of_a_plan_count_most(good: list[bool], first: int):
+    comparison = asked(good=good, rare=[0.5] * 4, agreement=same(1, 1, 1, 2))
+    found = np.where(good, scores("outcomes", comparison), 0)
+    assert (found[3] > found[:3].max()) == (first == 3)
+
+
+def test_a_failure_of_little_trust_costs_a_plan_little():
+    def lost(trust: float) -> float:
+        comparison = asked(good=[True, False, True], rare=[0.5] * 3, trust=[1, trust, 1], agreement=same(1, 1, 2))
+        return float(1 - scores("outcomes", comparison)[0] / scores("vote", comparison)[0])
+
+    assert lost(0.25) < 0.7 * lost(1)
+
+
 # The fit of the mixture
 
 
@@ -194,7 +232,8 @@ def test_a_channel_that_tells_plans_apart_gains_weight_and_one_that_misleads_los
     near["meaning"] = np.equal.outer(kinds, kinds).astype(np.float32)
     near["rare"] = 1 - near["meaning"]
     before = np.tri(count, k=-1, dtype=np.bool_)
-    comparison = Comparison(near, before, np.ones(count, np.float32), near["meaning"])
+    none = np.zeros((count, count), np.float32)
+    comparison = Comparison(near, before, np.ones(count, np.float32), near["meaning"], before & False, none)
     found = dict(zip(MIXED, learned_weights(comparison, np.ones(count, bool)) / START, strict=True))
     assert found["meaning"] > 1.2
     assert found["rare"] < 0.9

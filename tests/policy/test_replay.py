@@ -123,18 +123,22 @@ def test_a_failed_run_is_no_question_and_no_answer():
     assert with_failures.questions == without.questions
 
 
+def test_where_the_rules_change_the_order_that_heeds_failures_serves():
+    before = [(f"customer {number} writes about a {word} lamp", KINDS[word]) for number in range(40) for word in KINDS]
+    after, failed = [], []
+    for number in range(20):  # the former plan is tried in vain before the new one
+        task = f"customer {40 + number} writes about a broken lamp"
+        failed.append(len(before) + len(after))
+        after += [(task, KINDS["broken"]), (task, "find replace")]
+    found = replay(history([*before, *after], failed=failed))
+    assert found.fit.order == "outcomes"
+    assert found.tallies["outcomes"].first > found.tallies["vote"].first + 0.05
+
+
 def test_a_run_of_weight_zero_is_no_question():
     runs = shop(40)
     plain = history(runs)
-    half = History(
-        plain.times,
-        plain.terms,
-        plain.vectors,
-        plain.moves,
-        plain.went_well,
-        plain.trust,
-        np.array([1.0, 0.0] * 20, np.float32),
-    )
+    half = replace(plain, weight=np.array([1.0, 0.0] * 20, np.float32))
     assert replay(half).questions < replay(plain).questions
 
 
@@ -182,7 +186,7 @@ def test_one_confirmed_run_leaves_what_unproven_runs_have_taught(outcome: str):
     trust, went_well = before.trust.copy(), before.went_well.copy()
     trust[-1], went_well[-1] = 1, outcome == "success"
     weight = np.where(went_well, trust, 0).astype(np.float32)
-    after = replay(replace(before, trust=trust, weight=weight, went_well=went_well), "words")
+    after = replay(replace(before, trust=trust, weight=weight, went_well=went_well, failed=~went_well), "words")
     whole = replay(before, "words")
     assert whole.fit.order != "words"
     assert after.questions >= whole.questions - 1

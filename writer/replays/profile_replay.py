@@ -23,7 +23,7 @@ from retrieval.database.database import Database
 from retrieval.database.rows import AnyRow, Rows
 from retrieval.errors import UserErased
 from retrieval.tables.cases import case_embeddings, cases
-from retrieval.tables.kinds import went_well
+from retrieval.tables.kinds import has_failed, went_well
 from retrieval.tables.profiles import profiles
 from retrieval.tables.replays import replays
 from writer.profiles import Profile
@@ -113,7 +113,10 @@ def history_of(rows: Sequence[AnyRow]) -> History:
     dimension = max((len(row.vector) for row in rows if row.vector is not None), default=0)
     missing = [0.0] * dimension
     trust = np.array([1.0 if row.proven else UNPROVEN_TRUST for row in rows], dtype=np.float32)
-    well = np.array([went_well(row.outcome, row.reward, row.reward_source) for row in rows], dtype=np.bool_)
+    well, failed = (
+        np.array([told(row.outcome, row.reward, row.reward_source) for row in rows], dtype=np.bool_)
+        for told in (went_well, has_failed)
+    )
     asked: set[tuple[date, tuple[int, ...]]] = set()
     first = np.zeros(len(rows), dtype=np.float32)
     for index in np.argsort(-trust, kind="stable"):
@@ -129,6 +132,7 @@ def history_of(rows: Sequence[AnyRow]) -> History:
         ).reshape(len(rows), dimension),
         moves=[np.array(row.moves, dtype=np.int32) for row in rows],
         went_well=well,
+        failed=failed,
         trust=trust,
         weight=trust * first,
     )
@@ -188,6 +192,7 @@ SPOKEN = {
     "telling": "telling words in common",
     "mixture": "mixture of all",
     "vote": "vote of the plans",
+    "outcomes": "vote of the plans, less those that failed lately",
     CHOICE: "what this bank has learned",
 }
 """Names of the orders of cases, for people."""
