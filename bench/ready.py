@@ -8,6 +8,7 @@ import os
 import re
 import time
 from collections import Counter
+from collections.abc import Sized
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -89,15 +90,18 @@ async def _alone(worker: Worker, run: FinishedRun) -> float:
 
 
 class _Statements:
-    """A count of the statements that SQLAlchemy sends, by their first words; BEGIN and COMMIT are not counted."""
+    """A count of the statements that Postgres executes, by their first words, without BEGIN and COMMIT.
+
+    A statement that is sent once with the values of many rows is executed, and counted, once for each row.
+    """
 
     def __init__(self, database: Database) -> None:
         self._engine = database.engine.sync_engine
         self._sent: Counter[str] = Counter()
         event.listen(self._engine, "before_cursor_execute", self._count)
 
-    def _count(self, _connection: object, _cursor: object, statement: str, *_: object) -> None:
-        self._sent[_FIRST_WORDS.sub(" ", statement)[:40]] += 1
+    def _count(self, _connection: object, _cursor: object, statement: str, parameters: Sized, *context: object) -> None:
+        self._sent[_FIRST_WORDS.sub(" ", statement)[:40]] += len(parameters) if context[-1] else 1
 
     def stop(self) -> Counter[str]:
         """Returns the count, and counts no further."""
