@@ -171,7 +171,7 @@ async def _parts(settings: Settings, url: str) -> AsyncIterator[Runtime]:
 
 
 async def signed(database: Database, held: MasterKeys) -> Database:
-    """Returns the database, on the same connections, with every entry of the audit signed.
+    """Returns the database, on the same connections, that signs each new entry of the audit; makes the key if need be.
 
     Raises:
         MasterKeyMismatch: this process does not hold the database's master key.

@@ -44,12 +44,12 @@ class Traits:
     """Traits of n candidates that a slate's rules look at, in the order in which the candidates are logged.
 
     Attributes:
-        group: (n,), number of the candidate's group; candidates of one group say the same.
+        group: (n,), number of the candidate's group; candidates of one group have the same plan and outcome.
         failed: (n,), true if the candidate's run failed.
         allowed: (n,), true if the request's limits allow the candidate.
         source: (n,), number of the writer of the case.
         proven: (n,), true for a success that others than the run confirm.
-        similarity: (n,), similarity to the query; NaN: unknown, and the case does not count as much nearer.
+        similarity: (n,), similarity to the query; NaN: unknown, and the case is never much nearer than another.
     """
 
     group: NDArray[np.int16]
@@ -71,7 +71,7 @@ def traits_of(
 
     Args:
         features: the candidates' features.
-        group: (n,), number of each candidate's group; candidates of one group say the same.
+        group: (n,), number of each candidate's group; candidates of one group have the same plan and outcome.
         source: (n,), number of the writer of each case.
         min_similarity: least similarity to the query of an allowed candidate, -1 to 1; None: all are allowed.
     """

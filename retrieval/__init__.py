@@ -1,1 +1,1 @@
-"""Finds cases and procedures that may help an agent; reads the bank, and logs the decision of each retrieval."""
+"""Finds cases and procedures that may help an agent; reads the bank, and logs retrievals and requests for advice."""

@@ -73,7 +73,7 @@ class Reader:
         empty), and ``degraded`` names the parts that failed. An unknown agent gets an empty slate.
 
         Two statements are always sent: the candidates with the profile's settings, and the log of the decision, beside
-        which the answer is composed. A cold retrieve sends up to ten, if these apply:
+        which the answer is composed. More are sent where these apply:
 
         * the profile's rewriter, if no retrieve of this process has read the profile in the last 30 s;
         * the user's key, the fit of the latest replay, and the weights of live policies, if new to this process;

@@ -1,4 +1,4 @@
-"""Makes the schema of casebank 0.1.0, the first version that was released.
+"""Makes the schema with which the revisions of casebank begin.
 
 The definitions are the SQL files in ``alembic/baseline``, in the order of ``FILES``: the tables with their indexes,
 functions and triggers by subject, then who may see and change them, then what the planner may know of them. In a

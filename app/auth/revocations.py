@@ -41,7 +41,7 @@ class Revocations:
     """Revocations known to this process; empty until the first refresh.
 
     Attributes:
-        rest: state of the process, awake or at rest, with the database to read; None: only ``refresh`` reads it.
+        rest: state of the process, awake or at rest, with the database to read; None: only calls of ``refresh`` read.
     """
 
     rest: Rest | None = None

@@ -1,4 +1,4 @@
-"""The bundled Postgres: started and joined, left and stopped, without ever counting a dead process."""
+"""Postgres: the bundled server, connections to any server, migrations, Citus."""
 
 from app.postgres.programs import EmbeddedPostgresFailed, program
 from app.postgres.server import EmbeddedPostgres, alone, is_dead, release, running, start

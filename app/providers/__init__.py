@@ -1,1 +1,1 @@
-"""Embedders: one in the process, one over HTTP."""
+"""Clients of models: embedders in the process or over HTTP, and language models over HTTP."""

@@ -42,8 +42,8 @@ class LoggedDecision:
 
     Attributes:
         query: the request's query, redacted.
-        rewritten: the query that was searched for in place of the request's; None: the request's was.
-        words: ``query`` and ``rewritten``, sealed; if set, these two are empty.
+        rewritten: the query that was searched for in place of ``query``; None: ``query`` was searched for.
+        words: ``query`` and ``rewritten``, sealed; if it is set, the two plain texts are empty.
         told: the text of ``memory_context``, sealed.
         query_group: number that equal queries share, if ``words`` is set.
         key_id: id of the key that sealed ``words`` and ``told``; if it is no longer the user's key, the two are not

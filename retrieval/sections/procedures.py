@@ -35,11 +35,11 @@ class Guidance:
 class ProceduresSection:
     """Section of procedures, the best first; those that a backend sent with a run come last and are called data.
 
-    A procedure that does not fit is left out as a whole, because half a procedure misleads. Of a statement with
-    placeholders and its example, only the example is told.
+    A procedure that does not fit is left out as a whole, because half a procedure misleads. If a statement has
+    placeholders and an example, only the example is quoted.
 
     Attributes:
-        share: largest share of the budget that the section may take, 0 to 1; 1 if there are no cases to show, too.
+        share: largest share of the budget that the section may take, 0 to 1; 1 if there are no cases to show.
     """
 
     procedures: Sequence[Guidance]
