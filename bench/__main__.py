@@ -29,6 +29,7 @@ from bench.main import (
     READY,
     RECALL,
     REPLAY,
+    RETAIN,
     RETRIEVE,
     SCALE,
     as_table,
@@ -108,6 +109,7 @@ def _command_with_data(name: str) -> Callable[[Path | None, Path], None]:
 for _name, _help in {
     RETRIEVE: "A retrieve in the process against its bare statement.",
     HTTP: "A retrieve over HTTP with 16 clients at once: speed and cost.",
+    RETAIN: "A retain against a bare INSERT: time, and number a second.",
     ADVICE: "Advice at failed calls of real agents: fixes told, and time.",
     LESSONS: "The failure analyst on real runs, and the experiment (minutes).",
     NAMES: "Procedures found by a short name: how many, and how many fit.",

@@ -33,12 +33,15 @@ def skipped(name: str) -> Measurement:
     return Measurement(f"{name}: SKIPPED", float("nan"), "", SKIPPED)
 
 
+def real_lines(data: Path | None) -> list[Mapping[str, Any]]:
+    """Returns the lines of the recorded runs of tau's agents; none without the data."""
+    files = [(data or Path()) / "tau" / domain / "runs.jsonl" for domain in DOMAINS]
+    return [orjson.loads(line) for file in files if file.is_file() for line in file.read_bytes().splitlines()]
+
+
 def real_runs(data: Path | None) -> Iterator[FinishedRun]:
     """Yields the recorded runs of tau's agents, with their calls and turns; none without the data."""
-    files = [(data or Path()) / "tau" / domain / "runs.jsonl" for domain in DOMAINS]
-    for file in files:
-        for line in file.read_bytes().splitlines() if file.is_file() else ():
-            yield real_run(orjson.loads(line))
+    yield from map(real_run, real_lines(data))
 
 
 def real_run(row: Mapping[str, Any]) -> FinishedRun:

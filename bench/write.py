@@ -5,6 +5,7 @@ import os
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -16,6 +17,7 @@ from app.postgres.pools import service_database
 from bench.bank import CLIENTS, WARM_UP, Bank, filled
 from bench.fill import AGENT, tasks
 from bench.measure import Measurement, interleaved, p50
+from bench.real import real_lines, real_run, skipped
 from retrieval.database.database import Database
 from writer.author import Author
 from writer.privacy.keys import Keyring
@@ -26,16 +28,24 @@ from writer.run import FinishedRun
 ROUNDS = 400
 TURNS = 6
 TURN_S = 1.0
-USER = "writer"
-
+COPIED = 100
+"""Runs whose rows the bare inserts copy."""
+_TASKS = list(tasks(5, 10_000))
 _COLUMNS = ", ".join(INSERTED)
 _BARE = f"INSERT INTO cases ({_COLUMNS}) VALUES ({', '.join(f'${n + 1}' for n in range(len(INSERTED)))})"
 
 
-async def retain(home: Path) -> list[Measurement]:
-    """Measures the time of a retain, and retains a second, against bare inserts."""
-    async with filled(home, users=50) as bank, _writing(bank) as writing:
-        return [await _latency(writing), await _throughput(writing)]
+async def retain(home: Path, data: Path | None) -> list[Measurement]:
+    """Measures the time of a retain, and retains a second, against bare inserts: of short runs and of real agents'."""
+    lines = real_lines(data)
+    async with filled(home, users=50) as bank:
+        async with _writing(bank) as writing:
+            measured = [await _latency(writing), await _throughput(writing)]
+        if not lines:
+            return [*measured, skipped("retain, real runs")]
+        async with _writing(bank, lambda number: real_run(lines[number % len(lines)])) as writing:
+            real = [await _latency(writing), await _throughput(writing)]
+    return [*measured, *(replace(each, name=f"{each.name}, real runs") for each in real)]
 
 
 async def latency(bank: Bank) -> Measurement:
@@ -44,55 +54,63 @@ async def latency(bank: Bank) -> Measurement:
         return await _latency(writing)
 
 
+def short_run(number: int) -> FinishedRun:
+    """Returns a run of one sentence and three calls."""
+    return FinishedRun(
+        agent=AGENT,
+        task=_TASKS[number % len(_TASKS)],
+        plan=["look", "change", "check"],
+        outcome="success",
+        tool_traces=[{"tool": "sql", "input": {"q": "SELECT 1"}, "output": "1"}] * 3,  # type: ignore[list-item]
+    )
+
+
 @asynccontextmanager
-async def _writing(bank: Bank) -> AsyncIterator["_Writing"]:
+async def _writing(bank: Bank, run_of: Callable[[int], FinishedRun] = short_run) -> AsyncIterator["_Writing"]:
     async with service_database(bank.url, pool_size=CLIENTS) as database:
-        writing = _Writing(bank, database, list(tasks(5, 10_000)))
-        await writing.ours(0)  # makes the profile and the key, and the row that the bare insert copies
+        writing = _Writing(bank, database, run_of)
+        for number in range(COPIED):  # makes the profile and the key, and the rows that the bare inserts copy
+            await writing.ours(number)
         await writing.prepare()
         yield writing
 
 
 class _Writing:
-    """The two ways to write the same row."""
+    """The two ways to write the same rows."""
 
-    def __init__(self, bank: Bank, database: Database, texts: list[str]) -> None:
+    def __init__(self, bank: Bank, database: Database, run_of: Callable[[int], FinishedRun]) -> None:
         self.bank = bank
         self.database = database
-        self.texts = texts
+        self.run_of = run_of
         self.keyring = Keyring(os.urandom(32), seals_words=True)
-        self.author = Author(USER, USER, datetime.now(UTC))
-        self.row: list[object] = []
+        user = f"writer-{uuids.uuid7()}"
+        self.author = Author(user, user, datetime.now(UTC))
+        self.rows: list[list[object]] = []
 
     async def prepare(self) -> None:
-        """Reads back what a retain wrote, to be written again by bare inserts."""
-        row = await self.bank.bare.fetchrow(f"SELECT {_COLUMNS} FROM cases WHERE user_sub = $1", USER)
-        self.row = list(row)
+        """Reads back what retains wrote, to be written again by bare inserts."""
+        mine = f"SELECT {_COLUMNS} FROM cases WHERE user_sub = $1 ORDER BY id"
+        self.rows = [list(row) for row in await self.bank.bare.fetch(mine, self.author.user_sub)]
 
     async def ours(self, number: int) -> None:
         """Retains one run."""
-        run = FinishedRun(
-            agent=AGENT,
-            task=self.texts[number % len(self.texts)],
-            plan=["look", "change", "check"],
-            outcome="success",
-            tool_traces=[{"tool": "sql", "input": {"q": "SELECT 1"}, "output": "1"}] * 3,  # type: ignore[list-item]
-        )
+        run = self.run_of(number)
         admission = self.bank.admission
         async with admission.admitted(self.author, Wanted("writes", retains=True)):
-            await admission.of_agent(self.author, "writes", AGENT)
+            await admission.of_agent(self.author, "writes", run.agent)
             await retain_run(self.database, self.keyring, run, self.author)
-            admission.backlog.took(USER)
+            admission.backlog.took(self.author.user_sub)
 
-    async def bare(self, connection: asyncpg.Connection) -> None:
-        """Inserts the same row under a new id; outside a block, so that it commits."""
-        values = [uuids.uuid7() if name == "id" else value for name, value in zip(INSERTED, self.row, strict=True)]
+    async def bare(self, connection: asyncpg.Connection, number: int) -> None:
+        """Inserts the row of the same run under a new id; outside a block, so that it commits."""
+        row = self.rows[number % len(self.rows)]
+        values = [uuids.uuid7() if name == "id" else value for name, value in zip(INSERTED, row, strict=True)]
         await connection.execute(_BARE, *values)
 
 
 async def _latency(writing: _Writing) -> Measurement:
-    async def bare(_number: int) -> None:
-        await writing.bare(writing.bank.bare)
+    async def bare(number: int) -> None:
+        await writing.bare(writing.bank.bare, number)
 
     await interleaved(WARM_UP, writing.ours, bare)
     ours, plain = await interleaved(ROUNDS, writing.ours, bare)
@@ -105,7 +123,7 @@ async def _throughput(writing: _Writing) -> Measurement:
     try:
         plain, ours = 0.0, 0.0
         for _ in range(TURNS):  # in turn, so that both meet the same noise
-            plain += await _per_second(lambda client, _number: writing.bare(connections[client])) / TURNS
+            plain += await _per_second(lambda client, number: writing.bare(connections[client], number)) / TURNS
             ours += await _per_second(lambda _client, number: writing.ours(number)) / TURNS
     finally:
         for connection in connections:
