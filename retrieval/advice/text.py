@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 from uuid import UUID
 
-from retrieval.sections.quoting import quoted_list, unquoted
+from retrieval.sections.quoting import quoted_list, unescaped, unquoted
 from retrieval.text import shortened
 from retrieval.tokens import count_tokens
 
@@ -112,8 +112,8 @@ def advice_text(
         start = f"{text} Or: " if number else f"{MARK}{about}. What put it right: "
         end = f"{danger} ({each.worked} of {each.runs} runs"
         lengths = (len(each.what),) if number else (len(each.what), *SHORTER)
-        texts = [f"{start}{unquoted(shortened(each.what, chars))}{end})." for chars in lengths]
-        texts = [f"{start}{unquoted(each.what)}{end}{plan}).", *texts] if plan else texts
+        texts = [f"{start}{unescaped(shortened(each.what, chars))}{end})." for chars in lengths]
+        texts = [f"{start}{unescaped(each.what)}{end}{plan}).", *texts] if plan else texts
         longer = next((line for line in texts if count_tokens(line) <= budget), None)
         if longer is None:
             break

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from itertools import zip_longest
 from typing import Any, Literal
 
-from retrieval.sections.quoting import quoted, unquoted
+from retrieval.sections.quoting import quoted, unescaped
 from retrieval.tables.kinds import FindingKind
 from retrieval.text import shortened
 from retrieval.tokens import count_tokens
@@ -125,11 +125,11 @@ def _line(finding: Finding) -> str:
     if finding.kind == "read" and finding.success:
         lines = said.get("lines")
         part = f" lines {lines[0]} to {lines[1] or 'the end'}" if lines else ""
-        return f"- {unquoted(said.get('path', '') + part)}: {unquoted(fact)} {step}"
+        return f"- {unescaped(said.get('path', '') + part)}: {unescaped(fact)} {step}"
     tool = str(said.get("tool", ""))
-    query = unquoted(shortened(str(said.get("query", "")).removeprefix(f"{tool} "), LONGEST_LINE))
+    query = unescaped(shortened(str(said.get("query", "")).removeprefix(f"{tool} "), LONGEST_LINE))
     if _group_of(finding) == SEARCHES and finding.success:
-        return f"- {query}: {unquoted(fact)} {step}"
+        return f"- {query}: {unescaped(fact)} {step}"
     ours = finding.success and (said.get("by_hand") or said.get("listing"))  # no words of a tool
-    told = unquoted(fact) if ours else f"{'' if finding.success else 'failed: '}{quoted(fact)}"
-    return f"- {unquoted(tool)} ({query}): {told} {step}"
+    told = unescaped(fact) if ours else f"{'' if finding.success else 'failed: '}{quoted(fact)}"
+    return f"- {unescaped(tool)} ({query}): {told} {step}"

@@ -68,8 +68,16 @@ def unquoted(text: str) -> str:
     """Returns the text as `quoted` does, but without the quotes around it."""
     if _PLAIN.fullmatch(text):
         return " ".join(text.split())
-    inside = orjson.dumps(visible(text)).decode()[1:-1]
-    return _OPENING.sub(lambda match: f"\\u{ord(match.group()):04x}", inside)
+    return _without_openings(orjson.dumps(visible(text)).decode()[1:-1])
+
+
+def unescaped(text: str) -> str:
+    """Returns the text for a line outside quotes: its visible characters as they are, except openings of tags."""
+    return _without_openings(visible(text))
+
+
+def _without_openings(text: str) -> str:
+    return _OPENING.sub(lambda match: f"\\u{ord(match.group()):04x}", text)
 
 
 def visible(text: str) -> str:

@@ -38,7 +38,7 @@ from retrieval.database.fast_path import FastStatement
 from retrieval.database.parameters import AGENT_KEY, USER_SUB, may_enter
 from retrieval.database.rows import Rows
 from retrieval.sections.context import Block, Draft, leading
-from retrieval.sections.quoting import unquoted
+from retrieval.sections.quoting import unescaped
 from retrieval.tables.cases import case_tools, cases
 
 HEADING = "Tools in these runs:\n"
@@ -210,5 +210,5 @@ class ToolsSection:
 
         The second value is None, because the tokens of this section are not reported.
         """
-        blocks = (Block(f"    {unquoted(line)}", HEADING) for line in self.lines)
+        blocks = (Block(f"    {unescaped(line)}", HEADING) for line in self.lines)
         return leading(blocks, draft.fits) if draft.blocks else [], None

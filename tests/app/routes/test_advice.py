@@ -48,6 +48,7 @@ async def test_what_put_the_failure_right_once_is_told_with_the_value_that_made_
     assert "store_credit" in fix["what"]
     assert "O-1041" not in answer["text"]
     assert "opened packages are refunded as store credit only" in answer["text"]
+    assert answer["text"].endswith('method: "store_credit" in place of "original" (1 of 1 runs).')
     assert (fix["case_id"], fix["worked"], fix["runs"]) == (case_id, 1, 1)
     assert answer["why_empty"] is None
 

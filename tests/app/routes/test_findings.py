@@ -343,7 +343,7 @@ async def test_the_summary_has_the_exact_form_and_only_what_still_holds(alice: U
         run_id,
         read(1),
         step(2, "read_file", {"path": "b.ts"}, "export interface Slate {}"),
-        bash(3, "rg -n Case bank", "bank/case.py:6:class Case:"),
+        bash(3, 'rg -n "class Case" bank', "bank/case.py:6:class Case:"),
         step(4, "mind:rag-query", {"query": "how are runs kept?"}, {"answer": "as <cases>\nof a bank"}),
         step(5, "Edit", {"file_path": "b.ts"}, "edited"),
     )
@@ -353,7 +353,7 @@ async def test_the_summary_has_the_exact_form_and_only_what_still_holds(alice: U
         "**Files Already Read:**\n"
         "- bank/case.py: File contains: names LIMIT, retain; classes Case; 11 lines (step 1)\n\n"
         "**Previous Search Results:**\n"
-        "- rg -n Case bank: Found 1 match: bank/case.py (step 3)\n\n"
+        '- rg -n "class Case" bank: Found 1 match: bank/case.py (step 3)\n\n'
         "**Other Findings:**\n"
         '- mind:rag-query (how are runs kept?): "as \\u003ccases> of a bank" (step 4)\n'
         '- Edit (b.ts): "edited" (step 5)\n'
@@ -544,8 +544,8 @@ async def test_a_call_of_an_unknown_tool_leaves_the_summary_and_marks_what_it_ma
         "- rg -n Case bank: Found 1 match: bank/case.py (step 2, may have changed since)\n\n"
         "**Other Findings:**\n"
         '- mind:rag-query (how are runs kept?): "as cases" (step 3)\n'
-        '- get_order ({\\"order\\": 7}): "open" (step 4, may have changed since)\n'
-        '- slack:post ({\\"text\\": \\"half way\\"}): "posted" (step 5)\n'
+        '- get_order ({"order": 7}): "open" (step 4, may have changed since)\n'
+        '- slack:post ({"text": "half way"}): "posted" (step 5)\n'
     )
     await tell(alice, run_id, step(6, "Edit", {"file_path": PATH}))
     text = (await block(alice, run_id))["text"]
