@@ -30,6 +30,7 @@ from retrieval.errors import NotFound
 from retrieval.ranking import logged
 from retrieval.ranking.policies import name_of, number_of, policy_of
 from retrieval.ranking.review import Review, Reviewed, review
+from retrieval.tables.decisions import ADVICE
 from retrieval.tables.kinds import Arm, has_failed
 from writer.moment import Moment
 from writer.privacy.words import Words, words_of_page
@@ -161,7 +162,7 @@ def _missing(row: AnyRow, found: Review, now: Mapping[UUID, Mapping[str, Any]]) 
     sentences = []
     if not all(each.seen for each in found.candidates):
         sentences.append(f"features are of version {row.feature_version}, which this version cannot read")
-    elif found.off_by is None:
+    elif found.off_by is None and row.mode != ADVICE:
         sentences.append(f"the policy {row.policy_version} was deleted, so scores are shown as logged")
     if gone:
         sentences.append(f"cases deleted since: {gone}")

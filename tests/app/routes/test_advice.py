@@ -508,6 +508,7 @@ async def test_advice_is_a_decision_that_is_listed_and_exported(alice: User):
     assert (entry["mode"], entry["case_ids"]) == ("advice", [case_id])
     whole = await alice.http.get(f"/v1/decisions/{told['advice_id']}")
     assert whole.status_code == 200, whole.text
+    assert whole.json()["missing"] == []
     (failure,) = await exported(alice, "failures")
     assert failure["fix"]["changes"]
     assert [row["decision_id"] for row in await exported(alice, "advice")] == [told["advice_id"]]

@@ -50,6 +50,30 @@ async def test_each_reward_of_a_decision_is_told_once(alice: User, console: http
     assert (text.count("0.75"), text.count("0.25")) == (1, 1)
 
 
+async def test_advice_is_shown_with_its_text_and_its_runs_and_without_the_words_of_a_slate(
+    alice: User, console: httpx.AsyncClient
+):
+    failed = {"tool": "refund", "input": {"method": "original"}, "output": "Error: store credit only"}
+    mended = {"tool": "refund", "input": {"method": "store_credit"}, "output": "done"}
+    case_id = await alice.retain("refund the lamp", plan=[], tool_traces=[failed, mended])
+    await alice.settle()
+    asked = await alice.http.post("/v1/advice", json={"agent": AGENT, "task": "refund the lamp", **failed})
+    listed = (await console.get("/console/decisions", params={"agent": AGENT})).text
+    (row,) = listed.split("<tbody>")[1].split("</tr>")[:-1]
+    assert "advice at a failed call" in row
+    text = (await console.get(f"/console/decisions/{asked.json()['advice_id']}")).text
+    assert f"/console/cases/{case_id}?" in text
+    assert "store_credit" in visible_text(text)
+    for words in ("order that replay chose", "was deleted", "found no", "slate", "retrieval_id", "features"):
+        assert words not in row + text.lower(), words
+    receipt = (await alice.retrieve("water the roses"))["retrieval_id"]
+    unknown = {"tool": "water", "output": "Error: no rain", "retrieval_id": receipt}
+    await alice.http.post("/v1/advice", json={"agent": AGENT, "task": "water the roses", **unknown})
+    (newest, *_) = (await alice.http.get("/v1/decisions")).json()["decisions"]
+    assert (newest["mode"], newest["case_ids"]) == ("advice", [])
+    assert "The agent got no advice" in (await console.get(f"/console/decisions/{newest['retrieval_id']}")).text
+
+
 async def test_the_ranks_of_a_search_wait_behind_a_fold(alice: User, console: httpx.AsyncClient):
     await _decided(alice)
     text = (await console.get("/console/bank", params={"agent": AGENT, "q": "water the roses"})).text
