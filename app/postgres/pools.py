@@ -148,12 +148,16 @@ def dsn(url: str) -> str:
     """Returns the URL in asyncpg's form, with the parameters of other drivers translated or left out.
 
     Raises:
-        ValueError: the URL is not of a Postgres; the message does not repeat it.
+        ValueError: the URL is not of a Postgres, or a port is no number; the message does not repeat it.
     """
     scheme, colon, rest = url.partition("://")
     if scheme not in SCHEMES or not colon:
         raise ValueError("DATABASE_URL must begin with postgresql://")
     address, _, query = _encoded(rest).partition("?")
+    for host in address.partition("/")[0].rpartition("@")[2].split(","):
+        port = host.rpartition("]")[2].partition(":")[2]
+        if port and not (port.isascii() and port.isdecimal()):
+            raise ValueError("DATABASE_URL: the port behind the host must be a number")
     parameters = [_translated(name, value) for name, value in parse_qsl(query, keep_blank_values=True)]
     kept = [(name, value) for name, value in parameters if name not in {*LIBPQ_ONLY, POOLED, CITUS}]
     return f"postgresql://{address}" + (f"?{urlencode(kept, quote_via=quote)}" if kept else "")

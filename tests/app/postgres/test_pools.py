@@ -34,6 +34,12 @@ def test_another_database_is_refused_without_quoting_the_url(url: str):
         dsn(url)
 
 
+@pytest.mark.parametrize("place", ["db:5432x", "db:54 32", "one:5432,two:x", "[::1]:x"])
+def test_a_port_that_is_no_number_is_refused_in_words_without_quoting_the_url(place: str):
+    with pytest.raises(ValueError, match=r"^DATABASE_URL: the port behind the host must be a number$"):
+        dsn(f"postgresql://me:hunter2@{place}/bank")
+
+
 @pytest.mark.parametrize(
     "password", ["p@ss", "p/w", "p?w", "p#w", "a/b+c==", "p:w", "p[w]", "p w", "§ü", "p%40ss", "x@h/y"]
 )
@@ -48,6 +54,7 @@ def test_a_password_with_odd_characters_arrives_as_it_is(password: str):
     [
         "postgresql://db:5432/bank?application_name=a%40b",
         "postgresql://me@db/bank",
+        "postgresql://me@[::1]:5432/bank",
         "postgresql://me:secret@one:5432,two:5433/bank?target_session_attrs=read-write",
         "postgresql://postgres@/bank?host=/tmp/x&port=5432",
     ],
