@@ -79,7 +79,8 @@ async def examine(settings: Settings) -> list[Finding]:
                 for check in CHECKS
             ]
     except Exception as error:  # noqa: BLE001 - whatever it was, the report must come out
-        advice = "is the database running, and DATABASE_URL right? see postgres.log in the home folder"
+        of_url, of_home = "is the database running, and DATABASE_URL right?", "see postgres.log in the home folder"
+        advice = of_url if settings.database_url else of_home
         findings.append(Finding("connection", ok=False, detail=f"{_where(settings)}: {in_brief(error)}", advice=advice))
     return findings
 
