@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 from uuid import uuid4
 
+import casebank_client
 import pytest
 from casebank_client import AsyncCasebank, AsyncRun, Casebank, CasebankRefused, CasebankUnreachable, DiskBuffer, Run
 from casebank_client.bodies import PAGE
@@ -80,6 +81,25 @@ def test_the_example_of_the_clients_page_ends_in_a_case(service: Service):
     given["memory"].close()
     (case,) = cases(service, "rita")
     assert (case["outcome"], case["retrieval_id"] is not None) == ("success", True)
+
+
+def test_every_class_that_the_clients_page_makes_is_imported_from_the_package():
+    page, _, _ = (ROOT / "clients" / "python" / "README.md").read_text().partition("## In a framework")
+    made = set(re.findall(r"\b([A-Z]\w+)\(", page)) - {"Path"}
+    assert {"Casebank", "DiskBuffer", "Patience"} <= made
+    assert made <= set(casebank_client.__all__)
+
+
+def test_a_run_of_a_session_reads_its_turns_where_the_retrieve_names_it_and_needs_its_first_turn(service: Service):
+    with memory(service, "una") as early, early.run(AGENT, "name the columns", session_id="monday") as run:
+        run.success()
+    assert ["session_id" in refused.reason for refused in early.outbox.refused] == [True]
+    with memory(service, "una") as casebank:
+        casebank.add_turns(AGENT, "monday", [{"role": "user", "content": "Columns are named in German here."}])
+        with casebank.run(AGENT, "name the columns", options={"session_id": "monday"}, session_id="monday") as run:
+            assert "named in German" in run.context
+    (case,) = cases(service, "una")
+    assert case["session_id"] == "monday"
 
 
 async def test_a_run_may_recall_what_was_said_before(service: Service):

@@ -36,6 +36,7 @@ from casebank_client.client import AsyncCasebank, Casebank
 from casebank_client.errors import CasebankRefused, CasebankUnreachable, ClientError
 from casebank_client.outbox import DiskBuffer
 from casebank_client.run import AsyncRun, Run
+from casebank_client.wire import Patience, Request
 
 __all__ = [
     "Advice",
@@ -56,10 +57,12 @@ __all__ = [
     "KnowledgePage",
     "MemoryFound",
     "Part",
+    "Patience",
     "ProcedureTold",
     "Recalled",
     "Receipt",
     "Redaction",
+    "Request",
     "Retrieved",
     "Run",
     "Session",
