@@ -15,7 +15,7 @@ from app.backup.erase_again import erase_again, read_receipts
 from app.erasure import command as erasure
 from app.runtime import owner_url
 from app.settings import Settings
-from app.terminal.command_line import MaybeUser, checked, patient
+from app.terminal.command_line import MaybeUser, checked, doubt_name, patient
 from app.terminal.plain_console import plain_console
 from app.terminal.run_to_end import run_to_end as run
 from app.terminal.which_database import tell_database
@@ -104,7 +104,7 @@ def purge(  # noqa: PLR0913, PLR0917 - each is an option of the command line
     tell_database(patient())
     if user is not None and not yes:
         if not run(erasure.is_known(patient(), user)):
-            _doubt()
+            doubt_name()
         typer.confirm(f"Erase everything of {user!r}? This cannot be undone.", abort=True)
     say = plain_console(stderr=True, style="dim")
     done = run(erasure.purge(patient(), user, scrubs=scrub, progress=say.print))
@@ -113,15 +113,9 @@ def purge(  # noqa: PLR0913, PLR0917 - each is an option of the command line
         return
     print_receipt(out, done.receipt, as_json=as_json)
     if yes and erasure.found_nothing(done.receipt):
-        _doubt()
+        doubt_name()
     if not done.receipt["clean"]:
         raise typer.Exit(1)
-
-
-def _doubt() -> None:
-    """Warns that the user's name may be misspelt; its erasure is valid all the same, and bars the name's tokens."""
-    text = "casebank: this user has no rows: is the name right?"
-    plain_console(stderr=True, soft_wrap=True).print(text, style="yellow")
 
 
 def _print_receipts(found: Coroutine[object, None, list[dict[str, Any]]], *, as_json: bool) -> None:

@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 from tqdm import tqdm
 
-from app.terminal.command_line import Agent, User, checked, parts
+from app.terminal.command_line import Agent, User, checked, doubt_name, parts
 from app.terminal.plain_console import plain_console
 from app.terminal.run_to_end import run_to_end as run
 from writer.author import Author
@@ -23,12 +23,16 @@ out = plain_console()
 def export(user: User) -> None:
     """Export all data of a user to standard output, one JSON object a line."""
 
-    async def work() -> None:
+    async def work() -> bool:
+        found = False
         async with parts(only_reads=True) as runtime:
             async for row in export_rows(runtime.database, runtime.keyring, checked(user)):
+                found = True
                 sys.stdout.write(json.dumps(row) + "\n")
+        return found
 
-    run(work())
+    if not run(work()):
+        doubt_name()
 
 
 def backfill(

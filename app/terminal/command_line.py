@@ -49,6 +49,12 @@ async def parts(*, only_reads: bool = False) -> AsyncIterator[Runtime]:
             await runtime.worker.wakes.notify()  # there may be work now
 
 
+def doubt_name() -> None:
+    """Warns that the user's name may be misspelt, because no row has it."""
+    text = "casebank: this user has no rows: is the name right?"
+    plain_console(stderr=True, soft_wrap=True).print(text, style="yellow")
+
+
 def warn_of_unknown_variables() -> None:
     """Prints a line on standard error for each ``CASEBANK_…`` variable that is no setting."""
     for line in Settings.unknown_variables():

@@ -184,6 +184,8 @@ def test_the_commands_do_their_work_on_the_bank_of_the_settings(
     assert "1 retained, 0 known already, 1 refused" in filled.stdout
     types = [json.loads(line)["type"] for line in casebank("export", "--user", "alice").stdout.splitlines()]
     assert types.count("cases") == 1
+    misspelt = casebank("export", "--user", "alcie")
+    assert (misspelt.stdout, misspelt.stderr) == ("", "casebank: this user has no rows: is the name right?\n")
     assert "cases pruned from their banks: 0; deleted for good: 0" in casebank("prune").stdout
     assert "0 cases queued again" in casebank("requeue").stdout
     assert "0 cases embedded" in casebank("reembed").stdout
