@@ -50,29 +50,34 @@ def rollback(user: User, agent: Agent) -> None:
 def show(user: User, agent: Agent) -> None:
     """Show what a replay of the profile's runs says of each order, runs with and without a case, and its policies."""
 
-    async def work() -> tuple[list[RenderableType], Sequence[RowMapping], int]:
+    async def work() -> tuple[list[RenderableType], Sequence[RowMapping], int | None]:
         async with (
             parts(only_reads=True) as runtime,
             runtime.database.as_user(checked(user), datetime.now(UTC)) as connection,
         ):
-            if (await connection.execute(one_profile(user, agent))).one_or_none() is None:
+            if (profile := (await connection.execute(one_profile(user, agent))).one_or_none()) is None:
                 raise NotFound("no such profile")
             lines = [_replayed(found := await stored_replay(connection, user, agent))]
             if found and (words := await telling_words(connection, runtime.keyring, user, agent, found.fit)):
                 lines.append(f"words that tell the kinds of tasks apart: {', '.join(words)}")
             lines.append(await compared(connection, user, agent, datetime.now(UTC)))
             policies = (await connection.execute(versions(user, agent))).mappings().all()
+            if not (profile.learning and profile.canary):
+                return lines, policies, None
             return lines, policies, (await connection.execute(rewarded(user, agent))).scalar_one()
 
     lines, found, decisions = run(work())
     for line in lines:
         out.print(line, soft_wrap=True)
     if not found:
-        out.print(
-            f"no trained policy yet: it needs {Demand().decisions} rewarded decisions, and there are {decisions};"
-            " until then the order that replay chose serves",
-            soft_wrap=True,
+        off = "learning or its trials are off (`learning` and `canary` of the profile)"
+        told = (
+            f"no trained policy, and none is trained: {off}; the order that replay chose serves"
+            if decisions is None
+            else f"no trained policy yet: it needs {Demand().decisions} rewarded decisions, and there are {decisions};"
+            " until then the order that replay chose serves"
         )
+        out.print(told, soft_wrap=True)
         return
     table = Table("policy", "status", "decisions", "blend", "trained", "why")
     for row in found:

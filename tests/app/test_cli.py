@@ -192,7 +192,8 @@ def test_the_commands_do_their_work_on_the_bank_of_the_settings(
     shown = casebank("policy", "show", "--user", "alice", "--agent", "a")
     none, compared, policies = shown.stdout.splitlines()
     assert none == "no replay yet: it needs a finished case"
-    assert policies.startswith("no trained policy yet: it needs 100 rewarded decisions, and there are 0")
+    off = "learning or its trials are off (`learning` and `canary` of the profile)"
+    assert policies == f"no trained policy, and none is trained: {off}; the order that replay chose serves"
     assert compared.startswith("In the last half year, 0 runs had a case and 0 runs had none.")
     unknown = casebank("policy", "show", "--user", "alice", "--agent", "b")
     assert (unknown.exit_code, unknown.stderr) == (1, "casebank: no such profile\n")

@@ -7,6 +7,7 @@ from fastapi import APIRouter, HTTPException, Request, Response
 from app.console.charts import Axes, Chart, Point, Series, chart
 from app.console.page import ROOT, Form, Looking, Page, go, show
 from app.console.routes.bank import be_sure
+from app.routes.bank import get_profile
 from app.routes.policy import get_policy, roll_back_policy
 from app.schemas.policy import AgentIn
 from policy.verdict import Verdict
@@ -25,6 +26,7 @@ async def policy_page(request: Request, looking: Looking) -> Response:
     if looking.agent is None:
         return show(request, "begin.html", looking)
     known = await get_policy(looking.agent, looking.parts, looking.author)
+    profile = await get_profile(looking.agent, looking.parts, looking.author)
     judged = next((each for each in known.policies if each.verdict), None)
     verdict = None
     if judged is not None and judged.verdict is not None:
@@ -36,6 +38,7 @@ async def policy_page(request: Request, looking: Looking) -> Response:
         looking,
         known=known,
         demand=Demand(),
+        trains=profile.learning and profile.canary > 0,
         training=training_note(looking.parts.settings.train_every_s),
         trial=next((each for each in known.policies if each.status == "candidate"), None),
         judged=judged,
