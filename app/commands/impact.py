@@ -32,7 +32,8 @@ def show_impact(
         typer.echo(report.model_dump_json(indent=2))
         return
     seen = report.looked_at
-    out.print(f"{seen.rewarded:,} rewarded of the newest {seen.decisions:,} decisions (at most {seen.most:,})")
+    counted = f"{seen.decisions:,} decisions that had candidates (at most {seen.most:,})"
+    out.print(f"{seen.rewarded:,} rewarded of the newest {counted}")
     for each in report.differences:
         version = f" ({each.policy_version})" if each.policy_version else ""
         out.print(f"beside {each.less}{version}: {each.sentence}", soft_wrap=True)

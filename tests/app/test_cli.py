@@ -199,6 +199,7 @@ def test_the_commands_do_their_work_on_the_bank_of_the_settings(
     assert (unknown.exit_code, unknown.stderr) == (1, "casebank: no such profile\n")
     changed = casebank("impact", "--user", "alice", "--agent", "a")
     assert changed.exit_code == 0
+    assert changed.stdout.startswith("0 rewarded of the newest 0 decisions that had candidates (at most 10,000)\n")
     assert "beside an empty slate: cannot say yet: no realistic number of decisions would tell" in changed.stdout
     as_json = json.loads(casebank("impact", "--user", "alice", "--agent", "a", "--json").stdout)
     assert (as_json["agent"], as_json["differences"][0]["more"]) == ("a", None)
