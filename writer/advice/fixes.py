@@ -13,7 +13,7 @@ from policy.agreement import Matrix
 from retrieval.advice.failures import FailureRow
 from retrieval.advice.text import LEAST_RUNS, ToldFix, ToldPlan, advice_text, with_plans
 from retrieval.errors import SealBroken
-from retrieval.tables.kinds import went_well
+from retrieval.tables.kinds import has_failed, is_trusted, went_well
 from writer.advice.answer import Answer, Asked, Silence
 from writer.advice.store import fix_number
 from writer.analysis.dangers import names_danger
@@ -82,10 +82,14 @@ class Found:
                 error = error or texts["error"]
                 assert row.case_id is not None  # noqa: S101 - for the type checker
                 runs = {each.case_id for each in self.alike} | {row.case_id}
-                worked = {each.case_id for each in self.alike if each.fix_id == row.fix_id} | {row.case_id}
-                counts = len(worked), len(runs), row.told, row.helped
+                made = [row, *(each for each in self.alike if each.fix_id == row.fix_id)]
+                counts = len({each.case_id for each in made}), len(runs), row.told, row.helped
                 sure = round(min(confidence, 1.0), 3)
-                told[row.fix_id] = ToldFix(fix, row.fix_id, row.case_id, sure, *counts, row.proven)
+                denied = all(
+                    is_trusted(each.reward_source) and has_failed(each.outcome, each.reward, each.reward_source)
+                    for each in made
+                )
+                told[row.fix_id] = ToldFix(fix, row.fix_id, row.case_id, sure, *counts, row.proven, denied)
         if not told:
             return self._without_fix(advice_id, why)
         text, fixes = advice_text(self.asked.sign.tool, error, list(told.values()), 0, failed.token_budget)

@@ -53,6 +53,18 @@ async def test_what_put_the_failure_right_once_is_told_with_the_value_that_made_
     assert answer["why_empty"] is None
 
 
+async def test_a_fix_says_that_all_runs_which_made_it_were_judged_to_have_failed(alice: User):
+    (case_id,) = await learn(alice, *MENDED)
+    await alice.feedback(case_id=case_id, thumb="down")
+    answer = await advice(alice)
+    assert answer["text"].endswith('"store_credit" in place of "original" (1 of 1 runs, judged to have failed).')
+    assert answer["fixes"][0]["why"].endswith("; judged to have failed")
+    await learn(alice, *MENDED, task="The lamp came in pieces, refund it")
+    answer = await advice(alice)
+    assert answer["text"].endswith("(2 of 2 runs).")
+    assert answer["fixes"][0]["why"].endswith("; nobody confirmed that run")
+
+
 async def test_of_an_edit_that_put_a_build_right_the_lines_are_told(alice: User):
     build = call("bash", {"command": "mvn -q test"}, "[ERROR] Cart.java:[4,13] cannot find symbol class List")
     edit = {"path": "src/Cart.java", "old_str": "class Cart {", "new_str": "import java.util.List;\nclass Cart {"}
