@@ -99,9 +99,9 @@ def _blocks(cases: Sequence[Remembered], first: int, heading: str, rooms: Sequen
         numbers: dict[str, int] = {}
         blocks = []
         for number, each in enumerate(cases, start=first):
-            run = _run(each, room)
-            same = numbers.setdefault(run, number)
-            run = run if same == number else f"    The same as [{same}]"
+            whole = _run(each, _ROOMS[0])
+            same = number if "…" in whole else numbers.setdefault(whole, number)
+            run = _run(each, room) if same == number else f"    The same as [{same}]"
             blocks.append(Block(f"[{number}] Context: {quoted(shortened(each.task, room.chars))}\n{run}", heading))
         if draft.fits(blocks):
             return blocks

@@ -16,7 +16,7 @@ Traces = Sequence[Mapping[str, JsonValue]]
 STEP_CHARS = 500
 """Maximum characters of a plan's step that is made from a call."""
 VALUE_CHARS = 80
-"""Maximum characters of an argument's value in such a step."""
+"""Characters of an argument's value that such a step has room for, however many arguments the call has."""
 MOST_STEPS = 200
 """Maximum number of steps of a plan that is made from calls."""
 
@@ -32,6 +32,7 @@ class CallMade(TypedDict):
 def plan_of(calls: Sequence[CallMade]) -> list[str]:
     """Returns a plan of at most MOST_STEPS steps, each one call as ``tool(argument=value, …)``, shortened.
 
+    The arguments share the characters of a step, so that a statement, the only argument of its call, is told whole.
     The steps are the calls that changed something and did not fail, in order; if there are none, all calls that did not
     fail; if every call failed, all calls.
     """
@@ -40,7 +41,8 @@ def plan_of(calls: Sequence[CallMade]) -> list[str]:
     steps = []
     for call in (changes or worked or calls)[:MOST_STEPS]:
         arguments = call["input"] if isinstance(call["input"], dict) else {"input": call["input"]}
-        inside = ", ".join(f"{name}={_short(value, VALUE_CHARS)}" for name, value in arguments.items())
+        longest = max(VALUE_CHARS, STEP_CHARS // max(len(arguments), 1))
+        inside = ", ".join(f"{name}={_short(value, longest)}" for name, value in arguments.items())
         steps.append(_short(f"{call['tool']}({inside})", STEP_CHARS))
     return steps
 

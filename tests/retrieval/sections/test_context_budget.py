@@ -125,3 +125,12 @@ def test_runs_that_did_the_same_are_told_once_with_each_task():
     text = memory_context(1_000, CasesSection(runs)).text
     assert text.count("The same as [1]") == 2
     assert (text.count("Actions: "), text.count("Outcome: failure")) == (2, 1)
+
+
+def test_runs_that_differ_only_where_they_are_shortened_are_not_told_as_the_same():
+    steps = [f"list_orders(columns={'id, ' * 100}total, only={state})" for state in ("paid", "open")]
+    runs = [Remembered(step[-6:], [step], "success", 1.0) for step in steps]
+    shortened = memory_context(300, CasesSection(runs)).text
+    assert shortened.count("…") == shortened.count("Actions: ") == 2
+    cut = [Remembered(run.task, [f"{run.plan[0][:100]}…"], "success", 1.0) for run in runs]
+    assert memory_context(1_000, CasesSection(cut)).text.count("Actions: ") == 2

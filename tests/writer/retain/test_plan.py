@@ -37,6 +37,11 @@ def test_it_is_short_and_what_a_database_can_store_whatever_was_called():
     assert "number=1180591620717411303424" in plan[0]
 
 
+def test_a_statement_is_told_whole_where_it_is_the_only_argument():
+    statement = "SELECT o.id, o.total, c.name FROM orders o JOIN customers c ON c.id = o.customer WHERE o.late"
+    assert plan_of([call("run_sql", query=statement)]) == [f"run_sql(query={statement})"]
+
+
 def test_a_plan_counts_as_given_unless_it_was_made_from_the_calls():
     traces = [
         {"tool": "cancel_order", "input": {"id": 7}, "output": "no", "status": "error"},
