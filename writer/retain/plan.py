@@ -34,9 +34,16 @@ def plan_of(calls: Sequence[CallMade]) -> list[str]:
 
     The arguments share the characters of a step, so that a statement, the only argument of its call, is told whole.
     The steps are the calls that changed something and did not fail, in order; if there are none, all calls that did not
-    fail; if every call failed, all calls.
+    fail; if every call failed, all calls. A call that was only made again after a failure is one step.
     """
-    worked = [call for call in calls if not call["failed"]]
+    worked: list[CallMade] = []
+    failed = False
+    for call in calls:
+        if call["failed"]:
+            failed = True
+        elif not (failed and call in worked[-1:]):
+            worked.append(call)
+            failed = False
     changes = [call for call in worked if changes_state(call["tool"])]
     steps = []
     for call in (changes or worked or calls)[:MOST_STEPS]:

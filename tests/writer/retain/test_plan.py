@@ -29,6 +29,16 @@ def test_a_call_that_failed_is_no_step_unless_every_call_failed():
     assert plan_of([lost]) == ["get_order(id=1)"]
 
 
+def test_a_call_that_was_made_again_after_a_failure_is_one_step():
+    quote, click = call("quote_change", id=7), call("click", button="next")
+    lost = [quote, call("change_booking", failed=True, fee=75)]
+    assert plan_of([*lost, *lost, quote, call("change_booking", fee=50)]) == [
+        "quote_change(id=7)",
+        "change_booking(fee=50)",
+    ]
+    assert plan_of([click, click]) == ["click(button=next)"] * 2
+
+
 def test_it_is_short_and_what_a_database_can_store_whatever_was_called():
     calls = [call("write", text="\x00" * 3 + "x" * 9_999, number=2**70)] * 500
     plan = plan_of(calls)
