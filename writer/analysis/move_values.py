@@ -15,6 +15,7 @@ from urllib.parse import parse_qs
 
 import orjson
 
+from policy.channels import searchable
 from retrieval.patterns import patterns, word_sets
 from writer.analysis.placeholders import kind_of, path_name
 
@@ -68,7 +69,8 @@ _FREE = {
 """Last words in the names of arguments whose values differ in every run, each with the values' placeholder."""
 NAMED = "<named>"
 """Placeholder of an object that the run's task names."""
-_ALIKE = {"<word>": "<text>", "<number as text>": "<number>", "<redacted>": "<text>"}
+_ALIKE = {"<id>": "<text>", "<word>": "<text>", "<number as text>": "<number>", "<redacted>": "<text>"}
+"""Placeholder in place of another: of two codes, "DXYZDZ" is a word and "9PMPVJ" an id by their characters alone."""
 
 
 def fields_of(arguments: object, name: str = "", depth: int = 0) -> Iterator[tuple[str, object]]:
@@ -184,7 +186,7 @@ def _text(name: str, value: str, named: Collection[str]) -> str:
 
 def _unless_named(text: str, named: Collection[str]) -> str:
     """Returns the words of a text, or NAMED if the task names each; little words, such as "on", name nothing."""
-    words = _FORMS["between_words"].split(normal(text))
+    words = _FORMS["between_words"].split(normal(searchable(text)).strip())
     is_named = all(singular(word) in named and word not in LITTLE for word in words)
     return NAMED if is_named else "_".join(words)
 

@@ -13,6 +13,7 @@ from itertools import islice
 
 import snowballstemmer
 
+from policy.channels import searchable
 from retrieval.patterns import word_sets
 from writer.analysis.argument_diff import as_object
 from writer.analysis.calls import Call, StoredRun
@@ -73,7 +74,7 @@ def moves_of(run: StoredRun) -> list[str]:
     """
     if not any(call.tool for call in run.calls):
         return _prose(run.plan)
-    named = frozenset(map(singular, _WORD.findall(normal(run.task[:TASK_CHARS]))))
+    named = frozenset(map(singular, _WORD.findall(normal(searchable(run.task[:TASK_CHARS])))))
     times: Counter[str] = Counter()
     moves: list[str] = []
     before: Call | None = None

@@ -364,3 +364,17 @@ def test_runs_of_one_task_agree_more_than_runs_of_two(domain: str, least: float)
     above = (pairs[same][:, None] > pairs[~same][None, :]).mean()
     ties = (pairs[same][:, None] == pairs[~same][None, :]).mean()
     assert above + ties / 2 >= least
+
+
+def test_codes_of_one_field_are_alike_whether_or_not_they_have_a_digit():
+    runs = [ran(call("cancel_booking", booking=code, refund="voucher")) for code in ("DXYZDZ", "9PMPVJ")]
+    assert moves_of(runs[0]) == moves_of(runs[1])
+
+
+def test_an_object_that_the_task_names_is_data_in_a_script_without_spaces():
+    runs = [
+        StoredRun(f"{visit}を月曜日に", "success", [call("calendar_update", visit=visit, notify=True)])
+        for visit in ("歯医者", "面接")
+    ]
+    assert moves_of(runs[0]) == moves_of(runs[1])
+    assert "calendar_update.visit=<named>" in moves_of(runs[0])
