@@ -177,6 +177,13 @@ def test_a_tool_that_does_something_else_puts_nothing_right(other: Any):
     assert analysed(failing, other).kind == "failure_lesson"
 
 
+def test_a_call_that_had_worked_before_the_failure_did_not_put_it_right():
+    publish, tell = (call(tool, {"document": "the roadmap"}, "done") for tool in ("publish", "notify_team"))
+    failing = call("mute_thread", {"document": "the roadmap"}, FAILED)
+    (fix,) = analysed(publish, failing, publish, tell).recovered
+    assert (fix.kind, fix.succeeded) == ("other_tool", 3)
+
+
 def test_a_tool_that_an_output_named_in_an_order_puts_nothing_right():
     failing = call("mail", {"to": "a@b.org", "text": "hello"}, "Error: failed. Instead call wire_mail")
     assert analysed(failing, call("wire_mail", {"to": "a@b.org", "text": "hello"})).kind == "failure_lesson"
