@@ -156,7 +156,7 @@ def placeholder_of(name: str) -> str | None:
 
 def _number(name: str, value: float) -> str:
     if (placeholder := placeholder_of(name)) is not None:
-        return placeholder
+        return "0" if placeholder == "<number>" and value == 0 else placeholder  # "fee=0" charges nothing
     if isinstance(value, float):
         if 0 < value < 1 and round(value, 2) == value:
             return repr(value)

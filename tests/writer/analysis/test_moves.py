@@ -378,3 +378,9 @@ def test_an_object_that_the_task_names_is_data_in_a_script_without_spaces():
     ]
     assert moves_of(runs[0]) == moves_of(runs[1])
     assert "calendar_update.visit=<named>" in moves_of(runs[0])
+
+
+def test_an_amount_is_data_but_none_at_all_is_a_choice():
+    free, cheap, dear = (moves_of(ran(call("change_booking", id="A1", fee=fee))) for fee in (0, 75, 90))
+    assert cheap == dear
+    assert "change_booking.fee=0" in free
