@@ -34,6 +34,22 @@ def test_what_was_called_between_two_failures_is_not_what_put_it_right():
     assert [fix.kind for fix in analysed(*calls).recovered] == ["args_changed"]
 
 
+def test_a_call_that_failed_between_is_not_what_put_it_right():
+    change = {"booking": "A1B2C3", "day": "2025-03-04"}
+    analysis = analysed(
+        call("change_booking", change, "Error: refused"),
+        call("cancel_booking", {"booking": "A1B2C3", "refund": "voucher"}, "Error: refused"),
+        call("quote_change", change, "no fee"),
+        call("change_booking", change, "done"),
+    )
+    assert [fix.between for fix in analysis.recovered] == [("quote_change",)]
+    assert analysis.lesson is not None
+    assert [step.partition(" with")[0] for step in analysis.lesson.learned_procedure_steps] == [
+        "Call quote_change.",
+        "Call change_booking",
+    ]
+
+
 def test_failures_of_two_tools_are_told_apart():
     analysis = analysed(call("a", 1, FAILED), call("b", 1, FAILED), call("b", 2), call("a", 1))
     assert [(fix.tool, fix.kind) for fix in analysis.recovered] == [
