@@ -22,9 +22,17 @@ def changes_state(tool: str) -> bool:
 
     The name may have a name space (``fs:read``, ``files.search``) and be written in any case (``readFile``).
     """
-    name = re.split(r"[:./]", tool)[-1]
-    words = [word.casefold() for word in _WORD.findall(name)]
-    return name not in _WORKS_OUT and (not words or words[0] not in _LOOKS_UP)
+    words = [word.casefold() for word in _WORD.findall(_without_space(tool))]
+    return not works_out(tool) and (not words or words[0] not in _LOOKS_UP)
+
+
+def works_out(tool: str) -> bool:
+    """Returns whether a tool of this name only thinks or calculates, and sees nothing outside the agent."""
+    return _without_space(tool) in _WORKS_OUT
+
+
+def _without_space(tool: str) -> str:
+    return re.split(r"[:./]", tool)[-1]
 
 
 def effects(calls: Sequence[tuple[str, bool]], plan: Sequence[str]) -> list[str]:

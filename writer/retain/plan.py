@@ -9,7 +9,7 @@ from typing_extensions import TypedDict  # what pydantic reads before Python 3.1
 from retrieval.text import shortened
 from writer.analysis.call_status import failed_by_status
 from writer.analysis.calls import Call
-from writer.analysis.state_changes import changes_state
+from writer.analysis.state_changes import changes_state, works_out
 
 Traces = Sequence[Mapping[str, JsonValue]]
 
@@ -33,8 +33,9 @@ def plan_of(calls: Sequence[CallMade]) -> list[str]:
     """Returns a plan of at most MOST_STEPS steps, each one call as ``tool(argument=value, …)``, shortened.
 
     The arguments share the characters of a step, so that a statement, the only argument of its call, is told whole.
-    The steps are the calls that changed something and did not fail, in order; if there are none, all calls that did not
-    fail; if every call failed, all calls. A call that was only made again after a failure is one step.
+    The steps are the calls that changed something, each with the look-up just before it, which it may need (a price, a
+    state), in order and without calls that failed; if nothing was changed, all calls that did not fail; if every call
+    failed, all calls. A call that was only made again after a failure is one step.
     """
     worked: list[CallMade] = []
     failed = False
@@ -44,9 +45,11 @@ def plan_of(calls: Sequence[CallMade]) -> list[str]:
         elif not (failed and call in worked[-1:]):
             worked.append(call)
             failed = False
-    changes = [call for call in worked if changes_state(call["tool"])]
+    outside = [call for call in worked if not works_out(call["tool"])]
+    changed = [changes_state(call["tool"]) for call in outside]
+    kept = [call for place, call in enumerate(outside) if any(changed[place : place + 2])]
     steps = []
-    for call in (changes or worked or calls)[:MOST_STEPS]:
+    for call in (kept or worked or calls)[:MOST_STEPS]:
         arguments = call["input"] if isinstance(call["input"], dict) else {"input": call["input"]}
         longest = max(VALUE_CHARS, STEP_CHARS // max(len(arguments), 1))
         inside = ", ".join(f"{name}={_short(value, longest)}" for name, value in arguments.items())

@@ -10,9 +10,17 @@ def call(tool: str, *, failed: bool = False, **arguments: Any) -> Any:
     return {"tool": tool, "input": arguments, "failed": failed}
 
 
-def test_it_is_the_calls_that_changed_something_and_did_not_fail():
-    calls = [call("get_order", id=7), call("cancel_order", failed=True, id=8), call("cancel_order", id=7)]
-    assert plan_of(calls) == ["cancel_order(id=7)"]
+def test_it_is_the_calls_that_changed_something_each_with_the_look_up_before_it():
+    calls = [
+        call("find_user", name="Ann"),
+        call("get_order", id=7),
+        call("cancel_order", failed=True, id=8),
+        call("think", thought="the id was wrong"),
+        call("cancel_order", id=7),
+        call("send_mail", to="Ann"),
+        call("get_order", id=9),
+    ]
+    assert plan_of(calls) == ["get_order(id=7)", "cancel_order(id=7)", "send_mail(to=Ann)"]
 
 
 def test_where_nothing_was_changed_it_is_all_the_calls():
