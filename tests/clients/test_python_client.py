@@ -93,13 +93,12 @@ def test_every_class_that_the_clients_page_makes_is_imported_from_the_package():
 def test_a_run_of_a_session_reads_its_turns_where_the_retrieve_names_it_and_needs_its_first_turn(service: Service):
     with memory(service, "una") as early, early.run(AGENT, "name the columns", session_id="monday") as run:
         run.success()
-    assert ["session_id" in refused.reason for refused in early.outbox.refused] == [True]
+    assert not early.outbox.refused
     with memory(service, "una") as casebank:
         casebank.add_turns(AGENT, "monday", [{"role": "user", "content": "Columns are named in German here."}])
         with casebank.run(AGENT, "name the columns", options={"session_id": "monday"}, session_id="monday") as run:
             assert "named in German" in run.context
-    (case,) = cases(service, "una")
-    assert case["session_id"] == "monday"
+    assert {case["session_id"] for case in cases(service, "una")} == {None, "monday"}
 
 
 async def test_a_run_may_recall_what_was_said_before(service: Service):

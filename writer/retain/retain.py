@@ -72,11 +72,12 @@ async def store(
 
     A repeated idempotency key with the same run returns the first case. A run with an unknown retrieval is stored
     without the retrieval, with a warning: the log of decisions does not wait for the disk, so a crash may have lost it.
+    So is a run of an unknown session, which may have expired, or whose turns never arrived.
 
     Raises:
         IdempotencyConflict: the key was used with another run.
         UnknownReference: the run names a parent, a used case or a run under way that the user does not have, or another
-            agent's retrieval or run.
+            agent's retrieval, run or session.
         MemoryOff: the user switched off writing for this agent.
         RunEnded: the run under way that the request names ended before, with another case.
         DatabaseUnavailable: nothing was stored, or it is unknown whether it was; repeat with the same key.
@@ -222,8 +223,11 @@ class _Storing:
             return run, RunEnded("this run ended before")
         if under_way is not None and run.ends_as == "aborted" and run.created_at != under_way.last_step_at:
             return run, RunEnded("a step came: this run goes on")
-        if run.session is not None and (session is None or session.agent_key != run.agent_key):
-            return run, UnknownReference("session_id names no session of this agent")
+        if session is not None and session.agent_key != run.agent_key:
+            return run, UnknownReference("session_id names a session of another agent")
+        if run.session is not None and session is None:
+            dropped = "session_id: no such session is known; the run is stored without one"
+            run = replace(run, warnings=[*run.warnings, dropped])
         turns: Sequence[Mapping[str, Any]] = []
         if isinstance(run.content, RedactedRun):
             lacks = run.content

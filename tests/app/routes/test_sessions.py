@@ -166,12 +166,22 @@ async def test_a_session_takes_no_more_than_a_case_could_hold(alice: User, name:
     assert (await session_of(alice, name, token_budget=0))["turn_count"] == 5
 
 
+async def test_a_run_of_an_unknown_session_is_stored_without_it_and_says_so(alice: User, name: str):
+    run = {"agent": AGENT, "task": "t", "outcome": "success", "session_id": name}
+    answer = await alice.http.post("/v1/retain", json=run)
+    assert answer.status_code == 202
+    assert answer.json()["warnings"] == ["session_id: no such session is known; the run is stored without one"]
+    await alice.settle()
+    case = (await alice.http.get(f"/v1/cases/{answer.json()['case_id']}")).json()
+    assert (case["status"], case["session_id"]) == ("ready", None)
+
+
 async def test_another_agents_session_is_refused_and_an_unknown_one_is_not_found(alice: User, bob: User, name: str):
     await told(alice, name, says("a"))
     assert slug(await tell(alice, name, says("b"), agent="mover")) == (422, "unknown-reference")
     for user, method in ((bob, "GET"), (bob, "DELETE")):
         assert slug(await user.http.request(method, f"/v1/sessions/{name}")) == (404, "not-found")
-    run = {"agent": AGENT, "task": "t", "outcome": "success", "session_id": f"{name} 2"}
+    run = {"agent": "mover", "task": "t", "outcome": "success", "session_id": name}
     assert slug(await alice.http.post("/v1/retain", json=run)) == (422, "unknown-reference")
     await told(bob, name, says("Bob's own"))
     assert [turn["content"] for turn in (await session_of(alice, name))["turns"]] == ["a"]
