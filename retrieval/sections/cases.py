@@ -30,9 +30,9 @@ class Remembered:
         """Remark for the agent on how the run went, if its outcome or its reward alone would mislead; else empty."""
         failed, judged = has_failed(self.outcome, self.reward, self.reward_source), is_trusted(self.reward_source)
         if failed and self.outcome == "failure":
-            return " (avoid what it did)"
+            return " (what it did was wrong or not enough)"
         if failed and judged:
-            return " (but it was judged to have failed: avoid what it did)"
+            return " (but it was judged to have failed: what it did was wrong or not enough)"
         if self.outcome == "failure" and judged and self.reward is not None:
             return " (but it was judged to have gone well)"
         return _FATES.get(self.outcome, "")

@@ -324,7 +324,7 @@ async def test_at_most_one_failed_case_is_on_the_slate_and_is_marked(alice: User
     assert len(failed) == 1
     assert len(answer["cases"]) == 2
     assert "this run failed" in failed[0]["why"]
-    assert answer["memory_context"].count("failure (avoid what it did)") == 1
+    assert answer["memory_context"].count("failure (what it did was wrong or not enough)") == 1
     assert not any("this run failed" in slot["why"] for slot in answer["cases"] if slot["outcome"] == "success")
 
 

@@ -156,7 +156,7 @@ async def test_a_success_that_was_judged_a_failure_is_a_warning(alice: User):
     await alice.settle()
     await alice.feedback(case_id=run, thumb="down")
     text = (await alice.retrieve("water the garden"))["memory_context"]
-    assert "success (but it was judged to have failed: avoid what it did)" in text
+    assert "success (but it was judged to have failed: what it did was wrong or not enough)" in text
 
 
 async def test_a_call_that_failed_by_its_output_is_no_step_of_the_plan(alice: User):
