@@ -6,10 +6,10 @@ Let s_c(q, j) be channel c of run j for query q, and A(i, j) the agreement of tw
     fused    reciprocal rank fusion of rare and meaning (Cormack, Clarke & Büttcher 2009)
     telling  the channel alone
     mixture  m(q, j) = sum_c beta_c s_c(q, j), beta >= 0
-    vote     (DOUBT + sum_j p(q, j) A(i, j)) exp(LEAN (m(q, i) - max m)), p = softmax of m over the runs that went well,
-             times their trust
+    vote     (DOUBT + sum_j p(q, j) A(i, j)) exp(LEAN (m(q, i) - max m)), p = softmax of m over the runs that did not
+             fail, times their trust
     outcomes the vote times (DOUBT + W(q, i)) / (DOUBT + W(q, i) + BLAME F(q, i)), W and F the shares of q's neighbours
-             with plan i that did not fail, and that failed; each newer run with the plan counts for more (FORGETS)
+             with run i's plan that did not fail, and that failed; the newest runs with the plan count most (FORGETS)
 
 The sum is the expected agreement of a plan with the plan that the query needs, if a neighbour has the needed plan.
 Among plans with about equal agreement the nearest run comes first, because its task may be the query's. beta maximises
