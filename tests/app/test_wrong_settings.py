@@ -40,7 +40,11 @@ WRONG = [
     ("CASEBANK_UPKEEP_EVERY_S", "inf", "must be less than or equal to 3155760000"),
     ("CASEBANK_TRAIN_EVERY_S", "inf", "must be less than or equal to 3155760000"),
     ("CASEBANK_WORKER_PACE", "lease_s=inf", "lease_s must be less than or equal to 3155760000"),
-    ("CASEBANK_FIRST_ORDER", "word", "must be 'words', 'rare', 'meaning', 'fused', 'telling', 'mixture' or 'vote'"),
+    (
+        "CASEBANK_FIRST_ORDER",
+        "word",
+        "must be 'words', 'rare', 'meaning', 'fused', 'telling', 'mixture', 'vote' or 'outcomes'",
+    ),
 ]
 COMMANDS = [
     "serve --port 0",

@@ -51,12 +51,20 @@ def kind(answer: httpx.Response) -> str:
     return answer.json()["type"].rpartition(":")[2]
 
 
+def checked(client: httpx.Client, body: bytes) -> httpx.Response:
+    """Sends a body until its check keeps within the budget, which a busy machine may not let it do at once."""
+
+    def sent() -> httpx.Response | None:
+        answer = post(client, body)
+        return None if answer.status_code == 413 and kind(answer) == "body-too-costly" else answer
+
+    return until(sent)
+
+
 @pytest.mark.parametrize("name", NAMES)
 def test_a_costly_body_is_kept_or_refused_and_says_why(name: str, service: Service, costly: dict[str, bytes]):
     with service.client("mallory") as client:
-        answer = post(client, costly[name])
-        if name in COMPLEX | INVALID and kind(answer) == "body-too-costly":  # on a busy machine the check takes longer
-            answer = until(lambda: None if kind(again := post(client, costly[name])) == "body-too-costly" else again)
+        answer = (checked if name in COMPLEX | INVALID else post)(client, costly[name])
     if name in COMPLEX:
         assert (answer.status_code, kind(answer)) == (413, "body-too-complex")
     elif name in INVALID:
@@ -105,7 +113,13 @@ def test_clients_that_stop_halfway_leave_room_for_the_large_run_of_another(servi
         for client in stalled:
             client.sendall(head(service, "mallory") + b'{"agent":')
         with service.client("alice") as client:
-            retain(client, "water the garden", prompt_snapshot="clear water " * (LARGE // 12 - 100))
+            run = {
+                "agent": "a",
+                "task": "water",
+                "outcome": "success",
+                "prompt_snapshot": "clear water " * (LARGE // 12 - 100),
+            }
+            assert checked(client, json.dumps(run).encode()).status_code == 202
     finally:
         for client in stalled:
             client.close()
