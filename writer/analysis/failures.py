@@ -51,8 +51,7 @@ class Failure:
         succeeded: index of the call that reached the goal; None if no call did.
         kind: difference between the call that succeeded and the failed calls; None: no call succeeded.
         differences: changes of the arguments; empty if there are none or no call succeeded.
-        between: names of the tools called between the last failure and the success, each once, in order, without
-            calls that failed.
+        between: names of the tools called between the last failure and the success, each once, in order.
     """
 
     tool: str
@@ -203,7 +202,7 @@ def _fixed(calls: Sequence[Call], failed: Sequence[Call], success: Call, *, conc
 
 def _between(calls: Sequence[Call], last: Call, success: Call) -> tuple[str, ...]:
     inside = calls[last.index + 1 : min(success.index, last.index + 1 + MOST_BETWEEN)]
-    return tuple(dict.fromkeys(call.tool for call in inside if not call.failed))
+    return tuple(dict.fromkeys(call.tool for call in inside))
 
 
 def _done_by_another_tool(calls: Sequence[Call], failure: Failure) -> Failure | None:

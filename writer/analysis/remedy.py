@@ -46,7 +46,7 @@ def called_first(run: RunFailures, failure: Failure) -> list[str]:
     """Returns the tools, called between failure and success, that probably made the success possible.
 
     If the arguments changed, these are the tools whose output has one of the new values, or else the tools that only
-    read. A tool is left out if an output with an instruction names it.
+    read. A tool is left out if its calls failed, or if an output with an instruction names it.
     """
     if failure.succeeded is None or failure.kind == "other_tool":
         return []
@@ -55,12 +55,13 @@ def called_first(run: RunFailures, failure: Failure) -> list[str]:
     injected = "\n".join(text for call in calls if instructs(text := glimpse(call.output)))
     if run.calls[last].line is not None:
         return _commands_first(run, failure, calls, injected)
-    names: Sequence[str] = failure.between
+    between = run.calls[last + 1 : min(failure.succeeded, last + 1 + MOST_LOOKED_AT)]
+    worked = [call for call in between if not call.failed and call.tool in failure.between]
+    names = list(dict.fromkeys(call.tool for call in worked))
     if failure.kind == "args_changed_after_other_tool":
         fresh = texts_in(run.calls[failure.succeeded].arguments) - texts_in(run.calls[last].arguments)
-        between = run.calls[last + 1 : min(failure.succeeded, last + 1 + MOST_LOOKED_AT)]
-        sources = [call.tool for call in between if any(text in glimpse(call.output) for text in fresh)]
-        names = list(dict.fromkeys(sources)) or [name for name in failure.between if not changes_state(name)]
+        sources = [call.tool for call in worked if any(text in glimpse(call.output) for text in fresh)]
+        names = list(dict.fromkeys(sources)) or [name for name in names if not changes_state(name)]
     return [tool_name(name) for name in [name for name in names if name not in injected][:MOST_NAMED]]
 
 

@@ -42,7 +42,6 @@ def test_a_call_that_failed_between_is_not_what_put_it_right():
         call("quote_change", change, "no fee"),
         call("change_booking", change, "done"),
     )
-    assert [fix.between for fix in analysis.recovered] == [("quote_change",)]
     assert analysis.lesson is not None
     assert [step.partition(" with")[0] for step in analysis.lesson.learned_procedure_steps] == [
         "Call quote_change.",
