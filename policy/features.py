@@ -124,7 +124,7 @@ def features(query: Terms, candidates: Candidates, fit: Fit | None, first_order:
     failed = candidates.failed[None]
     comparison = Comparison(near, ~failed, trust, alike, failed, (trust @ is_newer)[None])
     mixed = mixture(comparison, fit.weights)
-    scores = {name: order(comparison, mixed)[0] for name, order in ORDERS.items()}
+    scores = {name: order(comparison, mixed)[0] for name, order in ORDERS.items() if name in {*NAMES, fit.order}}
     waits = quarantined(candidates, alike) if fit.mostly_proven else np.zeros(len(alike))
     places = np.empty(len(alike), dtype=np.float32)
     newest = -candidates.times  # decides between equal scores, as in replay

@@ -94,13 +94,13 @@ class OthersSection:
 
 def _blocks(cases: Sequence[Remembered], first: int, heading: str, rooms: Sequence[Room], draft: Draft) -> list[Block]:
     """Returns the cases as blocks, all within the largest limits that let all fit; else those that fit the smallest."""
-    blocks: list[Block] = []
+    blocks, numbers, firsts = list[Block](), dict[str, int](), list[int]()  # firsts: the first case of the same text
+    for number, each in enumerate(cases, start=first):
+        whole = _run(each, _ROOMS[0])
+        firsts.append(number if "…" in whole else numbers.setdefault(whole, number))
     for room in rooms:
-        numbers: dict[str, int] = {}
         blocks = []
-        for number, each in enumerate(cases, start=first):
-            whole = _run(each, _ROOMS[0])
-            same = number if "…" in whole else numbers.setdefault(whole, number)
+        for number, (each, same) in enumerate(zip(cases, firsts, strict=True), start=first):
             run = _run(each, room) if same == number else f"    The same as [{same}]"
             blocks.append(Block(f"[{number}] Context: {quoted(shortened(each.task, room.chars))}\n{run}", heading))
         if draft.fits(blocks):

@@ -15,7 +15,9 @@ from policy.history import UNPROVEN_TRUST, History
 from policy.orders import ORDERS
 from policy.replay import CHOICE, Tally, replay
 from policy.weights import pack_fit, unpack_fit
+from retrieval.search.bank import failed
 from retrieval.tables.cases import case_embeddings, cases
+from retrieval.tables.kinds import has_failed
 from retrieval.tables.profiles import profiles
 from retrieval.tables.replays import replays
 from tests.fakes.openai_server import OpenAIServer
@@ -277,6 +279,22 @@ async def test_a_run_went_well_if_others_say_so_or_else_if_it_does(  # noqa: PLR
     (run,) = runs(1)
     await bank.add(user, run | {"outcome": outcome, "reward": reward, "reward_source": source})
     assert (await read(bank, user)).went_well.tolist() == [expected]
+
+
+async def test_a_search_and_a_replay_agree_which_runs_failed(bank: Bank, user: str):
+    (run,) = runs(1)
+    fates = [
+        {"outcome": outcome, "reward": reward, "reward_source": source if reward is not None else None}
+        for outcome in ("success", "failure", "partial", "aborted", "unknown")
+        for reward in (None, 0.0, 0.4, 0.5, 1.0)
+        for source in ("heuristic", "user", "judge", "metric")
+    ]
+    await bank.add(user, *(run | fate for fate in fates))
+    told = (cases.c.outcome, cases.c.reward, cases.c.reward_source)
+    found = await bank.read(user, select(failed().label("failed"), *told).where(cases.c.user_sub == user))
+    assert len(found) == len(fates)
+    for row in found:
+        assert row.failed == has_failed(row.outcome, row.reward, row.reward_source), row
 
 
 async def test_a_bank_without_a_success_has_a_replay_without_a_question(bank: Bank, user: str):
