@@ -1,8 +1,8 @@
 """The features of a candidate: their names, their order and their version, for serving and training alike.
 
-The features are the candidate's nearness to the query by each channel, the scores of the orders that combine channels,
-and the rewards of its earlier uses. All are numbers, free of content. They are logged and scored at half precision, so
-that the logged features are to the bit those that the policy saw.
+The features are the candidate's place by the order that serves, its nearness to the query, the vote for its plan, and
+how its own run and its earlier uses went. All are numbers, free of content. They are logged and scored at half
+precision, so that the logged features are to the bit those that the policy saw.
 """
 
 from collections.abc import Sequence
@@ -16,25 +16,17 @@ from policy.agreement import SAME, Matrix, Moves, agreement
 from policy.channels import Terms, cosine, incidence
 from policy.fit import FIRST_ORDER, Fit, fit_of
 from policy.history import UNPROVEN_TRUST, History
-from policy.orders import ORDERS, Comparison, mixture, softmax
+from policy.orders import ORDERS, Comparison, mixture
 
-VERSION = 7
+VERSION = 8
 
 NAMES = (
     "order",  # 0 for the first case by the order that serves, -1 for the next; quarantined ones, then failed ones last
-    "words",  # 0 to 1: words in common, each weighing the same
-    "rare",  # 0 to 1: words in common, weighed by idf
-    "telling",  # 0 to 1: words in common, weighed by how well they tell plans apart
     "similarity",  # cosine of the embeddings, -1 to 1; NaN: no vector
-    "recent",  # at most 0: -log(1 + runs since)
-    "fused",  # above 0: reciprocal rank fusion
-    "mixture",  # weighted sum of the channels
     "vote",  # above 0 to 1 + DOUBT: expected agreement of its plan with the needed one, leaning to near runs
     "reward",  # the case's own, 0 to 1; NaN: unknown
     "record",  # 0 to 1: expected reward where it was followed, shrunk to USUAL_REWARD
-    "repeats",  # 0 or more: weight of the other neighbours of the same plan, in runs
     "step_count",
-    "error_count",
     "proven",  # 1: it is a success, and others than the run itself said so later
     "failed",  # 1: the run failed
 )
@@ -62,7 +54,6 @@ class Candidates:
         reward: (n,), reward of the case's own run, 0 to 1; NaN: unknown.
         record: (n,), expected reward of decisions that follow the case, 0 to 1, as the function ``record`` computes it.
         steps: (n,), number of calls of the case's run.
-        errors: (n,), number of these calls that failed.
         proven: (n,), true for a success that others than the run confirm.
         failed: (n,), true if the run failed.
     """
@@ -74,7 +65,6 @@ class Candidates:
     reward: Matrix
     record: Matrix
     steps: Matrix
-    errors: Matrix
     proven: NDArray[np.bool_]
     failed: NDArray[np.bool_]
 
@@ -109,6 +99,30 @@ def features(query: Terms, candidates: Candidates, fit: Fit | None, first_order:
     In a bank that was never replayed, which has no fit, the candidates serve as the bank.
     """
     fit = fit or fit_of(candidates.history(), first_order)
+    comparison = comparison_with(query, candidates, fit)
+    mixed = mixture(comparison, fit.weights)
+    vote, score = (ORDERS[name](comparison, mixed)[0] for name in ("vote", fit.order))
+    alike = comparison.agreement
+    waits = quarantined(candidates, alike) if fit.mostly_proven else np.zeros(len(alike))
+    places = np.empty(len(alike), dtype=np.float32)
+    newest = -candidates.times  # decides between equal scores, as in replay
+    places[np.lexsort((newest, -score, waits, candidates.failed))] = -np.arange(len(alike))
+    columns = {
+        "order": places,
+        "similarity": candidates.similarity,
+        "vote": vote,
+        "reward": candidates.reward,
+        "record": candidates.record,
+        "step_count": candidates.steps,
+        "proven": candidates.proven,
+        "failed": candidates.failed,
+    }
+    matrix = np.array([columns[name] for name in NAMES], dtype=np.float32).T
+    return FeatureTable(unpacked(packed(matrix.reshape(-1, len(NAMES)))), alike, fit)
+
+
+def comparison_with(query: Terms, candidates: Candidates, fit: Fit) -> Comparison:
+    """Returns the comparison of one query with the candidates, by the fit of their bank."""
     has, distinct = incidence([query, *candidates.terms])
     question, bank = has[:1], has[1:]
     near = {
@@ -122,29 +136,7 @@ def features(query: Terms, candidates: Candidates, fit: Fit | None, first_order:
     trust = (np.where(candidates.proven, 1, UNPROVEN_TRUST) * candidates.record).astype(np.float32)
     is_newer = (candidates.times[:, None] > candidates.times) & (alike >= SAME)
     failed = candidates.failed[None]
-    comparison = Comparison(near, ~failed, trust, alike, failed, (trust @ is_newer)[None])
-    mixed = mixture(comparison, fit.weights)
-    scores = {name: order(comparison, mixed)[0] for name, order in ORDERS.items() if name in {*NAMES, fit.order}}
-    waits = quarantined(candidates, alike) if fit.mostly_proven else np.zeros(len(alike))
-    places = np.empty(len(alike), dtype=np.float32)
-    newest = -candidates.times  # decides between equal scores, as in replay
-    places[np.lexsort((newest, -scores[fit.order], waits, candidates.failed))] = -np.arange(len(alike))
-    share = softmax(mixed + np.log(trust), comparison.good)[0]
-    columns = {
-        "order": places,
-        **scores,
-        "similarity": candidates.similarity,
-        "recent": near["recent"][0],
-        "reward": candidates.reward,
-        "record": candidates.record,
-        "repeats": (alike >= SAME) @ (share * len(alike)) - share * len(alike),
-        "step_count": candidates.steps,
-        "error_count": candidates.errors,
-        "proven": candidates.proven,
-        "failed": candidates.failed,
-    }
-    matrix = np.array([columns[name] for name in NAMES], dtype=np.float32).T
-    return FeatureTable(unpacked(packed(matrix.reshape(-1, len(NAMES)))), alike, fit)
+    return Comparison(near, ~failed, trust, alike, failed, (trust @ is_newer)[None])
 
 
 def quarantined(candidates: Candidates, alike: Matrix) -> NDArray[np.bool_]:

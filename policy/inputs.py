@@ -15,34 +15,17 @@ Array = NDArray[np.float32]
 
 STEP = 0.5
 """Decrease of the prior's log odds for each 1 of the logarithm of a candidate's place by the serving order."""
-CASE = (
-    "words",
-    "rare",
-    "telling",
-    "similarity",
-    "recent",
-    "fused",
-    "mixture",
-    "vote",
-    "repeats",
-    "reward",
-    "record",
-    "step_count",
-    "error_count",
-    "proven",
-    "reward_unknown",
-)
-"""Inputs of the network's case part: features, with counts as logarithms, and whether the case's reward is unknown."""
+CASE = ("similarity", "vote", "reward", "record", "step_count")
+"""Inputs of the network's case part: features, with the number of steps as a logarithm."""
 FIRST = 4
 """Number of candidates, the first by the serving order, whose means describe a query."""
-QUERY = ("top_similarity", "top_telling", "top_vote", "log_candidates", *(f"first_{name}" for name in CASE))
+QUERY = ("top_similarity", "log_candidates", *(f"first_{name}" for name in CASE))
 """Inputs of the network's query part. They include the means of all case inputs over the FIRST candidates, so that the
 case part cannot gain by telling easy queries from hard ones, only by how a case differs from those that would be shown
 without it (Mundlak 1978)."""
 
-_FEATURES = np.array([COLUMN[name] for name in CASE[:-1]])
-_LOGGED = np.array([CASE.index(name) for name in ("repeats", "step_count", "error_count")])
-_REWARD, _UNKNOWN = CASE.index("reward"), CASE.index("reward_unknown")
+_FEATURES = np.array([COLUMN[name] for name in CASE])
+_SIMILARITY, _REWARD, _STEPS = (CASE.index(name) for name in ("similarity", "reward", "step_count"))
 UNKNOWN_REWARD = 0.5
 """Input for the reward of a case whose reward is unknown."""
 
@@ -62,10 +45,9 @@ class Inputs:
     @cached_property
     def case(self) -> Array:
         """Inputs of the network's case part, (n, len(CASE)), finite."""
-        unknown = np.isnan(self.features[:, COLUMN["reward"]])
-        case = np.column_stack([self.features[:, _FEATURES], unknown]).astype(np.float32)
-        case[unknown, _REWARD] = UNKNOWN_REWARD
-        case[:, _LOGGED] = np.log1p(np.fmax(case[:, _LOGGED], 0))
+        case = self.features[:, _FEATURES].astype(np.float32)
+        case[:, _REWARD] = np.nan_to_num(case[:, _REWARD], nan=UNKNOWN_REWARD)
+        case[:, _STEPS] = np.log1p(np.fmax(case[:, _STEPS], 0))
         return np.nan_to_num(case)
 
     @cached_property
@@ -73,7 +55,6 @@ class Inputs:
         """Inputs of the network's query part, which describe how hard the query is, (1, len(QUERY))."""
         if not len(self.case):
             return np.zeros((1, len(QUERY)), np.float32)
-        top = self.case.max(axis=0)
-        own = [top[CASE.index(name)] for name in ("similarity", "telling", "vote")]
+        own = [self.case[:, _SIMILARITY].max(), np.log(len(self.case))]
         first = np.argsort(-self.prior, kind="stable")[:FIRST]
-        return np.concatenate([[*own, np.log(len(self.case))], self.case[first].mean(axis=0)], dtype=np.float32)[None]
+        return np.concatenate([own, self.case[first].mean(axis=0)], dtype=np.float32)[None]

@@ -56,7 +56,6 @@ class CaseBank:
             reward=(~failed).astype(np.float32),
             record=np.full(count, USUAL_REWARD, dtype=np.float32),
             steps=np.array(calls, dtype=np.float32),
-            errors=np.zeros(count, dtype=np.float32),
             proven=~failed,
             failed=failed,
         )

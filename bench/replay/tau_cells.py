@@ -9,18 +9,13 @@ from rich.table import Table
 from bench.measure import Measurement
 from bench.replay import tau_folds
 from bench.replay.tau_folds import COLD, HELPS, PLAN, SAME_TASK, WARM, Domain, Fold
-from policy.features import features
+from policy.features import column, comparison_with, features
+from policy.orders import ORDERS, mixture
 
 SEEDS = (0, 1, 2)
-ORDERS = {
-    "words": "words",
-    "fused": "fused",
-    "meaning": "similarity",
-    "telling": "telling",
-    "vote": "vote",
-    "serving": "order",
-}
-"""Column of the table, and the feature that it ranks by; ``serving`` is the order that replay chose."""
+SERVING = "serving"
+COLUMNS = ("words", "fused", "meaning", "telling", "vote", SERVING)
+"""Columns of the table: orders; ``serving`` is the order that replay chose."""
 FORMER: Mapping[tuple[str, str, str], float] = {
     ("retail", COLD, PLAN): 0.505,
     ("retail", WARM, PLAN): 0.843,
@@ -61,10 +56,10 @@ def cells(domains: Mapping[str, Domain]) -> list[Cell]:
 def table(measured: Sequence[Cell]) -> Table:
     """Returns the cells as a table, the former constants in the last column."""
     shown = Table(title="tau-bench, nDCG@4 of each order by what helps")
-    for heading in ("cell", "helps", "queries", *ORDERS, "default-4"):
+    for heading in ("cell", "helps", "queries", *COLUMNS, "default-4"):
         shown.add_column(heading, justify="left" if heading in {"cell", "helps"} else "right")
     for cell in measured:
-        values = [*(cell.mean(order) for order in ORDERS), cell.former]
+        values = [*(cell.mean(order) for order in COLUMNS), cell.former]
         shown.add_row(
             f"{cell.domain} {cell.mode}", cell.reading, str(len(cell.reached)), *(f"{value:.3f}" for value in values)
         )
@@ -76,7 +71,7 @@ def aims(measured: Sequence[Cell]) -> list[Measurement]:
     return [
         Measurement(
             f"{cell.domain} {cell.mode}, {cell.reading}: choice minus default-4",
-            cell.mean("serving") - cell.former,
+            cell.mean(SERVING) - cell.former,
             "",
             f"{len(cell.reached)} queries, seeds {SEEDS}",
             -BELOW,
@@ -100,8 +95,12 @@ def _reached(domain: Domain, fold: Fold, query: int) -> dict[str, Mapping[str, f
     """Returns the nDCG@4 of each order by each reading under which a case of the bank helps."""
     pool = tau_folds.pool_of(domain, fold, query)
     candidates = tau_folds.candidates_of(domain, fold, pool, query)
-    ranked = features(domain.numbers[query].terms, candidates, fold.fit).features
-    slates = {name: tau_folds.told(pool, ranked, by) for name, by in ORDERS.items()}
+    terms = domain.numbers[query].terms
+    comparison = comparison_with(terms, candidates, fold.fit)
+    mixed = mixture(comparison, fold.fit.weights)
+    scores = {name: ORDERS[name](comparison, mixed)[0] for name in COLUMNS if name != SERVING}
+    scores[SERVING] = column(features(terms, candidates, fold.fit).features, "order")
+    slates = {name: tau_folds.told(pool, scores[name], candidates.failed) for name in COLUMNS}
     return {
         reading: {name: tau_folds.dcg(domain, query, slate, reading) / ideal for name, slate in slates.items()}
         for reading in HELPS

@@ -24,8 +24,9 @@ from numpy.typing import NDArray
 from bench.replay.numbers import A_DAY_S, Numbers, history, numbers
 from bench.replay.recorded import TauRun, run_of
 from bench.replay.runs import Run
+from policy.agreement import Matrix
 from policy.channels import cosine, incidence
-from policy.features import USUAL_REWARD, Candidates, Features, column
+from policy.features import USUAL_REWARD, Candidates
 from policy.fit import Fit
 from policy.orders import RRF_K
 from policy.replay import replay
@@ -167,15 +168,14 @@ def candidates_of(domain: Domain, fold: Fold, pool: Ints, query: int) -> Candida
         reward=(~failed).astype(np.float32),
         record=np.full(len(pool), USUAL_REWARD, dtype=np.float32),
         steps=np.array([len(run.calls) for run in runs], dtype=np.float32),
-        errors=np.array([sum(not call.ok for call in run.calls) for run in runs], dtype=np.float32),
         proven=~failed,
         failed=failed,
     )
 
 
-def told(pool: Ints, ranked: Features, by: str) -> Ints:
-    """Returns the first four runs of the pool by a feature, failed ones last."""
-    return pool[np.lexsort((-column(ranked, by), column(ranked, "failed")))[:4]]
+def told(pool: Ints, scores: Matrix, failed: NDArray[np.bool_]) -> Ints:
+    """Returns the first four runs of the pool by their scores, failed ones last."""
+    return pool[np.lexsort((-scores, failed))[:4]]
 
 
 def _agrees(domain: Domain, query: int, run: int) -> float:

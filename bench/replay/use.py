@@ -19,7 +19,7 @@ from bench.replay import tau_folds
 from bench.replay.tau_folds import HELPS, PLAN, Domain, Fold, Ints
 from policy.agreement import agreement
 from policy.examples import shared_credit
-from policy.features import Candidates, Features, features, record
+from policy.features import Candidates, Features, column, features, record
 
 SEED = 0
 DECISIONS = (0, 500, 2_000, 5_000)
@@ -55,7 +55,7 @@ class Served:
     def slate(self, query: int) -> Ints:
         """Returns the first four runs for a query, best first."""
         pool, ranked = self.ranked(query)
-        return tau_folds.told(pool, ranked, "order")
+        return tau_folds.told(pool, column(ranked, "order"), column(ranked, "failed") > 0)
 
     def ranked(self, query: int) -> tuple[Ints, Features]:
         """Returns the pool of a query, and the features of its runs with their records so far."""

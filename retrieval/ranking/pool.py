@@ -60,7 +60,6 @@ def pool_of(rows: Sequence[Candidate], query: Sequence[int], fit: Fit | None, fi
             np.array([row.reuse_reward for row in rows], dtype=np.float64),
         ),
         steps=_numbers([row.step_count for row in rows]),
-        errors=_numbers([row.error_count for row in rows]),
         proven=np.array([row.proven for row in rows], dtype=np.bool_),
         failed=np.array([row.failed for row in rows], dtype=np.bool_),
     )

@@ -31,13 +31,8 @@ def pool(rng: np.random.Generator, size: int | None = None) -> features.Features
     known = {
         "order": -place,
         "similarity": np.where(rng.random(n) < 1 / 3, np.nan, rng.uniform(-1, 1, n)),
-        "recent": -np.log1p(rng.integers(0, 400, n)),
-        "fused": 1 / (51 + rng.permutation(n)) + 1 / (51 + rng.permutation(n)),
-        "mixture": rng.uniform(-1, 15, n),
         "reward": rng.choice([0, 0.5, 1, np.nan], n),
-        "repeats": rng.exponential(size=n),
         "step_count": rng.integers(0, 20, n),
-        "error_count": rng.integers(0, 5, n),
         "proven": (rng.random(n) < 0.8) & ~failed,
         "failed": failed,
     }

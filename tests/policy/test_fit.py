@@ -7,10 +7,10 @@ import numpy as np
 import pytest
 
 from policy.channels import LEAST_GAIN
-from policy.features import NAMES, Candidates, column, features
+from policy.features import Candidates, comparison_with
 from policy.fit import fit_of
 from policy.history import History
-from policy.orders import MIXED, ORDERS, START, mixture
+from policy.orders import MIXED, ORDERS, START, Comparison, mixture
 from policy.replay import comparison_of, replay
 from tests.policy.banks import history, shop, terms
 
@@ -43,20 +43,23 @@ def served(runs: History, weights: np.ndarray = START) -> dict[str, np.ndarray]:
         reward=np.ones(count, np.float32),
         record=np.ones(count, np.float32),
         steps=np.ones(count, np.float32),
-        errors=np.zeros(count, np.float32),
         proven=runs.trust[:-1] == 1,
         failed=~runs.went_well[:-1],
     )
-    found = features(runs.terms[-1], known, fit_of(first(runs, count), weights=weights)).features
-    return {name: column(found, name) for name in (*ORDERS, "recent") if name in NAMES}
+    fit = fit_of(first(runs, count), weights=weights)
+    return last_row(comparison_with(runs.terms[-1], known, fit), weights)
 
 
 def replayed(runs: History, weights: np.ndarray = START) -> dict[str, np.ndarray]:
     """Returns the last row of replay, for all runs before."""
-    comparison = comparison_of(runs)
+    return {name: row[:-1] for name, row in last_row(comparison_of(runs), weights).items()}
+
+
+def last_row(comparison: Comparison, weights: np.ndarray) -> dict[str, np.ndarray]:
+    """Returns the runs' scores by each order, and how recent they are, for the comparison's last query."""
     mixed = mixture(comparison, weights)
     rows = {name: order(comparison, mixed) for name, order in ORDERS.items()} | {"recent": comparison.near["recent"]}
-    return {name: rows[name][-1, :-1] for name in rows if name in NAMES}
+    return {name: row[-1] for name, row in rows.items()}
 
 
 def plain(count: int = 60, **more: Any) -> History:

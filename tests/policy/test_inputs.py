@@ -39,32 +39,15 @@ def test_every_input_has_one_place():
 def test_the_inputs_of_this_feature_version_are_these():
     # weights know an input by its place alone
     assert (features.VERSION, inputs.CASE) == (
-        7,
-        (
-            "words",
-            "rare",
-            "telling",
-            "similarity",
-            "recent",
-            "fused",
-            "mixture",
-            "vote",
-            "repeats",
-            "reward",
-            "record",
-            "step_count",
-            "error_count",
-            "proven",
-            "reward_unknown",
-        ),
+        8,
+        ("similarity", "vote", "reward", "record", "step_count"),
     )
 
 
-def test_an_unknown_reward_is_told_from_every_reward():
+def test_an_unknown_reward_counts_as_a_middling_one():
     seen = pool(np.random.default_rng(1), 3)
     seen[:, features.COLUMN["reward"]] = [np.nan, 0, inputs.UNKNOWN_REWARD]
     case = Inputs(seen).case
-    assert case[:, inputs.CASE.index("reward_unknown")].tolist() == [1, 0, 0]
     assert case[:, inputs.CASE.index("reward")].tolist() == [inputs.UNKNOWN_REWARD, 0, inputs.UNKNOWN_REWARD]
 
 
@@ -87,8 +70,7 @@ def test_a_query_is_described_by_its_best_and_by_the_mean_of_those_that_would_be
     shown = np.argsort(-features.column(seen, "order"), kind="stable")[: inputs.FIRST]
     for place, name in enumerate(inputs.CASE):
         assert query[f"first_{name}"] == pytest.approx(case[shown, place].mean(), abs=1e-5)
-    for name in ("similarity", "telling", "vote"):
-        assert query[f"top_{name}"] == case[:, inputs.CASE.index(name)].max()
+    assert query["top_similarity"] == case[:, inputs.CASE.index("similarity")].max()
     assert query["log_candidates"] == pytest.approx(np.log(9))
 
 

@@ -263,7 +263,6 @@ def candidates(runs: list[tuple[str, str]], times: np.ndarray) -> Candidates:
         reward=np.ones(count, np.float32),
         record=np.ones(count, np.float32),
         steps=np.ones(count, np.float32),
-        errors=np.zeros(count, np.float32),
         proven=np.ones(count, bool),
         failed=np.zeros(count, bool),
     )

@@ -43,12 +43,13 @@ def user() -> str:
 
 
 async def walls(bank: Bank, user: str, **more: Any) -> list[UUID]:
-    """A case for each wall, the oldest first, days apart, each painted in its own way."""
+    """A case for each wall, the oldest first, days apart, each painted in its own way and with fewer steps."""
     now = datetime.now(UTC)
     rows = [
         {
             "task": f"paint the {wall} wall",
             "plan": ["look", f"paint {wall}"],
+            "step_count": len(WALLS) - age,
             "created_at": now - timedelta(days=2 * (len(WALLS) - age) + 0.5),
             **more,
         }

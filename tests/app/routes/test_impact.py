@@ -118,7 +118,7 @@ async def test_no_number_of_decisions_is_told_for_a_policy_whose_slates_were_nev
         await alice.retain(f"water the {color} {word}", tool_traces=[{"tool": color}])
     await alice.settle()
     async with alice.service.runtime.database.as_user(alice.name, datetime.now(UTC)) as connection:
-        other = head(telling=-100, words=-100, similarity=-100)
+        other = head(vote=-100, similarity=-100)
         await lifecycle.add(connection, alice.name, AGENT, stored("rejected", other))
     for _ in range(12):
         found = await alice.retrieve("water the red roses", k=1)

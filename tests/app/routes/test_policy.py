@@ -96,7 +96,7 @@ async def test_what_is_said_to_serve_is_what_retrieves_get_where_learning_is_on_
     await alice.retain("water the garden")
     await alice.settle()
     await alice.http.put(f"/v1/profiles/{AGENT}", json={"explore": 0})
-    await give(alice, stored("serving", head(recent=1.0)))
+    await give(alice, stored("serving", head(vote=1.0)))
 
     async def told() -> tuple[str, set[str]]:
         served = [await alice.retrieve("water the garden") for _ in range(30)]

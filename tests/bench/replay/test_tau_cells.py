@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from bench.replay import tau_cells, tau_folds
-from bench.replay.tau_cells import ORDERS
+from bench.replay.tau_cells import COLUMNS
 from bench.replay.tau_folds import COLD, PLAN, SAME_TASK, WARM, Domain
 from tests.bench.replay.conftest import TASKS
 
@@ -40,8 +40,8 @@ def test_every_order_has_a_number_in_every_cell_and_the_same_task_never_helps_wh
         (WARM, SAME_TASK),
     }
     for cell in cells:
-        assert set(cell.reached[0]) == set(ORDERS)
-        assert all(0 <= cell.mean(order) <= 1 for order in ORDERS)
+        assert set(cell.reached[0]) == set(COLUMNS)
+        assert all(0 <= cell.mean(order) <= 1 for order in COLUMNS)
         assert cell.mean("telling") > 0.5
     assert len(tau_cells.aims(cells)) == len(cells)
 

@@ -20,8 +20,8 @@ from writer.rights.erase import erase
 from writer.training import lifecycle
 from writer.training.lifecycle import NewPolicy
 
-OLDEST_FIRST = head(recent=-50.0)
-NEWEST_FIRST = head(recent=50.0)
+OLDEST_FIRST = head(step_count=50.0)
+NEWEST_FIRST = head(step_count=-50.0)
 
 
 async def give(bank: Bank, user: str, new: NewPolicy, agent: str = AGENT) -> int:
@@ -47,7 +47,7 @@ async def test_a_promoted_policy_gives_the_order_and_says_so(bank: Bank, reader:
     for choice in after.choices:
         terms = choice.terms()
         assert terms["score"] == pytest.approx(terms["prior"] + terms["residual"], abs=1e-4)
-        assert terms["residual"] == pytest.approx(-50 * terms["recent"], rel=1e-4)
+        assert terms["residual"] == pytest.approx(50 * np.log1p(terms["step_count"]), rel=1e-4)
     *_, entry = await logged(bank, user)
     assert (entry.arm, entry.policy_version) == ("serving", "q-1")
     assert entry.slate_propensity == pytest.approx(0.95)
@@ -166,7 +166,7 @@ BROKEN = {
         "serving", **dict(zip(("weights", "checksum"), pack(OLDEST_FIRST, features.VERSION + 1), strict=True))
     ),
     "by its inputs": stored("serving", **dict(zip(("weights", "checksum"), _other_inputs(), strict=True))),
-    "by its numbers": stored("serving", head(recent=float("nan"))),
+    "by its numbers": stored("serving", head(vote=float("nan"))),
 }
 
 
