@@ -42,7 +42,6 @@ from bench.main import (
 )
 from bench.measure import Measurement
 from bench.peers.main import QUERIES, RUNS
-from bench.replay.main import measure as measure_replay
 from bench.scale import PER_USER, SMALL, USERS
 
 DATA = Path(__file__).parents[1] / ".." / "shared" / "data"
@@ -163,7 +162,7 @@ def replay(
 
     On streams of runs, in closed loops, and on cells of tau-bench. What lacks its data or package is skipped.
     """
-    _show(REPLAY, measure_replay(data), json_file)
+    _show(REPLAY, run(run_benchmarks([REPLAY], data)), json_file)
 
 
 @program.command(PEERS)

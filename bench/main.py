@@ -35,6 +35,7 @@ from bench.process import process
 from bench.read import growth, http, retrieve
 from bench.ready import ready
 from bench.recall import recall
+from bench.replay.main import replay
 from bench.scale import scale
 from bench.secrets.main import secrets
 from bench.write import retain
@@ -83,6 +84,7 @@ WITH_DATA: dict[str, MeasureData] = {
     READY: ready,
     ADVICE: advice,
     NAMES: names,
+    REPLAY: replay,
 }
 """Benchmarks that read a folder of data."""
 

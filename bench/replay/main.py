@@ -11,19 +11,20 @@ from rich.table import Table
 
 from app.demo.compare import absolute, bootstrap
 from bench.measure import Measurement, p50
-from bench.replay import judged, streamed, tau_cells, tau_folds, use
+from bench.replay import judged, served, streamed, tau_cells, tau_folds, use
 from bench.replay.babyai.world import MissionWorld
 from bench.replay.case_bank import CaseBank
 from bench.replay.household import HouseholdWorld
 from bench.replay.houses import HouseWorld
 from bench.replay.loops import Loop, Memory, NoMemory, WordsInCommon, World, play
+from bench.replay.night import night
 from bench.replay.numbers import history, numbers
 from bench.replay.shops.world import SHOP_WORLDS
 from bench.replay.stream import REPORT_SEEDS, STREAMS
 from bench.replay.streamed import FIRST_RUNS
 from bench.replay.support import support
 from policy.history import History
-from policy.replay import replay
+from policy.replay import replay as replay_runs
 from writer.replays.profile_replay import FRESH
 
 BANK, SMALL_BANK = 200, 40
@@ -33,6 +34,8 @@ SEEDS = REPORT_SEEDS[:3]
 GAMES, MISSIONS = HouseholdWorld(), MissionWorld()
 """Worlds with an expert's runs in the bank before the first task; missions need the package minigrid."""
 LOOPS: Sequence[World] = (*SHOP_WORLDS, HouseWorld(), GAMES)
+SERVED = "casebank, service"
+"""The running service, whose ``memory_context`` the agent reads; it plays the shops."""
 MEMORIES: dict[str, type[NoMemory | WordsInCommon | CaseBank]] = {
     "no memory": NoMemory,
     "words in common": WordsInCommon,
@@ -40,8 +43,15 @@ MEMORIES: dict[str, type[NoMemory | WordsInCommon | CaseBank]] = {
 }
 
 
-def measure(data: Path) -> list[Measurement]:
-    """Prints the tables and returns the measurements with their aims."""
+async def replay(home: Path, data: Path | None) -> list[Measurement]:
+    """Prints the tables and returns the measurements with their aims; ``home`` is an empty folder for a service."""
+    by_service = await served.played(home / "service", SHOP_WORLDS, SEEDS)
+    whole_night = await night(home, data)
+    measured = await asyncio.to_thread(_measured, data or Path(), by_service)  # it runs event loops of its own
+    return [*measured, whole_night]
+
+
+def _measured(data: Path, by_service: dict[str, list[Loop]]) -> list[Measurement]:
     show = Console().print
     replayed = [streamed.replay_stream(name, data, SEEDS) for name in STREAMS]
     show(streamed.table(replayed))
@@ -50,6 +60,8 @@ def measure(data: Path) -> list[Measurement]:
             show(f"{each.name} is skipped: {each.skipped}")
     worlds = LOOPS if MISSIONS.skipped else (*LOOPS, MISSIONS)
     loops = {world.name: _loops(world) for world in worlds}
+    for name, played in by_service.items():
+        loops[name][SERVED] = played
     show(_loop_table(loops))
     tries = {name: [judged.tries_of(_memory(make), seed) for seed in SEEDS] for name, make in MEMORIES.items()}
     show(judged.table(tries))
@@ -91,7 +103,7 @@ def _cost() -> list[Measurement]:
 
 def _timed_ms(bank: History) -> float:
     began = time.perf_counter()
-    replay(bank)
+    replay_runs(bank)
     return (time.perf_counter() - began) * 1e3
 
 
@@ -105,7 +117,7 @@ def _memory(make: type[NoMemory | WordsInCommon | CaseBank]) -> Memory:
 
 def _loop_table(loops: dict[str, dict[str, list[Loop]]]) -> Table:
     table = Table(title="Closed loops: calls a task, share solved, share solved at the first try")
-    for heading in ("world", *MEMORIES):
+    for heading in ("world", *MEMORIES, SERVED):
         table.add_column(heading, justify="left" if heading == "world" else "right")
     for name, by_memory in loops.items():
         cells = [
@@ -119,17 +131,21 @@ def _loop_table(loops: dict[str, dict[str, list[Loop]]]) -> Table:
 
 
 def _loop_aims(loops: dict[str, dict[str, list[Loop]]]) -> list[Measurement]:
-    ratios = {
-        name: float(
-            np.mean([loop.calls for loop in each["casebank"]])
-            / np.mean([loop.calls for loop in each["words in common"]])
-        )
-        for name, each in loops.items()
-    }
-    aims = [Measurement(f"{name}: calls, casebank / words", ratio, "x", "", 1.05) for name, ratio in ratios.items()]
+    def ratios(memory: str) -> dict[str, float]:
+        """Returns the calls of a memory for each with words in common, in each world that it played."""
+        calls = {
+            name: {each: np.mean([loop.calls for loop in loops]) for each, loops in of.items()}
+            for name, of in loops.items()
+        }
+        return {name: float(each[memory] / each["words in common"]) for name, each in calls.items() if memory in each}
+
     return [
-        *aims,
-        Measurement("calls, casebank / words, mean", float(np.mean(list(ratios.values()))), "x", "", 1.0),
+        *(
+            Measurement(f"{name}: calls, {memory} / words", ratio, "x", "", 1.05)
+            for memory in ("casebank", SERVED)
+            for name, ratio in ratios(memory).items()
+        ),
+        Measurement("calls, casebank / words, mean", float(np.mean(list(ratios("casebank").values()))), "x", "", 1.0),
         _early(loops),
         *(_solved_more(world.name, loops[world.name]) for world in (GAMES, MISSIONS) if world.name in loops),
     ]

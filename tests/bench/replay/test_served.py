@@ -1,0 +1,32 @@
+"""The memory of a closed loop that is the running service."""
+
+from dataclasses import replace
+from pathlib import Path
+
+import httpx
+
+from app.processes.own_service import own_service
+from app.settings import Settings
+from bench.replay.runs import Run
+from bench.replay.served import ServedBank, played
+from bench.replay.shops.parcels import PARCELS
+from bench.replay.shops.shop import done
+from bench.replay.shops.world import ShopWorld
+
+
+async def test_the_plans_told_are_the_calls_of_the_runs_that_the_services_text_quotes(tmp_path: Path):
+    plan = (done("find_order", {"order": "F1234"}), done("refund", {"order": "F1234", "method": "store_credit"}))
+    async with own_service(Settings(home=tmp_path)) as service:
+        with httpx.Client(base_url=service.base_url, headers=service.headers("ann")) as client:
+            bank = ServedBank(client, "clerk")
+            assert bank.recall("refund the order F1234", None) == []
+            bank.keep(Run("refund the order F1234", plan, succeeded=True, day=0, kind=""))
+            assert bank.recall("refund the order F9999", None) == [plan]
+            assert bank.recall("refund the order F9999", "it was refused") == [plan]
+
+
+async def test_each_seed_of_a_world_is_played_by_a_user_of_its_own(tmp_path: Path):
+    world = ShopWorld(replace(PARCELS, kinds=PARCELS.kinds[:3]), tasks=3)
+    loops = (await played(tmp_path, [world], [100, 101]))[world.name]
+    assert [len(loop.played) for loop in loops] == [3, 3]
+    assert all(each.solved for loop in loops for each in loop.played)
