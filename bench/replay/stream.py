@@ -8,6 +8,7 @@ about twenty seconds and ScienceWorld about a minute; the others take less than 
 """
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
@@ -31,12 +32,20 @@ STREAMS: Mapping[str, Draw] = {
     "support": lambda seed, _: support(seed),
     "support_changed": lambda seed, _: support_changed(seed),
     "houses": lambda seed, _: houses(seed),
+    "houses_error": lambda seed, _: with_first_error(houses(seed)),
     "banking77": banking77,
     "babyai": lambda seed, _: babyai(seed),
     "scienceworld": lambda seed, _: scienceworld(seed),
     **{f"tau_{domain}": partial(tau, domain) for domain in TAU},
 }
 """Each stream by name."""
+
+
+def with_first_error(stream: Stream) -> Stream:
+    """Returns the stream as it is asked once a call has failed: with the task and that call's error."""
+    errors = [next((str(call.output) for call in run.calls if not call.ok), "") for run in stream.runs]
+    runs = (replace(run, task=f"{run.task}\n{error}") for run, error in zip(stream.runs, errors, strict=True))
+    return replace(stream, name=f"{stream.name}_error", runs=tuple(runs))
 
 
 def streams(seed: int, data: Path | None = None) -> list[Stream]:

@@ -2,6 +2,7 @@
 
 import re
 import shutil
+from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
 
@@ -14,7 +15,7 @@ from bench.replay.loops import BUDGET, Attempt, NoMemory, Plan, WordsInCommon, p
 from bench.replay.runs import Call, Run
 from bench.replay.shops.shop import Shop
 from bench.replay.shops.world import SHOP_WORLDS, Service, ShopWorld
-from bench.replay.stream import REPORT_SEEDS, STREAMS, TUNING_SEEDS
+from bench.replay.stream import REPORT_SEEDS, STREAMS, TUNING_SEEDS, with_first_error
 from bench.replay.support import RUNS, changed_kinds, support, support_changed
 
 SHOPS = [world.shop for world in SHOP_WORLDS]
@@ -51,6 +52,14 @@ def test_casebank_tells_the_way_of_household_games_first_more_often_than_words_i
     world = HouseholdWorld(tasks=60, expert_runs=100)
     without, words, casebank = (play(world, memory(), 3) for memory in (NoMemory, WordsInCommon, CaseBank))
     assert without.first_try < 0.5 < words.first_try < casebank.first_try
+
+
+def test_a_stream_asked_at_a_failure_has_the_first_error_of_each_run_in_its_text_and_nothing_else_changed():
+    before, after = houses(3), with_first_error(houses(3))
+    assert any(not call.ok for run in before.runs for call in run.calls)
+    for run, asked in zip(before.runs, after.runs, strict=True):
+        first = next((call.output for call in run.calls if not call.ok), "")
+        assert asked == replace(run, task=f"{run.task}\n{first}")
 
 
 def test_no_seed_is_for_tuning_and_for_reports():
