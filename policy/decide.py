@@ -58,7 +58,7 @@ class Scores:
 
 @dataclass(frozen=True, slots=True)
 class Budget:
-    """Shares of all decisions that are spent on experiments.
+    """Shares of all decisions that are spent on experiments; the first two are 0 unless a profile sets them.
 
     Attributes:
         explore: share of decisions with a place of the slate drawn at random.
@@ -68,8 +68,8 @@ class Budget:
             not be measured. During a trial the share is at least half of that which gets another slate by the trial.
     """
 
-    explore: float = 0.05
-    canary: float = 0.25
+    explore: float = 0.0
+    canary: float = 0.0
     kept: float = 0.05
 
 

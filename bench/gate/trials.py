@@ -8,7 +8,7 @@ import numpy as np
 
 from bench.gate.canary import Canary, Scenario, canary, world
 from bench.measure import Measurement
-from policy.decide import Budget, trial_share
+from policy.decide import trial_share
 from policy.gate import Contest, judge
 from policy.rate import wilson
 from policy.verdict import GateOutcome, Settings, Verdict
@@ -19,6 +19,8 @@ SETTINGS = Settings(resamples=50)
 """Settings of the gate; few resamples, because the verdict reads none."""
 NIGHTS = [night for night in SETTINGS.spending.looks() if night >= SETTINGS.min_decisions]
 UPLIFT, HARM = 0.08, -0.10
+CANARY = 0.25
+"""Share of decisions that get another slate by a trial; as a profile may set it, since trials are off at first."""
 NORMAL = NormalDist()
 
 
@@ -69,7 +71,7 @@ def _never(kinds: Mapping[str, Scenario], seed: int, trials: int, aim: float) ->
 def winners(seed: int, trials: int = TRIALS) -> list[Measurement]:
     """Returns the share and time of promotion of winners, beside a gate with one look."""
     name, plain = f"winner {UPLIFT:+.2f}", as_served(uplift=UPLIFT)
-    single = once(replace(plain, share=Budget().canary), seed + 20, trials)
+    single = once(replace(plain, share=CANARY), seed + 20, trials)
     kinds = {
         name: plain,
         f"{name}, arm drawn per query": replace(plain, sticky=True),
@@ -99,7 +101,7 @@ def _possible(scenario: Scenario, seed: int, worlds: int = 50) -> float:
 
 def as_served(*, uplift: float, differ: float = 0.65, permuted: bool = False, claimed: float | None = None) -> Scenario:
     """Returns a trial as the product runs it, at its longest, with lots drawn where the slates differ."""
-    share = trial_share(Budget().canary, differ)
+    share = trial_share(CANARY, differ)
     return Scenario(uplift, max(NIGHTS), share, differ, permuted=permuted, claimed=claimed)
 
 
@@ -175,7 +177,7 @@ def _winner(name: str, ended: Sequence[Ended], scenario: Scenario, single: Seque
     aim = None if single is None else _median(single)
     rows.append(Measurement(f"{name}: decisions until promotion", _median(ended), "", detail, aim))
     if single is not None:
-        detail = f"{_times(single)}; the first night with enough evidence decided, canary of 25 %"
+        detail = f"{_times(single)}; the first night with enough evidence decided, canary of {100 * CANARY:.0f} %"
         rows.append(Measurement(f"{name}: the same with a single look, as before", _median(single), "", detail))
     return rows
 

@@ -93,6 +93,14 @@ def test_nothing_is_decided_about_nothing():
 # Shares
 
 
+def test_no_decision_is_spent_on_an_experiment_unless_a_profile_asks_for_it():
+    seen, traits = world(1)
+    for arms in (ARMS["default"], ARMS["on trial"]):
+        decision = drawn(seen, traits, arms, Budget())
+        assert decision.lottery.chances == {decision.slates[DEFAULT]: pytest.approx(1)}
+    assert shares(ARMS["both"], Budget()) == {DEFAULT: 0.05, SERVING: 0.95, CANDIDATE: 0}
+
+
 @by_arms
 @given(canary=st.floats(0, 0.9), kept=st.floats(0, 1), explore=st.floats(0, 1))
 def test_the_shares_are_chances_whatever_the_budget(
