@@ -8,7 +8,7 @@ from policy.agreement import looked_up
 from policy.fit import fit_of
 from policy.history import UNPROVEN_TRUST, History
 from policy.orders import ORDERS, START
-from policy.replay import CHOICE, Replay, comparison_of, grades, replay
+from policy.replay import CHOICE, ERRORS, Replay, comparison_of, grades, replay, unlike_similarity
 from policy.weights import WeightsCorrupt, pack_fit, unpack_fit
 from tests.policy.banks import KINDS, history, shop, terms
 
@@ -48,6 +48,35 @@ def test_where_meaning_alone_tells_kinds_apart_meaning_is_learned():
     found = replay(history(runs, vectors=vectors))
     assert shares(found)[CHOICE] > 0.9
     assert shares(found)["words"] < 0.6
+
+
+UNLIKE = [("refund the lamp", "refund"), ("where is my parcel", "track"), ("new address please", "move"), ("hi", "ask")]
+"""Four runs, and so six pairs, that share neither a word nor a move."""
+
+
+def near(similarities: list[list[float]]) -> np.ndarray:
+    """Returns vectors of length 1 with these similarities."""
+    return np.linalg.cholesky(np.array(similarities)).astype(np.float32)
+
+
+def unlike(runs: list[tuple[str, str]], vectors: np.ndarray) -> float | None:
+    return unlike_similarity(comparison_of(history(runs, vectors=vectors)))
+
+
+def test_the_similarity_of_unlike_runs_is_their_mean_and_more_the_more_it_varies():
+    even = [[1.0 if row == other else 0.3 for other in range(4)] for row in range(4)]
+    assert unlike(UNLIKE, near(even)) == pytest.approx(0.3, abs=1e-6)
+    first_is_nearer = [[1, 0.5, 0.5, 0.5], [0.5, 1, 0.1, 0.1], [0.5, 0.1, 1, 0.1], [0.5, 0.1, 0.1, 1]]
+    assert unlike(UNLIKE, near(first_is_nearer)) == pytest.approx(0.3 + ERRORS * 0.2 / 4**0.5, abs=1e-6)
+
+
+@pytest.mark.parametrize(
+    "fourth", [("please refund the lamp", "ask"), ("hi", "refund")], ids=["words of another", "plan of another"]
+)
+def test_with_five_pairs_of_unlike_runs_their_similarity_is_unknown(fourth: tuple[str, str]):
+    assert unlike([*UNLIKE[:3], fourth], np.eye(4, dtype=np.float32)) is None
+    assert unlike(UNLIKE[:3], np.eye(3, dtype=np.float32)) is None
+    assert unlike(UNLIKE, np.eye(4, dtype=np.float32)) == pytest.approx(0)
 
 
 def test_the_same_history_gives_the_same_fit_byte_for_byte():

@@ -11,6 +11,7 @@ from typer.testing import CliRunner
 
 from app.cli import cli
 from tests.service import AGENT, SETTLES_WITHIN_S, User
+from writer.run import LONGEST_TASK
 
 KINDS = {
     "broken": [{"tool": "find_order", "input": {}}, {"tool": "refund", "input": {"method": "original"}}],
@@ -148,7 +149,11 @@ async def test_a_new_way_stands_first_a_few_runs_after_the_rules_changed(alice: 
     assert slate[0]["case_id"] in retained
 
 
-@pytest.mark.parametrize("text", ["?", "a", "word " * 1_500, "\u4ece\u5317\u4eac\u98de\u5230\u4e0a\u6d77"])
+MANY_WORDS = " ".join(f"word{number}" for number in range(LONGEST_TASK))[:LONGEST_TASK]
+"""Some 2,300 distinct words, the longest task that the service takes."""
+
+
+@pytest.mark.parametrize("text", ["?", "a", MANY_WORDS, "\u4ece\u5317\u4eac\u98de\u5230\u4e0a\u6d77"])
 async def test_a_task_of_one_word_of_many_or_without_spaces_is_replayed_and_found(text: str, alice: User):
     await alice.retain(text, tool_traces=[{"tool": "act", "status": "ok", "output": "done"}], outcome="success")
     await alice.settle()

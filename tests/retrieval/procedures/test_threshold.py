@@ -6,15 +6,19 @@ import numpy as np
 import pytest
 
 from app.providers.wordllama import WordLlamaEmbedder
+from policy.replay import comparison_of, unlike_similarity
 from retrieval.procedures.threshold import (
     MOST_TRIES,
     OTHER_LANGUAGES,
     TRIPLES,
     Calibrations,
     Threshold,
+    Unrelated,
     calibrated,
     sentences,
 )
+from retrieval.search.unrelated import Floor
+from tests.policy.banks import history
 
 EMBEDDER = WordLlamaEmbedder()
 
@@ -79,3 +83,27 @@ async def test_a_query_in_another_language_raises_the_floor_and_one_in_english_d
     assert floor is not None
     assert (floor.of_profile == usual.of_profile) == english
     assert known.floor("model", 0.0, vector.tolist()) == usual  # a profile that was measured is not held to it
+
+
+def test_unlike_texts_of_a_profile_raise_the_floor_by_their_similarity_and_never_lower_it():
+    english = Unrelated(mean=0.1, most=0.4)  # the floor has a third of the way from the mean to 1
+    assert english.floor(0.55) == Floor(of_model=0.4, of_profile=pytest.approx(0.7))
+    assert english.floor(0.1) == english.floor(0.0) == english.floor(None) == Floor(0.4, 0.4)
+
+
+async def test_six_pairs_of_unlike_german_texts_raise_the_floor_of_their_profile_and_three_do_not():
+    tasks = ["Ich habe mein Passwort vergessen", "Die Lampe kam zerbrochen an", "Wann wird mein Paket geliefert?"]
+    tasks.append("Bitte ändern Sie die Anschrift")
+    vectors = np.array(await EMBEDDER.embed(tasks))
+    runs = list(zip(tasks, ["reset", "refund", "track", "move"], strict=True))
+    known = Calibrations()
+    known.learn("model", list(await EMBEDDER.embed(known.wanted("model"))))
+
+    def floor(count: int) -> Floor:
+        unlike = unlike_similarity(comparison_of(history(runs[:count], vectors=vectors[:count])))
+        found = known.floor("model", unlike)
+        assert found is not None
+        return found
+
+    assert floor(4).of_profile > floor(4).of_model
+    assert floor(3) == known.floor("model")
