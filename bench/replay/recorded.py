@@ -2,6 +2,7 @@
 
 import csv
 import random
+from operator import itemgetter
 from pathlib import Path
 from typing import TypedDict
 
@@ -20,11 +21,13 @@ A_DAY = 20
 class TauRun(TypedDict):
     """The used fields of a line of ``runs.jsonl``."""
 
+    run_id: str
     user: str
     task_id: str
     task_text: str
     reward: float
     steps: list[BenchmarkStep]
+    started_at: str
 
 
 def banking77(seed: int, data: Path) -> Stream:
@@ -33,28 +36,43 @@ def banking77(seed: int, data: Path) -> Stream:
     if not file.is_file():
         return Stream("banking77", (), f"its data is not on this machine: {file}")
     with file.open(encoding="utf-8", newline="") as lines:
-        rows = [(row["text"], row["category"]) for row in csv.DictReader(lines)]
+        rows = [(row["text"], row["category"], str(place)) for place, row in enumerate(csv.DictReader(lines))]
     drawn = random.Random(f"{seed}:banking77").sample(rows, TEXTS)
     return Stream(
         "banking77",
         tuple(
-            Run(text, (Call(intent, {}, "done", ok=True),), succeeded=True, day=place // A_DAY, kind=intent)
-            for place, (text, intent) in enumerate(drawn)
+            Run(
+                text,
+                (Call(intent, {}, "done", ok=True),),
+                succeeded=True,
+                day=place // A_DAY,
+                kind=intent,
+                recorded=row,
+            )
+            for place, (text, intent, row) in enumerate(drawn)
         ),
     )
 
 
 def tau(domain: str, seed: int, data: Path) -> Stream:
-    """Returns the recorded runs of a domain in an order drawn by seed."""
+    """Returns the recorded runs of a domain: in the order of time if each run has its date, else drawn by seed.
+
+    All of telecom's runs have their date. Of retail's and airline's half have none or one that stands for a year, and
+    these runs are as old as some of the others, so that no order of time is known.
+    """
     name, file = f"tau_{domain}", data / "tau" / domain / "runs.jsonl"
     if not file.is_file():
         return Stream(name, (), f"its data is not on this machine: {file}")
-    rows = [orjson.loads(line) for line in file.read_bytes().splitlines() if line.strip()]
-    random.Random(f"{seed}:{name}").shuffle(rows)
-    return Stream(name, tuple(run_of(row, place // A_DAY) for place, row in enumerate(rows)))
+    rows: list[TauRun] = [orjson.loads(line) for line in file.read_bytes().splitlines() if line.strip()]
+    dated = all(row["started_at"] for row in rows)
+    if dated:
+        rows.sort(key=itemgetter("started_at"))
+    else:
+        random.Random(f"{seed}:{name}").shuffle(rows)
+    return Stream(name, tuple(run_of(row, place // A_DAY) for place, row in enumerate(rows)), fixed=dated)
 
 
 def run_of(row: TauRun, day: int = 0) -> Run:
     """Returns a recorded run of tau-bench; its kind is the id of its task."""
     calls = tuple(Call(step["tool"], step["input"], step["output"], ok=not step_failed(step)) for step in row["steps"])
-    return Run(row["task_text"], calls, row["reward"] == 1, day, row["task_id"])
+    return Run(row["task_text"], calls, row["reward"] == 1, day, row["task_id"], row["run_id"])

@@ -23,6 +23,7 @@ class Run:
         succeeded: the outcome.
         day: number of the day, from 0.
         kind: true kind of the task, for reports; orders must not read it.
+        recorded: name of the recorded run or text, which is the same under every seed; "": made up for its seed.
     """
 
     task: str
@@ -30,6 +31,7 @@ class Run:
     succeeded: bool
     day: int
     kind: str
+    recorded: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,9 +42,11 @@ class Stream:
         runs: empty if the stream is skipped.
         skipped: reason for which this machine cannot build the stream; "" if it can.
         change: index of the first run under changed rules; None if the rules stay.
+        fixed: True if the stream is the same under every seed.
     """
 
     name: str
     runs: tuple[Run, ...] = field(repr=False)
     skipped: str = ""
     change: int | None = None
+    fixed: bool = False

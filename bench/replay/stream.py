@@ -3,8 +3,9 @@
 Some solutions of ScienceWorld's program are the exception: of several right things it may pick another each time.
 
 Orders and their settings are chosen on TUNING_SEEDS; REPORT_SEEDS are for reports. Made-up worlds draw other tasks for
-each seed. The recorded ones (banking77, tau) draw a sample or an order from the same rows for all seeds. BabyAI takes
-about twenty seconds and ScienceWorld about a minute; the others take less than one second each.
+each seed. The recorded ones (banking77, tau) draw a sample or an order from the same rows for all seeds, and telecom's
+runs have one order, that of time. BabyAI takes about twenty seconds and ScienceWorld about a minute; the others take
+less than one second each.
 """
 
 from collections.abc import Callable, Mapping

@@ -20,6 +20,8 @@ def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
     tools = ["cancel_order", "return_order", "change_address", "exchange_item"]
     runs = [
         {
+            "run_id": f"{task}, trial {trial}",
+            "started_at": "",
             "user": f"user {number % USERS}",
             "task_id": task,
             "task_text": f"I am user {number % USERS}, please {tools[number % 4].replace('_', ' ')} number {number}",

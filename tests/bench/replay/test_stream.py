@@ -21,7 +21,7 @@ from bench.replay.support import RUNS, changed_kinds, support, support_changed
 SHOPS = [world.shop for world in SHOP_WORLDS]
 BANK = 'text,category\n"Where is my card?",card_arrival\n' + '"I lost it",lost_card\n' * 500
 TAU_RUN = (
-    '{"task_text": "cancel it", "task_id": "t1", "reward": 1, "steps": ['
+    '{"run_id": "r1", "started_at": "", "task_text": "cancel it", "task_id": "t1", "reward": 1, "steps": ['
     '{"tool": "find", "input": {"id": 1}, "output": "Error: not found", "error": true},'
     '{"tool": "cancel", "input": {"id": 2}, "output": "{}", "error": false}]}'
 )
@@ -172,6 +172,23 @@ def test_the_steps_of_a_recorded_run_are_its_calls_and_an_error_is_a_failed_one(
         Call("find", {"id": 1}, "Error: not found", ok=False),
         Call("cancel", {"id": 2}, "{}", ok=True),
     )
+
+
+def test_recorded_runs_stand_in_the_order_of_time_if_all_have_a_date_and_else_in_one_drawn_by_seed(tmp_path: Path):
+    file = tmp_path / "tau" / "telecom" / "runs.jsonl"
+    file.parent.mkdir(parents=True)
+
+    def drawn(seed: int, *dates: str) -> tuple[bool, list[str]]:
+        rows = [TAU_RUN.replace("r1", date or "undated").replace('_at": "', f'_at": "{date}') for date in dates]
+        file.write_text("\n".join(rows))
+        stream = STREAMS["tau_telecom"](seed, tmp_path)
+        return stream.fixed, [run.recorded for run in stream.runs]
+
+    days = [f"2025-08-{day:02}" for day in (9, 3, 7, 1, 8, 2)]
+    assert drawn(0, *days) == drawn(1, *days) == (True, sorted(days))
+    some = [*days, ""]
+    assert drawn(0, *some) != drawn(1, *some)
+    assert not drawn(0, *some)[0]
 
 
 class RightPlans:
