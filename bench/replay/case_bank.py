@@ -1,4 +1,7 @@
-"""casebank's own ranking as the memory of a closed loop: the code that serves and replays, without a database."""
+"""casebank's own slates as the memory of a closed loop: the code that serves and replays, without a database.
+
+The whole bank is the pool of a query; the search, and its floor of similarity, need the database.
+"""
 
 import asyncio
 from collections.abc import Sequence
@@ -8,15 +11,16 @@ import numpy as np
 from bench.replay.loops import Plan
 from bench.replay.numbers import A_DAY_S, Numbers, history, numbers
 from bench.replay.runs import Run
-from policy.agreement import SAME
 from policy.features import USUAL_REWARD, Candidates, column, features
 from policy.fit import Fit
-from policy.replay import replay
+from policy.replay import PLACES, replay
+from policy.slate import choose, ranking, traits_of
+from retrieval.ranking.pool import groups
 from writer.replays.profile_replay import FRESH, NEWEST
 
 
 class CaseBank:
-    """The newest runs, ranked by the order that replay chose; one place for each plan."""
+    """The newest runs, and the slate of them that the service would serve."""
 
     def __init__(self) -> None:
         self._runs: list[Run] = []
@@ -25,16 +29,16 @@ class CaseBank:
         self._fresh = 0
 
     def recall(self, task: str, error: str | None) -> Sequence[Plan]:  # noqa: ARG002 - the protocol's
-        """Returns the plans of the runs that went well, the best first, each plan once."""
+        """Returns the plans of the slate's runs that went well, the best first; a failed run is no plan to follow."""
         if not self._runs:
             return ()
         (query,) = asyncio.run(numbers([Run(task, (), succeeded=True, day=0, kind="")]))
         ranked = features(query.terms, self._candidates(query), self._fit)
-        told: list[int] = []
-        for index in np.argsort(-column(ranked.features, "order"), kind="stable"):
-            if self._runs[index].succeeded and not (ranked.agreement[index, told] >= SAME).any():
-                told.append(int(index))
-        return [tuple(call for call in self._runs[index].calls if call.ok) for index in told]
+        failed, one_source = column(ranked.features, "failed") > 0, np.zeros(len(self._runs), dtype=np.int16)
+        traits = traits_of(ranked.features, groups(ranked.agreement, failed), one_source, None)
+        slate = choose(traits, ranking(traits, column(ranked.features, "order")), PLACES)
+        told = (self._runs[index] for index in slate)
+        return [tuple(call for call in run.calls if call.ok) for run in told if run.succeeded]
 
     def keep(self, run: Run) -> None:
         """Keeps the run, and replays the bank where enough runs are new."""
