@@ -3,11 +3,13 @@
 from collections.abc import Sequence
 from datetime import datetime
 
+from sqlalchemy import func
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from app.impact.impact import last_weeks
 from retrieval.database.rows import AnyRow
 from retrieval.pages.statistics import runs_by_week
+from retrieval.search.bank import failed
 
 SHOWN, NOT_SHOWN = "with a case", "without a case"
 LEAST_TO_COMPARE = 10
@@ -15,40 +17,30 @@ LEAST_TO_COMPARE = 10
 
 
 async def compared(connection: AsyncConnection, user_sub: str, agent_key: str, now: datetime) -> str:
-    """Returns a sentence on steps and failed calls of the agent's runs of the last half year, with and without a case.
+    """Returns a sentence on outcomes and steps of the agent's runs of the last half year, with and without a case.
 
-    If one side has too few runs, the sentence names the number of missing runs in place of the means.
+    A side with too few runs has no means; the number of missing runs follows in a second sentence.
     """
-    return _compared((await connection.execute(runs_by_week(user_sub, agent_key, last_weeks(now)))).all())
-
-
-def _compared(rows: Sequence[AnyRow]) -> str:
-    sides = [[row for row in rows if row.shown is shown] for shown in (True, False)]
-    counts = [sum(row.runs for row in side) for side in sides]
-    had = f"{_runs(counts[0])} had a case and {_runs(counts[1])} had none"
+    runs = runs_by_week(user_sub, agent_key, last_weeks(now))
+    rows = (await connection.execute(runs.add_columns(func.count().filter(failed()).label("failed")))).all()
+    with_case, without = ([row for row in rows if row.shown is shown] for shown in (True, False))
+    known = f"In the last half year, {_side(with_case, 'had a case')} and {_side(without, 'had none')}."
     missing = [
-        f"{LEAST_TO_COMPARE - count} more {'run' if LEAST_TO_COMPARE - count == 1 else 'runs'} {name}"
-        for count, name in zip(counts, (SHOWN, NOT_SHOWN), strict=True)
-        if count < LEAST_TO_COMPARE
+        f"{lacks:,} more run{'' if lacks == 1 else 's'} {name}"
+        for side, name in ((with_case, SHOWN), (without, NOT_SHOWN))
+        if (lacks := LEAST_TO_COMPARE - sum(row.runs for row in side)) > 0
     ]
-    if missing:
-        return (
-            f"In the last half year, {had}. This is too few to say whether memory helped: a comparison needs"
-            f" {LEAST_TO_COMPARE} of each, {' and '.join(missing)}."
-        )
-    steps, errors = (
-        [
-            sum(row.runs * float(getattr(row, name)) for row in side) / count
-            for side, count in zip(sides, counts, strict=True)
-        ]
-        for name in ("steps", "errors")
-    )
-    return (
-        f"In the last half year, {_runs(counts[0])} with a case took {steps[0]:.1f} steps on average,"
-        f" {errors[0]:.1f} of them failed; {_runs(counts[1])} without a case took {steps[1]:.1f},"
-        f" {errors[1]:.1f} of them failed."
-    )
+    return f"{known} A comparison of their steps needs {' and '.join(missing)}." if missing else known
 
 
-def _runs(count: int) -> str:
-    return f"{count:,} run{'' if count == 1 else 's'}"
+def _side(rows: Sequence[AnyRow], verb: str) -> str:
+    """Returns the number of runs, with how many failed, and their mean steps if they are enough."""
+    count = sum(row.runs for row in rows)
+    runs = f"{count:,} run{'' if count == 1 else 's'} {verb}"
+    if not count:
+        return runs
+    outcomes = f"{sum(row.failed for row in rows):,} failed"
+    if count < LEAST_TO_COMPARE:
+        return f"{runs} ({outcomes})"
+    steps, errors = (sum(row.runs * float(getattr(row, name)) for row in rows) / count for name in ("steps", "errors"))
+    return f"{runs} ({outcomes}; {steps:.1f} steps on average, {errors:.1f} failed calls)"

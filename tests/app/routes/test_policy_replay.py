@@ -114,11 +114,11 @@ async def test_the_replay_is_told_in_a_sentence_with_every_order_and_the_words_t
     assert set(told["telling_words"][:3]) == set(KINDS)
 
 
-async def test_runs_with_and_without_a_case_are_compared_or_it_is_told_how_many_are_missing(alice: User):
+async def test_runs_with_and_without_a_case_are_counted_before_it_is_told_how_many_are_missing(alice: User):
     await alice.retain(task(0, "broken"))
     await alice.settle()
     answer = (await alice.http.get("/v1/policy", params={"agent": AGENT})).json()
-    assert answer["compared"].startswith("In the last half year, 0 runs had a case and 1 run had none.")
+    assert answer["compared"].startswith("In the last half year, 0 runs had a case and 1 run had none (0 failed).")
     assert "10 more runs with a case and 9 more runs without a case" in answer["compared"]
 
 

@@ -17,7 +17,7 @@ async def test_who_has_no_agent_yet_is_told_how_to_begin(console: httpx.AsyncCli
     assert "/v1/retain" in answer.text
 
 
-async def test_a_comparison_of_few_runs_says_what_is_missing_and_draws_no_point(
+async def test_a_comparison_of_few_runs_begins_with_their_outcomes_and_draws_no_point(
     alice: User, console: httpx.AsyncClient
 ):
     await alice.retain("water the garden", reward=0.25, reward_source="user", tool_traces=[{"tool": "hose"}])
@@ -30,8 +30,8 @@ async def test_a_comparison_of_few_runs_says_what_is_missing_and_draws_no_point(
     text = (await console.get("/console", params={"agent": AGENT})).text
     helped = text[text.index("Did memory help?") : text.index("Cases by state")]
     assert (
-        "In the last half year, 1 run had a case and 1 run had none. This is too few to say whether memory helped:"
-        " a comparison needs 10 of each, 9 more runs with a case and 9 more runs without a case."
+        "In the last half year, 1 run had a case (0 failed) and 1 run had none (1 failed). A comparison of their steps"
+        " needs 9 more runs with a case and 9 more runs without a case."
     ) in helped
     assert "no proof" in helped
     assert "svg" not in Page(helped).elements
@@ -54,8 +54,8 @@ async def test_enough_runs_are_compared_by_steps_and_failures_beside_their_count
     await alice.settle()
     text = (await console.get("/console", params={"agent": AGENT})).text
     assert (
-        "In the last half year, 10 runs with a case took 1.0 steps on average, 0.0 of them failed; 10 runs without a"
-        " case took 2.0, 1.0 of them failed."
+        "In the last half year, 10 runs had a case (0 failed; 1.0 steps on average, 0.0 failed calls) and 10 runs had"
+        " none (10 failed; 2.0 steps on average, 1.0 failed calls)."
     ) in text
     assert "1.00 with a case, 0.25 without a case" in text
     assert {"svg", "title", "desc", "table"} <= Page(text).elements
