@@ -24,7 +24,7 @@ FORMER: Mapping[tuple[str, str, str], float] = {
     ("airline", WARM, PLAN): 0.599,
     ("airline", WARM, SAME_TASK): 0.820,
 }
-"""The same for ``default-4``, the fixed constants before replay, by the code of main:2139678 on these very folds."""
+"""The same for ``default-4``, the constants before replay, by the code of main:2139678 on these folds; not telecom."""
 BELOW = 0.01
 """Most that the serving order may be below the former one in a cell."""
 
@@ -43,9 +43,9 @@ class Cell:
         return float(np.mean([each[order] for each in self.reached]))
 
     @property
-    def former(self) -> float:
-        """The mean nDCG@4 of the former constants."""
-        return FORMER[self.domain, self.mode, self.reading]
+    def former(self) -> float | None:
+        """The mean nDCG@4 of the former constants; None: it is not known."""
+        return FORMER.get((self.domain, self.mode, self.reading))
 
 
 def cells(domains: Mapping[str, Domain]) -> list[Cell]:
@@ -59,10 +59,9 @@ def table(measured: Sequence[Cell]) -> Table:
     for heading in ("cell", "helps", "queries", *COLUMNS, "default-4"):
         shown.add_column(heading, justify="left" if heading in {"cell", "helps"} else "right")
     for cell in measured:
-        values = [*(cell.mean(order) for order in COLUMNS), cell.former]
-        shown.add_row(
-            f"{cell.domain} {cell.mode}", cell.reading, str(len(cell.reached)), *(f"{value:.3f}" for value in values)
-        )
+        means = [*(cell.mean(order) for order in COLUMNS), cell.former]
+        values = ["-" if mean is None else f"{mean:.3f}" for mean in means]
+        shown.add_row(f"{cell.domain} {cell.mode}", cell.reading, str(len(cell.reached)), *values)
     return shown
 
 
@@ -71,13 +70,14 @@ def aims(measured: Sequence[Cell]) -> list[Measurement]:
     return [
         Measurement(
             f"{cell.domain} {cell.mode}, {cell.reading}: choice minus default-4",
-            cell.mean(SERVING) - cell.former,
+            cell.mean(SERVING) - former,
             "",
             f"{len(cell.reached)} queries, seeds {SEEDS}",
             -BELOW,
             at_least=True,
         )
         for cell in measured
+        if (former := cell.former) is not None
     ]
 
 

@@ -46,5 +46,13 @@ def test_every_order_has_a_number_in_every_cell_and_the_same_task_never_helps_wh
     assert len(tau_cells.aims(cells)) == len(cells)
 
 
+def test_a_domain_for_which_the_former_constants_were_not_measured_has_cells_without_an_aim(domain: Domain):
+    cells = tau_cells.cells({"telecom": domain})
+    assert {cell.former for cell in cells} == {None}
+    assert tau_cells.aims(cells) == []
+    last = tau_cells.table(cells).columns[-1]
+    assert (last.header, set(last.cells)) == ("default-4", {"-"})
+
+
 def test_without_data_there_is_no_cell(tmp_path: Path):
     assert tau_cells.cells(tau_folds.domains(tmp_path)) == []
