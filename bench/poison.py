@@ -19,6 +19,7 @@ from app.postgres.pools import service_database
 from bench.bank import empty
 from bench.fill import tasks
 from bench.measure import Measurement
+from bench.poisoned_advice import planted_advice
 from bench.poisoned_bank import PLACES, Case, PoisonedBank
 from retrieval.tables.decisions import decision_slots
 from writer.rewards.feedback import Feedback, give_feedback
@@ -101,6 +102,7 @@ async def poison(home: Path) -> list[Measurement]:
     async with service_database(url) as database:
         bank = PoisonedBank(database)
         rows = [row for attack in ATTACKS for row in await _measured(bank, attack)]
+        rows += await planted_advice(bank)
         rows += await _ordinary(bank)
         return [*rows, *await _young(bank)]
 

@@ -37,6 +37,7 @@ class Case:
         reward: reward that came with the run, so a claim of its own; None: it claims none.
         source: name of its writer.
         proven: true if a judge rewards the run later.
+        traces: its tool calls, as a backend sends them.
     """
 
     task: str
@@ -46,6 +47,7 @@ class Case:
     source: str = "service"
     tags: tuple[str, ...] = ()
     proven: bool = False
+    traces: tuple[dict[str, object], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,6 +85,7 @@ class PoisonedBank:
                 "agent": AGENT,
                 "task": case.task,
                 "plan": case.plan,
+                "tool_traces": case.traces,
                 "outcome": case.outcome,
                 "reward": case.reward,
                 "tags": case.tags,

@@ -7,7 +7,7 @@ import pytest
 
 from app.postgres import EmbeddedPostgres
 from app.postgres.pools import service_database
-from bench import poison
+from bench import poison, poisoned_advice
 from bench.poison import HONEST, PLACES, REWARDED, Attack, honest, plants, queries, taken_from
 from bench.poisoned_bank import PoisonedBank
 from tests.conftest import copy_of, new_database
@@ -63,3 +63,14 @@ async def test_an_agent_whose_cases_are_all_unproven_is_served_as_before(databas
             answer = await bank.ask(USER, query)
             assert len(answer.choices) == PLACES
             assert answer.procedures
+
+
+async def test_a_bank_of_honest_runs_advises_no_planted_fix_and_one_of_plants_nothing_else(database_url: str):
+    async with service_database(database_url) as database:
+        bank = PoisonedBank(database)
+        of_honest = await poisoned_advice.advised(bank, "honest", poisoned_advice.honest(40), ())
+        of_plants = await poisoned_advice.advised(bank, "forger", (), poisoned_advice.plants("aimed", 40))
+    assert all(of_honest)
+    assert poisoned_advice.shares(of_honest) == (0, 0)
+    assert any(of_plants)
+    assert poisoned_advice.shares(of_plants) == (1, 1)
