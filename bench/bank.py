@@ -12,7 +12,6 @@ import asyncpg
 import psutil
 from pydantic import SecretStr
 
-from app import postgres
 from app.admission.admission import Admission
 from app.admission.backlog import Backlog, Bounds
 from app.admission.turns import Places, Turns
@@ -21,6 +20,7 @@ from app.postgres.pools import ANY_LENGTH, service_database
 from app.providers.wordllama import WordLlamaEmbedder
 from app.runtime import make_admission
 from app.settings import Settings
+from bench.database import created
 from bench.fill import AGENT, CASES_PER_USER, fill, tasks
 from retrieval.database.database import Database
 from retrieval.retrieve import Reader
@@ -96,19 +96,10 @@ def settings_of(home: Path, url: str, master_key: bytes) -> Settings:
 
 
 async def empty(home: Path, name: str) -> str:
-    """Returns the URL of a new, migrated database of that name."""
+    """Returns the URL of the migrated database of that name, made unless it is there."""
     url = await created(home, name)
     await migrate(url)
     return url
-
-
-async def created(home: Path, name: str) -> str:
-    """Returns the URL of a new database of that name, without tables."""
-    server = postgres.start(home)
-    admin = await asyncpg.connect(server.url("postgres").replace("+asyncpg", ""))
-    await admin.execute(f"CREATE DATABASE {name}")
-    await admin.close()
-    return server.url(name)
 
 
 class DatabaseServer:
@@ -116,6 +107,7 @@ class DatabaseServer:
 
     def __init__(self, home: Path) -> None:
         (found,) = home.rglob("postmaster.pid")
+        self.home = home
         self._postmaster = psutil.Process(int(found.read_text().split()[0]))
 
     def seconds(self) -> float:

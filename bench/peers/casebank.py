@@ -1,7 +1,6 @@
 """casebank as a memory of the benchmark: in this process, and over HTTP."""
 
 import asyncio
-import os
 import time
 from collections.abc import AsyncIterator, Callable, Coroutine
 from contextlib import asynccontextmanager
@@ -19,8 +18,8 @@ from app.processes.own_service import own_service
 from app.providers.wordllama import WordLlamaEmbedder
 from app.settings.numbers import Limits
 from bench.bank import empty, settings_of
-from bench.peers.memory import FIRST, Memory
-from bench.peers.runs import USERS, PastRun
+from bench.peers.memory import FIRST, USERS, Memory
+from bench.peers.runs import PastRun
 from bench.real import AGENT
 from retrieval.ranking.question import Question
 from retrieval.retrieve import Reader
@@ -35,6 +34,10 @@ LOOK_S = 0.05
 """Seconds between two looks for pending cases."""
 RESTING_PERCENT = 5.0
 """Percent of a processor above which a service still works on what was retained."""
+MASTER_KEY = bytes(range(32))
+"""The same each time, so that a memory can be opened again."""
+UNKNOWN = -1
+"""Number of a run that was kept before the memory was opened."""
 PENDING = "SELECT EXISTS (SELECT FROM cases WHERE status = 'pending')"
 Result = TypeVar("Result")
 Wait = Callable[[Coroutine[Any, Any, Result]], Result]
@@ -43,7 +46,7 @@ Wait = Callable[[Coroutine[Any, Any, Result]], Result]
 @asynccontextmanager
 async def in_process(home: Path) -> AsyncIterator[Memory]:
     """Yields a casebank in this process, whose worker begins when all runs are retained."""
-    keyring, embedder, numbers = Keyring(os.urandom(32), seals_words=True), WordLlamaEmbedder(), dict[UUID, int]()
+    keyring, embedder, numbers = Keyring(MASTER_KEY, seals_words=True), WordLlamaEmbedder(), dict[UUID, int]()
     url, wait = await empty(home, "peers_in_process"), _from_threads()
 
     def add(run: PastRun) -> None:
@@ -52,7 +55,8 @@ async def in_process(home: Path) -> AsyncIterator[Memory]:
 
     def search(user: str, text: str) -> list[int]:
         question = Question(Search(AGENT, text), k=FIRST)
-        return [numbers[each.row.id] for each in wait(reader.retrieve(user, datetime.now(UTC), question)).choices]
+        choices = wait(reader.retrieve(user, datetime.now(UTC), question)).choices
+        return [numbers.get(each.row.id, UNKNOWN) for each in choices]
 
     def settle() -> None:
         while wait(owner.fetchval(PENDING)):
@@ -73,7 +77,7 @@ async def over_http(home: Path) -> AsyncIterator[Memory]:
     """Yields a casebank that a service of its own serves, with its worker, without limits of requests a minute."""
     url, wait, numbers = await empty(home, "peers_http"), _from_threads(), dict[UUID, int]()
     unlimited = {name: 0 for name in Limits.model_fields if name.endswith(("_reads", "_writes"))}
-    settings = settings_of(home, url, os.urandom(32)).model_copy(update={"limits": Limits(**unlimited)})
+    settings = settings_of(home, url, MASTER_KEY).model_copy(update={"limits": Limits(**unlimited)})
 
     def post(user: str, path: str, body: dict[str, Any]) -> Any:
         return client.post(path, json=body, headers=headers[user]).raise_for_status().json()
@@ -84,7 +88,7 @@ async def over_http(home: Path) -> AsyncIterator[Memory]:
 
     def search(user: str, text: str) -> list[int]:
         found = post(user, "/v1/retrieve", {"agent": AGENT, "query": text, "k": FIRST})
-        return [numbers[UUID(case["case_id"])] for case in found["cases"]]
+        return [numbers.get(UUID(case["case_id"]), UNKNOWN) for case in found["cases"]]
 
     def settle() -> None:
         while wait(owner.fetchval(PENDING)):
@@ -94,14 +98,24 @@ async def over_http(home: Path) -> AsyncIterator[Memory]:
         while process.cpu_percent(interval=1) > RESTING_PERCENT:
             pass
 
-    def processor_s() -> float:
-        return sum(sum(each.cpu_times()[:2]) for each in (process, *process.children(recursive=True)))
-
+    began = time.time()
     async with _owner(url) as owner, own_service(settings) as service:
         process = psutil.Process(service.pid)
         headers = {user: service.headers(user) for user in USERS}
         with httpx.Client(base_url=service.base_url, timeout=60) as client:
-            yield Memory(add, search, settle, rest, processor_s)
+            yield Memory(
+                add,
+                search,
+                settle,
+                rest,
+                lambda: sum(sum(each.cpu_times()[:2]) for each in _with_children(process)),
+                lambda: sum(each.memory_info().rss for each in _with_children(process)),
+                began,
+            )
+
+
+def _with_children(process: psutil.Process) -> list[psutil.Process]:
+    return [process, *process.children(recursive=True)]
 
 
 def _from_threads() -> Wait[Any]:

@@ -6,19 +6,30 @@ from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
+import psutil
 
 from app.providers.wordllama import MAX_CHARS, WordLlamaEmbedder
-from bench.peers.runs import PastRun
 from retrieval.ports import Vectors
+
+if TYPE_CHECKING:  # it imports most of casebank, which a start of another memory must not wait for
+    from bench.peers.runs import PastRun
 
 FIRST = 4
 """Runs of an answer."""
+USERS = tuple(f"user-{number:02}" for number in range(20))
+"""Names of one length, or a search by prefix would find user-10 for user-1."""
 
 
 def _at_once() -> None:
     pass
+
+
+def _own_bytes() -> int:
+    resident: int = psutil.Process().memory_info().rss
+    return resident
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,13 +42,17 @@ class Memory:
         settle: waits until every added run can be found.
         rest: waits until the work is done that may follow later.
         processor_s: the processor time so far without the database's; by default that of this process.
+        resident_bytes: the resident memory without the database's; by default that of this process.
+        began: the time at which its service was started; 0 without one.
     """
 
-    add: Callable[[PastRun], None]
+    add: Callable[["PastRun"], None]
     search: Callable[[str, str], list[int]]
     settle: Callable[[], None] = _at_once
     rest: Callable[[], None] = _at_once
     processor_s: Callable[[], float] = time.process_time
+    resident_bytes: Callable[[], int] = _own_bytes
+    began: float = 0.0
 
 
 @asynccontextmanager
@@ -45,7 +60,7 @@ async def task_vectors(_home: Path) -> AsyncIterator[Memory]:
     """Yields the simplest memory: it compares the vectors of the tasks that were solved one by one."""
     vectors, numbers = defaultdict[str, list[Vectors]](list), defaultdict[str, list[int]](list)
 
-    def add(run: PastRun) -> None:
+    def add(run: "PastRun") -> None:
         if run.succeeded:
             vectors[run.user].append(vector(run.text))
             numbers[run.user].append(run.number)

@@ -8,13 +8,11 @@ from pathlib import Path
 
 import orjson
 
+from bench.peers.memory import USERS
 from bench.real import real_run
 from bench.replay.tau_folds import DOMAINS, changes
 from writer.retain.backfill import step_failed
 from writer.run import FinishedRun
-
-USERS = tuple(f"user-{number:02}" for number in range(20))
-"""Names of one length, or a search by prefix would find user-10 for user-1."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)

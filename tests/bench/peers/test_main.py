@@ -9,7 +9,7 @@ import pytest
 
 from app import postgres
 from bench.peers.casebank import in_process, over_http
-from bench.peers.main import peers
+from bench.peers.main import peers, sign_test
 from bench.peers.memory import Memory, task_vectors
 from bench.peers.runs import read
 from tests.processes import new_home
@@ -65,9 +65,18 @@ async def test_each_memory_finds_the_users_own_runs_that_solved_the_task_and_a_m
         assert row.same_task == [query.user != bob for query in asking], row.name
         assert row.same_tools == [query.user == ann for query in asking], row.name
         assert row.acknowledged >= row.ready > 0, row.name
+        assert row.cold_s > 0 < row.resident_mb, row.name
+    assert [row.row_kb[0] > 0 for row in rows] == [False, True, True]  # vectors stay in memory
     printed = capsys.readouterr().out
     assert "another is skipped: neither psycopg nor psycopg2 is available" in printed
     assert "Hindsight is skipped: it needs a server of its own" in printed
+
+
+@pytest.mark.parametrize(
+    ("won", "lost", "p"), [(0, 0, 1.0), (1, 0, 1.0), (3, 3, 1.0), (0, 6, 0.03125), (3, 17, 0.002577), (17, 3, 0.002577)]
+)
+def test_the_sign_test_is_two_sided(won: int, lost: int, p: float):
+    assert sign_test(won, lost) == pytest.approx(p, abs=1e-6)
 
 
 async def test_without_the_data_the_benchmark_is_skipped_and_says_so(
