@@ -39,7 +39,7 @@ LEARN_S = 5.0
 HELP_S = 1.0
 """Least time in seconds between two calls by which a busy worker asks other workers for help."""
 OUTAGE_S = 2.0
-"""Longest pause in seconds between two looks at the queues while the database does not answer."""
+"""Longest pause in seconds between two looks at the queues after one that failed, say without a database."""
 
 
 @dataclass(slots=True)
@@ -111,14 +111,14 @@ class Worker:
         try:
             while not is_cancelled():  # the embedder's client may have turned the cancellation into an error
                 self.looked_at = time.monotonic()
-                worked_before, worked, longest_s = worked, 0, OUTAGE_S
+                worked_before, worked = worked, 0
                 try:
                     async with self.wakes.rest.work():
                         worked = await self.run_once()
-                    longest_s = LONGEST_S
                 except DatabaseUnavailable:
-                    self.due_in_s = None
+                    self.due_in_s, pause_s = None, min(pause_s, OUTAGE_S)
                 except Exception as error:  # noqa: BLE001 - whatever it was, the queue must keep moving
+                    pause_s = min(pause_s, OUTAGE_S)
                     log.error("worker.crash", error=type(error).__name__)
                 if worked or self.due_in_s is not None:
                     self.wakes.rest.use()
@@ -129,7 +129,7 @@ class Worker:
                 if worked or await self.wakes.wait(min(pause_s, self.due_in_s or pause_s)):
                     pause_s = self.pace.poll_s
                 else:
-                    pause_s = max(self.pace.poll_s, min(longest_s, 2 * pause_s))
+                    pause_s = max(self.pace.poll_s, min(LONGEST_S, 2 * pause_s))
         finally:
             log.info("worker.ended")
 

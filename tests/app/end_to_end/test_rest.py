@@ -193,6 +193,26 @@ def test_a_database_that_does_not_wake_in_thirty_seconds_gets_a_503_and_the_next
     moved(test())
 
 
+def test_a_request_to_a_database_that_sleeps_before_its_service_gets_a_503_and_a_200_once_it_is_awake(
+    moved: Any, postgres: Server, tmp_path: Path
+):
+    async def test() -> None:
+        url = await new_database(postgres)
+        async with sleepy_database(address_of(postgres)) as front, served(front, url, tmp_path) as service:
+            alice = await service.user("alice")
+            case_id = await alice.retain("water the roses of the garden")
+            await alice.settle()
+            front.sleep()
+            for _ in range(2):
+                assert (await alice.http.get(f"/v1/cases/{case_id}")).status_code == 503
+            assert not service.runtime.rest.at_rest
+            front.refuses = False
+            assert (await alice.http.get(f"/v1/cases/{case_id}")).status_code == 200
+            assert (await alice.retrieve("water the roses"))["cases"]
+
+    moved(test())
+
+
 def test_of_two_replicas_one_sleeps_and_the_other_works_alone(moved: Any, postgres: Server, tmp_path: Path):
     async def test() -> None:
         async with (

@@ -4,15 +4,23 @@ import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any
 
 import asyncpg
 from sqlalchemy import event
+from sqlalchemy.engine import make_url
 
-from app.postgres.pools import service_database
+from app.postgres import EmbeddedPostgres, running
+from app.postgres.pools import dsn, service_database
+from app.providers.openai import Endpoint, OpenAIEmbedder
 from retrieval.database.rest import Rest
+from tests.cluster import one_postgres
 from tests.fakes.openai_server import Fault, OpenAIServer
-from tests.writer.conftest import PACE, Bank, MakeWorker, keep, states
+from tests.fakes.sleepy_database import sleepy_database
+from tests.processes import migrated_home
+from tests.writer.conftest import DIMENSION, MASTER_KEY, PACE, PATIENT, Bank, MakeWorker, keep, states
+from writer.privacy.keys import Keyring
 from writer.queue.wake import Wake
 from writer.queue.worker import Worker
 
@@ -116,7 +124,7 @@ async def test_a_lost_notice_costs_a_look_and_no_case(
         await ready(bank, user)
 
 
-async def test_a_listener_whose_database_is_replaced_listens_again_and_misses_nothing(
+async def test_a_listener_whose_connection_is_ended_listens_again_and_misses_nothing(
     bank: Bank, server: OpenAIServer, worker_on: MakeWorker, user: str, owner: asyncpg.Connection
 ):
     worker = worker_on(server, SELDOM)
@@ -132,6 +140,53 @@ async def test_a_listener_whose_database_is_replaced_listens_again_and_misses_no
         await owner.execute(f"SELECT pg_terminate_backend(pid) {listening}")
         await ready(bank, user)
         await until(listens)
+
+
+def address(server: EmbeddedPostgres) -> Path:
+    return server.socket_dir / f".s.PGSQL.{server.port}"
+
+
+@one_postgres
+async def test_another_server_that_takes_the_place_of_the_database_wakes_the_worker_of_before(
+    server: OpenAIServer, user: str, postgres: EmbeddedPostgres, database_url: str
+):
+    embedder = OpenAIEmbedder(Endpoint(base_url=server.base_url, model="fake", dimension=DIMENSION), PATIENT)
+    keyring = Keyring(MASTER_KEY)
+    async with (
+        successor(database_url) as heir,
+        service_database(heir.url(make_url(database_url).database or "")) as there,
+        sleepy_database(address(postgres)) as front,
+        service_database(front.url(database_url)) as database,
+    ):
+        bank = Bank(there, keyring)
+        worker = Worker(database, embedder, keyring, pace=SELDOM)
+
+        async def listens() -> bool:
+            return worker.wakes.listens
+
+        async with at_work(worker.run, worker.wakes.listen):
+            await until(listens)
+            await idle(worker)
+            front.sleep()
+            front.address = address(heir)
+            await keep(bank, user)  # and nobody is told
+            front.refuses = False
+            await ready(bank, user)
+            await until(listens)
+            await keep(bank, f"{user}-2")
+            await Wake(there, Rest(there)).notify()
+            await ready(bank, f"{user}-2")
+    await embedder.aclose()
+
+
+@asynccontextmanager
+async def successor(url: str) -> AsyncIterator[EmbeddedPostgres]:
+    """Another server, with an empty bank under the name of the URL's database."""
+    with migrated_home() as home, running(home) as heir:
+        admin = await asyncpg.connect(dsn(heir.url("postgres")))
+        await admin.execute(f"ALTER DATABASE casebank RENAME TO {make_url(url).database}")
+        await admin.close()
+        yield heir
 
 
 @dataclass
