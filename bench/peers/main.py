@@ -168,7 +168,7 @@ def _disk_bytes(home: Path) -> int:
 
 def _opened_anew(opened: Opener, home: Path, query: PastRun) -> tuple[float, float]:
     """Returns the seconds and the megabytes of a new process that opens the memory and asks once."""
-    which = (opened.__module__, opened.__name__, str(home), query.user, query.text, str(time.time()))  # type: ignore[attr-defined]
+    which = (opened.__module__, opened.__name__, str(home), query.user, query.text, str(time.time()))
     command = (sys.executable, "-m", "bench.peers.cold", *which)
     printed = subprocess.run(command, stdout=subprocess.PIPE, check=True).stdout  # noqa: S603 - our own module
     seconds, resident_bytes = json.loads(printed.splitlines()[-1])
@@ -228,4 +228,4 @@ def _share(hits: Sequence[bool], others: Sequence[bool]) -> str:
 def sign_test(won: int, lost: int) -> float:
     """Returns p of the two-sided sign test: the chance of a difference at least as large if both were equal."""
     tail = sum(math.comb(won + lost, fewer) for fewer in range(min(won, lost) + 1))
-    return min(1.0, 2 * tail / 2 ** (won + lost))
+    return float(min(1.0, 2 * tail / 2 ** (won + lost)))
