@@ -7,6 +7,7 @@ from dataclasses import replace
 import asyncpg
 import pytest
 
+from retrieval.tables.cases import cases
 from retrieval.tables.sessions import sessions
 from tests.cluster import one_postgres
 from tests.writer.conftest import AGENT, PACE, Bank
@@ -52,6 +53,18 @@ async def test_a_turn_is_a_quarter_of_a_batch_and_who_has_more_gets_what_is_left
     await say(bank, last, "chat")
     assert Counter(held.user_sub for held in await queue.take(8)) == {flood: 6, guest: 1, last: 1}
     assert Counter(held.user_sub for held in await queue.take(8)) == {flood: 3}
+
+
+@pytest.mark.parametrize("name", ["a", "c"])
+async def test_behind_two_thousand_cases_of_one_user_the_next_claim_has_the_case_of_another(
+    bank: Bank, queue: Queue, user: str, owner: asyncpg.Connection, name: str
+):
+    flood, guest = f"{user}-b", f"{user}-{name}"
+    await bank.add(flood, *[{"status": "pending"}] * 2_000)
+    queue = replace(queue, table=cases)
+    assert Counter(held.user_sub for held in await queue.take(PACE.batch)) == {flood: PACE.batch}
+    await bank.add(guest, {"status": "pending"})
+    assert Counter(held.user_sub for held in await queue.take(PACE.batch)) == {flood: PACE.batch - 1, guest: 1}
 
 
 async def test_a_session_whose_worker_died_fills_up_no_batch_though_its_user_goes_on(
