@@ -3,6 +3,8 @@
 There is no queue table: a retained run, a session with unread turns and a memory without a vector are queued by the
 status in their own rows.
 Every statement here runs as the database's worker role, which may read the queue's columns and no contents.
+On a cluster, a statement that names no user asks all shards, and says so. What bounds it there is the index on
+pending rows, of which admission allows `Bounds.in_all` cases.
 """
 
 import random
@@ -145,7 +147,7 @@ def waiting_users(queue: Table) -> Select[str, bool]:
     """Returns a statement that selects up to ``batch`` users with due rows, by name, beginning after ``after``.
 
     ``batch`` and ``after`` are the statement's parameters. The second column tells whether a worker died with one of
-    the user's rows.
+    the user's rows. It asks all shards, each of which reads its pending rows and answers with ``batch`` users at most.
     """
     after, batch = bindparam("after", type_=Text), bindparam("batch", type_=Integer)
     due = select(queue.c.user_sub, func.bool_or(_died(queue))).where(*_due(queue), queue.c.user_sub > after)
@@ -191,7 +193,8 @@ def _next_user(queue: Table, after: ColumnElement[str]) -> ScalarSelect[str]:
 def due_in(*queues: Table) -> Select[*tuple[float | None, ...]]:
     """Returns the statement that selects, for each queue in a column, the seconds until a row is due.
 
-    0: a row is due now; null: the queue is empty.
+    0: a row is due now; null: the queue is empty. It asks all shards; each reads its pending rows, up to the first due
+    one, and answers with one row a queue.
     """
     waits = []
     for queue in queues:
@@ -206,7 +209,7 @@ def due_in(*queues: Table) -> Select[*tuple[float | None, ...]]:
 def end_expired(max_attempts: int, queue: Table = cases) -> ReturningUpdate[str]:
     """Returns a statement that ends leases that ran out, and selects the status that each of their rows has then.
 
-    A row is dead after its last attempt; before, it is due.
+    A row is dead after its last attempt; before, it is due. It asks all shards, each of which reads its pending rows.
     """
     is_last = queue.c.attempts >= max_attempts
     return (
@@ -263,7 +266,10 @@ def release(held: Lease, queue: Table = cases) -> Update:
 
 
 def requeue_dead(user_sub: str | None = None, queue: Table = cases) -> Update:
-    """Returns a statement that queues the dead rows of one user, or of all users, again, with zero attempts."""
+    """Returns a statement that queues the dead rows of one user, or of all users, again, with zero attempts.
+
+    For all users it asks all shards and reads their tables in whole: it is an operator's command.
+    """
     dead = update(queue).where(queue.c.status == "dead")
     if user_sub is not None:
         dead = dead.where(queue.c.user_sub == user_sub)
@@ -273,7 +279,9 @@ def requeue_dead(user_sub: str | None = None, queue: Table = cases) -> Update:
 def depth(*queues: Table) -> Select[str, int, datetime]:
     """Returns a statement that counts the queues' rows by status, pending or dead, and the time since the oldest waits.
 
-    Without queues it counts cases, and memories that were inserted by SQL, which become cases.
+    Without queues it counts cases, and memories that were inserted by SQL, which become cases. It asks all shards, each
+    of which answers with two rows a table at most. Dead rows are in no index, so it reads the tables in whole: jobs and
+    an operator's requests run it, and none of a user's.
     """
     waiting = union_all(
         *(
@@ -300,7 +308,8 @@ def backlog(user_bound: int, at_least: int) -> Select[int, int, int, list[str] |
 
     Columns: ``waiting``, the number of pending cases; ``bounded``, the same with at most ``user_bound`` cases of each
     user, so that one user's backfill does not count; ``users``, the number of users with pending cases; and ``names``
-    and ``numbers``, the users with at least ``at_least`` pending cases, and how many they have.
+    and ``numbers``, the users with at least ``at_least`` pending cases, and how many they have. It asks all shards; each
+    reads its pending cases and answers with a row for each of their users.
     """
     number = func.count().label("number")
     waiting = (
