@@ -1,7 +1,8 @@
-"""A service that nobody calls: its statements and its processor time a minute, and the time of its start."""
+"""The time of a service's start, and a service that nobody calls: its statements and processor time a minute."""
 
 import asyncio
 import re
+import sys
 import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -23,6 +24,7 @@ WATCHED_S = 60.0
 STARTS = 3
 IDLE_S = 5.0
 """The setting of the service that is to come to rest; the default would only take longer."""
+_IMPORTS = "import app.cli, app.commands.serve"
 _STATEMENT = re.compile(rb"LOG:  (?:statement|execute [^:]*): ")
 
 
@@ -36,15 +38,9 @@ class Watched:
 
 
 async def idle(home: Path) -> list[Measurement]:
-    """Measures starts on an existing home, and idle minutes, before a rest and in it."""
+    """Measures starts, and idle minutes, before a rest and in it."""
     settings = Settings(home=home)
-    async with own_service(settings) as first:
-        await _retain(first)
-    starts = []
-    for _ in range(STARTS):
-        began = time.perf_counter()
-        async with own_service(settings):
-            starts.append(time.perf_counter() - began)
+    measured = await starts(settings)
     async with _logged(settings) as awake:
         before = await _watched(home, awake)
     async with _logged(settings.model_copy(update={"idle_s": IDLE_S})) as resting:
@@ -52,10 +48,38 @@ async def idle(home: Path) -> list[Measurement]:
         after = await _watched(home, resting)
     detail = f"Postgres beside it {before.database:.2f} %, {before.statements:g} statements a minute"
     return [
-        Measurement("start on an existing home", p50(starts), "s", f"p50 of {STARTS}, Postgres's included", aim=3.0),
+        *measured,
         Measurement("idle service, before it rests", before.service, "% of a core", detail, aim=0.5),
         Measurement("at rest", after.service, "% of a core", f"Postgres beside it {after.database:.2f} %", aim=0.5),
         Measurement("statements at rest", after.statements, "a minute", f"in {WATCHED_S:.0f} s", aim=0.0),
+    ]
+
+
+async def starts(settings: Settings, rounds: int = STARTS) -> list[Measurement]:
+    """Measures the first start on an empty home, and later ones beside their imports and their Postgres alone."""
+    began = time.perf_counter()
+    async with own_service(settings) as service:
+        first_s = time.perf_counter() - began
+        await _retain(service)
+    whole_s, imports_s, postgres_s = [], [], []
+    for _ in range(rounds):
+        began = time.perf_counter()
+        async with own_service(settings):
+            whole_s.append(time.perf_counter() - began)
+        began = time.perf_counter()
+        await (await asyncio.create_subprocess_exec(sys.executable, "-c", _IMPORTS)).wait()
+        imports_s.append(time.perf_counter() - began)
+        began = time.perf_counter()
+        with postgres.running(settings.home):
+            postgres_s.append(time.perf_counter() - began)
+    rest_s = p50(whole_s) - p50(imports_s) - p50(postgres_s)
+    detail = f"p50 of {rounds}"
+    return [
+        Measurement("start on an empty home", first_s, "s", "one; makes the database and its tables"),
+        Measurement("start on an existing home", p50(whole_s), "s", f"{detail}, Postgres's included", aim=3.0),
+        Measurement("start: Python and imports", p50(imports_s), "s", f"{detail}, alone"),
+        Measurement("start: Postgres", p50(postgres_s), "s", f"{detail}, alone"),
+        Measurement("start: the rest", rest_s, "s", "checks of the schema, embedder, jobs, and the first answer"),
     ]
 
 

@@ -308,8 +308,8 @@ def backlog(user_bound: int, at_least: int) -> Select[int, int, int, list[str] |
 
     Columns: ``waiting``, the number of pending cases; ``bounded``, the same with at most ``user_bound`` cases of each
     user, so that one user's backfill does not count; ``users``, the number of users with pending cases; and ``names``
-    and ``numbers``, the users with at least ``at_least`` pending cases, and how many they have. It asks all shards; each
-    reads its pending cases and answers with a row for each of their users.
+    and ``numbers``, the users with at least ``at_least`` pending cases, and how many they have. It asks all
+    shards; each reads its pending cases and answers with a row for each of their users.
     """
     number = func.count().label("number")
     waiting = (
