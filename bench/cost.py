@@ -56,7 +56,7 @@ async def cost(home: Path, runs: int = RUNS) -> list[Measurement]:
     """Measures the cost of a case: bytes, and times as multiples of the bare statements on the same bank."""
     room = await sizes(home, runs)
     async with filled(home, BANK_USERS, sealed=True) as bank:
-        read, written = await read_latency(bank), await write_latency(bank)
+        read, (written, *_) = await read_latency(bank), await write_latency(bank)
     times = [replace(read, name="a retrieve / its statement"), replace(written, name="a retain / its INSERT")]
     return [*room, *(replace(each, aim=None) for each in times)]
 

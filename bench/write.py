@@ -1,4 +1,4 @@
-"""Speed of a retain: against a bare INSERT and COMMIT of the same row."""
+"""Speed of a retain: against a bare INSERT and COMMIT of the same row, and what the rest of its time is spent on."""
 
 import asyncio
 import os
@@ -8,6 +8,7 @@ from contextlib import asynccontextmanager
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
+from statistics import fmean
 
 import asyncpg
 import uuid_utils.compat as uuids
@@ -18,6 +19,7 @@ from bench.bank import CLIENTS, WARM_UP, Bank, filled
 from bench.fill import AGENT, tasks
 from bench.measure import Measurement, interleaved, p50
 from bench.real import real_lines, real_run, skipped
+from bench.stages import StageTimes
 from retrieval.database.database import Database
 from writer.author import Author
 from writer.privacy.keys import Keyring
@@ -40,16 +42,16 @@ async def retain(home: Path, data: Path | None) -> list[Measurement]:
     lines = real_lines(data)
     async with filled(home, users=50) as bank:
         async with _writing(bank) as writing:
-            measured = [await _latency(writing), await _throughput(writing)]
+            measured = [*await _latency(writing), await _throughput(writing)]
         if not lines:
             return [*measured, skipped("retain, real runs")]
         async with _writing(bank, lambda number: real_run(lines[number % len(lines)])) as writing:
-            real = [await _latency(writing), await _throughput(writing)]
+            real = [*await _latency(writing), await _throughput(writing)]
     return [*measured, *(replace(each, name=f"{each.name}, real runs") for each in real)]
 
 
-async def latency(bank: Bank) -> Measurement:
-    """Measures how long a retain takes on this bank, against a bare insert."""
+async def latency(bank: Bank) -> list[Measurement]:
+    """Measures how long a retain takes on this bank, against a bare insert, and its parts."""
     async with _writing(bank) as writing:
         return await _latency(writing)
 
@@ -108,14 +110,31 @@ class _Writing:
         await connection.execute(_BARE, *values)
 
 
-async def _latency(writing: _Writing) -> Measurement:
+async def _latency(writing: _Writing) -> list[Measurement]:
     async def bare(number: int) -> None:
         await writing.bare(writing.bank.bare, number)
 
     await interleaved(WARM_UP, writing.ours, bare)
+    before = StageTimes.so_far()
     ours, plain = await interleaved(ROUNDS, writing.ours, bare)
     detail = f"p50 {p50(ours):.2f} ms against {p50(plain):.2f} ms"
-    return Measurement("retain in-process / bare INSERT + COMMIT", p50(ours) / p50(plain), "x", detail, aim=2)
+    stages = StageTimes.so_far().since(before).seconds
+    whole, statement = fmean(ours), fmean(plain)
+    prepare, seal, store = (stages[f"retain.{name}"] / ROUNDS * 1e3 for name in ("redact", "seal", "insert"))
+    parts = {
+        "prepare: check, redact, hash and pack": prepare,
+        "seal words and payload": seal,
+        "a bare INSERT + COMMIT": statement,
+        "the rest of the store: the user's role, references, the driver": store - seal - statement,
+        "admission, and the rest": whole - prepare - store,
+    }
+    return [
+        Measurement("retain in-process / bare INSERT + COMMIT", p50(ours) / p50(plain), "x", detail, aim=2),
+        *(  # parts of the mean: those of a median do not add up
+            Measurement(f"retain: {name}", part, "ms", f"{part / whole:.0%} of it, mean of {ROUNDS}")
+            for name, part in parts.items()
+        ),
+    ]
 
 
 async def _throughput(writing: _Writing) -> Measurement:

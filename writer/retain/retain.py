@@ -174,10 +174,12 @@ class _Storing:
             return UnknownReference(wrong)
         task, plan, effects = (columns[name] for name in ("task", "plan", "effects"))
         words: Mapping[str, object]
-        if self.keyring.seals_words:
-            words = Words(user_sub, key).seal_case(run.case_id, task, plan, effects)
-        else:
-            words = {"words": None, "message_hash": message_hash(task, plan)}
+        with stage("retain.seal"):
+            if self.keyring.seals_words:
+                words = Words(user_sub, key).seal_case(run.case_id, task, plan, effects)
+            else:
+                words = {"words": None, "message_hash": message_hash(task, plan)}
+            payload = seal(run.measured.payload, key.key, user_sub=user_sub, case_id=run.case_id)
         row = {
             **columns,
             **words,
@@ -188,7 +190,7 @@ class _Storing:
             "idempotency_key": self.idempotency_key,
             "request_hash": run.request_hash,
             "key_id": key.key_id,
-            "payload": seal(run.measured.payload, key.key, user_sub=user_sub, case_id=run.case_id),
+            "payload": payload,
             "source": self.author.actor,
             "created_at": run.created_at,
             "even_off": run.ends_as == "aborted",  # its steps are stored already

@@ -122,7 +122,7 @@ def test_every_stage_is_timed_and_the_queue_is_counted(service: Service):
         until(lambda: ("casebank_stage_seconds_count", "work") in samples_of(client))  # a case is ready before that
         samples = samples_of(client)
     stages = (
-        "retain.redact retain.insert retrieve retrieve.embed retrieve.candidates retrieve.rank retrieve.log"
+        "retain.redact retain.seal retain.insert retrieve retrieve.embed retrieve.candidates retrieve.rank retrieve.log"
         " work work.embed work.finalise"
     )
     for stage in stages.split():
