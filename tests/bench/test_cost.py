@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from app import postgres
-from bench.cost import LAST, NOISE, against, figures, keep, sizes, synthetic
+from bench.cost import AIMS, LAST, NOISE, against, figures, keep, sizes, synthetic
 from bench.main import COST, fails
 from bench.measure import Measurement
 from tests.processes import new_home
@@ -61,10 +61,21 @@ def test_the_workload_is_the_same_each_time_and_no_two_of_its_runs_are():
     assert len(set(first)) == 40
 
 
+def test_a_fixed_aim_that_is_missed_is_shown_and_neither_fails_the_release_nor_becomes_its_figure(tmp_path: Path):
+    (name, aim), file = next(iter(AIMS.items())), tmp_path / "cost.json"
+    (row,) = against([Measurement(name, aim + 1, "bytes", "of a test", aim)], figures(LAST))
+    assert row.reached is False
+    assert not fails(COST, [row])
+    keep([row], "9.9", file)
+    assert figures(file) == {}
+
+
 async def test_the_sizes_of_a_real_bank_are_measured_under_the_names_of_the_figures():
     with new_home() as home:
         measured = await sizes(home, runs=20)
         postgres.release(home)
-    assert tuple(each.name for each in measured) == SIZES
+    assert tuple(each.name for each in measured) == (*SIZES, *AIMS)
+    assert [each.aim for each in measured[4:]] == [4_000, 2_500]
+    assert [each.value for each in measured[4:]] == [measured[0].value + measured[1].value, measured[3].value]
     assert all(each.value > 0 for each in measured)
     assert measured[0].value > measured[2].value  # a vector is a part of its case
