@@ -18,8 +18,7 @@ from app.processes.own_service import own_service
 from app.providers.wordllama import WordLlamaEmbedder
 from app.settings.numbers import Limits
 from bench.bank import empty, settings_of
-from bench.peers.memory import FIRST, USERS, Memory
-from bench.peers.runs import PastRun
+from bench.peers.memory import FIRST, USERS, Memory, PastRun
 from bench.real import AGENT
 from retrieval.ranking.question import Question
 from retrieval.retrieve import Reader

@@ -4,14 +4,10 @@ import os
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from app.providers.wordllama import WordLlamaEmbedder
 from bench.database import created
-from bench.peers.memory import FIRST, USERS, Memory, vector
-
-if TYPE_CHECKING:  # it imports most of casebank, which a start of these must not wait for
-    from bench.peers.runs import PastRun
+from bench.peers.memory import FIRST, USERS, Memory, PastRun, vector
 
 CONNECTIONS = 16
 """Connections of a pool, one for each client."""
@@ -24,7 +20,7 @@ async def langgraph(home: Path) -> AsyncIterator[Memory]:
     """Yields a PostgresStore of LangGraph, with a namespace for each user."""
     from langgraph.store.postgres import PostgresStore  # noqa: PLC0415 - may be missing
 
-    def add(run: "PastRun") -> None:
+    def add(run: PastRun) -> None:
         value = {"task": run.text, "succeeded": run.succeeded, "document": run.document}
         store.put((run.user,), str(run.number), value)
 
@@ -48,7 +44,7 @@ async def chroma(home: Path) -> AsyncIterator[Memory]:
     cosine = {"hnsw": {"space": "cosine"}}
     of = {user: client.get_or_create_collection(user, embedding_function=None, configuration=cosine) for user in USERS}
 
-    def add(run: "PastRun") -> None:
+    def add(run: PastRun) -> None:
         succeeded = {"succeeded": run.succeeded}
         of[run.user].add(str(run.number), vector(run.text), metadatas=succeeded, documents=run.document)
 
@@ -73,7 +69,7 @@ async def mem0(home: Path) -> AsyncIterator[Memory]:
     memory = library.Memory.from_config({"vector_store": store, "llm": unused, "embedder": unused})
     memory.embedding_model = _Embedder()
 
-    def add(run: "PastRun") -> None:
+    def add(run: PastRun) -> None:
         beside = {"number": run.number, "succeeded": run.succeeded, "document": run.document}
         memory.add(run.text, user_id=run.user, metadata=beside, infer=False)
 

@@ -27,8 +27,8 @@ from bench.bank import DatabaseServer
 from bench.measure import p50, p95
 from bench.peers.casebank import in_process, over_http
 from bench.peers.libraries import chroma, langgraph, mem0
-from bench.peers.memory import Memory, task_vectors
-from bench.peers.runs import PastRun, read, same_task, same_tools
+from bench.peers.memory import Memory, PastRun, task_vectors
+from bench.peers.runs import read, same_task, same_tools
 
 RUNS, QUERIES = 2_000, 300
 WRITERS, READERS, WARM_UP = 8, 16, 16

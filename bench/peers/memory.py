@@ -1,7 +1,7 @@
 """A memory as the benchmark sees it, and the simplest one: vectors of the tasks that were solved."""
 
 import time
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
@@ -14,13 +14,45 @@ import psutil
 from app.providers.wordllama import MAX_CHARS, WordLlamaEmbedder
 from retrieval.ports import Vectors
 
-if TYPE_CHECKING:  # it imports most of casebank, which a start of another memory must not wait for
-    from bench.peers.runs import PastRun
+if TYPE_CHECKING:  # a start of another memory must not wait for parts of casebank
+    from writer.run import FinishedRun
 
 FIRST = 4
 """Runs of an answer."""
 USERS = tuple(f"user-{number:02}" for number in range(20))
 """Names of one length, or a search by prefix would find user-10 for user-1."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class PastRun:
+    """A recorded run.
+
+    Attributes:
+        user: one of USERS; each is two or three customers of the recording.
+        task: name of the task.
+        effects: the state-changing tools that succeeded.
+        gold: the state-changing tools of the right answer to the task.
+        retained: the run as casebank retains it.
+        document: the same as JSON in a text, which the other memories keep.
+    """
+
+    number: int
+    user: str
+    task: str
+    effects: Counter[str]
+    gold: Counter[str]
+    retained: "FinishedRun"
+    document: str
+
+    @property
+    def text(self) -> str:
+        """Returns the task in the customer's words."""
+        return self.retained.task
+
+    @property
+    def succeeded(self) -> bool:
+        """Returns whether the run went well."""
+        return self.retained.outcome == "success"
 
 
 def _at_once() -> None:
@@ -46,7 +78,7 @@ class Memory:
         began: the time at which its service was started; 0 without one.
     """
 
-    add: Callable[["PastRun"], None]
+    add: Callable[[PastRun], None]
     search: Callable[[str, str], list[int]]
     settle: Callable[[], None] = _at_once
     rest: Callable[[], None] = _at_once
@@ -60,7 +92,7 @@ async def task_vectors(_home: Path) -> AsyncIterator[Memory]:
     """Yields the simplest memory: it compares the vectors of the tasks that were solved one by one."""
     vectors, numbers = defaultdict[str, list[Vectors]](list), defaultdict[str, list[int]](list)
 
-    def add(run: "PastRun") -> None:
+    def add(run: PastRun) -> None:
         if run.succeeded:
             vectors[run.user].append(vector(run.text))
             numbers[run.user].append(run.number)

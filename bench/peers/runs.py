@@ -3,48 +3,14 @@
 import random
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 import orjson
 
-from bench.peers.memory import USERS
+from bench.peers.memory import USERS, PastRun
 from bench.real import real_run
 from bench.replay.tau_folds import DOMAINS, changes
 from writer.retain.backfill import step_failed
-from writer.run import FinishedRun
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class PastRun:
-    """A recorded run.
-
-    Attributes:
-        user: one of USERS; each is two or three customers of the recording.
-        task: name of the task.
-        effects: the state-changing tools that succeeded.
-        gold: the state-changing tools of the right answer to the task.
-        retained: the run as casebank retains it.
-        document: the same as JSON in a text, which the other memories keep.
-    """
-
-    number: int
-    user: str
-    task: str
-    effects: Counter[str]
-    gold: Counter[str]
-    retained: FinishedRun
-    document: str
-
-    @property
-    def text(self) -> str:
-        """Returns the task in the customer's words."""
-        return self.retained.task
-
-    @property
-    def succeeded(self) -> bool:
-        """Returns whether the run went well."""
-        return self.retained.outcome == "success"
 
 
 def read(data: Path, count: int, queries: int) -> tuple[list[PastRun], list[PastRun]]:

@@ -280,8 +280,8 @@ def depth(*queues: Table) -> Select[str, int, datetime]:
     """Returns a statement that counts the queues' rows by status, pending or dead, and the time since the oldest waits.
 
     Without queues it counts cases, and memories that were inserted by SQL, which become cases. It asks all shards, each
-    of which answers with two rows a table at most. No index has the dead rows alone, so it reads one of all cases, 30 ms
-    for 100,000: jobs and an operator's requests run it, and none of a user's.
+    of which answers with two rows a table at most. No index has the dead rows alone, so it reads one of all cases,
+    30 ms for 100,000: jobs and an operator's requests run it, and none of a user's.
     """
     waiting = union_all(
         *(
