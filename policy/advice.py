@@ -17,8 +17,9 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from policy.agreement import Matrix, Moves, agreement
+from policy.agreement import SAME, Matrix, Moves, agreement
 from policy.channels import TINY, Terms, likeness
+from policy.history import is_mostly_proven
 
 SHARES = {"error": 1 / 3, "call": 1 / 3, "task": 1 / 3}
 """Weight of each set of terms in the likeness of two failures."""
@@ -75,6 +76,17 @@ class Failures:
     def fixed(self) -> Flags:
         """Returns which failures have a fix, (n,)."""
         return np.array([len(fix) > 0 for fix in self.fix], dtype=np.bool_)
+
+    @property
+    def waiting(self) -> Flags:
+        """Returns which failures wait in quarantine, (n,): in a mostly proven bank, unproven ones with another fix.
+
+        "Another" is one that no proven failure has.
+        """
+        if not is_mostly_proven(self.proven):
+            return np.zeros_like(self.proven)
+        backed = ((agreement(self.fix) >= SAME) & self.proven).any(axis=1)
+        return ~self.proven & ~backed
 
 
 @dataclass(frozen=True, slots=True, eq=False)

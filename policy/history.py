@@ -17,6 +17,17 @@ SELDOM = 0.5
 """Share of proven successes below which such a bank no longer counts as mostly proven."""
 
 
+def is_mostly_proven(proven: NDArray[np.bool_]) -> bool:
+    """Returns whether runs, given in the order of time, are mostly proven, so that an unproven one may be planted.
+
+    A bank is mostly proven from a share of MOSTLY on until the share falls below SELDOM. Plants are unproven and lower
+    the share: to end the quarantine, they must outnumber the proven runs.
+    """
+    share = np.cumsum(proven) / np.arange(1, len(proven) + 1)
+    began, ended = (np.flatnonzero(each) for each in (share >= MOSTLY, share < SELDOM))
+    return int(began.max(initial=-1)) > int(ended.max(initial=-1))
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class History:
     """The newest n runs of a bank in the order of time.
@@ -42,15 +53,8 @@ class History:
 
     @property
     def mostly_proven(self) -> bool:
-        """Returns whether the bank's successes are mostly proven, so that an unproven one may be planted.
-
-        In the order of time, a bank is mostly proven from a share of MOSTLY on until the share falls below SELDOM.
-        Plants are unproven and lower the share: to end the quarantine, they must outnumber the proven successes.
-        """
-        proven = self.trust[self.went_well] >= 1
-        share = np.cumsum(proven) / np.arange(1, len(proven) + 1)
-        began, ended = (np.flatnonzero(each) for each in (share >= MOSTLY, share < SELDOM))
-        return int(began.max(initial=-1)) > int(ended.max(initial=-1))
+        """Returns whether the bank's successes are mostly proven."""
+        return is_mostly_proven(self.trust[self.went_well] >= 1)
 
     @property
     def voices(self) -> Matrix:

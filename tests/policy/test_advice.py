@@ -82,6 +82,21 @@ def test_in_a_bank_with_proof_unproven_failures_count_less():
     assert confidence(past).argmax() == 0
 
 
+@pytest.mark.parametrize(
+    ("proven", "fix", "waits"),
+    [
+        pytest.param(7, VOUCHER, True, id="a fix that no proven run has"),
+        pytest.param(7, CREDIT, False, id="a fix that a proven run has"),
+        pytest.param(3, VOUCHER, False, id="a bank in which few runs are proven"),
+    ],
+)
+def test_in_a_mostly_proven_bank_an_unproven_fix_waits_until_a_proven_run_has_it(
+    proven: int, fix: Sequence[int], *, waits: bool
+):
+    past = failures(*[(ERROR, CREDIT)] * 9, (ERROR, fix), proven=[place < proven for place in range(10)])
+    assert past.waiting.tolist() == [False] * 9 + [waits]
+
+
 def test_a_bank_whose_fixes_never_repeat_asks_for_more_confidence_than_one_whose_fixes_do():
     steady = failures(*[(ERROR, CREDIT)] * 30)
     unsteady = failures(*[(ERROR, [200 + place, 300 + place]) for place in range(30)])

@@ -188,10 +188,22 @@ class Adviser:
         return answer
 
     async def _answer(self, asked: Asked, rows: Sequence[FailureRow], plans: Sequence[ToldPlan]) -> Answer:
-        """Returns the answer that follows from these earlier failures, with these plans of like runs."""
-        advice_id = uuids.uuid7()
-        if any(row.proven and row.sign == asked.number for row in rows):  # what anybody can plant waits behind proof
+        """Returns the answer that follows from these earlier failures, with these plans of like runs.
+
+        What anybody can plant waits behind proof: it is told only where nothing proven is.
+        """
+        if any(row.proven and row.sign == asked.number for row in rows):
             rows = [row for row in rows if row.proven or row.sign != asked.number]
+        waits = failures_in(rows).waiting
+        if waits.any():
+            proven = [row for row, wait in zip(rows, waits, strict=True) if not wait]
+            if (answer := await self._told(asked, proven, plans)).fixes:
+                return answer
+        return await self._told(asked, rows, plans)
+
+    async def _told(self, asked: Asked, rows: Sequence[FailureRow], plans: Sequence[ToldPlan]) -> Answer:
+        """Returns the answer that follows from these earlier failures alone."""
+        advice_id = uuids.uuid7()
         if not rows:
             return Found(asked, [], [], in_vain=False, plans=plans).silence(advice_id)
         past = failures_in(rows)
