@@ -57,13 +57,15 @@ def banking77(seed: int, data: Path) -> Stream:
 def tau(domain: str, seed: int, data: Path) -> Stream:
     """Returns the recorded runs of a domain: in the order of time if each run has its date, else drawn by seed.
 
+    Runs without a first message are left out: a service refuses a run without a task.
     All of telecom's runs have their date. Of retail's and airline's half have none or one that stands for a year, and
     these runs are as old as some of the others, so that no order of time is known.
     """
     name, file = f"tau_{domain}", data / "tau" / domain / "runs.jsonl"
     if not file.is_file():
         return Stream(name, (), f"its data is not on this machine: {file}")
-    rows: list[TauRun] = [orjson.loads(line) for line in file.read_bytes().splitlines() if line.strip()]
+    lines: list[TauRun] = [orjson.loads(line) for line in file.read_bytes().splitlines() if line.strip()]
+    rows = [row for row in lines if row["task_text"].strip()]
     dated = all(row["started_at"] for row in rows)
     if dated:
         rows.sort(key=itemgetter("started_at"))
