@@ -1,7 +1,7 @@
 """Differences between the arguments of two calls, argument by argument, described by types and forms of the values."""
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from difflib import SequenceMatcher
 from itertools import islice
@@ -15,6 +15,7 @@ from writer.analysis.source_differences import source_difference, source_terms
 from writer.analysis.statements import Language, Token, is_statement, language_of, tokens, words
 from writer.analysis.value_differences import (
     affix_difference,
+    changed_ranges,
     date_form,
     digits_form,
     in_place_of,
@@ -51,15 +52,11 @@ class ArgumentChange:
 
     Attributes:
         path: keys and list positions from the top, joined by dots; "input" if the input is not an object.
-        before: type and beginning of the failing call's value; empty if the call had no such value.
-        after: type and beginning of the succeeding call's value; empty if the call had no such value.
         how: description of the change that contains only the form of the values.
     """
 
     path: str
     change: Change
-    before: str
-    after: str
     how: str
 
 
@@ -71,19 +68,11 @@ def differences(before: object, after: object, *, concrete: bool = False) -> tup
 
     ``concrete``: quote harmless words of a command line, in place of placeholders.
     """
-    changes: list[ArgumentChange] = []
-    for looks, (path, old, new) in enumerate(_places("", before, after, 0)):
-        if len(changes) == MOST_DIFFERENCES or looks == MOST_LOOKS:
-            break
-        name = path or "input"
-        if old is _ABSENT:
-            changes.append(ArgumentChange(name, "added", "", shown(new), f"{name} added as {kind_of(new)}"))
-        elif new is _ABSENT:
-            changes.append(ArgumentChange(name, "removed", shown(old), "", f"{name} left out"))
-        elif old != new or type(old) is not type(new):
-            how = _how(old, new, name.rsplit(".", 1)[-1], concrete=concrete)
-            changes.append(ArgumentChange(name, "changed", shown(old), shown(new), f"{name}: {how}"))
-    return tuple(changes)
+
+    def how(name: str, old: object, new: object) -> str:
+        return kind_of(new) if old is _ABSENT else _how(old, new, name.rsplit(".", 1)[-1], concrete=concrete)
+
+    return tuple(_compared(before, after, how))
 
 
 def concrete_differences(before: object, after: object) -> list[str]:
@@ -92,19 +81,27 @@ def concrete_differences(before: object, after: object) -> list[str]:
     Values are quoted only if they are types, flags, versions, enum values, or tables and columns (see
     `value_differences`); other values are the run's data and become placeholders.
     """
-    changes: list[str] = []
-    for looks, (path, old, new) in enumerate(_places("", as_object(before), as_object(after), 0)):
-        if len(changes) == MOST_DIFFERENCES or looks == MOST_LOOKS:
-            break
-        name = path or "input"
+
+    def how(name: str, old: object, new: object) -> str:
         if old is _ABSENT:
-            value = told(name, new)
-            changes.append(f"{name} added as {value or kind_of(new)}")
-        elif new is _ABSENT:
-            changes.append(f"{name} left out")
-        elif old != new or type(old) is not type(new):
-            changes.append(f"{name}: {_told_change(re.sub(r'(?:[.]?[0-9]+)+$', '', name), old, new)}")
-    return changes
+            return told(name, new) or kind_of(new)
+        return _told_change(re.sub(r"(?:[.]?[0-9]+)+$", "", name), old, new)
+
+    return [change.how for change in _compared(as_object(before), as_object(after), how)]
+
+
+def _compared(before: object, after: object, how: Callable[[str, object, object], str]) -> Iterator[ArgumentChange]:
+    """Yields the first MOST_DIFFERENCES changes; ``how`` describes the two values at a place, or an added value."""
+    places = islice(_places("", before, after, 0), MOST_LOOKS)
+    changed = (place for place in places if place[1] != place[2] or type(place[1]) is not type(place[2]))
+    for path, old, new in islice(changed, MOST_DIFFERENCES):
+        name = path or "input"
+        if new is _ABSENT:
+            yield ArgumentChange(name, "removed", f"{name} left out")
+        elif old is _ABSENT:
+            yield ArgumentChange(name, "added", f"{name} added as {how(name, old, new)}")
+        else:
+            yield ArgumentChange(name, "changed", f"{name}: {how(name, old, new)}")
 
 
 def source_changes(before: object, after: object) -> list[str]:
@@ -170,17 +167,6 @@ def _places(path: str, before: object, after: object, depth: int) -> Iterator[tu
         yield path, before, after
 
 
-def shown(value: object) -> str:
-    """Returns a value's type and, for a text, number, boolean or null, the beginning of the value."""
-    if isinstance(value, str):
-        return f'string "{shortened(value, VALUE_CHARS)}"'
-    if isinstance(value, bool) or value is None:
-        return {True: "true", False: "false", None: "null"}[value]
-    if isinstance(value, int | float):
-        return f"number {value:g}" if abs(value) < 10**12 else "number"
-    return kind_of(value).strip("<>")
-
-
 def _how(before: object, after: object, key: str, *, concrete: bool) -> str:
     if isinstance(before, str) and isinstance(after, str):
         return _how_text(before, after, key, concrete=concrete)
@@ -229,10 +215,9 @@ def _edited(before: str, after: str, language: Language, *, concrete: bool) -> s
         if pairs:
             return f"another {' and '.join(dict.fromkeys(one.shown for one, _ in pairs))} was right"
     pieces: dict[str, list[str]] = {"added": [], "dropped": []}
-    for change, i, j, k, m in SequenceMatcher(None, old, new, autojunk=False).get_opcodes():
-        if change != "equal":
-            pieces["dropped"] += [_shown_tokens(old[i:j])] if j > i else []
-            pieces["added"] += [_shown_tokens(new[k:m])] if m > k else []
+    for i, j, k, m in changed_ranges(old, new):
+        pieces["dropped"] += [_shown_tokens(old[i:j])] if j > i else []
+        pieces["added"] += [_shown_tokens(new[k:m])] if m > k else []
     return (
         ", ".join(
             f"{word} {' and '.join(f'`{shortened(piece, 2 * VALUE_CHARS + 1)}`' for piece in some[:MOST_PIECES])}"

@@ -7,7 +7,6 @@ and secrets become placeholders, and comments are left out. A text in prose has 
 import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from difflib import SequenceMatcher
 from itertools import islice
 
 from retrieval.patterns import patterns, word_sets
@@ -15,8 +14,7 @@ from retrieval.text import shortened
 from writer.analysis.causes import instructs
 from writer.analysis.move_values import last_word, placeholder_of
 from writer.analysis.placeholders import clean, kind_of
-from writer.analysis.technical import is_technical
-from writer.analysis.value_differences import told
+from writer.analysis.value_differences import change_between, changed_ranges, is_technical, told
 
 SOURCE_CHARS = 20_000
 """Maximum characters of a source text that are compared."""
@@ -125,9 +123,8 @@ def _hunks(before: str, after: str) -> list[tuple[Sequence[str], Sequence[str]]]
     pairs = enumerate(zip(old, new, strict=False))
     start = next((at for at, (one, other) in pairs if one != other), min(len(old), len(new)))
     old, new = old[start : start + MOST_LINES], new[start : start + MOST_LINES]
-    matcher = SequenceMatcher(None, old, new, autojunk=False)
-    changed = ((old[i:j], new[k:m]) for change, i, j, k, m in matcher.get_opcodes() if change != "equal")
-    return [(gone[:MOST_CHANGED], come[:MOST_CHANGED]) for gone, come in islice(changed, MOST_CHANGED)]
+    places = changed_ranges(old, new)[:MOST_CHANGED]
+    return [(old[i:j][:MOST_CHANGED], new[k:m][:MOST_CHANGED]) for i, j, k, m in places]
 
 
 def _lines(text: str) -> list[str]:
@@ -204,14 +201,9 @@ def _change(old: str, new: str, whole: int) -> Iterator[str]:
         yield f"`{new}` in place of `{old}`"
     else:
         one, other = (re.findall(r"\w[\w.$@-]*|\s+|[^\w\s]", line) for line in (old, new))
-        for change, i, j, k, m in SequenceMatcher(None, one, other, autojunk=False).get_opcodes():
-            gone, come = (shortened("".join(words).strip(), PIECE_CHARS) for words in (one[i:j], other[k:m]))
-            if change != "equal" and (gone or come):
-                yield (
-                    f"`{come}` in place of `{gone}`"
-                    if gone and come
-                    else f"`{come or gone}` {'added' if come else 'left out'}"
-                )
+        for i, j, k, m in changed_ranges(one, other):
+            pair = (shortened("".join(words).strip(), PIECE_CHARS) for words in (one[i:j], other[k:m]))
+            yield from change_between(*(piece and f"`{piece}`" for piece in pair))
 
 
 def _indentation(name: str, before: str, after: str) -> str | None:

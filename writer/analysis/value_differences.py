@@ -6,17 +6,16 @@ secrets, which are data of the run, become placeholders. ``move_values`` decides
 
 import math
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Hashable, Iterable, Sequence
 from decimal import Decimal
 from difflib import SequenceMatcher
 
 from retrieval.patterns import patterns, word_sets
 from retrieval.text import shortened
 from writer.analysis.causes import instructs
-from writer.analysis.move_values import normal, placeholder_of, value_of
+from writer.analysis.move_values import last_word, normal, placeholder_of, value_of
 from writer.analysis.placeholders import kind_of
 from writer.analysis.statements import Language, Token, tokens
-from writer.analysis.technical import is_technical
 
 LINE_CHARS = 160
 """Maximum characters of a command line that is quoted as a whole."""
@@ -61,6 +60,15 @@ def told(name: str, value: object) -> str:
     orders = " " in text and instructs(text)  # one word is a state, such as "open"
     tells = is_version or is_known or (is_plain and not value_of(name, value).startswith("<") and not orders)
     return f'"{text}"' if tells or not value else ""
+
+
+def is_technical(name: str, value: str) -> bool:
+    """Returns whether the value of an argument names a technology: by the argument's name, or by the value's form."""
+    if _FORMS["type"].fullmatch(value) or _FORMS["region"].fullmatch(value):
+        return True
+    if last_word(name) in _WORDS["names"] and _FORMS["name"].fullmatch(value):
+        return True
+    return placeholder_of(name) is None and _FORMS["technical"].fullmatch(value) is not None
 
 
 def _type(value: object) -> str:
@@ -129,8 +137,8 @@ def url_difference(name: str, before: str, after: str) -> str | None:
     if old["scheme"] != new["scheme"] and old["scheme"] and new["scheme"]:
         changes.append(f"{new['scheme'].casefold()} in place of {old['scheme'].casefold()}")
     one, other = ([part for part in (match["path"] or "").split("/") if part] for match in (old, new))
-    for _, i, j, k, m in _changes(one, other):
-        changes += _change("/".join(_route(one, range(i, j))), "/".join(_route(other, range(k, m))))
+    for i, j, k, m in changed_ranges(one, other):
+        changes += change_between("/".join(_route(one, range(i, j))), "/".join(_route(other, range(k, m))))
     queries = [
         dict(pair.partition("=")[::2] for pair in (match["query"] or "").split("&") if pair) for match in (old, new)
     ]
@@ -139,7 +147,9 @@ def url_difference(name: str, before: str, after: str) -> str | None:
             continue
         gone, come = (query.get(key) for query in queries)
         shown = [value if value is not None and told(key, value) else "<value>" for value in (gone, come)]
-        changes += _change("" if gone is None else f"{key}={shown[0]}", "" if come is None else f"{key}={shown[1]}")
+        changes += change_between(
+            "" if gone is None else f"{key}={shown[0]}", "" if come is None else f"{key}={shown[1]}"
+        )
     return ", ".join(dict.fromkeys(changes)) or None
 
 
@@ -167,13 +177,13 @@ def statement_difference(before: str, after: str, language: Language) -> str:
         one, other = _sql_words(old), _sql_words(new)
     changes: list[str] = []
     folded = ([word if word[:1] == "'" else word.casefold() for word in words] for words in (one, other))
-    for _, i, j, k, m in _changes(*folded):
+    for i, j, k, m in changed_ranges(*folded):
         pair = [shortened(" ".join(words), PIECE_CHARS) for words in (one[i:j], other[k:m])]
         if language == "sql" and j - i == m - k == 1 and {old[i].shown, new[k].shown} == {"<identifier>"}:
             kind = "table" if i and old[i - 1].text.casefold() in _WORDS["before_table"] else "column"
             changes.append(f"{kind} {pair[1]} in place of {pair[0]}")
         else:
-            changes += _change(*(piece and f"`{piece}`" for piece in pair))
+            changes += change_between(*(piece and f"`{piece}`" for piece in pair))
     return ", ".join(dict.fromkeys(changes[:MOST_PIECES])) or _hidden_change(old, new)
 
 
@@ -191,12 +201,13 @@ def _hidden_change(before: Sequence[Token], after: Sequence[Token]) -> str:
     return f"another {' and '.join(kinds)} was right" if kinds else "written otherwise"
 
 
-def _changes(one: Sequence[str], other: Sequence[str]) -> list[tuple[str, int, int, int, int]]:
-    matcher = SequenceMatcher(None, one, other, autojunk=False)
-    return [change for change in matcher.get_opcodes() if change[0] != "equal"]
+def changed_ranges(one: Sequence[Hashable], other: Sequence[Hashable]) -> list[tuple[int, int, int, int]]:
+    """Returns the places at which two sequences differ, each as a beginning and an end in the one and in the other."""
+    codes = SequenceMatcher(None, one, other, autojunk=False).get_opcodes()
+    return [(i, j, k, m) for change, i, j, k, m in codes if change != "equal"]
 
 
-def _change(before: str, after: str) -> list[str]:
+def change_between(before: str, after: str) -> list[str]:
     """Describes the change between two pieces; empty if both are the same placeholder."""
     if before == after:
         return [f"another {after.strip('`')} was right"] if after else []

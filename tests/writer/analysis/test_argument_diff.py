@@ -13,13 +13,13 @@ from writer.analysis.argument_diff import MOST_DIFFERENCES, concrete_differences
 def test_differences_are_told_path_by_path_short_and_typed():
     before = {"id": "W1", "old": True, "pay": [{"amount": 25, "by": "x" * 99}], "same": {"deep": [1, 2]}}
     after = {"id": "#W1", "new": None, "pay": [{"amount": 30, "by": "x" * 99}], "same": {"deep": [1, 2]}}
-    found = {each.path: (each.change, each.before, each.after) for each in differences(before, after)}
-    assert found == {
-        "id": ("changed", 'string "W1"', 'string "#W1"'),
-        "old": ("removed", "true", ""),
-        "pay.0.amount": ("changed", "number 25", "number 30"),
-        "new": ("added", "", "null"),
-    }
+    found = [(each.path, each.change, each.how) for each in differences(before, after)]
+    assert found == [
+        ("id", "changed", "id: the same with other punctuation or spacing: with # in front"),
+        ("old", "removed", "old left out"),
+        ("pay.0.amount", "changed", "pay.0.amount: another <number> was right"),
+        ("new", "added", "new added as <null>"),
+    ]
 
 
 @pytest.mark.parametrize(
