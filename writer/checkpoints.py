@@ -10,8 +10,8 @@ from sqlalchemy.dialects.postgresql import insert as upsert
 
 from retrieval.database.database import Database
 from retrieval.pages.checkpoints import plain_bytes
-from retrieval.tables.checkpoints import checkpoints
 from retrieval.tables.profiles import profiles
+from retrieval.tables.runs import checkpoints
 from writer.audit import Change, note
 from writer.author import Author
 from writer.examples import examples_of

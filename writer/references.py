@@ -12,8 +12,8 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 from retrieval.tables.cases import cases
 from retrieval.tables.decisions import decisions
-from retrieval.tables.facts import facts
 from retrieval.tables.failures import advice
+from retrieval.tables.memories import facts
 from retrieval.tables.runs import runs
 from retrieval.tables.sessions import sessions
 

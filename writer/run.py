@@ -14,7 +14,7 @@ from pydantic import (
 )
 
 from retrieval.tables.cases import cases
-from retrieval.tables.column_range import fits
+from retrieval.tables.columns import fits
 from retrieval.tables.kinds import CaseKind, RewardSource, RunOutcome
 from writer.arguments import AsArguments
 from writer.blocks import as_chat

@@ -37,7 +37,7 @@ from retrieval.database.database import Database
 from retrieval.database.fast_path import FastStatement
 from retrieval.database.parameters import USER_SUB, may_enter
 from retrieval.errors import CasebankError
-from retrieval.tables.installation import rate_limits
+from retrieval.tables.keys import rate_limits
 from writer.author import Author
 
 REMEMBERED = 20_000

@@ -20,7 +20,7 @@ from retrieval.database.database import Database
 from retrieval.database.rest import Rest
 from retrieval.database.rows import Rows
 from retrieval.errors import CasebankError, DatabaseUnavailable
-from retrieval.tables.erasures import readmissions
+from retrieval.tables.audit import readmissions
 from retrieval.tables.keys import token_revocations
 from retrieval.telemetry import log
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import asyncpg
 
 from app.postgres.pools import one_connection, service_database
-from retrieval.tables.erasures import erasures
+from retrieval.tables.audit import erasures
 from retrieval.tables.metadata import USER_TABLES
 from writer.rights.elsewhere import NAMES
 from writer.rights.erase import erase

@@ -10,8 +10,7 @@ from app.commands.knowledge import embed_shared_too
 from app.terminal.command_line import named, parts
 from app.terminal.plain_console import plain_console
 from app.terminal.run_to_end import run_to_end as run
-from retrieval.tables.cases import cases
-from retrieval.tables.inserted import inserted_memories
+from retrieval.tables.cases import cases, inserted_memories
 from retrieval.tables.memories import memories
 from retrieval.tables.procedures import reflections
 from retrieval.tables.sessions import sessions

@@ -12,8 +12,7 @@ from app.jobs.schedule import SILENCE, WORKER, is_well, periods
 from app.runtime import make_model
 from app.settings import NoMasterKey
 from retrieval.errors import CasebankError
-from retrieval.tables.cases import cases
-from retrieval.tables.inserted import inserted_memories
+from retrieval.tables.cases import cases, inserted_memories
 from retrieval.tables.memories import memories
 from retrieval.tables.procedures import reflections
 from retrieval.tables.profiles import profiles

@@ -16,7 +16,7 @@ import asyncpg
 from app.postgres.pools import dsn, is_citus
 from retrieval.errors import CasebankError
 from retrieval.patterns import read
-from retrieval.tables.erasures import erasures
+from retrieval.tables.audit import erasures
 from retrieval.tables.metadata import USER_TABLES
 from writer.rights.places import Log
 

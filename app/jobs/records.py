@@ -8,7 +8,7 @@ from sqlalchemy.dialects.postgresql import Insert, insert
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from retrieval.database.database import Database
-from retrieval.tables.installation import jobs
+from retrieval.tables.keys import jobs
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,7 +6,7 @@ from app.postgres.errors import MigrationRefused
 from app.postgres.migration_rights import ROLES
 from app.postgres.pools import one_connection
 from retrieval.patterns import read
-from retrieval.tables.installation import rate_limits
+from retrieval.tables.keys import rate_limits
 from retrieval.tables.metadata import USER_TABLES
 
 _SQL = read("app.postgres", "statements.toml")["citus"]

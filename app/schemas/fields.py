@@ -5,7 +5,7 @@ from typing import Annotated
 import numpy as np
 from pydantic import AfterValidator, Field
 
-from retrieval.tables.column_range import fits
+from retrieval.tables.columns import fits
 from retrieval.tables.procedures import procedures
 from retrieval.tables.profiles import profiles
 from writer.privacy.redact import redact, redact_text

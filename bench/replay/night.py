@@ -10,7 +10,7 @@ from app.postgres.pools import service_database
 from bench.measure import Measurement
 from bench.real import remembered, skipped
 from policy.train import train
-from retrieval.tables.replays import replays
+from retrieval.tables.profiles import replays
 from writer.training.candidates import Recipe
 from writer.training.nightly import learn
 

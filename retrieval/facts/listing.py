@@ -9,8 +9,8 @@ from sqlalchemy import ColumnElement, func, or_, select
 from retrieval.database.rows import Rows
 from retrieval.pages.listing import paged
 from retrieval.tables.columns import columns_of
-from retrieval.tables.facts import facts
 from retrieval.tables.kinds import FactKind
+from retrieval.tables.memories import facts
 from retrieval.tables.sessions import sessions
 
 _SHOWN = """

@@ -23,8 +23,7 @@ from sqlalchemy import (
 from sqlalchemy.dialects.postgresql import ARRAY
 
 from retrieval.database.parameters import USER_SUB
-from retrieval.tables.findings import findings
-from retrieval.tables.runs import runs
+from retrieval.tables.runs import findings, runs
 
 _NONE = literal_column("'{}'::bigint[]", ARRAY(BigInteger))
 

@@ -30,10 +30,9 @@ from retrieval.database.fast_path import FastStatement
 from retrieval.database.parameters import USER_SUB, may_enter
 from retrieval.database.rows import Expression, Rows
 from retrieval.findings.changes import changes_of_all, changes_since
-from retrieval.tables.findings import findings
 from retrieval.tables.kinds import FindingKind
 from retrieval.tables.profiles import profiles
-from retrieval.tables.runs import run_steps, runs
+from retrieval.tables.runs import findings, run_steps, runs
 
 MOST_SHOWN = 2_000
 """Largest number of a run's findings, the newest, from which a summary is made."""

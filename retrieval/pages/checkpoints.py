@@ -9,7 +9,7 @@ from sqlalchemy import ColumnElement, Integer, func, literal, select, tuple_
 from sqlalchemy.sql import ColumnCollection
 
 from retrieval.database.rows import AnyRow, Rows
-from retrieval.tables.checkpoints import checkpoints
+from retrieval.tables.runs import checkpoints
 
 _NAME = (checkpoints.c.thread, checkpoints.c.namespace, checkpoints.c.checkpoint_id)
 

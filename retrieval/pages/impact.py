@@ -12,8 +12,8 @@ from retrieval.pages.statistics import OFF, maybe_used
 from retrieval.tables.cases import cases
 from retrieval.tables.decisions import ADVICE, decision_slots, decisions
 from retrieval.tables.kinds import FAILED_BELOW
-from retrieval.tables.policies import policies
 from retrieval.tables.procedures import procedures
+from retrieval.tables.profiles import policies
 
 
 @dataclass(frozen=True, slots=True)

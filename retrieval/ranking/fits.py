@@ -11,7 +11,7 @@ from policy.weights import WeightsError, unpack_fit
 from retrieval.database.fast_path import FastConnection, FastStatement
 from retrieval.database.parameters import AGENT_KEY, USER_SUB, may_enter
 from retrieval.search.profile_settings import ProfileSettings
-from retrieval.tables.replays import replays
+from retrieval.tables.profiles import replays
 from retrieval.telemetry import log
 
 

@@ -12,7 +12,7 @@ from sqlalchemy.sql.selectable import LateralFromClause
 from retrieval.database.rows import Rows
 from retrieval.tables.cases import cases
 from retrieval.tables.decisions import decision_slots, decisions, rewards
-from retrieval.tables.policies import policies
+from retrieval.tables.profiles import policies
 
 _LISTED = (
     "id",

@@ -16,7 +16,7 @@ from policy.weights import WeightsCorrupt, WeightsError, WrongFeatureVersion, un
 from retrieval.database.fast_path import FastConnection, FastStatement
 from retrieval.database.parameters import AGENT_KEY, USER_SUB, entered
 from retrieval.search.profile_settings import ProfileSettings
-from retrieval.tables.policies import policies
+from retrieval.tables.profiles import policies
 from retrieval.telemetry import log
 
 DIFFERS = "differs"

@@ -9,7 +9,7 @@ from sqlalchemy import Table, select
 from retrieval.database.rows import Rows
 from retrieval.pages.listing import paged
 from retrieval.tables.columns import columns_of
-from retrieval.tables.knowledge import knowledge, shared_knowledge
+from retrieval.tables.memories import knowledge, shared_knowledge
 
 
 @dataclass(frozen=True, slots=True)

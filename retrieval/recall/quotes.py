@@ -33,8 +33,8 @@ from retrieval.sections.quotes import (
 )
 from retrieval.sections.quoting import quoted, unquoted
 from retrieval.sessions.read import Reading, conversation, cost_of_line, cost_of_turn
-from retrieval.tables.facts import facts
 from retrieval.tables.kinds import FactKind, Speaker
+from retrieval.tables.memories import facts
 from retrieval.tokens import count_tokens
 
 MOST = 50

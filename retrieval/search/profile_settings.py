@@ -24,12 +24,10 @@ from sqlalchemy import (
 
 from retrieval.database.parameters import AGENT_KEY, USER_SUB
 from retrieval.database.rows import Expression
-from retrieval.tables.facts import facts
 from retrieval.tables.kinds import Rewrite
-from retrieval.tables.policies import policies
+from retrieval.tables.memories import facts
 from retrieval.tables.procedures import procedures
-from retrieval.tables.profiles import profiles
-from retrieval.tables.replays import replays
+from retrieval.tables.profiles import policies, profiles, replays
 
 OVERRIDES = ("full_text_weight", "semantic_weight", "rrf_k")
 """Names of the profile's settings that a request may override."""

@@ -1,4 +1,8 @@
-"""The tables of cases: each case, whose row is its entry in the worker's queue, too, with its vectors and its tools."""
+"""The tables of cases, with their vectors and tools, and the queue of memories that were inserted by SQL.
+
+A case's row is its entry in the worker's queue, too. An inserted memory is stripped of secrets and not sealed until the
+worker stores it as a case.
+"""
 
 from pgvector.sqlalchemy import Vector
 from sqlalchemy import REAL, Boolean, Column, Double, Integer, LargeBinary, Text, Uuid, func
@@ -16,7 +20,7 @@ from retrieval.tables.columns import (
     unit_interval,
     user_table,
 )
-from retrieval.tables.kinds import CaseKind, CaseStatus, RunOutcome
+from retrieval.tables.kinds import CaseKind, CaseStatus, InsertedStatus, RunOutcome
 
 ERRORS = "C"
 """Label, in a case's search vector, of words that come from the errors of its calls; ranking ignores labels."""
@@ -123,4 +127,18 @@ case_tools = user_table(
     needed("failures", JSONB, "[{cause, fix}], fix null: never put right"),
     refers("cases", case_id="id", cascade=True),
     index(None, "agent_key", "tool"),
+)
+
+inserted_memories = user_table(
+    "inserted_memories",
+    ("id",),
+    needed("id", Uuid, "of the case that it becomes"),
+    needed("agent_key", Text),
+    needed("content", Text),
+    needed("metadata", JSONB, "status and data of a learned-procedure record"),
+    needed("status", Text, default="'pending'"),
+    *queue_columns(),
+    one_of("status", InsertedStatus),
+    index("inserted_memories_queue_idx", "available_at", where="status = 'pending'"),
+    comment="memories inserted by SQL, stripped and not sealed, until the worker has stored them",
 )

@@ -1,4 +1,4 @@
-"""The tables of keys: wrapped keys of users and of the installation, fingerprints of master keys, revoked tokens."""
+"""The tables of the installation: keys and their fingerprints, revoked tokens, rate limits, and last runs of jobs."""
 
 from sqlalchemy import (
     BigInteger,
@@ -15,7 +15,7 @@ from sqlalchemy import (
 )
 from sqlalchemy.dialects.postgresql import ARRAY
 
-from retrieval.tables.columns import TIME, check, metadata, needed, one_of, optional, unique, user_table
+from retrieval.tables.columns import TIME, check, created, metadata, needed, one_of, optional, unique, user_table
 from retrieval.tables.kinds import MasterKeyStatus
 
 user_keys = user_table(
@@ -72,3 +72,27 @@ token_revocations = Table(
     check("what", "num_nonnulls(jti_sha256, issued_before) = 1"),
     comment="tokens that are refused although they have not expired; a token itself stands nowhere",
 )
+
+rate_limits = user_table(
+    "rate_limits",
+    ("bucket",),
+    needed("bucket", LargeBinary, "digest of what is limited: user, agent or session"),
+    needed("granted", Integer, "tokens that the last take got"),
+    needed("full_at", TIME, "when the bucket will be full"),
+    prefixes=["UNLOGGED"],
+    comment="how much of their limits users have used; empty after a crash, when everybody begins anew",
+)
+
+jobs = Table(
+    "jobs",
+    metadata,
+    needed("name", Text),
+    optional("last_started", TIME),
+    optional("last_succeeded", TIME),
+    needed("failures", Integer, "since the last success", default="0"),
+    optional("last_error", Text, "its type, never its message; null after a success"),
+    created(),
+    PrimaryKeyConstraint("name"),
+    comment="what the service does by the clock; no user_sub, for nothing of any user may stand here",
+)
+"""Last run of each background job. Only the worker's role reads and writes it; it has no data of users."""

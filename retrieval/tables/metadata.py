@@ -7,23 +7,15 @@ and ``readmissions``. The migrations create these tables, and ``alembic check`` 
 """
 
 from retrieval.tables.audit import audit, audit_heads, audit_links
-from retrieval.tables.cases import case_embeddings, case_tools, cases
-from retrieval.tables.checkpoints import checkpoints
+from retrieval.tables.cases import case_embeddings, case_tools, cases, inserted_memories
 from retrieval.tables.columns import metadata
 from retrieval.tables.decisions import decision_slots, decisions, rewards
-from retrieval.tables.facts import facts
 from retrieval.tables.failures import advice, failures
-from retrieval.tables.findings import findings
-from retrieval.tables.inserted import inserted_memories
-from retrieval.tables.installation import rate_limits
-from retrieval.tables.keys import user_keys
-from retrieval.tables.knowledge import knowledge
-from retrieval.tables.memories import memories
-from retrieval.tables.policies import policies
+from retrieval.tables.keys import rate_limits, user_keys
+from retrieval.tables.memories import facts, knowledge, memories
 from retrieval.tables.procedures import procedure_reviews, procedures, reflections
-from retrieval.tables.profiles import llm_usage, profiles
-from retrieval.tables.replays import replays
-from retrieval.tables.runs import run_steps, runs
+from retrieval.tables.profiles import llm_usage, policies, profiles, replays
+from retrieval.tables.runs import checkpoints, findings, run_steps, runs
 from retrieval.tables.sessions import session_summaries, sessions, turns
 
 __all__ = ["USER_TABLES", "metadata"]
@@ -61,4 +53,4 @@ USER_TABLES = (
     user_keys,
     profiles,
 )
-"""The tables with a user's data, in an order in which foreign keys allow to empty them."""
+"""The tables with a user's data, in an order in which foreign keys and the audit's trigger allow to empty them."""

@@ -1,10 +1,14 @@
-"""The tables of profiles: one user and one agent, with the settings and the language model's daily use."""
+"""The tables of profiles, one user and one agent each: settings, a language model's daily use, policies and replays.
 
-from sqlalchemy import REAL, BigInteger, Boolean, Date, Integer, SmallInteger, Text
+A policy has its weights, metrics and verdict by version; a replay has the result of ``policy.replay`` on the profile's
+own runs.
+"""
+
+from sqlalchemy import REAL, BigInteger, Boolean, Date, Double, Integer, LargeBinary, SmallInteger, Text
 from sqlalchemy.dialects.postgresql import JSONB
 
-from retrieval.tables.columns import check, needed, one_of, optional, unit_interval, user_table
-from retrieval.tables.kinds import Abstraction, AnalystChoice, LlmPurpose, Rewrite, SummaryChoice
+from retrieval.tables.columns import TIME, check, index, needed, one_of, optional, refers, unit_interval, user_table
+from retrieval.tables.kinds import Abstraction, AnalystChoice, LlmPurpose, PolicyStatus, Rewrite, SummaryChoice
 
 profiles = user_table(
     "profiles",
@@ -62,4 +66,39 @@ llm_usage = user_table(
     needed("prompt_tokens", BigInteger),
     needed("completion_tokens", BigInteger),
     one_of("purpose", LlmPurpose),
+)
+
+replays = user_table(
+    "replays",
+    ("agent_key",),
+    needed("agent_key", Text),
+    needed("runs", Integer, "newest cases that were replayed"),
+    needed("questions", Integer, "runs that went well and that an earlier one answers"),
+    needed("serves", Text, "the order that ranks from now on"),
+    needed("tallies", JSONB, "by order: first place right, nDCG@4, faded charges"),
+    needed("fit", LargeBinary, "safetensors: weights of terms, channels and moves"),
+    optional("unlike", Double, "mean similarity of the vectors of unlike cases; null: too few are unlike"),
+    needed("newest", TIME, "creation of the newest case that was replayed"),
+    refers("profiles", agent_key="agent_key"),
+    comment="what a profile's own runs say about the order that ranks them",
+)
+
+policies = user_table(
+    "policies",
+    ("agent_key", "version"),
+    needed("agent_key", Text),
+    needed("version", Integer),
+    needed("status", Text),
+    needed("feature_version", SmallInteger),
+    needed("weights", LargeBinary, "safetensors"),
+    needed("checksum", LargeBinary, "sha256 of the weights"),
+    needed("blend", REAL, "weight of the learned part, n / (n + n0)"),
+    needed("decisions", Integer, "rewarded decisions it was trained on"),
+    needed("metrics", JSONB, "losses, calibration, the learning curve"),
+    optional("verdict", JSONB, "of the gate, with every number and reason"),
+    optional("promoted_at", TIME),
+    optional("retired_at", TIME),
+    one_of("status", PolicyStatus),
+    check("blend", "blend >= 0 AND blend <= 1"),
+    index("policies_live_idx", "agent_key", "status", where="status IN ('candidate', 'serving')", unique=True),
 )

@@ -11,8 +11,8 @@ from sqlalchemy import Column, Row, Table, delete, insert, select
 
 from retrieval.tables.cases import cases
 from retrieval.tables.decisions import decisions
-from retrieval.tables.facts import facts
 from retrieval.tables.failures import advice
+from retrieval.tables.memories import facts
 from retrieval.tables.metadata import metadata
 from retrieval.tables.profiles import profiles
 from retrieval.tables.runs import runs

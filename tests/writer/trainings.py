@@ -14,7 +14,7 @@ from policy.examples import Examples
 from policy.network import Head
 from policy.train import train
 from retrieval.database.database import Database
-from retrieval.tables.policies import policies
+from retrieval.tables.profiles import policies
 from tests.logs import TRUTH, Drawn, draw, put
 from tests.policies import stored
 from tests.writer.conftest import AGENT, Bank

@@ -9,7 +9,7 @@ from sqlalchemy import RowMapping, select, update
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from retrieval.database.database import Database
-from retrieval.tables.erasures import erasure_heads, erasure_links
+from retrieval.tables.audit import erasure_heads, erasure_links
 from writer.audit.links import genesis, link_hash, tombstone_content
 from writer.audit.signing import SEAL_BYTES, AuditKey, key_of
 from writer.audit.verify import COMMITTED_WITHIN, tombstones

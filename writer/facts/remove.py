@@ -8,7 +8,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 from retrieval.errors import NotFound
 from retrieval.facts.listing import holds
-from retrieval.tables.facts import facts
+from retrieval.tables.memories import facts
 from writer.audit import Change, note
 from writer.author import Author
 from writer.privacy.contexts import forget_contexts

@@ -15,8 +15,8 @@ from sqlalchemy import bindparam, func, insert, or_, select, update
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from retrieval.errors import SealBroken
-from retrieval.tables.facts import facts
 from retrieval.tables.kinds import FactOrigin, Speaker
+from retrieval.tables.memories import facts
 from writer.audit import Change, note
 from writer.facts.extract import FactDraft
 from writer.memories import remember_facts

@@ -7,8 +7,7 @@ from uuid import UUID
 from sqlalchemy import delete, insert, select
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from retrieval.tables.findings import findings
-from retrieval.tables.runs import runs
+from retrieval.tables.runs import findings, runs
 from writer.audit import Change, note
 from writer.author import Author
 from writer.findings.aspects import MOST_LINES, Aspect

@@ -12,7 +12,7 @@ from retrieval.database.database import Database
 from retrieval.database.rows import Rows
 from retrieval.errors import NotFound
 from retrieval.recall.knowledge import text_of
-from retrieval.tables.knowledge import knowledge
+from retrieval.tables.memories import knowledge
 from retrieval.tables.profiles import profiles
 from writer.audit import Change, note
 from writer.author import Author

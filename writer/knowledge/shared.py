@@ -17,7 +17,7 @@ from retrieval.database.rows import Rows
 from retrieval.errors import NotFound
 from retrieval.ports import Embedder, embed_accepted
 from retrieval.recall.knowledge import text_of
-from retrieval.tables.knowledge import shared_knowledge, shared_memories
+from retrieval.tables.memories import shared_knowledge, shared_memories
 from writer.audit import Change, note
 from writer.author import Author
 from writer.errors import KnowledgeExists, NotTheOwner

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 
 from sqlalchemy import delete, select
 
-from retrieval.tables.inserted import inserted_memories
+from retrieval.tables.cases import inserted_memories
 from writer.author import Author
 from writer.errors import LeaseLost
 from writer.privacy.keys import Keyring

@@ -11,9 +11,7 @@ from retrieval.database.rows import AnyRow, Rows
 from retrieval.errors import EmbedderMisbehaved, EmbedderRefused, SealBroken
 from retrieval.ports import Embedder, embed_each
 from retrieval.recall.knowledge import text_of
-from retrieval.tables.facts import facts
-from retrieval.tables.knowledge import knowledge
-from retrieval.tables.memories import memories
+from retrieval.tables.memories import facts, knowledge, memories
 from retrieval.tables.sessions import turns
 from writer.memories import searched, text_of_turn
 from writer.privacy.keys import Keyring

@@ -45,8 +45,7 @@ from sqlalchemy import (
 from sqlalchemy.dialects.postgresql import aggregate_order_by
 from sqlalchemy.sql.dml import ReturningUpdate
 
-from retrieval.tables.cases import cases
-from retrieval.tables.inserted import inserted_memories
+from retrieval.tables.cases import cases, inserted_memories
 from retrieval.tables.procedures import reflections
 from writer.queue.lease import Lease, is_held
 

@@ -10,8 +10,7 @@ from retrieval.database.database import Database
 from retrieval.database.rest import Rest
 from retrieval.errors import DatabaseUnavailable
 from retrieval.ports import Embedder
-from retrieval.tables.cases import cases
-from retrieval.tables.inserted import inserted_memories
+from retrieval.tables.cases import cases, inserted_memories
 from retrieval.tables.memories import memories
 from retrieval.tables.procedures import reflections
 from retrieval.tables.sessions import sessions

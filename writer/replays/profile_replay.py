@@ -24,8 +24,7 @@ from retrieval.database.rows import AnyRow, Rows
 from retrieval.errors import UserErased
 from retrieval.tables.cases import case_embeddings, cases
 from retrieval.tables.kinds import has_failed, went_well
-from retrieval.tables.profiles import profiles
-from retrieval.tables.replays import replays
+from retrieval.tables.profiles import profiles, replays
 from writer.profiles import Profile
 
 NEWEST = 400

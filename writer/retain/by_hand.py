@@ -9,8 +9,7 @@ from pydantic import AfterValidator, ConfigDict, Field
 from sqlalchemy import func, select
 
 from retrieval.database.database import Database
-from retrieval.tables.findings import findings
-from retrieval.tables.runs import run_steps
+from retrieval.tables.runs import findings, run_steps
 from writer.audit import Change, note
 from writer.author import Author
 from writer.examples import examples_of

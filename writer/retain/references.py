@@ -12,8 +12,7 @@ from retrieval.database.parameters import AGENT_KEY, USER_SUB, may_enter
 from retrieval.tables.cases import cases
 from retrieval.tables.columns import ALL_AGENTS
 from retrieval.tables.decisions import decision_slots, decisions
-from retrieval.tables.facts import facts
-from retrieval.tables.knowledge import knowledge
+from retrieval.tables.memories import facts, knowledge
 from retrieval.tables.procedures import procedures
 from retrieval.tables.runs import runs
 from retrieval.tables.sessions import sessions

@@ -9,7 +9,7 @@ from sqlalchemy.sql.dml import ReturningInsert
 
 from retrieval.database.database import Database
 from retrieval.errors import NotFound
-from retrieval.tables.erasures import erasures, readmissions
+from retrieval.tables.audit import erasures, readmissions
 from writer.audit import Change, note
 from writer.author import Author
 from writer.errors import ErasureNotConfirmed

@@ -12,8 +12,8 @@ from retrieval.errors import NotFound
 from retrieval.tables.cases import ERRORS, cases
 from retrieval.tables.columns import SEARCH_CONFIGURATION
 from retrieval.tables.decisions import decisions
-from retrieval.tables.facts import facts
 from retrieval.tables.failures import advice
+from retrieval.tables.memories import facts
 from retrieval.tables.profiles import profiles
 from retrieval.tables.runs import run_steps, runs
 from writer.audit import Change, note

@@ -11,8 +11,8 @@ from sqlalchemy import Delete, Select, Table, and_, delete, func, insert, select
 from sqlalchemy.sql.dml import ReturningInsert
 
 from retrieval.database.database import Database
+from retrieval.tables.audit import erasures
 from retrieval.tables.decisions import decisions
-from retrieval.tables.erasures import erasures
 from retrieval.tables.metadata import USER_TABLES
 from writer.rights.elsewhere import digest, rename
 

@@ -14,15 +14,11 @@ from retrieval.database.rows import Rows
 from retrieval.errors import SealBroken
 from retrieval.sealed import Part
 from retrieval.tables.cases import case_embeddings, cases
-from retrieval.tables.checkpoints import checkpoints
 from retrieval.tables.decisions import decisions
-from retrieval.tables.facts import facts
 from retrieval.tables.failures import failures
-from retrieval.tables.findings import findings
-from retrieval.tables.knowledge import knowledge
-from retrieval.tables.memories import memories
+from retrieval.tables.memories import facts, knowledge, memories
 from retrieval.tables.metadata import USER_TABLES
-from retrieval.tables.runs import run_steps, runs
+from retrieval.tables.runs import checkpoints, findings, run_steps, runs
 from retrieval.tables.sessions import session_summaries, turns
 from writer.privacy.keys import Keyring
 from writer.privacy.seal import unseal

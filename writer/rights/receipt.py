@@ -8,7 +8,7 @@ from typing import Any
 from sqlalchemy import Select, Update, select, update
 
 from retrieval.database.database import Database
-from retrieval.tables.erasures import erasures
+from retrieval.tables.audit import erasures
 from writer.rights.erase import Receipt
 from writer.rights.places import Scrubbed, Search, Surroundings, places
 from writer.rights.signature import SIGNATURE, Signer

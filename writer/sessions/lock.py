@@ -11,8 +11,8 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 from retrieval.database.rows import Rows
 from retrieval.errors import NotFound
-from retrieval.tables.facts import facts
 from retrieval.tables.failures import advice
+from retrieval.tables.memories import facts
 from retrieval.tables.sessions import sessions, turns
 from writer.audit import Change, note
 from writer.author import Author

@@ -10,7 +10,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 from retrieval.database.rows import Rows
 from retrieval.errors import NotFound
 from retrieval.tables.kinds import PolicyStatus
-from retrieval.tables.policies import policies
+from retrieval.tables.profiles import policies
 from writer.audit import Change, note
 
 TRAINER = "trainer"

@@ -14,7 +14,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 from retrieval.database.database import Database
 from retrieval.errors import UserErased
-from retrieval.tables.policies import policies as stored
+from retrieval.tables.profiles import policies as stored
 from retrieval.tables.profiles import profiles
 from writer.profiles import Profile, in_every_profile
 from writer.replays.profile_replay import replay_if_due

@@ -10,10 +10,10 @@ from uuid import UUID
 from sqlalchemy import Column, ColumnElement, Select, Table, exists, func, literal, or_, select
 
 from retrieval.tables.cases import cases
-from retrieval.tables.checkpoints import checkpoints
 from retrieval.tables.decisions import decisions
 from retrieval.tables.procedures import procedures
 from retrieval.tables.profiles import profiles
+from retrieval.tables.runs import checkpoints
 
 BATCH = 1_000
 """Maximum number of rows that one transaction prunes."""

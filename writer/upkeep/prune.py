@@ -15,12 +15,11 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 from retrieval.database.database import Database
 from retrieval.tables.cases import cases
-from retrieval.tables.checkpoints import checkpoints
 from retrieval.tables.decisions import decisions
-from retrieval.tables.facts import facts
+from retrieval.tables.memories import facts
 from retrieval.tables.procedures import procedures
 from retrieval.tables.profiles import profiles
-from retrieval.tables.runs import runs
+from retrieval.tables.runs import checkpoints, runs
 from retrieval.tables.sessions import sessions
 from writer.audit import Change, note
 from writer.procedures.case_deletion import forget_sources, forget_words, keep_without_case

@@ -19,7 +19,7 @@ from app.postgres import EmbeddedPostgres
 from app.postgres.pools import dsn, service_database
 from retrieval.database.database import Database
 from retrieval.errors import UserErased
-from retrieval.tables.installation import rate_limits
+from retrieval.tables.keys import rate_limits
 from tests.app.admission.conftest import somebody
 from tests.conftest import new_database
 from writer.author import Author

@@ -15,7 +15,7 @@ from app.cli import cli
 from app.postgres.pools import dsn, service_database
 from app.runtime import signed
 from app.settings import Settings
-from retrieval.tables.erasures import erasures
+from retrieval.tables.audit import erasures
 from tests.writer.conftest import AGENT
 from writer.audit import Change, note
 from writer.audit.signing import SEAL_BYTES, key_of

@@ -16,8 +16,7 @@ from policy.fit import fit_of
 from policy.replay import CHOICE, Tally
 from policy.weights import pack_fit
 from retrieval.database.database import Database
-from retrieval.tables.profiles import profiles
-from retrieval.tables.replays import replays
+from retrieval.tables.profiles import profiles, replays
 from tests.policy.banks import history, shop
 from writer.replays.profile_replay import SPOKEN
 from writer.rights.erase import erase

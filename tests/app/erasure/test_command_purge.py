@@ -25,7 +25,7 @@ from app.runtime import running
 from app.settings import Settings
 from retrieval.ranking.question import Question
 from retrieval.search.candidates import Search
-from retrieval.tables.erasures import erasures
+from retrieval.tables.audit import erasures
 from retrieval.tables.metadata import USER_TABLES
 from tests.processes import casebank, migrated_home, started, surroundings
 from writer.author import Author

@@ -20,7 +20,7 @@ from app.training.processes import Trainings
 from policy.decide import CANDIDATE, DEFAULT, REPLAYED, Budget
 from policy.gate import judge
 from retrieval.database.database import Database
-from retrieval.tables.policies import policies
+from retrieval.tables.profiles import policies
 from tests.cluster import one_postgres
 from tests.logs import TRUTH, draw, put
 from tests.policies import head, stored

@@ -24,21 +24,15 @@ from retrieval.database.database import Database
 from retrieval.ranking.question import Question
 from retrieval.retrieve import Reader
 from retrieval.search.candidates import Search
-from retrieval.tables.cases import case_tools
-from retrieval.tables.checkpoints import checkpoints
-from retrieval.tables.erasures import erasure_heads, erasure_links, readmissions
-from retrieval.tables.facts import facts
+from retrieval.tables.audit import erasure_heads, erasure_links, readmissions
+from retrieval.tables.cases import case_tools, inserted_memories
 from retrieval.tables.failures import advice, failures
-from retrieval.tables.findings import findings
-from retrieval.tables.inserted import inserted_memories
-from retrieval.tables.installation import jobs, rate_limits
-from retrieval.tables.keys import installation_keys, master_keys, token_revocations, user_keys
-from retrieval.tables.knowledge import knowledge
-from retrieval.tables.memories import memories
+from retrieval.tables.keys import installation_keys, jobs, master_keys, rate_limits, token_revocations, user_keys
+from retrieval.tables.memories import facts, knowledge, memories
 from retrieval.tables.metadata import USER_TABLES, metadata
 from retrieval.tables.procedures import procedure_reviews, procedures, reflections
 from retrieval.tables.profiles import llm_usage
-from retrieval.tables.runs import run_steps, runs
+from retrieval.tables.runs import checkpoints, findings, run_steps, runs
 from retrieval.tables.sessions import session_summaries, sessions, turns
 from tests.cluster import CITUS_URL, one_postgres
 from tests.conftest import new_database

@@ -7,7 +7,7 @@ from sqlalchemy import select
 from sqlalchemy.dialects.postgresql import insert as upsert
 
 from retrieval.facts.listing import holds
-from retrieval.tables.facts import facts
+from retrieval.tables.memories import facts
 from retrieval.tables.profiles import profiles
 from tests.writer.conftest import AGENT, Bank
 from writer.facts.extract import read

@@ -9,8 +9,7 @@ from sqlalchemy import select
 from sqlalchemy.dialects.postgresql import insert as upsert
 
 from retrieval.tables.audit import audit
-from retrieval.tables.facts import facts
-from retrieval.tables.memories import memories
+from retrieval.tables.memories import facts, memories
 from retrieval.tables.profiles import profiles
 from tests.writer.conftest import AGENT, Bank
 from writer.facts.extract import FactDraft, read

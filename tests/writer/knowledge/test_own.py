@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 import asyncpg
 from sqlalchemy import select
 
-from retrieval.tables.knowledge import knowledge
+from retrieval.tables.memories import knowledge
 from tests.writer.blocked import begin_blocked
 from tests.writer.conftest import AGENT, Bank
 from writer.knowledge.entry import KnowledgeWritten

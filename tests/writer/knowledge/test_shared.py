@@ -2,7 +2,7 @@
 
 from sqlalchemy import select
 
-from retrieval.tables.knowledge import shared_memories
+from retrieval.tables.memories import shared_memories
 from tests.writer.conftest import AGENT, Bank
 from tests.writer.upkeep.test_reembed import Refusing
 from writer.knowledge.entry import KnowledgeWritten

@@ -14,8 +14,8 @@ from retrieval.ranking.question import Question
 from retrieval.retrieve import Reader
 from retrieval.search.candidates import Search
 from retrieval.tables.cases import case_tools
-from retrieval.tables.facts import facts
 from retrieval.tables.kinds import AbstractionLevel
+from retrieval.tables.memories import facts
 from retrieval.tables.procedures import procedures, reflections
 from tests.lessons import FIXED
 from tests.writer.blocked import both_at_once

@@ -13,8 +13,7 @@ from sqlalchemy import func, select, update
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from retrieval.errors import DatabaseUnavailable
-from retrieval.tables.facts import facts
-from retrieval.tables.memories import memories
+from retrieval.tables.memories import facts, memories
 from retrieval.tables.sessions import sessions, turns
 from tests.cluster import one_postgres
 from tests.fakes.openai_server import OpenAIServer

@@ -14,7 +14,7 @@ from sqlalchemy import select
 from app.providers.wordllama import WordLlamaEmbedder
 from retrieval.tables.audit import audit
 from retrieval.tables.cases import case_embeddings, case_tools
-from retrieval.tables.facts import facts
+from retrieval.tables.memories import facts
 from tests.paths import ROOT
 from tests.writer.conftest import AGENT, MASTER_KEY, Bank, drain, keep, states, wake_all
 from writer.profiles import lock_profile

@@ -18,8 +18,7 @@ from policy.weights import pack_fit, unpack_fit
 from retrieval.search.bank import failed
 from retrieval.tables.cases import case_embeddings, cases
 from retrieval.tables.kinds import has_failed
-from retrieval.tables.profiles import profiles
-from retrieval.tables.replays import replays
+from retrieval.tables.profiles import profiles, replays
 from tests.fakes.openai_server import OpenAIServer
 from tests.policy.banks import moves, shop, terms
 from tests.writer.conftest import AGENT, DIMENSION, Bank, MakeWorker, drain, keep

@@ -21,22 +21,15 @@ from app.postgres.pools import dsn
 from app.providers.wordllama import WordLlamaEmbedder
 from retrieval.errors import UserErased
 from retrieval.tables.audit import audit
-from retrieval.tables.cases import case_embeddings, case_tools, cases
-from retrieval.tables.checkpoints import checkpoints
+from retrieval.tables.cases import case_embeddings, case_tools, cases, inserted_memories
 from retrieval.tables.decisions import decision_slots, decisions, rewards
-from retrieval.tables.facts import facts
 from retrieval.tables.failures import advice, failures
-from retrieval.tables.findings import findings
-from retrieval.tables.inserted import inserted_memories
-from retrieval.tables.installation import rate_limits
-from retrieval.tables.keys import user_keys
-from retrieval.tables.knowledge import knowledge
+from retrieval.tables.keys import rate_limits, user_keys
+from retrieval.tables.memories import facts, knowledge
 from retrieval.tables.metadata import USER_TABLES, metadata
-from retrieval.tables.policies import policies
 from retrieval.tables.procedures import procedure_reviews, procedures, reflections
-from retrieval.tables.profiles import llm_usage
-from retrieval.tables.replays import replays
-from retrieval.tables.runs import run_steps, runs
+from retrieval.tables.profiles import llm_usage, policies, replays
+from retrieval.tables.runs import checkpoints, findings, run_steps, runs
 from retrieval.tables.sessions import session_summaries, sessions, turns
 from tests.cluster import one_postgres
 from tests.conftest import WAITING

@@ -10,8 +10,7 @@ import asyncpg
 import pytest
 from sqlalchemy import func, select
 
-from retrieval.tables.checkpoints import checkpoints
-from retrieval.tables.runs import run_steps
+from retrieval.tables.runs import checkpoints, run_steps
 from retrieval.tables.sessions import turns
 from tests.writer.blocked import begin_blocked
 from tests.writer.conftest import AGENT, Bank

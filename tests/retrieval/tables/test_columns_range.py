@@ -10,7 +10,7 @@ from pydantic import TypeAdapter, ValidationError
 
 from app.postgres import EmbeddedPostgres
 from app.postgres.pools import dsn
-from retrieval.tables.column_range import fits
+from retrieval.tables.columns import fits
 from retrieval.tables.profiles import profiles
 
 REAL = TypeAdapter(Annotated[float, fits(profiles.c.rrf_k)])
