@@ -11,8 +11,7 @@ from typer.core import TyperCommand
 from typer.main import get_command
 
 from app import __version__
-from app.terminal.imported import imported
-from app.terminal.plain_commands import PlainGroup
+from app.terminal.plain_commands import PlainGroup, imported
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,9 +16,9 @@ import orjson
 
 from bench.experiment import experiments
 from bench.measure import Measurement
-from writer.analysis.call_status import failed_by_status
 from writer.analysis.calls import StoredRun
 from writer.analysis.failures import FixKind
+from writer.analysis.run_counts import failed_by_status
 from writer.procedures.ports import Analysis, AnalysisKind
 from writer.procedures.rules.analyst import explain
 from writer.procedures.rules.script import script

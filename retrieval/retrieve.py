@@ -18,9 +18,8 @@ from retrieval.procedures.question import ProcedureAnswer, ProcedureQuestion
 from retrieval.procedures.threshold import Threshold
 from retrieval.ranking.answer import compose, context_of, entry_of, rank
 from retrieval.ranking.decisions import log
-from retrieval.ranking.fits import Fits
 from retrieval.ranking.numbers import count_answer
-from retrieval.ranking.policies import Policies
+from retrieval.ranking.policies import Fits, Policies
 from retrieval.ranking.pool import pool_of
 from retrieval.ranking.question import Question
 from retrieval.ranking.retrieved import Retrieved

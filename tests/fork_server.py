@@ -21,7 +21,7 @@ from datetime import date
 
 from app.cli import COMMANDS, cli
 from app.providers.wordllama import WordLlamaEmbedder
-from app.terminal.imported import imported
+from app.terminal.plain_commands import imported
 from writer.facts.extract import read
 
 MOST_BYTES = 1 << 20

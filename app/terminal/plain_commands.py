@@ -1,11 +1,12 @@
-"""Commands that report wrong settings with a line for each, an error of the system with one, and no traceback."""
+"""Commands whose modules are imported when called, and that report wrong settings and errors of the system in lines."""
 
+import gc
 from collections.abc import Callable
+from importlib import import_module
 from typing import Any
 
 from typer.core import TyperCommand, TyperGroup
 
-from app.terminal.imported import imported
 from app.wrong_settings import WrongSettings
 
 
@@ -32,3 +33,14 @@ def _plainly(invoke: Callable[[Any], Any], context: Any) -> Any:
         raise
     except (WrongSettings, OSError) as error:  # imported here: the list of all commands is quicker without it
         imported("app.terminal.run_to_end").refuse(error)
+
+
+def imported(module: str) -> Any:
+    """Imports a module with the garbage collector off, which would take about a tenth of a start, and returns it."""
+    was_on = gc.isenabled()
+    gc.disable()
+    try:
+        return import_module(module)
+    finally:
+        if was_on:
+            gc.enable()

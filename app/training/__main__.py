@@ -4,8 +4,7 @@ import sys
 
 import typer
 
-from app.terminal.imported import imported
-from app.terminal.plain_commands import PlainCommand
+from app.terminal.plain_commands import PlainCommand, imported
 
 if __name__ == "__main__":
     try:

@@ -2,7 +2,7 @@
 
 **A call failed if its status is "error", or if its output reports an error** (`error_output.error_in`), whatever the
 status is: many tools answer "Error: order not found" with the status "ok". Code that counts failed calls uses `failed`
-or ``Call.failed``. Only retain, which must not read outputs, counts by ``call_status``; the worker corrects its counts.
+or ``Call.failed``. Only retain, which must not read outputs, counts by ``run_counts``; the worker corrects its counts.
 """
 
 import re
@@ -13,13 +13,13 @@ from itertools import islice
 from typing import Literal
 
 from retrieval.patterns import patterns
-from writer.analysis.call_status import failed_by_status
-from writer.analysis.causes_below import is_generic, marked_line, with_cause
+from writer.analysis.causes import is_generic, marked_line, with_cause
 from writer.analysis.command_goals import mains
 from writer.analysis.command_names import READERS
 from writer.analysis.commands import with_lines
 from writer.analysis.error_output import SHORT_CHARS, TRACEBACK, both_ends, error_in, exception_in
 from writer.analysis.placeholders import TEXT_CHARS
+from writer.analysis.run_counts import failed_by_status
 from writer.analysis.statements import command_in
 
 MOST_LINES = 5
@@ -64,6 +64,8 @@ def _is_own_error(line: str, row: str) -> bool:
 
 Evidence = Literal["status", "output", "empty_output", "complaint"]
 MOST_CALLS = 10_000
+MOST_SIGNATURES = 20
+SIGNATURE_CHARS = 200
 _JSON = re.compile(r"\s*(?:\{|\[\s*(?:[\[{\]\"\d-]|true\b|false\b|null\b))")
 """The beginning of an output that is JSON; "[ERROR] …" is a line."""
 
@@ -143,3 +145,9 @@ def calls_in(traces: Iterable[object]) -> list[Call]:
         error = error and with_cause(error, output)
         calls.append(Call(index, trace["tool"], arguments, output, error, evidence, line))
     return calls
+
+
+def error_signatures(run: StoredRun) -> list[str]:
+    """Returns the signatures of a run's errors, each once, in the order of the calls."""
+    lines = (call.failure.strip().partition("\n")[0][:SIGNATURE_CHARS] for call in run.calls if call.failure)
+    return list(dict.fromkeys(line for line in lines if line))[:MOST_SIGNATURES]

@@ -1,10 +1,12 @@
-"""Counts of a run's calls that are stored with its case: errors, effects, and tools whose last call failed."""
+"""Counts of a run's calls that are stored with its case: errors, effects, and tools whose last call failed.
+
+Retain counts by the calls' statuses alone: it must load no code that reads outputs, as ``analysis.calls`` does.
+"""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Self
 
-from writer.analysis.call_status import failed_by_status
 from writer.analysis.state_changes import effects
 
 
@@ -37,3 +39,8 @@ class RunCounts:
 def counted_by_status(traces: Iterable[Mapping[str, object]], plan: Sequence[str]) -> RunCounts:
     """Returns the counts of a run by the statuses of its calls, without reading any output."""
     return RunCounts.of([(str(trace["tool"]), failed_by_status(trace["status"])) for trace in traces], plan)
+
+
+def failed_by_status(status: object) -> bool:
+    """Returns whether the status of a call says that the call failed."""
+    return status == "error"

@@ -11,8 +11,8 @@ from typing import Any
 import re2
 
 from retrieval.sections.quoting import visible
-from writer.analysis.call_status import failed_by_status
 from writer.analysis.error_output import error_in
+from writer.analysis.run_counts import failed_by_status
 from writer.findings.aspects import MOST_LINES, Aspect, changing
 from writer.findings.calls import LISTS_FOLDERS, aspects_of
 from writer.findings.exports import exports

@@ -8,8 +8,7 @@ from typing import Any, TypeVar
 from policy.channels import words
 from retrieval.database.database import Database
 from retrieval.sealed import MOVES, TERMS, CaseWords
-from writer.analysis.calls import StoredRun
-from writer.analysis.error_signatures import error_signatures
+from writer.analysis.calls import StoredRun, error_signatures
 from writer.analysis.fixes import failures_of
 from writer.analysis.moves import moves_of
 from writer.analysis.recount import recount

@@ -7,8 +7,8 @@ from pydantic import JsonValue
 from typing_extensions import TypedDict  # what pydantic reads before Python 3.12
 
 from retrieval.text import shortened
-from writer.analysis.call_status import failed_by_status
 from writer.analysis.calls import Call
+from writer.analysis.run_counts import failed_by_status
 from writer.analysis.state_changes import changes_state, works_out
 
 Traces = Sequence[Mapping[str, JsonValue]]

@@ -15,8 +15,7 @@ from retrieval.tables.cases import MAX_SEARCH_TEXT_CHARS
 from retrieval.tables.kinds import RewardSource, RunStatus
 from retrieval.telemetry import origin, stage
 from retrieval.text import as_repeated
-from writer.analysis.call_status import failed_by_status
-from writer.analysis.run_counts import counted_by_status
+from writer.analysis.run_counts import counted_by_status, failed_by_status
 from writer.blocks import unread
 from writer.messages import tool_traces
 from writer.privacy.names import nameable

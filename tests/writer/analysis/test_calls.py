@@ -5,8 +5,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.writer.runs import FAILED, analysed, call
-from writer.analysis.call_status import failed_by_status
 from writer.analysis.calls import calls_in, failed
+from writer.analysis.run_counts import failed_by_status
 
 
 def test_a_status_of_error_is_believed_whatever_the_output():
