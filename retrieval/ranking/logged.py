@@ -31,21 +31,6 @@ _LISTED = (
     "reward_source",
     "created_at",
 )
-_WHOLE = (
-    *_LISTED,
-    "told",
-    "feature_version",
-    "seed",
-    "min_similarity",
-    "candidate_ids",
-    "candidate_groups",
-    "candidate_sources",
-    "features",
-    "scores",
-    "procedure_ids",
-    "procedure_versions",
-    "used_procedure_ids",
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,7 +73,7 @@ def page_of_decisions(user_sub: str, page: DecisionPage) -> Rows:
 
 def one_decision(user_sub: str, decision_id: UUID) -> Rows:
     """Returns the statement for a decision, with its slate as arrays in the order of places."""
-    return _with_slots(user_sub, _WHOLE).where(decisions.c.id == decision_id)
+    return _with_slots(user_sub, decisions.c.keys()).where(decisions.c.id == decision_id)
 
 
 def _with_slots(user_sub: str, names: Collection[str]) -> Rows:

@@ -141,15 +141,15 @@ _WEIGHTS: FastStatement[ServedPolicy] = FastStatement.of(
 
 
 class StoredFit(Protocol):
-    """The columns of a row of ``replays`` that serving needs."""
+    """The columns of a row of ``replays`` that serving needs.
 
-    @property
-    def fit(self) -> bytes:
-        """The fit, as packed by ``policy.weights.pack_fit``."""
+    Attributes:
+        fit: the fit, as packed by ``policy.weights.pack_fit``.
+        created_at: time of the replay that made the fit.
+    """
 
-    @property
-    def created_at(self) -> datetime:
-        """Time of the replay that made the fit."""
+    fit: bytes
+    created_at: datetime
 
 
 class Fits:

@@ -16,47 +16,31 @@ from policy.slate import choose, ranking, traits_of
 
 
 class Logged(Protocol):
-    """The columns of a logged decision from which it is computed again."""
+    """The columns of a logged decision from which it is computed again.
 
-    @property
-    def policy_version(self) -> str:
-        """Name of the policy that the decision followed."""
+    Attributes:
+        policy_version: name of the policy that the decision followed.
+        feature_version: version of the features that were logged.
+        k: largest number of cases on the slate.
+        min_similarity: least similarity of a case that the request allows; None: any.
+        candidate_ids: ids of the candidates, in the order of retrieval.
+        candidate_groups: number of each candidate's group; candidates with the same plan and outcome share a group.
+        candidate_sources: number of each candidate's source, the writer that retained the run.
+        features: the candidates' features, as packed by ``policy.features.packed``.
+        scores: logged scores of the candidates.
+        case_ids: ids of the cases on the slate, in the order of places; None for an empty slate.
+    """
 
-    @property
-    def feature_version(self) -> int:
-        """Version of the features that were logged."""
-
-    @property
-    def k(self) -> int:
-        """Largest number of cases on the slate."""
-
-    @property
-    def min_similarity(self) -> float | None:
-        """Least similarity of a case that the request allows; None: any."""
-
-    @property
-    def candidate_ids(self) -> Sequence[UUID]:
-        """Ids of the candidates, in the order of retrieval."""
-
-    @property
-    def candidate_groups(self) -> Sequence[int]:
-        """Number of each candidate's group; candidates with the same plan and outcome share a group."""
-
-    @property
-    def candidate_sources(self) -> Sequence[int]:
-        """Number of each candidate's source, the writer that retained the run."""
-
-    @property
-    def features(self) -> bytes:
-        """The candidates' features, as packed by ``policy.features.packed``."""
-
-    @property
-    def scores(self) -> Sequence[float]:
-        """Logged scores of the candidates."""
-
-    @property
-    def case_ids(self) -> Sequence[UUID] | None:
-        """Ids of the cases on the slate, in the order of places; None for an empty slate."""
+    policy_version: str
+    feature_version: int
+    k: int
+    min_similarity: float | None
+    candidate_ids: Sequence[UUID]
+    candidate_groups: Sequence[int]
+    candidate_sources: Sequence[int]
+    features: bytes
+    scores: Sequence[float]
+    case_ids: Sequence[UUID] | None
 
 
 @dataclass(frozen=True, slots=True)

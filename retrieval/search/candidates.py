@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from functools import cache
+from inspect import get_annotations
 from typing import Protocol, TypeGuard
 from uuid import UUID
 
@@ -231,26 +232,8 @@ def _vectors(scope: Scope) -> FastStatement[CaseVector]:
 
 def _contents() -> list[Expression]:
     """Returns the columns of a case that the slate shows and the policy weighs, without the sealed payload."""
-    names = (
-        "agent_key",
-        "created_at",
-        "kind",
-        "task",
-        "plan",
-        "words",
-        "key_id",
-        "effects",
-        "tags",
-        "outcome",
-        "reward",
-        "reward_source",
-        "step_count",
-        "error_count",
-        "source",
-        "occurrences",
-        "reuse_count",
-        "reuse_reward",
-    )
+    own = set(cases.c.keys()).difference(("terms", "moves", "proven"))
+    names = [name for name in get_annotations(Candidate) if name in own]
     # arrays as bytes: the driver would make each number an object
     sent = [func.array_send(cases.c[name]).label(name) for name in ("terms", "moves")]
     return [*(cases.c[name] for name in names), *sent, proven().label("proven"), failed().label("failed")]

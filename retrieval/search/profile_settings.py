@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from datetime import datetime
+from inspect import get_annotations
 from typing import Protocol, TypeVar
 
 from sqlalchemy import (
@@ -31,43 +32,15 @@ from retrieval.tables.profiles import policies, profiles, replays
 
 OVERRIDES = ("full_text_weight", "semantic_weight", "rrf_k")
 """Names of the profile's settings that a request may override."""
-SETTINGS = (
-    "enabled",
-    "k",
-    "embedding_model",
-    "approximate",
-    "learning",
-    "explore",
-    "canary",
-    "rewrite",
-    "procedures",
-    "procedure_similarity",
-    "session_share",
-    "facts_share",
-    "procedures_share",
-    *OVERRIDES,
-)
-"""Names of the profile's settings that each row of a search has."""
-
-STATE = (
-    "serving",
-    "serving_since",
-    "candidate",
-    "candidate_since",
-    "replayed_at",
-    "unlike",
-    "has_procedures",
-    "has_facts",
-)
-"""Names of further columns about the profile: version and time of its live policies, the time of its latest replay, the
-similarity of its unlike cases, and whether it has a procedure or a fact to show.
-"""
-
 T = TypeVar("T")
 
 
 class ProfileSettings(Protocol):
-    """The columns about the profile that each row of a search has: its SETTINGS and its STATE."""
+    """The columns about the profile that each row of a search has: its SETTINGS, and its STATE.
+
+    The state is the version and the time of its live policies, the time of its latest replay, the similarity of its
+    unlike cases, and whether it has a procedure or a fact to show.
+    """
 
     enabled: bool
     k: int
@@ -93,6 +66,10 @@ class ProfileSettings(Protocol):
     unlike: float | None
     has_procedures: bool
     has_facts: bool
+
+
+SETTINGS = tuple(name for name in get_annotations(ProfileSettings) if name in profiles.c)
+STATE = tuple(name for name in get_annotations(ProfileSettings) if name not in profiles.c)
 
 
 def profile_settings() -> CTE:
