@@ -2,9 +2,8 @@
 
 from collections.abc import Awaitable, Callable
 
-from app.doctor import cluster, database, machine, memory
-from app.doctor.finding import Finding, in_brief
-from app.doctor.installation import Installation, opened
+from app.doctor import database, machine, memory
+from app.doctor.installation import Finding, Installation, in_brief, opened
 from app.settings import Settings
 
 Check = Callable[[Installation], Awaitable[Finding]]
@@ -25,7 +24,7 @@ CHECKS: tuple[Check, ...] = (
     database.postgres,
     database.pgvector,
     database.schema,
-    cluster.cluster,
+    database.cluster,
     database.indexes,
     database.search,
     database.role,

@@ -1,4 +1,4 @@
-"""Subjects of the checks: the database, under its owner and under the service's role, and the embedder."""
+"""Results and subjects of the checks: the database, under its owner and under the service's role, and the embedder."""
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -12,6 +12,21 @@ from app.runtime import make_embedder, owner_url
 from app.settings import Settings
 from retrieval.database.database import Database
 from retrieval.ports import Embedder
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """Result of one check; ``ok`` is None if the check does not apply."""
+
+    name: str
+    ok: bool | None
+    detail: str
+    advice: str = ""
+
+
+def in_brief(error: Exception) -> str:
+    """Returns an error's type and the first line of its message, at most 200 characters."""
+    return f"{type(error).__name__}: {error}".splitlines()[0][:200]
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,7 +10,7 @@ from importlib.metadata import version
 import jwt
 
 from app import __version__
-from app.doctor.finding import Finding, in_brief
+from app.doctor.installation import Finding, in_brief
 from app.edge.open_files import OTHER_FILES
 from app.settings import Settings
 from app.settings.home import load_secrets

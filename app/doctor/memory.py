@@ -5,8 +5,7 @@ from datetime import UTC, datetime, timedelta
 from pydantic import BaseModel
 from sqlalchemy import func, select
 
-from app.doctor.finding import Finding, in_brief
-from app.doctor.installation import Installation
+from app.doctor.installation import Finding, Installation, in_brief
 from app.jobs.records import JobRecord, all_records
 from app.jobs.schedule import SILENCE, WORKER, is_well, periods
 from app.runtime import make_model
@@ -134,11 +133,7 @@ async def language_model(installation: Installation) -> Finding:
     """Judges whether the language model, if there is one, answers in the requested form."""
     settings = installation.settings
     if settings.llm == "off":
-        return Finding(
-            "language model",
-            ok=None,
-            detail="none configured: the rules explain and abstract",
-        )
+        return Finding("language model", ok=None, detail="none configured: the rules explain and abstract")
     model = make_model(settings)
     advice = "check CASEBANK_LLM_…; until then the rules replace the model"
     try:
