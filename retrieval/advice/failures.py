@@ -26,7 +26,7 @@ from sqlalchemy import (
 from sqlalchemy.dialects.postgresql import ARRAY, insert
 
 from retrieval.database.fast_path import FastStatement
-from retrieval.database.parameters import AGENT_KEY, USER_SUB, entered, may_enter
+from retrieval.database.parameters import AGENT_KEY, USER_SUB, entered, may_enter, parameter
 from retrieval.search.scope import ready
 from retrieval.tables.cases import cases
 from retrieval.tables.decisions import decision_slots, decisions
@@ -88,7 +88,7 @@ class FailureRow(Protocol):
 
 def _session() -> Select[UUID]:
     """Returns the statement for the id of the agent's session of this name."""
-    named = sessions.c.name == cast(bindparam("session", type_=Text), Text)
+    named = sessions.c.name == parameter("session", Text)
     return select(sessions.c.id).where(sessions.c.user_sub == USER_SUB, sessions.c.agent_key == AGENT_KEY, named)
 
 
@@ -134,8 +134,8 @@ def _last(wanted: ColumnElement[bool]) -> Subquery:
 
 
 def _statement() -> FastStatement[FailureRow]:
-    tool, sign, request = (cast(bindparam(name, type_=Integer), Integer) for name in ("tool", "sign", "request"))
-    run_id, retrieval_id = (cast(bindparam(name, type_=Uuid), Uuid) for name in ("run_id", "retrieval_id"))
+    tool, sign, request = (parameter(name, Integer) for name in ("tool", "sign", "request"))
+    run_id, retrieval_id = (parameter(name, Uuid) for name in ("run_id", "retrieval_id"))
     going_on = advice.c.session_id == _session().scalar_subquery(), advice.c.came_back.is_(None)
     of_run = or_(advice.c.run_id == run_id, advice.c.retrieval_id == retrieval_id, and_(*going_on))
     here = and_(of_run, advice.c.request.is_distinct_from(request))
@@ -151,7 +151,7 @@ def _statement() -> FastStatement[FailureRow]:
         select(cases.c.id)
         .where(*ready(), func.cardinality(cases.c.plan) > 0)
         .order_by(cases.c.created_at.desc(), cases.c.id.desc())
-        .limit(cast(bindparam("runs", type_=Integer), Integer))
+        .limit(parameter("runs", Integer))
         .subquery("runs")
     )
     told, shown, like = _told(here), _shown(here), or_(newest.c.tool == tool, newest.c.sign == sign)
@@ -211,7 +211,7 @@ class PlanRow(Protocol):
 
 PLANS_OF = FastStatement[PlanRow].of(
     select(*(cases.c[name] for name in ("id", "key_id", "words", "task", "plan", "moves"))).where(
-        may_enter(), cases.c.user_sub == USER_SUB, cases.c.id == any_(cast(bindparam("case_ids"), ARRAY(Uuid)))
+        may_enter(), cases.c.user_sub == USER_SUB, cases.c.id == any_(parameter("case_ids", ARRAY(Uuid)))
     )
 )
 """Reads the plans of cases; its parameter is case_ids."""

@@ -1,17 +1,21 @@
 """Parameters that statements of the fast path share, and the part of such a statement that enters as a user."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import cache
+from typing import Any, TypeVar
 
 import numpy as np
 import orjson
 from numpy.typing import NDArray
 from pgvector.sqlalchemy import Vector
 from sqlalchemy import (
+    ARRAY,
     CTE,
     Boolean,
+    ColumnClause,
     ColumnElement,
     DateTime,
+    TableValuedAlias,
     Text,
     and_,
     bindparam,
@@ -19,6 +23,7 @@ from sqlalchemy import (
     func,
     select,
 )
+from sqlalchemy.types import TypeEngine
 
 from retrieval.database.rows import Expression
 
@@ -27,9 +32,26 @@ AGENT_KEY = bindparam("agent_key", type_=Text)
 MODEL = bindparam("model", type_=Text)
 
 
+T = TypeVar("T")
+
+
+def parameter(name: str, kind: TypeEngine[T] | type[TypeEngine[T]]) -> ColumnElement[T]:
+    """Returns the parameter of this name, cast to its type, which Postgres cannot always tell from its place."""
+    return cast(bindparam(name, type_=kind), kind)
+
+
+def given_rows(columns: Mapping[str, ColumnClause[Any]], name: str, *, numbered: str | None = None) -> TableValuedAlias:
+    """Returns a table whose columns are given as arrays, each by the parameter of its name in ``columns``.
+
+    ``numbered``: the name of a further column with the row's number, from 1.
+    """
+    arrays = func.unnest(*(parameter(each, ARRAY(column.type)) for each, column in columns.items()))
+    return arrays.table_valued(*columns.values(), with_ordinality=numbered, name=name).render_derived()
+
+
 def vector() -> Expression:
     """Returns the parameter of a statement for pgvector that takes the query's vector, as ``vector_text`` writes it."""
-    return cast(cast(bindparam("vector", type_=Text), Text), Vector)
+    return cast(parameter("vector", Text), Vector)
 
 
 def vector_text(vector: Sequence[float] | NDArray[np.float32]) -> str:

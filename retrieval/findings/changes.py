@@ -10,8 +10,6 @@ from sqlalchemy import (
     all_,
     and_,
     any_,
-    bindparam,
-    cast,
     false,
     func,
     literal,
@@ -22,7 +20,7 @@ from sqlalchemy import (
 )
 from sqlalchemy.dialects.postgresql import ARRAY
 
-from retrieval.database.parameters import USER_SUB
+from retrieval.database.parameters import USER_SUB, parameter
 from retrieval.tables.runs import findings, runs
 
 _NONE = literal_column("'{}'::bigint[]", ARRAY(BigInteger))
@@ -41,13 +39,13 @@ def _touches(found: Any, change: Any) -> tuple[ColumnElement[bool], ColumnElemen
 def changes_since(best: Any) -> Any:
     """Returns a subquery of two flags for a run's finding: later steps changed its subject, or may have done so."""
     change = findings.alias("change")
-    folder = cast(bindparam("folder", type_=BigInteger), BigInteger)
+    folder = parameter("folder", BigInteger)
     moves = folder == any_(change.c.place_keys)
     later = tuple_(change.c.step, change.c.part) > tuple_(best.c.step, best.c.part)
     touches, may_touch = _touches(best, change)
     known = change.c.place_keys != _NONE
     depends = best.c.kind != "answer"
-    by_folder = or_(cast(bindparam("in_shell", type_=Boolean), Boolean), folder == any_(best.c.place_marks))
+    by_folder = or_(parameter("in_shell", Boolean), folder == any_(best.c.place_marks))
     return (
         select(
             func.bool_or(and_(later, known, ~moves, touches)).label("changed"),

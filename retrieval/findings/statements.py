@@ -27,7 +27,7 @@ from sqlalchemy import (
 from sqlalchemy.dialects.postgresql import ARRAY
 
 from retrieval.database.fast_path import FastStatement
-from retrieval.database.parameters import USER_SUB, may_enter
+from retrieval.database.parameters import USER_SUB, may_enter, parameter
 from retrieval.database.rows import Expression, Rows
 from retrieval.findings.changes import changes_of_all, changes_since
 from retrieval.tables.kinds import FindingKind
@@ -78,39 +78,31 @@ class RunAsked(Protocol):
     created_at: datetime
 
 
-def _number(name: str) -> ColumnElement[int]:
-    return cast(bindparam(name, type_=BigInteger), BigInteger)
-
-
-def _line(name: str) -> ColumnElement[int]:
-    return cast(bindparam(name, type_=Integer), Integer)
-
-
-def _numbers(name: str) -> Expression:
-    return cast(bindparam(name, type_=ARRAY(BigInteger)), ARRAY(BigInteger))
+_QUERY, _PATH, _CONTENT = (parameter(f"{of}_hash", BigInteger) for of in ("query", "path", "content"))
+_TERMS: Expression = parameter("terms", ARRAY(BigInteger))
+_FIRST, _LAST = parameter("first_line", Integer), parameter("last_line", Integer)
 
 
 def _fits(table: Any) -> ColumnElement[bool]:
     """Returns the condition that a finding fits a call: it has the call's lines of a file, or shares words with it."""
-    first, last = _line("first_line"), _line("last_line")
     lines = case(
-        (first.is_(None), table.c.first_line.is_(None)),
-        else_=and_(func.coalesce(table.c.first_line, 1) <= first, table.c.last_line >= last),
+        (_FIRST.is_(None), table.c.first_line.is_(None)),
+        else_=and_(func.coalesce(table.c.first_line, 1) <= _FIRST, table.c.last_line >= _LAST),
     )
-    kind = cast(bindparam("kind", type_=Text), Text)
-    near = or_(table.c.query_hash == _number("query_hash"), table.c.terms.overlap(_numbers("terms")))
+    kind = parameter("kind", Text)
+    near = or_(table.c.query_hash == _QUERY, table.c.terms.overlap(_TERMS))
     return and_(
         table.c.kind == kind,
-        case((kind == "read", and_(table.c.path_hash == _number("path_hash"), lines)), else_=near),
+        case((kind == "read", and_(table.c.path_hash == _PATH, lines)), else_=near),
     )
 
 
 def _similarity(table: Any) -> ColumnElement[float]:
     """Returns the share of words that two queries have in common; 1 if the queries are equal."""
     term = func.unnest(table.c.terms).table_valued("term", name="own").render_derived()
-    shared = select(func.count()).select_from(term).where(term.c.term == any_(_numbers("terms"))).scalar_subquery()
-    every = func.cardinality(table.c.terms) + func.cardinality(_numbers("terms")) - shared
-    same = or_(table.c.kind == "read", table.c.query_hash == _number("query_hash"))
+    shared = select(func.count()).select_from(term).where(term.c.term == any_(_TERMS)).scalar_subquery()
+    every = func.cardinality(table.c.terms) + func.cardinality(_TERMS) - shared
+    same = or_(table.c.kind == "read", table.c.query_hash == _QUERY)
     near = func.least(cast(shared, Float) / func.greatest(every, 1), NEAREST)
     return case((same, 1.0), else_=near)
 
@@ -121,11 +113,10 @@ def _in_this_run() -> FastStatement[RunAsked]:
     Of equally near findings it is the newest. A hash of a file's content is compared with that of the same lines.
     """
     similarity = _similarity(findings).label("similarity")
-    first, last = _line("first_line"), _line("last_line")
     same_lines = case(
-        (_number("content_hash").is_(None), False),
+        (_CONTENT.is_(None), False),
         else_=and_(
-            findings.c.first_line.is_not_distinct_from(first), or_(first.is_(None), findings.c.last_line == last)
+            findings.c.first_line.is_not_distinct_from(_FIRST), or_(_FIRST.is_(None), findings.c.last_line == _LAST)
         ),
     )
     best = (
@@ -165,7 +156,7 @@ def _in_earlier_runs() -> FastStatement[RunAsked]:
     need not have begun.
     """
     similarity = _similarity(findings).label("similarity")
-    same = func.coalesce(findings.c.content_hash == _number("content_hash"), False).label("same_content")
+    same = func.coalesce(findings.c.content_hash == _CONTENT, False).label("same_content")
     best = (
         select(findings, similarity, same)
         .where(
@@ -174,9 +165,9 @@ def _in_earlier_runs() -> FastStatement[RunAsked]:
             findings.c.run_id != RUN_ID,
             findings.c.success,
             or_(
-                findings.c.path_hash == _number("path_hash"),
-                findings.c.query_hash == _number("query_hash"),
-                findings.c.terms.overlap(_numbers("terms")),
+                findings.c.path_hash == _PATH,
+                findings.c.query_hash == _QUERY,
+                findings.c.terms.overlap(_TERMS),
             ),
             _fits(findings),
         )
@@ -209,7 +200,7 @@ def _in_earlier_runs() -> FastStatement[RunAsked]:
 def _asked(best: Any) -> tuple[Any, ...]:
     """Returns the columns of the run and of its finding that both statements have."""
     names = ("step", "part", "kind", "success", "payload", "created_at", "similarity")
-    wanted = cast(bindparam("with_content", type_=Boolean), Boolean)
+    wanted = parameter("with_content", Boolean)
     return (
         runs.c.id.label("run_id"),
         runs.c.agent_key,
@@ -217,7 +208,7 @@ def _asked(best: Any) -> tuple[Any, ...]:
         runs.c.case_id.label("found_case_id"),
         best.c.run_id.label("found_run_id"),
         *(best.c[name] for name in names),
-        (best.c.content_hash == _number("content_hash")).label("same_content"),
+        (best.c.content_hash == _CONTENT).label("same_content"),
         case((wanted, run_steps.c.payload)).label("content"),
     )
 

@@ -9,12 +9,12 @@ from uuid import UUID
 import asyncpg
 import numpy as np
 import orjson
-from sqlalchemy import REAL, Float, Integer, Text, and_, bindparam, cast, func, or_, select, true
+from sqlalchemy import REAL, Float, Integer, Text, and_, cast, func, or_, select, true
 from sqlalchemy.dialects.postgresql import ARRAY
 
 from policy.channels import searchable, words
 from retrieval.database.fast_path import FastConnection, FastStatement
-from retrieval.database.parameters import AGENT_KEY, MODEL, USER_SUB, may_enter, vector_text
+from retrieval.database.parameters import AGENT_KEY, MODEL, USER_SUB, may_enter, parameter, vector_text
 from retrieval.pages.procedures import Measures
 from retrieval.procedures.near import NAMING, active, near
 from retrieval.procedures.procedure import Procedure
@@ -162,7 +162,7 @@ def _statement(nearness: Nearness, *, by_attributes: bool, by_tool: bool) -> Fas
     nearest = near(nearness, by_attributes=by_attributes, by_tool=by_tool)
     own = {each.name for each in fields(Procedure)} - {"id", "version", "record"} | {"origin", "source_case_ids"}
     proven = proven_runs().lateral("proven")
-    least = cast(bindparam("floor", type_=Float), Float)
+    least = parameter("floor", Float)
     fits = or_(nearest.c.similarity >= least, nearest.c.share >= LEAST_SHARE, nearest.c.named, nearest.c.without_text)
     order = (
         or_(procedures.c.pinned, proven.c.proven_runs > 0).desc(),
@@ -194,7 +194,7 @@ def _statement(nearness: Nearness, *, by_attributes: bool, by_tool: bool) -> Fas
     )
     return FastStatement.of(
         select(*(column for column in fitting.c if column.name != "place"))
-        .where(may_enter(), fitting.c.place <= cast(bindparam("look", type_=Integer), Integer))
+        .where(may_enter(), fitting.c.place <= parameter("look", Integer))
         .order_by(fitting.c.number, fitting.c.place)
     )
 

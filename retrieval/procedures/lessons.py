@@ -5,11 +5,11 @@ from typing import Protocol
 from uuid import UUID
 
 import orjson
-from sqlalchemy import Boolean, Text, Uuid, any_, bindparam, cast, column, func, literal_column, not_, or_, select
-from sqlalchemy.dialects.postgresql import ARRAY, distinct_on
+from sqlalchemy import Boolean, Text, Uuid, any_, bindparam, cast, column, literal_column, not_, or_, select
+from sqlalchemy.dialects.postgresql import distinct_on
 
 from retrieval.database.fast_path import FastConnection, FastStatement
-from retrieval.database.parameters import USER_SUB, may_enter
+from retrieval.database.parameters import USER_SUB, given_rows, may_enter
 from retrieval.procedures.quarantine import proven_runs
 from retrieval.tables.kinds import ProcedureKind
 from retrieval.tables.procedures import procedures
@@ -55,11 +55,7 @@ async def lessons(
     return {row.case_id: row for row in rows}
 
 
-_CASES = (
-    func.unnest(cast(bindparam("case_ids", type_=ARRAY(Uuid)), ARRAY(Uuid)))
-    .table_valued(column("id", Uuid), name="given")
-    .render_derived()
-)
+_CASES = given_rows({"case_ids": column("id", Uuid)}, "given")
 _CASE_ID = _CASES.c.id
 _OWN = procedures.c.case_id.is_not_distinct_from(_CASE_ID)
 _LESSONS: FastStatement[Lesson] = FastStatement.of(

@@ -13,7 +13,6 @@ from sqlalchemy import (
     Uuid,
     and_,
     any_,
-    bindparam,
     case,
     cast,
     column,
@@ -30,7 +29,7 @@ from sqlalchemy import (
 from sqlalchemy.dialects.postgresql import ARRAY, REGCONFIG
 from sqlalchemy.types import TypeEngine
 
-from retrieval.database.parameters import AGENT_KEY, MODEL, USER_SUB
+from retrieval.database.parameters import AGENT_KEY, MODEL, USER_SUB, given_rows, parameter
 from retrieval.database.rows import Expression
 from retrieval.search.bank import Nearness
 from retrieval.tables.cases import case_tools, cases
@@ -88,11 +87,7 @@ def _asked(nearness: Nearness) -> CTE:
     arrays: dict[str, TypeEngine[Any]] = {"texts": Text(), "naming": Boolean()}
     if nearness is Nearness.IN_DATABASE:
         arrays["vectors"] = Text()
-    given = (
-        func.unnest(*(cast(bindparam(name, type_=ARRAY(kind)), ARRAY(kind)) for name, kind in arrays.items()))
-        .table_valued(*(column(name, kind) for name, kind in arrays.items()), with_ordinality="number", name="given")
-        .render_derived()
-    )
+    given = given_rows({name: column(name, kind) for name, kind in arrays.items()}, "given", numbered="number")
     columns = [given.c.number, lexemes(given.c.texts).label("words"), given.c.naming]
     if nearness is Nearness.IN_DATABASE:
         columns.append(cast(given.c.vectors, Vector).label("vector"))
@@ -139,9 +134,9 @@ def lexemes(text: ColumnElement[str]) -> ColumnElement[list[str]]:
 
 def _have_attributes() -> list[ColumnElement[bool]]:
     """Returns the conditions on a procedure's attributes; a parameter of None, or an empty list, allows all."""
-    attributes = {name: cast(bindparam(name, type_=Text), Text) for name in ("task_type", "domain", "query_kind")}
-    least, most = (cast(bindparam(name, type_=Float), Float) for name in ("min_success_score", "max_duration_ms"))
-    tags, kinds, outcomes = (cast(bindparam(n, type_=ARRAY(Text)), ARRAY(Text)) for n in ("tags", "kinds", "outcomes"))
+    attributes = {name: parameter(name, Text) for name in ("task_type", "domain", "query_kind")}
+    least, most = (parameter(name, Float) for name in ("min_success_score", "max_duration_ms"))
+    tags, kinds, outcomes = (parameter(n, ARRAY(Text)) for n in ("tags", "kinds", "outcomes"))
     # any of the runs behind it may pass the filters; without a filter all procedures do, also those of pruned runs
     unfiltered = func.cardinality(tags) + func.cardinality(kinds) + func.cardinality(outcomes) == 0
     from_run = exists().where(
@@ -180,14 +175,7 @@ def _similarity(nearness: Nearness, asked: CTE) -> tuple[Expression, CTE | None]
         as_long = func.cardinality(procedures.c.embedding) == func.vector_dims(asked.c.vector)
         # nested, for only a CASE says what is looked at first, and vectors of two lengths must not meet
         return case((procedures.c.embedding_model == MODEL, case((as_long, 1 - distance)))), None
-    given = (
-        func.unnest(
-            cast(bindparam("numbers", type_=ARRAY(Integer)), ARRAY(Integer)),
-            cast(bindparam("ids", type_=ARRAY(Uuid)), ARRAY(Uuid)),
-            cast(bindparam("similarities", type_=ARRAY(Float)), ARRAY(Float)),
-        )
-        .table_valued(column("number", Integer), column("id", Uuid), column("similarity", Float), name="given")
-        .render_derived()
-    )
+    columns = {"numbers": column("number", Integer), "ids": column("id", Uuid)}
+    given = given_rows({**columns, "similarities": column("similarity", Float)}, "given")
     measured = select(*given.c).cte("measured")
     return measured.c.similarity, measured

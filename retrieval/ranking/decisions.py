@@ -27,7 +27,7 @@ from sqlalchemy import (
 from sqlalchemy.dialects.postgresql import insert
 
 from retrieval.database.fast_path import FastConnection, FastStatement, insert_row
-from retrieval.database.parameters import USER_SUB, entered, may_enter
+from retrieval.database.parameters import USER_SUB, entered, given_rows, may_enter, parameter
 from retrieval.database.rows import Expression
 from retrieval.sealed import Opener
 from retrieval.tables.cases import cases
@@ -110,7 +110,7 @@ def log_decision() -> FastStatement[bool]:
     is not stored while a text of the user is being deleted, or if it may quote a case that was deleted meanwhile.
     """
     enter = entered(relaxed=True)
-    key_id = cast(bindparam("key_id", type_=Uuid), Uuid)
+    key_id = parameter("key_id", Uuid)
     current = exists().where(user_keys.c.user_sub == USER_SUB, user_keys.c.key_id == key_id)
     is_known = or_(key_id.is_(None), current)
     lock = func.pg_try_advisory_xact_lock_shared(func.hashtextextended(USER_SUB, CONTEXTS), type_=Boolean)
@@ -124,19 +124,8 @@ def log_decision() -> FastStatement[bool]:
     decision = (
         insert(decisions).from_select(COLUMNS, values).returning(decisions.c.user_sub, decisions.c.id).cte("decision")
     )
-    slate = (
-        func.unnest(
-            cast(bindparam("case_ids", type_=ARRAY(Uuid)), ARRAY(Uuid)),
-            cast(bindparam("propensities", type_=ARRAY(REAL)), ARRAY(REAL)),
-        )
-        .table_valued(
-            column("case_id", Uuid),
-            column("propensity", REAL),
-            with_ordinality="place",
-            name="slate",
-        )
-        .render_derived()
-    )
+    columns = {"case_ids": column("case_id", Uuid), "propensities": column("propensity", REAL)}
+    slate = given_rows(columns, "slate", numbered="place")
     slots = select(
         decision.c.user_sub,
         decision.c.id,
@@ -152,16 +141,10 @@ def log_decision() -> FastStatement[bool]:
 
 def _are_there() -> ColumnElement[bool]:
     """Returns the condition that the quoted cases and the versions of procedures were not deleted."""
-    quoted = func.unnest(cast(bindparam("quoted_ids", type_=ARRAY(Uuid)), ARRAY(Uuid))).column_valued("quoted")
+    quoted = func.unnest(parameter("quoted_ids", ARRAY(Uuid))).column_valued("quoted")
     case_there = exists().where(cases.c.user_sub == USER_SUB, cases.c.id == quoted)
-    told = (
-        func.unnest(
-            cast(bindparam("procedure_ids", type_=ARRAY(Uuid)), ARRAY(Uuid)),
-            cast(bindparam("procedure_versions", type_=ARRAY(Integer)), ARRAY(Integer)),
-        )
-        .table_valued(column("id", Uuid), column("version", Integer), name="told")
-        .render_derived()
-    )
+    columns = {"procedure_ids": column("id", Uuid), "procedure_versions": column("version", Integer)}
+    told = given_rows(columns, "told")
     same = procedures.c.id == told.c.id, procedures.c.version == told.c.version
     procedure_there = exists().where(procedures.c.user_sub == USER_SUB, *same)
     return and_(~select(quoted).where(~case_there).exists(), ~select(told.c.id).where(~procedure_there).exists())

@@ -6,7 +6,7 @@ from typing import Protocol
 
 from cachetools import LRUCache
 from prometheus_client import Counter
-from sqlalchemy import Integer, bindparam, cast, select
+from sqlalchemy import Integer, select
 from sqlalchemy.dialects.postgresql import ARRAY
 
 from policy import features
@@ -15,7 +15,7 @@ from policy.fit import Fit
 from policy.inputs import CASE, QUERY
 from policy.weights import WeightsCorrupt, WeightsError, WrongFeatureVersion, unpack, unpack_fit
 from retrieval.database.fast_path import FastConnection, FastStatement
-from retrieval.database.parameters import AGENT_KEY, USER_SUB, entered, may_enter
+from retrieval.database.parameters import AGENT_KEY, USER_SUB, entered, may_enter, parameter
 from retrieval.search.profile_settings import ProfileSettings
 from retrieval.tables.profiles import policies, replays
 from retrieval.telemetry import log
@@ -134,7 +134,7 @@ _WEIGHTS: FastStatement[ServedPolicy] = FastStatement.of(
         select(entered().c.entered).scalar_subquery(),
         policies.c.user_sub == USER_SUB,
         policies.c.agent_key == AGENT_KEY,
-        policies.c.version == cast(bindparam("versions", type_=ARRAY(Integer)), ARRAY(Integer)).any_(),
+        policies.c.version == parameter("versions", ARRAY(Integer)).any_(),
     )
     .order_by(policies.c.version)
 )

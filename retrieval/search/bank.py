@@ -14,7 +14,6 @@ from sqlalchemy import (
     Uuid,
     and_,
     any_,
-    bindparam,
     case,
     cast,
     column,
@@ -29,8 +28,7 @@ from sqlalchemy import (
 )
 from sqlalchemy.dialects.postgresql import ARRAY
 
-from retrieval.database.parameters import AGENT_KEY, MODEL, USER_SUB, vector
-from retrieval.database.rows import Expression
+from retrieval.database.parameters import AGENT_KEY, MODEL, USER_SUB, given_rows, parameter, vector
 from retrieval.search.keywords import in_memory, keywords, matches, relevance
 from retrieval.search.scope import Scope, in_scope, ready
 from retrieval.tables.cases import case_embeddings, cases
@@ -39,10 +37,6 @@ from retrieval.tables.profiles import profiles
 
 _FINISHED = cases.c.outcome != literal_column("'aborted'")
 """Condition that leaves out aborted runs."""
-
-
-def _texts(name: str) -> Expression:
-    return cast(bindparam(name, type_=ARRAY(Text)), ARRAY(Text))
 
 
 class Nearness(Enum):
@@ -60,10 +54,10 @@ def bank(nearness: Nearness, profile: CTE, scope: Scope) -> CTE:
         select(cases.c.id, in_memory(cases.c.search_vector).label("search_vector"), proven().label("proven"))
         .where(
             *ready(scope),
-            _passes("tags", cases.c.tags.contains(_texts("tags"))),
-            _passes("kinds", cases.c.kind == any_(_texts("kinds"))),
-            _passes("outcomes", cases.c.outcome == any_(_texts("outcomes"))),
-            or_(_FINISHED, literal_column("'aborted'") == any_(_texts("outcomes"))),
+            _passes("tags", cases.c.tags.contains(parameter("tags", ARRAY(Text)))),
+            _passes("kinds", cases.c.kind == any_(parameter("kinds", ARRAY(Text)))),
+            _passes("outcomes", cases.c.outcome == any_(parameter("outcomes", ARRAY(Text)))),
+            or_(_FINISHED, literal_column("'aborted'") == any_(parameter("outcomes", ARRAY(Text)))),
         )
         .cte("filtered")
         .prefix_with("MATERIALIZED")
@@ -98,7 +92,7 @@ def proven() -> ColumnElement[bool]:
 
 def _passes(name: str, condition: ColumnElement[bool]) -> ColumnElement[bool]:
     """Returns the condition of a filter; it is true if the filter's list, the parameter ``name``, is empty."""
-    return or_(func.cardinality(_texts(name)) == 0, condition)
+    return or_(func.cardinality(parameter(name, ARRAY(Text))) == 0, condition)
 
 
 def bank_of_halves(profile: CTE, half: int) -> CTE:
@@ -173,14 +167,8 @@ def _near_in_database(profile: CTE, scope: Scope) -> CTE:
 
 
 def _near_measured(_profile: CTE, _scope: Scope) -> CTE:
-    measured = (
-        func.unnest(
-            cast(bindparam("case_ids", type_=ARRAY(Uuid)), ARRAY(Uuid)),
-            cast(bindparam("distances", type_=ARRAY(Float)), ARRAY(Float)),
-        )
-        .table_valued(column("case_id", Uuid), column("distance", Float), name="given")
-        .render_derived()
-    )
+    columns = {"case_ids": column("case_id", Uuid), "distances": column("distance", Float)}
+    measured = given_rows(columns, "given")
     return select(measured.c.case_id, measured.c.distance).cte("near")
 
 

@@ -22,7 +22,6 @@ from sqlalchemy import (
     any_,
     bindparam,
     case,
-    cast,
     column,
     exists,
     func,
@@ -35,7 +34,7 @@ from sqlalchemy.dialects.postgresql import ARRAY, TSQUERY
 
 from policy.channels import UNSPACED, searchable
 from retrieval.database.fast_path import FastConnection, FastStatement
-from retrieval.database.parameters import USER_SUB, may_enter
+from retrieval.database.parameters import USER_SUB, may_enter, parameter
 from retrieval.search.candidates import BankRow, Candidate, Search, is_candidate
 from retrieval.search.keywords import has_words, in_memory
 from retrieval.search.scope import Scope, ready
@@ -125,7 +124,7 @@ def _below(row: Candidate, least: float) -> bool:
 @cache
 def _sharing(scope: Scope) -> FastStatement[Sharing]:
     """Returns the statement for the cases whose words in common with the query are worth ENOUGH."""
-    ids = cast(bindparam("case_ids", type_=ARRAY(Uuid)), ARRAY(Uuid))
+    ids = parameter("case_ids", ARRAY(Uuid))
     vector = in_memory(cases.c.search_vector).label("search_vector")
     mine = select(cases.c.id, vector).where(cases.c.user_sub == USER_SUB, cases.c.id == any_(ids))
     these = mine.cte("these").prefix_with("MATERIALIZED")

@@ -35,7 +35,7 @@ from sqlalchemy import (
 from sqlalchemy.dialects.postgresql import ARRAY
 
 from retrieval.database.fast_path import FastStatement
-from retrieval.database.parameters import AGENT_KEY, USER_SUB, may_enter
+from retrieval.database.parameters import AGENT_KEY, USER_SUB, may_enter, parameter
 from retrieval.database.rows import Rows
 from retrieval.sections.context import Block, Draft, leading
 from retrieval.sections.quoting import unescaped
@@ -140,7 +140,7 @@ def troubles(
 
 
 def _troubles() -> FastStatement[ToolTrouble]:
-    ids = cast(bindparam("case_ids", type_=ARRAY(Uuid)), ARRAY(Uuid))
+    ids = parameter("case_ids", ARRAY(Uuid))
     chosen = case_tools.alias("chosen")
     # an array, for a join might look each row of the profile up among the chosen ones
     names = select(chosen.c.tool).distinct().where(chosen.c.user_sub == USER_SUB, chosen.c.case_id == any_(ids))

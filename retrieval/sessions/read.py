@@ -7,10 +7,10 @@ from datetime import datetime
 from typing import Protocol
 from uuid import UUID
 
-from sqlalchemy import Integer, Text, and_, bindparam, cast, literal_column, or_, select
+from sqlalchemy import Integer, Text, and_, bindparam, literal_column, or_, select
 
 from retrieval.database.fast_path import FastConnection, FastStatement
-from retrieval.database.parameters import USER_SUB, may_enter
+from retrieval.database.parameters import USER_SUB, may_enter, parameter
 from retrieval.errors import SealBroken
 from retrieval.sealed import UNREADABLE, SealOf, UserSeal
 from retrieval.sections.quotes import Quotes, conversation_line
@@ -192,7 +192,7 @@ def _line_of_item(line: str) -> str:
 
 def _page() -> FastStatement[SessionRow]:
     """Returns the statement for the newest PAGE turns of a session, or the newest before the turn ``before``."""
-    before = cast(bindparam("before", type_=Integer), Integer)
+    before = parameter("before", Integer)
     of_session = and_(turns.c.user_sub == sessions.c.user_sub, turns.c.session_id == sessions.c.id)
     columns = ("id", "agent_key", "key_id", "turn_count", "last_turn_at", "created_at")
     statement = (
