@@ -1,6 +1,6 @@
 """Runs the checks; one that breaks does not stop the others."""
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 
 from app.doctor import database, machine, memory
 from app.doctor.installation import Finding, Installation, in_brief, opened
@@ -20,41 +20,31 @@ BEFORE: tuple[Look, ...] = (
 )
 """Checks without a connection, in the order of the report."""
 
-CHECKS: tuple[Check, ...] = (
-    database.postgres,
-    database.pgvector,
-    database.schema,
-    database.cluster,
-    database.indexes,
-    database.search,
-    database.role,
-    database.login,
-    database.row_security,
-    database.isolation,
-    database.clock,
-    memory.worker,
-    memory.queue,
-    memory.jobs,
-    memory.keys,
-    memory.embedder,
-    memory.language_model,
-    memory.embedding_models,
-    database.sizes,
-)
-"""Checks with a connection, in the order of the report."""
+CHECKS: Mapping[Check, bool] = {
+    database.postgres: True,
+    database.pgvector: True,
+    database.schema: True,
+    database.cluster: False,
+    database.indexes: False,
+    database.search: False,
+    database.role: False,
+    database.login: True,
+    database.row_security: False,
+    database.isolation: False,
+    database.clock: True,
+    memory.worker: False,
+    memory.queue: False,
+    memory.jobs: False,
+    memory.keys: False,
+    memory.embedder: True,
+    memory.language_model: True,
+    memory.embedding_models: False,
+    database.sizes: False,
+}
+"""Checks with a connection, in the order of the report.
 
-ANY_SCHEMA: frozenset[Check] = frozenset(
-    {
-        database.postgres,
-        database.pgvector,
-        database.schema,
-        database.login,
-        database.clock,
-        memory.embedder,
-        memory.language_model,
-    }
-)
-"""Checks that make sense before `casebank migrate`; the others would find faults that it corrects."""
+False: the check would find faults that `casebank migrate` corrects, and waits for it.
+"""
 
 
 async def examine(settings: Settings) -> list[Finding]:
@@ -73,9 +63,9 @@ async def examine(settings: Settings) -> list[Finding]:
             later = "can be judged after casebank migrate"
             findings += [
                 await _guarded(check, installation)
-                if migrated or check in ANY_SCHEMA
+                if migrated or any_schema
                 else Finding(_name(check), ok=None, detail=later)
-                for check in CHECKS
+                for check, any_schema in CHECKS.items()
             ]
     except Exception as error:  # noqa: BLE001 - whatever it was, the report must come out
         of_url, of_home = "is the database running, and DATABASE_URL right?", "see postgres.log in the home folder"
