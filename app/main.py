@@ -44,7 +44,7 @@ from app.routes import (
 )
 from app.runtime import Runtime, make_verifier, running
 from app.settings import Settings
-from app.terminal.plain_refusal import PlainRefusal
+from app.terminal.run_to_end import PlainRefusal
 from app.training.processes import Trainings
 from retrieval.errors import SchemaOutdated
 

@@ -9,7 +9,7 @@ from app.edge.problems import DOCUMENTED, raises
 from app.schemas.begin_again import BeginAgainIn, BeginAgainOut
 from retrieval.errors import NotFound
 from writer.errors import ErasureNotConfirmed
-from writer.rights import begin_again as again
+from writer.rights import erase
 
 router = APIRouter(prefix="/v1/users", tags=["users"], responses=DOCUMENTED, route_class=BodyRoute)
 
@@ -20,7 +20,7 @@ async def begin_again(body: BeginAgainIn, request: Request, parts: Parts, caller
 
     The user's own token must be newer than the purge. Other replicas follow within two seconds.
     """
-    begun_at = await again.begin_again(parts.database, caller, body.erased_at)
+    begun_at = await erase.begin_again(parts.database, caller, body.erased_at)
     if caller.actor != caller.user_sub:
         verifier: TokenVerifier = request.app.state.verifier
         verifier.revocations.admit(caller.user_sub, caller.actor, begun_at)

@@ -1,13 +1,16 @@
-"""Runs a command's work to its end; an expected error is one line, and never a traceback."""
+"""Runs a command's work to its end, or a service; an expected error is one line, and never a traceback."""
 
 import asyncio
 import signal
+import sys
 from collections.abc import Coroutine
+from dataclasses import dataclass
 from typing import NoReturn, TypeVar
 
 import asyncpg
 import typer
 import uvloop
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from app.terminal.plain_console import plain_console
 from app.wrong_settings import WrongSettings
@@ -62,3 +65,21 @@ async def until_told_to_stop(work: Coroutine[object, None, None]) -> None:
     except asyncio.CancelledError:
         if not signals:
             raise
+
+
+@dataclass(frozen=True, slots=True)
+class PlainRefusal:
+    """Passes everything on; shortens the message of a failed start to the sentence of an expected error."""
+
+    app: ASGIApp
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answers with the app's answer."""
+
+        async def say(message: Message) -> None:
+            # it is sent while the error is handled, so the error is at hand
+            if message["type"] == "lifespan.startup.failed" and isinstance(error := sys.exception(), EXPECTED):
+                message = {**message, "message": str(error)}
+            await send(message)
+
+        await self.app(scope, receive, say if scope["type"] == "lifespan" else send)

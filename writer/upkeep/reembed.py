@@ -28,12 +28,8 @@ Progress = Callable[[int], object]
 """A callback that gets the number of newly embedded cases after each batch."""
 
 
-def _no_progress(_count: int) -> None:
-    """Reports nothing."""
-
-
 async def reembed_all(
-    database: Database, embedder: Embedder, keyring: Keyring | None = None, *, progress: Progress = _no_progress
+    database: Database, embedder: Embedder, keyring: Keyring | None = None, *, progress: Progress = lambda _count: None
 ) -> int:
     """Moves every profile to the embedder's model, as ``reembed`` does; returns how many cases were embedded.
 
@@ -57,7 +53,7 @@ async def reembed(  # noqa: PLR0913 - the last three have defaults that nearly a
     keyring: Keyring | None = None,
     *,
     batch: int = BATCH,
-    progress: Progress = _no_progress,
+    progress: Progress = lambda _count: None,
 ) -> int:
     """Gives each ready case a vector of the embedder's model, then switches the profile to it and drops old vectors.
 
