@@ -125,7 +125,7 @@ def bare(word: str) -> str:
 def commands(text: str, depth: int = 0) -> list[Command]:
     """Returns the commands that a line runs, in order, about MOST_COMMANDS at most."""
     line: list[Command] = []
-    for simple in _simple_commands(islice(pieces(text[:LINE_CHARS]), 40 * MOST_COMMANDS)):
+    for simple in simple_commands(islice(pieces(text[:LINE_CHARS]), 40 * MOST_COMMANDS)):
         line += _commands_of(simple, depth)
         if len(line) >= MOST_COMMANDS:
             break
@@ -133,37 +133,44 @@ def commands(text: str, depth: int = 0) -> list[Command]:
 
 
 @dataclass(slots=True)
-class _Simple:
+class SimpleCommand:
     """A simple command as it is written.
 
     Attributes:
-        words: words of the command, and the files that it reads.
-        piped: whether the command reads the output of the command before it.
-        target: the file that the command writes to; empty without one.
-        reads_document: whether the command reads a here-document that follows later in the line.
-        document: the here-document that the command reads; empty: it reads none.
+        piped: true if the command reads the output of the command before it.
+        inputs: files that the command reads by a redirection.
+        outputs: files that its output is redirected to.
+        errors: files that its errors, and its other outputs, are redirected to.
+        reads_document: true if the command reads a here-document that follows later in the line.
+        document: the here-document, or the text after "<<<", that the command reads; empty: it reads none.
     """
 
     words: list[str] = field(default_factory=list)
     piped: bool = False
-    target: str = ""
+    inputs: list[str] = field(default_factory=list)
+    outputs: list[str] = field(default_factory=list)
+    errors: list[str] = field(default_factory=list)
     reads_document: bool = False
     document: str = ""
 
 
-def _simple_commands(line: Iterable[Piece]) -> list[_Simple]:
-    row = [_Simple()]
+def simple_commands(line: Iterable[Piece]) -> list[SimpleCommand]:
+    """Returns the simple commands of a line that have a word or are redirected to a file."""
+    row = [SimpleCommand()]
     redirect = ""
     for piece in line:
-        if piece.kind == "sign" and piece.text in _SEPARATORS:
-            row.append(_Simple(piped=piece.text == "|"))
+        if piece.kind == "sign" and not set(piece.text) & set("<>"):
+            row.append(SimpleCommand(piped=piece.text in {"|", "|&"}))
             redirect = ""
         elif piece.kind == "sign":
             redirect = "" if "&" in piece.text else piece.text
             row[-1].reads_document |= redirect == "<<"
         elif piece.kind == "word" and redirect:
-            row[-1].target = bare(piece.text) if redirect in {">", ">>"} else row[-1].target
-            row[-1].words += [piece.text] if redirect == "<" else []
+            to = {"<": row[-1].inputs, ">": row[-1].outputs, "1": row[-1].outputs}.get(redirect[0], row[-1].errors)
+            if redirect == "<<<":
+                row[-1].document = bare(piece.text)
+            elif redirect != "<<":
+                to.append(bare(piece.text))
             redirect = ""
         elif piece.kind == "word":
             row[-1].words.append(piece.text)
@@ -172,16 +179,16 @@ def _simple_commands(line: Iterable[Piece]) -> list[_Simple]:
             if at is not None:  # a document that ``cat`` only pipes on belongs to the command behind the pipe
                 piped_on = row[at].words == ["cat"] and at + 1 < len(row) and row[at + 1].piped
                 row[at + piped_on].document, row[at].reads_document = piece.text, False
-    return [simple for simple in row if simple.words]
+    return [simple for simple in row if simple.words or simple.outputs or simple.errors]
 
 
-def _commands_of(plain: _Simple, depth: int) -> list[Command]:
+def _commands_of(plain: SimpleCommand, depth: int) -> list[Command]:
     words = unwrapped(plain.words)
     if not words:
         return []
-    program, rest = _program(bare(words[0])), list(words[1:])
-    if program in {"cat", "echo", "printf"} and plain.target and plain.target != "/dev/null":
-        return [Command("write", "", (plain.target,), plain.piped)]
+    program, rest, target = _program(bare(words[0])), [*words[1:], *plain.inputs], plain.outputs[-1:]
+    if program in {"cat", "echo", "printf"} and target and target != ["/dev/null"]:
+        return [Command("write", "", tuple(target), plain.piped)]
     if program in SHELLS and depth < DEEPEST:
         if len(rest) > 1 and re.fullmatch(r"-[a-z]*c", rest[0]):
             return commands(bare(rest[1]), depth + 1)

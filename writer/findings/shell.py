@@ -2,10 +2,10 @@
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from itertools import islice
 
-from writer.analysis.commands import DEEPEST, LINE_CHARS, Piece, bare, pieces, unwrapped
+from writer.analysis.commands import DEEPEST, LINE_CHARS, Piece, SimpleCommand, bare, pieces, simple_commands, unwrapped
 from writer.findings.aspects import (
     MOST_LINES,
     SHELL_FOLDER,
@@ -36,20 +36,6 @@ _SAYS_NOTHING_NEW = re.compile(r"--colou?r(?:=\w+)?|--no-heading|--line-number|-
 _SED_LINES = re.compile(r"(\d{1,9})(?:,(\d{1,9}|\$))?p;?(?:\d{1,9}q)?")
 
 
-@dataclass(slots=True)
-class _Command:
-    """A simple command.
-
-    Attributes:
-        targets: files to which the command's output is redirected.
-        hidden: whether the command's output is redirected, and so no part of the line's output.
-    """
-
-    words: list[str] = field(default_factory=list)
-    targets: list[str] = field(default_factory=list)
-    hidden: bool = False
-
-
 def aspects_of_line(line: str, folder: str = "", depth: int = 0) -> list[Aspect]:
     """Returns the aspects of a command line, in the order of its commands.
 
@@ -76,26 +62,15 @@ def _any_change(line: str) -> list[Aspect]:
     return [changing("", query=line, shows=True)]
 
 
-def _pipelines(line: Iterable[Piece]) -> Iterator[list[_Command]]:
+def _pipelines(line: Iterable[Piece]) -> Iterator[list[SimpleCommand]]:
     """Yields the pipelines of a line, each as its commands."""
-    pipeline, redirect = [_Command()], ""
-    for text, kind in line:
-        command = pipeline[-1]
-        if redirect and kind == "word":
-            if "<" not in redirect:
-                command.targets += [] if bare(text) in _NOWHERE else [bare(text)]
-                command.hidden = command.hidden or redirect[0] in ">1"
-            redirect = ""
-        elif kind == "word":
-            command.words.append(text)
-        elif kind == "sign" and text in {"|", "|&"}:
-            pipeline.append(_Command())
-        elif kind == "sign" and re.fullmatch(r"\d?[<>]{1,2}", text):
-            redirect = text
-        elif kind == "sign" and "<" not in text and not re.fullmatch(r"\d?>{1,2}&\d", text):
-            yield [each for each in pipeline if each.words or each.targets]
-            pipeline = [_Command()]
-    yield [each for each in pipeline if each.words or each.targets]
+    pipeline: list[SimpleCommand] = []
+    for command in simple_commands(line):
+        if pipeline and not command.piped:
+            yield pipeline
+            pipeline = []
+        pipeline.append(command)
+    yield pipeline
 
 
 class _Line:
@@ -113,22 +88,25 @@ class _Line:
         kept = [replace(each, shows=False) for each in self._aspects if each.kind == "write"]
         return [*kept, anything_else(self._line, repeatable=False)]
 
-    def take(self, pipeline: Sequence[_Command]) -> None:
+    def take(self, pipeline: Sequence[SimpleCommand]) -> None:
         """Adds the aspects of a pipeline."""
+        parts, reading_parts = [], []
         for command in pipeline:
-            self._aspects += [self._changed(target) for target in command.targets]
-        parts = []
-        for command in pipeline:
+            files = (each for each in (*command.outputs, *command.errors) if each not in _NOWHERE)
+            self._aspects += [self._changed(file) for file in files]
             words = [bare(word) for word in unwrapped(command.words)]
             # flags without quotes inside as well
             words = [re.sub("['\"]", "", word) if word.startswith("-") else word for word in words]
             parts += [words] if words else []
+            reading_parts += [words + command.inputs] if words else []
         if not parts or (len(parts) == 1 and self._alone(parts[0])):
             return
         if all(shows(_program(part), part[1:]) for part in parts):
-            if not pipeline[-1].hidden and not all(_program(part) in SILENT for part in parts):
+            if not pipeline[-1].outputs and not all(_program(part) in SILENT for part in parts):
                 self._outputs += 1
-                self._aspects.append(self._shown(parts))
+                has_text = any(command.document for command in pipeline)
+                shown = anything_else(self._line, repeatable=False) if has_text else self._shown(reading_parts)
+                self._aspects.append(shown)
             return
         for part in parts:
             program, rest = _program(part), part[1:]

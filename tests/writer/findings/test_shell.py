@@ -23,6 +23,8 @@ def shown(line: str) -> list[tuple[str, str]]:
         ("cat a.py | head -20", "a.py", (1, 20)),
         ("bash -lc 'cat a.py'", "a.py", None),
         ("FOO=1 timeout 5 cat a.py", "a.py", None),
+        ("cat < a.py", "a.py", None),
+        ("< a.py head -n 40", "a.py", (1, 40)),
     ],
 )
 def test_a_line_that_shows_one_file_reads_it(line: str, path: str, lines: tuple[int, int] | None):
@@ -56,6 +58,7 @@ def test_a_search_put_in_other_words_is_the_same_search(line: str, same: str):
     ("line", "other"),
     [
         ("grep foo app", "grep foo tests"),
+        ("wc -l < a.py", "wc -l < b.py"),
         ("grep foo app", "grep -i foo app"),
         ("grep foo app", "grep -l foo app"),
         ("grep foo app", "grep -v foo app"),
@@ -113,6 +116,11 @@ ANYTHING = [
 ]
 
 
+@pytest.mark.parametrize("line", ["wc -l <<'E'\na\nE", "sort <<< 'b a'", "cat <<'E' | sort\nb\na\nE"])
+def test_what_a_command_says_of_a_text_in_its_line_is_not_told_again(line: str):
+    assert [each.repeatable for each in aspects_of_line(line)] == [False]
+
+
 @pytest.mark.parametrize("line", ANYTHING)
 def test_a_line_of_which_nobody_knows_what_it_changes_may_have_changed_anything(line: str):
     assert [each for each in aspects_of_line(line) if each.kind == "write" and not each.place.keys]
@@ -134,6 +142,7 @@ def test_a_line_of_which_nobody_knows_what_it_changes_may_have_changed_anything(
         ("cat > a.py <<'E'\nx > y\nE", ["a.py"]),
         ("cd lib && rm a.py", ["lib/a.py"]),
         ("grep foo . > found.txt 2>&1", ["found.txt"]),
+        ("tee a.txt < b.txt", ["a.txt"]),
     ],
 )
 def test_a_line_changes_the_files_that_it_names(line: str, paths: list[str]):
