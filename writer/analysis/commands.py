@@ -163,13 +163,14 @@ def simple_commands(line: Iterable[Piece]) -> list[SimpleCommand]:
             row.append(SimpleCommand(piped=piece.text in {"|", "|&"}))
             redirect = ""
         elif piece.kind == "sign":
-            redirect = "" if "&" in piece.text else piece.text
+            redirect = "" if _FORMS["duplicates"].search(piece.text) else piece.text
             row[-1].reads_document |= redirect == "<<"
         elif piece.kind == "word" and redirect:
-            to = {"<": row[-1].inputs, ">": row[-1].outputs, "1": row[-1].outputs}.get(redirect[0], row[-1].errors)
             if redirect == "<<<":
                 row[-1].document = bare(piece.text)
             elif redirect != "<<":
+                last = row[-1]
+                to = last.inputs if redirect[0] == "<" else last.outputs if redirect[0] in ">1&" else last.errors
                 to.append(bare(piece.text))
             redirect = ""
         elif piece.kind == "word":

@@ -116,6 +116,11 @@ ANYTHING = [
 ]
 
 
+@pytest.mark.parametrize("line", ["grep foo . > found.txt", "grep foo . &> found.txt", "grep foo . >& found.txt"])
+def test_a_search_whose_output_goes_to_a_file_shows_no_result(line: str):
+    assert [(each.kind, each.path) for each in aspects_of_line(line)] == [("write", "found.txt"), ("other", "")]
+
+
 @pytest.mark.parametrize("line", ["wc -l <<'E'\na\nE", "sort <<< 'b a'", "cat <<'E' | sort\nb\na\nE"])
 def test_what_a_command_says_of_a_text_in_its_line_is_not_told_again(line: str):
     assert [each.repeatable for each in aspects_of_line(line)] == [False]
