@@ -49,7 +49,8 @@ class Nearness(Enum):
 
 def bank(nearness: Nearness, profile: CTE, scope: Scope) -> CTE:
     """Returns a CTE of the ready cases that pass the filters, each with its distance and its keyword relevance."""
-    near = _NEAR[nearness](profile, scope).prefix_with("MATERIALIZED")  # else the join hashes vectors, on disk if many
+    near = _near_in_database(profile, scope) if nearness is Nearness.IN_DATABASE else _near_given(nearness)
+    near = near.prefix_with("MATERIALIZED")  # else the join hashes vectors, on disk if many
     filtered = (
         select(cases.c.id, in_memory(cases.c.search_vector).label("search_vector"), proven().label("proven"))
         .where(
@@ -166,18 +167,10 @@ def _near_in_database(profile: CTE, scope: Scope) -> CTE:
     )
 
 
-def _near_measured(_profile: CTE, _scope: Scope) -> CTE:
+def _near_given(nearness: Nearness) -> CTE:
+    """Returns a CTE of the distances that this process computed, or of an unknown one that no case has."""
+    if nearness is Nearness.UNKNOWN:
+        return select(cast(null(), Uuid).label("case_id"), cast(null(), Float).label("distance")).cte("near")
     columns = {"case_ids": column("case_id", Uuid), "distances": column("distance", Float)}
     measured = given_rows(columns, "given")
     return select(measured.c.case_id, measured.c.distance).cte("near")
-
-
-def _near_unknown(_profile: CTE, _scope: Scope) -> CTE:
-    return select(cast(null(), Uuid).label("case_id"), cast(null(), Float).label("distance")).cte("near")
-
-
-_NEAR = {
-    Nearness.IN_DATABASE: _near_in_database,
-    Nearness.MEASURED: _near_measured,
-    Nearness.UNKNOWN: _near_unknown,
-}

@@ -214,16 +214,13 @@ def _done_by_another_tool(calls: Sequence[Call], failure: Failure) -> Failure | 
     last = calls[failure.failed[-1]]
     worked = [each for each in calls[max(last.index - MOST_AFTER, 0) : last.index] if not each.failed]
     for call in calls[last.index + 1 : last.index + 1 + MOST_AFTER]:
-        if not _does_the_same(last, call) or any(_is_repeat(call, each) for each in worked):
+        made = call.tool, call.arguments
+        if not _does_the_same(last, call) or any(made == (each.tool, each.arguments) for each in worked):
             continue
         texts = (glimpse(each.output) for each in calls[last.index : call.index])
         if not any(call.tool in text and instructs(text) for text in texts):
             return replace(failure, succeeded=call.index, kind="other_tool", between=_between(calls, last, call))
     return None
-
-
-def _is_repeat(call: Call, earlier: Call) -> bool:
-    return (call.tool, call.arguments) == (earlier.tool, earlier.arguments)
 
 
 def _does_the_same(failed: Call, later: Call) -> bool:
