@@ -105,9 +105,7 @@ def test_no_candidates_are_a_table_without_rows(fit: features.Fit | None):
 
 def test_a_candidates_own_numbers_stand_in_their_columns_and_what_is_missing_is_nan():
     own = {"reward": [0.25, np.nan], "similarity": [np.nan, 0.75], "record": [0.5, 0.625]}
-    runs = candidates(
-        ("a b", "go"), ("c d", "stop"), **own, steps=[7, 0], proven=[True, False], failed=[False, True]
-    )
+    runs = candidates(("a b", "go"), ("c d", "stop"), **own, steps=[7, 0], proven=[True, False], failed=[False, True])
     seen = features.features(terms("a"), runs, None).features
     own |= {"step_count": [7, 0], "proven": [1, 0], "failed": [0, 1]}
     for name, numbers in own.items():
