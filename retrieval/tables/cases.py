@@ -96,6 +96,7 @@ cases = user_table(
     unit_interval("reward"),
     index("cases_bank_idx", "agent_key", "status", "created_at", "id"),
     index("cases_queue_idx", "available_at", where="status = 'pending'"),
+    index("cases_dead_idx", where="status = 'dead'"),
     index("cases_merged_idx", "merged_into", where="merged_into IS NOT NULL"),
     index("cases_retrieval_idx", "retrieval_id", where="retrieval_id IS NOT NULL"),
     index("cases_session_idx", "session_id", where="session_id IS NOT NULL"),
@@ -140,5 +141,6 @@ inserted_memories = user_table(
     *queue_columns(),
     one_of("status", InsertedStatus),
     index("inserted_memories_queue_idx", "available_at", where="status = 'pending'"),
+    index("inserted_memories_dead_idx", where="status = 'dead'"),
     comment="memories inserted by SQL, stripped and not sealed, until the worker has stored them",
 )

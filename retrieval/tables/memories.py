@@ -54,6 +54,7 @@ memories = user_table(
     index("memories_fact_idx", "fact_id"),
     index("memories_knowledge_idx", "knowledge_id"),
     index("memories_queue_idx", "available_at", where="status = 'pending'"),
+    index("memories_dead_idx", where="status = 'dead'"),
     comment="what finds turns, facts and knowledge again, and the queue of those that wait for a vector",
 )
 

@@ -99,5 +99,6 @@ reflections = user_table(
     refers("cases", id="id", cascade=True),
     one_of("status", ReflectionStatus),
     index("reflections_queue_idx", "available_at", where="status = 'pending'"),
+    index("reflections_dead_idx", where="status = 'dead'"),
     comment="the queue of findable cases to learn from: new ones, and those whose run turned out later to have failed",
 )

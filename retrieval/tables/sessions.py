@@ -39,6 +39,7 @@ sessions = user_table(
     refers("user_keys", key_id="key_id"),
     one_of("status", SessionStatus),
     index("sessions_queue_idx", "available_at", where="status = 'pending'"),
+    index("sessions_dead_idx", where="status = 'dead'"),
     index("sessions_agent_idx", "agent_key", "last_turn_at"),
     comment="conversations of a user with an agent",
 )

@@ -1,6 +1,7 @@
 """The queue: a lease for each claim, a delay after each failure, an end after too many, and a way back."""
 
 import asyncio
+import re
 from collections import Counter
 from collections.abc import Sequence
 from contextlib import suppress
@@ -11,7 +12,13 @@ from uuid import uuid4
 import asyncpg
 import pytest
 import uuid_utils.compat as uuids
+from sqlalchemy import Table
+from sqlalchemy.dialects.postgresql.asyncpg import dialect
 
+from retrieval.tables.cases import cases, inserted_memories
+from retrieval.tables.memories import memories
+from retrieval.tables.procedures import reflections
+from retrieval.tables.sessions import sessions
 from tests.cluster import one_postgres
 from tests.fakes.openai_server import Fault, OpenAIServer
 from tests.writer.conftest import (
@@ -225,3 +232,16 @@ async def test_two_workers_that_claim_at_the_same_moment_get_a_batch_each(bank: 
     await waiting(bank, f"a-{uuid4()}", 40)
     batches = await asyncio.gather(*(claimed(bank, 8) for _ in range(3)))
     assert [len(batch) for batch in batches] == [8, 8, 8]
+
+
+@one_postgres
+@pytest.mark.parametrize(
+    "queue", [cases, inserted_memories, memories, reflections, sessions], ids=lambda table: table.name
+)
+async def test_counting_a_queue_reads_its_pending_and_its_dead_rows_alone(owner: asyncpg.Connection, queue: Table):
+    counted = statements.depth(queue).compile(dialect=dialect(), compile_kwargs={"literal_binds": True})
+    async with owner.transaction():
+        await owner.execute("SET LOCAL enable_seqscan = off")
+        plan = "\n".join(row[0] for row in await owner.fetch(f"EXPLAIN {counted}"))
+    assert re.findall(r"\b\w+_idx\b", plan) == [f"{queue.name}_queue_idx", f"{queue.name}_dead_idx"]
+    assert "Seq Scan" not in plan
