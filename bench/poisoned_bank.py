@@ -33,7 +33,7 @@ class Case:
     """A run, as far as it matters here.
 
     Attributes:
-        plan: its steps in words.
+        plan: steps of the run in words.
         reward: reward that came with the run, so a claim of its own; None: it claims none.
         source: name of its writer.
         proven: true if a judge rewards the run later.

@@ -88,7 +88,7 @@ class Counts:
         lists: the number n.
         numbers: (k,), distinct numbers, sorted.
         row, column: list and number of each entry, as indices; sorted by row, then column.
-        count: how often the list has the number.
+        count: occurrences of the number in the list.
     """
 
     lists: int

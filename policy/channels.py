@@ -121,9 +121,9 @@ def gain(shared: Matrix, pairs: Numbers, having: Matrix, mean: Numbers) -> Matri
     """Returns the gain of each term, 0 to 1, by the formula at the head of this module.
 
     Args:
-        shared: for each term, the weighted sum of the plans' agreement over the pairs of runs that share it.
-        pairs: for each term, the weight of these pairs.
-        having: for each term, the weight of the runs that have it.
+        shared: weighted sum of the plans' agreement over the pairs of runs that share a term, for each term.
+        pairs: weight of these pairs, for each term.
+        having: weight of the runs that have a term, for each term.
         mean: mean agreement of the plans over all pairs of runs.
     """
     above = np.where(pairs > TINY, shared / np.maximum(pairs, TINY) - mean, 0)

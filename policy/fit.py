@@ -26,7 +26,7 @@ class Fit:
         terms: (k,), terms that at least two runs have, sorted.
         having: (k,), number of runs that have each term.
         gains: (k,), gain of each term, 0 to 1: how much more than usual the plans of two runs that share it agree.
-        mostly_proven: whether unproven runs wait in quarantine, see ``History.mostly_proven``.
+        mostly_proven: true if unproven runs wait in quarantine, see ``History.mostly_proven``.
         times: (runs,), seconds since 1970 at which each run was retained, sorted.
     """
 

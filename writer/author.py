@@ -17,7 +17,7 @@ class Author:
     Attributes:
         actor: the user or the service that changes it, as the audit names it.
         authorised_at: the time at which the caller's token was checked.
-        is_service: whether the caller is a service that acts for the user.
+        is_service: true if the caller is a service that acts for the user.
     """
 
     user_sub: str

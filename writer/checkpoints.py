@@ -39,7 +39,7 @@ class CheckpointPart(Strict):
     task_id: Annotated[str, Field(max_length=200), AfterValidator(storable)] = Field(
         default="", description="the task of a pending write; empty: the state itself"
     )
-    place: int = Field(default=0, ge=-1_000, le=1_000_000, description="of a write among those of its task")
+    place: int = Field(default=0, ge=-1_000, le=1_000_000, description="number of a write among those of its task")
     value: str = Field(description="the backend's own text, in Base64 say; it is stored as it is")
     first_wins: bool = Field(default=False, description="keep the part that is there; false: replace it")
 

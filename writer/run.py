@@ -200,13 +200,13 @@ class FinishedRun(Strict):
     reward: Reward | None = None
     reward_source: RewardSource | None = Field(
         default=None,
-        description="who gave the reward; left out, it is the run's own word (heuristic). judge and metric are for "
-        "services: a user's own token is refused",
+        description="source of the reward; left out: the run itself (heuristic). judge and metric are for services: a "
+        "user's own token is refused",
     )
     tags: list[Tag] = Field(default_factory=list, max_length=50)  # type: ignore[valid-type]
     kind: CaseKind = "task"
     parent_case_id: UUID | None = Field(
-        default=None, description="of a subtask or a tool case: the user's case that it is a part of"
+        default=None, description="case of the user that a subtask or a tool case is a part of"
     )
     retrieval_id: UUID | None = Field(
         default=None,
@@ -216,10 +216,10 @@ class FinishedRun(Strict):
     used_case_ids: list[UUID] | None = Field(
         default=None,
         max_length=50,
-        description="which cases of the retrieval's slate the agent used; [] is none of them: nobody is credited; null "
-        "or left out is those that the plan's steps name or, where no step names one, that it cannot say: the slate "
-        "shares the credit, by how far the run did what each case did. A "
-        "case that the user does not have is refused",
+        description="cases of the retrieval's slate that the agent used; []: it used no case, and no case is credited; "
+        "null or left out: the cases that the plan's steps name or, if no step names one, unknown; the cases of the "
+        "slate then share the credit by how similar the run is to each of them. A case that the user does not have is "
+        "refused",
     )
     used_procedure_ids: list[UUID] | None = Field(
         default=None,
@@ -240,8 +240,8 @@ class FinishedRun(Strict):
     )
     run_id: UUID | None = Field(
         default=None,
-        description="of a run whose steps were told while it was under way: it ends here, and they are its tool "
-        "traces. tool_traces that come with this count in their place; tool calls in turns do not",
+        description="run whose steps were sent while it was under way: it ends here, and the steps are its tool "
+        "traces, unless the body has tool_traces; tool calls in turns do not replace them",
     )
 
     session_id: SessionName | None = Field(

@@ -81,7 +81,7 @@ def purge(  # noqa: PLR0913, PLR0917 - each is an option of the command line
         bool, typer.Option("--receipt", help="erase nothing; print the receipts of earlier erasures")
     ] = False,
     digest: Annotated[
-        str | None, typer.Option("--digest", help="with --receipt: sha256 of the user's name, in hex")
+        str | None, typer.Option("--digest", help="sha256 of the user's name in hex, for --receipt")
     ] = None,
     verify: Annotated[
         Path | None, typer.Option("--verify", help="erase nothing; check the signatures of the receipts in this file")

@@ -40,10 +40,10 @@ class Memory:
 
     Attributes:
         id: id of its row; rows are ordered by it.
-        text: its text, or the name of a session.
+        text: text of the row, or the name of a session.
         detail: kind, state or size in a few words.
         page: address of its own page; empty: it has none.
-        matches: whether its texts contain every word of the query.
+        matches: true if the row's texts contain every word of the query.
         fields: further fields of the form that deletes it.
     """
 

@@ -59,14 +59,14 @@ class AdviceIn(Strict):
 class AdvisedFixOut(BaseModel):
     """A fix: the calls and changes that put such a failure right in an earlier run."""
 
-    what: str = Field(description="what was done, and how it differs from the failed call")
+    what: str = Field(description="the call that worked, and its difference to the failed call")
     plan: list[str] = Field(description="first steps of the plan that the backend gave for that run")
     case_id: UUID = Field(description="earlier run with the most similar failure")
     confidence: float = Field(description="share of the votes of earlier failures, 0 to 1")
     worked: int = Field(description="number of earlier runs that failed like this and that this fix put right")
     runs: int = Field(description="number of earlier runs that failed like this")
-    told: int = Field(description="how often advice on such a failure had this fix")
-    helped: int = Field(description="how often the failure then did not come back")
+    told: int = Field(description="number of times that advice on such a failure had this fix")
+    helped: int = Field(description="number of these times after which the failure did not come back")
     dangerous: bool = Field(description="true: the fix deletes something or skips a check")
     why: str
 

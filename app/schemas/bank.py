@@ -50,7 +50,7 @@ class CaseOut(BaseModel):
     attempts: int
     last_error: str | None
     lessons: ReflectionStatus = Field(
-        description="whether the worker has learned from the run, which comes after the case can be found"
+        description="state of learning from the run; the case can be found before the worker has learned from it"
     )
     created_at: datetime
     updated_at: datetime = Field(description="last change: by the worker, feedback, a merge, a use or by hand")

@@ -55,9 +55,9 @@ async def run(settings: Settings, train_heads: TrainHeads, only: Profile | None,
 
 def main(  # noqa: PLR0913, PLR0917 - each is a choice of the command line
     user: Annotated[
-        str | None, typer.Option(help="with --agent: one profile alone; -: read the name from standard input")
+        str | None, typer.Option(help="user whose profile --agent is trained; -: read the name from standard input")
     ] = None,
-    agent: Annotated[str | None, typer.Option(help="with --user: assistant of that user")] = None,
+    agent: Annotated[str | None, typer.Option(help="assistant of the user that --user names")] = None,
     engine_name: Annotated[str, typer.Option("--engine", help="local, or ray for a cluster")] = "local",
     seed: Annotated[int, typer.Option(help="seed; the same seed and logs give the same weights")] = 0,
     out_dir: Annotated[Path | None, typer.Option(help="folder for train.json")] = None,

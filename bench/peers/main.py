@@ -59,8 +59,8 @@ class Row:
         write_ms: processor time of a write and of what makes it ready, without the database's, and the database's.
         search_ms: the same of a search, one client.
         row_kb: bytes on disk, indexes included, of a written run, and of a search, in thousands.
-        same_task: for each query, whether a found run solved its task.
-        same_tools: for each query, whether a found run made the right changes.
+        same_task: true for each query with a result that solved its task.
+        same_tools: true for each query with a result that made the right changes.
         cold_s: seconds of a new process from its start, or its service's, to the first answer, on the filled home.
         resident_mb: memory of that process, or of its service's, then, in millions of bytes.
     """

@@ -44,7 +44,7 @@ class FailureRow(Protocol):
     A profile without cases has one row, in which only ``enabled`` is not None.
 
     Attributes:
-        enabled: whether the profile's memory is switched on.
+        enabled: true if the profile's memory is switched on.
         place: number of the failure among those of its run; None, like the failure's other columns, for a case without
             a failure.
         sign: keyed hash of the tool and the error's first line.
@@ -53,12 +53,12 @@ class FailureRow(Protocol):
             call.
         told, helped: number of times that the fix was told at such a failure, and number of these after which the
             failure did not come back.
-        told_here: whether the fix was told in the run that now asks for advice.
-        newest: whether the case is one of the agent's newest runs with a plan.
-        shown_here: whether the fix or plan of the case was told in the run that now asks for advice.
+        told_here: true if the run that now asks for advice already got the fix.
+        newest: true if the case is one of the agent's newest runs with a plan.
+        shown_here: true if the run that now asks for advice already got the fix or plan of the case.
         repeated_id: last advice that the run got for the same request; ``told_here`` and ``shown_here`` do not count
             advice for the same request.
-        repeated_text: its text, sealed.
+        repeated_text: text of the advice ``repeated_id``, sealed.
     """
 
     enabled: bool

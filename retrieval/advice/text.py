@@ -33,8 +33,8 @@ class ToldFix:
         worked, runs: number of earlier runs with such a failure that the fix put right, and number of all such runs.
         told, helped: number of times that the fix was told, and number of these after which the failure did not come
             back.
-        proven: whether others than the run itself said that the run went well.
-        denied: whether others said of each run that the fix put right that the run failed.
+        proven: true if others than the run itself said that the run went well.
+        denied: true if others said of each run that the fix put right that the run failed.
     """
 
     fix: Mapping[str, Any]
@@ -78,8 +78,8 @@ class ToldPlan:
     Attributes:
         plan: the plan's first steps.
         likeness: likeness of the run to the one whose call failed, 0 to 1.
-        proven: whether others than the run itself said that the run went well.
-        dangerous: whether a step of the plan destroys something or skips a check.
+        proven: true if others than the run itself said that the run went well.
+        dangerous: true if a step of the plan destroys something or skips a check.
     """
 
     plan: Sequence[str]

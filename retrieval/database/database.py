@@ -42,7 +42,7 @@ class Database:
         pool: connections for fast statements, each its own transaction; see ``retrieval.database.fast_path``.
         fast_begins_with: statement that gives a transaction the service's role, for a pooler that may give each
             transaction another session; None without such a pooler.
-        citus: whether the tables are distributed over a Citus cluster.
+        citus: true if the tables are distributed over a Citus cluster.
         outage: notes for the log whether the database answers.
     """
 

@@ -89,7 +89,7 @@ class FastConnection:
 
     Attributes:
         authorised_at: time at which the request was authorised to act for the user.
-        citus: whether the statements run on a Citus cluster, in a transaction that has entered as the user.
+        citus: true if the statements run on a Citus cluster, in a transaction that has entered as the user.
     """
 
     driver: asyncpg.Connection

@@ -51,7 +51,7 @@ class RunAsked(Protocol):
     Attributes:
         last_step: number of the last step of the run that has a finding.
         similarity: share of words that the call's query and the finding's have in common, 0 to 1.
-        same_content: whether the finding is about a file of the same content; None if the call has no hash of it.
+        same_content: true if the finding is about a file of the same content; None if the call has no hash of it.
         changed: true if a later step changed the finding's subject.
         in_doubt: true if a later step may have changed the finding's subject.
         content: payload of the finding's step, sealed; None if not requested, or if it is in the payload of the run's

@@ -40,7 +40,7 @@ class ProcedureSearch:
         parts: parts of a task that asks for several things, for which procedures are searched as well.
         part_vectors: vector of each part.
         floor: least similarity of trigger and text, for procedures that have a vector of the same model.
-        by_tool: whether to find, whatever the similarity, procedures with tools whose names have all words of a short
+        by_tool: true to find, whatever the similarity, procedures with tools whose names have all words of a short
             text.
         look: largest number of procedures to return for each text.
     """
@@ -85,7 +85,7 @@ class ProfileTerms(Protocol):
     """A profile's settings that a search for procedures needs.
 
     Attributes:
-        enabled: whether the profile's memory is switched on.
+        enabled: true if the profile's memory is switched on.
         procedure_similarity: least similarity of a procedure's trigger and a task; None: the embedding model's.
     """
 

@@ -49,8 +49,8 @@ def near(nearness: Nearness, *, by_attributes: bool, by_tool: bool) -> CTE:
 
     Args:
         nearness: the way in which vectors are compared.
-        by_attributes: whether to leave out procedures without the attributes that the statement's parameters name.
-        by_tool: whether to mark procedures whose tools' names have all words of a text that ``naming`` marks.
+        by_attributes: true to leave out procedures without the attributes that the statement's parameters name.
+        by_tool: true to mark procedures whose tools' names have all words of a text that ``naming`` marks.
     """
     asked = _asked(nearness)
     similarity, measured = _similarity(nearness, asked)

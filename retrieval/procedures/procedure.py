@@ -170,7 +170,7 @@ def compose_procedures(
         found: the procedures found for the task.
         most: largest number of procedures.
         warnings: largest number of failure lessons among them.
-        quarantine: whether to leave out procedures that are not proven.
+        quarantine: true to leave out procedures that are not proven.
         went_well: ids of runs that the context shows as successes; failure lessons from them are left out.
     """
     plain, *of_parts = (

@@ -40,8 +40,7 @@ class Threshold:
 
     Attributes:
         similarity: cosine, -1 to 1.
-        origin: whether it was measured for the embedding model, set by the profile or the request, or is
-            SOURCE_THRESHOLD.
+        origin: "measured" for the embedding model, set by the profile or the request, or "source": SOURCE_THRESHOLD.
         right: share of the pairs of sentences that it sorts correctly, 0 to 1; None if not measured.
     """
 

@@ -89,7 +89,7 @@ class Review:
 
     Attributes:
         off_by: largest difference between a logged score and the recomputed one; None if scores cannot be recomputed.
-        would_serve: for each policy, by its name, the cases that it would serve without random draws; empty if the
+        would_serve: cases that each policy would serve without random draws, by the policy's name; empty if the
             features are of another version.
     """
 

@@ -95,7 +95,7 @@ class Memory:
         relevance: standard deviations by which the memory fits the query better than the mean of its kind; memories are
             ranked by it.
         similarity: cosine of the text and the query, -1 to 1; None if one of them has no vector.
-        source: where the text comes from.
+        source: origin of the text.
     """
 
     kind: MemoryKind

@@ -130,7 +130,7 @@ class QuoteReader:
         settings: the profile's settings, with the shares of a context; None: there is no profile yet, and defaults are
             used.
         session: the backend's name of the session to quote; None: none is quoted.
-        facts: whether to quote facts that were not recalled, too.
+        facts: true to quote facts that were not recalled, too.
         recalled: memories recalled for the query; empty if the request wants no recall.
         seal_of: function that returns the user's seal for a key's id.
     """

@@ -89,7 +89,7 @@ class Sharing(Protocol):
     """A case that shares words with the query.
 
     Attributes:
-        rare: whether its rare shared words alone are enough for it to stay.
+        rare: true if its rare shared words alone are enough for it to stay.
     """
 
     id: UUID

@@ -60,7 +60,7 @@ def user_table(
         name: name of the table.
         key: columns of the primary key after ``user_sub``, the owner of the row, with which every key begins.
         items: the other columns, keys, checks and indexes.
-        dated: whether the table has the time at which each row was created.
+        dated: true if the table has the time at which each row was created.
         comment: comment on the table.
         prefixes: words before TABLE in the statement that creates the table.
     """

@@ -25,7 +25,7 @@ from app.settings import Settings
 from app.terminal.which_database import database_of, read_environment
 from tests.app.doctor.conftest import as_owner
 from tests.paths import ROOT
-from tests.plain_words import CLAUSE
+from tests.plain_words import ATTRIBUTE
 from tests.processes import CASEBANK, surroundings
 
 NOWHERE = "postgresql://127.0.0.1:1/nowhere"
@@ -69,7 +69,7 @@ HELPS = dict(each for name in COMMANDS for each in helps(body_of(name), name))
 @pytest.mark.parametrize("place", HELPS)
 def test_every_help_says_what_it_is_and_begins_with_no_clause(place: str):
     assert HELPS[place]
-    assert not CLAUSE.match(HELPS[place][0].upper() + HELPS[place][1:])
+    assert not ATTRIBUTE.match(HELPS[place])
 
 
 def test_the_list_of_all_commands_imports_none_of_them():

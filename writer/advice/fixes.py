@@ -33,7 +33,7 @@ class Found:
         asked: the failed call.
         alike: earlier failures of the same kind.
         sure: earlier failures whose fix is confident enough to be told, best first, each with its confidence, 0 to 1.
-        in_vain: whether a fix was left out because this run already made a call with that fix, in vain.
+        in_vain: true if a fix was left out because this run already made a call with that fix, in vain.
         plans: plans of like runs, to tell after the fixes.
     """
 

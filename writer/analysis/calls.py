@@ -100,7 +100,7 @@ class StoredRun:
     """A finished run as it is stored: redacted, with tool traces and turns in the form in which the backend sent them.
 
     Attributes:
-        is_short: whether an analysis of the run takes only milliseconds, so that it may run on the event loop.
+        is_short: true if an analysis of the run takes only milliseconds, so that it may run on the event loop.
     """
 
     task: str

@@ -47,7 +47,7 @@ class Command:
             redirected into a file.
         sub: subcommand of one or two words; empty: there is none.
         operands: words other than flags, without quotes; the last one is the here-document that the command reads.
-        piped: whether the command reads the output of the command before it.
+        piped: true if the command reads the output of the command before it.
         words: words after the program as they are written, with flags and quotes.
     """
 

@@ -142,7 +142,7 @@ class RunFailures:
         recovered: failures with a fix, in the order of their success.
         lost: failures without a fix.
         intended: failures that the run wanted, as in a test of an error; nothing is learned from them.
-        concrete: whether harmless words of command lines are quoted.
+        concrete: true if harmless words of command lines are quoted.
     """
 
     calls: Sequence[Call]

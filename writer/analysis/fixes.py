@@ -83,7 +83,7 @@ class Fix:
         changes: differences between the failed call and the one that worked, in words; empty: the same call worked.
         first: calls between failure and success that probably made the success possible, in words.
         plan: first steps of the plan that the backend gave for the run; empty: it gave none, or the run failed.
-        dangerous: whether the call that worked destroys something or switches a check off.
+        dangerous: true if the call that worked destroys something or switches a check off.
     """
 
     terms: list[str]

@@ -61,7 +61,7 @@ def abstract(text: str, known: Iterable[str] = (), *, is_task: bool = False) -> 
     Args:
         text: the text.
         known: further words that are values, because a call had them in its arguments.
-        is_task: whether the text is a task or a step of a plan; of such a text, names are replaced even if it is short.
+        is_task: true if the text is a task or a step of a plan; of such a text, names are replaced even if it is short.
             The capitalised words of a short error may tell it from others.
     """
     line = clean(text, TEXT_CHARS)
@@ -132,7 +132,7 @@ def form(arguments: object, shown: Callable[[object, object], str] | None = None
     Args:
         arguments: the arguments.
         shown: returns the form of a value, given the value and its name; None: ``form_of``.
-        concrete: whether harmless words of command lines are kept, in place of placeholders.
+        concrete: true if harmless words of command lines are kept, in place of placeholders.
     """
     show = shown or partial(form_of, concrete=concrete)
     if not isinstance(arguments, dict):

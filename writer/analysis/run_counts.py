@@ -16,7 +16,7 @@ class RunCounts:
 
     Attributes:
         effects: names of the tools that changed something, see ``state_changes.effects``.
-        unresolved: whether the last call of any tool failed.
+        unresolved: true if the last call of any tool failed.
     """
 
     error_count: int

@@ -43,7 +43,7 @@ def language_in(tool: str, name: str, text: str, *, only: bool) -> Language | No
         tool: name of the tool.
         name: name of the argument; empty: the call's input is only this text.
         text: the argument's value.
-        only: whether the call has no other argument.
+        only: true if the call has no other argument.
     """
     takes = _taken(tool, name)
     if "code" in takes and _FORMS["code"].search(text[:CODE_CHARS]):

@@ -35,7 +35,7 @@ class Fault:
     Attributes:
         seq: number of the link; None for an entry without a link.
         entry_id: id of the entry; None if it is unknown.
-        lacks_only_seal: whether all is well with the chain except that it has no seal; an operator may accept it.
+        lacks_only_seal: true if all is well with the chain except that it has no seal; an operator may accept it.
     """
 
     seq: int | None
@@ -110,7 +110,7 @@ class _Walk:
     Attributes:
         seq: number of the last verified link.
         hash: hash of that link.
-        signed: whether a signed entry was passed; from then on all entries must be signed.
+        signed: true if a signed entry was passed; from then on all entries must be signed.
         sealed_hash: hash of the sealed link, once the walk has passed it.
         sealed_at: time of the last sealing of all chains; None: unknown.
         oldest: time of the oldest entry that was passed since an operator accepted the chain, by its id.

@@ -50,8 +50,8 @@ class FactDraft:
         unit: the unit of the value; empty: the value has no unit.
         about: the days of an event; None without a date.
         category: the part of life to which the fact belongs, such as work; empty: not yet determined.
-        single: whether the attribute has only one value at a time, so that a newer value closes this one.
-        ends: whether the fact no longer holds; with an empty value, the attribute's fact ends whatever its value was.
+        single: true if the attribute has only one value at a time, so that a newer value closes this one.
+        ends: true if the fact no longer holds; with an empty value, the attribute's fact ends whatever its value was.
     """
 
     kind: FactKind

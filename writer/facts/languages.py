@@ -20,7 +20,7 @@ class Rule:
     Attributes:
         attribute: attribute that the clause states; empty for a goal, whose words give the metric.
         form: the form of the clause; its group ``value`` is the value of the fact.
-        single: whether the attribute has only one value at a time.
+        single: true if the attribute has only one value at a time.
     """
 
     kind: FactKind

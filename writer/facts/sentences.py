@@ -23,7 +23,7 @@ class Statement:
 
     Attributes:
         plain: the statement in the plain form that rules read.
-        denied: whether the statement has a negation, "no longer" included.
+        denied: true if the statement has a negation, "no longer" included.
     """
 
     text: str
@@ -38,7 +38,7 @@ class Sentence:
     Attributes:
         text: the sentence as the user wrote it.
         whole: the sentence as one statement; None if only clauses of it are statements.
-        clauses: its clauses that are statements, if it has several clauses.
+        clauses: clauses that are statements, if the sentence has several clauses.
     """
 
     text: str

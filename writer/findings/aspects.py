@@ -33,8 +33,8 @@ class Aspect:
         query_key: the query in the form in which two queries are compared.
         lines: the lines that are read; None for the whole file.
         place: places that the call depends on or changes.
-        repeatable: whether the same call has the same output as long as no file changes.
-        shows: whether the call's output is that of this aspect, as for a file that is read.
+        repeatable: true if the same call has the same output as long as no file changes.
+        shows: true if the call's output is that of this aspect, as for a file that is read.
     """
 
     kind: FindingKind

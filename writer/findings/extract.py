@@ -52,11 +52,11 @@ class Finding:
     """A finding: one aspect of a call, and a summary of the output.
 
     Attributes:
-        success: whether the call succeeded.
+        success: true if the call succeeded.
         content_hash: sha256 of a file's text in hex; empty for other findings.
         last_line: number of the last line of a file that was read; 0 for other findings.
         details: further values for the summary, such as a file's exports, as JSON.
-        redacted: whether secrets were removed from the output, so that it cannot be returned as the call's output.
+        redacted: true if secrets were removed from the output, so that it cannot be returned as the call's output.
     """
 
     tool: str
@@ -117,7 +117,7 @@ class _ToolAnswer:
     """The output of a call.
 
     Attributes:
-        failed: whether the status of the call says that it failed.
+        failed: true if the status of the call says that it failed.
     """
 
     tool: str

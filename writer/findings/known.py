@@ -27,7 +27,7 @@ class PlannedCall:
     Attributes:
         query: the tool's input, or only the path, pattern, question or command line from that input.
         content_hash: sha256 in hex of the file's current content; None if it is unknown.
-        across_runs: whether earlier runs of the agent are searched as well.
+        across_runs: true if earlier runs of the agent are searched as well.
         content_chars: maximum characters of the earlier output that are returned.
         agent_key: agent of a run that has no step yet; None: the user has only one agent.
     """
@@ -62,7 +62,7 @@ class Answer:
         similarity: similarity of the planned query and the finding's, 0 to 1.
         age_steps: number of steps since the finding; None for a finding of another run.
         content: output of the earlier call, or its beginning; None: not known, or the output is no longer stored.
-        cut: whether `content` is only the beginning of the output.
+        cut: true if `content` is only the beginning of the output.
     """
 
     why: FindingStatus

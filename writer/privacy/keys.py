@@ -54,7 +54,7 @@ class Keyring:
 
     Attributes:
         old: former master keys, by which some users' keys may still be wrapped.
-        seals_words: whether new rows have their texts encrypted; stored rows keep their form.
+        seals_words: true if new rows have their texts encrypted; stored rows keep their form.
     """
 
     master: bytes = field(repr=False)

@@ -120,8 +120,8 @@ class _Read(NamedTuple):
     Attributes:
         strings: different strings, keys and large numbers.
         keys: keys of its objects.
-        must_walk: whether a key tells of a secret, or the value is deeper than MOST_DEPTH.
-        has_cards: whether a number or a string has as many digits as a card, which the keys around it may tell of.
+        must_walk: true if a key tells of a secret, or the value is deeper than MOST_DEPTH.
+        has_cards: true if a number or a string has as many digits as a card, which the keys around it may tell of.
     """
 
     strings: list[str]

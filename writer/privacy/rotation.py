@@ -45,7 +45,7 @@ class Rotation:
         finished_at: end, by the database's clock; None while some users' keys are not wrapped with the new key.
         rewrapped: number of users whose key was wrapped with the new key.
         left: number of users whose key this process cannot unwrap with its master keys; these keys stay as they are.
-        now: whether this call did part of the rotation; False: the rotation was finished before.
+        now: true if this call did part of the rotation; False: the rotation was finished before.
     """
 
     new: str

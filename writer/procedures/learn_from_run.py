@@ -52,7 +52,7 @@ class RunToLearnFrom:
 
     Attributes:
         supplied_record: a learned-procedure record that the backend wrote; None: it wrote none.
-        no_failure: whether the backend found no failure; if so, no lesson is made of the run's calls.
+        no_failure: true if the backend found no failure; if so, no lesson is made of the run's calls.
         used: the versions of procedures that the backend reported as used.
         plan: the plan that the backend gave beside the run's calls; empty: it gave none.
         task_type, trigger, query_kind: task type, trigger and kind of request that the backend gave for the run's

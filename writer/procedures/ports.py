@@ -85,7 +85,7 @@ class Source:
     """The run that a draft was learned from, and the embedder of the draft's trigger.
 
     Attributes:
-        pgvector: whether the database can compare vectors; otherwise this process compares them.
+        pgvector: true if the database can compare vectors; otherwise this process compares them.
     """
 
     user_sub: str

@@ -23,8 +23,8 @@ class Review:
 
     Attributes:
         note: the reviewer's reasons, redacted.
-        root_cause_right: whether the root cause is right; None if the reviewer did not answer.
-        steps_complete: whether the steps are complete; None if the reviewer did not answer.
+        root_cause_right: true if the root cause is right; None if the reviewer did not answer.
+        steps_complete: true if the steps are complete; None if the reviewer did not answer.
     """
 
     verdict: ReviewVerdict

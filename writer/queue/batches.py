@@ -37,7 +37,7 @@ class Batches:
     """The steps of the work on batches of cases, of which a handler gives three.
 
     Attributes:
-        pgvector: whether the database compares vectors.
+        pgvector: true if the database compares vectors.
         goes_without: errors of the embedder for one case alone, after which it is stored without vectors.
         done_event: name of the log event for the end of the work on a case.
     """

@@ -36,7 +36,7 @@ class Finish:
 
     Attributes:
         embedder: the model whose vectors are stored.
-        pgvector: whether the database compares vectors.
+        pgvector: true if the database compares vectors.
     """
 
     connection: AsyncConnection

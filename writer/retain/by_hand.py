@@ -37,7 +37,7 @@ class WrittenFinding(Strict):
 
     tool: ToolName
     query: line(4_000) = Field(description="path, pattern or question of the call, as `known` asks for it later")  # type: ignore[valid-type]
-    fact: line(2_000) = Field(description="what was found out, in words")  # type: ignore[valid-type]
+    fact: line(2_000) = Field(description="the finding in words")  # type: ignore[valid-type]
     step: int | None = Field(default=None, ge=1, le=MOST_STEPS, description="null: the last step of the run, or 1")
     success: bool = True
     path: Annotated[str, Field(min_length=1), AfterValidator(storable)] | None = Field(
@@ -51,7 +51,7 @@ class FindingsWritten(Strict):
     model_config = ConfigDict(extra="forbid", json_schema_extra=examples_of("FindingsWritten"))
 
     agent: AgentKey
-    task: TaskText = Field(description="of the whole run; the call that begins it counts")
+    task: TaskText = Field(description="task of the whole run; only that of the call that begins the run counts")
     findings: list[WrittenFinding] = Field(min_length=1, max_length=200)
 
 

@@ -56,7 +56,7 @@ class StepsTaken(Strict):
     model_config = ConfigDict(extra="forbid", json_schema_extra=examples_of("StepsTaken"))
 
     agent: AgentKey
-    task: TaskText = Field(description="of the whole run; the call that begins it counts")
+    task: TaskText = Field(description="task of the whole run; only that of the call that begins the run counts")
     retrieval_id: UUID | None = Field(
         default=None, description="the retrieval that the run began with; the call that begins it counts"
     )
@@ -78,7 +78,7 @@ class PreparedStep:
         packed: the trace, compressed.
         size: bytes of the trace as JSON.
         findings: findings of the step, if its tool has the kind that its name suggests.
-        redacted: whether secrets were removed from the step's output.
+        redacted: true if secrets were removed from the step's output.
     """
 
     number: int

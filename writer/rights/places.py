@@ -43,7 +43,7 @@ class Surroundings:
         sealed: description of the fields that are encrypted with the user's key.
         providers: hosts that receive texts to embed or explain; empty: this installation computes all of it itself.
         standbys: number of standby servers and replication slots that get the database's log; None: it cannot be seen.
-        archives: whether the database's log is archived; None: it cannot be seen.
+        archives: true if the database's log is archived; None: it cannot be seen.
     """
 
     sealed: str
@@ -92,7 +92,7 @@ class Scrubbed:
         at: start of the scrub, ISO 8601.
         tables: number of tables that were rewritten and so contain no deleted row.
         search: result of the search for this user's marks; None: there was no search.
-        readable: whether this machine can read the server's files.
+        readable: true if this machine can read the server's files.
     """
 
     at: str

@@ -25,7 +25,7 @@ class TurnTold(Turn):
     """One message, and when it was said."""
 
     time: Moment | None = Field(
-        default=None, description="when it was said; unset: now. Never earlier than the turn before it, nor in future"
+        default=None, description="time of the turn; unset: now. Never earlier than the turn before it, nor in future"
     )
 
 

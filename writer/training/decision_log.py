@@ -44,9 +44,9 @@ class LoggedDecision:
     Attributes:
         group: number of the query; equal queries have the same number.
         slate: indices of the candidates that were served, in the order of the slate.
-        usage_known: whether the backend named the cases that it used.
-        used: for each place of the slate, whether the backend named its case as used.
-        agreed: for each place of the slate, agreement of the run's plan with the case's plan, 0 to 1; NaN: unknown.
+        usage_known: true if the backend named the cases that it used.
+        used: one truth value for each place of the slate: the backend named its case as used.
+        agreed: agreement of the run's plan with each plan of the slate, in its order, 0 to 1; NaN: unknown.
         reward: reward of the decision, 0 to 1; NaN: it has none.
         rewarded_at: time at which its first reward came; that of the decision if no reward has a time.
     """

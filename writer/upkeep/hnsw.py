@@ -26,10 +26,10 @@ class ProfileSize:
     """The size of a profile, which decides whether its searches use the index.
 
     Attributes:
-        approximate: whether the profile's searches use the index now.
+        approximate: true if the profile's searches use the index now.
         vectors: number of the profile's ready cases with a vector of its embedding model.
         dimension: dimension of these vectors; None: there are none.
-        indexable: whether the database has an HNSW index.
+        indexable: true if the database has an HNSW index.
     """
 
     approximate: bool

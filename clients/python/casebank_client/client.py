@@ -92,12 +92,12 @@ class Casebank(_Client, Memories):
     An address without http:// or https:// is a ValueError at once, and so is a user's name with spaces around it.
 
     Args:
-        base_url: where the service is.
+        base_url: address of the service.
         token: token of the user, or of a service that acts for users.
         user: user of the memory, if the token is a service's.
         session: narrows the limits to one conversation.
-        patience: how long and how often to ask.
-        buffer: where runs wait on disk that casebank has not acknowledged yet; None: in memory alone.
+        patience: timeout and number of attempts of a request.
+        buffer: file for runs that casebank has not acknowledged yet; None: they are kept in memory only.
     """
 
     def retrieve(self, agent: str, query: str, *, recall: bool = False, **options: Any) -> Retrieved:
@@ -180,8 +180,8 @@ class Casebank(_Client, Memories):
 
         Args:
             agent: agent of the run.
-            task: in words; also what is searched for.
-            recall: whether the context also tells what was said and is known that has to do with the task.
+            task: task in words, which is also the query of the search.
+            recall: true to add turns, facts and knowledge about the task to the context.
             options: further fields of the retrieve, such as ``k`` or ``token_budget``.
             advice_s: seconds that a failed call may wait for advice; 0: none is asked for.
             more: further fields of the retain, such as ``tags``.

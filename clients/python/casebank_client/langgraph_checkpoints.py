@@ -74,7 +74,7 @@ class CasebankSaver(BaseCheckpointSaver[int]):
             config: only those of its thread, namespace and checkpoint; None: of all threads of the agent.
             filter: only those whose metadata have these values.
             before: only those before this checkpoint.
-            limit: at most so many; None: all.
+            limit: maximum number of checkpoints; None: all.
         """
         named, earlier = (config or {}).get("configurable", {}), (before or {}).get("configurable", {})
         query = {"agent": self._agent, "limit": min(limit or PAGE, PAGE), "thread_id": named.get("thread_id")}

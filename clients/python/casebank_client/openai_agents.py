@@ -36,7 +36,7 @@ class CasebankHooks(RunHooks[Any]):
     Args:
         memory: the synchronous client, whose calls are made in a thread.
         agent: agent of the run in casebank.
-        task: in words.
+        task: task in words.
         judge: says by the final output how the run ended; without it an end without an error is a success.
         more: further fields of the retain, such as ``tags`` or ``session_id``; ``advice_s=0`` asks for no advice.
     """

@@ -112,8 +112,8 @@ class Outbox:
 
     Attributes:
         send: sends one request, with all its patience.
-        disk: where what is not acknowledged yet is kept; None: in memory alone.
-        try_again_s: how long what is on disk waits after an outage.
+        disk: file for requests that are not acknowledged yet; None: they are kept in memory only.
+        try_again_s: pause between an outage and the next attempt to send the requests on disk.
     """
 
     send: Callable[[Request], Any]

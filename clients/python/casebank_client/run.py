@@ -26,12 +26,12 @@ class Record:
 
     Attributes:
         agent: agent of the run.
-        task: in words.
+        task: task in words.
         options: further fields of the retrieve.
         more: further fields of the retain, such as ``tags`` or ``session_id``.
         retrieved: response of the retrieve; None: casebank was not reachable.
-        outcome: as the agent said; None: it has not said yet.
-        reward: 0 to 1; None: nobody knows.
+        outcome: outcome that the agent named; None: it has not named one yet.
+        reward: 0 to 1; None: unknown.
         client: client that retrieves and retains.
         advice_s: seconds that a failed call may wait for advice; 0: none is asked for.
     """

@@ -21,10 +21,10 @@ class Patience:
     """Timeout and number of attempts of the client.
 
     Attributes:
-        timeout_s: for one answer.
-        attempts: in all, the first one included.
-        total_s: longest time for all of them; a wait that would pass it is not begun.
-        first_wait_s: before the second one; doubles with each further one, with as much again by chance.
+        timeout_s: longest wait for one answer.
+        attempts: maximum number of attempts, the first one included.
+        total_s: longest time for all attempts; a wait that would pass it is not begun.
+        first_wait_s: wait before the second attempt; doubles with each further one, with as much again by chance.
         most_wait_s: longest wait, a longer ``Retry-After`` included.
     """
 

@@ -521,7 +521,7 @@ export interface components {
         AdvisedFixOut: {
             /**
              * What
-             * @description what was done, and how it differs from the failed call
+             * @description the call that worked, and its difference to the failed call
              */
             what: string;
             /**
@@ -552,12 +552,12 @@ export interface components {
             runs: number;
             /**
              * Told
-             * @description how often advice on such a failure had this fix
+             * @description number of times that advice on such a failure had this fix
              */
             told: number;
             /**
              * Helped
-             * @description how often the failure then did not come back
+             * @description number of these times after which the failure did not come back
              */
             helped: number;
             /**
@@ -698,7 +698,7 @@ export interface components {
             last_error: string | null;
             /**
              * Lessons
-             * @description whether the worker has learned from the run, which comes after the case can be found
+             * @description state of learning from the run; the case can be found before the worker has learned from it
              * @enum {string}
              */
             lessons: "pending" | "ready" | "dead";
@@ -1101,7 +1101,7 @@ export interface components {
             agent: string;
             /**
              * Task
-             * @description of the whole run; the call that begins it counts
+             * @description task of the whole run; only that of the call that begins the run counts
              */
             task: string;
             /** Findings */
@@ -1171,7 +1171,7 @@ export interface components {
             reward?: number | null;
             /**
              * Reward Source
-             * @description who gave the reward; left out, it is the run's own word (heuristic). judge and metric are for services: a user's own token is refused
+             * @description source of the reward; left out: the run itself (heuristic). judge and metric are for services: a user's own token is refused
              */
             reward_source?: ("heuristic" | "user" | "judge" | "metric") | null;
             /** Tags */
@@ -1184,7 +1184,7 @@ export interface components {
             kind?: "task" | "subtask" | "tool";
             /**
              * Parent Case Id
-             * @description of a subtask or a tool case: the user's case that it is a part of
+             * @description case of the user that a subtask or a tool case is a part of
              */
             parent_case_id?: string | null;
             /**
@@ -1194,7 +1194,7 @@ export interface components {
             retrieval_id?: string | null;
             /**
              * Used Case Ids
-             * @description which cases of the retrieval's slate the agent used; [] is none of them: nobody is credited; null or left out is those that the plan's steps name or, where no step names one, that it cannot say: the slate shares the credit, by how far the run did what each case did. A case that the user does not have is refused
+             * @description cases of the retrieval's slate that the agent used; []: it used no case, and no case is credited; null or left out: the cases that the plan's steps name or, if no step names one, unknown; the cases of the slate then share the credit by how similar the run is to each of them. A case that the user does not have is refused
              */
             used_case_ids?: string[] | null;
             /**
@@ -1221,7 +1221,7 @@ export interface components {
             query_kind?: string | null;
             /**
              * Run Id
-             * @description of a run whose steps were told while it was under way: it ends here, and they are its tool traces. tool_traces that come with this count in their place; tool calls in turns do not
+             * @description run whose steps were sent while it was under way: it ends here, and the steps are its tool traces, unless the body has tool_traces; tool calls in turns do not replace them
              */
             run_id?: string | null;
             /**
@@ -1906,7 +1906,7 @@ export interface components {
             agent: string;
             /**
              * Task
-             * @description of the whole run; the call that begins it counts
+             * @description task of the whole run; only that of the call that begins the run counts
              */
             task: string;
             /**
@@ -2171,7 +2171,7 @@ export interface components {
             is_error?: boolean | null;
             /**
              * Time
-             * @description when it was said; unset: now. Never earlier than the turn before it, nor in future
+             * @description time of the turn; unset: now. Never earlier than the turn before it, nor in future
              */
             time?: string | null;
         };
@@ -2311,7 +2311,7 @@ export interface components {
             last_error: string | null;
             /**
              * Lessons
-             * @description whether the worker has learned from the run, which comes after the case can be found
+             * @description state of learning from the run; the case can be found before the worker has learned from it
              * @enum {string}
              */
             lessons: "pending" | "ready" | "dead";
@@ -2415,7 +2415,7 @@ export interface components {
             query: string;
             /**
              * Fact
-             * @description what was found out, in words
+             * @description the finding in words
              */
             fact: string;
             /**
