@@ -5,6 +5,7 @@ import re
 import subprocess
 import sys
 import tomllib
+from collections import Counter
 from importlib.metadata import packages_distributions
 from pathlib import Path
 
@@ -111,3 +112,17 @@ def test_a_modules_tests_are_found_by_its_path():
     own = set(tested.values())
     sys.stdout.write(f"{len(own)} of {len(modules)} modules have a test at their path\n")
     assert len(own) >= WITH_A_TEST_OF_THEIR_OWN
+
+
+def test_private_functions_with_exactly_one_caller_are_at_most_45_in_100():
+    functions, alone = 0, 0
+    for file in (file for package in PACKAGES[:4] for file in (ROOT / package).rglob("*.py")):
+        nodes = list(ast.walk(ast.parse(file.read_text())))
+        uses = Counter(node.id for node in nodes if isinstance(node, ast.Name))
+        uses.update(node.attr for node in nodes if isinstance(node, ast.Attribute))
+        named = [node.name for node in nodes if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)]
+        private = [name for name in named if name.startswith("_") and not name.startswith("__")]
+        functions += len(private)
+        alone += sum(uses[name] == 1 for name in private)
+    sys.stdout.write(f"{alone} of {functions} private functions have exactly one caller\n")
+    assert alone <= 0.45 * functions
