@@ -30,7 +30,7 @@ Terms = NDArray[np.int32]
 """The distinct terms of one text, as numbers (hashes), in any order."""
 
 LEAST_GAIN = 0.03
-"""Number added to each term's gain: a term without a gain says nothing of plans, but still tells texts apart."""
+"""Number added to each term's gain: a term without a gain does not predict plans, but still distinguishes texts."""
 CAUTION = 2.0
 """Number m of runs (less one) at which half of a term's gain counts: two runs that share it may agree by chance."""
 MOST_WORDS = 512

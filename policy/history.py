@@ -35,7 +35,7 @@ class History:
     Attributes:
         times: (n,), seconds since 1970 at which each run was retained, sorted.
         vectors: (n, d), unit vector of each run's task; a row of zeros for a task without a vector.
-        failed: (n,), true if the run failed; a run of which nobody knows how it went neither failed nor went well.
+        failed: (n,), true if the run failed; a run with an unknown result neither failed nor went well.
         trust: (n,), above 0 to 1, weight of each run as a neighbour in the vote of plans; less than 1 for a run that
             only calls itself a success.
         weight: (n,), 0 to 1, weight of each run as a question of the replay; small for a repeat of a task and for a run

@@ -10,7 +10,7 @@
    A text padded with the words of many queries is nearer to each query than a case of another task, but hardly ever
    nearer than all cases of the query's own task.
 3. **Sources.** Among proven cases, and among unproven ones, no source takes more than half of the places as long as
-   cases of other sources are near the top. If all cases come from one source there is nothing to limit.
+   cases of other sources are near the top. If all cases come from one source there is no limit.
 4. **Order.** The chosen cases are shown by score.
 
 Proof comes before sources because a source is only a name, and a forger may use many names, while a proof comes from

@@ -1,4 +1,4 @@
-"""Errors of reading the case bank; they know nothing of HTTP.
+"""Errors of reading the case bank; they are independent of HTTP.
 
 CasebankError
 ├── NotFound               the user has no such thing; the answer is the same if another user has it

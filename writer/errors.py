@@ -71,4 +71,4 @@ class RunEnded(CasebankError):
 
 
 class LeaseLost(CasebankError):
-    """The worker's lease on the case ran out, or the case was deleted; the worker must store nothing."""
+    """The worker's lease on the case ran out, or the case was deleted; the worker must not store its result."""

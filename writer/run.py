@@ -224,7 +224,7 @@ class FinishedRun(Strict):
     used_procedure_ids: list[UUID] | None = Field(
         default=None,
         max_length=50,
-        description="the same of the procedures that were told: [] credits none of them, null all of them",
+        description="procedures of the retrieval that the agent used; []: no procedure is credited; null: all of them",
     )
     prompt_snapshot: Payload = None
     procedure: LearnedProcedure | None = None

@@ -1,4 +1,4 @@
-"""Errors of requests that are refused for now; nothing of the request was done, and a later try may succeed.
+"""Errors of requests that are refused for now; no part of the request was done, and a later try may succeed.
 
 CasebankError
 └── NotNow

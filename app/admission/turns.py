@@ -8,7 +8,7 @@ One event loop serves everybody, so a request is slowed down by all others under
 3. A user who **crowds** (had several requests here at once, and used more than a share of the processor's time lately)
    is held to that share as long as somebody is here who does not crowd: with a request under way or in line, or, for a
    user who only ever asks one thing at a time, one that ended just now. The share is used in gaps between their
-   requests, if there are any. Among themselves, those who crowd are equals; whoever leaves in debt holds up nobody. A
+   requests, if there are any. Among themselves, those who crowd are equals; a user who leaves in debt delays no other. A
    new user may turn out to crowd, and holds up others by the first request alone: else the first of each new crowd
    would hold up the one before it.
 """
@@ -194,7 +194,7 @@ class Turns:
     def _let_in(self) -> None:
         """Lets in the waiting requests that may start, one of each user at a time.
 
-        As long as anybody waits, a timer calls this method again: nobody says when a debt is paid, or others have gone.
+        While requests wait, a timer calls this method again, because paid debts and departures are not announced.
         """
         let_in = bool(self._waiting)
         while let_in and self.running < self.places.in_all:

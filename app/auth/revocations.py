@@ -1,7 +1,7 @@
 """Revoked tokens, and services that restarted the memory of an erased user, as this process knows them.
 
 The database is read when a token is checked and the last answer is older than REFRESH_S, once for all requests: a
-revoked token stops within two seconds on every replica, and while nobody calls nothing is read. Every token is refused
+revoked token stops within two seconds on every replica; without requests there is no read. Every token is refused
 while the last answer is older than MAX_AGE_S.
 """
 

@@ -63,7 +63,7 @@ class RetrievedCases:
     cases: tuple[RememberedCase, ...] = ()
     procedures: tuple[RememberedProcedure, ...] = ()
     text: str = ""
-    """Text for the agent's prompt; the agent reads nothing else."""
+    """Text for the agent's prompt, and the only part that the agent reads."""
     retrieval_id: str | None = None
     tokens: int = 0
     latency_ms: float | None = None

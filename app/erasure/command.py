@@ -210,7 +210,7 @@ SEALED = {
 async def _search(url: str, data: Path, marks: Marks) -> Search:
     """Searches the server's files for the marks, samples of the erased user's texts, and returns the number in each.
 
-    A mark that stands in a row of another user proves nothing and is left out.
+    A mark that stands in a row of another user is no proof and is left out.
     """
     by_file = search(data, marks.all())
     met = sorted({mark for counts in by_file.values() for mark in counts})

@@ -95,7 +95,7 @@ class Job:
         return nullcontext() if self.rest is None else self.rest.work()
 
     async def _until_due(self) -> None:
-        """Waits until the work is due: a period after its last run, unless nothing can have changed since.
+        """Waits until the work is due: a period after its last run, unless no change is possible since then.
 
         Without a use of the process since the last run, it is due once a day. In a rest, where it would wake the
         database, it waits until its work has settled; after one, until the process has.
@@ -153,7 +153,7 @@ def set_last_success(record: JobRecord) -> None:
 
 @asynccontextmanager
 async def beside(jobs: Iterable[Callable[[], Awaitable[None]]]) -> AsyncIterator[None]:
-    """Runs endless functions beside the block and cancels them after it; an error in one stops nothing else."""
+    """Runs endless functions beside the block and cancels them after it; an error in one does not stop the others."""
     tasks = [asyncio.ensure_future(job()) for job in jobs]
     try:
         yield

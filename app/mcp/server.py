@@ -75,7 +75,7 @@ _ESCAPES = re.compile(
 def without_halves(message: bytes) -> bytes:
     """Returns the message with U+FFFD in place of half a character, as in a text that was cut within an emoji.
 
-    The protocol's library takes such a message for no JSON: on standard input nobody would get an answer.
+    The protocol's library takes such a message for no JSON: on standard input no answer would be sent.
     """
     return _ESCAPES.sub(lambda found: rb"\ufffd" if found[1] else found[0], message)
 

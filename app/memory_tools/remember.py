@@ -1,7 +1,7 @@
 """The tools that write: store a fact, a run or feedback, and take a fact or procedure out of use.
 
 A model's statement does not count as the user's: a fact is marked as said by the assistant, and a reward as heuristic.
-So a text that the model read cannot pass for the user's judgement. The tools delete and overwrite nothing.
+So a text that the model read cannot pass for the user's judgement. The tools cannot delete or overwrite.
 """
 
 import asyncio

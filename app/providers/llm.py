@@ -141,7 +141,7 @@ class OpenAIModel:
         raise refusal
 
     async def _post(self, talk: _Talk, dialect: _Dialect) -> Completion:
-        """Returns the completion of one request, and adds its cost to the call's tokens; a refusal costs nothing.
+        """Returns the completion of one request, and adds its cost to the call's tokens; a refusal has no cost.
 
         Raises:
             openai.APIStatusError: the server refused the request, perhaps for its dialect.

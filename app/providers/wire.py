@@ -34,7 +34,7 @@ class Patience:
     Attributes:
         timeout_s: longest wait for one request.
         budget_s: longest time of one call, with its requests, retries and waits. Keep it below the patience of the
-            callers: a cancelled call says nothing about the server, so the breaker does not count it.
+            callers: a cancelled call is no sign of the server's state, so the breaker does not count it.
         attempts: number of requests of one call.
         wait_initial_s: wait before the second request; doubles each time, plus a jitter of up to the same length.
         wait_max_s: longest wait of our own choice; a server may ask for more, up to the budget.

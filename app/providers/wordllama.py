@@ -42,7 +42,7 @@ class WordLlamaEmbedder:
         return await asyncio.to_thread(self.vectors, inputs)
 
     async def aclose(self) -> None:
-        """Does nothing: the weights stay, for all embedders of the process."""
+        """Keeps the weights, which all embedders of the process share."""
 
     def vectors(self, inputs: list[str]) -> Vectors:
         """Returns the unit vectors of texts that are neither blank nor long, in the caller's thread."""

@@ -100,7 +100,7 @@ async def tell_steps(
 async def _advice(run_id: UUID, steps: PreparedSteps, parts: Runtime, caller: Author) -> AdviceOut | None:
     """Returns the advice for the last step that failed; None if none did, or if advice cannot be had.
 
-    The steps are on disk by then, so nothing that goes wrong here may fail the request. Where the run met the same
+    The steps are on disk by then, so no error here may fail the request. Where the run met the same
     failure before, the advice is about the first of these calls, and every later one was tried since.
     """
     ordered = sorted(steps.steps, key=lambda step: step.number)

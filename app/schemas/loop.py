@@ -38,7 +38,7 @@ class RetainOut(BaseModel):
 
 
 class FiltersIn(Strict):
-    """Filters on the cases of a slate. A case must pass every list; an empty list filters nothing."""
+    """Filters on the cases of a slate. A case must pass every list; an empty list passes every case."""
 
     tags: list[Tag] = Field(default_factory=list, max_length=50, description="the case must have all of these tags")
     kinds: list[CaseKind] = Field(default_factory=list, description="the case must be of one of these kinds")

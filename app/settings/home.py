@@ -27,7 +27,7 @@ HomeFolder = Annotated[
 
 
 class HomeSecrets(BaseModel):
-    """Secrets of an installation that sets none of its own."""
+    """Secrets of an installation whose settings have no secrets."""
 
     jwt_secret: str = Field(default_factory=lambda: secrets.token_urlsafe(48))
     jwt_secrets_old: list[OldSecret] = []

@@ -44,7 +44,7 @@ class Numbers(BaseModel):
 
 
 class Limits(Numbers):
-    """Limits of what callers may ask for; 0 in any of them: no limit. ``off``: none of them."""
+    """Limits of requests; 0 in one of them: no such limit. ``off``: no limits."""
 
     user_reads: int = Field(default=6_000, ge=0, le=1_000_000)
     """6,000 requests a minute: reads of one user, over all replicas."""

@@ -1,4 +1,4 @@
-"""The variables ``CASEBANK_…`` of the environment that set nothing."""
+"""The variables ``CASEBANK_…`` of the environment that are no settings."""
 
 import re
 from collections.abc import Iterable, Iterator
@@ -14,7 +14,7 @@ ORCHESTRATED = re.compile(r"CASEBANK_(SERVICE_|PORT(_|$))")
 
 
 def unknown_variables(environment: Iterable[str], settings: Iterable[str]) -> Iterator[str]:
-    """Yields a line for each variable of casebank's that nothing reads, with the nearest setting's name."""
+    """Yields a line for each variable of casebank's that is no setting, with the nearest setting's name."""
     known = {variable_of(name) for name in settings} | OTHER_READERS
     for name in sorted(environment):
         if name.startswith("CASEBANK_") and name not in known and not ORCHESTRATED.match(name):

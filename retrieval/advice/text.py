@@ -94,7 +94,7 @@ def advice_text(
 ) -> tuple[str, Sequence[ToldFix]]:
     """Returns the text of the advice, and those of the fixes that are in it.
 
-    The text is empty if there is nothing to tell or the budget is too small.
+    The text is empty if there is no advice or the budget is too small.
 
     Args:
         tool: the tool that failed.

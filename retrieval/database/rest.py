@@ -126,7 +126,7 @@ class Rest:
             await self._close()
 
     async def _close(self) -> None:
-        """Closes the connections if the process is at rest and nothing is at work."""
+        """Closes the connections if the process is at rest and no work is in progress."""
         async with self._closing:
             if self.at_rest and not self._at_work:
                 await self.database.close_idle()

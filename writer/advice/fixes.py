@@ -54,7 +54,7 @@ class Found:
         return self._without_fix(advice_id, "tried" if self.in_vain else "unsure" if self.alike else "unknown_failure")
 
     def _without_fix(self, advice_id: UUID, why: Silence) -> Answer:
-        """Returns the answer that tells only plans, or nothing."""
+        """Returns an answer with plans alone, or an empty one."""
         text, plans = with_plans("", self.plans, self.asked.failed.token_budget)
         return Answer(advice_id, text, plans=plans, why_empty=why)
 

@@ -141,7 +141,7 @@ class RunFailures:
     Attributes:
         recovered: failures with a fix, in the order of their success.
         lost: failures without a fix.
-        intended: failures that the run wanted, as in a test of an error; nothing is learned from them.
+        intended: failures that the run wanted, as in a test of an error; they give no lessons.
         concrete: true if harmless words of command lines are quoted.
     """
 

@@ -149,7 +149,7 @@ def failures_of(run: StoredRun, given_plan: Sequence[str] = ()) -> list[RunFailu
 def _in_parts(failures: RunFailures, failure: Failure) -> list[Failure]:
     """Returns a failure in parts, each put right by the next call that failed in another way; the last by the success.
 
-    There is a part only where the success kept all changes of that next call; else nothing shows that they helped.
+    There is a part only where the success kept all changes of that next call; else it is unknown whether they helped.
     """
     if failure.succeeded is None or failure.kind == "other_tool":
         return [failure]

@@ -185,7 +185,7 @@ def _text(name: str, value: str, named: Collection[str]) -> str:
 
 
 def _unless_named(text: str, named: Collection[str]) -> str:
-    """Returns the words of a text, or NAMED if the task names each; little words, such as "on", name nothing."""
+    """Returns the words of a text, or NAMED if the task names each; little words, such as "on", do not count."""
     words = _FORMS["between_words"].split(normal(searchable(text)).strip())
     is_named = all(singular(word) in named and word not in LITTLE for word in words)
     return NAMED if is_named else "_".join(words)

@@ -12,7 +12,7 @@ _LOOKS_UP = frozenset((
 ))  # fmt: skip
 """First words in the names of tools that only look something up, such as "get"."""
 _WORKS_OUT = {"calculate", "think"}
-"""Whole names of tools that change nothing outside the agent."""
+"""Whole names of tools without effects outside the agent."""
 _WORD = re.compile(r"[A-Z]?[a-z]+|[A-Z]+|\d+")
 
 
@@ -27,7 +27,7 @@ def changes_state(tool: str) -> bool:
 
 
 def works_out(tool: str) -> bool:
-    """Returns whether a tool of this name only thinks or calculates, and sees nothing outside the agent."""
+    """Returns whether a tool of this name only thinks or calculates, without input from outside the agent."""
     return _without_space(tool) in _WORKS_OUT
 
 

@@ -38,7 +38,7 @@ class Language:
         rules: rules for clauses without a negation.
         endings: rules for clauses that end the fact with that value, such as "I left …".
         aversions: rules for clauses with a negation, which state a dislike.
-        unstated: words of sentences that state nothing, such as conditions; such sentences are skipped.
+        unstated: words of sentences without a statement, such as conditions; such sentences are skipped.
         denied: words that negate a clause.
         no_longer: words for "no longer"; without them, the clause is the fact that it ends.
         vague: beginnings of values that refer to something outside the clause, such as "this".

@@ -1,4 +1,4 @@
-"""Selection of a user's own words in a turn; pasted, quoted or dictated text says nothing about the user.
+"""Selection of a user's own words in a turn; pasted, quoted or dictated text does not describe the user.
 
 Text counts as pasted if it has a mark (a fence, a tag, the head of a mail, a greeting below the first line, a speaker's
 label), if it stands below a request about a text, or above such a request at the end of the turn, and in doubt.

@@ -13,7 +13,7 @@ from retrieval.tables.procedures import procedures, reflections
 async def forget_words(connection: AsyncConnection, user_sub: str, case_ids: Sequence[UUID]) -> None:
     """Deletes the versions of procedures that were learned or revised from these cases, and so contain their words.
 
-    Nothing more is learned from the cases: they leave the queue of lessons.
+    The cases leave the queue of lessons.
     If the active version of a procedure is deleted, its newest superseded version becomes active again; if a retired
     one is, and no version is active, that version becomes retired, so that the procedure stays out of use.
     """

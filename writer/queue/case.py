@@ -59,7 +59,7 @@ class ClaimedCase:
         payload: tool traces, turns, prompt snapshot, and the procedure that came with the run, encrypted.
         source: the actor that retained the run.
         analyst, abstraction, least_success, embedding_model: the profile's settings of these names.
-        is_new: true if nothing was learned from the run yet.
+        is_new: true if the worker has not learned from the run yet.
     """
 
     id: UUID

@@ -28,7 +28,7 @@ class LessonHandler(Batches):
         The others are queued again at once: neither new cases nor other workers wait for several answers.
 
         Raises:
-            DatabaseUnavailable: from some of the runs nothing is learned.
+            DatabaseUnavailable: some of the runs are not learned from.
         """
         with stage("work.learn"):
             batch = await self.read(leases)

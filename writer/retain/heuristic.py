@@ -18,7 +18,7 @@ def heuristic_reward(outcome: RunOutcome, *, unresolved: bool) -> float | None:
     """Returns the guessed reward of a run, 0 to 1, by its outcome and failed calls; None: no guess.
 
     The reward is 1 for a success, 0.5 for a partial success and 0 for a failure; half of that if the last call of a
-    tool failed. A failed call that a later call of the same tool put right costs nothing. Aborted runs and runs with an
+    tool failed. A failed call that a later call of the same tool put right has no cost. Aborted runs and runs with an
     unknown outcome get no guess, and credit no case.
     """
     whole = _OUTCOME_REWARD[outcome]

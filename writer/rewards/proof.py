@@ -8,8 +8,8 @@ a case:
   judge or a metric. The newest such reward counts, for the claim or against it, and outweighs the uses below.
 * **It was used, and that went well**: over the retrievals with a trusted reward whose backend said that it used the
   case, the case's shares earned at least EARNED, and at least half of the most they could earn. A share counts up to
-  an even split: a run that agrees with the case's plan proves nothing, because a forger writes plans as he likes. A
-  case that was shown and not used earns nothing, else a planted case would be proven by the success of others. Uses
+  an even split: a run that agrees with the case's plan is no proof, because a forger writes plans as he likes. A
+  case that was shown and not used earns no reward, else a planted case would be proven by the success of others. Uses
   count after pruning has deleted their decisions, too, see ``writer.rewards.credit.keep_credit``.
 
 A forger with a token that may give trusted rewards can prove his own cases, as the token's owner could. Keep such

@@ -58,7 +58,7 @@ class Search:
 
     Attributes:
         looked_for: number of marks that were searched for, by kind.
-        shared: number of marks that rows of other users contain as well; hits of these prove nothing and do not count.
+        shared: number of marks that rows of other users contain as well; hits of these are no proof and do not count.
         found: number of hits of the other marks, by file.
     """
 

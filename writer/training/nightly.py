@@ -1,7 +1,7 @@
 """The nightly training: replays runs, judges each trial, watches each serving policy, and trains candidates from logs.
 
 A policy is stored only when it is completely trained, so an interrupted training changes nothing. If two trainers
-store a policy of a profile at the same time, one of them succeeds and the other stores nothing.
+store a policy of a profile at the same time, only one of them succeeds.
 """
 
 from collections.abc import AsyncIterator, Sequence

@@ -62,11 +62,11 @@ def transitions_of(
 def _watched(
     serving: PolicyRow | None, log: Sequence[LoggedDecision]
 ) -> tuple[Transition, TrainingResult | None] | None:
-    """Returns what the rewards since the last watch say of the serving policy; None: there is nothing to watch.
+    """Returns the verdict of the rewards since the last watch on the serving policy; None: no policy is watched.
 
     The policy is rolled back if its live reward has fallen below what it was promoted on, the lower bound of its
     estimate then; a policy that no gate judged has none. The bets go on from the wealth in the policy's metrics, for
-    the log does not reach back to its promotion. Slates drawn at random say nothing of the policy, and do not count.
+    the log does not reach back to its promotion. Slates drawn at random are not the policy's, and do not count.
     """
     policy = policy_in(serving)
     if serving is None or policy is None or not serving.verdict:

@@ -4,7 +4,7 @@ Without memory it runs the naive statement, looks at the catalog, and tries the 
 after another. A repair after which Postgres complains about something else is kept, and the search
 goes on from there; so chains of two repairs can be found. It reads no error message beyond that.
 
-With memory it reads what the memory's texts say, and nothing else. It looks at the catalog first and tries what
+With memory it reads the memory's texts alone. It looks at the catalog first and tries what
 worked in the runs that the text tells of, in its order, as far as that applies to its own statement (guidance, not
 orders). If none of it helps, it goes on exactly as without memory, less what it has just tried; repairs that a failed
 run lists as useless come last, and are not forbidden: that run may have been about something else. Where a failed run

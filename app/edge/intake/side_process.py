@@ -1,7 +1,7 @@
 """The program of a side process: runs one function after another until its input ends.
 
 A message is its length in eight bytes and a pickle: a function with its arguments comes in, an Answer goes out. The
-process has a lower priority than the service, and none of its settings and secrets.
+process has a lower priority than the service, and lacks its settings and secrets.
 """
 
 import os

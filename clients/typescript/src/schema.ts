@@ -973,7 +973,7 @@ export interface components {
         };
         /**
          * FiltersIn
-         * @description Filters on the cases of a slate. A case must pass every list; an empty list filters nothing.
+         * @description Filters on the cases of a slate. A case must pass every list; an empty list passes every case.
          */
         FiltersIn: {
             /**
@@ -1199,7 +1199,7 @@ export interface components {
             used_case_ids?: string[] | null;
             /**
              * Used Procedure Ids
-             * @description the same of the procedures that were told: [] credits none of them, null all of them
+             * @description procedures of the retrieval that the agent used; []: no procedure is credited; null: all of them
              */
             used_procedure_ids?: string[] | null;
             prompt_snapshot?: components["schemas"]["JsonValue"];

@@ -42,7 +42,7 @@ def revised(used: Draft, run: StoredRun, analysis: Analysis) -> Draft | None:
 
     A failure without a fix becomes a warning, a failure with a fix a note of the call that worked. If no call failed,
     the steps that the run omitted are marked; if the run omitted none, a note says that the steps did not suffice; if
-    the run planned none of the steps, a note quotes the run's plan.
+    no step of it is in the run's plan, a note quotes that plan.
     """
     calls, steps = run.calls, list(used.record.learned_procedure_steps)
     level = used.level or "abstract"
