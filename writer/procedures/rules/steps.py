@@ -37,8 +37,8 @@ _WORD = re.compile(r"[^\s\"'(),:;{}\[\]<>=]{3,60}")
 def worth_repeating(calls: Sequence[Call], task: str) -> list[Call]:
     """Returns the calls of a run that did the work, in order; failed, repeated and injected calls are left out.
 
-    A call that only looks something up is kept if the run made no other calls, if a later kept call uses a new value from
-    its output, or if its output is missing or too long to search.
+    A call that only looks something up is kept if the run made no other calls, if a later kept call uses a new value
+    from its output, or if its output is missing or too long to search.
     """
     done = list(_successes(calls))
     if not any(changes_state(call.tool) for call in done):
