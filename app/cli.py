@@ -15,7 +15,7 @@ from app.terminal.plain_commands import PlainGroup, imported
 
 
 @dataclass(frozen=True, slots=True)
-class Command:
+class ListedCommand:
     """A command: the module and name of its function or group, and its line in the list of all."""
 
     module: str
@@ -24,7 +24,7 @@ class Command:
 
 
 _READ = tomllib.loads(files("app.commands").joinpath("commands.toml").read_text(encoding="utf-8"))
-COMMANDS = {name: Command(**command) for name, command in _READ.items()}
+COMMANDS = {name: ListedCommand(**command) for name, command in _READ.items()}
 
 
 class Elsewhere(TyperCommand):

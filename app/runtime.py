@@ -11,7 +11,7 @@ from sqlalchemy import text
 
 from app import postgres
 from app.admission.admission import Admission
-from app.admission.backlog import Backlog, Bounds
+from app.admission.backlog import Backlog, PendingBounds
 from app.admission.buckets import Buckets
 from app.admission.quotas import KINDS, SCOPES, Quota
 from app.admission.turns import Places, Turns
@@ -232,7 +232,7 @@ def make_admission(settings: Settings, database: Database) -> Admission:
         quotas={of: quota for of, quota in quotas.items() if quota is not None},
         buckets=Buckets(database),
         turns=Turns(places) if limits.requests else None,
-        backlog=Backlog(database, Bounds(limits.user_pending, limits.pending)),
+        backlog=Backlog(database, PendingBounds(limits.user_pending, limits.pending)),
         wait_s=wait_s,
     )
 

@@ -13,7 +13,7 @@ from bench.measure import Measurement, interleaved, p50
 from bench.real import real_runs
 from retrieval.ranking.question import Question
 from retrieval.retrieve import Reader
-from retrieval.search.candidates import Search
+from retrieval.search.candidates import CaseSearch
 from writer.advice.answer import FailedCall
 from writer.advice.ask import Adviser
 from writer.analysis.calls import calls_in
@@ -50,7 +50,7 @@ async def _speed(home: Path, data: Path | None) -> list[Measurement]:
         adviser = Adviser(database, keyring)
 
         async def retrieving(number: int) -> None:
-            query = Question(Search(runs[0].agent, runs[number % RUNS].task))
+            query = Question(CaseSearch(runs[0].agent, runs[number % RUNS].task))
             await reader.retrieve(user.user_sub, datetime.now(UTC), query)
 
         async def advising(number: int, plans: int = 0) -> None:

@@ -13,7 +13,7 @@ import psutil
 from pydantic import SecretStr
 
 from app.admission.admission import Admission
-from app.admission.backlog import Backlog, Bounds
+from app.admission.backlog import Backlog, PendingBounds
 from app.admission.turns import Places, Turns
 from app.postgres.migrate import migrate
 from app.postgres.pools import ANY_LENGTH, service_database
@@ -87,7 +87,7 @@ def endless(database: Database) -> Admission:
     by_default = make_admission(Settings(), database)
     quotas = {of: replace(quota, every_s=NEXT_TOKEN_S) for of, quota in by_default.quotas.items()}
     turns = Turns(Places(per_user=CLIENTS, in_all=CLIENTS))
-    return replace(by_default, quotas=quotas, turns=turns, backlog=Backlog(database, Bounds(10**9, 10**9)))
+    return replace(by_default, quotas=quotas, turns=turns, backlog=Backlog(database, PendingBounds(10**9, 10**9)))
 
 
 def settings_of(home: Path, url: str, master_key: bytes) -> Settings:

@@ -9,7 +9,7 @@ from pathlib import Path
 from statistics import mean
 
 from app.demo.keyword_memory import KeywordMemory
-from app.demo.memory import AgentRun, Memory, RememberedCase, RetrievedCases, slate_of
+from app.demo.memory import AgentMemory, AgentRun, RememberedCase, RetrievedCases, slate_of
 from app.demo.operator.house import House
 from app.demo.operator.operator import STEP_BUDGET, WORKED
 from app.demo.operator.repairs import REPAIRS
@@ -58,7 +58,7 @@ async def ceiling(home: Path) -> list[Measurement]:
     async with owner_url(Settings(home=home, database_url=None)) as dsn:
         for seed in SEEDS:
             house = House(seed, TASKS)
-            memories: dict[str, Memory] = {
+            memories: dict[str, AgentMemory] = {
                 "keywords": KeywordMemory(),
                 "found": SolutionMemory(house, foreseen=False),
                 "foreseen": SolutionMemory(house, foreseen=True),

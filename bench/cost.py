@@ -23,7 +23,7 @@ from bench.write import latency as write_latency
 from retrieval.database.database import Database
 from retrieval.ranking.question import Question
 from retrieval.retrieve import Reader
-from retrieval.search.candidates import Search
+from retrieval.search.candidates import CaseSearch
 from retrieval.tables.metadata import USER_TABLES
 from writer.author import Author
 from writer.privacy.keys import Keyring
@@ -138,7 +138,7 @@ async def _work(database: Database, runs: int) -> None:
     reader = Reader(database, embedder, seals=WordSeals(keyring))
     for number, query in enumerate(tasks(8, runs * RETRIEVES_PER_RUN)):
         author = authors[number % USERS]
-        await reader.retrieve(author.user_sub, author.authorised_at, Question(Search(AGENT, query)))
+        await reader.retrieve(author.user_sub, author.authorised_at, Question(CaseSearch(AGENT, query)))
 
 
 def synthetic(count: int) -> Iterator[FinishedRun]:

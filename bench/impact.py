@@ -1,7 +1,7 @@
 """Honesty of the answer to "did memory help?", on logs of made-up worlds whose truth is known.
 
 The product's own ``decide`` chooses the slates and draws the lots; the logs go through the rows and arrays of the
-service (``app.impact.impact.seen_in``). Only the rewards of slates are made up.
+service (``app.impact.report.seen_in``). Only the rewards of slates are made up.
 """
 
 from collections.abc import Sequence
@@ -16,9 +16,9 @@ from app.impact.decisions_seen import DecisionsSeen, seen_in
 from bench.measure import Measurement
 from policy import features
 from policy.decide import DEFAULT, Budget, Trial, decide
-from policy.impact import RewardDifference
 from policy.logged import Floats, Ints
 from policy.rate import wilson
+from policy.reward_difference import RewardDifference
 from policy.slate import traits_of
 
 LOGS, DECISIONS = 100, 4_000

@@ -11,7 +11,7 @@ from retrieval.database.database import Database
 from retrieval.ranking.question import Question
 from retrieval.ranking.retrieved import Retrieved
 from retrieval.retrieve import Reader
-from retrieval.search.candidates import Search
+from retrieval.search.candidates import CaseSearch
 from writer.author import Author
 from writer.privacy.keys import Keyring
 from writer.privacy.words import WordSeals
@@ -77,7 +77,7 @@ class PoisonedBank:
     async def ask(self, user: str, query: str, *, explore: bool = False) -> Retrieved:
         """Returns the service's answer to the query."""
         reader = Reader(self.database, self.embedder, explore=explore, seals=WordSeals(self.keyring))
-        return await reader.retrieve(user, datetime.now(UTC), Question(Search(AGENT, query), PLACES))
+        return await reader.retrieve(user, datetime.now(UTC), Question(CaseSearch(AGENT, query), PLACES))
 
     async def _retained(self, user: str, case: Case) -> UUID:
         run = FinishedRun.model_validate(

@@ -18,7 +18,7 @@ from bench.measure import Measurement, interleaved, p50, p95, timed_ms
 from bench.real import remembered, skipped
 from bench.stages import StageTimes
 from retrieval.ranking.question import Question
-from retrieval.search.candidates import Search, candidates
+from retrieval.search.candidates import CaseSearch, candidates
 from writer.author import Author
 
 ROUNDS = 400
@@ -61,14 +61,14 @@ async def latency(bank: Bank, name: str = "retrieve", aim: float = 1.5) -> Measu
     vectors = await bank.reader.embedder.embed(queries)
 
     async def whole(number: int) -> None:
-        search = Search(bank.agent, queries[number])
+        search = CaseSearch(bank.agent, queries[number])
         author = Author(bank.user(number), "bench", bank.now)
         async with bank.admission.admitted(author, Wanted("reads")):
             await bank.admission.of_agent(author, "reads", bank.agent)
             await bank.reader.retrieve(author.user_sub, bank.now, Question(search))
 
     async def bare_statement(number: int) -> None:
-        search = Search(bank.agent, queries[number], vectors[number].tolist(), bank.reader.embedder.model)
+        search = CaseSearch(bank.agent, queries[number], vectors[number].tolist(), bank.reader.embedder.model)
         statement, parameters = candidates(search)
         # another user, so that the cache is cold for both
         who = {"user_sub": bank.user(number + bank.users // 2), "authorised_at": bank.now}
@@ -93,7 +93,7 @@ async def growth(home: Path) -> list[Measurement]:
         def reading(bank: Bank) -> Callable[[int], Awaitable[None]]:
             async def read(number: int) -> None:
                 user = bank.user(number * 7)
-                await bank.reader.retrieve(user, bank.now, Question(Search(AGENT, queries[number])))
+                await bank.reader.retrieve(user, bank.now, Question(CaseSearch(AGENT, queries[number])))
 
             return read
 

@@ -16,7 +16,7 @@ from bench.bank import CLIENTS, WARM_UP, Bank, filled
 from bench.fill import AGENT, tasks
 from bench.measure import Measurement, interleaved, p50, p95, timed_ms
 from retrieval.ranking.question import Question
-from retrieval.search.candidates import Search
+from retrieval.search.candidates import CaseSearch
 from writer.profiles import Profile
 from writer.training.candidates import Recipe
 from writer.training.nightly import learn
@@ -53,7 +53,7 @@ async def _retrieves(small: Bank, large: Bank) -> list[Measurement]:
     def reading(bank: Bank, visit: int = 0) -> Callable[[int], Awaitable[None]]:
         async def read(number: int) -> None:
             user = f"user-{number * 7919 % bank.users + 1}"  # neighbours on disk do not follow each other
-            await bank.reader.retrieve(user, bank.now, Question(Search(AGENT, queries[2 * number + visit])))
+            await bank.reader.retrieve(user, bank.now, Question(CaseSearch(AGENT, queries[2 * number + visit])))
 
         return read
 

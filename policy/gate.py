@@ -31,7 +31,7 @@ from policy.evaluate import (
 )
 from policy.logged import Logged, Target
 from policy.reliability import Calibration, Segment, calibration, segments
-from policy.verdict import Check, GateOutcome, Outlook, Settings, Verdict
+from policy.verdict import Check, GateOutcome, GateSettings, Outlook, Verdict
 
 CANDIDATE, SERVING, DEFAULT = "candidate", "serving", "default"
 TESTED = ((CANDIDATE, DEFAULT), (CANDIDATE, SERVING), (DEFAULT, SERVING))
@@ -53,14 +53,14 @@ class Contest:
         return {CANDIDATE: self.candidate, SERVING: self.serving, DEFAULT: self.default}
 
 
-def judge(logged: Logged, contest: Contest, settings: Settings | None = None, seed: int = 0) -> Verdict:
+def judge(logged: Logged, contest: Contest, settings: GateSettings | None = None, seed: int = 0) -> Verdict:
     """Returns the gate's verdict on the candidate of a trial.
 
     Too little evidence is a verdict, too; an EvaluationError is raised only for arrays that make no sense.
 
     Decisions without a reward are counted, but not evaluated.
     """
-    settings = settings or Settings()
+    settings = settings or GateSettings()
     missing = missingness(logged, contest.candidate, contest.default)
     seen = np.isfinite(logged.reward)
     log = logged.take(seen)
@@ -111,7 +111,7 @@ def judge(logged: Logged, contest: Contest, settings: Settings | None = None, se
 
 
 def _outcome(
-    checks: Iterable[Check], outlook: Outlook, decisions: int, settings: Settings, *, sufficient: bool
+    checks: Iterable[Check], outlook: Outlook, decisions: int, settings: GateSettings, *, sufficient: bool
 ) -> GateOutcome:
     """Returns the verdict's outcome; a better candidate is promoted in place of a serving policy that is worse."""
     failed = {check.name for check in checks if not check.passed}
@@ -151,7 +151,7 @@ def _at_least(name: str, value: float, limit: float, what: str) -> Check:
     return Check(name, float(value), float(limit), reached, f"{what}: {value:.4g}, at least {limit:g} asked")
 
 
-def _log_checks(log: Logged, missing: Missingness, settings: Settings) -> Iterable[Check]:
+def _log_checks(log: Logged, missing: Missingness, settings: GateSettings) -> Iterable[Check]:
     """Yields the checks of the log that concern every policy: decisions, differing rewards and missing rewards."""
     yield _at_least("decisions", len(log.reward), settings.min_decisions, "decisions with a reward")
     distinct = len(np.unique(log.reward))
@@ -162,7 +162,7 @@ def _log_checks(log: Logged, missing: Missingness, settings: Settings) -> Iterab
     yield Check("missing rewards", gap, settings.missing_gap, not informative, reason)
 
 
-def _support_checks(name: str, log: Logged, target: Target, settings: Settings) -> Iterable[Check]:
+def _support_checks(name: str, log: Logged, target: Target, settings: GateSettings) -> Iterable[Check]:
     """Yields the checks that the log has enough of this policy's slates, which follow from the importance weights."""
     weight = weights(log, target)
     sample = effective_sample(weight)
@@ -185,7 +185,7 @@ def _all_estimates(log: Logged, targets: Mapping[str, Target], resampling: Resam
     return estimate(shares, log.group, resampling) if shares else {}
 
 
-def _courses(log: Logged, targets: Mapping[str, Target], seed: int, settings: Settings) -> dict[str, Course]:
+def _courses(log: Logged, targets: Mapping[str, Target], seed: int, settings: GateSettings) -> dict[str, Course]:
     """Returns the course of each difference that is tested; if the default serves, two of them are the same."""
 
     def enough(first: Logged, *pair: Target) -> bool:
@@ -208,7 +208,7 @@ def _courses(log: Logged, targets: Mapping[str, Target], seed: int, settings: Se
 
 
 def _merit_checks(
-    estimates: Mapping[str, Interval], courses: Mapping[str, Course], settings: Settings
+    estimates: Mapping[str, Interval], courses: Mapping[str, Course], settings: GateSettings
 ) -> Iterable[Check]:
     """Yields the checks that a look has found the candidate better than each other policy, and it still is."""
     for other in (DEFAULT, SERVING):
@@ -221,7 +221,7 @@ def _merit_checks(
         yield Check(f"better than {other}", z, bound, passed, reason)
 
 
-def _summary(course: Course, settings: Settings) -> str:
+def _summary(course: Course, settings: GateSettings) -> str:
     """Returns the result of the looks at a difference in words, and what to expect of further looks."""
     if not course.looks:
         return "no look has told the two apart"
@@ -240,7 +240,7 @@ def _summary(course: Course, settings: Settings) -> str:
     )
 
 
-def _trust_checks(reliability: Calibration | None, parts: Iterable[Segment], settings: Settings) -> Iterable[Check]:
+def _trust_checks(reliability: Calibration | None, parts: Iterable[Segment], settings: GateSettings) -> Iterable[Check]:
     """Yields the checks that the candidate's predicted rewards are calibrated, and that it is worse in no segment."""
     if reliability is None:
         yield Check("calibration", None, settings.ece_limit, passed=False, reason="the candidate promised no rewards")

@@ -16,7 +16,7 @@ GateOutcome = Literal["promote", "keep", "futile", "roll back", "insufficient ev
 
 
 @dataclass(frozen=True, slots=True)
-class Settings:
+class GateSettings:
     """Settings of the gate: limits of its checks, and the numbers of its estimates.
 
     Attributes:
@@ -109,7 +109,7 @@ class Verdict:
 
     outcome: GateOutcome
     checks: tuple[Check, ...]
-    settings: Settings
+    settings: GateSettings
     seed: int
     decisions: int
     groups: int

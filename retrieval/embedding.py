@@ -7,7 +7,7 @@ from policy.channels import normalised
 from retrieval.errors import EmbedderError, EmbedderMisbehaved, EmbedderRefused, TextNotEmbeddable
 from retrieval.ports import Embedder, Vector
 from retrieval.procedures.threshold import Calibrations
-from retrieval.search.candidates import Search
+from retrieval.search.candidates import CaseSearch
 from retrieval.telemetry import stage
 
 
@@ -17,7 +17,7 @@ class QueryEmbedding:
 
     calibrations: Calibrations = field(default_factory=Calibrations)
 
-    async def embed(self, embedder: Embedder, search: Search) -> tuple[Search, list[str]]:
+    async def embed(self, embedder: Embedder, search: CaseSearch) -> tuple[CaseSearch, list[str]]:
         """Returns the search with the vectors of its query and its parts, and a list of reasons.
 
         If the embedder fails, the search is returned without vectors, and the list says why.

@@ -11,7 +11,7 @@ from retrieval.database.fast_path import FastConnection
 from retrieval.embedding import QueryEmbedding
 from retrieval.ports import Embedder
 from retrieval.procedures.find import ProcedureSearch, find, profile_terms
-from retrieval.procedures.lessons import Lesson, lessons
+from retrieval.procedures.lessons import CaseLesson, lessons
 from retrieval.procedures.parts import parts_of
 from retrieval.procedures.procedure import ProcedureMatches, as_alternatives
 from retrieval.procedures.question import ProcedureAnswer, ProcedureQuestion
@@ -29,12 +29,12 @@ from retrieval.recall.quotes import QuoteReader
 from retrieval.recall.recall import BankSizes, Meaning, recall
 from retrieval.rewriting.choice import Asker, Rewriting
 from retrieval.sealed import Opener, Seals, unreadable
-from retrieval.search.candidates import BankRow, Search, is_candidate
+from retrieval.search.candidates import BankRow, CaseSearch, is_candidate
 from retrieval.search.read import CandidateReader
 from retrieval.search.unrelated import unrelated
 from retrieval.sections.context import Section
 from retrieval.sections.tools import lines, troubles
-from retrieval.sessions.read import Reading, View
+from retrieval.sessions.read import SessionReader, View
 from retrieval.tasks import started
 from retrieval.telemetry import stage
 from retrieval.tokens import count_tokens
@@ -108,7 +108,7 @@ class Reader:
                         result = replace(result, unreadable=result.unreadable | broken)
                         pool = pool_of(result.cases, terms, fit, self.first_order)
                         ranked = rank(question, result, pool, arms, explore=self.explore)
-                    learned: dict[UUID, Lesson] = {}
+                    learned: dict[UUID, CaseLesson] = {}
                     if question.lessons:
                         learned = await lessons(connection, ranked.case_ids, quarantine=ranked.quarantine)
                     tools: Iterable[str] = ()
@@ -132,7 +132,9 @@ class Reader:
         None: the user has no session of this name.
         """
         async with self.database.fast(user_sub, authorised_at) as connection:
-            reading = Reading(connection, name, self._opener.of_key, lambda turn: count_tokens(turn.text), count_tokens)
+            reading = SessionReader(
+                connection, name, self._opener.of_key, lambda turn: count_tokens(turn.text), count_tokens
+            )
             return await reading.view(token_budget)
 
     async def recall(self, user_sub: str, authorised_at: datetime, question: RecallQuestion) -> Recalled:
@@ -141,14 +143,16 @@ class Reader:
         An unknown agent has no memories. If a part of the search fails, the others answer, and ``degraded`` names it.
         """
         with stage("recall"):
-            search, degraded = await self._embedding.embed(self.embedder, Search(question.agent_key, question.query))
+            search, degraded = await self._embedding.embed(
+                self.embedder, CaseSearch(question.agent_key, question.query)
+            )
             degraded += self._without_pgvector(search)
             async with self.database.fast(user_sub, authorised_at) as connection:
                 return replace(await self._recall(connection, question, search), degraded=degraded)
 
     async def procedures(self, user_sub: str, authorised_at: datetime, question: ProcedureQuestion) -> ProcedureAnswer:
         """Returns the procedures that fit the question; none for an unknown agent, or one whose memory is off."""
-        search, degraded = Search(question.agent_key, question.text or ""), list[str]()
+        search, degraded = CaseSearch(question.agent_key, question.text or ""), list[str]()
         if question.text is not None:
             search, degraded = await self._embedding.embed(self.embedder, search)
         async with self.database.fast(user_sub, authorised_at) as connection:
@@ -179,7 +183,7 @@ class Reader:
     def _opener(self) -> Opener:
         return Opener(self.database, self.seals)
 
-    def _without_pgvector(self, search: Search) -> list[str]:
+    def _without_pgvector(self, search: CaseSearch) -> list[str]:
         """Returns the entry of ``degraded`` for a query whose vector the database cannot compare."""
         return ["pgvector"] if search.vector is not None and not self.pgvector else []
 
@@ -254,7 +258,7 @@ class Reader:
             quotes = await reader.sections()
         return replace(result, procedures=procedures, threshold=threshold, quotes=quotes, recalled=recalled)
 
-    async def _recall(self, connection: FastConnection, question: RecallQuestion, search: Search) -> Recalled:
+    async def _recall(self, connection: FastConnection, question: RecallQuestion, search: CaseSearch) -> Recalled:
         """Returns the memories that the query is about; only by keywords if the database cannot compare its vector."""
         meaning = None
         if search.vector is not None and self.pgvector:

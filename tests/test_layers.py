@@ -126,3 +126,9 @@ def test_private_functions_with_exactly_one_caller_are_at_most_45_in_100():
         alone += sum(uses[name] == 1 for name in private)
     sys.stdout.write(f"{alone} of {functions} private functions have exactly one caller\n")
     assert alone <= 0.45 * functions
+
+
+def test_a_name_of_a_class_has_one_meaning():
+    modules = [ast.parse(file.read_text()) for package in PACKAGES[:4] for file in (ROOT / package).rglob("*.py")]
+    names = Counter(node.name for module in modules for node in ast.walk(module) if isinstance(node, ast.ClassDef))
+    assert [name for name, count in names.items() if count > 1] == []

@@ -10,7 +10,7 @@ from sqlalchemy import delete, insert
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from policy.channels import searchable
-from retrieval.sessions.messages import Turn
+from retrieval.sessions.messages import SessionTurn
 from retrieval.tables.memories import memories
 from writer.storable import storable
 
@@ -20,7 +20,7 @@ MAX_CHARS = 8_192
 
 def text_of_turn(message: Mapping[str, Any]) -> str:
     """Returns a turn's text for search, as "speaker: content and calls"; empty for a turn without content."""
-    turn = Turn(0, datetime.now(UTC), message)
+    turn = SessionTurn(0, datetime.now(UTC), message)
     text = turn.text.strip()
     return searched(f"{message.get('name') or turn.role}: {text}") if text else ""
 

@@ -27,7 +27,7 @@ FORGETS = 0.8
 
 
 @dataclass(frozen=True, slots=True)
-class Bounds:
+class PendingBounds:
     """Most pending cases, of one user and of all users; 0: any number."""
 
     per_user: int = 5_000
@@ -43,7 +43,7 @@ class Backlog:
     """
 
     database: Database
-    bounds: Bounds = field(default_factory=Bounds)
+    bounds: PendingBounds = field(default_factory=PendingBounds)
     clock: Callable[[], float] = time.monotonic
     in_all: int = 0
     """Pending cases known here; each user is counted up to ``user_pending``."""

@@ -46,7 +46,7 @@ SWEPT_AFTER = timedelta(minutes=1)
 """Time that a full bucket stays in the table; its row has no further use."""
 
 
-class Taken(Protocol):
+class TakenTokens(Protocol):
     """Result of a take: the tokens, 0 if the bucket is empty, and the seconds until it is full again."""
 
     granted: int
@@ -54,7 +54,7 @@ class Taken(Protocol):
 
 
 @cache
-def take() -> FastStatement[Taken]:
+def take() -> FastStatement[TakenTokens]:
     """Returns the statement that takes up to ``block`` tokens from a bucket, as many as there are.
 
     It takes the parameters ``bucket``, ``size``, ``every`` (an interval), ``block``, and ``now``: null for the
@@ -99,7 +99,7 @@ def _times(interval: ColumnElement[timedelta], number: ColumnElement[int]) -> Co
 
 
 @dataclass(slots=True)
-class _Held:
+class _LocalBucket:
     """A bucket as known to this process: tokens held here, and the shared bucket at the last request."""
 
     tokens: int = 0
@@ -124,7 +124,7 @@ class Buckets:
     """Takes tokens from those that the process holds, or else from the database."""
 
     database: Database
-    _held: LRUCache[tuple[str, bytes], _Held] = field(default_factory=lambda: LRUCache(REMEMBERED))
+    _held: LRUCache[tuple[str, bytes], _LocalBucket] = field(default_factory=lambda: LRUCache(REMEMBERED))
     _asking: set[asyncio.Task[None]] = field(default_factory=set)
 
     async def take(self, quota: Quota, author: Author, name: str, at: datetime | None = None) -> Standing:
@@ -142,7 +142,7 @@ class Buckets:
         """
         key = author.user_sub, quota.bucket(name)  # a caller chooses the name, whatever its length
         if (held := self._held.get(key)) is None:
-            held = self._held[key] = _Held()
+            held = self._held[key] = _LocalBucket()
         if not held.tokens:
             async with held.asking:  # one at a time: those that wait here take from what the first one got
                 if not held.tokens:
@@ -159,13 +159,13 @@ class Buckets:
             asking.add_done_callback(self._asking.discard)
         return Standing(quota, held.tokens + held.left, max(0.0, held.whole_at - time.monotonic()))
 
-    async def _refill_ahead(self, held: _Held, bucket: _Bucket) -> None:
+    async def _refill_ahead(self, held: _LocalBucket, bucket: _Bucket) -> None:
         """Takes the next block before the last one is used up, so that no request waits for it."""
         async with held.asking:
             with suppress(CasebankError):  # whoever needs the tokens will meet it, too
                 await self._refill(held, bucket)
 
-    async def _refill(self, held: _Held, bucket: _Bucket) -> None:
+    async def _refill(self, held: _LocalBucket, bucket: _Bucket) -> None:
         """Adds up to a block of tokens to those held here; a bucket that is known to be empty is not read."""
         quota = bucket.quota
         if bucket.at is None and held.empty_until > time.monotonic():

@@ -8,8 +8,8 @@ One event loop serves everybody, so a request is slowed down by all others under
 3. A user who **crowds** (had several requests here at once, and used more than a share of the processor's time lately)
    is held to that share as long as somebody is here who does not crowd: with a request under way or in line, or, for a
    user who only ever asks one thing at a time, one that ended just now. The share is used in gaps between their
-   requests, if there are any. Among themselves, those who crowd are equals; a user who leaves in debt delays no other. A
-   new user may turn out to crowd, and holds up others by the first request alone: else the first of each new crowd
+   requests, if there are any. Among themselves, those who crowd are equals; a user who leaves in debt delays no other.
+   A new user may turn out to crowd, and holds up others by the first request alone: else the first of each new crowd
    would hold up the one before it.
 """
 
@@ -92,7 +92,7 @@ class Seat:
 
 
 @dataclass(frozen=True, slots=True)
-class Turn:
+class AdmittedRequest:
     """An admitted request.
 
     Attributes:
@@ -131,7 +131,7 @@ class Turns:
     _counted_at: float = 0.0
     _looks_again: bool = False
 
-    async def enter(self, user_sub: str) -> Turn:
+    async def enter(self, user_sub: str) -> AdmittedRequest:
         """Waits for the user's turn and returns it, to be given to ``leave``.
 
         Raises:
@@ -154,9 +154,9 @@ class Turns:
             raise self._too_many()
         else:
             await self._wait(user_sub, seat)
-        return Turn(seat, self._counted_s, seat.usual_s)
+        return AdmittedRequest(seat, self._counted_s, seat.usual_s)
 
-    def leave(self, turn: Turn) -> None:
+    def leave(self, turn: AdmittedRequest) -> None:
         """Ends an admitted request, charges its processor time to its user, and lets in the next that waits."""
         self._count()
         seat, cost_s = turn.seat, self._counted_s - turn.counted_s

@@ -23,7 +23,7 @@ class NamesLeft(ValueError):
     """Rows with an erased user's name are left."""
 
 
-class NotTheOwner(ValueError):
+class NotTheTablesOwner(ValueError):
     """The login does not own the tables."""
 
 
@@ -63,7 +63,7 @@ async def erase_again(url: str, erased: dict[str, datetime]) -> int:
     ``url`` logs in as the owner of the tables; ``erased`` has the times of erasures by the digest of the name.
 
     Raises:
-        NotTheOwner: the URL logs in as another role.
+        NotTheTablesOwner: the URL logs in as another role.
         NamesLeft: another transaction locked rows with an erased user's name.
     """
     known = await tombstones(url)
@@ -115,7 +115,7 @@ async def _unforced(
             for table in tables:
                 await connection.execute(f"ALTER TABLE {table} FORCE ROW LEVEL SECURITY")
     except asyncpg.InsufficientPrivilegeError as error:
-        raise NotTheOwner(
+        raise NotTheTablesOwner(
             "the login of DATABASE_URL does not own the tables: erase again with the one that migrates"
         ) from error
     return records

@@ -9,7 +9,7 @@ import typer
 from rich.table import Table
 
 from app import logs
-from app.doctor import Finding, examine
+from app.doctor import CheckResult, examine
 from app.settings import Settings
 from app.terminal.plain_console import plain_console
 from app.terminal.run_to_end import run_to_end as run
@@ -31,7 +31,7 @@ def doctor(
         raise typer.Exit(1)
 
 
-def as_table(findings: Sequence[Finding]) -> Table:
+def as_table(findings: Sequence[CheckResult]) -> Table:
     """Returns the findings for the terminal."""
     table = Table("check", "", "finding", "what to do")
     for finding in findings:

@@ -6,8 +6,8 @@ from typing import Annotated
 import typer
 from rich.table import Table
 
-from app.impact.impact import ImpactRequest, impact_of
-from app.schemas.impact import ImpactOut, RunsOut
+from app.impact.report import ImpactRequest, impact_of
+from app.schemas.impact import ImpactOut, RunMeansOut
 from app.terminal.command_line import Agent, User, checked, parts
 from app.terminal.plain_console import plain_console
 from app.terminal.run_to_end import run_to_end as run
@@ -51,7 +51,7 @@ def show_impact(
         out.print(f"put things right, {used}: {procedure.procedure_id} {procedure.name}", soft_wrap=True)
 
 
-def _runs(runs: RunsOut | None) -> str:
+def _runs(runs: RunMeansOut | None) -> str:
     return "-" if runs is None else f"{runs.runs}: {runs.steps:.1f} steps, {runs.errors:.1f} errors"
 
 

@@ -17,7 +17,7 @@ from policy.replay import CHOICE
 from policy.verdict import trial_of
 from retrieval.errors import NotFound
 from retrieval.pages.listing import one_profile
-from writer.replays.installation import Totals, totals
+from writer.replays.installation import ReplayTotals, totals
 from writer.replays.profile_replay import SPOKEN, StoredReplay, stored_replay
 from writer.replays.telling_words import telling_words
 from writer.training.candidates import Demand
@@ -101,7 +101,7 @@ def orders(
 ) -> None:
     """Compare the orders over all profiles, to choose CASEBANK_FIRST_ORDER; print only sums, without users' names."""
 
-    async def work() -> tuple[Totals, str]:
+    async def work() -> tuple[ReplayTotals, str]:
         async with parts(only_reads=True) as runtime:
             return await totals(runtime.database, least), runtime.settings.first_order
 

@@ -35,7 +35,7 @@ QUOTED = 160
 
 
 @dataclass(frozen=True, slots=True)
-class Memory:
+class ListedMemory:
     """A memory as the page shows it.
 
     Attributes:
@@ -62,11 +62,11 @@ class Memory:
 class MemoryPage:
     """Memories of one kind, the newest first; ``older`` is the cursor of the next page, None at the end."""
 
-    memories: list[Memory]
+    memories: list[ListedMemory]
     older: UUID | None
 
 
-_Read = Callable[[Visitor, UUID | None, int, Sequence[str]], Awaitable[list[Memory]]]
+_Read = Callable[[Visitor, UUID | None, int, Sequence[str]], Awaitable[list[ListedMemory]]]
 
 
 async def known(looking: Visitor, kind: Kind, query: str, cursor: UUID | None, limit: int) -> MemoryPage:
@@ -74,7 +74,7 @@ async def known(looking: Visitor, kind: Kind, query: str, cursor: UUID | None, l
 
     The query's words may be parts of words; an empty query matches all. The page begins before the id ``cursor``.
     """
-    wanted, memories = folded(query).split(), list[Memory]()
+    wanted, memories = folded(query).split(), list[ListedMemory]()
     size = limit + 1 if not wanted else SESSIONS if kind == "sessions" else ROWS
     for _ in range(MOST_PAGES):
         page = await _READ[kind](looking, cursor, size, wanted)
@@ -89,10 +89,10 @@ async def known(looking: Visitor, kind: Kind, query: str, cursor: UUID | None, l
     return MemoryPage(memories, cursor)
 
 
-async def _facts(looking: Visitor, cursor: UUID | None, size: int, wanted: Sequence[str]) -> list[Memory]:
+async def _facts(looking: Visitor, cursor: UUID | None, size: int, wanted: Sequence[str]) -> list[ListedMemory]:
     page = await list_facts(looking.parts, looking.author, history=True, limit=size, cursor=cursor)
     return [
-        Memory(
+        ListedMemory(
             id=each.fact_id,
             agent=each.agent,
             text=each.text,
@@ -106,10 +106,10 @@ async def _facts(looking: Visitor, cursor: UUID | None, size: int, wanted: Seque
     ]
 
 
-async def _cases(looking: Visitor, cursor: UUID | None, size: int, wanted: Sequence[str]) -> list[Memory]:
+async def _cases(looking: Visitor, cursor: UUID | None, size: int, wanted: Sequence[str]) -> list[ListedMemory]:
     page = await list_cases(looking.parts, looking.author, status="any", limit=size, cursor=cursor)
     return [
-        Memory(
+        ListedMemory(
             id=each.case_id,
             agent=each.agent,
             text=each.task,
@@ -123,10 +123,10 @@ async def _cases(looking: Visitor, cursor: UUID | None, size: int, wanted: Seque
     ]
 
 
-async def _knowledge(looking: Visitor, cursor: UUID | None, size: int, wanted: Sequence[str]) -> list[Memory]:
+async def _knowledge(looking: Visitor, cursor: UUID | None, size: int, wanted: Sequence[str]) -> list[ListedMemory]:
     page = await list_knowledge(looking.parts, looking.author, limit=size, cursor=cursor)
     return [
-        Memory(
+        ListedMemory(
             id=each.knowledge_id,
             agent=each.agent,
             text=f"{each.title}: {each.text}" if each.title else each.text,
@@ -140,14 +140,14 @@ async def _knowledge(looking: Visitor, cursor: UUID | None, size: int, wanted: S
     ]
 
 
-async def _sessions(looking: Visitor, cursor: UUID | None, size: int, wanted: Sequence[str]) -> list[Memory]:
+async def _sessions(looking: Visitor, cursor: UUID | None, size: int, wanted: Sequence[str]) -> list[ListedMemory]:
     """Returns a page of sessions: a search reads all turns of one after another, a list their first turns alone."""
     author, database = looking.author, looking.parts.database
     async with database.as_user(author.user_sub, author.authorised_at) as connection:
         newest = listing.page_of_sessions(author.user_sub, None, before=cursor, limit=size)
         rows = (await connection.execute(newest)).all()
         words = await words_of_page(looking.parts.keyring, connection, author.user_sub) if rows else None
-    memories = list[Memory]()
+    memories = list[ListedMemory]()
     for group in [[row] for row in rows] if wanted else [rows]:
         if words is None:
             break
@@ -158,11 +158,13 @@ async def _sessions(looking: Visitor, cursor: UUID | None, size: int, wanted: Se
     return memories
 
 
-def _of_sessions(words: Words, rows: Sequence[AnyRow], sealed: Sequence[AnyRow], wanted: Sequence[str]) -> list[Memory]:
+def _of_sessions(
+    words: Words, rows: Sequence[AnyRow], sealed: Sequence[AnyRow], wanted: Sequence[str]
+) -> list[ListedMemory]:
     """Returns sessions by their rows and turns."""
     turns = _opened(words, sealed)
     return [
-        Memory(
+        ListedMemory(
             id=row.id,
             agent=row.agent_key,
             text=row.name,

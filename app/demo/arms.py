@@ -28,7 +28,7 @@ class TaskRecord:
 
 
 @dataclass(frozen=True, slots=True)
-class Totals:
+class ArmTotals:
     """Totals of one arm over its stream; rates from 0 to 1, None without data."""
 
     tasks: int
@@ -61,12 +61,12 @@ class Arm:
         size = len(self.records)
         return [self.records[size * i // PARTS : size * (i + 1) // PARTS] for i in range(PARTS)]
 
-    def totals(self) -> Totals:
+    def totals(self) -> ArmTotals:
         """Means, sums and medians over the whole stream."""
         relevant = [record for record in self.records if record.relevant]
         latencies = [record.latency_ms for record in self.records if record.latency_ms is not None]
         shown = sum(record.slate for record in self.records)
-        return Totals(
+        return ArmTotals(
             tasks=len(self.records),
             steps=sum(record.steps for record in self.records),
             steps_per_task=round(mean(self.records, STEPS), 3),

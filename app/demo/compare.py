@@ -56,13 +56,13 @@ def absolute(before: Numbers, after: Numbers) -> Numbers:
 
 
 STEPS_AIM = -0.35
-"""Required change of the steps; see ``Comparison.proven``."""
+"""Required change of the steps; see ``ArmComparison.proven``."""
 SUCCESS_AIM = 10.0
-"""Required gain in points of success; see ``Comparison.proven``."""
+"""Required gain in points of success; see ``ArmComparison.proven``."""
 
 
 @dataclass(frozen=True, slots=True)
-class Comparison:
+class ArmComparison:
     """One arm against its rival: steps as a change (-0.2: a fifth fewer), success and first tries in points."""
 
     steps: Difference
@@ -102,14 +102,14 @@ Contest = Sequence[tuple[int, Arm, Arm]]
 """Seeds of houses, each with the rival arm and the compared arm over the same tasks."""
 
 
-def compare(streams: Sequence[Stream]) -> Comparison:
+def compare(streams: Sequence[Stream]) -> ArmComparison:
     """Returns the comparison of casebank with keyword memory over the streams."""
     return compare_arms([(stream.seed, stream.keywords, stream.casebank) for stream in streams])
 
 
-def compare_arms(contest: Contest) -> Comparison:
+def compare_arms(contest: Contest) -> ArmComparison:
     """Returns the comparison over the houses; tasks of one family in one house count as one group."""
-    return Comparison(
+    return ArmComparison(
         bootstrap(_pairs(contest, lambda record: record.steps), relative),
         bootstrap(_pairs(contest, lambda record: 100.0 * record.success), absolute),
         bootstrap(_pairs(contest, lambda record: 100.0 * record.first_try), absolute),

@@ -12,7 +12,7 @@ from shutil import which
 from app.demo.operator.house import House
 from app.demo.operator.operator import STEP_BUDGET
 from app.demo.report import DemoReport, print_report
-from app.demo.run import AGENT, Place, run_stream
+from app.demo.run import AGENT, Addresses, run_stream
 from app.processes.own_service import own_service
 from app.runtime import owner_url
 from app.settings import Settings
@@ -24,7 +24,7 @@ async def demo(settings: Settings, *, tasks: int, seeds: Sequence[int], out_dir:
     console = plain_console()
     users = [f"demo-{datetime.now(UTC):%Y%m%d-%H%M%S}-{seed}" for seed in seeds]
     async with owner_url(settings) as scratch_dsn, own_service(settings) as service:
-        places = [Place(service.base_url, service.headers(user), scratch_dsn) for user in users]
+        places = [Addresses(service.base_url, service.headers(user), scratch_dsn) for user in users]
         houses = [House(seed, tasks) for seed in seeds]
         pairs = zip(places, houses, strict=True)
         streams = [await run_stream(place, house, console=console) for place, house in pairs]

@@ -95,7 +95,7 @@ class AgentRun:
     """True if the harness checked the work; a planted run is not checked."""
 
 
-class Memory(Protocol):
+class AgentMemory(Protocol):
     """A memory: stores runs and returns them for a task."""
 
     async def retrieve(self, task: str) -> RetrievedCases:

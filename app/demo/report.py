@@ -11,7 +11,7 @@ from rich.console import Console
 from rich.table import Table
 
 from app.demo.arms import FIRST_TRY, PARTS, STEPS, SUCCESS, Arm, Stream, mean, pooled
-from app.demo.compare import Comparison, compare, compare_arms
+from app.demo.compare import ArmComparison, compare, compare_arms
 from retrieval.patterns import read
 
 EXPLANATION: str = read("app.demo.operator", "texts.toml")["explanation"]
@@ -25,12 +25,12 @@ class DemoReport:
     streams: Sequence[Stream]
 
     @cached_property
-    def comparison(self) -> Comparison:
+    def comparison(self) -> ArmComparison:
         """Casebank against keyword memory, over all streams."""
         return compare(self.streams)
 
     @cached_property
-    def comparison_at_failures(self) -> Comparison:
+    def comparison_at_failures(self) -> ArmComparison:
         """Casebank against keyword memory that is asked at failures, too, over all streams."""
         return compare_arms([(stream.seed, stream.at_failures, stream.casebank) for stream in self.streams])
 

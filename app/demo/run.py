@@ -10,7 +10,7 @@ from rich.progress import track
 
 from app.demo.arms import Arm, Stream, TaskRecord
 from app.demo.keyword_memory import KeywordMemory
-from app.demo.memory import FailureMemory, HttpMemory, Memory, NoMemory, RetrievedCases
+from app.demo.memory import AgentMemory, FailureMemory, HttpMemory, NoMemory, RetrievedCases
 from app.demo.operator.house import House
 from app.demo.operator.operator import STEP_BUDGET, Operator
 from app.demo.operator.scratch import Scratch, scratch_database
@@ -19,7 +19,7 @@ AGENT = "database-operator"
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class Addresses:
     """The URL and headers for casebank, and a Postgres whose role may create databases.
 
     The demo creates a scratch database on the server of ``scratch_dsn`` and drops it at the end; it touches no other.
@@ -42,7 +42,7 @@ class RetainedRun:
     success: bool
 
 
-async def run_stream(place: Place, house: House, *, console: Console) -> Stream:
+async def run_stream(place: Addresses, house: House, *, console: Console) -> Stream:
     """Runs the house's tasks in the four arms, and returns the results; the bank should be empty."""
     async with scratch_database(place.scratch_dsn, budget=STEP_BUDGET) as scratch:
         without = await run_arm("no memory", NoMemory(), house, scratch, console=console)
@@ -53,7 +53,7 @@ async def run_stream(place: Place, house: House, *, console: Console) -> Stream:
     return Stream(house.seed, without, keywords, at_failures, casebank)
 
 
-async def run_with_memory(place: Place, name: str, house: House, *, console: Console | None = None) -> Arm:
+async def run_with_memory(place: Addresses, name: str, house: House, *, console: Console | None = None) -> Arm:
     """Runs the house's tasks with the present bank and policy, and returns the records."""
     async with scratch_database(place.scratch_dsn, budget=STEP_BUDGET) as scratch, place.client() as client:
         memory = HttpMemory(client, agent=AGENT)
@@ -63,7 +63,7 @@ async def run_with_memory(place: Place, name: str, house: House, *, console: Con
 
 async def run_arm(  # noqa: PLR0913 - the memory that is asked at a failure may be none
     name: str,
-    memory: Memory,
+    memory: AgentMemory,
     house: House,
     scratch: Scratch,
     at_failures: FailureMemory | None = None,

@@ -42,7 +42,7 @@ def told_cases(text: str) -> Iterator[ToldCase]:
 
 
 @dataclass(frozen=True, slots=True)
-class ToldFix:
+class ParsedFix:
     """One fix in the text of advice.
 
     Attributes:
@@ -56,14 +56,14 @@ class ToldFix:
     changes: Sequence[tuple[str, str]]
 
 
-def told_fixes(text: str) -> list[ToldFix]:
+def told_fixes(text: str) -> list[ParsedFix]:
     """Returns the fixes in a text of advice, the best first."""
     match = _FIXES.search(text)
     fixes = []
     for fix in [] if match is None else match["fixes"].split(" Or: "):
         plan, pieces = _PLAN.search(fix), _CHANGE.finditer(_FIRST.sub("", fix))
         changes = [(each["old"] or each["gone"] or "", each["new"] or each["added"] or "") for each in pieces]
-        fixes.append(ToldFix(json.loads(plan["plan"]) if plan else (), _FIRST.findall(fix), changes))
+        fixes.append(ParsedFix(json.loads(plan["plan"]) if plan else (), _FIRST.findall(fix), changes))
     return fixes
 
 

@@ -3,11 +3,11 @@
 from collections.abc import Awaitable, Callable, Mapping
 
 from app.doctor import database, machine, memory
-from app.doctor.installation import Finding, Installation, in_brief, opened
+from app.doctor.installation import CheckResult, Installation, in_brief, opened
 from app.settings import Settings
 
-Check = Callable[[Installation], Awaitable[Finding]]
-Look = Callable[[Settings], Finding]
+Check = Callable[[Installation], Awaitable[CheckResult]]
+Look = Callable[[Settings], CheckResult]
 
 BEFORE: tuple[Look, ...] = (
     machine.software,
@@ -47,7 +47,7 @@ False: the check would find faults that `casebank migrate` corrects, and waits f
 """
 
 
-async def examine(settings: Settings) -> list[Finding]:
+async def examine(settings: Settings) -> list[CheckResult]:
     """Returns the findings of all checks, in a fixed order; a check that breaks is a finding, too."""
     findings = []
     for look in BEFORE:
@@ -57,20 +57,22 @@ async def examine(settings: Settings) -> list[Finding]:
             findings.append(_broken(look, error))
     try:
         async with opened(settings) as installation:
-            findings.append(Finding("connection", ok=True, detail=_where(settings)))
+            findings.append(CheckResult("connection", ok=True, detail=_where(settings)))
             # with another schema, the checks that depend on it wait for the migration
             migrated = (await _guarded(database.schema, installation)).ok
             later = "can be judged after casebank migrate"
             findings += [
                 await _guarded(check, installation)
                 if migrated or any_schema
-                else Finding(_name(check), ok=None, detail=later)
+                else CheckResult(_name(check), ok=None, detail=later)
                 for check, any_schema in CHECKS.items()
             ]
     except Exception as error:  # noqa: BLE001 - whatever it was, the report must come out
         of_url, of_home = "is the database running, and DATABASE_URL right?", "see postgres.log in the home folder"
         advice = of_url if settings.database_url else of_home
-        findings.append(Finding("connection", ok=False, detail=f"{_where(settings)}: {in_brief(error)}", advice=advice))
+        findings.append(
+            CheckResult("connection", ok=False, detail=f"{_where(settings)}: {in_brief(error)}", advice=advice)
+        )
     return findings
 
 
@@ -78,16 +80,16 @@ def _name(check: Check | Look) -> str:
     return check.__name__.replace("_", " ")
 
 
-async def _guarded(check: Check, installation: Installation) -> Finding:
+async def _guarded(check: Check, installation: Installation) -> CheckResult:
     try:
         return await check(installation)
     except Exception as error:  # noqa: BLE001 - as above
         return _broken(check, error)
 
 
-def _broken(check: Check | Look, error: Exception) -> Finding:
+def _broken(check: Check | Look, error: Exception) -> CheckResult:
     advice = "the check itself failed: look at the ones before it, and at the settings"
-    return Finding(_name(check), ok=False, detail=in_brief(error), advice=advice)
+    return CheckResult(_name(check), ok=False, detail=in_brief(error), advice=advice)
 
 
 def _where(settings: Settings) -> str:

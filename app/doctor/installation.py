@@ -15,7 +15,7 @@ from retrieval.ports import Embedder
 
 
 @dataclass(frozen=True, slots=True)
-class Finding:
+class CheckResult:
     """Result of one check; ``ok`` is None if the check does not apply."""
 
     name: str

@@ -5,7 +5,7 @@ from datetime import UTC, datetime, timedelta
 from pydantic import BaseModel
 from sqlalchemy import func, select
 
-from app.doctor.installation import Finding, Installation, in_brief
+from app.doctor.installation import CheckResult, Installation, in_brief
 from app.jobs.records import JobRecord, all_records
 from app.jobs.schedule import SILENCE, WORKER, is_well, periods
 from app.runtime import make_model
@@ -31,7 +31,7 @@ SAMPLE = 20
 """Number of users whose keys are tried."""
 
 
-async def queue(installation: Installation) -> Finding:
+async def queue(installation: Installation) -> CheckResult:
     """Judges whether the workers keep up with the queues, and whether rows fail."""
     async with installation.database.as_worker() as connection:
         rows = {name: (await connection.execute(depth(*of))).all() for name, of in QUEUES.items()}
@@ -51,10 +51,10 @@ async def queue(installation: Installation) -> Finding:
     if bound := installation.settings.limits.pending:
         detail += f"; {bound} may be pending"
     advice = "casebank requeue, once the cause is gone" if gave_up else "is a worker running? casebank worker"
-    return Finding("queue", not gave_up and age <= WAIT, detail, advice)
+    return CheckResult("queue", not gave_up and age <= WAIT, detail, advice)
 
 
-async def worker(installation: Installation) -> Finding:
+async def worker(installation: Installation) -> CheckResult:
     """Judges the workers' sign of life, if a case or its lessons wait: a worker without work gives none."""
     advice = "casebank serve, or casebank worker"
     async with installation.database.as_worker() as connection:
@@ -64,22 +64,22 @@ async def worker(installation: Installation) -> Finding:
         now = (await connection.execute(select(func.now()))).scalar_one()
     waited = any(now - oldest > SILENCE for oldest in pending)
     if (sign := known.get(WORKER)) is None:
-        return Finding("worker", False if waited else None, "none has run here yet", advice)
+        return CheckResult("worker", False if waited else None, "none has run here yet", advice)
     ok = sign.last_error is None and (sign.age <= SILENCE or not waited)
-    return Finding("worker", ok, _how_it_went(sign), advice)
+    return CheckResult("worker", ok, _how_it_went(sign), advice)
 
 
-async def jobs(installation: Installation) -> Finding:
+async def jobs(installation: Installation) -> CheckResult:
     """Judges the jobs of these settings; jobs that never ran are not judged."""
     async with installation.database.as_worker() as connection:
         known = await all_records(connection)
     wanted = periods(installation.settings)
     here = [(job, wanted[job.name]) for job in known if job.name in wanted]
     if not here:
-        return Finding("jobs", ok=None, detail="no service has run here yet")
+        return CheckResult("jobs", ok=None, detail="no service has run here yet")
     well = all(is_well(job, every) for job, every in here)
     detail = "; ".join(_how_it_went(job) for job, _ in here)
-    return Finding("jobs", well, detail, "is a service running? its log has job.failed, with the cause")
+    return CheckResult("jobs", well, detail, "is a service running? its log has job.failed, with the cause")
 
 
 def _how_it_went(job: JobRecord) -> str:
@@ -88,7 +88,7 @@ def _how_it_went(job: JobRecord) -> str:
     return f"{job.name} {ago}" + (f", failed {job.failures} times since: {job.last_error}" if job.last_error else "")
 
 
-async def keys(installation: Installation) -> Finding:
+async def keys(installation: Installation) -> CheckResult:
     """Judges whether the master key is the database's and opens some users' keys."""
     settings, opened = installation.settings, 0
     try:
@@ -97,7 +97,7 @@ async def keys(installation: Installation) -> Finding:
             keyring.masters.require(await connection.scalars(in_use()))
     except (CasebankError, NoMasterKey) as error:
         advice = "until then no process starts here; docs/operating.md, Master keys"
-        return Finding("keys", ok=False, detail=str(error), advice=advice)
+        return CheckResult("keys", ok=False, detail=str(error), advice=advice)
     async with installation.database.as_worker() as connection:
         sample = select(profiles.c.user_sub).distinct().order_by(profiles.c.user_sub).limit(SAMPLE)
         users = (await connection.scalars(sample)).all()
@@ -107,20 +107,24 @@ async def keys(installation: Installation) -> Finding:
                 opened += await keyring.find(connection, user_sub) is not None
             except Exception as error:  # noqa: BLE001 - any failure to open a key is the finding
                 advice = "CASEBANK_MASTER_KEY or secrets.json is not the one that these keys were made with"
-                return Finding("keys", ok=False, detail=f"a user's key does not open: {in_brief(error)}", advice=advice)
-    return Finding("keys", True if opened else None, f"the master key opens {opened} of {len(users)} users' keys tried")
+                return CheckResult(
+                    "keys", ok=False, detail=f"a user's key does not open: {in_brief(error)}", advice=advice
+                )
+    return CheckResult(
+        "keys", True if opened else None, f"the master key opens {opened} of {len(users)} users' keys tried"
+    )
 
 
-async def embedder(installation: Installation) -> Finding:
+async def embedder(installation: Installation) -> CheckResult:
     """Judges whether the embedder answers, and with vectors of its dimension."""
     embedder = installation.embedder
     advice = "check CASEBANK_EMBEDDER and CASEBANK_OPENAI_…; until then searches go by keywords"
     try:
         vectors = await embedder.embed(["how is the memory today?"])
     except Exception as error:  # noqa: BLE001 - any failure to embed is the finding
-        return Finding("embedder", ok=False, detail=f"{embedder.model}: {in_brief(error)}", advice=advice)
+        return CheckResult("embedder", ok=False, detail=f"{embedder.model}: {in_brief(error)}", advice=advice)
     detail = f"{embedder.model}, {vectors.shape[1]} dimensions"
-    return Finding("embedder", vectors.shape == (1, embedder.dimension), detail, advice)
+    return CheckResult("embedder", vectors.shape == (1, embedder.dimension), detail, advice)
 
 
 class _Well(BaseModel):
@@ -129,24 +133,24 @@ class _Well(BaseModel):
     well: bool
 
 
-async def language_model(installation: Installation) -> Finding:
+async def language_model(installation: Installation) -> CheckResult:
     """Judges whether the language model, if there is one, answers in the requested form."""
     settings = installation.settings
     if settings.llm == "off":
-        return Finding("language model", ok=None, detail="none configured: the rules explain and abstract")
+        return CheckResult("language model", ok=None, detail="none configured: the rules explain and abstract")
     model = make_model(settings)
     advice = "check CASEBANK_LLM_…; until then the rules replace the model"
     try:
         reply = await model.ask("Say in JSON that you are well.", {}, _Well)
     except CasebankError as error:
-        return Finding("language model", ok=False, detail=f"{model.name}: {in_brief(error)}", advice=advice)
+        return CheckResult("language model", ok=False, detail=f"{model.name}: {in_brief(error)}", advice=advice)
     finally:
         await model.aclose()
     tokens = reply.tokens.prompt + reply.tokens.completion
-    return Finding("language model", ok=True, detail=f"{model.name} answers in JSON; that took {tokens} tokens")
+    return CheckResult("language model", ok=True, detail=f"{model.name} answers in JSON; that took {tokens} tokens")
 
 
-async def embedding_models(installation: Installation) -> Finding:
+async def embedding_models(installation: Installation) -> CheckResult:
     """Judges whether the vectors of all profiles are of the embedder's model."""
     model = profiles.c.embedding_model
     chosen = select(model, func.count()).where(model.is_not(None)).group_by(model)
@@ -155,4 +159,4 @@ async def embedding_models(installation: Installation) -> Finding:
     here = counts.pop(installation.embedder.model, 0)
     strays = ", ".join(f"{count} in {name}" for name, count in sorted(counts.items()))
     detail = f"profiles in the embedder's space: {here}" + (f"; {strays}" if strays else "")
-    return Finding("embedding models", not strays, detail, "casebank reembed; until then these go by keywords")
+    return CheckResult("embedding models", not strays, detail, "casebank reembed; until then these go by keywords")

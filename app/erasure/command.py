@@ -28,7 +28,7 @@ from writer.privacy.master_keys import MasterKeys, agree
 from writer.privacy.words import words_of
 from writer.rights.elsewhere import NAMES, digest, named
 from writer.rights.erase import erase
-from writer.rights.places import Scrubbed, Search, Surroundings
+from writer.rights.places import MarkSearch, Scrubbed, Surroundings
 from writer.rights.receipt import Issuer, stored
 from writer.rights.signature import Signer
 
@@ -207,7 +207,7 @@ SEALED = {
 }
 
 
-async def _search(url: str, data: Path, marks: Marks) -> Search:
+async def _search(url: str, data: Path, marks: Marks) -> MarkSearch:
     """Searches the server's files for the marks, samples of the erased user's texts, and returns the number in each.
 
     A mark that stands in a row of another user is no proof and is left out.
@@ -221,4 +221,4 @@ async def _search(url: str, data: Path, marks: Marks) -> Search:
                 there = f"SELECT m FROM unnest($1::text[]) m WHERE EXISTS (SELECT FROM {table.name} t WHERE strpos(t::text, m) > 0)"  # noqa: E501, S608
                 shared |= {row["m"] for row in await connection.fetch(there, met)}
     rest = {file: sum(n for mark, n in counts.items() if mark not in shared) for file, counts in by_file.items()}
-    return Search(marks.by_kind(), len(shared), {file: count for file, count in rest.items() if count})
+    return MarkSearch(marks.by_kind(), len(shared), {file: count for file, count in rest.items() if count})

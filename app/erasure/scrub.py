@@ -41,7 +41,7 @@ class ScrubRefused(CasebankError):
 
 
 @dataclass(frozen=True, slots=True)
-class Rewritten:
+class ScrubResult:
     """Result of a scrub.
 
     Attributes:
@@ -57,7 +57,7 @@ Progress = Callable[[str], None]
 """Callback that receives the name of each step before it begins."""
 
 
-async def scrub(url: str, progress: Progress, patience_s: float = PATIENCE_S) -> Rewritten:
+async def scrub(url: str, progress: Progress, patience_s: float = PATIENCE_S) -> ScrubResult:
     """Rewrites every table that held users' rows, and makes the server drop its earlier log, if the login may.
 
     After an erasure the deleted rows are still in the files of the tables and in the log; after a scrub they are not.
@@ -85,7 +85,7 @@ async def scrub(url: str, progress: Progress, patience_s: float = PATIENCE_S) ->
         log = await _drop_log(owner, progress, patience_s)
     finally:
         await owner.close()
-    return Rewritten(began_at, len(TABLES), log)
+    return ScrubResult(began_at, len(TABLES), log)
 
 
 async def _wait_for_old_transactions(owner: asyncpg.Connection, progress: Progress, patience_s: float) -> None:

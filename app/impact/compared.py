@@ -6,7 +6,7 @@ from datetime import datetime
 from sqlalchemy import func
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from app.impact.impact import last_weeks
+from app.impact.report import last_weeks
 from retrieval.database.rows import AnyRow
 from retrieval.pages.statistics import runs_by_week
 from retrieval.search.bank import failed

@@ -8,8 +8,8 @@ from typing import Protocol
 import numpy as np
 
 from policy.explore import NULL_SHARE
-from policy.impact import RewardDifference, difference, known_before
 from policy.logged import Floats, Logged, Target
+from policy.reward_difference import RewardDifference, difference, known_before
 from writer.training.decision_log import group_of
 
 RARE = 1e-6

@@ -12,7 +12,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.types import Message
 
-from app.edge.intake.reading import Taken, take
+from app.edge.intake.reading import RouteInput, take
 from app.edge.intake.route import INLINE_BYTES, Intake
 from app.mcp.server import make_server, without_halves
 from app.memory_tools.asking import Asking
@@ -22,7 +22,7 @@ _ASKING = "casebank.asking"
 
 
 @dataclass(slots=True)
-class _Answer:
+class _Response:
     """The complete response of the protocol's server, collected while the request counts against its user's limits."""
 
     status: int = 500
@@ -45,7 +45,7 @@ class McpOverHttp:
 
     async def answer(self, request: Request, body: bytes, asking: Asking) -> Response:
         """Returns the response to the message in the body."""
-        answer, waiting = _Answer(), [{"type": "http.request", "body": without_halves(body), "more_body": False}]
+        answer, waiting = _Response(), [{"type": "http.request", "body": without_halves(body), "more_body": False}]
 
         async def receive() -> Message:  # the body was read already: it is handed out once more
             return waiting.pop() if waiting else await request.receive()
@@ -62,7 +62,7 @@ async def mcp_over_http(intake: Intake) -> AsyncIterator[McpOverHttp]:
     library's checks of Host and Origin are off: the route checks the origin, and every request needs a token.
     """
 
-    async def check(user_sub: str, kind: type[object], body: bytes) -> Taken:
+    async def check(user_sub: str, kind: type[object], body: bytes) -> RouteInput:
         if len(body) <= INLINE_BYTES:
             return take(kind, body, origin())
         return await intake.aside.run(user_sub, take, kind, body, origin())

@@ -22,7 +22,7 @@ from mcp_types import (
 from pydantic import BaseModel
 
 from app.edge.intake.faults import faults
-from app.edge.intake.reading import Fault, Taken
+from app.edge.intake.reading import Fault, RouteInput
 from app.memory_tools.asking import Asking
 from app.memory_tools.definitions import TOOLS, definitions
 from app.memory_tools.run import run_tool
@@ -102,7 +102,7 @@ INSTRUCTIONS = (
 Context = ServerRequestContext[Any, Any]
 AskingOf = Callable[[Context], Asking]
 """Finds the user and agent of a request: from its token, or from the process's arguments."""
-Check = Callable[[str, type[Any], bytes], Awaitable[Taken]]
+Check = Callable[[str, type[Any], bytes], Awaitable[RouteInput]]
 """Validates the JSON arguments of a user's call, without blocking other requests."""
 
 

@@ -10,7 +10,7 @@ from typing import cast
 import anyio
 from mcp.server.stdio import stdio_server
 
-from app.edge.intake.reading import Taken, take
+from app.edge.intake.reading import RouteInput, take
 from app.mcp.server import make_server, without_halves
 from app.memory_tools.asking import Asking
 from retrieval.telemetry import origin
@@ -19,7 +19,7 @@ from retrieval.telemetry import origin
 async def serve_on_stdio(asking: Asking) -> None:
     """Serves this user and agent until standard input ends."""
 
-    async def check(_user_sub: str, kind: type[object], body: bytes) -> Taken:
+    async def check(_user_sub: str, kind: type[object], body: bytes) -> RouteInput:
         return take(kind, body, origin())  # the process serves one user, so validation may block
 
     server = make_server(lambda _context: asking, check)

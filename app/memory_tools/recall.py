@@ -9,7 +9,7 @@ from app.schemas.memory_tools import GoalsIn, TaskIn
 from retrieval.ranking.question import Question
 from retrieval.recall.memory import RecallQuestion
 from retrieval.recall.quotes import line_of
-from retrieval.search.candidates import Search
+from retrieval.search.candidates import CaseSearch
 from retrieval.tables.kinds import FactKind
 
 BUDGET = 1_500
@@ -30,7 +30,7 @@ async def my_goals(asking: Asking, arguments: GoalsIn) -> str:
 async def recall(asking: Asking, arguments: TaskIn) -> str:
     """Returns cases, procedures, facts, turns and knowledge for the query; the receipt is the retrieval id."""
     author = asking.author
-    question = Question(Search(asking.agent, arguments.query), arguments.top_k, BUDGET, facts=False)
+    question = Question(CaseSearch(asking.agent, arguments.query), arguments.top_k, BUDGET, facts=False)
     slate = await asking.parts.reader.retrieve(author.user_sub, author.authorised_at, question)
     known = await facts_for(asking, arguments.query, arguments.top_k, kinds=get_args(FactKind), always=ALWAYS)
     wanted = RecallQuestion(

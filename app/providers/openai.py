@@ -138,7 +138,7 @@ class _Item(BaseModel):
     embedding: list[float]  # finite or not: see _unit
 
 
-class _Answer(BaseModel):
+class _Embeddings(BaseModel):
     data: list[_Item]
 
 
@@ -149,7 +149,7 @@ def _vectors(body: bytes, count: int, dimension: int) -> Vectors:
         EmbedderMisbehaved: the answer is not the agreed JSON, or has the wrong count, order, dimension or numbers.
     """
     try:
-        items = sorted(_Answer.model_validate_json(body).data, key=lambda item: item.index)
+        items = sorted(_Embeddings.model_validate_json(body).data, key=lambda item: item.index)
     except ValidationError as error:
         first = error.errors(include_input=False, include_url=False)[0]
         place = ".".join(map(str, first["loc"])) or "the body"

@@ -15,7 +15,7 @@ from app.schemas.advice import MOST_TRIED, AdviceIn, AdviceOut, AdvisedFixOut, A
 from app.schemas.responses import response_of
 from retrieval.database.rows import Rows
 from retrieval.pages import listing
-from writer.advice.answer import Answer, FailedCall, first_like
+from writer.advice.answer import AdviceAnswer, FailedCall, first_like
 from writer.analysis.calls import Call, calls_in
 from writer.author import Author
 from writer.messages import tool_traces
@@ -74,7 +74,7 @@ async def decrypted(
     return [] if words is None else list(readable(partial(opened, words), rows))
 
 
-def advice_out(answer: Answer) -> AdviceOut:
+def advice_out(answer: AdviceAnswer) -> AdviceOut:
     """Returns the response of the API for an answer about a failed call."""
     fixes = [response_of(AdvisedFixOut, each, dangerous=each.fix["dangerous"]) for each in answer.fixes]
     plans = [response_of(AdvisedPlanOut, each) for each in answer.plans]

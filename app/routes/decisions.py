@@ -29,7 +29,7 @@ from retrieval.database.rows import AnyRow
 from retrieval.errors import NotFound
 from retrieval.ranking import logged
 from retrieval.ranking.policies import name_of, number_of, policy_of
-from retrieval.ranking.review import Review, Reviewed, review
+from retrieval.ranking.review import DecisionReview, Reviewed, review
 from retrieval.tables.decisions import ADVICE
 from retrieval.tables.kinds import Arm, has_failed
 from writer.moment import Moment
@@ -155,7 +155,7 @@ def _candidate(each: Reviewed, row: AnyRow, now: Mapping[str, Any] | None) -> Ca
     )
 
 
-def _missing(row: AnyRow, found: Review, now: Mapping[UUID, Mapping[str, Any]]) -> list[str]:
+def _missing(row: AnyRow, found: DecisionReview, now: Mapping[UUID, Mapping[str, Any]]) -> list[str]:
     """Returns a sentence for each kind of data that was deleted since the decision."""
     gone = sum(case_id not in now for case_id in row.candidate_ids)
     pruned = sum(case["status"] == "pruned" for case in now.values())

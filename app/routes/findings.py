@@ -17,7 +17,7 @@ from app.schemas.responses import response_of
 from retrieval.database.rows import AnyRow
 from retrieval.errors import NotFound
 from retrieval.findings.statements import findings_of, run_named
-from retrieval.findings.summary import Finding, summary
+from retrieval.findings.summary import SummaryFinding, summary
 from writer.author import Author
 from writer.errors import MemoryOff, RunEnded, SecretInName, UnknownReference
 from writer.findings.aspects import SHELL_FOLDER
@@ -75,7 +75,7 @@ async def get_summary(
     return response_of(SummaryOut, made, run_id=run_id, findings=made.shown)
 
 
-async def findings_in(run_id: UUID, parts: Runtime, author: Author) -> list[Finding]:
+async def findings_in(run_id: UUID, parts: Runtime, author: Author) -> list[SummaryFinding]:
     """Returns the newest findings of a run, the newest first.
 
     Raises:
@@ -92,7 +92,7 @@ async def findings_in(run_id: UUID, parts: Runtime, author: Author) -> list[Find
     if agent_key is None or words is None:
         raise NotFound("no such run")
     return [
-        Finding(
+        SummaryFinding(
             row.step,
             row.kind,
             row.success,

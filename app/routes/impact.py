@@ -7,7 +7,7 @@ from fastapi import APIRouter, Query
 from app.edge.dependencies import Caller, Parts
 from app.edge.intake.route import BodyRoute
 from app.edge.problems import DOCUMENTED, raises
-from app.impact.impact import ImpactRequest, impact_of
+from app.impact.report import ImpactRequest, impact_of
 from app.schemas.impact import ImpactOut
 from retrieval.errors import NotFound
 from writer.moment import Moment

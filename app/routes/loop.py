@@ -28,7 +28,7 @@ from retrieval.errors import NotFound
 from retrieval.procedures.lessons import lesson_of
 from retrieval.ranking.question import Question
 from retrieval.ranking.retrieved import Choice, Retrieved
-from retrieval.search.candidates import Filters, Search
+from retrieval.search.candidates import CaseSearch, Filters
 from retrieval.tables.columns import ALL_AGENTS
 from retrieval.telemetry import REWARDS
 from writer.errors import (
@@ -139,7 +139,7 @@ async def hybrid_search(body: HybridSearchIn, parts: Parts, caller: Caller, resp
     """
     agent_key = ALL_AGENTS if body.agent is None else nameable(body.agent)
     await parts.admission.of_agent(caller, "reads", agent_key)
-    question = Question(Search(agent_key, body.query), body.match_count, token_budget=0, others=False, lessons=True)
+    question = Question(CaseSearch(agent_key, body.query), body.match_count, token_budget=0, others=False, lessons=True)
     slate: Retrieved = await parts.reader.retrieve(caller.user_sub, caller.authorised_at, question)
     response.headers[RETRIEVAL_ID] = str(slate.retrieval_id)
     return [
@@ -181,7 +181,7 @@ async def insert_memory(
 def question_of(asked: RetrieveIn) -> Question:
     """Returns the question for the retrieval, from the body of a request."""
     filters = Filters(asked.filters.tags, asked.filters.kinds, asked.filters.outcomes)
-    search = Search(
+    search = CaseSearch(
         agent_key=nameable(asked.agent),
         query=asked.query,
         filters=filters,

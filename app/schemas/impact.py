@@ -43,7 +43,7 @@ class RewardDifferenceOut(BaseModel):
     )
 
 
-class RunsOut(BaseModel):
+class RunMeansOut(BaseModel):
     """Means over runs. A comparison of two groups is no proof: easy tasks may find a case more often."""
 
     runs: int
@@ -62,8 +62,8 @@ class ImpactWeekOut(BaseModel):
         description="share of decisions that used a case, among those whose backend reported use"
     )
     mean_tokens: float | None = Field(description="mean length of the context in tokens")
-    with_memory: RunsOut | None = Field(description="runs that were served a case")
-    without_memory: RunsOut | None = Field(description="runs that were served no case")
+    with_memory: RunMeansOut | None = Field(description="runs that were served a case")
+    without_memory: RunMeansOut | None = Field(description="runs that were served no case")
     so_far: RangeOut | None = Field(
         description="difference to an empty slate, over all decisions up to the end of this week"
     )

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 
 from app.demo.memory import AgentRun, FailureMemory, RetrievedCases, Trace
 from app.demo.operator.operator import FAILED, MET_THROUGHOUT, NOBODY_PASSED
-from app.demo.told import ToldFix, told_cases, told_fixes, told_plans
+from app.demo.told import ParsedFix, told_cases, told_fixes, told_plans
 from bench.failures.kinds import Attempts, Task
 
 WORKED = "do it this way: "
@@ -155,7 +155,7 @@ def _rule(error: str) -> str:
     return error.splitlines()[0] if error else ""
 
 
-def _told(fix: ToldFix) -> Counter[str]:
+def _told(fix: ParsedFix) -> Counter[str]:
     """Returns the change that a fix tells."""
     changes = [("", statement) for statement in fix.first] + [*fix.changes]
     return sum((_change(before, after) for before, after in changes), Counter())

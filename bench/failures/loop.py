@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import httpx
 
 from app.demo.keyword_memory import KeywordMemory
-from app.demo.memory import FailureMemory, HttpMemory, Memory, NoMemory
+from app.demo.memory import AgentMemory, FailureMemory, HttpMemory, NoMemory
 from bench.failures.agent import Agent
 from bench.failures.kinds import Attempts, Task, World, draw_tasks
 
@@ -58,7 +58,7 @@ async def play_arms(world: World, seed: int, count: int, client: httpx.AsyncClie
 
 
 async def play(
-    attempts: Attempts, tasks: Sequence[Task], memory: Memory, at_failures: FailureMemory | None = None
+    attempts: Attempts, tasks: Sequence[Task], memory: AgentMemory, at_failures: FailureMemory | None = None
 ) -> list[Played]:
     """Plays the tasks in order, each with the memory of those before it.
 

@@ -28,7 +28,7 @@ from retrieval.database.database import Database
 from retrieval.findings.statements import IN_THIS_RUN
 from writer.author import Author
 from writer.findings.extract import extract
-from writer.findings.known import Answer, PlannedCall, is_known, parameters
+from writer.findings.known import KnownAnswer, PlannedCall, is_known, parameters
 from writer.privacy.keys import Keyring
 from writer.privacy.words import Words
 from writer.retain.steps import StepsTaken, append_steps, prepare_steps
@@ -129,9 +129,9 @@ class _Run:
             await self._step(act.tool, act.arguments, truth)
         self.made[name] = truth.output
 
-    async def _known(self, act: Act) -> Answer:
+    async def _known(self, act: Act) -> KnownAnswer:
         if self.sort == "tampered" and not act.file:
-            return Answer("unknown")
+            return KnownAnswer("unknown")
         sha = (
             _sha(_plain(self.scratch.call(act.tool, act.arguments).output))
             if act.file and self.sort != "plain"
@@ -140,7 +140,7 @@ class _Run:
         call = PlannedCall(act.tool, act.arguments, sha, content_chars=ALL_OF_IT)
         return await is_known(self.database, self.keyring, self.author, self.run_id, call)
 
-    def _compare(self, act: Act, truth: ToolAnswer, answer: Answer) -> None:
+    def _compare(self, act: Act, truth: ToolAnswer, answer: KnownAnswer) -> None:
         """Notes an answer that is stale; lines count as the same whichever tool shows them."""
         content = answer.content or ""
         if answer.finding is not None and act.file:
@@ -168,7 +168,7 @@ class _Run:
             await self._step(act.tool, act.arguments, ToolAnswer(act.intent))
         self.intents[text] = act.intent
 
-    async def _known_question(self, act: Act) -> Answer:
+    async def _known_question(self, act: Act) -> KnownAnswer:
         call = PlannedCall(act.tool, act.arguments)
         return await is_known(self.database, self.keyring, self.author, self.run_id, call)
 

@@ -11,11 +11,11 @@ from bench.measure import Measurement
 from policy.decide import trial_share
 from policy.gate import Contest, judge
 from policy.rate import wilson
-from policy.verdict import GateOutcome, Settings, Verdict
+from policy.verdict import GateOutcome, GateSettings, Verdict
 
 TRIALS = 500
 PROMOTED_IF_NO_BETTER, PROMOTED_IF_WINNER, SOON = 2.0, 90.0, 1_000
-SETTINGS = Settings(resamples=50)
+SETTINGS = GateSettings(resamples=50)
 """Settings of the gate; few resamples, because the verdict reads none."""
 NIGHTS = [night for night in SETTINGS.spending.looks() if night >= SETTINGS.min_decisions]
 UPLIFT, HARM = 0.08, -0.10
@@ -136,7 +136,7 @@ def _once(log: Canary, seed: int) -> Ended:
     return Ended("keep", NIGHTS[-1])
 
 
-def _verdict(log: Canary, night: int, settings: Settings, seed: int) -> Verdict:
+def _verdict(log: Canary, night: int, settings: GateSettings, seed: int) -> Verdict:
     rows = np.arange(len(log.logged.reward)) < night
     contest = Contest(*(target.take(rows) for target in log.contest.named().values()))
     return judge(log.logged.take(rows), contest, settings, seed)

@@ -22,7 +22,7 @@ from bench.peers.memory import FIRST, USERS, Memory, PastRun
 from bench.real import AGENT
 from retrieval.ranking.question import Question
 from retrieval.retrieve import Reader
-from retrieval.search.candidates import Search
+from retrieval.search.candidates import CaseSearch
 from writer.author import Author
 from writer.privacy.keys import Keyring
 from writer.privacy.words import WordSeals
@@ -53,7 +53,7 @@ async def in_process(home: Path) -> AsyncIterator[Memory]:
         numbers[wait(retain(database, keyring, run.retained, author)).case_id] = run.number
 
     def search(user: str, text: str) -> list[int]:
-        question = Question(Search(AGENT, text), k=FIRST)
+        question = Question(CaseSearch(AGENT, text), k=FIRST)
         choices = wait(reader.retrieve(user, datetime.now(UTC), question)).choices
         return [numbers.get(each.row.id, UNKNOWN) for each in choices]
 

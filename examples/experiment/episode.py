@@ -6,7 +6,7 @@ from collections.abc import Awaitable, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal, TypeVar
 
-from app.demo.memory import AgentRun, Memory, RetrievedCases, Trace
+from app.demo.memory import AgentMemory, AgentRun, RetrievedCases, Trace
 from app.demo.operator.scratch import StepsSpent
 from examples.world import Adapter, Briefing, Environment, Own, Task
 from retrieval.tokens import count_tokens
@@ -120,7 +120,7 @@ class BudgetedEnvironment:
 
 
 async def play(
-    adapter: Adapter, world: BudgetedEnvironment, task: Task, memory: Memory, alone: Episode | None = None
+    adapter: Adapter, world: BudgetedEnvironment, task: Task, memory: AgentMemory, alone: Episode | None = None
 ) -> EpisodeOutcome:
     """Runs the agent on the task with the slate of memory; the environment decides whether it succeeded.
 

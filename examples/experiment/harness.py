@@ -7,7 +7,7 @@ import httpx
 from rich.console import Console
 from rich.progress import track
 
-from app.demo.memory import HttpMemory, Memory
+from app.demo.memory import AgentMemory, HttpMemory
 from examples.experiment.episode import BudgetedEnvironment, Episode, EpisodeOutcome, play
 from examples.world import Adapter, MemoryUnusable, Task
 
@@ -72,7 +72,7 @@ class Harness:
         except httpx.HTTPError as error:
             raise MemoryUnusable(f"its procedures cannot be pinned: {error!r}") from error
 
-    async def practise(self, name: str, memory: Memory, tasks: Sequence[Task]) -> list[EpisodeOutcome]:
+    async def practise(self, name: str, memory: AgentMemory, tasks: Sequence[Task]) -> list[EpisodeOutcome]:
         """Returns the outcomes of the tasks, in their order; each is retained before the next."""
         outcomes = []
         for task in self._watch(tasks, name):
@@ -80,7 +80,7 @@ class Harness:
             await fill(memory, outcomes[-1:])
         return outcomes
 
-    async def test(self, name: str, memory: Memory, tested: TestTasks) -> list[Episode]:
+    async def test(self, name: str, memory: AgentMemory, tested: TestTasks) -> list[Episode]:
         """Returns the episodes of the tasks with a memory that retains none of them."""
         return [
             (await play(self.adapter, self._world, task, memory, tested.alone.get(task.id))).episode
@@ -92,7 +92,7 @@ class Harness:
         return track(tasks, name, console=self._console, disable=quiet, transient=True)
 
 
-async def fill(memory: Memory, outcomes: Iterable[EpisodeOutcome]) -> None:
+async def fill(memory: AgentMemory, outcomes: Iterable[EpisodeOutcome]) -> None:
     """Retains the runs, each ready before the next."""
     for outcome in outcomes:
         if outcome.run is not None:

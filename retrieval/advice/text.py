@@ -23,7 +23,7 @@ PLANS_BEGIN = "Plans that went well for tasks like this: "
 
 
 @dataclass(frozen=True, slots=True)
-class ToldFix:
+class AdvisedFix:
     """A fix of an earlier failure that is worth telling the agent.
 
     Attributes:
@@ -90,8 +90,8 @@ class ToldPlan:
 
 
 def advice_text(
-    tool: str, error: str, fixes: Sequence[ToldFix], stopped: int, budget: int = TOKENS
-) -> tuple[str, Sequence[ToldFix]]:
+    tool: str, error: str, fixes: Sequence[AdvisedFix], stopped: int, budget: int = TOKENS
+) -> tuple[str, Sequence[AdvisedFix]]:
     """Returns the text of the advice, and those of the fixes that are in it.
 
     The text is empty if there is no advice or the budget is too small.

@@ -23,7 +23,7 @@ LONGEST_LINE = 300
 
 
 @dataclass(frozen=True, slots=True)
-class Finding:
+class SummaryFinding:
     """A finding of a run: what a step's call found out, decrypted.
 
     Attributes:
@@ -58,17 +58,17 @@ class Summary:
     left_out: dict[str, int] = field(default_factory=dict)
 
 
-def summary(findings: Sequence[Finding], token_budget: int) -> Summary:
+def summary(findings: Sequence[SummaryFinding], token_budget: int) -> Summary:
     """Returns the block of the findings that may still hold, in the order of the steps; empty if none fits.
 
     A finding whose subject was changed is left out; a line says if a later step may have changed its subject. If not
     all findings fit, the newest of each group (files, searches, others) are taken in turn.
     """
-    groups: dict[str, list[Finding]] = {group: [] for group in _GROUPS}
+    groups: dict[str, list[SummaryFinding]] = {group: [] for group in _GROUPS}
     for each, stands in zip(findings, standings(findings), strict=True):
         if stands in {"holds", "in_doubt"} and (each.said.get("query") or each.said.get("path")):
             groups[_group_of(each)].append(each)
-    chosen: list[Finding] = []
+    chosen: list[SummaryFinding] = []
     used = count_tokens(_block([])) + sum(count_tokens(f"\n{group}\n\n") for group in _GROUPS if groups[group])
     for turn in zip_longest(*groups.values()):
         for each in turn:
@@ -83,7 +83,7 @@ def summary(findings: Sequence[Finding], token_budget: int) -> Summary:
     return Summary(text, count_tokens(text), len(chosen), {name: count for name, count in left.items() if count})
 
 
-def standings(findings: Sequence[Finding]) -> list[Standing]:
+def standings(findings: Sequence[SummaryFinding]) -> list[Standing]:
     """Returns the standing of each of a run's findings, in the order of the input, the newest first.
 
     A finding that a step changed something always holds.
@@ -102,7 +102,7 @@ def standings(findings: Sequence[Finding]) -> list[Standing]:
     return standing
 
 
-def _block(chosen: Sequence[Finding]) -> str:
+def _block(chosen: Sequence[SummaryFinding]) -> str:
     parts = [TITLE]
     for group in _GROUPS:
         members = [each for each in reversed(chosen) if _group_of(each) == group]
@@ -112,13 +112,13 @@ def _block(chosen: Sequence[Finding]) -> str:
     return "\n\n".join(parts) + "\n"
 
 
-def _group_of(finding: Finding) -> str:
+def _group_of(finding: SummaryFinding) -> str:
     if finding.kind == "read":
         return FILES
     return SEARCHES if finding.kind == "search" and not finding.said.get("listing") else OTHERS
 
 
-def _line(finding: Finding) -> str:
+def _line(finding: SummaryFinding) -> str:
     said = finding.said
     fact = shortened(str(said.get("fact", "")), LONGEST_LINE)
     step = f"(step {finding.step}{', may have changed since' if finding.in_doubt and finding.kind != 'write' else ''})"

@@ -17,7 +17,7 @@ from retrieval.tables.procedures import procedures
 NO_FAILURE: Mapping[str, object] = {"status": "no_failure_detected"}
 
 
-class Lesson(Protocol):
+class CaseLesson(Protocol):
     """The active version of the fix, or else failure lesson, that a case taught or repeated."""
 
     case_id: UUID
@@ -33,7 +33,7 @@ def wrapped(kind: ProcedureKind, record: object) -> dict[str, object]:
     return {"status": "failure_lesson" if kind == "failure_lesson" else "procedure_learned", "data": record}
 
 
-def lesson_of(lesson: Lesson | None, error_count: int) -> dict[str, object]:
+def lesson_of(lesson: CaseLesson | None, error_count: int) -> dict[str, object]:
     """Returns the lesson of a ready case with its status.
 
     Without a lesson, the status says that no call failed; it is None if calls failed without a known cause.
@@ -45,7 +45,7 @@ def lesson_of(lesson: Lesson | None, error_count: int) -> dict[str, object]:
 
 async def lessons(
     connection: FastConnection, case_ids: Sequence[UUID], *, quarantine: bool = False
-) -> dict[UUID, Lesson]:
+) -> dict[UUID, CaseLesson]:
     """Returns the active lessons of these cases, by case id; scripts are no lessons.
 
     With ``quarantine``, only lessons that a proven run taught or a person pinned are returned.
@@ -58,7 +58,7 @@ async def lessons(
 _CASES = given_rows({"case_ids": column("id", Uuid)}, "given")
 _CASE_ID = _CASES.c.id
 _OWN = procedures.c.case_id.is_not_distinct_from(_CASE_ID)
-_LESSONS: FastStatement[Lesson] = FastStatement.of(
+_LESSONS: FastStatement[CaseLesson] = FastStatement.of(
     select(
         _CASE_ID.label("case_id"),
         procedures.c.id,

@@ -9,10 +9,10 @@ import uuid_utils.compat as uuids
 from policy import features
 from policy.decide import REPLAYED, Budget, Decision, Policy, Trial, decide
 from policy.slate import ranking, traits_of
-from retrieval.procedures.lessons import Lesson
+from retrieval.procedures.lessons import CaseLesson
 from retrieval.procedures.procedure import Procedure, compose_procedures
 from retrieval.procedures.quarantine import fits_proven
-from retrieval.ranking.decisions import LoggedDecision
+from retrieval.ranking.decisions import NewDecision
 from retrieval.ranking.others import others
 from retrieval.ranking.pool import Pool
 from retrieval.ranking.question import Question
@@ -143,7 +143,7 @@ def compose(
     result: SearchResult,
     ranked: Ranked,
     context: MemoryContext,
-    lessons: Mapping[UUID, Lesson],
+    lessons: Mapping[UUID, CaseLesson],
 ) -> Retrieved:
     """Returns the answer to a request for memory, with the reason for each case."""
     decision, pool = ranked.decision, ranked.pool
@@ -179,15 +179,15 @@ def compose(
 
 
 def entry_of(
-    question: Question, result: SearchResult, ranked: Ranked, context: MemoryContext, lessons: Mapping[UUID, Lesson]
-) -> LoggedDecision:
+    question: Question, result: SearchResult, ranked: Ranked, context: MemoryContext, lessons: Mapping[UUID, CaseLesson]
+) -> NewDecision:
     """Returns the log entry of the decision; shown lessons are logged as shown procedures."""
     search, decision, pool = question.search, ranked.decision, ranked.pool
     procedures = {each.id: each.version for each in ranked.procedures}
     procedures |= {each.id: each.version for each in lessons.values()}
     is_kept = result.settings is None or result.settings.enabled  # where the user's memory is off, no query is stored
     asked = search.query if question.original_query is None else question.original_query
-    return LoggedDecision(
+    return NewDecision(
         id=ranked.retrieval_id,
         agent_key=search.agent_key,
         query=asked if is_kept else "",

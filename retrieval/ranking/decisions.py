@@ -37,7 +37,7 @@ from retrieval.tables.procedures import procedures
 
 
 @dataclass(frozen=True, slots=True)
-class LoggedDecision:
+class NewDecision:
     """A decision to log: its fields are the columns of ``decisions`` that a retrieval fills, and SLOTS.
 
     Attributes:
@@ -91,7 +91,7 @@ SLOTS = ("case_ids", "propensities")
 """Fields of a LoggedDecision that are written to the table ``decision_slots``, one row for each place of the slate."""
 NOT_STORED = ("key_id", "quoted_ids")
 """Fields of a LoggedDecision that decide what is stored."""
-_FIELDS = tuple(field.name for field in fields(LoggedDecision))
+_FIELDS = tuple(field.name for field in fields(NewDecision))
 COLUMNS = ("user_sub", *(name for name in _FIELDS if name not in {*SLOTS, *NOT_STORED}))
 
 CONTEXTS = 2
@@ -150,7 +150,7 @@ def _are_there() -> ColumnElement[bool]:
     return and_(~select(quoted).where(~case_there).exists(), ~select(told.c.id).where(~procedure_there).exists())
 
 
-async def log(connection: FastConnection, entry: LoggedDecision, context_text: str, opener: Opener) -> None:
+async def log(connection: FastConnection, entry: NewDecision, context_text: str, opener: Opener) -> None:
     """Writes a decision to the log, with the served context, sealed; its query is sealed if the settings say so."""
     seals = opener.seals
     if seals is not None:
@@ -167,7 +167,7 @@ async def log(connection: FastConnection, entry: LoggedDecision, context_text: s
         seals.forget(connection.user_sub)  # too late for this query: its words are not kept
 
 
-async def _log_row_by_row(connection: FastConnection, entry: LoggedDecision) -> bool:
+async def _log_row_by_row(connection: FastConnection, entry: NewDecision) -> bool:
     """Writes the decision and its slate as ``log_decision`` does, by a statement for each row.
 
     Returns whether the key is the user's.

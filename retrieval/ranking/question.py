@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from retrieval.search.candidates import Search
+from retrieval.search.candidates import CaseSearch
 from retrieval.tables.kinds import Rewrite
 
 
@@ -10,7 +10,7 @@ from retrieval.tables.kinds import Rewrite
 class Question:
     """A request for memory that a backend sends before its agent acts."""
 
-    search: Search
+    search: CaseSearch
     k: int | None = None
     token_budget: int = 1500
     min_similarity: float | None = None

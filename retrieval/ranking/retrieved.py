@@ -9,7 +9,7 @@ from uuid import UUID
 from policy import features
 from policy.decide import REPLAYED, Scores
 from policy.features import Features
-from retrieval.procedures.lessons import Lesson
+from retrieval.procedures.lessons import CaseLesson
 from retrieval.procedures.procedure import Procedure
 from retrieval.procedures.threshold import Threshold
 from retrieval.recall.memory import Recalled
@@ -71,5 +71,5 @@ class Retrieved:
     """Reason why the slate has no case; None if it has one."""
     recalled: Recalled | None = None
     """Recalled turns, facts and knowledge; None if not requested, or if memory is off."""
-    lessons: Mapping[UUID, Lesson] = field(default_factory=dict)
+    lessons: Mapping[UUID, CaseLesson] = field(default_factory=dict)
     """Lessons of the slate's cases, by case id, if requested."""

@@ -15,7 +15,7 @@ from policy.reasons import Reason, reasons
 from policy.slate import choose, ranking, traits_of
 
 
-class Logged(Protocol):
+class LoggedColumns(Protocol):
     """The columns of a logged decision from which it is computed again.
 
     Attributes:
@@ -44,7 +44,7 @@ class Logged(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Terms:
+class ScoreTerms:
     """Terms of a candidate's score, which is ``order + learned``, and numbers beside it.
 
     Attributes:
@@ -79,12 +79,12 @@ class Reviewed:
     group: int
     source: int
     seen: Mapping[str, float | None]
-    terms: Terms | None
+    terms: ScoreTerms | None
     reason: Reason | None
 
 
 @dataclass(frozen=True, slots=True)
-class Review:
+class DecisionReview:
     """A logged decision, computed again.
 
     Attributes:
@@ -98,13 +98,15 @@ class Review:
     would_serve: Mapping[str, list[UUID]]
 
 
-def review(row: Logged, policies: Mapping[str, Policy | None]) -> Review:
+def review(row: LoggedColumns, policies: Mapping[str, Policy | None]) -> DecisionReview:
     """Computes a logged decision again, for its page and for the API: each candidate's terms, each policy's slate.
 
     ``policies`` has the one that served unless it was deleted; None is the untrained default.
     """
     if row.feature_version != features.VERSION:
-        return Review([_reviewed(row, index, None, None, None) for index in range(len(row.candidate_ids))], None, {})
+        return DecisionReview(
+            [_reviewed(row, index, None, None, None) for index in range(len(row.candidate_ids))], None, {}
+        )
     seen = features.unpacked(row.features)
     groups, sources = (np.array(each, np.int16) for each in (row.candidate_groups, row.candidate_sources))
     traits = traits_of(seen, groups, sources, row.min_similarity)
@@ -117,11 +119,11 @@ def review(row: Logged, policies: Mapping[str, Policy | None]) -> Review:
     place = {case_id: index for index, case_id in enumerate(row.candidate_ids)}
     served = tuple(place[case_id] for case_id in row.case_ids or ())
     why = reasons(traits, logged, served, by_rule)
-    terms: list[Terms] | None = None
+    terms: list[ScoreTerms] | None = None
     if own is not None:
         learned = own.total - own.prior
         terms = [
-            Terms(
+            ScoreTerms(
                 order=float(own.prior[index]),
                 learned=float(learned[index]),
                 spread=float(own.spread[index]),
@@ -129,7 +131,7 @@ def review(row: Logged, policies: Mapping[str, Policy | None]) -> Review:
             )
             for index in range(len(seen))
         ]
-    return Review(
+    return DecisionReview(
         [
             _reviewed(row, index, seen[index], None if terms is None else terms[index], why[index])
             for index in range(len(row.candidate_ids))
@@ -140,7 +142,7 @@ def review(row: Logged, policies: Mapping[str, Policy | None]) -> Review:
 
 
 def _reviewed(
-    row: Logged, index: int, seen: NDArray[np.float32] | None, terms: Terms | None, reason: Reason | None
+    row: LoggedColumns, index: int, seen: NDArray[np.float32] | None, terms: ScoreTerms | None, reason: Reason | None
 ) -> Reviewed:
     case_id = row.candidate_ids[index]
     slate = list(row.case_ids or ())

@@ -87,7 +87,7 @@ Source = TurnSource | FactSource | KnowledgeSource
 
 
 @dataclass(frozen=True, slots=True)
-class Memory:
+class RecalledMemory:
     """One recalled memory: the text of a turn, a fact or an entry of knowledge.
 
     Attributes:
@@ -130,7 +130,7 @@ class Recalled:
         texts: number of texts that were searched, estimated in a large bank; 0 if no memory was found.
     """
 
-    memories: Sequence[Memory] = ()
+    memories: Sequence[RecalledMemory] = ()
     tokens: int = 0
     left_out: int = 0
     sessions: Sequence[SessionFound] = ()

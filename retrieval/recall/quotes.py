@@ -17,7 +17,7 @@ from retrieval.database.fast_path import FastConnection, FastStatement
 from retrieval.database.parameters import AGENT_KEY, USER_SUB, may_enter
 from retrieval.errors import SealBroken
 from retrieval.facts.listing import holds
-from retrieval.recall.memory import FactSource, KnowledgeSource, Memory, Recalled, TurnSource
+from retrieval.recall.memory import FactSource, KnowledgeSource, Recalled, RecalledMemory, TurnSource
 from retrieval.sealed import SealOf
 from retrieval.search.profile_settings import ProfileSettings, default_share
 from retrieval.sections.context import Section
@@ -32,7 +32,7 @@ from retrieval.sections.quotes import (
     room_for,
 )
 from retrieval.sections.quoting import quoted, unquoted
-from retrieval.sessions.read import Reading, conversation, cost_of_line, cost_of_turn
+from retrieval.sessions.read import SessionReader, conversation, cost_of_line, cost_of_turn
 from retrieval.tables.kinds import FactKind, Speaker
 from retrieval.tables.memories import facts
 from retrieval.tokens import count_tokens
@@ -111,7 +111,7 @@ RECALLED_SHARE = 1 / 2
 """Largest part of the session's share, and of the facts' share, of a context that recalled memories take."""
 
 
-def line_of(memory: Memory) -> str:
+def line_of(memory: RecalledMemory) -> str:
     """Returns a recalled memory as one line of a context: its text, quoted, and its source."""
     source = memory.source
     if isinstance(source, TurnSource):
@@ -154,7 +154,9 @@ class QuoteReader:
         view = None
         if self.session is not None:
             room = self._room(CONVERSATION, share, RECALLED_TURNS, fitting)
-            view = await Reading(self.connection, self.session, self.seal_of, cost_of_turn, cost_of_line).view(room)
+            view = await SessionReader(self.connection, self.session, self.seal_of, cost_of_turn, cost_of_line).view(
+                room
+            )
         if view is None or view.agent_key != self.agent_key:  # no such session, or another agent's
             return _with(Quotes([]), fitting, len(turns) - len(fitting))
         shown = {(self.session, turn.number) for turn in view.turns}
@@ -178,32 +180,32 @@ class QuoteReader:
     def _share(self, name: Literal["session_share", "facts_share"]) -> float:
         return default_share(name) if self.settings is None else float(getattr(self.settings, name))
 
-    def _recalled(self, heading: str, share: float, *kinds: type) -> tuple[list[Memory], list[Memory]]:
+    def _recalled(self, heading: str, share: float, *kinds: type) -> tuple[list[RecalledMemory], list[RecalledMemory]]:
         """Returns the recalled memories of these kinds, and those of them that fit; others are passed over."""
         memories = [each for each in self.recalled.memories if isinstance(each.source, kinds)]
-        room, fitting = room_for(heading, self.token_budget, share * RECALLED_SHARE), list[Memory]()
+        room, fitting = room_for(heading, self.token_budget, share * RECALLED_SHARE), list[RecalledMemory]()
         for memory in memories:
             if (cost := _cost(memory)) <= room:
                 fitting.append(memory)
                 room -= cost
         return memories, fitting
 
-    def _room(self, heading: str, share: float, recalled_heading: str, recalled: Sequence[Memory]) -> int:
+    def _room(self, heading: str, share: float, recalled_heading: str, recalled: Sequence[RecalledMemory]) -> int:
         """Returns the number of tokens left for the lines below a heading, beside the recalled lines below theirs."""
         taken = count_tokens(recalled_heading) + sum(map(_cost, recalled)) if recalled else 0
         return max(0, room_for(heading, self.token_budget, share) - taken)
 
 
-def _with(quotes: Quotes, recalled: Sequence[Memory], left_out: int) -> Quotes:
+def _with(quotes: Quotes, recalled: Sequence[RecalledMemory], left_out: int) -> Quotes:
     lines = [line_of(each) for each in recalled]
     return replace(quotes, recalled=lines, shown=quotes.shown + len(lines), left_out=left_out)
 
 
-def _cost(memory: Memory) -> int:
+def _cost(memory: RecalledMemory) -> int:
     return count_tokens(line_of(memory) + "\n")
 
 
-def _turn_key(turn: Memory) -> tuple[str, int]:
+def _turn_key(turn: RecalledMemory) -> tuple[str, int]:
     """Returns the name of a recalled turn's session and the turn's number there."""
     source = cast("TurnSource", turn.source)
     return source.session_id, source.number

@@ -15,8 +15,8 @@ from retrieval.recall.memory import (
     FactSource,
     KnowledgeSource,
     Large,
-    Memory,
     Recalled,
+    RecalledMemory,
     RecallQuestion,
     SessionFound,
     Source,
@@ -31,7 +31,7 @@ from retrieval.recall.statement import (
     MemoryRow,
 )
 from retrieval.sealed import SealOf, UserSeal
-from retrieval.sessions.messages import Turn
+from retrieval.sessions.messages import SessionTurn
 from retrieval.tokens import count_tokens
 
 LATER_SHARE = 0.2
@@ -107,14 +107,14 @@ async def recall(
         return Recalled()
     key_ids = [row.key_id for row in rows if row.key_id is not None]
     seal = await seal_of(connection, key_ids[0]) if key_ids else None
-    memories, later = list[Memory](), list[list[Memory]]()
+    memories, later = list[RecalledMemory](), list[list[RecalledMemory]]()
     for row in rows:
         if row.place <= question.top_k:
             with suppress(SealBroken):
                 memories.append(_opened(row, seal))
                 later.append(_later(row, seal))
     memories = _with_later(memories, later, question.top_k)
-    fitting, tokens = list[Memory](), 0
+    fitting, tokens = list[RecalledMemory](), 0
     for memory in memories:  # a shorter one may follow one that does not fit
         cost = count_tokens(memory.text)
         if tokens + cost <= question.token_budget:
@@ -129,21 +129,23 @@ async def recall(
     return Recalled(fitting, tokens, len(memories) - len(fitting), sessions, texts=rows[0].texts)
 
 
-def _later(row: MemoryRow, seal: UserSeal | None) -> list[Memory]:
+def _later(row: MemoryRow, seal: UserSeal | None) -> list[RecalledMemory]:
     """Returns the turns that followed a found turn in its session, as memories."""
-    later: list[Memory] = []
+    later: list[RecalledMemory] = []
     if seal is None or row.session_id is None or row.kind != "turn":
         return later
     for number, (payload, said_at) in enumerate(zip(row.payloads or (), row.times or (), strict=True), row.number + 1):
         with suppress(SealBroken):
-            turn = Turn(number, said_at, seal.open("turn", payload, row.session_id, number))
+            turn = SessionTurn(number, said_at, seal.open("turn", payload, row.session_id, number))
             source = TurnSource(row.session_name or "", number, turn.role, said_at)
             if turn.text:
-                later.append(Memory("turn", turn.text, row.place, row.relevance, None, source))
+                later.append(RecalledMemory("turn", turn.text, row.place, row.relevance, None, source))
     return later
 
 
-def _with_later(hits: Sequence[Memory], later: Sequence[Sequence[Memory]], top_k: int) -> list[Memory]:
+def _with_later(
+    hits: Sequence[RecalledMemory], later: Sequence[Sequence[RecalledMemory]], top_k: int
+) -> list[RecalledMemory]:
     """Returns the memories found, with turns that followed the best turns, because these may take back what was said.
 
     The following turns fill the free places, but at least LATER_SHARE of all places, where they replace the last
@@ -151,7 +153,7 @@ def _with_later(hits: Sequence[Memory], later: Sequence[Sequence[Memory]], top_k
     """
     places = max(top_k - len(hits), int(top_k * LATER_SHARE))
     known = {each.source for each in hits}
-    memories: list[Memory] = []
+    memories: list[RecalledMemory] = []
     for hit, followers in zip(hits, later, strict=True):
         new = [each for each in followers if each.source not in known][:places]
         places -= len(new)
@@ -160,14 +162,14 @@ def _with_later(hits: Sequence[Memory], later: Sequence[Sequence[Memory]], top_k
     return [replace(each, rank=rank) for rank, each in enumerate(memories[:top_k], start=1)]
 
 
-def _opened(row: MemoryRow, seal: UserSeal | None) -> Memory:
+def _opened(row: MemoryRow, seal: UserSeal | None) -> RecalledMemory:
     source: Source
     if seal is None or row.shared:
         text = text_of({"title": row.title, "text": row.text})
         source = KnowledgeSource(row.knowledge_id, row.category, row.entry_type, shared=True)
-        return Memory(row.kind, text, row.place, row.relevance, row.similarity, source)
+        return RecalledMemory(row.kind, text, row.place, row.relevance, row.similarity, source)
     if row.session_id is not None and row.kind == "turn":
-        turn = Turn(row.number, row.said_at, seal.open("turn", row.payload, row.session_id, row.number))
+        turn = SessionTurn(row.number, row.said_at, seal.open("turn", row.payload, row.session_id, row.number))
         text, source = turn.text, TurnSource(row.session_name or "", row.number, turn.role, row.said_at)
     elif row.kind == "knowledge":
         text = text_of(seal.open("knowledge", row.entry_words, row.knowledge_id))
@@ -175,4 +177,4 @@ def _opened(row: MemoryRow, seal: UserSeal | None) -> Memory:
     else:
         text = seal.open("fact", row.words, row.fact_id)["text"]
         source = FactSource(row.fact_id, row.fact_kind, row.said_by, row.valid_from, row.valid_to)
-    return Memory(row.kind, text, row.place, row.relevance, row.similarity, source)
+    return RecalledMemory(row.kind, text, row.place, row.relevance, row.similarity, source)

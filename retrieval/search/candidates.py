@@ -62,7 +62,7 @@ class Measured:
 
 
 @dataclass(frozen=True, slots=True)
-class Search:
+class CaseSearch:
     """A search for cases in one profile, or in all of the user's; a weight of None is the profile's."""
 
     agent_key: str
@@ -141,7 +141,7 @@ class CaseVector(Protocol):
     embedding: list[float]
 
 
-def candidates(search: Search) -> tuple[FastStatement[BankRow], dict[str, object]]:
+def candidates(search: CaseSearch) -> tuple[FastStatement[BankRow], dict[str, object]]:
     """Returns the statement that searches the candidates of a query, and its parameters.
 
     The statement returns a row for each of the profile's best POOL cases, with the profile's settings. For a profile
@@ -203,7 +203,7 @@ def _statement(profile: CTE, bank: CTE) -> FastStatement[BankRow]:
     return FastStatement.of(statement)
 
 
-def vectors(search: Search) -> tuple[FastStatement[CaseVector], dict[str, object]]:
+def vectors(search: CaseSearch) -> tuple[FastStatement[CaseVector], dict[str, object]]:
     """Returns the statement, and its parameters, for the vectors that the search's model made of a profile's cases.
 
     A profile that uses another embedding model gives no rows. A search of all agents reads all of the user's

@@ -7,7 +7,7 @@ import numpy as np
 from cachetools import LRUCache
 
 from retrieval.database.fast_path import FastConnection
-from retrieval.search.candidates import BankRow, Measured, Search, candidates, vectors
+from retrieval.search.candidates import BankRow, CaseSearch, Measured, candidates, vectors
 
 
 @dataclass(frozen=True, slots=True)
@@ -17,8 +17,8 @@ class CandidateReader:
     _indexed: LRUCache[tuple[str, str], bool] = field(default_factory=lambda: LRUCache(10_000))
 
     async def read(
-        self, connection: FastConnection, search: Search, *, pgvector: bool
-    ) -> tuple[Search, Sequence[BankRow]]:
+        self, connection: FastConnection, search: CaseSearch, *, pgvector: bool
+    ) -> tuple[CaseSearch, Sequence[BankRow]]:
         """Returns the rows of the search, and the search with the way in which it was made.
 
         ``pgvector`` says whether the database compares vectors; otherwise this process does.

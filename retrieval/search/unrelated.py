@@ -35,7 +35,7 @@ from sqlalchemy.dialects.postgresql import ARRAY, TSQUERY
 from policy.channels import UNSPACED, searchable
 from retrieval.database.fast_path import FastConnection, FastStatement
 from retrieval.database.parameters import USER_SUB, may_enter, parameter
-from retrieval.search.candidates import BankRow, Candidate, Search, is_candidate
+from retrieval.search.candidates import BankRow, Candidate, CaseSearch, is_candidate
 from retrieval.search.keywords import has_words, in_memory
 from retrieval.search.scope import Scope, ready
 from retrieval.tables.cases import cases
@@ -97,7 +97,7 @@ class Sharing(Protocol):
 
 
 async def unrelated(
-    connection: FastConnection, search: Search, rows: Sequence[BankRow], floor: Floor | None
+    connection: FastConnection, search: CaseSearch, rows: Sequence[BankRow], floor: Floor | None
 ) -> frozenset[UUID]:
     """Returns the candidates that are unrelated to the query.
 

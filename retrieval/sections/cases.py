@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import groupby
 
-from retrieval.sections.context import Block, Draft, Part, leading
+from retrieval.sections.context import Block, ContextDraft, Part, leading
 from retrieval.sections.quoting import quoted, quoted_list
 from retrieval.tables.kinds import has_failed, is_trusted
 from retrieval.text import shortened
@@ -39,7 +39,7 @@ class Remembered:
 
 
 @dataclass(frozen=True, slots=True)
-class Room:
+class CaseLimits:
     """Limits of the length of one case in a context.
 
     Attributes:
@@ -54,11 +54,11 @@ class Room:
 
 
 _ROOMS = (
-    *(Room(1_000_000, 1_000_000), Room(16, 300, 300), Room(8, 160, 240)),
-    *(Room(4, 80, 160), Room(2, 40, 120), Room(2, 40)),
+    *(CaseLimits(1_000_000, 1_000_000), CaseLimits(16, 300, 300), CaseLimits(8, 160, 240)),
+    *(CaseLimits(4, 80, 160), CaseLimits(2, 40, 120), CaseLimits(2, 40)),
 )
 """Limits to try one after the other, from a whole case down to a length at which cases still differ."""
-_ROOMS_BESIDE = (Room(4, 160), Room(4, 80), Room(2, 40))
+_ROOMS_BESIDE = (CaseLimits(4, 160), CaseLimits(4, 80), CaseLimits(2, 40))
 """Limits for runs below the slate, which tell that there is another way to do the task, but not each step."""
 
 
@@ -68,7 +68,7 @@ class CasesSection:
 
     cases: Sequence[Remembered]
 
-    def render(self, draft: Draft) -> tuple[list[Block], Part]:
+    def render(self, draft: ContextDraft) -> tuple[list[Block], Part]:
         """Returns the cases that fit the draft's budget, and a report on them."""
         blocks = _blocks(self.cases, 1, "", _ROOMS, draft)
         return blocks, Part.of("cases", blocks, len(blocks), len(self.cases) - len(blocks))
@@ -80,7 +80,7 @@ class OthersSection:
 
     others: Sequence[Remembered]
 
-    def render(self, draft: Draft) -> tuple[list[Block], Part | None]:
+    def render(self, draft: ContextDraft) -> tuple[list[Block], Part | None]:
         """Returns the further runs that fit the draft's budget, and a report on them.
 
         If not all cases of the slate are in the text, there are no runs and no report (None).
@@ -92,7 +92,9 @@ class OthersSection:
         return blocks, Part.of("others", blocks, len(blocks), len(self.others) - len(blocks))
 
 
-def _blocks(cases: Sequence[Remembered], first: int, heading: str, rooms: Sequence[Room], draft: Draft) -> list[Block]:
+def _blocks(
+    cases: Sequence[Remembered], first: int, heading: str, rooms: Sequence[CaseLimits], draft: ContextDraft
+) -> list[Block]:
     """Returns the cases as blocks, all within the largest limits that let all fit; else those that fit the smallest."""
     blocks, numbers, firsts = list[Block](), dict[str, int](), list[int]()  # firsts: the first case of the same text
     for number, each in enumerate(cases, start=first):
@@ -108,7 +110,7 @@ def _blocks(cases: Sequence[Remembered], first: int, heading: str, rooms: Sequen
     return leading(blocks, draft.fits)
 
 
-def _run(remembered: Remembered, room: Room) -> str:
+def _run(remembered: Remembered, room: CaseLimits) -> str:
     """Returns the lines with a case's actions and outcome, and its reward if the outcome does not imply it."""
     plan = [shortened(step, room.chars) for step in remembered.plan[: room.steps]]
     if rest := remembered.plan[room.steps :]:

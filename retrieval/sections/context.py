@@ -68,7 +68,7 @@ class MemoryContext:
 class Section(Protocol):
     """A section of a context: cases, procedures, the session, facts about the user, or tools."""
 
-    def render(self, draft: "Draft") -> tuple[list[Block], Part | None]:
+    def render(self, draft: "ContextDraft") -> tuple[list[Block], Part | None]:
         """Returns the section's blocks that fit into the draft's budget, below its other blocks, and a report on them.
 
         A section whose tokens are not reported returns None as its report.
@@ -76,7 +76,7 @@ class Section(Protocol):
 
 
 @dataclass(slots=True)
-class Draft:
+class ContextDraft:
     """An unfinished context: sections are added to it from top to bottom, within a budget of tokens."""
 
     token_budget: int
@@ -103,7 +103,7 @@ class Draft:
 
 def memory_context(token_budget: int, *sections: Section) -> MemoryContext:
     """Returns the context with these sections, from top to bottom, in at most ``token_budget`` tokens."""
-    draft = Draft(token_budget)
+    draft = ContextDraft(token_budget)
     for section in sections:
         draft.add(section)
     return draft.context()

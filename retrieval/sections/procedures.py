@@ -4,7 +4,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from retrieval.sections.context import Block, Draft, Part, leading, tokens_of
+from retrieval.sections.context import Block, ContextDraft, Part, leading, tokens_of
 from retrieval.sections.quoting import quoted, quoted_list
 from retrieval.tables.kinds import ProcedureKind
 from retrieval.text import folded, without_example
@@ -45,7 +45,7 @@ class ProceduresSection:
     procedures: Sequence[Guidance]
     share: float = 1.0
 
-    def render(self, draft: Draft) -> tuple[list[Block], Part]:
+    def render(self, draft: ContextDraft) -> tuple[list[Block], Part]:
         """Returns the procedures that fit the section's share and the draft's budget, and a report on them.
 
         Procedures after the first of the same trigger are marked as alternatives.

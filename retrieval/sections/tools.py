@@ -37,7 +37,7 @@ from sqlalchemy.dialects.postgresql import ARRAY
 from retrieval.database.fast_path import FastStatement
 from retrieval.database.parameters import AGENT_KEY, USER_SUB, may_enter, parameter
 from retrieval.database.rows import Rows
-from retrieval.sections.context import Block, Draft, leading
+from retrieval.sections.context import Block, ContextDraft, leading
 from retrieval.sections.quoting import unescaped
 from retrieval.tables.cases import case_tools, cases
 
@@ -205,7 +205,7 @@ class ToolsSection:
 
     lines: Iterable[str]
 
-    def render(self, draft: Draft) -> tuple[list[Block], None]:
+    def render(self, draft: ContextDraft) -> tuple[list[Block], None]:
         """Returns the lines up to the first that does not fit into the draft's budget.
 
         The second value is None, because the tokens of this section are not reported.

@@ -8,7 +8,7 @@ the budget.
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 
-from retrieval.sessions.messages import Turn, shortened_message
+from retrieval.sessions.messages import SessionTurn, shortened_message
 
 SUMMARY_SHARE = 0.25
 """Largest share of the budget for the summary, if not all turns fit."""
@@ -23,17 +23,17 @@ FEWEST_OF_REQUEST = 12
 CHARS_A_TOKEN = 8
 """Largest number of characters of a token in most texts: a first guess of a text's length, which is then reduced."""
 
-Cost = Callable[[Turn], int]
+Cost = Callable[[SessionTurn], int]
 
 
-def fit(newest_first: Sequence[Turn], budget: int, cost: Cost) -> list[Turn]:
+def fit(newest_first: Sequence[SessionTurn], budget: int, cost: Cost) -> list[SessionTurn]:
     """Returns the turns that fit the budget, the oldest first; some are shortened if not all turns fit."""
     if sum(map(cost, newest_first)) <= budget:
         return list(newest_first[::-1])
     room = int(budget * (1 - SUMMARY_SHARE))
     request = next((turn for turn in newest_first if turn.is_the_users), None)
     reserved = 0 if request is None else min(cost(request), int(room * LARGE_SHARE))
-    left, chosen = room - reserved, list[Turn]()
+    left, chosen = room - reserved, list[SessionTurn]()
     for unit in _units(newest_first):
         if request is not None and unit == [request]:
             continue
@@ -51,9 +51,9 @@ def fit(newest_first: Sequence[Turn], budget: int, cost: Cost) -> list[Turn]:
     return sorted(chosen, key=lambda turn: turn.number)
 
 
-def _units(newest_first: Sequence[Turn]) -> Iterator[list[Turn]]:
+def _units(newest_first: Sequence[SessionTurn]) -> Iterator[list[SessionTurn]]:
     """Yields units, the newest first: a single turn, or a call of tools with its results, the oldest turn first."""
-    results: list[Turn] = []
+    results: list[SessionTurn] = []
     for turn in newest_first:
         if turn.is_a_result:
             results.append(turn)
@@ -67,7 +67,7 @@ def _units(newest_first: Sequence[Turn]) -> Iterator[list[Turn]]:
             yield [turn]
 
 
-def _shortened(unit: Sequence[Turn], room: int, cost: Cost, fewest: int = FEWEST_CHARS) -> list[Turn]:
+def _shortened(unit: Sequence[SessionTurn], room: int, cost: Cost, fewest: int = FEWEST_CHARS) -> list[SessionTurn]:
     """Returns the turns of a unit, the largest shortened so that all fit ``room``; an empty list if they cannot."""
     fair, costs = room, sorted(map(cost, unit))
     for count, each in enumerate(costs):
@@ -79,7 +79,7 @@ def _shortened(unit: Sequence[Turn], room: int, cost: Cost, fewest: int = FEWEST
     return turns if len(turns) == len(unit) else []
 
 
-def _cut(turn: Turn, room: int, cost: Cost, fewest: int) -> Turn | None:
+def _cut(turn: SessionTurn, room: int, cost: Cost, fewest: int) -> SessionTurn | None:
     """Returns the turn with its texts shortened until it fits; None if it fits only with less than ``fewest``."""
     longest, cut = max(room * CHARS_A_TOKEN, fewest), turn
     while cost(cut) > room:

@@ -16,7 +16,7 @@ RESULT = ("tool", "function")
 
 
 @dataclass(frozen=True, slots=True)
-class Turn:
+class SessionTurn:
     """One message of a session.
 
     Attributes:

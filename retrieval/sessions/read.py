@@ -15,7 +15,7 @@ from retrieval.errors import SealBroken
 from retrieval.sealed import UNREADABLE, SealOf, UserSeal
 from retrieval.sections.quotes import Quotes, conversation_line
 from retrieval.sessions.fitting import SHORT_SHARE, fit
-from retrieval.sessions.messages import Turn
+from retrieval.sessions.messages import SessionTurn
 from retrieval.sessions.summary import Item, Written, chosen
 from retrieval.tables.kinds import SummaryChoice
 from retrieval.tables.profiles import profiles
@@ -63,7 +63,7 @@ class View:
     turn_count: int
     last_turn_at: datetime
     created_at: datetime
-    turns: Sequence[Turn] = ()
+    turns: Sequence[SessionTurn] = ()
     items: Sequence[Item] = ()
 
     @property
@@ -78,7 +78,7 @@ class View:
 
 
 @dataclass(slots=True)
-class Reading:
+class SessionReader:
     """Reads one session of the connection's user.
 
     Attributes:
@@ -90,7 +90,7 @@ class Reading:
     connection: FastConnection
     name: str
     seal_of: SealOf
-    cost_of_turn: Callable[[Turn], int]
+    cost_of_turn: Callable[[SessionTurn], int]
     cost_of_line: Callable[[str], int]
     _head: SessionRow | None = field(default=None, init=False)
     _seal: UserSeal | None = field(default=None, init=False)
@@ -100,7 +100,7 @@ class Reading:
 
         A turn that does not decrypt says so in the place of its text.
         """
-        read: list[Turn] = []
+        read: list[SessionTurn] = []
         spent, has_request = 0, False
         backwards = self._backwards()
         async for turn in backwards:
@@ -120,7 +120,7 @@ class Reading:
         return View(head.agent_key, head.turn_count, head.last_turn_at, head.created_at, shown, items)
 
     async def _summary(
-        self, read: Sequence[Turn], shown: Collection[int], rest: AsyncIterator[Turn], budget: int
+        self, read: Sequence[SessionTurn], shown: Collection[int], rest: AsyncIterator[SessionTurn], budget: int
     ) -> list[Item]:
         """Returns the summary of the turns that are not shown."""
         older = [turn for turn in read if turn.number not in shown]
@@ -130,7 +130,7 @@ class Reading:
             older.append(turn)
         if not older:  # the session was deleted while it was read
             return []
-        first: Turn | None = None if 1 in shown else older[-1]
+        first: SessionTurn | None = None if 1 in shown else older[-1]
         if 1 not in shown and older[-1].number != 1:
             rows = await self.connection.all(_PAGE, {"name": self.name, "before": 2})
             first = await self._opened(rows[0]) if rows else None
@@ -142,7 +142,7 @@ class Reading:
                     written = Written(row.last_turn, [Item(**line, by="llm") for line in lines])
         return chosen(older, first, budget, self.cost_of_line, written)
 
-    async def _backwards(self) -> AsyncIterator[Turn]:
+    async def _backwards(self) -> AsyncIterator[SessionTurn]:
         before: int | None = None
         while True:
             rows = await self.connection.all(_PAGE, {"name": self.name, "before": before})
@@ -153,14 +153,14 @@ class Reading:
                 return
             before = rows[-1].number
 
-    async def _opened(self, row: SessionRow) -> Turn:
+    async def _opened(self, row: SessionRow) -> SessionTurn:
         if self._seal is None:
             self._seal = await self.seal_of(self.connection, row.key_id)
         try:
             message = self._seal.open("turn", row.payload, row.id, row.number)
         except SealBroken:
             message = {"role": "unknown", "content": UNREADABLE}
-        return Turn(row.number, row.said_at, message)
+        return SessionTurn(row.number, row.said_at, message)
 
 
 def conversation(view: View) -> Quotes:
@@ -172,7 +172,7 @@ def conversation(view: View) -> Quotes:
     return Quotes(lines, len(view.turns), view.left_out)
 
 
-def cost_of_turn(turn: Turn) -> int:
+def cost_of_turn(turn: SessionTurn) -> int:
     """Returns the number of tokens of the line of a context that quotes a turn."""
     return count_tokens(_line_of_turn(turn) + "\n")
 
@@ -182,7 +182,7 @@ def cost_of_line(line: str) -> int:
     return count_tokens(_line_of_item(line) + "\n")
 
 
-def _line_of_turn(turn: Turn) -> str:
+def _line_of_turn(turn: SessionTurn) -> str:
     return conversation_line(turn.role, turn.text)
 
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from retrieval.patterns import patterns
-from retrieval.sessions.messages import Turn
+from retrieval.sessions.messages import SessionTurn
 from retrieval.tables.kinds import SummaryChoice
 from retrieval.text import shortened
 
@@ -43,7 +43,7 @@ class Item:
         return f"{self.kind} (turn {self.number}, {self.role}{by}): {' '.join(self.text.split())}"
 
 
-def items_of(turn: Turn) -> Iterator[Item]:
+def items_of(turn: SessionTurn) -> Iterator[Item]:
     """Yields the sentences, commands and calls of a turn that a summary may quote, each text once."""
     seen: set[str] = set()
     for kind, found in _found(turn):
@@ -53,7 +53,7 @@ def items_of(turn: Turn) -> Iterator[Item]:
             yield Item(turn.number, kind, turn.role, text)
 
 
-def _found(turn: Turn) -> Iterator[tuple[ItemKind, str]]:
+def _found(turn: SessionTurn) -> Iterator[tuple[ItemKind, str]]:
     said = turn.said
     for block in _FORMS["fenced"].finditer(said):
         for line in block[1].splitlines():
@@ -89,8 +89,8 @@ class Written:
 
 
 def chosen(
-    newest_first: Iterable[Turn],
-    first: Turn | None,
+    newest_first: Iterable[SessionTurn],
+    first: SessionTurn | None,
     budget: int,
     cost: Callable[[str], int],
     written: Written = Written(),

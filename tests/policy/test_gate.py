@@ -8,10 +8,10 @@ from bench.gate.canary import Scenario, canary
 from policy.gate import Contest, judge
 from policy.logged import Logged, Target
 from policy.spending import Spending
-from policy.verdict import Outlook, Settings, Verdict
+from policy.verdict import GateSettings, Outlook, Verdict
 from tests.policy.worlds import two_arms
 
-FAST = Settings(resamples=400)
+FAST = GateSettings(resamples=400)
 
 
 def failed(verdict: Verdict) -> set[str]:

@@ -14,7 +14,7 @@ from app.providers.wordllama import WordLlamaEmbedder
 from retrieval.ranking.question import Question
 from retrieval.ranking.retrieved import Retrieved
 from retrieval.retrieve import Reader
-from retrieval.search.candidates import Search
+from retrieval.search.candidates import CaseSearch
 from retrieval.tables.decisions import decision_slots, decisions
 from tests.writer.conftest import AGENT, Bank
 from writer.privacy.keys import Keyring
@@ -62,7 +62,7 @@ async def walls(bank: Bank, user: str, **more: Any) -> list[UUID]:
 
 
 async def ask(reader: Reader, user: str, query: str = ASKED, agent: str = AGENT, **more: Any) -> Retrieved:
-    return await reader.retrieve(user, datetime.now(UTC), Question(Search(agent, query), **more))
+    return await reader.retrieve(user, datetime.now(UTC), Question(CaseSearch(agent, query), **more))
 
 
 def ids(slate: Retrieved) -> list[UUID]:

@@ -19,7 +19,7 @@ from app.settings import Settings
 from retrieval.ports import Embedder
 from retrieval.ranking.question import Question
 from retrieval.ranking.retrieved import Retrieved
-from retrieval.search.candidates import Search
+from retrieval.search.candidates import CaseSearch
 from retrieval.tables.profiles import profiles
 from tests.conftest import new_database
 from tests.fakes.openai_server import Fault, OpenAIServer
@@ -76,7 +76,7 @@ class Bank:
 
     async def ask(self, query: str, embedder: Embedder | None = None, **more: Any) -> Retrieved:
         reader = replace(self.runtime.reader, embedder=embedder or self.runtime.embedder)
-        question = Question(Search(agent_key=AGENT, query=query), **more)
+        question = Question(CaseSearch(agent_key=AGENT, query=query), **more)
         return await reader.retrieve(self.user, datetime.now(UTC), question)
 
 

@@ -11,7 +11,7 @@ from retrieval.tables.kinds import AbstractionLevel
 from tests.fakes.chat_server import ChatServer
 from tests.lessons import RECORD
 from writer.analysis.calls import StoredRun
-from writer.procedures.ports import Analysis, Draft
+from writer.procedures.ports import Analysis, ProcedureDraft
 from writer.run import ScriptData
 
 PATIENT = Patience(timeout_s=30, budget_s=60, attempts=1, failures_to_open=10**6)
@@ -45,19 +45,19 @@ def model_of(server: ChatServer, patience: Patience) -> OpenAIModel:
     return OpenAIModel(ModelEndpoint(base_url=server.base_url, model="made-up"), patience)
 
 
-BY_RULE = Draft("script", "rules", ScriptData(**SCRIPT_RECORD), "by rule")
+BY_RULE = ProcedureDraft("script", "rules", ScriptData(**SCRIPT_RECORD), "by rule")
 
 
 @dataclass
 class ByRule:
     """A rule-based learner that always says the same."""
 
-    draft: Draft = BY_RULE
+    draft: ProcedureDraft = BY_RULE
 
-    async def abstract(self, _run: StoredRun, _level: AbstractionLevel) -> Draft | None:
+    async def abstract(self, _run: StoredRun, _level: AbstractionLevel) -> ProcedureDraft | None:
         return self.draft
 
-    async def revise(self, _used: Draft, _run: StoredRun, _analysis: Analysis) -> Draft | None:
+    async def revise(self, _used: ProcedureDraft, _run: StoredRun, _analysis: Analysis) -> ProcedureDraft | None:
         return self.draft
 
 

@@ -11,7 +11,7 @@ from app.providers.wordllama import WordLlamaEmbedder
 from retrieval.ranking.question import Question
 from retrieval.ranking.retrieved import Retrieved
 from retrieval.retrieve import Reader
-from retrieval.search.candidates import Search
+from retrieval.search.candidates import CaseSearch
 from retrieval.tables.audit import audit
 from retrieval.tables.procedures import procedures
 from tests.writer.conftest import AGENT, Bank
@@ -63,7 +63,7 @@ async def noted(bank: Bank, user: str, action: str) -> list[Any]:
 
 async def ask(bank: Bank, user: str, query: str = TASK, **more: Any) -> Retrieved:
     reader = Reader(bank.database, EMBEDDER)
-    return await reader.retrieve(user, datetime.now(UTC), Question(Search(AGENT, query), **more))
+    return await reader.retrieve(user, datetime.now(UTC), Question(CaseSearch(AGENT, query), **more))
 
 
 async def ended(bank: Bank, user: str, slate: Retrieved, reward: float, used: Sequence[UUID] | None = None) -> UUID:

@@ -4,7 +4,7 @@ from typing import Any
 
 from retrieval.tables.kinds import AbstractionLevel
 from writer.analysis.calls import StoredRun
-from writer.procedures.ports import Draft
+from writer.procedures.ports import ProcedureDraft
 from writer.procedures.rules.script import script
 
 TASK = "Add a last_name column to the users table"
@@ -24,7 +24,7 @@ def run(*traces: Any, task: str = TASK, **more: Any) -> StoredRun:
     return StoredRun(task, "success", traces, **more)
 
 
-def script_of(*traces: Any, level: AbstractionLevel = "hybrid", **more: Any) -> Draft:
+def script_of(*traces: Any, level: AbstractionLevel = "hybrid", **more: Any) -> ProcedureDraft:
     draft = script(run(*traces, **more), level)
     assert draft is not None
     return draft

@@ -8,7 +8,7 @@ from sqlalchemy import select
 from retrieval.tables.runs import runs
 from tests.writer.conftest import AGENT, Bank
 from writer.retain.steps import StepsTaken, append_steps, prepare_steps
-from writer.sessions.append import Appended, append_turns
+from writer.sessions.append import AppendedTurns, append_turns
 from writer.sessions.prepare import TurnsTold, prepare_turns
 
 
@@ -18,7 +18,7 @@ async def take_step(bank: Bank, user: str, run_id: UUID, number: int = 1, task: 
     await append_steps(bank.database, bank.keyring, run_id, steps, bank.author(user))
 
 
-async def say(bank: Bank, user: str, name: str, text: str) -> Appended:
+async def say(bank: Bank, user: str, name: str, text: str) -> AppendedTurns:
     told = TurnsTold.model_validate({"agent": AGENT, "turns": [{"role": "user", "content": text}]})
     return await append_turns(bank.database, bank.keyring, name, prepare_turns(told), bank.author(user))
 

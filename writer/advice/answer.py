@@ -10,7 +10,7 @@ import numpy as np
 from policy.advice import RIGHT
 from policy.channels import Terms
 from policy.channels import words as distinct_words
-from retrieval.advice.text import TOKENS, ToldFix, ToldPlan
+from retrieval.advice.text import TOKENS, AdvisedFix, ToldPlan
 from retrieval.sealed import ERROR, MOVES, SIGN, TERMS, TOOL
 from writer.analysis.calls import Call
 from writer.analysis.fixes import Sign, sign_of
@@ -85,7 +85,7 @@ class Asked:
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class AdviceAnswer:
     """The answer to a failed call: fixes to tell, best first, or the reason why there are none.
 
     Attributes:
@@ -96,7 +96,7 @@ class Answer:
 
     advice_id: UUID | None = None
     text: str = ""
-    fixes: Sequence[ToldFix] = ()
+    fixes: Sequence[AdvisedFix] = ()
     plans: Sequence[ToldPlan] = ()
     why_empty: Silence | None = None
     stopped: int = 0

@@ -23,13 +23,13 @@ from retrieval.advice.text import ToldPlan
 from retrieval.database.database import Database
 from retrieval.database.fast_path import FastConnection
 from retrieval.errors import SealBroken
-from retrieval.ranking.decisions import LoggedDecision, log
+from retrieval.ranking.decisions import NewDecision, log
 from retrieval.sealed import MOVES, REQUEST, Opener, opened, unreadable
 from retrieval.tables.decisions import ADVICE
 from retrieval.tables.kinds import went_well
 from retrieval.text import shortened
 from retrieval.tokens import count_tokens
-from writer.advice.answer import Answer, Asked, FailedCall
+from writer.advice.answer import AdviceAnswer, Asked, FailedCall
 from writer.advice.fixes import MOST_TOLD, Found, decrypts, failures_in, in_vain
 from writer.analysis.dangers import names_danger
 from writer.analysis.fixes import MOST_PARTS, PART_CHARS
@@ -142,14 +142,14 @@ class Adviser:
     keyring: Keyring
     thresholds: Thresholds = field(default_factory=Thresholds)
 
-    async def advise(self, author: Author, failed: FailedCall) -> Answer:
+    async def advise(self, author: Author, failed: FailedCall) -> AdviceAnswer:
         """Returns the advice for a failed call, and logs it as a decision, with or without a fix.
 
         If the run repeats a request, it gets the first answer again, which is not logged twice. Earlier failures and
         plans that do not decrypt are left out.
         """
         if not failed.call.failed:
-            return Answer(why_empty="not_failed")
+            return AdviceAnswer(why_empty="not_failed")
         async with self.database.fast(author.user_sub, author.authorised_at) as connection:
             seals = WordSeals(self.keyring)
             asked = Asked.of(await seals.of_user(self.database, connection), failed)
@@ -165,7 +165,7 @@ class Adviser:
             }
             rows = await connection.all(EARLIER_FAILURES, parameters)
             if not rows or not rows[0].enabled:
-                return Answer(why_empty="off" if rows else "unknown_failure")
+                return AdviceAnswer(why_empty="off" if rows else "unknown_failure")
             last = rows[0]
             rows = [row for row in rows if row.case_id is not None]
             opener = Opener(self.database, seals)
@@ -187,7 +187,7 @@ class Adviser:
             await connection.value(LOG_ADVICE, {**parameters, "decision_id": entry.id, "fix_ids": told})
         return answer
 
-    async def _answer(self, asked: Asked, rows: Sequence[FailureRow], plans: Sequence[ToldPlan]) -> Answer:
+    async def _answer(self, asked: Asked, rows: Sequence[FailureRow], plans: Sequence[ToldPlan]) -> AdviceAnswer:
         """Returns the answer that follows from these earlier failures, with these plans of like runs.
 
         What anybody can plant waits behind proof: it is told only where nothing proven is.
@@ -201,7 +201,7 @@ class Adviser:
                 return answer
         return await self._told(asked, rows, plans)
 
-    async def _told(self, asked: Asked, rows: Sequence[FailureRow], plans: Sequence[ToldPlan]) -> Answer:
+    async def _told(self, asked: Asked, rows: Sequence[FailureRow], plans: Sequence[ToldPlan]) -> AdviceAnswer:
         """Returns the answer that follows from these earlier failures alone."""
         advice_id = uuids.uuid7()
         if not rows:
@@ -220,11 +220,11 @@ class Adviser:
         return found.fixes(advice_id) if sure else found.silence(advice_id)
 
 
-def _entry(asked: Asked, answer: Answer) -> LoggedDecision:
+def _entry(asked: Asked, answer: AdviceAnswer) -> NewDecision:
     """Returns the entry that logs the advice as a decision; its slate are the runs of the fixes and plans."""
     assert answer.advice_id is not None  # noqa: S101 - for the type checker
     sources = list(dict.fromkeys([each.case_id for each in answer.fixes] + [each.case_id for each in answer.plans]))
-    return LoggedDecision(
+    return NewDecision(
         id=answer.advice_id,
         agent_key=asked.failed.agent_key,
         query=asked.sign.line,

@@ -11,10 +11,10 @@ from numpy.typing import NDArray
 from policy.advice import Failures
 from policy.agreement import Matrix
 from retrieval.advice.failures import FailureRow
-from retrieval.advice.text import LEAST_RUNS, ToldFix, ToldPlan, advice_text, with_plans
+from retrieval.advice.text import LEAST_RUNS, AdvisedFix, ToldPlan, advice_text, with_plans
 from retrieval.errors import SealBroken
 from retrieval.tables.kinds import has_failed, is_trusted, went_well
-from writer.advice.answer import Answer, Asked, Silence
+from writer.advice.answer import AdviceAnswer, Asked, Silence
 from writer.advice.store import fix_number
 from writer.analysis.dangers import names_danger
 from writer.analysis.fixes import change_terms, has_change
@@ -43,26 +43,26 @@ class Found:
     in_vain: bool
     plans: Sequence[ToldPlan]
 
-    def silence(self, advice_id: UUID) -> Answer:
+    def silence(self, advice_id: UUID) -> AdviceAnswer:
         """Returns an answer without a fix; its text says if the same failure ended every earlier run that met it."""
         stopped = len({row.case_id for row in self.alike if row.sign == self.asked.number})
         passed = any(row.fix or went_well(row.outcome, row.reward, row.reward_source) for row in self.alike)
         if self.alike and not passed and stopped >= LEAST_RUNS:
             error = opened(self.asked.words, self.alike[-1])["error"]
             text, _ = advice_text(self.asked.sign.tool, error, (), stopped, self.asked.failed.token_budget)
-            return Answer(advice_id, text, why_empty="never_fixed", stopped=stopped)
+            return AdviceAnswer(advice_id, text, why_empty="never_fixed", stopped=stopped)
         return self._without_fix(advice_id, "tried" if self.in_vain else "unsure" if self.alike else "unknown_failure")
 
-    def _without_fix(self, advice_id: UUID, why: Silence) -> Answer:
+    def _without_fix(self, advice_id: UUID, why: Silence) -> AdviceAnswer:
         """Returns an answer with plans alone, or an empty one."""
         text, plans = with_plans("", self.plans, self.asked.failed.token_budget)
-        return Answer(advice_id, text, plans=plans, why_empty=why)
+        return AdviceAnswer(advice_id, text, plans=plans, why_empty=why)
 
-    def fixes(self, advice_id: UUID) -> Answer:
+    def fixes(self, advice_id: UUID) -> AdviceAnswer:
         """Returns an answer with the best fixes that this run was not told and did not try."""
         failed = self.asked.failed
         tried = {fix_number(self.asked.words, change_terms(failed.call, call)) for call in failed.tried}
-        told: dict[int, ToldFix] = {}
+        told: dict[int, AdvisedFix] = {}
         plans: list[Sequence[str]] = []
         why: Silence = "unsure"
         error = ""
@@ -89,7 +89,7 @@ class Found:
                     is_trusted(each.reward_source) and has_failed(each.outcome, each.reward, each.reward_source)
                     for each in made
                 )
-                told[row.fix_id] = ToldFix(fix, row.fix_id, row.case_id, sure, *counts, row.proven, denied)
+                told[row.fix_id] = AdvisedFix(fix, row.fix_id, row.case_id, sure, *counts, row.proven, denied)
         if not told:
             return self._without_fix(advice_id, why)
         text, fixes = advice_text(self.asked.sign.tool, error, list(told.values()), 0, failed.token_budget)
@@ -99,7 +99,7 @@ class Found:
         theirs = [each.plan for each in fixes]
         others = [each for each in self.plans if each.case_id not in sources and list(each.plan) not in theirs]
         text, plans_told = with_plans(text, others, failed.token_budget)
-        return Answer(advice_id, text, fixes, plans_told)
+        return AdviceAnswer(advice_id, text, fixes, plans_told)
 
 
 def in_vain(asked: Asked, rows: Sequence[FailureRow], confidence: Matrix) -> NDArray[np.bool_]:

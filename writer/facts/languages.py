@@ -99,7 +99,7 @@ OPENS = re.compile("|".join(language.opens.pattern for language in LANGUAGES))
 
 
 @dataclass(frozen=True, slots=True)
-class Reading:
+class StatedFact:
     """A fact that a clause states, or ends if `ends` is true."""
 
     text: str
@@ -110,7 +110,7 @@ class Reading:
     ends: bool = False
 
 
-def readings(sentence: str) -> Iterator[Reading]:
+def readings(sentence: str) -> Iterator[StatedFact]:
     """Yields the facts that a sentence in German, Spanish or French states or ends, as a whole and in its clauses."""
     plain = _FORMS["label"].sub("", sentence.replace("\u2019", "'").strip("-*_ \t"))
     if "?" in plain:
@@ -132,7 +132,7 @@ def readings(sentence: str) -> Iterator[Reading]:
 
 def _matches(
     language: Language, rules: tuple[Rule, ...], text: str, plain: str, *, ends: bool = False
-) -> Iterator[Reading]:
+) -> Iterator[StatedFact]:
     """Yields what the rules read off a clause in its plain form."""
     for rule in rules:
         match = compiled(PACKAGE, rule.form).search(plain)
@@ -146,7 +146,7 @@ def _matches(
             value = language.article.sub("", value)
         attribute = f"{rule.attribute} {groups['what'].lower()}" if "what" in groups else rule.attribute
         if value:
-            yield Reading(text, rule.kind, attribute, value, rule.single, ends)
+            yield StatedFact(text, rule.kind, attribute, value, rule.single, ends)
 
 
 def without_period(value: str) -> str:

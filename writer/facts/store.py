@@ -85,12 +85,12 @@ async def store_facts(
             facts.c.slot.in_({slot for _, slot in keys if slot is not None}),
         ),
     )
-    timeline = [_Held(*row) for row in await connection.execute(known)]
+    timeline = [_TimedFact(*row) for row in await connection.execute(known)]
     stored = {held.id: replace(held) for held in timeline}
     ids: list[UUID] = []
     fresh: list[tuple[UUID, FactDraft, Provenance]] = []
     for (draft, source), (said, slot) in zip(stated, keys, strict=True):
-        new = _Held(uuids.uuid7(), said, slot, source.valid_from, source.valid_to, None, 1, source.valid_from)
+        new = _TimedFact(uuids.uuid7(), said, slot, source.valid_from, source.valid_to, None, 1, source.valid_from)
         ids.append(_take(timeline, replace(new)))
         if ids[-1] == new.id:
             fresh.append((new.id, draft, source))
@@ -106,7 +106,7 @@ async def store_facts(
 
 
 @dataclass(slots=True)
-class _Held:
+class _TimedFact:
     """A stored or new fact: the time for which it holds, and how often the user stated it."""
 
     id: UUID
@@ -127,7 +127,7 @@ class _Held:
         return {"fact_id": self.id, **{f"new_{name}": getattr(self, name) for name in _TIMES}}
 
 
-def _take(timeline: list[_Held], fact: _Held) -> UUID:
+def _take(timeline: list[_TimedFact], fact: _TimedFact) -> UUID:
     """Counts a fact as a repeat of an equal fact in the timeline, or adds it, which closes others; returns its id.
 
     Without a slot, an equal fact counts also if it holds at a later time alone.

@@ -11,7 +11,7 @@ from functools import reduce
 from operator import or_
 
 from retrieval.tables.kinds import FindingKind
-from writer.findings.paths import ANYWHERE, Place, place_of
+from writer.findings.paths import ANYWHERE, FilePlace, place_of
 from writer.findings.queries import QueryKey, exact_key
 
 SHELL_FOLDER = "the folder of the shell"
@@ -42,7 +42,7 @@ class Aspect:
     query_key: QueryKey
     path: str = ""
     lines: Lines | None = None
-    place: Place = ANYWHERE
+    place: FilePlace = ANYWHERE
     repeatable: bool = True
     shows: bool = True
 
@@ -52,7 +52,7 @@ def reading(path: str, lines: Lines | None = None) -> Aspect:
     return Aspect("read", path, exact_key(f"read {path} {lines}"), path, lines, place_of(path))
 
 
-def place_of_all(paths: Sequence[str]) -> Place:
+def place_of_all(paths: Sequence[str]) -> FilePlace:
     """Returns the union of the paths' places; ANYWHERE for no path, too many paths, or a path that may be anywhere."""
     places = [place_of(path) for path in paths[:MOST_PLACES]]
     if not places or len(paths) > MOST_PLACES or not all(each.keys for each in places):
@@ -73,7 +73,7 @@ def searching(query: str, query_key: QueryKey, scopes: Sequence[str]) -> Aspect:
 
 def entering() -> Aspect:
     """Returns the aspect of changing the shell's folder, after which relative paths have another meaning."""
-    place = Place(frozenset({SHELL_FOLDER}))
+    place = FilePlace(frozenset({SHELL_FOLDER}))
     return Aspect("write", "", exact_key("cd"), place=place, repeatable=False, shows=False)
 
 

@@ -54,7 +54,7 @@ class KnownFinding:
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class KnownAnswer:
     """The result of looking up a planned call.
 
     Attributes:
@@ -78,10 +78,12 @@ class Answer:
         return self.why == "known"
 
 
-UNKNOWN = Answer("unknown")
+UNKNOWN = KnownAnswer("unknown")
 
 
-async def is_known(database: Database, keyring: Keyring, author: Author, run_id: UUID, call: PlannedCall) -> Answer:
+async def is_known(
+    database: Database, keyring: Keyring, author: Author, run_id: UUID, call: PlannedCall
+) -> KnownAnswer:
     """Returns whether a finding of the run answers a planned call, and the finding.
 
     Earlier runs of the agent are searched as well if the run has no step yet, or if ``call.across_runs`` is true.
@@ -156,7 +158,7 @@ class _Looking:
         rows = await connection.all(IN_THIS_RUN, self._parameters(kinds))
         return rows[0] if rows else None
 
-    async def before_the_first_step(self, connection: FastConnection) -> Answer:
+    async def before_the_first_step(self, connection: FastConnection) -> KnownAnswer:
         """Returns the answer for a run without steps, from earlier runs of the call's agent or of the only agent."""
         agents = await connection.all(AGENTS, {"agent_key": self.call.agent_key})
         if len(agents) != 1:
@@ -165,7 +167,7 @@ class _Looking:
 
     async def in_earlier_runs(
         self, connection: FastConnection, agent_key: str, kinds: Mapping[str, str]
-    ) -> Answer | None:
+    ) -> KnownAnswer | None:
         """Returns the answer from the agent's earlier runs; None: they have no like finding."""
         rows = await connection.all(IN_EARLIER_RUNS, {**self._parameters(kinds), "agent_key": agent_key})
         if not rows:
@@ -174,7 +176,7 @@ class _Looking:
         holds = row.same_content if row.kind == "read" else row.kind == "answer" and row.similarity == 1
         return self._opened(row, "known" if holds else "earlier" if row.similarity == 1 else "similar", None)
 
-    def answer(self, row: RunAsked) -> Answer:
+    def answer(self, row: RunAsked) -> KnownAnswer:
         """Returns the answer from the run's own finding."""
         if row.found_run_id is None:
             return UNKNOWN
@@ -185,7 +187,7 @@ class _Looking:
             why = "similar" if row.similarity < 1 else "changed" if row.success else "failed"
         return self._opened(row, why, row.last_step - row.step)
 
-    def _opened(self, row: RunAsked, why: FindingStatus, age: int | None) -> Answer:
+    def _opened(self, row: RunAsked, why: FindingStatus, age: int | None) -> KnownAnswer:
         assert row.found_run_id is not None  # noqa: S101 - for the type checker
         try:
             payload = self.words.open("finding", row.payload, row.found_run_id, row.step, row.part)
@@ -195,7 +197,7 @@ class _Looking:
             why = "redacted"  # the stored output is not the output of the call
         place = row.found_run_id, row.step, row.found_case_id
         finding = KnownFinding(*place, row.kind, row.success, row.created_at, payload)
-        answer = Answer(why, round(row.similarity, 3), age, finding)
+        answer = KnownAnswer(why, round(row.similarity, 3), age, finding)
         if why != "known" or row.content is None or payload.get("by_hand"):  # the step of its number is another call
             return answer
         try:

@@ -19,7 +19,7 @@ _SPREADS = re.compile(r"[*?\[\]{}$`~\\'\"]")
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class FilePlace:
     """The files or folders that a path may name, in a form that can be compared.
 
     Two places may overlap if a key of one is a mark of the other. A place without keys may be anywhere.
@@ -28,12 +28,12 @@ class Place:
     keys: frozenset[str] = frozenset()
     marks: frozenset[str] = frozenset()
 
-    def __or__(self, other: "Place") -> "Place":
+    def __or__(self, other: "FilePlace") -> "FilePlace":
         """Returns the union of both places."""
-        return Place(self.keys | other.keys, self.marks | other.marks)
+        return FilePlace(self.keys | other.keys, self.marks | other.marks)
 
 
-ANYWHERE = Place()
+ANYWHERE = FilePlace()
 
 
 def tidy(path: str, folder: str = "") -> str:
@@ -54,7 +54,7 @@ def is_plain(path: str) -> bool:
     return not _SPREADS.search(path) and not path.startswith("..")
 
 
-def place_of(path: str) -> Place:
+def place_of(path: str) -> FilePlace:
     """Returns the place of a tidy path; ANYWHERE if it is empty, too deep, or begins with ".."."""
     parts = path.strip("/").split("/")
     if not path.strip("/") or path.startswith("..") or len(parts) > DEEPEST:
@@ -69,4 +69,4 @@ def place_of(path: str) -> Place:
     else:
         keys = {f"begins {each}" for each in ends} | {f"has {path}"}
     marks = {f"begins {each}" for each in beginnings} | {f"has {each}" for each in pieces}
-    return Place(frozenset(keys), frozenset(marks))
+    return FilePlace(frozenset(keys), frozenset(marks))

@@ -17,7 +17,7 @@ from writer.findings.aspects import (
     reading,
     searching,
 )
-from writer.findings.paths import Place, is_plain, tidy
+from writer.findings.paths import FilePlace, is_plain, tidy
 from writer.findings.programs import READERS, SEARCHERS, SILENT, changed_by, is_steady, operands, shows
 from writer.findings.queries import exact_key
 
@@ -52,7 +52,7 @@ def aspects_of_line(line: str, folder: str = "", depth: int = 0) -> list[Aspect]
     # an open quote, or a quote with escapes, may hide further commands
     if len(some) > MOST_PIECES or any(each.kind == "quote" or each.text.startswith(("$'", '$"')) for each in some):
         return _any_change(line)
-    analysis = _Line(line, folder, depth)
+    analysis = _CommandLine(line, folder, depth)
     for pipeline in _pipelines(some):
         analysis.take(pipeline)
     return analysis.aspects()
@@ -73,7 +73,7 @@ def _pipelines(line: Iterable[Piece]) -> Iterator[list[SimpleCommand]]:
     yield pipeline
 
 
-class _Line:
+class _CommandLine:
     """The analysis of one command line: its aspects so far, the shell's folder, and the number of outputs."""
 
     def __init__(self, line: str, folder: str, depth: int) -> None:
@@ -164,7 +164,7 @@ class _Line:
             return aspect
         if self._folder.startswith(".."):
             return replace(aspect, repeatable=False)
-        return replace(aspect, place=Place(keys, marks | {SHELL_FOLDER}))
+        return replace(aspect, place=FilePlace(keys, marks | {SHELL_FOLDER}))
 
     def _read(self, first: list[str], rest: list[list[str]]) -> Aspect | None:
         """Returns the aspect of reading one file or some of its lines; None for any other pipeline."""

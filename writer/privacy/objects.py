@@ -26,7 +26,7 @@ LONGEST_LABEL = 24
 """Maximum characters of a text that can tell the kind of a number in the same object."""
 
 
-class Place(NamedTuple):
+class ValuePlace(NamedTuple):
     """The place of a value in an object.
 
     Attributes:
@@ -38,14 +38,14 @@ class Place(NamedTuple):
     sensitive: str = ""
 
 
-NOWHERE = Place()
+NOWHERE = ValuePlace()
 """The place of a text without a key, and of a key."""
 
-Cleaner = Callable[[str, Place, Counter[str]], str]
+Cleaner = Callable[[str, ValuePlace, Counter[str]], str]
 """A function that returns a text at a place redacted, and counts its redactions by kind."""
 
 
-def walk(value: object, place: Place, counts: Counter[str], cleaned: Cleaner, depth: int = MOST_DEPTH) -> object:
+def walk(value: object, place: ValuePlace, counts: Counter[str], cleaned: Cleaner, depth: int = MOST_DEPTH) -> object:
     """Returns a JSON value with its texts and numbers redacted.
 
     Redactions are added to ``counts``, by kind. Values below ``depth`` levels are replaced by a mark.
@@ -79,17 +79,17 @@ def _walk_object(
         kind = sensitive_name(key) or (own if key in {"value", "number"} else "")
         if not kind and (around not in NUMBER_KINDS or key.lower() in PARTS_OF_NUMBER):
             kind = around
-        clean[free] = walk(item, Place(key, kind), counts, cleaned, depth - 1)
+        clean[free] = walk(item, ValuePlace(key, kind), counts, cleaned, depth - 1)
     digits = [key for key, item in clean.items() if may_be_card(item) and not is_ids_name(key)]
     if digits:
         labels = [item for item in clean.values() if isinstance(item, str) and len(item) <= LONGEST_LABEL]
         if tells_of_cards(" ".join([*clean, *labels])):  # {"number": 4111111111111111, "cvc": 123}
             for key in digits:
-                clean[key] = walk(clean[key], Place(key, "payment-card"), counts, cleaned, depth - 1)
+                clean[key] = walk(clean[key], ValuePlace(key, "payment-card"), counts, cleaned, depth - 1)
     return clean
 
 
-def _kind_of_number(value: float, place: Place) -> str:
+def _kind_of_number(value: float, place: ValuePlace) -> str:
     """Returns the kind of secret or personal data that a number at this place is, or an empty string."""
     if place.sensitive in {"card-code", "pin"}:
         return place.sensitive if is_secret(str(int(value)).zfill(3), place.sensitive) else ""

@@ -18,7 +18,7 @@ from writer.privacy.objects import (
     MOST_DEPTH,
     NOWHERE,
     NUMBER_KINDS,
-    Place,
+    ValuePlace,
     is_secret,
     named,
     sensitive_name,
@@ -64,7 +64,7 @@ def redact_text(text: str) -> tuple[str, Counter[str]]:
     return clean, counts + more
 
 
-def _numbers_inside(text: str, place: Place, counts: Counter[str]) -> str:
+def _numbers_inside(text: str, place: ValuePlace, counts: Counter[str]) -> str:
     """Returns a text that is JSON with the cards, phones and secrets among its numbers taken out; another unchanged.
 
     Rules for texts miss numbers that only the object around them tells of.
@@ -92,12 +92,12 @@ def redact(value: Json) -> tuple[Json, list[Redaction]]:
         return value, []
     counts: Counter[str] = Counter()
 
-    def cleaned(text: str, place: Place, counts: Counter[str]) -> str:
+    def cleaned(text: str, place: ValuePlace, counts: Counter[str]) -> str:
         return redact_at(text, place, counts) if place.sensitive or text in suspects else text
 
     def with_clean_texts(item: object, key: str) -> object:
         if isinstance(item, str):
-            return redact_at(item, Place(key), counts) if item in suspects else item
+            return redact_at(item, ValuePlace(key), counts) if item in suspects else item
         if isinstance(item, dict):
             return {name: with_clean_texts(inside, name) for name, inside in item.items()}
         return [with_clean_texts(inside, key) for inside in item] if isinstance(item, list) else item
@@ -114,7 +114,7 @@ def _is_clean_name(name: str) -> bool:
     return not redact_text(name)[1]
 
 
-class _Read(NamedTuple):
+class _Strings(NamedTuple):
     """The strings of a JSON value, and signs of what its redaction needs.
 
     Attributes:
@@ -130,7 +130,7 @@ class _Read(NamedTuple):
     has_cards: bool
 
 
-def _read(value: object) -> _Read:
+def _read(value: object) -> _Strings:
     strings: dict[str, None] = {}
     keys: set[str] = set()
     must_walk = has_cards = False
@@ -154,7 +154,7 @@ def _read(value: object) -> _Read:
         level = below
     strings.update(dict.fromkeys(keys))
     must_walk = must_walk or bool(below) or any(map(sensitive_name, keys))
-    return _Read(list(strings), keys, must_walk, has_cards or any(map(may_be_card, strings)))
+    return _Strings(list(strings), keys, must_walk, has_cards or any(map(may_be_card, strings)))
 
 
 def _suspects(strings: Sequence[str]) -> set[str]:
@@ -177,7 +177,7 @@ def _suspects(strings: Sequence[str]) -> set[str]:
     return {strings[place] for place in suspects}
 
 
-def redact_at(text: str, place: Place, counts: Counter[str]) -> str:
+def redact_at(text: str, place: ValuePlace, counts: Counter[str]) -> str:
     """Returns the text redacted, as the value of the key at its place; adds the redactions to ``counts``."""
     if is_secret(text, place.sensitive):
         return mark(place.sensitive, counts)

@@ -18,7 +18,7 @@ from retrieval.database.rows import Rows
 from retrieval.ports import Vector as UnitVector
 from retrieval.tables.kinds import ProcedureStatus
 from retrieval.tables.procedures import procedures
-from writer.procedures.ports import Draft, Source
+from writer.procedures.ports import ProcedureDraft, Source
 from writer.procedures.rules.revise import MARK
 from writer.procedures.rules.steps import EACH_VALUE, without_examples
 from writer.vectors import as_text, stored_later
@@ -65,7 +65,7 @@ class _Known:
 
 
 async def find_duplicate(
-    connection: AsyncConnection, source: Source, draft: Draft, vector: UnitVector | None
+    connection: AsyncConnection, source: Source, draft: ProcedureDraft, vector: UnitVector | None
 ) -> _Known | None:
     """Returns the stored version that a draft repeats, preferring active versions, then near triggers; None: it is new.
 
@@ -92,13 +92,13 @@ async def find_duplicate(
     return None
 
 
-def known_versions(user_sub: str, agent_key: str, draft: Draft) -> Rows:
+def known_versions(user_sub: str, agent_key: str, draft: ProcedureDraft) -> Rows:
     """Returns the statement that selects all versions that a draft may repeat, active before retired versions."""
     mine = _comparable(_class(draft)).where(procedures.c.user_sub == user_sub, procedures.c.agent_key == agent_key)
     return mine.order_by(_ACTIVE_FIRST, procedures.c.id, procedures.c.version)
 
 
-def nearest_versions(draft: Draft, vector: UnitVector) -> Rows:
+def nearest_versions(draft: ProcedureDraft, vector: UnitVector) -> Rows:
     """Returns the statement that selects the NEAREST versions with a trigger like the draft's; it needs pgvector.
 
     Its parameters are ``user_sub``, ``agent_key``, ``trigger`` in small letters, ``model``, and ``vector`` as a text.
@@ -128,7 +128,7 @@ def _nearest_versions(dimension: int, like: tuple[bool, bool]) -> Rows:
     return near.order_by(_ACTIVE_FIRST, nearest_first, procedures.c.id, procedures.c.version).limit(NEAREST)
 
 
-def _class(draft: Draft) -> tuple[bool, bool]:
+def _class(draft: ProcedureDraft) -> tuple[bool, bool]:
     """Returns whether a draft has no level of abstraction, and whether it is a failure lesson."""
     return draft.level is None, draft.kind == "failure_lesson"
 
@@ -144,7 +144,7 @@ def _comparable(like: tuple[bool, bool]) -> Rows:
     )
 
 
-def _nearest(draft: Draft, model: str, vector: UnitVector | None, known: Sequence[_Known]) -> list[_Known]:
+def _nearest(draft: ProcedureDraft, model: str, vector: UnitVector | None, known: Sequence[_Known]) -> list[_Known]:
     """Returns the result of `nearest_versions`, computed in the process, for a database without pgvector."""
 
     def similarity(row: _Known) -> float:

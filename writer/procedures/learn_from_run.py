@@ -14,7 +14,7 @@ from writer.analysis.placeholders import clean
 from writer.analysis.query_kind import query_kind, verb_of
 from writer.analysis.success_score import duration_ms, success_score
 from writer.errors import LeaseLost
-from writer.procedures.ports import Analysis, Draft, Learners
+from writer.procedures.ports import Analysis, Learners, ProcedureDraft
 from writer.procedures.rules.analyst import RuleAnalyst
 from writer.procedures.rules.revise import RuleReviser
 from writer.procedures.rules.script import RuleAbstractor, planned, trigger
@@ -25,7 +25,7 @@ T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
-class Terms:
+class ScriptSettings:
     """A profile's settings for scripts.
 
     Attributes:
@@ -43,7 +43,7 @@ class UsedVersion:
 
     id: UUID
     version: int
-    draft: Draft
+    draft: ProcedureDraft
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,8 +86,8 @@ class RunToLearnFrom:
 class Lessons:
     """Lessons of a run: new procedures, and revisions of used procedures, each with the version that it revises."""
 
-    drafts: list[Draft] = field(default_factory=list)
-    revisions: list[tuple[UsedVersion, Draft]] = field(default_factory=list)
+    drafts: list[ProcedureDraft] = field(default_factory=list)
+    revisions: list[tuple[UsedVersion, ProcedureDraft]] = field(default_factory=list)
 
     def triggers(self) -> list[str]:
         """Returns the trigger of each new procedure, and then of each revision."""
@@ -128,7 +128,7 @@ class _Attempts:
 
 async def learn_from_run(
     finished: RunToLearnFrom,
-    terms: Terms,
+    terms: ScriptSettings,
     learners: Learners,
     before_each: Callable[[], Awaitable[None]] | None = None,
 ) -> Lessons:
@@ -153,7 +153,7 @@ async def learn_from_run(
         when = clean(str(finished.supplied_record["semantic_description"]), 240) or trigger(
             run.task, run.calls, "abstract"
         )
-        lessons.drafts.append(Draft("script", "run", supplied, when))
+        lessons.drafts.append(ProcedureDraft("script", "run", supplied, when))
     else:
         if not finished.no_failure:
             lessons.drafts += _lesson(run, analysis)
@@ -182,7 +182,7 @@ async def learn_from_run(
     return lessons
 
 
-def _lesson(run: StoredRun, analysis: Analysis) -> list[Draft]:
+def _lesson(run: StoredRun, analysis: Analysis) -> list[ProcedureDraft]:
     """Returns the draft of the fix or of the failure lesson in an analysis; empty without a lesson."""
     if analysis.lesson is None:
         return []
@@ -190,4 +190,4 @@ def _lesson(run: StoredRun, analysis: Analysis) -> list[Draft]:
     failure, calls = analysis.subject, run.calls
     about = [] if failure is None else [calls[failure.failed[-1] if failure.succeeded is None else failure.succeeded]]
     when = trigger(run.task, run.calls, "abstract")
-    return [Draft(kind, analysis.origin, analysis.lesson, when, task_type=clean(task_type(about), 200))]
+    return [ProcedureDraft(kind, analysis.origin, analysis.lesson, when, task_type=clean(task_type(about), 200))]

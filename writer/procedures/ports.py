@@ -56,7 +56,7 @@ class Analyst(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Draft:
+class ProcedureDraft:
     """A version of a procedure before it is stored.
 
     Attributes:
@@ -103,7 +103,7 @@ class Source:
 class Abstractor(Protocol):
     """A learner that turns a successful run into a script."""
 
-    async def abstract(self, run: StoredRun, level: AbstractionLevel) -> Draft | None:
+    async def abstract(self, run: StoredRun, level: AbstractionLevel) -> ProcedureDraft | None:
         """Returns the script of the run, or None if the run has no steps to follow."""
         ...
 
@@ -111,7 +111,7 @@ class Abstractor(Protocol):
 class Reviser(Protocol):
     """A learner that revises a procedure after a failed run that used it."""
 
-    async def revise(self, used: Draft, run: StoredRun, analysis: Analysis) -> Draft | None:
+    async def revise(self, used: ProcedureDraft, run: StoredRun, analysis: Analysis) -> ProcedureDraft | None:
         """Returns the revision of the procedure, or None if the run suggests no change."""
         ...
 

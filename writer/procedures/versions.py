@@ -20,7 +20,7 @@ from retrieval.tables.procedures import procedures
 from writer.audit import Change, note
 from writer.procedures.duplicates import find_duplicate
 from writer.procedures.learn_from_run import UsedVersion
-from writer.procedures.ports import Draft, Source
+from writer.procedures.ports import ProcedureDraft, Source
 from writer.run import PlannedScript, ProcedureData, ScriptData
 from writer.vectors import as_text, stored_later
 
@@ -47,7 +47,7 @@ class StoredVersion:
     source_case_ids: Sequence[UUID]
 
 
-async def add(connection: AsyncConnection, source: Source, draft: Draft, vector: UnitVector | None) -> None:
+async def add(connection: AsyncConnection, source: Source, draft: ProcedureDraft, vector: UnitVector | None) -> None:
     """Stores a draft as a new procedure, or counts one more run for the stored procedure that it repeats.
 
     A retired procedure counts the run, too, and stays retired. The caller must hold the profile's lock.
@@ -69,7 +69,7 @@ async def add(connection: AsyncConnection, source: Source, draft: Draft, vector:
 
 
 async def revise(
-    connection: AsyncConnection, source: Source, used: UsedVersion, draft: Draft, vector: UnitVector | None
+    connection: AsyncConnection, source: Source, used: UsedVersion, draft: ProcedureDraft, vector: UnitVector | None
 ) -> None:
     """Stores a revision as the next version of the procedure, active in place of the version that the run used.
 
@@ -103,7 +103,7 @@ async def revisable(
         script = PlannedScript if "plan" in row.record else ScriptData
         model = ProcedureData if "initial_failure_summary" in row.record else script
         record = model.model_construct(**row.record)
-        draft = Draft(row.kind, row.origin, record, row.trigger, row.task_type, row.domain, row.level)
+        draft = ProcedureDraft(row.kind, row.origin, record, row.trigger, row.task_type, row.domain, row.level)
         draft = replace(draft, **{name: getattr(row, name) for name in MEASURES})
         versions.append(UsedVersion(row.id, row.version, draft))
     return versions
@@ -143,14 +143,18 @@ async def roll_back(
         await connection.execute(parent.where(procedures.c.status == "superseded").values(status="active"))
 
 
-def searched_text(draft: Draft) -> str:
+def searched_text(draft: ProcedureDraft) -> str:
     """Returns the text by which keyword search finds a procedure."""
     lines = (draft.trigger, draft.record.procedure_name, draft.record.semantic_description, draft.task_type)
     return searchable("\n".join(lines))[:MAX_SEARCH_TEXT_CHARS]
 
 
 async def _insert(
-    connection: AsyncConnection, source: Source, draft: Draft, vector: UnitVector | None, key: Mapping[str, object]
+    connection: AsyncConnection,
+    source: Source,
+    draft: ProcedureDraft,
+    vector: UnitVector | None,
+    key: Mapping[str, object],
 ) -> None:
     values = {
         "user_sub": source.user_sub,

@@ -26,7 +26,7 @@ from writer.retain.prepare import message_hash
 from writer.rewards.history import Given, add_reward
 
 
-class Counters(TypedDict, total=False):
+class CorrectedValues(TypedDict, total=False):
     """The values of a case that may be corrected: its number of errors, its effects, and its guessed reward."""
 
     error_count: int
@@ -43,7 +43,7 @@ async def corrected(connection: AsyncConnection, held: Lease, case: ClaimedCase,
     """
     if counts is None:
         return case
-    right, wrong = counts.by_output, Counters()
+    right, wrong = counts.by_output, CorrectedValues()
     if case.error_count != right.error_count:
         wrong["error_count"] = right.error_count
     if case.effects != right.effects:

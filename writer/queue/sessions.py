@@ -12,7 +12,7 @@ from sqlalchemy import Update, case, func, select, update
 
 from retrieval.database.rows import Rows
 from retrieval.errors import DatabaseUnavailable, UserErased
-from retrieval.sessions.messages import Turn
+from retrieval.sessions.messages import SessionTurn
 from retrieval.tables.sessions import sessions
 from retrieval.telemetry import log
 from writer.errors import LeaseLost
@@ -94,7 +94,7 @@ class SessionHandler:
             rows = (await connection.execute(turns_after(lease.user_sub, lease.row_id, read).limit(MOST_TURNS))).all()
             zones = [timezone(timedelta(minutes=row.utc_offset_min)) for row in rows]
             turns = [
-                Turn(
+                SessionTurn(
                     row.number, row.said_at.astimezone(zone), words.open("turn", row.payload, lease.row_id, row.number)
                 )
                 for row, zone in zip(rows, zones, strict=True)
@@ -122,7 +122,7 @@ class SessionHandler:
         return "ready"
 
 
-def facts_in(turns: Sequence[Turn]) -> list[tuple[Turn, FactDraft]]:
+def facts_in(turns: Sequence[SessionTurn]) -> list[tuple[SessionTurn, FactDraft]]:
     """Returns the facts that the user's own turns of a session state or end, each with its turn, in order.
 
     The day of a turn is the day in the time zone of its time.
@@ -132,7 +132,7 @@ def facts_in(turns: Sequence[Turn]) -> list[tuple[Turn, FactDraft]]:
 
 def facts_in_run(messages: Sequence[Mapping[str, Any]], said_at: datetime) -> list[FactDraft]:
     """Returns the facts that the user's own turns of a run state or end, in order."""
-    turns = [Turn(number, said_at, message) for number, message in enumerate(messages, start=1)]
+    turns = [SessionTurn(number, said_at, message) for number, message in enumerate(messages, start=1)]
     return [fact for _, fact in facts_in(turns)]
 
 

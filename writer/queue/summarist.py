@@ -18,7 +18,7 @@ from retrieval.database.database import Database
 from retrieval.database.rows import Rows
 from retrieval.errors import ModelError
 from retrieval.ports import Model
-from retrieval.sessions.messages import Turn
+from retrieval.sessions.messages import SessionTurn
 from retrieval.sessions.summary import LONGEST, ItemKind
 from retrieval.tables.kinds import SummaryChoice
 from retrieval.tables.profiles import profiles
@@ -75,7 +75,7 @@ class Material:
     """
 
     before: Sequence[Mapping[str, Any]]
-    turns: Sequence[Turn]
+    turns: Sequence[SessionTurn]
 
     def as_json(self) -> dict[str, JsonValue]:
         """Returns the material as JSON, which is sent with the prompt."""
@@ -118,7 +118,9 @@ class Summarist:
             words, last = Words(profile.user_sub, key), newest.last_turn or 0
             wanted = turns_after(profile.user_sub, session_id, last).limit(MOST_TURNS)
             rows = (await connection.execute(wanted)).all()
-            turns = [Turn(r.number, r.said_at, words.open("turn", r.payload, session_id, r.number)) for r in rows]
+            turns = [
+                SessionTurn(r.number, r.said_at, words.open("turn", r.payload, session_id, r.number)) for r in rows
+            ]
             before = words.open("summary", newest.payload, session_id, last) if last else []
         costs = [count_tokens(_beginning(turn)) for turn in turns]
         if sum(costs) < LEAST_TOKENS:
@@ -170,7 +172,7 @@ class Summarist:
         return sorted(kept, key=lambda line: int(str(line["number"])))
 
 
-def _beginning(turn: Turn) -> str:
+def _beginning(turn: SessionTurn) -> str:
     return beginning(turn.text, TURN_CHARS)
 
 

@@ -18,7 +18,7 @@ from writer.facts.forms import are_compiled
 from writer.privacy.keys import Keyring
 from writer.privacy.seal import unseal_sized
 from writer.privacy.words import Words
-from writer.procedures.learn_from_run import RunToLearnFrom, Terms, learn_from_run
+from writer.procedures.learn_from_run import RunToLearnFrom, ScriptSettings, learn_from_run
 from writer.procedures.ports import Learners
 from writer.procedures.thread import computed
 from writer.profiles import Profile
@@ -91,7 +91,7 @@ class Teaching:
         ended = RunToLearnFrom(
             run, case.reward, case.reward_source, brought["data"], used=work.used, tags=case.tags, plan=plan, **given
         )
-        terms = Terms(None if case.abstraction == "off" else case.abstraction, case.least_success)
+        terms = ScriptSettings(None if case.abstraction == "off" else case.abstraction, case.least_success)
         if self.llm is None or not self.by_llm(work):
             work.taught = await learn_from_run(ended, terms, self.rules)
             return

@@ -32,7 +32,7 @@ class OrderTotal:
 
 
 @dataclass(frozen=True, slots=True)
-class Totals:
+class ReplayTotals:
     """Sums over profiles."""
 
     profiles: int
@@ -40,7 +40,7 @@ class Totals:
     orders: Sequence[OrderTotal]
 
 
-async def totals(database: Database, least: int) -> Totals:
+async def totals(database: Database, least: int) -> ReplayTotals:
     """Returns the sums of the latest replays of all profiles, if at least ``least`` runs were searched for."""
     known: list[StoredReplay] = []
     async for profile in each_profile(database):
@@ -62,4 +62,4 @@ async def totals(database: Database, least: int) -> Totals:
         )
         for name in SPOKEN
     ]
-    return Totals(len(known), questions, orders)
+    return ReplayTotals(len(known), questions, orders)

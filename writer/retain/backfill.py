@@ -65,7 +65,7 @@ class OldRun(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class _Line:
+class _FileLine:
     number: int
     text: bytes
     key: str
@@ -128,12 +128,12 @@ async def backfill(  # noqa: PLR0913 - retain's own parameters, and the callback
     return done
 
 
-def _chunks(lines: Iterable[bytes], agent: str) -> Iterator[list[_Line]]:
-    chunk: list[_Line] = []
+def _chunks(lines: Iterable[bytes], agent: str) -> Iterator[list[_FileLine]]:
+    chunk: list[_FileLine] = []
     for number, line in enumerate(lines, start=1):
         if text := line.strip():
             digest = hashlib.sha256(agent.encode() + b"\n" + text).hexdigest()
-            chunk.append(_Line(number, text, f"backfill:{digest}"))
+            chunk.append(_FileLine(number, text, f"backfill:{digest}"))
         if len(chunk) == CHUNK_LINES:
             yield chunk
             chunk = []
@@ -141,7 +141,7 @@ def _chunks(lines: Iterable[bytes], agent: str) -> Iterator[list[_Line]]:
         yield chunk
 
 
-async def _retain(bank: _Bank, line: _Line, turns: asyncio.Semaphore) -> bool | str:
+async def _retain(bank: _Bank, line: _FileLine, turns: asyncio.Semaphore) -> bool | str:
     """Retains the line's run; returns whether it was not known by then, or the reason why the run was refused.
 
     Raises:

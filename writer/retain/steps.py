@@ -101,7 +101,7 @@ class PreparedSteps:
 
 
 @dataclass(frozen=True, slots=True)
-class Appended:
+class AppendedSteps:
     """The state of a run after steps were appended to it."""
 
     status: RunStatus
@@ -124,7 +124,7 @@ def prepare_steps(taken: StepsTaken) -> PreparedSteps:
 
 async def append_steps(
     database: Database, keyring: Keyring, run_id: UUID, new: PreparedSteps, author: Author
-) -> Appended:
+) -> AppendedSteps:
     """Adds the steps to a run, and returns the run's state once they are on disk; the first steps begin the run.
 
     A step that is stored already is not added again. A run that was aborted because no step came is under way again.
@@ -169,7 +169,7 @@ async def append_steps(
             action = "begin_run" if begins else "append_steps"
             owner = author.user_sub, new.agent_key
             await note(connection, Change.of(owner, author.actor, action, run_id, steps=numbers))
-    return Appended("under_way" if fresh else run.status, step_count, new.redactions)
+    return AppendedSteps("under_way" if fresh else run.status, step_count, new.redactions)
 
 
 async def open_run(

@@ -17,7 +17,7 @@ _TOLD = read("writer.rights", "places.toml")
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class StoragePlace:
     """A place, such as the backups, and the state of the erased user's words there.
 
     Attributes:
@@ -53,7 +53,7 @@ class Surroundings:
 
 
 @dataclass(frozen=True, slots=True)
-class Search:
+class MarkSearch:
     """Result of a search of the database server's files for marks of an erased user: the name, and pieces of texts.
 
     Attributes:
@@ -99,21 +99,21 @@ class Scrubbed:
     tables: int
     log: Log
     readable: bool
-    search: Search | None = None
+    search: MarkSearch | None = None
 
 
-def places(receipt: Receipt, around: Surroundings, scrubbed: Scrubbed | None = None) -> list[Place]:
+def places(receipt: Receipt, around: Surroundings, scrubbed: Scrubbed | None = None) -> list[StoragePlace]:
     """Returns every place in which data of the user was or may be, with its state."""
     return [*_in_the_bank(receipt), *_on_the_disk(scrubbed), *_elsewhere(around)]
 
 
-def _told(key: str, **found: object) -> Place:
+def _told(key: str, **found: object) -> StoragePlace:
     """Returns the place of this key in ``places.toml``, with what was found in its sentence."""
     told: dict[str, Any] = _TOLD[key]
-    return Place(**{**told, "what": told["what"].format(**found)})
+    return StoragePlace(**{**told, "what": told["what"].format(**found)})
 
 
-def _in_the_bank(receipt: Receipt) -> Iterator[Place]:
+def _in_the_bank(receipt: Receipt) -> Iterator[StoragePlace]:
     left, named = sum(receipt.residue.values()), sum(receipt.names_left.values())
     yield _told("rows_left", left=left) if left else _told("rows")
     yield _told("key", destroyed="destroyed" if receipt.keys_destroyed else "there was none")
@@ -123,7 +123,7 @@ def _in_the_bank(receipt: Receipt) -> Iterator[Place]:
     yield _told("tombstone")
 
 
-def _on_the_disk(scrubbed: Scrubbed | None) -> Iterator[Place]:
+def _on_the_disk(scrubbed: Scrubbed | None) -> Iterator[StoragePlace]:
     if scrubbed is None:
         yield _told("dead_rows")
         yield _told("log", why="the log still holds what was written")
@@ -139,7 +139,7 @@ def _on_the_disk(scrubbed: Scrubbed | None) -> Iterator[Place]:
     yield _told("disk")
 
 
-def _scrubbed_rows(scrubbed: Scrubbed) -> Place:
+def _scrubbed_rows(scrubbed: Scrubbed) -> StoragePlace:
     rewritten = f"{scrubbed.tables} tables were rewritten at {scrubbed.at}, which leaves no dead row behind"
     search = scrubbed.search
     if not scrubbed.readable:
@@ -159,7 +159,7 @@ def _is_log(file: str) -> bool:
     return "pg_wal" in file.split("/")
 
 
-def _elsewhere(around: Surroundings) -> Iterator[Place]:
+def _elsewhere(around: Surroundings) -> Iterator[StoragePlace]:
     if around.standbys is None or around.archives is None:
         yield _told("replicas_unseen")
     elif around.standbys or around.archives:

@@ -10,7 +10,7 @@ from sqlalchemy import Select, Update, select, update
 from retrieval.database.database import Database
 from retrieval.tables.audit import erasures
 from writer.rights.erase import Receipt
-from writer.rights.places import Scrubbed, Search, Surroundings, places
+from writer.rights.places import MarkSearch, Scrubbed, Surroundings, places
 from writer.rights.signature import SIGNATURE, Signer
 
 FORMAT = "casebank erasure receipt 1"
@@ -30,7 +30,7 @@ class Issuer:
         await self._store(erased.user_digest, erased.erased_at, document)
         return document
 
-    async def complete(self, scrubbed: Scrubbed, began_at: datetime, searches: Mapping[str, Search]) -> int:
+    async def complete(self, scrubbed: Scrubbed, began_at: datetime, searches: Mapping[str, MarkSearch]) -> int:
         """Adds the result of a scrub to the receipts of all earlier erasures, and returns their number.
 
         ``searches`` has the results of searches of the server's files, by the digest of the user's name.

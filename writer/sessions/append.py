@@ -33,7 +33,7 @@ AHEAD = timedelta(minutes=5)
 
 
 @dataclass(frozen=True, slots=True)
-class Appended:
+class AppendedTurns:
     """The result of an append: the numbers of the first and last appended turn, and the number of all turns."""
 
     first: int
@@ -50,7 +50,7 @@ async def append_turns(  # noqa: PLR0913, PLR0917 - retain's own parameters, and
     new: PreparedTurns,
     author: Author,
     idempotency_key: str | None = None,
-) -> Appended:
+) -> AppendedTurns:
     """Adds the turns to the session of that name and returns their numbers once they are on disk.
 
     The first turns begin the session. A repeated idempotency key with the same turns returns the same numbers and adds
@@ -91,7 +91,9 @@ async def append_turns(  # noqa: PLR0913, PLR0917 - retain's own parameters, and
             action = "begin_session" if first == 1 else "append_turns"
             owner = author.user_sub, new.agent_key
             await note(connection, Change.of(owner, author.actor, action, session.id, first=first, turns=size))
-    return Appended(first, first + size - 1, max(session.turn_count, first + size - 1), new.redactions, new.warnings)
+    return AppendedTurns(
+        first, first + size - 1, max(session.turn_count, first + size - 1), new.redactions, new.warnings
+    )
 
 
 async def _earlier(

@@ -11,7 +11,7 @@ from fastapi import APIRouter, Request, Response
 from app.console.charts import Axes, Chart, Point, Series, chart
 from app.console.page import ROOT, Looking, Page, go, show
 from app.impact.compared import NOT_SHOWN, SHOWN
-from app.impact.impact import ImpactRequest, SoFar, added, last_weeks
+from app.impact.report import ImpactRequest, SoFar, added, last_weeks
 from app.jobs.records import JobRecord, all_records
 from app.jobs.schedule import is_well, periods
 from app.routes.bank import get_profile

@@ -23,7 +23,7 @@ from app.demo.memory import AgentRun, FailureMemory, RetrievedCases, Trace
 from app.demo.operator.catalog import Catalog
 from app.demo.operator.repairs import REPAIRS, Repair, apply_chain, named_in, shuffled
 from app.demo.operator.scratch import Result, StepsSpent
-from app.demo.operator.script import Script, naive
+from app.demo.operator.script import RepairScript, naive
 from app.demo.operator.tasks import Task
 from app.demo.told import told_cases, told_fixes, told_plans
 
@@ -39,7 +39,7 @@ OTHER_CASE = "other case"
 """Placeholder for a name in other upper and lower case, such as Payments for payments."""
 
 
-def advised(text: str, chain: tuple[Repair, ...], script: Script, catalog: Catalog) -> list[tuple[Repair, ...]]:
+def advised(text: str, chain: tuple[Repair, ...], script: RepairScript, catalog: Catalog) -> list[tuple[Repair, ...]]:
     """Returns a chain of repairs for each fix of the text, the best fix first, and then for each plan.
 
     These are the repairs that the plan of the fix's run names, or else, behind this chain or alone, the one whose
@@ -75,7 +75,7 @@ def _named(plan: Sequence[str]) -> tuple[Repair, ...]:
     return tuple(repair for line in plan if (repair := named_in(line)))
 
 
-def _made_by(script: Script, chain: tuple[Repair, ...], repair: Repair, catalog: Catalog) -> Counter[str] | None:
+def _made_by(script: RepairScript, chain: tuple[Repair, ...], repair: Repair, catalog: Catalog) -> Counter[str] | None:
     """Returns the change of SQL that a repair makes; None if it does not apply or was applied."""
     current = apply_chain(script, chain, catalog)
     longer = None if current is None or repair in chain else repair.edit(current, catalog)
@@ -125,7 +125,7 @@ class World(Protocol):
     def traces(self) -> Sequence[Trace]:
         """The steps since the last reset, one entry for each."""
 
-    async def step(self, action: Script | None) -> Any:
+    async def step(self, action: RepairScript | None) -> Any:
         """Performs the action and returns the observation."""
 
 
@@ -246,7 +246,7 @@ class Operator:
         catalog: Catalog = await self._world.step(None)
         return catalog
 
-    async def _attempt(self, chain: Chain, script: Script) -> Result:
+    async def _attempt(self, chain: Chain, script: RepairScript) -> Result:
         # Recorded first: an attempt that the budget cuts short counts as one that failed.
         self._results[chain] = Result(reached=False)
         result: Result = await self._world.step(script)

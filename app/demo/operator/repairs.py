@@ -10,7 +10,7 @@ from typing import Any
 from app.demo.operator import repairs_rows as rows
 from app.demo.operator import repairs_shape as shape
 from app.demo.operator.catalog import Catalog
-from app.demo.operator.script import Edit, Script
+from app.demo.operator.script import Edit, RepairScript
 from retrieval.patterns import read
 
 
@@ -29,7 +29,7 @@ def _repair(told: Mapping[str, Any]) -> Repair:
     return Repair(key, told["title"], edit)
 
 
-def _edit(told: Mapping[str, Any], script: Script, _: Catalog) -> Script | None:
+def _edit(told: Mapping[str, Any], script: RepairScript, _: Catalog) -> RepairScript | None:
     if "first" in told:
         match = re.search(told["on"], script.main)
         return script.first(match.expand(told["first"])) if match else None
@@ -49,9 +49,9 @@ def shuffled(seed: str) -> list[Repair]:
     return order
 
 
-def apply_chain(script: Script, chain: tuple[Repair, ...], catalog: Catalog) -> Script | None:
+def apply_chain(script: RepairScript, chain: tuple[Repair, ...], catalog: Catalog) -> RepairScript | None:
     """Returns the script after each repair of a chain in order; None if one does not apply."""
-    current: Script | None = script
+    current: RepairScript | None = script
     for repair in chain:
         current = repair.edit(current, catalog) if current is not None else None
     return current

@@ -4,13 +4,13 @@ import re
 from dataclasses import replace
 
 from app.demo.operator.catalog import Catalog
-from app.demo.operator.script import Script, parse_insert, target
+from app.demo.operator.script import RepairScript, parse_insert, target
 
 _QUOTED = re.compile(r"'([^']*)'")
 _ROW_WORDS = ("INSERT", "UPDATE", "DELETE")
 
 
-def parent_rows_first(script: Script, catalog: Catalog) -> Script | None:
+def parent_rows_first(script: RepairScript, catalog: Catalog) -> RepairScript | None:
     """Inserts the parent rows of an INSERT first."""
     insert = parse_insert(script)
     if insert is None:
@@ -25,7 +25,7 @@ def parent_rows_first(script: Script, catalog: Catalog) -> Script | None:
     return script.first(*parents)
 
 
-def child_rows_first(script: Script, catalog: Catalog) -> Script | None:
+def child_rows_first(script: RepairScript, catalog: Catalog) -> RepairScript | None:
     """Deletes the rows that refer to a deleted row first."""
     match = re.match(r"DELETE FROM (\S+) WHERE (.+)$", script.main)
     if match is None:
@@ -39,7 +39,7 @@ def child_rows_first(script: Script, catalog: Catalog) -> Script | None:
     return script.first(*children)
 
 
-def move_child_rows(script: Script, catalog: Catalog) -> Script | None:
+def move_child_rows(script: RepairScript, catalog: Catalog) -> RepairScript | None:
     """Moves the rows that refer to a deleted row to the first remaining row."""
     match = re.match(r"DELETE FROM (\S+) WHERE (.+)$", script.main)
     if match is None:
@@ -56,7 +56,7 @@ def move_child_rows(script: Script, catalog: Catalog) -> Script | None:
     return script.first(*moves)
 
 
-def fill_required(script: Script, catalog: Catalog) -> Script | None:
+def fill_required(script: RepairScript, catalog: Catalog) -> RepairScript | None:
     """Adds a value to the INSERT for every NOT NULL column without a default."""
     insert = parse_insert(script)
     if insert is None:
@@ -71,7 +71,7 @@ def fill_required(script: Script, catalog: Catalog) -> Script | None:
     return script.rewrite(str(wider))
 
 
-def update_conflict(script: Script, catalog: Catalog) -> Script | None:
+def update_conflict(script: RepairScript, catalog: Catalog) -> RepairScript | None:
     """Updates rows that exist already."""
     insert = parse_insert(script)
     if insert is None or insert.tail:
@@ -83,7 +83,7 @@ def update_conflict(script: Script, catalog: Catalog) -> Script | None:
     return script.rewrite(f"{script.main} ON CONFLICT ({keys[0]}) DO UPDATE SET {changes}")
 
 
-def advance_sequence(script: Script, catalog: Catalog) -> Script | None:
+def advance_sequence(script: RepairScript, catalog: Catalog) -> RepairScript | None:
     """Advances the table's sequence past its largest key before the INSERT."""
     insert = parse_insert(script)
     template = "SELECT setval('{sequence}', (SELECT max({column}) FROM {table}))"
@@ -95,7 +95,7 @@ def advance_sequence(script: Script, catalog: Catalog) -> Script | None:
     return script.first(*moves)
 
 
-def add_enum_label(script: Script, catalog: Catalog) -> Script | None:
+def add_enum_label(script: RepairScript, catalog: Catalog) -> RepairScript | None:
     """Adds a word assigned to an enum column to its labels."""
     labels = dict(catalog.enums)
     types = {column.name: column.type for column in catalog.columns}
@@ -107,7 +107,7 @@ def add_enum_label(script: Script, catalog: Catalog) -> Script | None:
     return script.first(*additions)
 
 
-def single_quotes(script: Script, catalog: Catalog) -> Script | None:
+def single_quotes(script: RepairScript, catalog: Catalog) -> RepairScript | None:
     """Turns double-quoted words that are not in the catalog into string literals."""
     known = {*catalog.tables, *(column.name for column in catalog.columns)}
 
@@ -118,7 +118,7 @@ def single_quotes(script: Script, catalog: Catalog) -> Script | None:
     return script.rewrite(re.sub(r'"([^"]*)"', requote, script.main)) if is_row_statement else None
 
 
-def widen_columns(script: Script, catalog: Catalog) -> Script | None:
+def widen_columns(script: RepairScript, catalog: Catalog) -> RepairScript | None:
     """Removes the length limit of the statement's columns first."""
     table = target(script, catalog)
     if table is None or not script.main.startswith(("INSERT", "UPDATE")):
@@ -129,7 +129,7 @@ def widen_columns(script: Script, catalog: Catalog) -> Script | None:
     return script.first(*changes)
 
 
-def cut_values(script: Script, catalog: Catalog) -> Script | None:
+def cut_values(script: RepairScript, catalog: Catalog) -> RepairScript | None:
     """Cuts values of an INSERT to the length of their columns."""
     insert = parse_insert(script)
     if insert is None:

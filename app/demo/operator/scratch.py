@@ -19,7 +19,7 @@ import asyncpg
 
 from app.demo.memory import Trace
 from app.demo.operator.catalog import INSPECT, WORK_SCHEMA, Catalog, read_catalog
-from app.demo.operator.script import Script
+from app.demo.operator.script import RepairScript
 from app.demo.operator.tasks import Task
 
 _USER_SCHEMAS = "SELECT nspname FROM pg_namespace WHERE nspname !~ '^pg_' AND nspname <> 'information_schema'"
@@ -65,7 +65,7 @@ class Scratch:
         await self._connection.execute("SET client_min_messages = error;" + layout)
         self._goal, self.traces, self.done = task.goal, [], False
 
-    async def step(self, action: Script | None) -> Result | Catalog:
+    async def step(self, action: RepairScript | None) -> Result | Catalog:
         """Performs an action: attempts a script, or inspects the catalog for None."""
         return await (self.inspect() if action is None else self.attempt(action))
 
@@ -74,7 +74,7 @@ class Scratch:
         answer = await self._step("inspect", "the system catalog", partial(self._connection.fetchval, INSPECT))
         return read_catalog(str(answer))
 
-    async def attempt(self, script: Script) -> Result:
+    async def attempt(self, script: RepairScript) -> Result:
         """Runs a script and checks the goal; if it is not reached, the transaction is rolled back.
 
         Raises:
@@ -92,7 +92,7 @@ class Scratch:
         await (transaction.commit() if result.reached else transaction.rollback())
         return result
 
-    async def _run(self, script: Script) -> Result:
+    async def _run(self, script: RepairScript) -> Result:
         try:
             for statement in script.statements:
                 await self._step("sql", f"{statement};", partial(self._connection.execute, statement))

@@ -12,7 +12,7 @@ _INSERT = re.compile(
 
 
 @dataclass(frozen=True)
-class Script:
+class RepairScript:
     """One attempt: statements in order, in one transaction unless `autocommit`."""
 
     main: str
@@ -25,16 +25,16 @@ class Script:
         """All statements, in order."""
         return (*self.before, self.main, *self.after)
 
-    def rewrite(self, main: str) -> "Script | None":
+    def rewrite(self, main: str) -> "RepairScript | None":
         """Returns the script with another main statement; None if it is the same."""
         return None if main == self.main else replace(self, main=main)
 
-    def first(self, *statements: str) -> "Script | None":
+    def first(self, *statements: str) -> "RepairScript | None":
         """Returns the script with these SQL statements before its main statement; None without any."""
         return replace(self, before=self.before + statements) if statements else None
 
 
-Edit = Callable[[Script, Catalog], Script | None]
+Edit = Callable[[RepairScript, Catalog], RepairScript | None]
 
 
 @dataclass(frozen=True)
@@ -53,12 +53,12 @@ class Insert:
         return f"INSERT INTO {self.table} ({columns}) VALUES {rows}{self.tail}"  # noqa: S608 (the operator's own words)
 
 
-def naive(statement: str) -> Script:
+def naive(statement: str) -> RepairScript:
     """Returns the script of a migration that runs the statement as it is, without precautions against locks."""
-    return Script(statement.strip().removesuffix(";"))
+    return RepairScript(statement.strip().removesuffix(";"))
 
 
-def parse_insert(script: Script) -> Insert | None:
+def parse_insert(script: RepairScript) -> Insert | None:
     """Returns the parts of the main statement; None unless it is an INSERT … VALUES."""
     match = _INSERT.match(script.main)
     if match is None:
@@ -67,7 +67,7 @@ def parse_insert(script: Script) -> Insert | None:
     return Insert(match["table"], tuple(match["columns"].split(", ")), rows, match["tail"] or "")
 
 
-def target(script: Script, catalog: Catalog) -> str | None:
+def target(script: RepairScript, catalog: Catalog) -> str | None:
     """Returns the first existing table in the main statement, quoted as in the catalog; None without one."""
     known = {name.lower(): name for name in catalog.tables}
     for word in re.findall(r"\w+", script.main):

@@ -18,7 +18,7 @@ from weakref import WeakValueDictionary
 
 from app.edge.intake import side_process
 from app.edge.intake.errors import BodyTooCostly, Busy
-from app.edge.intake.side_process import Answer
+from app.edge.intake.side_process import WorkResult
 
 START_TIMEOUT_S = 60.0
 
@@ -75,7 +75,7 @@ class Aside:
         while self._idle:
             await _end(self._idle.pop())
 
-    async def _answer(self, message: bytes) -> Answer:
+    async def _answer(self, message: bytes) -> WorkResult:
         """Returns the answer of a process, which is kept for the next work unless it failed or this was its last."""
         while self._idle and self._idle[-1].returncode is not None:
             self._idle.pop()
@@ -126,10 +126,10 @@ async def _started() -> Process:
     return process
 
 
-async def _received(process: Process) -> Answer:
+async def _received(process: Process) -> WorkResult:
     stdout = cast("asyncio.StreamReader", process.stdout)
     (length,) = side_process.LENGTH.unpack(await stdout.readexactly(side_process.LENGTH.size))
-    answer: Answer = pickle.loads(await stdout.readexactly(length))  # noqa: S301 - our own process's
+    answer: WorkResult = pickle.loads(await stdout.readexactly(length))  # noqa: S301 - our own process's
     return answer
 
 

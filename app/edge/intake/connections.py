@@ -29,7 +29,7 @@ class _Awaited(Enum):
 
 
 @dataclass(slots=True)
-class Bounds:
+class ConnectionBounds:
     """Bounds for all connections of a server, and the open connections by address."""
 
     connections: int
@@ -39,7 +39,7 @@ class Bounds:
     open_from: Counter[str] = field(default_factory=Counter)
 
     @classmethod
-    def of(cls, settings: Settings) -> "Bounds":
+    def of(cls, settings: Settings) -> "ConnectionBounds":
         """Returns the bounds that the settings name."""
         return cls(
             settings.connections.total,
@@ -63,7 +63,7 @@ class Bounds:
 class BoundedConnection(HttpToolsProtocol):
     """A client's connection, which is closed when a request takes too long or its head is too large."""
 
-    def __init__(self, bounds: Bounds, **given_by_uvicorn: Any) -> None:
+    def __init__(self, bounds: ConnectionBounds, **given_by_uvicorn: Any) -> None:
         super().__init__(**given_by_uvicorn)
         self._bounds = bounds
         self._address = ""
@@ -180,4 +180,4 @@ class BoundedConnection(HttpToolsProtocol):
 
 def bounded(settings: Settings) -> type[asyncio.Protocol]:
     """Returns the class of connections for uvicorn; all connections together keep to the bounds of the settings."""
-    return cast("type[asyncio.Protocol]", partial(BoundedConnection, Bounds.of(settings)))
+    return cast("type[asyncio.Protocol]", partial(BoundedConnection, ConnectionBounds.of(settings)))

@@ -19,7 +19,7 @@ Fault = dict[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
-class Taken:
+class RouteInput:
     """The value that a route takes, or the faults of its body."""
 
     value: object = None
@@ -50,7 +50,7 @@ class MadeFrom:
 
 def take(
     model: Any, body: bytes, request_origin: Mapping[str, str], prepare: Callable[[Any], object] | None = None
-) -> Taken:
+) -> RouteInput:
     """Returns the body as the model has it, prepared if need be, or its first faults, which repeat no value.
 
     Args:
@@ -69,15 +69,15 @@ def take(
     try:
         with on_behalf_of(request_origin):
             value = _adapter(model).validate_python(parsed.value)
-            return Taken(value if prepare is None else prepare(value))
+            return RouteInput(value if prepare is None else prepare(value))
     except ValidationError as error:
         wrong = error.errors(include_url=False, include_context=False, include_input=False)[:MOST_FAULTS]
-        return Taken(faults=[_fault(each["type"], ("body", *each["loc"]), each["msg"]) for each in wrong])
+        return RouteInput(faults=[_fault(each["type"], ("body", *each["loc"]), each["msg"]) for each in wrong])
     except ValueError as error:  # from prepare; answered as pydantic answers it for a small body
-        return Taken(faults=[_fault("value_error", ("body",), f"Value error, {error}")])
+        return RouteInput(faults=[_fault("value_error", ("body",), f"Value error, {error}")])
 
 
-def parse(body: bytes) -> Taken:
+def parse(body: bytes) -> RouteInput:
     """Returns the parsed body, not validated, or the fault that it is not JSON.
 
     Raises:
@@ -85,11 +85,11 @@ def parse(body: bytes) -> Taken:
     """
     check_counts(body)
     try:
-        return Taken(json.loads(body))
+        return RouteInput(json.loads(body))
     except json.JSONDecodeError as error:
-        return Taken(faults=[_fault("json_invalid", ("body", error.pos), f"JSON decode error: {error.msg}")])
+        return RouteInput(faults=[_fault("json_invalid", ("body", error.pos), f"JSON decode error: {error.msg}")])
     except (ValueError, RecursionError):  # no UTF-8, or an integer of thousands of digits
-        return Taken(faults=[_fault("json_invalid", ("body",), "JSON decode error")])
+        return RouteInput(faults=[_fault("json_invalid", ("body",), "JSON decode error")])
 
 
 def _fault(kind: str, place: tuple[int | str, ...], message: str) -> Fault:

@@ -32,7 +32,7 @@ class Broke(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class WorkResult:
     """Result or error of a piece of work; ``last``: the process ends after this answer."""
 
     result: object = None
@@ -47,7 +47,7 @@ def main() -> None:
     signal.signal(signal.SIGPROF, _out_of_time)
     answers = os.fdopen(os.dup(sys.stdout.fileno()), "wb")
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # whatever the work prints is no answer
-    _write(answers, Answer())  # it is ready
+    _write(answers, WorkResult())  # it is ready
     niceness = NICENESS
     while head := sys.stdin.buffer.read(LENGTH.size):
         message = sys.stdin.buffer.read(LENGTH.unpack(head)[0])
@@ -60,13 +60,13 @@ def main() -> None:
             return
 
 
-def _write(pipe: BinaryIO, answer: Answer) -> None:
+def _write(pipe: BinaryIO, answer: WorkResult) -> None:
     data = pickle.dumps(answer, pickle.HIGHEST_PROTOCOL)
     pipe.write(LENGTH.pack(len(data)) + data)
     pipe.flush()
 
 
-def _answer(budget_s: float, work: Callable[..., object], arguments: tuple[object, ...]) -> Answer:
+def _answer(budget_s: float, work: Callable[..., object], arguments: tuple[object, ...]) -> WorkResult:
     result: object = None
     error: Exception | None = None
     try:
@@ -80,7 +80,7 @@ def _answer(budget_s: float, work: Callable[..., object], arguments: tuple[objec
     except Exception as unexpected:  # noqa: BLE001 - the next body must not wait for a new process
         error = Broke(type(unexpected).__name__)
     # As it is now: the highest that the system counts begins with what the service had when it started this process.
-    return Answer(result, error, psutil.Process().memory_info().rss > MOST_RESIDENT)
+    return WorkResult(result, error, psutil.Process().memory_info().rss > MOST_RESIDENT)
 
 
 def _out_of_time(_signal: int, _frame: FrameType | None) -> None:

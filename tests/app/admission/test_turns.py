@@ -7,7 +7,17 @@ from dataclasses import dataclass, field
 import pytest
 
 from app.admission.errors import TooManyAtOnce
-from app.admission.turns import ALLOWANCE_S, HERE_S, IN_A_GAP_S, KEPT_S, MOST_OWED_S, NEW_S, Places, Turn, Turns
+from app.admission.turns import (
+    ALLOWANCE_S,
+    HERE_S,
+    IN_A_GAP_S,
+    KEPT_S,
+    MOST_OWED_S,
+    NEW_S,
+    AdmittedRequest,
+    Places,
+    Turns,
+)
 
 
 @dataclass
@@ -36,7 +46,7 @@ class Process:
     clock: Clock
     processor: Clock
     began: list[str] = field(default_factory=list)
-    under_way: list[tuple[str, Turn]] = field(default_factory=list)
+    under_way: list[tuple[str, AdmittedRequest]] = field(default_factory=list)
     tasks: list[asyncio.Task[None]] = field(default_factory=list)
 
     async def ask(self, *users: str) -> None:

@@ -8,7 +8,7 @@ from app.console.render import times
 from app.console.words import REASONS, SETTINGS, TERMS, section
 from app.schemas.bank import ProfilePatch, SharesPatch
 from policy.reasons import Reason
-from retrieval.ranking.review import Terms
+from retrieval.ranking.review import ScoreTerms
 from tests.paths import ROOT
 
 
@@ -31,7 +31,7 @@ def test_every_setting_of_a_profile_is_on_the_form_with_a_sentence():
 
 
 def test_the_terms_shown_are_those_whose_sum_a_score_is():
-    assert list(TERMS) == [each.name for each in fields(Terms)][: len(TERMS)]
+    assert list(TERMS) == [each.name for each in fields(ScoreTerms)][: len(TERMS)]
 
 
 def test_how_often_something_was_is_told_to_a_tenth():

@@ -22,7 +22,7 @@ from retrieval.errors import NotFound
 from retrieval.pages.listing import page_of_cases
 from retrieval.ranking.question import Question
 from retrieval.retrieve import Reader
-from retrieval.search.candidates import Search
+from retrieval.search.candidates import CaseSearch
 from retrieval.tables.metadata import USER_TABLES
 from tests.conftest import new_database
 from writer.author import Author
@@ -167,7 +167,7 @@ class BankMachine(RuleBasedStateMachine):
     def retrieves(self, who: int, query: str, k: int) -> None:
         person = self.people[who]
         reader = Reader(self.database, self.embedder, explore=True)
-        question = Question(Search(agent_key=AGENT, query=query), k=k)
+        question = Question(CaseSearch(agent_key=AGENT, query=query), k=k)
         slate = self.do(reader.retrieve(person.name, datetime.now(UTC), question))
         person.retrievals.append(slate.retrieval_id)
         shown = [choice.row.id for choice in slate.choices]

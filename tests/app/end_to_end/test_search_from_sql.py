@@ -15,7 +15,7 @@ from app.main import create_app
 from app.postgres import EmbeddedPostgres
 from app.postgres.migrate import migrate
 from app.postgres.pools import dsn
-from retrieval.search.candidates import Search, candidates
+from retrieval.search.candidates import CaseSearch, candidates
 from tests.cluster import one_postgres
 from tests.conftest import new_database
 from tests.pages import blocks
@@ -161,7 +161,7 @@ async def test_on_texts_of_any_words_and_lengths_both_statements_give_the_same_n
     for _ in range(6):
         query = " ".join(rng.choices(WORDS, k=rng.randint(1, 6)))
         vector = (await plain.runtime.embedder.embed([query]))[0].tolist() if plain.runtime.reader.pgvector else None
-        given = Search(AGENT, query, vector, plain.runtime.embedder.model)
+        given = CaseSearch(AGENT, query, vector, plain.runtime.embedder.model)
         async with plain.runtime.database.fast(alice.name, datetime.now(UTC)) as connection:
             expected = await connection.all(*candidates(given))
         rows = await search(alice, query, count=50, vector="" if vector else None)

@@ -24,7 +24,7 @@ from app.postgres.pools import dsn
 from app.runtime import running
 from app.settings import Settings
 from retrieval.ranking.question import Question
-from retrieval.search.candidates import Search
+from retrieval.search.candidates import CaseSearch
 from retrieval.tables.audit import erasures
 from retrieval.tables.metadata import USER_TABLES
 from tests.processes import casebank, migrated_home, started, surroundings
@@ -91,7 +91,7 @@ async def live(settings: Settings, runs: int) -> None:
         )
         await settle(runtime)
         for number in range(runs):
-            asked = Question(Search(AGENT, f"how is Zwiebelmus {number} cooked for Quendelbaum"))
+            asked = Question(CaseSearch(AGENT, f"how is Zwiebelmus {number} cooked for Quendelbaum"))
             seen = await runtime.reader.retrieve(MARK, now, asked)
             async with database.as_user(MARK, now) as connection:
                 given = Feedback(1.0, "user", decision_id=seen.retrieval_id)
@@ -135,7 +135,7 @@ async def living(settings: Settings) -> list[str]:
 
 async def found_by_bob(settings: Settings) -> list[str]:
     async with running(settings) as runtime:
-        asked = Question(Search("harper", "how is the harp strung"))
+        asked = Question(CaseSearch("harper", "how is the harp strung"))
         seen = await runtime.reader.retrieve(BOB, datetime.now(UTC), asked)
     return [choice.row.task for choice in seen.choices]
 

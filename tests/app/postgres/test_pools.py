@@ -13,7 +13,7 @@ from sqlalchemy.engine import make_url
 from app.postgres import EmbeddedPostgres
 from app.postgres.migrate import migrate
 from app.postgres.pools import SERVICE_ROLE, dsn, service_database
-from retrieval.search.candidates import Search, candidates
+from retrieval.search.candidates import CaseSearch, candidates
 from retrieval.tables.cases import INDEXED_DIMENSIONS
 from tests.conftest import new_database
 from tests.fakes.tls_front import TlsFront, tls_front
@@ -123,7 +123,7 @@ async def test_a_connection_acts_as_the_service_whoever_logs_in(database_url: st
 
 
 async def test_the_longest_statement_of_the_fast_path_is_planned_once(database_url: str):
-    search = Search("a", "rename a column", vector=[0.5] * INDEXED_DIMENSIONS[0], model="m", approximate=True)
+    search = CaseSearch("a", "rename a column", vector=[0.5] * INDEXED_DIMENSIONS[0], model="m", approximate=True)
     statement, parameters = candidates(search)
     now = datetime.now(UTC)
     async with service_database(database_url, pool_size=1) as database:

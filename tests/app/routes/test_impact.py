@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from sqlalchemy import text
 
-from app.impact.impact import LEAST_JUDGED, MOST_FOR_POLICIES
+from app.impact.report import LEAST_JUDGED, MOST_FOR_POLICIES
 from retrieval.sealed import UNREADABLE
 from retrieval.tables.decisions import decision_slots, decisions
 from tests.policies import head, stored

@@ -11,7 +11,7 @@ import asyncpg
 import pytest
 
 from retrieval.ranking.question import Question
-from retrieval.search.candidates import Search
+from retrieval.search.candidates import CaseSearch
 from retrieval.tokens import count_tokens
 from tests.app.routes.conftest import embedded, replayed
 from tests.cluster import CITUS_URL
@@ -97,7 +97,7 @@ async def test_it_costs_one_more_statement(alice: User, service: Service):
     for recall in (False, False, True):  # the first reads what this process does not know yet
         pool = CountedPool(service.runtime.database.pool)
         counted = replace(reader, database=replace(reader.database, pool=cast("asyncpg.Pool", pool)))
-        await counted.retrieve(alice.name, datetime.now(UTC), Question(Search(AGENT, QUERY), recall=recall))
+        await counted.retrieve(alice.name, datetime.now(UTC), Question(CaseSearch(AGENT, QUERY), recall=recall))
         counts.append(pool.statements)
     assert counts[2] == counts[1] + 1
 

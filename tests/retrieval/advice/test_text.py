@@ -3,13 +3,13 @@
 from typing import Any
 from uuid import uuid4
 
-from retrieval.advice.text import TOKENS, ToldFix, advice_text
+from retrieval.advice.text import TOKENS, AdvisedFix, advice_text
 from retrieval.tokens import count_tokens
 
 
-def fix(*changes: str, **others: Any) -> ToldFix:
+def fix(*changes: str, **others: Any) -> AdvisedFix:
     parts = {"instead": "", "changes": list(changes), "first": [], "dangerous": False, **others}
-    return ToldFix(parts, 1, uuid4(), 1.0, 1, 1, 0, 0, proven=True)
+    return AdvisedFix(parts, 1, uuid4(), 1.0, 1, 1, 0, 0, proven=True)
 
 
 def test_a_fix_that_is_too_long_is_shortened_and_not_left_out():

@@ -23,7 +23,7 @@ from app.providers.wordllama import WordLlamaEmbedder
 from retrieval.database.database import Database
 from retrieval.ranking.question import Question
 from retrieval.retrieve import Reader
-from retrieval.search.candidates import Search
+from retrieval.search.candidates import CaseSearch
 from retrieval.tables.audit import erasure_heads, erasure_links, readmissions
 from retrieval.tables.cases import case_tools, inserted_memories
 from retrieval.tables.failures import advice, failures
@@ -109,7 +109,7 @@ async def _fill(database: Database) -> None:
         worker = Worker(database, embedder, keyring)
         while await worker.run_once():
             pass
-        question = Question(Search(agent_key="gardener", query="garden"))
+        question = Question(CaseSearch(agent_key="gardener", query="garden"))
         slate = await Reader(database, embedder).retrieve(user, author.authorised_at, question)
         assert [choice.row.id for choice in slate.choices] == [kept.case_id]
         async with database.as_user(user, author.authorised_at) as connection:
@@ -292,7 +292,7 @@ async def test_the_user_of_a_transaction_is_forgotten_when_it_ends(filled: str):
 @one_postgres
 async def test_the_user_of_a_fast_statement_is_forgotten_when_it_ends(filled: str):
     async with service_database(filled, pool_size=1) as database:
-        question = Question(Search(agent_key="gardener", query="garden"))
+        question = Question(CaseSearch(agent_key="gardener", query="garden"))
         assert (await Reader(database, WordLlamaEmbedder()).retrieve(A, datetime.now(UTC), question)).choices
         async with database.fast(A, datetime.now(UTC)) as connection:
             assert await connection.driver.fetchval("SELECT count(*) FROM cases") == 0

@@ -23,7 +23,7 @@ from retrieval.procedures.threshold import Threshold, sentences
 from retrieval.ranking.question import Question
 from retrieval.ranking.retrieved import Retrieved
 from retrieval.retrieve import Reader
-from retrieval.search.candidates import Filters, Search
+from retrieval.search.candidates import CaseSearch, Filters
 from retrieval.tables.decisions import decisions
 from retrieval.tables.procedures import procedures
 from retrieval.tables.profiles import profiles
@@ -86,7 +86,7 @@ class Bank:
 
     async def ask(self, query: str = TASK, reader: Reader | None = None, **more: Any) -> Retrieved:
         filters = more.pop("filters", Filters())
-        question = Question(Search(AGENT, query, filters=filters), **more)
+        question = Question(CaseSearch(AGENT, query, filters=filters), **more)
         return await (reader or self.runtime.reader).retrieve(self.user, datetime.now(UTC), question)
 
     async def told(self, query: str = TASK, **more: Any) -> list[str]:

@@ -7,7 +7,7 @@ import asyncpg
 import pytest
 
 from app.postgres.pools import dsn
-from retrieval.ranking.decisions import COLUMNS, NOT_STORED, SLOTS, LoggedDecision, log_decision
+from retrieval.ranking.decisions import COLUMNS, NOT_STORED, SLOTS, NewDecision, log_decision
 from retrieval.retrieve import Reader
 from retrieval.tables.decisions import decisions
 from tests.cluster import one_postgres
@@ -23,13 +23,13 @@ from writer.upkeep.reembed import reembed
 
 
 def test_the_fields_of_a_logged_decision_are_columns_of_the_log_or_its_slots():
-    names = {field.name for field in fields(LoggedDecision)}
+    names = {field.name for field in fields(NewDecision)}
     assert names - {*SLOTS, *NOT_STORED} == set(COLUMNS) - {"user_sub"}
     assert set(COLUMNS) <= set(decisions.c.keys())
 
 
 def test_the_statement_takes_every_field_and_who_enters():
-    wanted = {field.name for field in fields(LoggedDecision)} | {"user_sub", "authorised_at"}
+    wanted = {field.name for field in fields(NewDecision)} | {"user_sub", "authorised_at"}
     given = log_decision()
     assert set(given.names) - set(given.constants) == set()
     assert wanted <= set(given.names)

@@ -8,7 +8,7 @@ import pytest
 from policy import features
 from retrieval.ranking.pool import groups, pool_of
 from retrieval.retrieve import Reader
-from retrieval.search.candidates import Search, candidates
+from retrieval.search.candidates import CaseSearch, candidates
 from tests.retrieval.conftest import EMBEDDER, WALLS, ask, logged, walls
 from tests.writer.conftest import AGENT, Bank
 from writer.rewards.feedback import Feedback, give_feedback
@@ -25,7 +25,7 @@ async def test_the_logged_features_are_those_of_the_rows_to_the_bit(bank: Bank, 
     await ask(reader, user, "paint the upper wall")
     entry = (await logged(bank, user))[-1]
     (vector,) = await EMBEDDER.embed([entry.query])
-    search = Search(AGENT, entry.query, vector.tolist(), EMBEDDER.model)
+    search = CaseSearch(AGENT, entry.query, vector.tolist(), EMBEDDER.model)
     assert len(entry.candidate_ids) == len(WALLS) + 3
     async with bank.database.fast(user, datetime.now(UTC)) as connection:
         rows = await connection.all(*candidates(search))

@@ -5,7 +5,7 @@ from typing import get_type_hints
 from uuid import uuid4
 
 from retrieval.retrieve import Reader
-from retrieval.search.candidates import POOL, Candidate, Search, candidates, is_candidate
+from retrieval.search.candidates import POOL, Candidate, CaseSearch, candidates, is_candidate
 from retrieval.search.profile_settings import SETTINGS, STATE, ProfileSettings
 from tests.cluster import one_postgres
 from tests.plans import compared_in_vain, plan
@@ -21,7 +21,7 @@ def test_the_settings_and_the_state_are_the_records_attributes():
 async def test_a_row_has_what_its_record_says_and_the_policy_reads(bank: Bank, reader: Reader, user: str):
     await walls(bank, user)
     async with bank.database.fast(user, bank.profile(user).seen_at) as connection:
-        rows = await connection.all(*candidates(Search(AGENT, "paint the wall")))
+        rows = await connection.all(*candidates(CaseSearch(AGENT, "paint the wall")))
     own = get_type_hints(ProfileSettings) | get_type_hints(Candidate) | {"id": None}
     assert all(is_candidate(row) for row in rows)
     assert set(rows[0].keys()) == set(own)
@@ -30,7 +30,7 @@ async def test_a_row_has_what_its_record_says_and_the_policy_reads(bank: Bank, r
 async def test_a_profile_without_cases_is_one_row_without_a_candidate(bank: Bank, user: str):
     await bank.add(user)
     async with bank.database.fast(user, bank.profile(user).seen_at) as connection:
-        (row,) = await connection.all(*candidates(Search(AGENT, str(uuid4()))))
+        (row,) = await connection.all(*candidates(CaseSearch(AGENT, str(uuid4()))))
     assert (is_candidate(row), row.k) == (False, 4)
 
 
@@ -42,7 +42,7 @@ async def test_the_plan_for_any_user_compares_no_case_with_each_others_vector_an
     await bank.add(user, *({"task": f"paint wall {number}", "plan": ["look"]} for number in range(count)))
     await reembed(bank.database, EMBEDDER, bank.profile(user))
     (vector,) = await EMBEDDER.embed(["paint the wall"])
-    search = Search(AGENT, "paint the wall", vector=vector.tolist(), model=EMBEDDER.model)
+    search = CaseSearch(AGENT, "paint the wall", vector=vector.tolist(), model=EMBEDDER.model)
     statement, parameters = candidates(search)
     asked = {**parameters, "user_sub": user, "authorised_at": datetime.now(UTC)}
     assert await compared_in_vain(database_url, statement, asked) < count * POOL  # all with all: count squared

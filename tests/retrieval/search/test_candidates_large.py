@@ -19,7 +19,7 @@ from app.providers.wordllama import WordLlamaEmbedder
 from retrieval.ranking.question import Question
 from retrieval.ranking.retrieved import Retrieved
 from retrieval.retrieve import Reader
-from retrieval.search.candidates import HALF, Filters, Search, candidates
+from retrieval.search.candidates import HALF, CaseSearch, Filters, candidates
 from retrieval.search.read import CandidateReader
 from retrieval.tables.cases import INDEXED_DIMENSIONS, case_embeddings, cases
 from retrieval.tables.profiles import profiles
@@ -72,7 +72,7 @@ class Indexed:
 
     async def find(self, user: str, query: str, *, approximate: bool = True, **more: Any) -> list[Any]:
         (vector,) = await EMBEDDER.embed([query])
-        search = Search(AGENT, query, vector.tolist(), EMBEDDER.model, approximate=approximate, **more)
+        search = CaseSearch(AGENT, query, vector.tolist(), EMBEDDER.model, approximate=approximate, **more)
         async with self.bank.database.fast(user, datetime.now(UTC)) as connection:
             return [row for row in await connection.all(*candidates(search)) if row.id is not None]
 
@@ -236,7 +236,10 @@ async def test_vectors_of_another_model_stay_apart_in_the_index(empty: Indexed):
 
 
 async def test_the_reader_uses_the_index_from_the_second_retrieve_on(indexed: Indexed):
-    reader, question = Reader(indexed.bank.database, EMBEDDER), Question(Search(AGENT, "repair the old guitar at home"))
+    reader, question = (
+        Reader(indexed.bank.database, EMBEDDER),
+        Question(CaseSearch(AGENT, "repair the old guitar at home")),
+    )
     asked = [await indexed.scans()]
     slates = []
     for _ in range(3):
@@ -250,7 +253,7 @@ async def test_the_reader_uses_the_index_from_the_second_retrieve_on(indexed: In
 
 async def test_the_reader_forgets_a_profile_that_has_left_the_index(empty: Indexed):
     await empty.fill("shrinking", TASKS)
-    reader, question = Reader(empty.bank.database, EMBEDDER), Question(Search(AGENT, "repair the old guitar"))
+    reader, question = Reader(empty.bank.database, EMBEDDER), Question(CaseSearch(AGENT, "repair the old guitar"))
     exact = slate_ids(await reader.retrieve("shrinking", datetime.now(UTC), question))
     assert await index_profile(empty.bank.database, empty.bank.profile("shrinking"), large=SMALL)
     before = await empty.scans()
@@ -260,7 +263,7 @@ async def test_the_reader_forgets_a_profile_that_has_left_the_index(empty: Index
 
 
 async def test_the_reader_remembers_the_latest_profiles_in_the_index_and_no_more(empty: Indexed):
-    reader, question = Reader(empty.bank.database, EMBEDDER), Question(Search(AGENT, "repair the old guitar"))
+    reader, question = Reader(empty.bank.database, EMBEDDER), Question(CaseSearch(AGENT, "repair the old guitar"))
     reader = replace(reader, _candidates=CandidateReader(LRUCache(1)))
     for user in ("first", "second"):
         await empty.fill(user, TASKS)
@@ -275,7 +278,7 @@ async def test_the_reader_remembers_the_latest_profiles_in_the_index_and_no_more
 
 async def test_a_case_retained_into_a_large_profile_is_found(empty: Indexed):
     await empty.fill("busy", TASKS)
-    reader, question = Reader(empty.bank.database, EMBEDDER), Question(Search(AGENT, "tune the harpsichord"))
+    reader, question = Reader(empty.bank.database, EMBEDDER), Question(CaseSearch(AGENT, "tune the harpsichord"))
     await reader.retrieve("busy", datetime.now(UTC), question)
     run = FinishedRun.model_validate({"agent": AGENT, "task": "tune the harpsichord", "outcome": "success"})
     kept = await retain(empty.bank.database, empty.bank.keyring, run, empty.bank.author("busy"))
@@ -299,7 +302,7 @@ async def test_without_pgvector_there_is_no_index_and_none_is_used(postgres: Emb
         assert not await index_profile(database, profile, large=1)
         await bank.set_profile("dave", approximate=True)  # as if the extension had been taken away
         reader = Reader(database, EMBEDDER, pgvector=False)
-        question = Question(Search(AGENT, TASKS[3]))
+        question = Question(CaseSearch(AGENT, TASKS[3]))
         for asking in (reader, reader, replace(reader)):
             slate = await asking.retrieve("dave", datetime.now(UTC), question)
             assert (slate.choices[0].row.task, slate.degraded) == (TASKS[3], ["pgvector"])

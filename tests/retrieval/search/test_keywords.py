@@ -6,7 +6,7 @@ from uuid import UUID
 
 import pytest
 
-from retrieval.search.candidates import Filters, Search, candidates
+from retrieval.search.candidates import CaseSearch, Filters, candidates
 from tests.writer.conftest import AGENT, Bank
 
 TASKS = [
@@ -29,7 +29,7 @@ LEXEMES = [
 
 async def found(bank: Bank, user: str, query: str, *, tags: Sequence[str] = ()) -> list[UUID]:
     """The cases that have a word of the query, the most relevant first."""
-    search = Search(AGENT, query, filters=Filters(tags=tags))
+    search = CaseSearch(AGENT, query, filters=Filters(tags=tags))
     async with bank.database.fast(user, bank.profile(user).seen_at) as connection:
         rows = await connection.all(*candidates(search))
     ranks = {row.keyword_rank: row.id for row in rows if row.id is not None and row.keyword_rank is not None}

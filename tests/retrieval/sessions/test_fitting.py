@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from retrieval.sessions.fitting import fit
-from retrieval.sessions.messages import Turn
+from retrieval.sessions.messages import SessionTurn
 from retrieval.tokens import count_tokens
 
 NOW = datetime(2026, 3, 2, tzinfo=UTC)
@@ -27,19 +27,19 @@ def result(content: str, number: int = 1) -> dict[str, Any]:
     return say("tool", content, tool_call_id=f"c{number}")
 
 
-def cost(turn: Turn) -> int:
+def cost(turn: SessionTurn) -> int:
     return count_tokens(turn.text)
 
 
-def shown(budget: int, *messages: dict[str, Any]) -> list[Turn]:
-    turns = [Turn(number, NOW, message) for number, message in enumerate(messages, start=1)]
+def shown(budget: int, *messages: dict[str, Any]) -> list[SessionTurn]:
+    turns = [SessionTurn(number, NOW, message) for number, message in enumerate(messages, start=1)]
     fitting = fit(turns[::-1], budget, cost)
     assert sum(map(cost, fitting)) <= budget
     assert [turn.number for turn in fitting] == sorted(turn.number for turn in fitting)
     return fitting
 
 
-def roles(turns: list[Turn]) -> list[tuple[int, str]]:
+def roles(turns: list[SessionTurn]) -> list[tuple[int, str]]:
     return [(turn.number, turn.role) for turn in turns]
 
 

@@ -5,7 +5,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from retrieval.sessions.messages import Turn
+from retrieval.sessions.messages import SessionTurn
 from retrieval.sessions.summary import items_of
 
 NOW = datetime(2026, 3, 2, tzinfo=UTC)
@@ -13,7 +13,7 @@ NOW = datetime(2026, 3, 2, tzinfo=UTC)
 
 def quoted(text: str) -> list[tuple[str, str]]:
     """Returns the kinds and texts that a summary may quote of an assistant's turn."""
-    return [(item.kind, item.text) for item in items_of(Turn(1, NOW, {"role": "assistant", "content": text}))]
+    return [(item.kind, item.text) for item in items_of(SessionTurn(1, NOW, {"role": "assistant", "content": text}))]
 
 
 def test_commands_decisions_and_values_are_quoted():

@@ -9,7 +9,7 @@ from uuid import uuid4
 
 import orjson
 
-from retrieval.advice.text import TOKENS, ToldFix, advice_text
+from retrieval.advice.text import TOKENS, AdvisedFix, advice_text
 from retrieval.tokens import count_tokens
 from writer.analysis.calls import StoredRun
 from writer.analysis.fixes import failures_of
@@ -24,7 +24,7 @@ def first_fix(calls: list[list[object]]) -> tuple[str, str]:
     if failure.fix is None:
         return "", ""
     parts = {name: getattr(failure.fix, name) for name in ("instead", "changes", "first", "dangerous")}
-    told = ToldFix(parts, 1, uuid4(), 1.0, 1, 1, 0, 0, proven=True)
+    told = AdvisedFix(parts, 1, uuid4(), 1.0, 1, 1, 0, 0, proven=True)
     return told.what, advice_text(failure.sign.tool, failure.error, [told], 0)[0]
 
 

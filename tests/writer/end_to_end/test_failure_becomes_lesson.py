@@ -12,7 +12,7 @@ from app.providers.wordllama import WordLlamaEmbedder
 from retrieval.pages.procedures import procedure_of
 from retrieval.ranking.question import Question
 from retrieval.retrieve import Reader
-from retrieval.search.candidates import Search
+from retrieval.search.candidates import CaseSearch
 from retrieval.tables.cases import cases
 from retrieval.tables.procedures import procedures
 from tests.writer.conftest import AGENT, Bank
@@ -79,7 +79,7 @@ async def test_what_was_learned_from_a_missing_data_type_is_found_for_the_next_c
     assert "last_name" not in str(row.record)
 
     # The next task is another column of another table; it gets the case, and with the case its lesson.
-    question = Question(Search(AGENT, NEXT), k=1)
+    question = Question(CaseSearch(AGENT, NEXT), k=1)
     reader = Reader(bank.database, WordLlamaEmbedder())
     slate = await reader.retrieve(user, datetime.now(UTC), question)
     (choice,) = slate.choices

@@ -18,7 +18,7 @@ from retrieval.tables.cases import cases
 from retrieval.tables.runs import runs
 from tests.lessons import RECORD
 from writer import privacy, procedures, rights, training, upkeep
-from writer.procedures.ports import Draft
+from writer.procedures.ports import ProcedureDraft
 from writer.profiles import Profile
 from writer.run import ProcedureData
 
@@ -77,7 +77,7 @@ ARGUMENTS = {
     "procedure_ids": [uuid4()],
     "case_id": uuid4(),
     "case_ids": [uuid4()],
-    "draft": Draft("script", "rules", ProcedureData(**RECORD), "To add a column"),
+    "draft": ProcedureDraft("script", "rules", ProcedureData(**RECORD), "To add a column"),
     "vector": np.ones(4, np.float32),
     "model": "some space",
     "blank": [],

@@ -3,10 +3,10 @@
 import pytest
 
 from writer.errors import PathTooLong
-from writer.findings.paths import ANYWHERE, Place, place_of, tidy
+from writer.findings.paths import ANYWHERE, FilePlace, place_of, tidy
 
 
-def touch(one: Place, other: Place) -> bool:
+def touch(one: FilePlace, other: FilePlace) -> bool:
     return bool(one.keys & other.marks or other.keys & one.marks)
 
 

@@ -9,7 +9,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from tests.writer.secrets_to_redact import CREDENTIALS, HIDDEN, ORDINARY, PERSONAL, SECRETS
-from writer.privacy.objects import MOST_DEPTH, Place, walk
+from writer.privacy.objects import MOST_DEPTH, ValuePlace, walk
 from writer.privacy.redact import Redaction, redact, redact_at, redact_text
 
 texts = st.text(st.characters(exclude_categories=()))
@@ -168,7 +168,7 @@ traces = st.recursive(
 @example([{"mail": "a@example.com"}, {"label": "visa", "paid with": 4539578763621486.0}])
 def test_the_scan_of_all_strings_together_finds_what_a_scan_of_each_finds(value: Any) -> None:
     counts: Counter[str] = Counter()
-    each = walk(value, Place(), counts, redact_at)
+    each = walk(value, ValuePlace(), counts, redact_at)
     assert redact(value) == (each, [Redaction(kind, count) for kind, count in sorted(counts.items())])
 
 

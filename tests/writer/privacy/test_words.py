@@ -13,7 +13,7 @@ from app.providers.wordllama import WordLlamaEmbedder
 from retrieval.errors import SealBroken
 from retrieval.ranking.question import Question
 from retrieval.retrieve import Reader
-from retrieval.search.candidates import Search
+from retrieval.search.candidates import CaseSearch
 from retrieval.tables.cases import cases
 from retrieval.tables.decisions import decisions
 from tests.writer.conftest import AGENT, Bank, drain
@@ -55,7 +55,7 @@ def reader_of(bank: Bank) -> Reader:
 
 
 async def ask(reader: Reader, user: str, query: str = ASKED) -> Any:
-    return await reader.retrieve(user, datetime.now(UTC), Question(Search(AGENT, query)))
+    return await reader.retrieve(user, datetime.now(UTC), Question(CaseSearch(AGENT, query)))
 
 
 async def rows(bank: Bank, user: str, table: Any) -> list[Any]:
@@ -186,7 +186,7 @@ async def test_a_sealed_bank_is_embedded_anew_with_its_words(sealing: Bank, user
     await drain(worker_of(sealing))
     assert await reembed(sealing.database, Renamed(), sealing.profile(user), sealing.keyring) == 1
     answered = await Reader(sealing.database, Renamed(), seals=WordSeals(sealing.keyring)).retrieve(
-        user, datetime.now(UTC), Question(Search(AGENT, TASK))
+        user, datetime.now(UTC), Question(CaseSearch(AGENT, TASK))
     )
     assert answered.choices[0].row.similarity > 0.99
 

@@ -20,7 +20,7 @@ from tests.writer.procedure_bank import (
 )
 from writer.analysis.calls import StoredRun
 from writer.procedures.learn_from_run import rule_learners
-from writer.procedures.ports import Analysis, Draft, Learners
+from writer.procedures.ports import Analysis, Learners, ProcedureDraft
 from writer.profiles import Profile
 from writer.run import ScriptData
 
@@ -117,10 +117,10 @@ async def test_a_run_that_brings_its_own_record_is_not_abstracted(bank: Bank, us
 
 
 class Broken:
-    async def abstract(self, run: StoredRun, level: AbstractionLevel) -> Draft | None:
+    async def abstract(self, run: StoredRun, level: AbstractionLevel) -> ProcedureDraft | None:
         raise RuntimeError(run.task, level)
 
-    async def revise(self, used: Draft, run: StoredRun, analysis: Analysis) -> Draft | None:
+    async def revise(self, used: ProcedureDraft, run: StoredRun, analysis: Analysis) -> ProcedureDraft | None:
         raise RuntimeError(used, run.task, analysis)
 
 

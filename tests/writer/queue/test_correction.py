@@ -10,7 +10,7 @@ from sqlalchemy import select
 
 from retrieval.ranking.question import Question
 from retrieval.retrieve import Reader
-from retrieval.search.candidates import Search
+from retrieval.search.candidates import CaseSearch
 from retrieval.tables.audit import audit
 from retrieval.tables.decisions import decisions
 from tests.fakes.openai_server import OpenAIServer
@@ -117,7 +117,7 @@ async def test_feedback_that_comes_while_the_worker_holds_the_case_stays_and_is_
 ):
     await bank.add(user, {"task": "rake the leaves"})
     slate = await Reader(bank.database, worker_on(server).embedder).retrieve(
-        user, datetime.now(UTC), Question(Search(agent_key=AGENT, query="leaves"))
+        user, datetime.now(UTC), Question(CaseSearch(agent_key=AGENT, query="leaves"))
     )
     case_id = await keep(bank, user, tool_traces=MISSED, retrieval_id=slate.retrieval_id)
     with Gated() as gate:
@@ -137,7 +137,7 @@ async def test_feedback_is_of_the_next_run_of_a_retrieval_only_where_it_was_not_
     named: str, bank: Bank, server: OpenAIServer, worker_on: MakeWorker, user: str
 ):
     slate = await Reader(bank.database, worker_on(server).embedder).retrieve(
-        user, datetime.now(UTC), Question(Search(agent_key=AGENT, query="leaves"))
+        user, datetime.now(UTC), Question(CaseSearch(agent_key=AGENT, query="leaves"))
     )
     first = await keep(bank, user, task="rake", plan=["rake"], retrieval_id=slate.retrieval_id)
     await drain(worker_on(server))
@@ -154,7 +154,7 @@ async def test_feedback_before_a_run_reaches_it_whatever_the_name_of_the_service
     bank: Bank, server: OpenAIServer, worker_on: MakeWorker, user: str
 ):
     slate = await Reader(bank.database, worker_on(server).embedder).retrieve(
-        user, datetime.now(UTC), Question(Search(agent_key=AGENT, query="leaves"))
+        user, datetime.now(UTC), Question(CaseSearch(agent_key=AGENT, query="leaves"))
     )
     async with bank.database.as_user(user, datetime.now(UTC)) as connection:
         await give_feedback(connection, user, "worker", Feedback(0.0, "user", decision_id=slate.retrieval_id))
@@ -168,7 +168,7 @@ async def test_a_reward_that_came_with_a_run_is_not_of_the_next_run_of_its_retri
     bank: Bank, server: OpenAIServer, worker_on: MakeWorker, user: str
 ):
     slate = await Reader(bank.database, worker_on(server).embedder).retrieve(
-        user, datetime.now(UTC), Question(Search(agent_key=AGENT, query="leaves"))
+        user, datetime.now(UTC), Question(CaseSearch(agent_key=AGENT, query="leaves"))
     )
     of_first = {"reward": 0.0, "reward_source": "user", "retrieval_id": slate.retrieval_id}
     await keep(bank, user, task="rake", plan=["rake"], **of_first)
@@ -182,7 +182,7 @@ async def test_a_reward_that_came_with_a_run_is_not_of_the_next_run_of_its_retri
 async def test_the_slate_earns_the_corrected_guess(bank: Bank, server: OpenAIServer, worker_on: MakeWorker, user: str):
     (shown,) = await bank.add(user, {"task": "rake the leaves"})
     slate = await Reader(bank.database, worker_on(server).embedder).retrieve(
-        user, datetime.now(UTC), Question(Search(agent_key=AGENT, query="leaves"))
+        user, datetime.now(UTC), Question(CaseSearch(agent_key=AGENT, query="leaves"))
     )
     await keep(bank, user, tool_traces=MISSED, retrieval_id=slate.retrieval_id)
     await drain(worker_on(server))

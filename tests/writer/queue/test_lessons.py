@@ -12,7 +12,7 @@ from sqlalchemy import func, select
 from app.providers.wordllama import WordLlamaEmbedder
 from retrieval.ranking.question import Question
 from retrieval.retrieve import Reader
-from retrieval.search.candidates import Search
+from retrieval.search.candidates import CaseSearch
 from retrieval.tables.cases import case_tools
 from retrieval.tables.kinds import AbstractionLevel
 from retrieval.tables.memories import facts
@@ -126,7 +126,7 @@ async def test_a_retrieval_that_is_deleted_while_a_worker_learns_from_its_run_an
 ):
     await bank.add(user, {"task": "rake the leaves"})
     worker = worker_of(bank)
-    question = Question(Search(agent_key=AGENT, query="leaves"))
+    question = Question(CaseSearch(agent_key=AGENT, query="leaves"))
     slate = await Reader(bank.database, worker.embedder).retrieve(user, datetime.now(UTC), question)
     case_id = await keep(
         bank, user, "mend the roof", tool_traces=list(FIXED.tool_traces), retrieval_id=slate.retrieval_id

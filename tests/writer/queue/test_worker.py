@@ -14,7 +14,7 @@ from retrieval.errors import EmbedderMisbehaved, EmbedderUnavailable
 from retrieval.ports import Vectors
 from retrieval.ranking.question import Question
 from retrieval.retrieve import Reader
-from retrieval.search.candidates import Search
+from retrieval.search.candidates import CaseSearch
 from retrieval.tables.cases import case_embeddings
 from retrieval.tables.decisions import rewards
 from tests.fakes.openai_server import OpenAIServer
@@ -51,7 +51,7 @@ async def test_a_worker_paused_past_its_lease_cannot_finish_what_another_finishe
     bank: Bank, server: OpenAIServer, worker_on: MakeWorker, user: str
 ):
     await bank.add(user, {"task": "rake the leaves"})
-    search = Search(agent_key=AGENT, query="leaves")
+    search = CaseSearch(agent_key=AGENT, query="leaves")
     reader = Reader(bank.database, worker_on(server).embedder)
     slate = await reader.retrieve(user, datetime.now(UTC), Question(search))
     case_id = await keep(bank, user, retrieval_id=slate.retrieval_id)

@@ -12,7 +12,7 @@ import pytest
 from tests.writer.conftest import Bank, keep
 from writer.rights.elsewhere import digest
 from writer.rights.erase import erase
-from writer.rights.places import Log, Scrubbed, Search, Surroundings
+from writer.rights.places import Log, MarkSearch, Scrubbed, Surroundings
 from writer.rights.receipt import Issuer, stored
 from writer.rights.signature import Signer, verified
 
@@ -82,15 +82,15 @@ async def test_what_is_sent_or_copied_elsewhere_is_told(
 @pytest.mark.parametrize(
     ("scrubbed", "search", "expected"),
     [
-        (SCRUBBED, Search({"name": 1}, 0, {}), ("gone", "gone")),
-        (SCRUBBED, Search({"name": 1}, 0, {"base/1/2": 3}), ("remains", "gone")),
-        (SCRUBBED, Search({"name": 1}, 0, {"postgres/pg_wal/00000001000000000000000A": 3}), ("gone", "remains")),
+        (SCRUBBED, MarkSearch({"name": 1}, 0, {}), ("gone", "gone")),
+        (SCRUBBED, MarkSearch({"name": 1}, 0, {"base/1/2": 3}), ("remains", "gone")),
+        (SCRUBBED, MarkSearch({"name": 1}, 0, {"postgres/pg_wal/00000001000000000000000A": 3}), ("gone", "remains")),
         (SCRUBBED, None, ("gone", "gone")),
         (replace(SCRUBBED, readable=False, log=Log(None, "may not")), None, ("unknown", "remains")),
     ],
 )
 async def test_a_scrub_completes_the_receipt(
-    bank: Bank, issuer: Issuer, scrubbed: Scrubbed, search: Search | None, expected: tuple[str, str]
+    bank: Bank, issuer: Issuer, scrubbed: Scrubbed, search: MarkSearch | None, expected: tuple[str, str]
 ):
     user = f"user-{uuid4()}"
     erased = await erase(bank.database, user)
@@ -109,7 +109,7 @@ async def test_a_scrub_speaks_in_the_receipts_of_all_before_it_and_of_nobody_aft
     last = await erase(bank.database, user)
     await issuer.issue(last)
     later = await issuer.issue(await erase(bank.database, f"{user}-later"))
-    search = Search({"name": 1, "texts": 7}, 0, {})
+    search = MarkSearch({"name": 1, "texts": 7}, 0, {})
     await issuer.complete(SCRUBBED, last.erased_at + timedelta(microseconds=1), {digest(user): search})
     ((_, _, theirs),) = await stored(bank.database, earlier["user_sha256"])
     ((_, _, after),) = await stored(bank.database, later["user_sha256"])

@@ -6,7 +6,7 @@ from typing import Any
 
 from retrieval.database.fast_path import FastConnection, FastStatement
 from retrieval.sealed import Opener
-from retrieval.sessions.read import PAGE, Reading
+from retrieval.sessions.read import PAGE, SessionReader
 from retrieval.tokens import count_tokens
 from tests.writer.conftest import AGENT, Bank
 from writer.privacy.words import WordSeals
@@ -36,7 +36,9 @@ async def test_a_session_that_is_deleted_between_two_pages_ends_with_the_first(b
         Deleting.bank = bank
         deleting = Deleting(connection.driver, user, connection.authorised_at)
         seal_of = Opener(bank.database, WordSeals(bank.keyring)).of_key
-        view = await Reading(deleting, "chat", seal_of, lambda turn: count_tokens(turn.text), count_tokens).view(90_000)
+        view = await SessionReader(deleting, "chat", seal_of, lambda turn: count_tokens(turn.text), count_tokens).view(
+            90_000
+        )
     assert view is not None
     assert [turn.number for turn in view.turns] == list(range(21, PAGE + 21))
     assert view.items == []

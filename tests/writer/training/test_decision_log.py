@@ -10,7 +10,7 @@ from app.providers.wordllama import WordLlamaEmbedder
 from policy.inputs import Inputs
 from retrieval.ranking.question import Question
 from retrieval.retrieve import Reader
-from retrieval.search.candidates import Search
+from retrieval.search.candidates import CaseSearch
 from retrieval.tables.cases import cases
 from tests.writer.conftest import AGENT, Bank
 from tests.writer.trainings import learnt, log, never, rows, seen
@@ -60,7 +60,7 @@ async def test_what_a_network_takes_of_a_decision_is_computed_once(bank: Bank, u
 async def test_a_log_reads_the_same_when_a_case_of_it_is_gone(bank: Bank, user: str):
     ids = await bank.add(user, *({"task": f"paint the {wall} wall"} for wall in ("north", "south", "east")))
     await reembed(bank.database, WordLlamaEmbedder(), bank.profile(user))
-    question = Question(Search(AGENT, "paint the wall"))
+    question = Question(CaseSearch(AGENT, "paint the wall"))
     slate = await Reader(bank.database, WordLlamaEmbedder()).retrieve(user, datetime.now(UTC), question)
     async with bank.database.as_user(user, datetime.now(UTC)) as connection:
         await connection.execute(delete(cases).where(cases.c.user_sub == user, cases.c.id == ids[0]))

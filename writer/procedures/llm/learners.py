@@ -20,7 +20,7 @@ from writer.procedures.llm.injection import follows_injection, injected_words
 from writer.procedures.llm.prompts import ABSTRACT, ANALYSE, LEVELS, REVISE
 from writer.procedures.llm.run_digest import RunDigest, digest_of, evidence
 from writer.procedures.llm.token_budget import Account
-from writer.procedures.ports import Abstractor, Analysis, AnalysisKind, Analyst, Draft, Learners, Reviser
+from writer.procedures.ports import Abstractor, Analysis, AnalysisKind, Analyst, Learners, ProcedureDraft, Reviser
 from writer.profiles import Profile
 from writer.run import ProcedureData, ScriptData
 
@@ -96,7 +96,7 @@ class LlmAbstractor:
     model: Model
     by_rule: Abstractor
 
-    async def abstract(self, run: StoredRun, level: AbstractionLevel) -> Draft | None:
+    async def abstract(self, run: StoredRun, level: AbstractionLevel) -> ProcedureDraft | None:
         """Returns the model's script, or else the script of the rules; see `Abstractor`."""
         reader = _Reader(self.model, "abstract")
         answer = await reader.ask(f"{ABSTRACT}{LEVELS[level]}", digest_of(run, Analysis()), {}, Script)
@@ -104,7 +104,7 @@ class LlmAbstractor:
             return await self.by_rule.abstract(run, level)
         if answer.data is None:
             return None
-        return Draft("script", "llm", answer.data, answer.trigger, answer.task_type, answer.domain, level)
+        return ProcedureDraft("script", "llm", answer.data, answer.trigger, answer.task_type, answer.domain, level)
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,7 +114,7 @@ class LlmReviser:
     model: Model
     by_rule: Reviser
 
-    async def revise(self, used: Draft, run: StoredRun, analysis: Analysis) -> Draft | None:
+    async def revise(self, used: ProcedureDraft, run: StoredRun, analysis: Analysis) -> ProcedureDraft | None:
         """Returns the model's revision, or else the revision of the rules; see `Reviser`."""
         before = used.record.model_dump(mode="json")
         more: dict[str, JsonValue] = {"used": before, "analysis": analysis.wrapped(), "evidence": evidence(analysis)}

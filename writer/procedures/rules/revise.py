@@ -11,7 +11,7 @@ from writer.analysis.causes import cause_of, quoted
 from writer.analysis.failures import Failure
 from writer.analysis.placeholders import clean
 from writer.analysis.remedy import tool_name
-from writer.procedures.ports import Analysis, Draft
+from writer.procedures.ports import Analysis, ProcedureDraft
 from writer.procedures.rules.script import planned
 from writer.procedures.rules.steps import called, without_examples
 from writer.procedures.thread import computed
@@ -32,12 +32,12 @@ NOT_ENOUGH = "all steps were done and no call failed, so check the result before
 class RuleReviser:
     """Reviser by fixed rules, for a procedure and a failed run that used it; deterministic, linear in calls."""
 
-    async def revise(self, used: Draft, run: StoredRun, analysis: Analysis) -> Draft | None:
+    async def revise(self, used: ProcedureDraft, run: StoredRun, analysis: Analysis) -> ProcedureDraft | None:
         """Returns the procedure with notes on its failing steps; see `revised` and `computed`."""
         return await computed(run, revised, used, run, analysis)
 
 
-def revised(used: Draft, run: StoredRun, analysis: Analysis) -> Draft | None:
+def revised(used: ProcedureDraft, run: StoredRun, analysis: Analysis) -> ProcedureDraft | None:
     """Returns the procedure with notes from a failed run, or None if the run adds no note.
 
     A failure without a fix becomes a warning, a failure with a fix a note of the call that worked. If no call failed,

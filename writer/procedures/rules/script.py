@@ -10,7 +10,7 @@ from writer.analysis.failures import find
 from writer.analysis.placeholders import abstract, clean, values_of
 from writer.analysis.remedy import tool_name
 from writer.analysis.statements import is_statement
-from writer.procedures.ports import Draft
+from writer.procedures.ports import ProcedureDraft
 from writer.procedures.rules.steps import steps_of, task_type, worth_repeating
 from writer.procedures.thread import computed
 from writer.run import ScriptData
@@ -25,12 +25,12 @@ MOST_LOOKED_AT = 200
 class RuleAbstractor:
     """Abstractor by fixed rules over a run's calls, or else its plan; deterministic, linear in their number."""
 
-    async def abstract(self, run: StoredRun, level: AbstractionLevel) -> Draft | None:
+    async def abstract(self, run: StoredRun, level: AbstractionLevel) -> ProcedureDraft | None:
         """Returns the script of a run; None: the run has no steps; see `script` and `computed`."""
         return await computed(run, script, run, level)
 
 
-def script(run: StoredRun, level: AbstractionLevel) -> Draft | None:
+def script(run: StoredRun, level: AbstractionLevel) -> ProcedureDraft | None:
     """Returns the script of a run, without failed and repeated calls; None: the run has no steps."""
     failures = find(run.calls, run.turns, succeeded=run.outcome == "success", task=run.task)
     # calls that a later one replaced are left out as well, though they may have reported no error
@@ -53,7 +53,7 @@ def script(run: StoredRun, level: AbstractionLevel) -> Draft | None:
             5_000,
         ),
     )
-    return Draft("script", "rules", record, when, task_type=clean(kind, 200), level=level)
+    return ProcedureDraft("script", "rules", record, when, task_type=clean(kind, 200), level=level)
 
 
 def trigger(task: str, calls: Sequence[Call], level: AbstractionLevel) -> str:

@@ -9,7 +9,7 @@ from functools import partial
 import uvicorn
 from starlette.types import ASGIApp
 
-from app.edge.intake.connections import BoundedConnection, Bounds
+from app.edge.intake.connections import BoundedConnection, ConnectionBounds
 
 PATIENCE_S = 60
 
@@ -40,7 +40,7 @@ class Client:
 @dataclass
 class Listening:
     port: int
-    bounds: Bounds
+    bounds: ConnectionBounds
 
     async def connect(self) -> Client:
         return Client(*await asyncio.open_connection("127.0.0.1", self.port))
@@ -49,7 +49,7 @@ class Listening:
 @asynccontextmanager
 async def listening(app: ASGIApp, **limits: float) -> AsyncIterator[Listening]:
     """Yields a server whose limits are far away, but for those that are named."""
-    bounds = Bounds(
+    bounds = ConnectionBounds(
         **{
             "connections": 100,
             "connections_per_address": 100,

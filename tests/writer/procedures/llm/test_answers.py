@@ -9,7 +9,7 @@ from tests.fakes.chat_server import ChatServer
 from tests.lessons import FIXED, RECORD
 from tests.writer.model_answers import REVISED, SCRIPT_RECORD, ByRule
 from writer.procedures.llm.learners import LlmAnalyst, LlmReviser
-from writer.procedures.ports import Draft
+from writer.procedures.ports import ProcedureDraft
 from writer.procedures.rules.analyst import explain
 from writer.run import ProcedureData, ScriptData
 
@@ -55,8 +55,8 @@ async def test_what_looks_like_a_secret_or_a_line_break_is_taken_out_of_the_less
 async def test_a_revision_has_the_form_of_what_it_revises(
     server: ChatServer, model: OpenAIModel, record: ProcedureData | ScriptData
 ):
-    used = Draft("script", "rules", record, "To add", "ddl", "sql", "hybrid")
+    used = ProcedureDraft("script", "rules", record, "To add", "ddl", "sql", "hybrid")
     better = record.model_dump() | {"procedure_name": "Check first"}
     server.says = lambda _: REVISED | {"data": better}
     draft = await LlmReviser(model, ByRule()).revise(used, FIXED, explain(FIXED))
-    assert draft == Draft("revision", "llm", type(record)(**better), "To add a column", "ddl", "sql", "hybrid")
+    assert draft == ProcedureDraft("revision", "llm", type(record)(**better), "To add a column", "ddl", "sql", "hybrid")

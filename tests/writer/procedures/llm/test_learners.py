@@ -20,7 +20,7 @@ from tests.writer.model_answers import (
 )
 from writer.analysis.calls import StoredRun
 from writer.procedures.llm.learners import LlmAbstractor, LlmAnalyst, LlmReviser
-from writer.procedures.ports import Analysis, Draft
+from writer.procedures.ports import Analysis, ProcedureDraft
 from writer.procedures.rules.analyst import RuleAnalyst, explain
 from writer.run import ProcedureData, ScriptData
 
@@ -85,7 +85,9 @@ async def test_a_model_that_never_answers_leaves_it_to_the_rules(server: ChatSer
 async def test_the_models_script_is_a_draft_of_the_level_asked_for(server: ChatServer, model: OpenAIModel):
     server.says = lambda _: SCRIPT
     draft = await LlmAbstractor(model, ByRule()).abstract(UNEVENTFUL, "hybrid")
-    assert draft == Draft("script", "llm", ScriptData(**SCRIPT_RECORD), "To add a column", "ddl", "sql", "hybrid")
+    assert draft == ProcedureDraft(
+        "script", "llm", ScriptData(**SCRIPT_RECORD), "To add a column", "ddl", "sql", "hybrid"
+    )
 
 
 async def test_a_run_with_nothing_to_follow_has_no_script(server: ChatServer, model: OpenAIModel):

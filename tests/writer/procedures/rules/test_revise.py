@@ -3,7 +3,7 @@
 from typing import Any
 
 from writer.analysis.calls import StoredRun
-from writer.procedures.ports import Draft
+from writer.procedures.ports import ProcedureDraft
 from writer.procedures.rules.analyst import explain
 from writer.procedures.rules.revise import MARK, MOST_NOTES, NOT_ENOUGH, revised
 from writer.procedures.rules.script import script
@@ -14,13 +14,13 @@ GOOD = [
 ]
 
 
-def used() -> Draft:
+def used() -> ProcedureDraft:
     draft = script(StoredRun("Exchange an item", "success", GOOD), "abstract")
     assert draft is not None
     return draft
 
 
-def after(*traces: Any, procedure: Draft | None = None) -> Draft | None:
+def after(*traces: Any, procedure: ProcedureDraft | None = None) -> ProcedureDraft | None:
     run = StoredRun("Exchange another item", "failure", traces)
     return revised(procedure or used(), run, explain(run))
 

@@ -7,8 +7,8 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
-from policy.impact import RewardDifference, difference, known_before, surprise
 from policy.logged import Floats, Logged, Target
+from policy.reward_difference import RewardDifference, difference, known_before, surprise
 from tests.policy.decision_logs import log
 
 DOUBTED, SURE = 0.105, 0.005

@@ -1,6 +1,6 @@
 """The impact of memory, from the log of one agent: differences to other slates, weekly numbers, cases and procedures.
 
-``policy.impact`` estimates the differences and their intervals.
+``policy.reward_difference`` estimates the differences and their intervals.
 """
 
 import asyncio
@@ -22,12 +22,12 @@ from app.schemas.impact import (
     PutRight,
     RangeOut,
     RewardDifferenceOut,
-    RunsOut,
+    RunMeansOut,
 )
 from app.schemas.responses import response_of
 from policy.decide import REPLAYED, Policy
-from policy.impact import RewardDifference, difference
 from policy.logged import Logged, Target
+from policy.reward_difference import RewardDifference, difference
 from policy.weights import WeightsError
 from retrieval.database.rows import AnyRow
 from retrieval.errors import NotFound
@@ -63,7 +63,7 @@ class ImpactRequest:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class _Read:
+class _ImpactRows:
     """The rows that an impact is computed from."""
 
     seen: DecisionsSeen
@@ -136,7 +136,7 @@ async def _seen(connection: AsyncConnection, request: ImpactRequest) -> Decision
     return seen_in(list(reversed(rows)), profile.explore)
 
 
-async def _read(parts: Runtime, connection: AsyncConnection, request: ImpactRequest) -> _Read:
+async def _read(parts: Runtime, connection: AsyncConnection, request: ImpactRequest) -> _ImpactRows:
     whose, span = (request.user_sub, request.agent), request.span(MOST)
     seen = await _seen(connection, request)
     weeks = last_weeks(datetime.now(UTC), request.until)
@@ -150,7 +150,7 @@ async def _read(parts: Runtime, connection: AsyncConnection, request: ImpactRequ
     last_policy = None
     with suppress(WeightsError):  # a policy that cannot be loaded is left out
         last_policy = None if newest_policy is None else policy_of(newest_policy)
-    return _Read(
+    return _ImpactRows(
         seen=seen,
         decisions=await decision_log.read(connection, *whose, MOST_FOR_POLICIES, span.holds(decisions.c.created_at)),
         last_policy=last_policy,
@@ -171,7 +171,7 @@ def last_weeks(now: datetime, until: datetime | None = None) -> list[datetime]:
     return [monday - timedelta(weeks=before) for before in reversed(range(WEEKS))]
 
 
-def _impact(request: ImpactRequest, read: _Read) -> ImpactOut:
+def _impact(request: ImpactRequest, read: _ImpactRows) -> ImpactOut:
     rewards, log = read.seen.rewards, training_data.logged(read.decisions)
     to_default = _less(log, training_data.target(read.decisions, None))
     differences = [
@@ -251,7 +251,7 @@ def sentence(result: RewardDifference) -> str:
     return f"cannot say yet: {wanted}" + (f"; so far {interval}" if interval else "")
 
 
-def _weeks(read: _Read) -> Iterable[ImpactWeekOut]:
+def _weeks(read: _ImpactRows) -> Iterable[ImpactWeekOut]:
     decisions = {row.week: row for row in read.decisions_by_week}
     runs = {(row.week, row.shown): row for row in read.runs}
     for week in sorted({*decisions, *(number for number, _ in runs)}):
@@ -269,8 +269,8 @@ def _weeks(read: _Read) -> Iterable[ImpactWeekOut]:
         )
 
 
-def _runs(row: AnyRow | None) -> RunsOut | None:
-    return None if row is None else RunsOut.model_validate(row, from_attributes=True)
+def _runs(row: AnyRow | None) -> RunMeansOut | None:
+    return None if row is None else RunMeansOut.model_validate(row, from_attributes=True)
 
 
 def _ratio(part: float, whole: float) -> float | None:

@@ -38,7 +38,7 @@ from policy.evaluate import (
     weights,
 )
 from policy.logged import Floats, Ints, Logged, Target
-from policy.verdict import Settings
+from policy.verdict import GateSettings
 
 ALPHA = 0.05
 """Largest share of logs whose interval misses the truth."""
@@ -48,7 +48,7 @@ MOST_LOST = 0.8
 """Largest share of the bettor's money that one query group can cost."""
 LEAST_EFFECTIVE = 10.0
 """Least effective number of query groups that got the other policy's slate; with fewer there is no estimate."""
-LIMITS = Settings()
+LIMITS = GateSettings()
 """The gate's limits, beyond which missing rewards or a lack of support make an estimate doubtful."""
 HALVINGS = 30
 STRENGTH = 2
