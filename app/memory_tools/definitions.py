@@ -52,8 +52,8 @@ TOOLS: Mapping[str, Definition] = {
         ),
         Definition(
             "recall",
-            "Call before you act: earlier runs of similar tasks, procedures, facts about the user, and a receipt for"
-            " remember.",
+            "Call before you act: earlier runs of similar tasks, procedures, facts about the user, and a retrieval_id"
+            " for remember.",
             TaskIn,
         ),
         Definition(

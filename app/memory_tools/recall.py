@@ -28,7 +28,7 @@ async def my_goals(asking: Asking, arguments: GoalsIn) -> str:
 
 
 async def recall(asking: Asking, arguments: TaskIn) -> str:
-    """Returns cases, procedures, facts, turns and knowledge for the query; the receipt is the retrieval id."""
+    """Returns cases, procedures, facts, turns and knowledge for the query, and the retrieval's id."""
     author = asking.author
     question = Question(CaseSearch(asking.agent, arguments.query), arguments.top_k, BUDGET, facts=False)
     slate = await asking.parts.reader.retrieve(author.user_sub, author.authorised_at, question)
@@ -45,5 +45,5 @@ async def recall(asking: Asking, arguments: TaskIn) -> str:
     return answer(
         memories or "No memory is related to this.",
         procedure_ids(slate.context, slate.procedures),
-        f"Receipt: {slate.retrieval_id} (pass it to remember once you know the outcome)",
+        f"retrieval_id: {slate.retrieval_id} (pass it to remember once you know the outcome)",
     )

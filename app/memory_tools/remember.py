@@ -37,7 +37,7 @@ async def remember(asking: Asking, given: RememberIn) -> str:
     """Stores a fact, a run or feedback, and returns a confirmation.
 
     Raises:
-        NotFound: the receipt does not belong to a recall of this agent.
+        NotFound: the retrieval is not a recall of this agent.
         NotNow: too many runs of the user are waiting.
         SecretInName: the agent's name looks like a secret.
     """
@@ -85,26 +85,26 @@ async def _check_agent(connection: AsyncConnection, asking: Asking, table: Table
     """
     whose = table.c.user_sub == asking.author.user_sub, table.c.agent_key == asking.agent
     if await connection.scalar(select(table.c.id).where(*whose, table.c.id == subject).limit(1)) is None:
-        raise NotFound("no recall of this agent has this receipt: pass the one that recall gave, or for a run none")
+        raise NotFound("no recall of this agent has this retrieval_id: pass the one from recall, or for a run none")
 
 
 async def _run(asking: Asking, given: RememberIn) -> str:
-    """Retains the run as a case and returns the confirmation; an equal call with the same receipt stores no second."""
+    """Retains the run as a case and returns the confirmation; an equal call with its retrieval stores no second one."""
     parts, author = asking.parts, asking.author
     parts.admission.backlog.check(author.user_sub)
-    if given.receipt is not None:
+    if given.retrieval_id is not None:
         async with parts.database.as_user(author.user_sub, author.authorised_at) as connection:
-            await _check_agent(connection, asking, decisions, given.receipt)
+            await _check_agent(connection, asking, decisions, given.retrieval_id)
     run = FinishedRun(
         agent=asking.agent,
         task=given.text or "",
         outcome=given.outcome or "unknown",
         plan=given.steps or [],
-        retrieval_id=given.receipt,
+        retrieval_id=given.retrieval_id,
     )
     prepared = await asyncio.to_thread(prepare, run)
     digest = hashlib.sha256(given.model_dump_json().encode()).hexdigest()
-    key = None if given.receipt is None else f"memory-tools:{digest}"
+    key = None if given.retrieval_id is None else f"memory-tools:{digest}"
     retained = await store(parts.database, parts.keyring, prepared, author, key)
     parts.admission.backlog.took(author.user_sub)
     parts.worker.wake()
@@ -113,9 +113,9 @@ async def _run(asking: Asking, given: RememberIn) -> str:
 
 async def _feedback(asking: Asking, given: RememberIn) -> str:
     author = asking.author
-    reward = Feedback(REWARD[given.outcome or "failure"], GUESS, decision_id=given.receipt)
+    reward = Feedback(REWARD[given.outcome or "failure"], GUESS, decision_id=given.retrieval_id)
     async with asking.parts.database.as_user(author.user_sub, author.authorised_at) as connection:
-        await _check_agent(connection, asking, decisions, given.receipt)
+        await _check_agent(connection, asking, decisions, given.retrieval_id)
         reached = await give_feedback(connection, author.user_sub, author.actor, reward)
     REWARDS.labels(GUESS).inc()
     counts = f"The reward that counts is {reached.reward:g}, from {reached.source}."

@@ -75,7 +75,7 @@ class RememberIn(Strict):
     text: Words | None = Field(default=None, description="one sentence; for a run, its task")  # type: ignore[valid-type]
     outcome: RunEnd | None = Field(default=None, description="outcome of a run or feedback")
     steps: list[Step] | None = Field(default=None, max_length=50, description="steps of a run")  # type: ignore[valid-type]
-    receipt: UUID | None = Field(default=None, description="receipt of the recall at its start")
+    retrieval_id: UUID | None = Field(default=None, description="id from the recall before it")
     value: Annotated[Word, BeforeValidator(as_written)] | None = None  # type: ignore[valid-type]
     unit: Word | None = None  # type: ignore[valid-type]
     category: Word | None = None  # type: ignore[valid-type]
@@ -93,8 +93,8 @@ class RememberIn(Strict):
 
 
 _FIELDS: Mapping[str, tuple[frozenset[str], frozenset[str]]] = {
-    "run": (frozenset({"text", "outcome"}), frozenset({"steps", "receipt"})),
-    "feedback": (frozenset({"outcome", "receipt"}), frozenset()),
+    "run": (frozenset({"text", "outcome"}), frozenset({"steps", "retrieval_id"})),
+    "feedback": (frozenset({"outcome", "retrieval_id"}), frozenset()),
 }
 _OF_A_FACT = frozenset({"text"}), frozenset({"value", "unit", "category"})
 """The required and the optional fields of each kind."""

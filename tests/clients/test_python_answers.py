@@ -24,7 +24,7 @@ SAME = {
     "Recalled": "RecallOut",
     "Retrieved": "RetrieveOut",
     "Redaction": "RedactionOut",
-    "Receipt": "RetainOut",
+    "Retained": "RetainOut",
     "Feedback": "FeedbackOut",
     "Fix": "AdvisedFixOut",
     "AdvisedPlan": "AdvisedPlanOut",

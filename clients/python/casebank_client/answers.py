@@ -153,7 +153,7 @@ class Redaction(TypedDict):
     count: int
 
 
-class Receipt(TypedDict):
+class Retained(TypedDict):
     """The acknowledgement of a retain: the run is on disk."""
 
     case_id: str

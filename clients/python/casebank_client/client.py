@@ -11,7 +11,7 @@ from typing import Any, Self, cast
 import httpx
 
 from casebank_client import bodies, wire
-from casebank_client.answers import Advice, Feedback, Outcome, Receipt, Retrieved, RewardSource, Session, TurnsAdded
+from casebank_client.answers import Advice, Feedback, Outcome, Retained, Retrieved, RewardSource, Session, TurnsAdded
 from casebank_client.failed import ADVICE_S
 from casebank_client.memories import AsyncMemories, Memories
 from casebank_client.outbox import DiskBuffer, Outbox
@@ -127,13 +127,13 @@ class Casebank(_Client, Memories):
 
     def retain(
         self, agent: str, task: str, outcome: Outcome = "unknown", *, idempotency_key: str | None = None, **more: Any
-    ) -> Receipt:
+    ) -> Retained:
         """Keeps a finished run and returns once it is on disk; ``more`` are further fields of ``POST /v1/retain``.
 
         Tried again, it is sent under the same idempotency key, and kept once.
         """
         run = bodies.finished_run(agent, task, outcome, more=more)
-        return cast("Receipt", self._sender.send(bodies.retain(run, idempotency_key)))
+        return cast("Retained", self._sender.send(bodies.retain(run, idempotency_key)))
 
     def feedback(
         self,
@@ -230,10 +230,10 @@ class AsyncCasebank(_Client, AsyncMemories):
 
     async def retain(
         self, agent: str, task: str, outcome: Outcome = "unknown", *, idempotency_key: str | None = None, **more: Any
-    ) -> Receipt:
+    ) -> Retained:
         """See ``Casebank.retain``."""
         run = bodies.finished_run(agent, task, outcome, more=more)
-        return cast("Receipt", await self._send(bodies.retain(run, idempotency_key)))
+        return cast("Retained", await self._send(bodies.retain(run, idempotency_key)))
 
     async def feedback(
         self,

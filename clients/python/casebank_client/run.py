@@ -55,7 +55,7 @@ class Record:
 
     @property
     def retrieval_id(self) -> str | None:
-        """The receipt of the retrieve."""
+        """Id of the retrieve."""
         return self.retrieved["retrieval_id"] if self.retrieved is not None else None
 
     def note(

@@ -13,7 +13,7 @@ import { type Answer, PATIENCE, type Patience, ask } from "./wire.js";
 type Schemas = components["schemas"];
 export type RetrieveMore = Omit<Schemas["RetrieveIn"], "agent" | "query">;
 export type Advice = Schemas["AdviceOut"];
-export type Receipt = Schemas["RetainOut"];
+export type Retained = Schemas["RetainOut"];
 export type FeedbackGiven = Schemas["FeedbackIn"];
 export type Feedback = Schemas["FeedbackOut"];
 export type Turn = Schemas["TurnsTold"]["turns"][number];
@@ -120,7 +120,7 @@ export class Casebank extends Memories {
     outcome: Outcome = "unknown",
     more: RetainMore = {},
     idempotencyKey: string = randomUUID(),
-  ): Promise<Receipt> {
+  ): Promise<Retained> {
     return this.#retain({ ...more, agent, task, outcome }, idempotencyKey);
   }
 
@@ -218,7 +218,7 @@ export class Casebank extends Memories {
       .then(() => void this.#waiting--);
   }
 
-  #retain(body: FinishedRun, idempotencyKey: string): Promise<Receipt> {
+  #retain(body: FinishedRun, idempotencyKey: string): Promise<Retained> {
     const params = { header: { "idempotency-key": idempotencyKey } };
     return this.asked((http, signal) => http.POST("/v1/retain", { params, body, signal }));
   }

@@ -5,7 +5,7 @@ export {
   Casebank,
   type Feedback,
   type FeedbackGiven,
-  type Receipt,
+  type Retained,
   type RetrieveMore,
   type Session,
   type Settings,

@@ -37,7 +37,7 @@ export class Run {
     return this.retrieved?.memory_context ?? "";
   }
 
-  /** The receipt of the retrieve. */
+  /** Id of the retrieve. */
   get retrievalId(): string | undefined {
     return this.retrieved?.retrieval_id;
   }
@@ -93,9 +93,9 @@ export class Run {
   /** Returns the run as it is retained; `otherwise` is how it ended where it did not say. */
   finished(otherwise: Outcome): FinishedRun {
     const { agent, task, retrievalId } = this;
-    const receipt = retrievalId === undefined ? {} : { retrieval_id: retrievalId };
+    const retrieval = retrievalId === undefined ? {} : { retrieval_id: retrievalId };
     const outcome = this.#outcome ?? otherwise;
-    return { ...receipt, ...this.more, ...this.#said, agent, task, outcome, tool_traces: [...this.#traces] };
+    return { ...retrieval, ...this.more, ...this.#said, agent, task, outcome, tool_traces: [...this.#traces] };
   }
 }
 

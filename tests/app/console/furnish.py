@@ -8,7 +8,7 @@ from uuid import uuid4
 
 import httpx
 
-from policy.gate import Settings, judge
+from policy.gate import GateSettings, judge
 from tests.policies import stored
 from tests.policy.worlds import two_arms
 from tests.service import User
@@ -143,7 +143,7 @@ def _call(tool: str, words: str, status: str) -> dict[str, Any]:
 
 
 async def _policies(user: User, agent: str) -> None:
-    verdict = judge(*two_arms(), Settings(resamples=50)).as_json()
+    verdict = judge(*two_arms(), GateSettings(resamples=50)).as_json()
     async with user.service.runtime.database.as_user(user.name, datetime.now(UTC)) as connection:
         await lifecycle.add(connection, user.name, agent, stored("serving"))
         await lifecycle.add(connection, user.name, agent, stored("candidate"))

@@ -30,8 +30,7 @@ from app.processes.own_service import OwnService, own_service
 from app.runtime import owner_url, running
 from app.settings import Settings
 from bench.console import CHROMIUM
-from policy.gate import Settings as Gate
-from policy.gate import judge
+from policy.gate import GateSettings, judge
 from tests.app.console.weeks import add_weeks
 from tests.policies import stored
 from tests.policy.worlds import two_arms
@@ -116,7 +115,7 @@ async def _fill(settings: Settings, service: OwnService) -> None:
     async with running(settings) as runtime, runtime.database.as_user(USER, datetime.now(UTC)) as connection:
         await lifecycle.add(connection, USER, AGENT, stored("serving"))
         await lifecycle.add(connection, USER, AGENT, stored("candidate"))
-        verdict = judge(*two_arms(uplift=0.01), Gate(resamples=400)).as_json()
+        verdict = judge(*two_arms(uplift=0.01), GateSettings(resamples=400)).as_json()
         for row in await lifecycle.live_policies(connection, USER, AGENT):
             await lifecycle.set_columns(connection, row, verdict=verdict)
         await add_weeks(connection, USER, AGENT, datetime.now(UTC))

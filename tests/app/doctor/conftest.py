@@ -10,7 +10,7 @@ import asyncpg
 import pytest
 from pydantic import SecretStr
 
-from app.doctor import Finding, examine
+from app.doctor import CheckResult, examine
 from app.postgres import EmbeddedPostgres
 from app.postgres.pools import dsn, service_database
 from app.settings import Settings
@@ -33,7 +33,7 @@ def settings(url: str, home: Path, **more: Any) -> Settings:
     return Settings(**given)
 
 
-async def look(url: str, home: Path, **more: Any) -> dict[str, Finding]:
+async def look(url: str, home: Path, **more: Any) -> dict[str, CheckResult]:
     return {finding.name: finding for finding in await examine(settings(url, home, **more))}
 
 

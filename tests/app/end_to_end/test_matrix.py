@@ -177,7 +177,9 @@ CLOSED = [
     tool("recall", lambda _: {"query": MARK}),
     tool("remember", lambda _: {"kind": "fact", "text": "plays the piano"}),
     tool("remember", lambda _: {"kind": "run", "text": "tune a piano", "outcome": "success"}),
-    tool("remember", lambda it: {"kind": "feedback", "outcome": "success", "receipt": it.retrieval_id}, "retrieval"),
+    tool(
+        "remember", lambda it: {"kind": "feedback", "outcome": "success", "retrieval_id": it.retrieval_id}, "retrieval"
+    ),
     tool("forget", lambda it: {"id": it.fact_id}, "fact"),
     tool("forget", lambda it: {"id": it.procedure_id}, "procedure"),
     Endpoint("POST", "/mcp", 200 if is_installed() else 501, message, query="?agent={agent}"),

@@ -38,8 +38,10 @@ async def test_what_one_user_remembers_is_recalled_and_is_in_their_export(mode: 
         assert len(tools) == 5
         await said(client, "remember", kind="goal", text="run a marathon")
         assert "run a marathon" in await said(client, "get_my_goals")
-        receipt = (await said(client, "recall", query="plan the training")).rpartition("Receipt: ")[2].split()[0]
-        run = {"text": "plan the training", "outcome": "success", "receipt": receipt, "steps": '["run"]'}
+        retrieval_id = (
+            (await said(client, "recall", query="plan the training")).rpartition("retrieval_id: ")[2].split()[0]
+        )
+        run = {"text": "plan the training", "outcome": "success", "retrieval_id": retrieval_id, "steps": '["run"]'}
         kept = await said(client, "remember", kind="run", **run)
         assert "joined to its recall" in kept
         assert (await client.call_tool("forget", {"id": "x"})).is_error

@@ -65,7 +65,7 @@ def test_no_tool_takes_a_user_or_an_agent():
         "text",
         "outcome",
         "steps",
-        "receipt",
+        "retrieval_id",
         "id",
         "value",
         "unit",

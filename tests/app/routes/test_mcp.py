@@ -65,9 +65,9 @@ async def test_a_client_of_the_handshake_and_one_without_find_the_server(alice: 
 @pytest.mark.parametrize("version", [OLDER, NEWER])
 async def test_arguments_that_are_json_in_a_text_are_read(version: str, alice: User):
     answer = await send(alice.http, "tools/call", version, name="recall", arguments=json.dumps({"query": "sushi"}))
-    assert "Receipt" in said(answer.json()["result"])
+    assert "retrieval_id" in said(answer.json()["result"])
     twice = await send(alice.http, "tools/call", version, name="recall", arguments=json.dumps('{"query": "sushi"}'))
-    assert "Receipt" in said(twice.json()["result"])
+    assert "retrieval_id" in said(twice.json()["result"])
     for nothing in ("", " null "):
         answer = await send(alice.http, "tools/call", version, name="get_my_goals", arguments=nothing)
         assert "goal" in said(answer.json()["result"])
@@ -84,8 +84,8 @@ async def test_an_argument_that_is_json_in_a_text_is_read_where_its_schema_wants
     await alice.settle()
     (case,) = (await alice.http.get("/v1/cases", params={"agent": AGENT})).json()["cases"]
     assert (case["task"], case["plan"]) == (run["text"], ["stop", "start"])
-    assert "Receipt" in said(await call(alice, "recall", version, query="123", top_k="2"))
-    assert "Receipt" in said(await call(alice, "recall", version, query="123", top_k=None))
+    assert "retrieval_id" in said(await call(alice, "recall", version, query="123", top_k="2"))
+    assert "retrieval_id" in said(await call(alice, "recall", version, query="123", top_k=None))
     failed = {"query": "refund", "tool": "pay", "input": json.dumps({"a": [1]}), "error": json.dumps({"error": "no"})}
     said(await call(alice, "get_tool_suggestions", version, **failed))
     for steps in ("stop, start", "5", 5, '{"first": "stop"}'):
@@ -122,9 +122,9 @@ async def test_the_id_of_something_else_is_no_retrieval(alice: User):
     others = [re.search("[0-9a-f-]{36}", text)[0] for text in (fact, case_id, elsewhere, f"{UUID(int=7)}")]
     for given in (run, {"kind": "feedback", "outcome": "success"}):
         for other in others:
-            result = await call(alice, "remember", receipt=other, **given)
+            result = await call(alice, "remember", retrieval_id=other, **given)
             assert result["isError"]
-            assert "no recall of this agent has this receipt" in result["content"][0]["text"]
+            assert "no recall of this agent has this retrieval_id" in result["content"][0]["text"]
     assert len((await alice.http.get("/v1/cases", params={"agent": AGENT})).json()["cases"]) == 1
 
 
@@ -134,14 +134,14 @@ async def test_recall_and_remember_do_by_this_protocol_what_they_do_over_http(ve
     told = said(await call(alice, "recall", version, query="restart the web server of the shop"))
     params, body = {"agent": AGENT}, {"query": "restart the web server of the shop"}
     over_http = (await alice.http.post("/v1/memory-tools/recall", params=params, json=body)).json()["text"]
-    assert told.rpartition("Receipt")[0] == over_http.rpartition("Receipt")[0]
-    receipt = re.search(r"Receipt: (\S+)", told)[1]
-    given = {"kind": "run", "text": "restart the shop", "outcome": "success", "receipt": receipt}
+    assert told.rpartition("retrieval_id")[0] == over_http.rpartition("retrieval_id")[0]
+    retrieval_id = re.search(r"retrieval_id: (\S+)", told)[1]
+    given = {"kind": "run", "text": "restart the shop", "outcome": "success", "retrieval_id": retrieval_id}
     assert "joined to its recall" in said(await call(alice, "remember", version, **given))
     await alice.settle()
     assert (await alice.case(case_id))["reuse_count"] == 1
-    decision = (await alice.http.get(f"/v1/decisions/{receipt}")).json()
-    assert decision["retrieval_id"] == receipt
+    decision = (await alice.http.get(f"/v1/decisions/{retrieval_id}")).json()
+    assert decision["retrieval_id"] == retrieval_id
 
 
 @pytest.mark.parametrize(

@@ -3,7 +3,7 @@
 import re
 
 from app.commands import doctor
-from app.doctor import Finding
+from app.doctor import CheckResult
 from app.terminal.plain_console import plain_console
 from tests.paths import ROOT
 
@@ -11,7 +11,7 @@ from tests.paths import ROOT
 def test_the_doctors_remedy_keeps_the_words_in_brackets():
     advice = "pip install 'casebank[plots]'"
     with doctor.out.capture() as printed:
-        doctor.out.print(doctor.as_table([Finding("training", ok=False, detail="no matplotlib", advice=advice)]))
+        doctor.out.print(doctor.as_table([CheckResult("training", ok=False, detail="no matplotlib", advice=advice)]))
     assert "casebank[plots]" in " ".join(re.sub("[│┃]", "", printed.get()).split())
 
 
