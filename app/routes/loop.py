@@ -178,28 +178,28 @@ async def insert_memory(
     return kept if memories.is_list else kept[0]
 
 
-def question_of(asked: RetrieveIn) -> Question:
+def question_of(body: RetrieveIn) -> Question:
     """Returns the question for the retrieval, from the body of a request."""
-    filters = Filters(asked.filters.tags, asked.filters.kinds, asked.filters.outcomes)
+    filters = Filters(body.filters.tags, body.filters.kinds, body.filters.outcomes)
     search = CaseSearch(
-        agent_key=nameable(asked.agent),
-        query=asked.query,
+        agent_key=nameable(body.agent),
+        query=body.query,
         filters=filters,
-        full_text_weight=asked.full_text_weight,
-        semantic_weight=asked.semantic_weight,
-        rrf_k=asked.rrf_k,
+        full_text_weight=body.full_text_weight,
+        semantic_weight=body.semantic_weight,
+        rrf_k=body.rrf_k,
     )
     return Question(
         search,
-        asked.k,
-        asked.token_budget,
-        asked.min_similarity,
-        memory=asked.memory,
-        tool_memory=asked.tool_memory,
-        others=asked.others,
-        rewrite=asked.rewrite,
-        session=asked.session_id,
-        recall=asked.recall,
+        body.k,
+        body.token_budget,
+        body.min_similarity,
+        memory=body.memory,
+        tool_memory=body.tool_memory,
+        others=body.others,
+        rewrite=body.rewrite,
+        session=body.session_id,
+        recall=body.recall,
     )
 
 

@@ -49,8 +49,8 @@ async def search_procedures(body: ProcedureSearchIn, parts: Parts, caller: Calle
         least=body.min_similarity,
         limit=body.limit,
     )
-    found = await parts.reader.procedures(caller.user_sub, caller.authorised_at, question)
-    return response_of(ProcedureSearchOut, found)
+    matches = await parts.reader.procedures(caller.user_sub, caller.authorised_at, question)
+    return response_of(ProcedureSearchOut, matches)
 
 
 @router.get("")
@@ -71,8 +71,8 @@ async def list_procedures(  # noqa: PLR0913, PLR0917 - each is a query parameter
     wanted = pages.ProcedurePage(agent, kind, status == "active", cursor, limit, measures)
     async with parts.database.as_user(caller.user_sub, caller.authorised_at) as connection:
         rows = (await connection.execute(pages.page_of_procedures(caller.user_sub, wanted))).mappings().all()
-    found = [ProcedureOut.of(row) for row in rows]
-    return ProceduresOut(procedures=found, next_cursor=str(found[-1].id) if len(found) == limit else None)
+    page = [ProcedureOut.of(row) for row in rows]
+    return ProceduresOut(procedures=page, next_cursor=str(page[-1].id) if len(page) == limit else None)
 
 
 @router.get("/sample")
@@ -95,8 +95,8 @@ async def get_procedure(
     procedure_id: UUID, parts: Parts, caller: Caller, version: Version | None = None
 ) -> ProcedureOut:
     """Returns the active version of a procedure, or the given version."""
-    found = (await _versions(procedure_id, parts, caller)).versions
-    wanted = (each for each in found if (each.status == "active" if version is None else each.version == version))
+    versions = (await _versions(procedure_id, parts, caller)).versions
+    wanted = (each for each in versions if (each.status == "active" if version is None else each.version == version))
     if (one := next(wanted, None)) is None:
         raise NotFound("no version of this procedure is active" if version is None else "no such version")
     return one
@@ -117,10 +117,10 @@ async def diff_versions(
     after: Annotated[Version, Query(alias="to")],
 ) -> VersionChangesOut:
     """Compares two versions: changed fields, and steps added, removed or changed."""
-    found = {each.version: each for each in (await _versions(procedure_id, parts, caller)).versions}
-    if before not in found or after not in found:
+    versions = {each.version: each for each in (await _versions(procedure_id, parts, caller)).versions}
+    if before not in versions or after not in versions:
         raise NotFound("no such version")
-    changes = difference(found[before], found[after])
+    changes = difference(versions[before], versions[after])
     return VersionChangesOut.model_validate(
         {"before": before, "after": after, "changes": changes}, from_attributes=True
     )
@@ -145,9 +145,9 @@ async def retire_procedure(procedure_id: UUID, parts: Parts, caller: Caller) -> 
 @router.post("/{procedure_id}/review")
 async def review_procedure(procedure_id: UUID, body: ReviewIn, parts: Parts, caller: Caller) -> ProcedureOut:
     """Stores a person's review of a version, in place of an earlier one."""
-    found = review.Review(body.verdict, body.note, body.root_cause_right, body.steps_complete)
+    verdict = review.Review(body.verdict, body.note, body.root_cause_right, body.steps_complete)
     async with parts.database.as_user(caller.user_sub, caller.authorised_at) as connection:
-        version = await review.review(connection, caller, procedure_id, body.version, found)
+        version = await review.review(connection, caller, procedure_id, body.version, verdict)
     return await get_procedure(procedure_id, parts, caller, version)
 
 

@@ -13,8 +13,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from app.demo.memory import AgentRun, FailureMemory, RetrievedCases, Trace
+from app.demo.memory_text import ParsedFix, parse_cases, parse_fixes, parse_plans
 from app.demo.operator.operator import FAILED, MET_THROUGHOUT, NOBODY_PASSED
-from app.demo.told import ParsedFix, told_cases, told_fixes, told_plans
 from bench.failures.kinds import Attempts, Task
 
 WORKED = "do it this way: "
@@ -67,7 +67,7 @@ class Agent:
 
     async def run(self) -> Finished:
         """Tries ways until one works, none is left, or memory tells that none will."""
-        told = list(told_cases(self.slate.text))
+        told = list(parse_cases(self.slate.text))
         self._next = self._good(self.slate.text)
         useless = {line.removeprefix(FAILED) for case in told if not case.went_well for line in case.actions}
         rules = {line.removeprefix(MET_THROUGHOUT) for line in useless if line.startswith(MET_THROUGHOUT)}
@@ -88,7 +88,7 @@ class Agent:
             if self.memory is not None and is_new:
                 text = await self.memory.at_failure(self.task.text, self._traces[-1], self.slate)
                 self._failed += 1
-                lines = [line for case in told_cases(text) if not case.went_well for line in case.actions]
+                lines = [line for case in parse_cases(text) if not case.went_well for line in case.actions]
                 if NOBODY_PASSED in text or MET_THROUGHOUT + rule in lines:
                     break
                 ways = [way for way in (*self._fixes(text, title), *self._good(text)) if way not in self._errors]
@@ -109,7 +109,7 @@ class Agent:
 
     def _good(self, text: str) -> list[str]:
         """Returns the ways of the runs that went well, in the text's order."""
-        plans = [case.actions for case in told_cases(text) if case.went_well] + told_plans(text)
+        plans = [case.actions for case in parse_cases(text) if case.went_well] + parse_plans(text)
         return [way for plan in plans for way in self._named(plan)]
 
     def _named(self, plan: Sequence[str]) -> list[str]:
@@ -122,7 +122,7 @@ class Agent:
             title: _change(self.task.acts[failed], act) for title, act in self.task.acts.items() if title != failed
         }
         ways: list[str] = []
-        for fix in told_fixes(text):
+        for fix in parse_fixes(text):
             if named := self._named(fix.plan):
                 ways += named
                 continue

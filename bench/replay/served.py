@@ -10,7 +10,7 @@ from pathlib import Path
 import httpx
 import orjson
 
-from app.demo.told import told_cases
+from app.demo.memory_text import parse_cases
 from app.processes.own_service import OwnService, own_service
 from app.settings import Settings
 from bench.replay.loops import Loop, Plan, World, play
@@ -36,7 +36,7 @@ class ServedBank:
             self._asked, self._answer = task, self._post("/v1/retrieve", {"query": task})
         return [
             tuple(_call(action) for action in case.actions)
-            for case in told_cases(self._answer["memory_context"])
+            for case in parse_cases(self._answer["memory_context"])
             if case.went_well
         ]
 

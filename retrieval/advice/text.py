@@ -72,7 +72,7 @@ class AdvisedFix:
 
 
 @dataclass(frozen=True, slots=True)
-class ToldPlan:
+class AdvisedPlan:
     """A plan of an earlier run that went well, told to an agent whose call failed at a similar task.
 
     Attributes:
@@ -125,12 +125,12 @@ def advice_text(
     return text, told
 
 
-def with_plans(text: str, plans: Sequence[ToldPlan], budget: int = TOKENS) -> tuple[str, Sequence[ToldPlan]]:
+def with_plans(text: str, plans: Sequence[AdvisedPlan], budget: int = TOKENS) -> tuple[str, Sequence[AdvisedPlan]]:
     """Returns an advice text with plans appended, and those of the plans that are in it.
 
     A plan too long for the budget is left out.
     """
-    told: list[ToldPlan] = []
+    told: list[AdvisedPlan] = []
     for each in plans:
         start = " Or: " if told else f" {PLANS_BEGIN}" if text else f"{MARK}{PLANS_BEGIN}"
         longer = f"{text}{start}{quoted_list(each.plan)}{DANGER if each.dangerous else ''}."

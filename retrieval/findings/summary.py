@@ -28,7 +28,7 @@ class SummaryFinding:
 
     Attributes:
         same: number that is equal for findings with the same subject; the newest of these counts.
-        said: texts of the finding: tool, query, fact and others.
+        texts: texts of the finding: tool, query, fact and others.
         changed: true if a later step changed the finding's subject.
         in_doubt: true if a later step may have changed the subject, such as a call of an unknown tool.
     """
@@ -37,7 +37,7 @@ class SummaryFinding:
     kind: FindingKind
     success: bool
     same: int
-    said: Mapping[str, Any]
+    texts: Mapping[str, Any]
     changed: bool
     in_doubt: bool = False
 
@@ -66,7 +66,7 @@ def summary(findings: Sequence[SummaryFinding], token_budget: int) -> Summary:
     """
     groups: dict[str, list[SummaryFinding]] = {group: [] for group in _GROUPS}
     for each, stands in zip(findings, standings(findings), strict=True):
-        if stands in {"holds", "in_doubt"} and (each.said.get("query") or each.said.get("path")):
+        if stands in {"holds", "in_doubt"} and (each.texts.get("query") or each.texts.get("path")):
             groups[_group_of(each)].append(each)
     chosen: list[SummaryFinding] = []
     used = count_tokens(_block([])) + sum(count_tokens(f"\n{group}\n\n") for group in _GROUPS if groups[group])
@@ -79,7 +79,7 @@ def summary(findings: Sequence[SummaryFinding], token_budget: int) -> Summary:
     text = _block(chosen) if chosen else ""
     names = {FILES: "files", SEARCHES: "searches", OTHERS: "others"}
     fitting = {id(each) for each in chosen}
-    left = {names[group]: sum(id(each) not in fitting for each in found) for group, found in groups.items()}
+    left = {names[group]: sum(id(each) not in fitting for each in members) for group, members in groups.items()}
     return Summary(text, count_tokens(text), len(chosen), {name: count for name, count in left.items() if count})
 
 
@@ -115,21 +115,21 @@ def _block(chosen: Sequence[SummaryFinding]) -> str:
 def _group_of(finding: SummaryFinding) -> str:
     if finding.kind == "read":
         return FILES
-    return SEARCHES if finding.kind == "search" and not finding.said.get("listing") else OTHERS
+    return SEARCHES if finding.kind == "search" and not finding.texts.get("listing") else OTHERS
 
 
 def _line(finding: SummaryFinding) -> str:
-    said = finding.said
-    fact = shortened(str(said.get("fact", "")), LONGEST_LINE)
+    texts = finding.texts
+    fact = shortened(str(texts.get("fact", "")), LONGEST_LINE)
     step = f"(step {finding.step}{', may have changed since' if finding.in_doubt and finding.kind != 'write' else ''})"
     if finding.kind == "read" and finding.success:
-        lines = said.get("lines")
+        lines = texts.get("lines")
         part = f" lines {lines[0]} to {lines[1] or 'the end'}" if lines else ""
-        return f"- {unescaped(said.get('path', '') + part)}: {unescaped(fact)} {step}"
-    tool = str(said.get("tool", ""))
-    query = unescaped(shortened(str(said.get("query", "")).removeprefix(f"{tool} "), LONGEST_LINE))
+        return f"- {unescaped(texts.get('path', '') + part)}: {unescaped(fact)} {step}"
+    tool = str(texts.get("tool", ""))
+    query = unescaped(shortened(str(texts.get("query", "")).removeprefix(f"{tool} "), LONGEST_LINE))
     if _group_of(finding) == SEARCHES and finding.success:
         return f"- {query}: {unescaped(fact)} {step}"
-    ours = finding.success and (said.get("by_hand") or said.get("listing"))  # no words of a tool
-    told = unescaped(fact) if ours else f"{'' if finding.success else 'failed: '}{quoted(fact)}"
-    return f"- {unescaped(tool)} ({query}): {told} {step}"
+    ours = finding.success and (texts.get("by_hand") or texts.get("listing"))  # no words of a tool
+    result = unescaped(fact) if ours else f"{'' if finding.success else 'failed: '}{quoted(fact)}"
+    return f"- {unescaped(tool)} ({query}): {result} {step}"

@@ -52,28 +52,28 @@ def near(nearness: Nearness, *, by_attributes: bool, by_tool: bool) -> CTE:
         by_attributes: true to leave out procedures without the attributes that the statement's parameters name.
         by_tool: true to mark procedures whose tools' names have all words of a text that ``naming`` marks.
     """
-    asked = _asked(nearness)
-    similarity, measured = _similarity(nearness, asked)
+    queries = _queries(nearness)
+    similarity, measured = _similarity(nearness, queries)
     own = func.tsvector_to_array(procedures.c.search_vector)
     shared = (
         select(func.count())
         .select_from(func.unnest(own).alias("word"))
-        .where(literal_column("word") == any_(asked.c.words))
+        .where(literal_column("word") == any_(queries.c.words))
     )
-    fewer = func.least(func.cardinality(own), func.cardinality(asked.c.words))
+    fewer = func.least(func.cardinality(own), func.cardinality(queries.c.words))
     share = cast(shared.scalar_subquery(), Float) / func.greatest(fewer, FEWEST_WORDS)
-    mine = procedures.join(asked, true())
+    mine = procedures.join(queries, true())
     if measured is not None:
-        mine = mine.outerjoin(measured, and_(measured.c.id == procedures.c.id, measured.c.number == asked.c.number))
+        mine = mine.outerjoin(measured, and_(measured.c.id == procedures.c.id, measured.c.number == queries.c.number))
     return (
         select(
-            asked.c.number,
+            queries.c.number,
             procedures.c.id,
             procedures.c.version,
             similarity.label("similarity"),
             case((similarity.is_(None), share)).label("share"),
-            (_names_its_tools(asked) if by_tool else false()).label("named"),
-            asked.c.words.is_(None).label("without_text"),
+            (_names_its_tools(queries) if by_tool else false()).label("named"),
+            queries.c.words.is_(None).label("without_text"),
         )
         .select_from(mine)
         .where(*active(), *(_have_attributes() if by_attributes else ()))
@@ -82,19 +82,19 @@ def near(nearness: Nearness, *, by_attributes: bool, by_tool: bool) -> CTE:
     )
 
 
-def _asked(nearness: Nearness) -> CTE:
+def _queries(nearness: Nearness) -> CTE:
     """Returns a CTE of the texts, each with its number from 1 and its words, and its vector if Postgres compares it."""
     arrays: dict[str, TypeEngine[Any]] = {"texts": Text(), "naming": Boolean()}
     if nearness is Nearness.IN_DATABASE:
         arrays["vectors"] = Text()
-    given = given_rows({name: column(name, kind) for name, kind in arrays.items()}, "given", numbered="number")
-    columns = [given.c.number, lexemes(given.c.texts).label("words"), given.c.naming]
+    texts = given_rows({name: column(name, kind) for name, kind in arrays.items()}, "texts", numbered="number")
+    columns = [texts.c.number, lexemes(texts.c.texts).label("words"), texts.c.naming]
     if nearness is Nearness.IN_DATABASE:
-        columns.append(cast(given.c.vectors, Vector).label("vector"))
-    return select(*columns).cte("asked").prefix_with("MATERIALIZED")
+        columns.append(cast(texts.c.vectors, Vector).label("vector"))
+    return select(*columns).cte("queries").prefix_with("MATERIALIZED")
 
 
-def _names_its_tools(asked: CTE) -> ColumnElement[bool]:
+def _names_its_tools(queries: CTE) -> ColumnElement[bool]:
     """Returns the condition that names of tools that worked in a procedure's runs have all words of the text.
 
     The text must have at least two words.
@@ -102,7 +102,7 @@ def _names_its_tools(asked: CTE) -> ColumnElement[bool]:
     mine = (case_tools.c.user_sub == USER_SUB, case_tools.c.agent_key == AGENT_KEY)
     known = select(case_tools.c.tool).where(*mine).distinct().cte("known").prefix_with("MATERIALIZED")
     separate = func.regexp_replace(known.c.tool, "([[:lower:]])([[:upper:]])|[^[:alnum:]]", r"\1 \2", "g")
-    words = select(asked.c.number, func.unnest(asked.c.words).label("word")).where(asked.c.naming)
+    words = select(queries.c.number, func.unnest(queries.c.words).label("word")).where(queries.c.naming)
     each = words.cte("each").prefix_with("MATERIALIZED")
     named = (
         select(known.c.tool, each.c.number, each.c.word)
@@ -110,11 +110,11 @@ def _names_its_tools(asked: CTE) -> ColumnElement[bool]:
         .cte("named")
         .prefix_with("MATERIALIZED")
     )
-    said = (
+    common = (
         select(func.count(named.c.word.distinct()))
         .select_from(case_tools.join(named, named.c.tool == case_tools.c.tool))
         .where(
-            named.c.number == asked.c.number,
+            named.c.number == queries.c.number,
             case_tools.c.user_sub == USER_SUB,
             case_tools.c.case_id == any_(procedures.c.source_case_ids),
             case_tools.c.calls > case_tools.c.errors,
@@ -122,7 +122,9 @@ def _names_its_tools(asked: CTE) -> ColumnElement[bool]:
         .scalar_subquery()
     )
     return and_(
-        asked.c.naming, func.cardinality(asked.c.words) >= NAMING.start, said == func.cardinality(asked.c.words)
+        queries.c.naming,
+        func.cardinality(queries.c.words) >= NAMING.start,
+        common == func.cardinality(queries.c.words),
     )
 
 
@@ -166,16 +168,16 @@ def active() -> tuple[ColumnElement[bool], ...]:
     )
 
 
-def _similarity(nearness: Nearness, asked: CTE) -> tuple[Expression, CTE | None]:
+def _similarity(nearness: Nearness, queries: CTE) -> tuple[Expression, CTE | None]:
     """Returns the SQL for the similarity of trigger and text, and the CTE that has it if this process computed it."""
     if nearness is Nearness.UNKNOWN:
         return cast(null(), Float), None
     if nearness is Nearness.IN_DATABASE:
-        distance = cast(procedures.c.embedding, Vector()).op("<=>", return_type=Float())(asked.c.vector)
-        as_long = func.cardinality(procedures.c.embedding) == func.vector_dims(asked.c.vector)
+        distance = cast(procedures.c.embedding, Vector()).op("<=>", return_type=Float())(queries.c.vector)
+        as_long = func.cardinality(procedures.c.embedding) == func.vector_dims(queries.c.vector)
         # nested, for only a CASE says what is looked at first, and vectors of two lengths must not meet
         return case((procedures.c.embedding_model == MODEL, case((as_long, 1 - distance)))), None
     columns = {"numbers": column("number", Integer), "ids": column("id", Uuid)}
-    given = given_rows({**columns, "similarities": column("similarity", Float)}, "given")
-    measured = select(*given.c).cte("measured")
+    arguments = given_rows({**columns, "similarities": column("similarity", Float)}, "arguments")
+    measured = select(*arguments.c).cte("measured")
     return measured.c.similarity, measured

@@ -10,7 +10,7 @@ import numpy as np
 from policy.advice import RIGHT
 from policy.channels import Terms
 from policy.channels import words as distinct_words
-from retrieval.advice.text import TOKENS, AdvisedFix, ToldPlan
+from retrieval.advice.text import TOKENS, AdvisedFix, AdvisedPlan
 from retrieval.sealed import ERROR, MOVES, SIGN, TERMS, TOOL
 from writer.analysis.calls import Call
 from writer.analysis.fixes import Sign, sign_of
@@ -59,7 +59,7 @@ def first_like(failed: Call, calls: Sequence[Call]) -> tuple[Call, Sequence[Call
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class HashedFailure:
     """A failed call as keyed hashes, in which form it is compared with the earlier failures in the bank.
 
     Attributes:
@@ -97,7 +97,7 @@ class AdviceAnswer:
     advice_id: UUID | None = None
     text: str = ""
     fixes: Sequence[AdvisedFix] = ()
-    plans: Sequence[ToldPlan] = ()
+    plans: Sequence[AdvisedPlan] = ()
     why_empty: Silence | None = None
     stopped: int = 0
     degraded: list[str] = field(default_factory=list)

@@ -19,7 +19,7 @@ from pydantic import JsonValue
 from policy.advice import Failures, advise, threshold
 from policy.plans import RunsThatWentWell, plan_likeness
 from retrieval.advice.failures import EARLIER_FAILURES, LOG_ADVICE, MOST, PLANS_OF, FailureRow
-from retrieval.advice.text import ToldPlan
+from retrieval.advice.text import AdvisedPlan
 from retrieval.database.database import Database
 from retrieval.database.fast_path import FastConnection
 from retrieval.errors import SealBroken
@@ -29,8 +29,8 @@ from retrieval.tables.decisions import ADVICE
 from retrieval.tables.kinds import went_well
 from retrieval.text import shortened
 from retrieval.tokens import count_tokens
-from writer.advice.answer import AdviceAnswer, Asked, FailedCall
-from writer.advice.fixes import MOST_TOLD, Found, decrypts, failures_in, in_vain
+from writer.advice.answer import AdviceAnswer, FailedCall, HashedFailure
+from writer.advice.fixes import MOST_TOLD, LikeFailures, decrypts, failures_in, in_vain
 from writer.analysis.dangers import names_danger
 from writer.analysis.fixes import MOST_PARTS, PART_CHARS
 from writer.analysis.moves import moves_of_call
@@ -40,25 +40,24 @@ from writer.privacy.words import WordSeals
 from writer.retain.plan import CallMade, plan_of
 
 MOST_OPENED = 16
-"""Maximum number of runs whose plans are decrypted; more than are told, because several runs may have the same plan."""
+"""Maximum number of runs whose plans are decrypted; several runs may have the same plan, which is returned once."""
 
 
 async def plans_for(
-    connection: FastConnection, opener: Opener, rows: Sequence[FailureRow], asked: Asked
-) -> tuple[list[ToldPlan], bool]:
-    """Returns different plans of earlier successful runs, those of the runs most like the asking run first.
+    connection: FastConnection, opener: Opener, rows: Sequence[FailureRow], failure: HashedFailure
+) -> tuple[list[AdvisedPlan], bool]:
+    """Returns different plans of earlier successful runs, those of the runs most like this run first.
 
     Also returns whether a plan was left out because it does not decrypt.
 
-    A plan that the asking run was told before is left out, and so is one whose calls the run tried.
-
-    A plan that destroys something or skips a check is told only if its run is proven.
+    A plan that the run already got is left out, and so is one whose calls the run tried. A plan that destroys something
+    or skips a check is returned only if its run is proven.
     """
     runs: dict[UUID, list[FailureRow]] = {}
     for row in rows:
         if row.case_id and row.newest and not row.shown_here and went_well(row.outcome, row.reward, row.reward_source):
             runs.setdefault(row.case_id, []).append(row)
-    if not runs or not asked.failed.plans:
+    if not runs or not failure.failed.plans:
         return [], False
     ids, of_run = list(runs), [each[0] for each in runs.values()]
     met = [(number, row.error) for number, each in enumerate(runs.values()) for row in each if row.place is not None]
@@ -68,12 +67,12 @@ async def plans_for(
         met_by=np.array([number for number, _ in met], np.int32),
         proven=np.array([row.proven for row in of_run], np.bool_),
     )
-    likeness = plan_likeness(past, asked.terms["task"], asked.terms["error"])
+    likeness = plan_likeness(past, failure.terms["task"], failure.terms["error"])
     best = [place for place in np.argsort(-likeness, kind="stable")[:MOST_OPENED] if likeness[place] > 0]
-    found = await connection.all(PLANS_OF, {"case_ids": [ids[place] for place in best]})
-    steps, moves = _tried(asked)
-    seal = await opener.seal_of(connection, found)
-    cases = [opened(row, seal) for row in found]
+    rows_of_plans = await connection.all(PLANS_OF, {"case_ids": [ids[place] for place in best]})
+    steps, moves = _tried(failure)
+    seal = await opener.seal_of(connection, rows_of_plans)
+    cases = [opened(row, seal) for row in rows_of_plans]
     broken = unreadable(cases)
     plans = {
         row.id: plan
@@ -82,21 +81,21 @@ async def plans_for(
         and not {*(plan := row.plan)} <= steps
         and not (len({*row.moves}) < len(row.moves) and {*row.moves} <= moves)  # a change stands in it several times
     }
-    told: dict[tuple[str, ...], ToldPlan] = {}
+    advised: dict[tuple[str, ...], AdvisedPlan] = {}
     for place in best:
         plan = tuple(shortened(step, PART_CHARS) for step in plans.get(ids[place], ())[:MOST_PARTS])
         proven, dangerous = of_run[place].proven, any(map(names_danger, plan))
-        if plan and plan not in told and (proven or not dangerous):
-            told[plan] = ToldPlan(plan, ids[place], round(float(likeness[place]), 3), proven, dangerous)
-    return list(told.values())[: asked.failed.plans], bool(broken)
+        if plan and plan not in advised and (proven or not dangerous):
+            advised[plan] = AdvisedPlan(plan, ids[place], round(float(likeness[place]), 3), proven, dangerous)
+    return list(advised.values())[: failure.failed.plans], bool(broken)
 
 
-def _tried(asked: Asked) -> tuple[set[str], set[int]]:
+def _tried(failure: HashedFailure) -> tuple[set[str], set[int]]:
     """Returns the failed call and those tried since as steps of a plan, and the keyed hashes of their moves.
 
     Calls with a statement or with code have no moves here: other statements of one kind have the same.
     """
-    calls = (asked.failed.call, *asked.failed.tried)
+    calls = (failure.failed.call, *failure.failed.tried)
     steps = {
         step
         for call in calls
@@ -109,7 +108,7 @@ def _tried(asked: Asked) -> tuple[set[str], set[int]]:
         if all(move.startswith(first.removeprefix("tool:")) for move in rest)
         for move in (first, *rest)
     ]
-    return steps, {*asked.words.numbers(MOVES, moves)}
+    return steps, {*failure.words.numbers(MOVES, moves)}
 
 
 POLICY = "advice-1"
@@ -125,7 +124,7 @@ class Thresholds:
         self._known: LRUCache[tuple[object, ...], float] = LRUCache(capacity)
 
     async def of(self, user_sub: str, rows: Sequence[FailureRow], past: Failures, precision: float) -> float:
-        """Returns the confidence that a fix must reach to be told, see ``policy.advice.threshold``."""
+        """Returns the confidence that a fix must reach, see ``policy.advice.threshold``."""
         last = rows[-1]
         evidence = sum(row.told for row in rows), sum(row.proven for row in rows)
         key = user_sub, precision, last.case_id, last.place, len(rows), *evidence
@@ -152,15 +151,15 @@ class Adviser:
             return AdviceAnswer(why_empty="not_failed")
         async with self.database.fast(author.user_sub, author.authorised_at) as connection:
             seals = WordSeals(self.keyring)
-            asked = Asked.of(await seals.of_user(self.database, connection), failed)
+            failure = HashedFailure.of(await seals.of_user(self.database, connection), failed)
             parameters = {
                 "agent_key": failed.agent_key,
-                "tool": asked.tool,
-                "sign": asked.number,
+                "tool": failure.tool,
+                "sign": failure.number,
                 "run_id": failed.run_id,
                 "retrieval_id": failed.retrieval_id,
                 "session": failed.session,
-                "request": asked.words.numbers(REQUEST, [repr(failed)])[0],
+                "request": failure.words.numbers(REQUEST, [repr(failed)])[0],
                 "runs": MOST if failed.plans else 0,
             }
             rows = await connection.all(EARLIER_FAILURES, parameters)
@@ -169,65 +168,70 @@ class Adviser:
             last = rows[0]
             rows = [row for row in rows if row.case_id is not None]
             opener = Opener(self.database, seals)
-            plans, broken = await plans_for(connection, opener, rows, asked)
+            plans, broken = await plans_for(connection, opener, rows, failure)
             met = [row for row in rows if row.place is not None]
             try:
-                answer = await self._answer(asked, met, plans)
+                answer = await self._answer(failure, met, plans)
             except SealBroken:
-                broken, met = True, [row for row in met if row.words is None or decrypts(asked.words, row)]
-                answer = await self._answer(asked, met, plans)
+                broken, met = True, [row for row in met if row.words is None or decrypts(failure.words, row)]
+                answer = await self._answer(failure, met, plans)
             answer = replace(answer, degraded=["unreadable"] if broken else [])
             if last.repeated_id is not None and last.repeated_text is not None:
                 with suppress(SealBroken):
-                    if asked.words.open("told", last.repeated_text, last.repeated_id) == answer.text:
+                    if failure.words.open("told", last.repeated_text, last.repeated_id) == answer.text:
                         return replace(answer, advice_id=last.repeated_id)
-            entry = _entry(asked, answer)
+            entry = _entry(failure, answer)
             await log(connection, entry, answer.text, opener)
-            told = [each.fix_id for each in answer.fixes]
-            await connection.value(LOG_ADVICE, {**parameters, "decision_id": entry.id, "fix_ids": told})
+            await connection.value(
+                LOG_ADVICE, {**parameters, "decision_id": entry.id, "fix_ids": [fix.fix_id for fix in answer.fixes]}
+            )
         return answer
 
-    async def _answer(self, asked: Asked, rows: Sequence[FailureRow], plans: Sequence[ToldPlan]) -> AdviceAnswer:
+    async def _answer(
+        self, failure: HashedFailure, rows: Sequence[FailureRow], plans: Sequence[AdvisedPlan]
+    ) -> AdviceAnswer:
         """Returns the answer that follows from these earlier failures, with these plans of like runs.
 
-        What anybody can plant waits behind proof: it is told only where nothing proven is.
+        What anybody can plant waits behind proof: it is returned only where no proven fix is.
         """
-        if any(row.proven and row.sign == asked.number for row in rows):
-            rows = [row for row in rows if row.proven or row.sign != asked.number]
+        if any(row.proven and row.sign == failure.number for row in rows):
+            rows = [row for row in rows if row.proven or row.sign != failure.number]
         waits = failures_in(rows).waiting
         if waits.any():
             proven = [row for row, wait in zip(rows, waits, strict=True) if not wait]
-            if (answer := await self._told(asked, proven, plans)).fixes:
+            if (answer := await self._answer_from(failure, proven, plans)).fixes:
                 return answer
-        return await self._told(asked, rows, plans)
+        return await self._answer_from(failure, rows, plans)
 
-    async def _told(self, asked: Asked, rows: Sequence[FailureRow], plans: Sequence[ToldPlan]) -> AdviceAnswer:
+    async def _answer_from(
+        self, failure: HashedFailure, rows: Sequence[FailureRow], plans: Sequence[AdvisedPlan]
+    ) -> AdviceAnswer:
         """Returns the answer that follows from these earlier failures alone."""
         advice_id = uuids.uuid7()
         if not rows:
-            return Found(asked, [], [], in_vain=False, plans=plans).silence(advice_id)
+            return LikeFailures(failure, [], [], in_vain=False, plans=plans).silence(advice_id)
         past = failures_in(rows)
-        advised = advise(past, asked.terms, asked.tool)
-        least = await self.thresholds.of(asked.words.user_sub, rows, past, asked.failed.precision)
+        advised = advise(past, failure.terms, failure.tool)
+        least = await self.thresholds.of(failure.words.user_sub, rows, past, failure.failed.precision)
         alike = [row for row, known in zip(rows, advised.known, strict=True) if known >= LIKE and row.words is not None]
         confidence = advised.confidence
-        vain = in_vain(asked, rows, confidence)
+        vain = in_vain(failure, rows, confidence)
         if vain.any():
-            confidence = advise(past, asked.terms, asked.tool, vain).confidence
+            confidence = advise(past, failure.terms, failure.tool, vain).confidence
         best = np.argsort(-confidence, kind="stable")
         sure = [(rows[place], float(confidence[place])) for place in best if confidence[place] >= least]
-        found = Found(asked, alike, sure, bool(vain.any()), plans)
-        return found.fixes(advice_id) if sure else found.silence(advice_id)
+        like = LikeFailures(failure, alike, sure, bool(vain.any()), plans)
+        return like.fixes(advice_id) if sure else like.silence(advice_id)
 
 
-def _entry(asked: Asked, answer: AdviceAnswer) -> NewDecision:
+def _entry(failure: HashedFailure, answer: AdviceAnswer) -> NewDecision:
     """Returns the entry that logs the advice as a decision; its slate are the runs of the fixes and plans."""
     assert answer.advice_id is not None  # noqa: S101 - for the type checker
     sources = list(dict.fromkeys([each.case_id for each in answer.fixes] + [each.case_id for each in answer.plans]))
     return NewDecision(
         id=answer.advice_id,
-        agent_key=asked.failed.agent_key,
-        query=asked.sign.line,
+        agent_key=failure.failed.agent_key,
+        query=failure.sign.line,
         rewritten=None,
         mode=ADVICE,
         degraded=answer.degraded,

@@ -11,10 +11,10 @@ from numpy.typing import NDArray
 from policy.advice import Failures
 from policy.agreement import Matrix
 from retrieval.advice.failures import FailureRow
-from retrieval.advice.text import LEAST_RUNS, AdvisedFix, ToldPlan, advice_text, with_plans
+from retrieval.advice.text import LEAST_RUNS, AdvisedFix, AdvisedPlan, advice_text, with_plans
 from retrieval.errors import SealBroken
 from retrieval.tables.kinds import has_failed, is_trusted, went_well
-from writer.advice.answer import AdviceAnswer, Asked, Silence
+from writer.advice.answer import AdviceAnswer, HashedFailure, Silence
 from writer.advice.store import fix_number
 from writer.analysis.dangers import names_danger
 from writer.analysis.fixes import change_terms, has_change
@@ -26,42 +26,42 @@ MOST_LOOKED_AT = 16
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class LikeFailures:
     """The earlier failures that bear on a failed call.
 
     Attributes:
-        asked: the failed call.
+        failure: the failed call.
         alike: earlier failures of the same kind.
         sure: earlier failures whose fix is confident enough to be told, best first, each with its confidence, 0 to 1.
         in_vain: true if a fix was left out because this run already made a call with that fix, in vain.
         plans: plans of like runs, to tell after the fixes.
     """
 
-    asked: Asked
+    failure: HashedFailure
     alike: Sequence[FailureRow]
     sure: Sequence[tuple[FailureRow, float]]
     in_vain: bool
-    plans: Sequence[ToldPlan]
+    plans: Sequence[AdvisedPlan]
 
     def silence(self, advice_id: UUID) -> AdviceAnswer:
         """Returns an answer without a fix; its text says if the same failure ended every earlier run that met it."""
-        stopped = len({row.case_id for row in self.alike if row.sign == self.asked.number})
+        stopped = len({row.case_id for row in self.alike if row.sign == self.failure.number})
         passed = any(row.fix or went_well(row.outcome, row.reward, row.reward_source) for row in self.alike)
         if self.alike and not passed and stopped >= LEAST_RUNS:
-            error = opened(self.asked.words, self.alike[-1])["error"]
-            text, _ = advice_text(self.asked.sign.tool, error, (), stopped, self.asked.failed.token_budget)
+            error = opened(self.failure.words, self.alike[-1])["error"]
+            text, _ = advice_text(self.failure.sign.tool, error, (), stopped, self.failure.failed.token_budget)
             return AdviceAnswer(advice_id, text, why_empty="never_fixed", stopped=stopped)
         return self._without_fix(advice_id, "tried" if self.in_vain else "unsure" if self.alike else "unknown_failure")
 
     def _without_fix(self, advice_id: UUID, why: Silence) -> AdviceAnswer:
         """Returns an answer with plans alone, or an empty one."""
-        text, plans = with_plans("", self.plans, self.asked.failed.token_budget)
+        text, plans = with_plans("", self.plans, self.failure.failed.token_budget)
         return AdviceAnswer(advice_id, text, plans=plans, why_empty=why)
 
     def fixes(self, advice_id: UUID) -> AdviceAnswer:
         """Returns an answer with the best fixes that this run was not told and did not try."""
-        failed = self.asked.failed
-        tried = {fix_number(self.asked.words, change_terms(failed.call, call)) for call in failed.tried}
+        failed = self.failure.failed
+        tried = {fix_number(self.failure.words, change_terms(failed.call, call)) for call in failed.tried}
         told: dict[int, AdvisedFix] = {}
         plans: list[Sequence[str]] = []
         why: Silence = "unsure"
@@ -69,7 +69,7 @@ class Found:
         for row, confidence in self.sure:
             if row.words is None or row.fix_id is None or row.fix_id in told:
                 continue
-            texts = opened(self.asked.words, row)
+            texts = opened(self.failure.words, row)
             fix = texts["fix"]
             if any(map(names_danger, fix.get("plan", ()))):
                 fix = {**fix, "dangerous": True} if row.proven else {**fix, "plan": []}
@@ -92,7 +92,7 @@ class Found:
                 told[row.fix_id] = AdvisedFix(fix, row.fix_id, row.case_id, sure, *counts, row.proven, denied)
         if not told:
             return self._without_fix(advice_id, why)
-        text, fixes = advice_text(self.asked.sign.tool, error, list(told.values()), 0, failed.token_budget)
+        text, fixes = advice_text(self.failure.sign.tool, error, list(told.values()), 0, failed.token_budget)
         if not fixes:
             return self._without_fix(advice_id, "no_room")
         sources = {each.case_id for each in fixes}
@@ -102,7 +102,7 @@ class Found:
         return AdviceAnswer(advice_id, text, fixes, plans_told)
 
 
-def in_vain(asked: Asked, rows: Sequence[FailureRow], confidence: Matrix) -> NDArray[np.bool_]:
+def in_vain(failure: HashedFailure, rows: Sequence[FailureRow], confidence: Matrix) -> NDArray[np.bool_]:
     """Returns, for each earlier failure, whether the failed call or a call tried since already made its fix.
 
     Only the MOST_LOOKED_AT fixes of the highest confidence are compared; the others count as not made.
@@ -113,8 +113,8 @@ def in_vain(asked: Asked, rows: Sequence[FailureRow], confidence: Matrix) -> NDA
         if not confidence[place] or len(had) == MOST_LOOKED_AT:
             break
         if row.words is not None and row.fix_id not in had:
-            terms = opened(asked.words, row)["fix"]["terms"]
-            had[row.fix_id] = any(has_change(call, terms) for call in (asked.failed.call, *asked.failed.tried))
+            terms = opened(failure.words, row)["fix"]["terms"]
+            had[row.fix_id] = any(has_change(call, terms) for call in (failure.failed.call, *failure.failed.tried))
     return np.array([had.get(row.fix_id, False) for row in rows], dtype=np.bool_)
 
 

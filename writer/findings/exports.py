@@ -81,63 +81,63 @@ _GROUPS = {
 """Groups by the word that declares a name; with other words it is among the names."""
 
 
-def _found(pattern: Any, data: bytes) -> Iterator[dict[str, str]]:
+def _matches(pattern: Any, data: bytes) -> Iterator[dict[str, str]]:
     """Yields the groups of each match of an RE2 expression, which ships no types; without those that took no part."""
     for match in pattern.finditer(data):
         yield {name: text.decode("utf-8", "replace") for name, text in match.groupdict().items() if text is not None}
 
 
-def _group(found: Mapping[str, str]) -> str:
-    return _GROUPS.get(found.get("kind", ""), "names")
+def _group(match: Mapping[str, str]) -> str:
+    return _GROUPS.get(match.get("kind", ""), "names")
 
 
 def _python(data: bytes) -> Offers:
-    for found in _found(_PYTHON, data):
-        yield _group(found), found.get("name") or found["value"]
+    for match in _matches(_PYTHON, data):
+        yield _group(match), match.get("name") or match["value"]
 
 
 def _script(data: bytes) -> Offers:
     """Yields the exports of a JavaScript or TypeScript file, and all its classes and interfaces."""
-    for found in _found(_SCRIPT, data):
-        group = {"class": "classes", "interface": "interfaces"}.get(found.get("kind", ""), "names")
-        if "name" in found and (group != "names" or "export" in found) and found["name"] != "extends":
-            yield group, found["name"]
-            if found["kind"] in {"const", "let", "var"} and not _BRACKET.search(found["rest"]):
-                yield from (("names", name) for name in _FURTHER.findall(found["rest"]))
+    for match in _matches(_SCRIPT, data):
+        group = {"class": "classes", "interface": "interfaces"}.get(match.get("kind", ""), "names")
+        if "name" in match and (group != "names" or "export" in match) and match["name"] != "extends":
+            yield group, match["name"]
+            if match["kind"] in {"const", "let", "var"} and not _BRACKET.search(match["rest"]):
+                yield from (("names", name) for name in _FURTHER.findall(match["rest"]))
         for name in ("default", "value"):
-            if name in found:
-                yield "names", found[name]
-        for part in found.get("clause", "").split(","):  # `a as b` exports b
+            if name in match:
+                yield "names", match[name]
+        for part in match.get("clause", "").split(","):  # `a as b` exports b
             yield from (("names", name) for name in part.split("//")[0].split()[-1:])
-        for part in found.get("object", "").split(","):
+        for part in match.get("object", "").split(","):
             yield from (("names", name) for name in _KEY.findall(part))
 
 
 def _go(data: bytes) -> Offers:
-    for found in _found(_GO, data):
-        if "block" in found:
-            yield from ((_group(each), each["name"]) for each in _found(_GO_BLOCK, found["block"].encode()))
+    for match in _matches(_GO, data):
+        if "block" in match:
+            yield from ((_group(each), each["name"]) for each in _matches(_GO_BLOCK, match["block"].encode()))
         else:
-            yield _group(found), found.get("name") or found["func"]
+            yield _group(match), match.get("name") or match["func"]
 
 
 def _rust(data: bytes) -> Offers:
-    for found in _found(_RUST, data):
-        yield _group(found), found["name"] if "name" in found else f"{found['macro']}!"
+    for match in _matches(_RUST, data):
+        yield _group(match), match["name"] if "name" in match else f"{match['macro']}!"
 
 
 def _java(data: bytes) -> Offers:
     """Yields the types of a file, and the public methods of each; members of inner types are further indented."""
-    declared = list(_found(_JAVA, data))
-    types = {found["name"] for found in declared if "name" in found}
-    indent = min((found["indent"] for found in declared if "indent" in found), key=len, default="")
+    declared = list(_matches(_JAVA, data))
+    types = {match["name"] for match in declared if "name" in match}
+    indent = min((match["indent"] for match in declared if "indent" in match), key=len, default="")
     in_interface = False
-    for found in declared:
-        if "name" in found:
-            in_interface = "interface" in found["kind"]
-            yield _group(found), found["name"]
-        elif found["indent"] == indent and ("public" in found or in_interface) and found["method"] not in types:
-            yield "names", found["method"]
+    for match in declared:
+        if "name" in match:
+            in_interface = "interface" in match["kind"]
+            yield _group(match), match["name"]
+        elif match["indent"] == indent and ("public" in match or in_interface) and match["method"] not in types:
+            yield "names", match["method"]
 
 
 _BRACKET, _FURTHER, _KEY = (

@@ -20,12 +20,12 @@ from collections.abc import Sequence
 from typing import Any, Protocol
 
 from app.demo.memory import AgentRun, FailureMemory, RetrievedCases, Trace
+from app.demo.memory_text import parse_cases, parse_fixes, parse_plans
 from app.demo.operator.catalog import Catalog
 from app.demo.operator.repairs import REPAIRS, Repair, apply_chain, named_in, shuffled
 from app.demo.operator.scratch import Result, StepsSpent
 from app.demo.operator.script import RepairScript, naive
 from app.demo.operator.tasks import Task
-from app.demo.told import told_cases, told_fixes, told_plans
 
 LEAST = 0.35
 """Least F1 between the words that a fix and a repair change, 0 to 1, at which the fix is taken for that repair."""
@@ -45,8 +45,8 @@ def advised(text: str, chain: tuple[Repair, ...], script: RepairScript, catalog:
     These are the repairs that the plan of the fix's run names, or else, behind this chain or alone, the one whose
     change of SQL is likest to the fix.
     """
-    fixes = told_fixes(text)
-    of_plans = [chain for plan in told_plans(text) if (chain := _named(plan))]
+    fixes = parse_fixes(text)
+    of_plans = [chain for plan in parse_plans(text) if (chain := _named(plan))]
     if not fixes:
         return of_plans
     behind = {repair: _made_by(script, chain, repair, catalog) for repair in REPAIRS}
@@ -152,7 +152,7 @@ class Operator:
         self._advice: list[tuple[Chain, str]] = []
         self._met: set[str] = set()
         self._naive = naive(task.naive)
-        told = list(told_cases(slate.text))
+        told = list(parse_cases(slate.text))
         failed = [line for case in told if not case.went_well for line in case.actions]
         useless = set(_repairs(failed))
         self._order = sorted(shuffled(order_seed), key=lambda repair: repair in useless)
@@ -233,7 +233,7 @@ class Operator:
     def _take_advice(self, catalog: Catalog) -> bool:
         """Turns the advice that came since into proposals, which come before all others; returns whether there are."""
         for chain, text in self._advice:
-            again = {_repairs(case.actions) for case in told_cases(text) if case.went_well}
+            again = {_repairs(case.actions) for case in parse_cases(text) if case.went_well}
             best_last = [*advised(text, chain, self._naive, catalog), *again][::-1]
             for proposal in best_last:
                 case_id = self._proposals.pop(proposal, None)
@@ -256,7 +256,7 @@ class Operator:
         if self._memory is not None and result.signature and result.signature not in self._met:
             self._met.add(result.signature)
             text = await self._memory.at_failure(self._task.text, self._world.traces[-1], self._slate)
-            failed = [line for case in told_cases(text) if not case.went_well for line in case.actions]
+            failed = [line for case in parse_cases(text) if not case.went_well for line in case.actions]
             if NOBODY_PASSED in text or f"{MET_THROUGHOUT}{result.signature}" in failed:
                 raise _Hopeless
             self._advice.append((chain, text))

@@ -2,7 +2,7 @@
 
 from app.demo.keyword_memory import PLACES, KeywordMemory
 from app.demo.memory import AgentRun, RetrievedCases
-from app.demo.told import told_cases
+from app.demo.memory_text import parse_cases
 
 
 async def filled(*runs: tuple[str, str, bool]) -> KeywordMemory:
@@ -13,7 +13,7 @@ async def filled(*runs: tuple[str, str, bool]) -> KeywordMemory:
 
 
 async def told(memory: KeywordMemory, task: str) -> list[str]:
-    return [case.actions[0] for case in told_cases((await memory.retrieve(task)).text)]
+    return [case.actions[0] for case in parse_cases((await memory.retrieve(task)).text)]
 
 
 async def test_rare_words_in_common_weigh_more_than_common_ones():
@@ -32,6 +32,6 @@ async def test_of_equal_runs_the_newest_comes_first_and_each_plan_stands_once():
 
 async def test_it_tells_four_runs_at_most_and_says_which_failed():
     memory = await filled(*((f"task {n}", f"plan {n}", n % 2 == 0) for n in range(9)))
-    cases = list(told_cases((await memory.retrieve("task 3")).text))
+    cases = list(parse_cases((await memory.retrieve("task 3")).text))
     assert len(cases) == PLACES
     assert (cases[0].task, cases[0].went_well) == ("task 3", False)

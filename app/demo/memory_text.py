@@ -8,8 +8,8 @@ from dataclasses import dataclass, replace
 from retrieval.advice.text import DANGER, PLANS_BEGIN
 from retrieval.patterns import read
 
-_TOLD: dict[str, str] = read("app.demo.operator", "texts.toml")["told"]
-_CASE, _CHANGE = re.compile(_TOLD["case"]), re.compile(_TOLD["change"])
+_FORMS: dict[str, str] = read("app.demo.operator", "texts.toml")["told"]
+_CASE, _CHANGE = re.compile(_FORMS["case"]), re.compile(_FORMS["change"])
 _FIXES = re.compile(rf"What put it right: (?P<fixes>.*?)\.(?: {re.escape(PLANS_BEGIN)}.*)?$", re.DOTALL)
 _JSON = json.JSONDecoder()
 _PLAN = re.compile(r"; that run's plan: (?P<plan>\[.*\])\)")
@@ -18,7 +18,7 @@ _WENT_WELL = ("success", "failure (but it was judged to have gone well)")
 
 
 @dataclass(frozen=True, slots=True)
-class ToldCase:
+class ParsedCase:
     """One run in a memory's text: its 0-based place there (the slate comes first), its actions and its outcome."""
 
     place: int
@@ -27,16 +27,16 @@ class ToldCase:
     went_well: bool
 
 
-def told_cases(text: str) -> Iterator[ToldCase]:
+def parse_cases(text: str) -> Iterator[ParsedCase]:
     """Yields the earlier runs that a `memory_context` quotes, in the order of the text."""
-    cases: dict[str, ToldCase] = {}
+    cases: dict[str, ParsedCase] = {}
     for match in _CASE.finditer(text):
         place, task = int(match["place"]) - 1, json.loads(match["task"])
         if match["same"]:
             case = replace(cases[match["same"]], place=place, task=task)
         else:
             actions = json.loads(match["actions"]) if match["actions"].startswith("[") else ()
-            case = ToldCase(place, task, actions, match["outcome"] in _WENT_WELL)
+            case = ParsedCase(place, task, actions, match["outcome"] in _WENT_WELL)
         cases[match["place"]] = case
         yield case
 
@@ -46,7 +46,7 @@ class ParsedFix:
     """One fix in the text of advice.
 
     Attributes:
-        plan: lines of the plan of its run; empty if they are not told.
+        plan: lines of the plan of its run; empty if the text has no plan.
         first: statements that came before the call that worked.
         changes: pieces of the failed call and what stood in their place; "" for none.
     """
@@ -56,7 +56,7 @@ class ParsedFix:
     changes: Sequence[tuple[str, str]]
 
 
-def told_fixes(text: str) -> list[ParsedFix]:
+def parse_fixes(text: str) -> list[ParsedFix]:
     """Returns the fixes in a text of advice, the best first."""
     match = _FIXES.search(text)
     fixes = []
@@ -67,7 +67,7 @@ def told_fixes(text: str) -> list[ParsedFix]:
     return fixes
 
 
-def told_plans(text: str) -> list[Sequence[str]]:
+def parse_plans(text: str) -> list[Sequence[str]]:
     """Returns the plans in a text of advice, the best first."""
     _, _, rest = text.partition(PLANS_BEGIN)
     plans: list[Sequence[str]] = []
