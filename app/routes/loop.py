@@ -1,4 +1,9 @@
-"""Routes of the loop: retrieve before acting, retain after, feedback once the outcome is known."""
+"""Routes of the loop: retrieve before acting, retain after, feedback once the outcome is known.
+
+``retain`` takes a finished run that ``prepare`` has redacted and measured in the process that validated the body: a
+side process if the body is large. If the route called ``prepare``, a large run would be copied from there and back on
+the event loop, which takes half a second for 2 MB of small values; the ``PreparedRun`` of that body has 0.1 MB.
+"""
 
 from typing import Annotated
 

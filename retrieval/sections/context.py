@@ -66,7 +66,7 @@ class MemoryContext:
 
 
 class Section(Protocol):
-    """A section of a context: cases, procedures, the session, facts about the user, or tools."""
+    """A section of a context: the session, facts and knowledge, procedures, cases, other runs, or tools that fail."""
 
     def render(self, draft: "ContextDraft") -> tuple[list[Block], Part | None]:
         """Returns the section's blocks that fit into the draft's budget, below its other blocks, and a report on them.

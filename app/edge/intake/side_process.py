@@ -1,6 +1,6 @@
 """The program of a side process: runs one function after another until its input ends.
 
-A message is its length in eight bytes and a pickle: a function with its arguments comes in, an Answer goes out. The
+A message is its length in eight bytes and a pickle: a function with its arguments comes in, a WorkResult goes out. The
 process has a lower priority than the service, and lacks its settings and secrets.
 """
 
