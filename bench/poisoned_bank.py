@@ -37,7 +37,7 @@ class Case:
         reward: reward that came with the run, so a claim of its own; None: it claims none.
         source: name of its writer.
         proven: true if a judge rewards the run later.
-        traces: its tool calls, as a backend sends them.
+        traces: tool calls of the run, as a backend sends them.
     """
 
     task: str
