@@ -55,7 +55,8 @@ async def run(settings: Settings, train_heads: TrainHeads, only: Profile | None,
 
 def main(  # noqa: PLR0913, PLR0917 - each is a choice of the command line
     user: Annotated[
-        str | None, typer.Option(help="user whose profile --agent is trained; -: read the name from standard input")
+        str | None,
+        typer.Option(help="user, with --agent, of the only profile to train; -: read the name from standard input"),
     ] = None,
     agent: Annotated[str | None, typer.Option(help="assistant of the user that --user names")] = None,
     engine_name: Annotated[str, typer.Option("--engine", help="local, or ray for a cluster")] = "local",
