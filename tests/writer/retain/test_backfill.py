@@ -2,8 +2,10 @@
 
 import asyncio
 import json
+import re
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 from typing import Any
 from uuid import uuid4
 
@@ -115,6 +117,19 @@ async def test_what_export_writes_comes_in_under_another_user_as_it_was(bank: Ba
     assert (done.retained, done.refused, done.passed_over) == (2, [], len(exported) - 2)
     again = [row async for row in export(bank.database, bank.keyring, f"{user}-2") if row["type"] == "cases"]
     assert sorted(map(_said, again)) == sorted(_said(row) for row in exported if row["type"] == "cases")
+
+
+async def test_the_cases_that_the_upgrade_page_selects_of_an_older_export_come_in_as_they_were(bank: Bank, user: str):
+    # made by `casebank export` of the last commit before 0001_baseline
+    older = (Path(__file__).parent / "exported_before_baseline.jsonl").read_text().splitlines()
+    page = (Path(__file__).parents[3] / "docs" / "upgrade.md").read_text()
+    (pattern,) = re.findall("^grep '(.*)' U.jsonl > A.jsonl$", page, re.MULTILINE)
+    selected = [line for line in older if re.match(pattern.replace('"A"', '"gardener"'), line)]
+    assert len(selected) == 2 < len(older)
+    done = await take(bank, user, *(line.encode() for line in selected))
+    assert (done.retained, done.refused, done.passed_over) == (2, [], 0)
+    again = [row async for row in export(bank.database, bank.keyring, user) if row["type"] == "cases"]
+    assert sorted(map(_said, again)) == sorted(_said(json.loads(line)) for line in selected)
 
 
 def _said(row: Any) -> str:
