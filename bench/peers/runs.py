@@ -7,9 +7,10 @@ from pathlib import Path
 
 import orjson
 
+from bench.advice import DOMAINS
 from bench.peers.memory import USERS, PastRun
 from bench.real import real_run
-from bench.replay.tau_folds import DOMAINS, changes
+from bench.replay.tau_folds import changes
 from writer.retain.backfill import step_failed
 
 
