@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from policy.agreement import SAME, Matrix, Moves, agreement
 from policy.channels import TINY, Terms, likeness
-from policy.history import is_mostly_proven
+from policy.history import is_mostly_proven, unbacked
 
 SHARES = {"error": 1 / 3, "call": 1 / 3, "task": 1 / 3}
 """Weight of each set of terms in the likeness of two failures."""
@@ -85,8 +85,7 @@ class Failures:
         """
         if not is_mostly_proven(self.proven):
             return np.zeros_like(self.proven)
-        backed = ((agreement(self.fix) >= SAME) & self.proven).any(axis=1)
-        return ~self.proven & ~backed
+        return unbacked(self.proven, agreement(self.fix), SAME)
 
 
 @dataclass(frozen=True, slots=True, eq=False)

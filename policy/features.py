@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from policy.agreement import SAME, Matrix, Moves, agreement
 from policy.channels import Terms, cosine, incidence
 from policy.fit import FIRST_ORDER, Fit, fit_of
-from policy.history import UNPROVEN_TRUST, History
+from policy.history import UNPROVEN_TRUST, History, unbacked
 from policy.orders import ORDERS, Comparison, mixture
 
 VERSION = 8
@@ -101,16 +101,16 @@ def features(query: Terms, candidates: Candidates, fit: Fit | None, first_order:
     fit = fit or fit_of(candidates.history(), first_order)
     comparison = comparison_with(query, candidates, fit)
     mixed = mixture(comparison, fit.weights)
-    vote, score = (ORDERS[name](comparison, mixed)[0] for name in ("vote", fit.order))
+    scores = {name: ORDERS[name](comparison, mixed)[0] for name in {"vote", fit.order}}
     alike = comparison.agreement
     waits = quarantined(candidates, alike) if fit.mostly_proven else np.zeros(len(alike))
     places = np.empty(len(alike), dtype=np.float32)
     newest = -candidates.times  # decides between equal scores, as in replay
-    places[np.lexsort((newest, -score, waits, candidates.failed))] = -np.arange(len(alike))
+    places[np.lexsort((newest, -scores[fit.order], waits, candidates.failed))] = -np.arange(len(alike))
     columns = {
         "order": places,
         "similarity": candidates.similarity,
-        "vote": vote,
+        "vote": scores["vote"],
         "reward": candidates.reward,
         "record": candidates.record,
         "step_count": candidates.steps,
@@ -149,9 +149,8 @@ def quarantined(candidates: Candidates, alike: Matrix) -> NDArray[np.bool_]:
         candidates: the n candidates.
         alike: (n, n), agreement of their plans.
     """
-    proven, went_well = candidates.proven & ~candidates.failed, ~candidates.failed
-    backed = np.where(proven, alike, 0).max(axis=1, initial=0) >= BACKED
-    return np.asarray(went_well & ~proven & ~backed, dtype=np.bool_)
+    went_well = ~candidates.failed
+    return went_well & unbacked(candidates.proven & went_well, alike, BACKED)
 
 
 def record(count: NDArray[np.floating[Any]], reward: NDArray[np.floating[Any]]) -> Matrix:

@@ -28,6 +28,17 @@ def is_mostly_proven(proven: NDArray[np.bool_]) -> bool:
     return int(began.max(initial=-1)) > int(ended.max(initial=-1))
 
 
+def unbacked(proven: NDArray[np.bool_], alike: Matrix, least: float) -> NDArray[np.bool_]:
+    """Returns which of n runs are unproven and agree with no proven one, (n,): these wait in quarantine.
+
+    Args:
+        proven: (n,), true for proven runs.
+        alike: (n, n), agreement of the runs.
+        least: least agreement with a proven run that backs an unproven one, above 0 to 1.
+    """
+    return np.asarray(~proven & (np.where(proven, alike, 0).max(axis=1, initial=0) < least), dtype=np.bool_)
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class History:
     """The newest n runs of a bank in the order of time.

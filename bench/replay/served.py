@@ -14,6 +14,7 @@ from app.demo.memory_text import parse_cases
 from app.processes.own_service import OwnService, own_service
 from app.settings import Settings
 from bench.replay.loops import Loop, Plan, World, play
+from bench.replay.numbers import stored
 from bench.replay.runs import Call, Run
 
 READY_S = 60
@@ -42,13 +43,9 @@ class ServedBank:
 
     def keep(self, run: Run) -> None:
         """Retains the run, and waits until the service has learned from it."""
-        traces = [
-            {"tool": call.tool, "input": call.input, "output": call.output, "status": "ok" if call.ok else "error"}
-            for call in run.calls
-        ]
+        sent = stored(run)
         plan = [orjson.dumps({"tool": call.tool, "input": call.input}).decode() for call in run.calls if call.ok]
-        outcome = "success" if run.succeeded else "failure"
-        body = {"task": run.task, "plan": plan, "tool_traces": traces, "outcome": outcome}
+        body = {"task": sent.task, "plan": plan, "tool_traces": sent.tool_traces, "outcome": sent.outcome}
         kept = self._post("/v1/retain", {**body, "retrieval_id": self._answer.get("retrieval_id")})["case_id"]
         until = time.monotonic() + READY_S
         while self.client.get(f"/v1/cases/{kept}").raise_for_status().json()["lessons"] == "pending":

@@ -196,21 +196,20 @@ class Adviser:
         """
         if any(row.proven and row.sign == failure.number for row in rows):
             rows = [row for row in rows if row.proven or row.sign != failure.number]
-        waits = failures_in(rows).waiting
-        if waits.any():
+        past = failures_in(rows)
+        if (waits := past.waiting).any():
             proven = [row for row, wait in zip(rows, waits, strict=True) if not wait]
-            if (answer := await self._answer_from(failure, proven, plans)).fixes:
+            if (answer := await self._answer_from(failure, proven, failures_in(proven), plans)).fixes:
                 return answer
-        return await self._answer_from(failure, rows, plans)
+        return await self._answer_from(failure, rows, past, plans)
 
     async def _answer_from(
-        self, failure: HashedFailure, rows: Sequence[FailureRow], plans: Sequence[AdvisedPlan]
+        self, failure: HashedFailure, rows: Sequence[FailureRow], past: Failures, plans: Sequence[AdvisedPlan]
     ) -> AdviceAnswer:
-        """Returns the answer that follows from these earlier failures alone."""
+        """Returns the answer that follows from these earlier failures alone, as rows and as arrays."""
         advice_id = uuids.uuid7()
         if not rows:
             return LikeFailures(failure, [], [], in_vain=False, plans=plans).silence(advice_id)
-        past = failures_in(rows)
         advised = advise(past, failure.terms, failure.tool)
         least = await self.thresholds.of(failure.words.user_sub, rows, past, failure.failed.precision)
         alike = [row for row, known in zip(rows, advised.known, strict=True) if known >= LIKE and row.words is not None]
