@@ -115,7 +115,7 @@ def plants(kind: str, count: int) -> list[Case]:
 
 
 async def planted_advice(bank: PoisonedBank) -> list[Measurement]:
-    """Returns the shares of advice texts with a planted fix, and with one before the others, by kind and number."""
+    """Returns the share of advice texts with a planted fix, and of those that begin with one, for each attack."""
     rows = []
     for kind, count in ((kind, count) for kind in (ALIKE, AIMED) for count in (FEW, MANY)):
         texts = await advised(bank, f"advice {kind} {count}", honest(), plants(kind, count))

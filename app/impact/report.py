@@ -58,7 +58,7 @@ class ImpactRequest:
     until: datetime | None = None
 
     def span(self, most: int) -> Span:
-        """Returns the request's time span for a query of its newest ``most`` decisions."""
+        """Returns a query's limits: the request's first and last time, and at most its newest ``most`` decisions."""
         return Span(most, self.since, self.until)
 
 

@@ -34,11 +34,11 @@ class Streamed:
     """One stream, replayed under several seeds, or once if it is the same under each.
 
     Attributes:
-        right: (questions, orders + 1), 1 where a plan that worked stood first; the questions of all seeds.
+        right: (questions, orders + 1), 1 where a plan that worked stood first, by each order and last by the choice.
         ndcg: (orders + 1,), mean nDCG@4.
         early: (questions,), True for those from the first FIRST_RUNS runs of each seed.
         run: (questions,), name of each one's run; a recorded run has one name under all seeds.
-        shuffled: gain of the choice by texts of tasks whose plans were dealt by lot, see ``_of_chance``.
+        shuffled: rate of the choice less its rate without texts, where plans were dealt to the tasks by lot.
         skipped: reason for which it was not replayed; "" if it was.
         change: mean rate of the choice before the change of rules, and in BACK_AFTER runs after it; None: no change.
     """

@@ -88,9 +88,9 @@ class NewDecision:
 
 
 SLOTS = ("case_ids", "propensities")
-"""Fields of a LoggedDecision that are written to the table ``decision_slots``, one row for each place of the slate."""
+"""Fields of a NewDecision that are written to the table ``decision_slots``, one row for each place of the slate."""
 NOT_STORED = ("key_id", "quoted_ids")
-"""Fields of a LoggedDecision that decide what is stored."""
+"""Fields of a NewDecision that decide what is stored."""
 _FIELDS = tuple(field.name for field in fields(NewDecision))
 COLUMNS = ("user_sub", *(name for name in _FIELDS if name not in {*SLOTS, *NOT_STORED}))
 
@@ -104,7 +104,7 @@ what they stored. Those that come meanwhile do not wait: they store no text.
 
 @cache
 def log_decision() -> FastStatement[bool]:
-    """Returns the statement that writes a LoggedDecision; its parameters are the fields, user_sub and authorised_at.
+    """Returns the statement that writes a NewDecision; its parameters are the fields, user_sub and authorised_at.
 
     The statement answers whether the key is the user's: text sealed with another key could not be opened. What was told
     is not stored while a text of the user is being deleted, or if it may quote a case that was deleted meanwhile.
@@ -193,4 +193,4 @@ _IS_KEY: FastStatement[bool] = FastStatement.of(
 )
 """Selects true if the user has the key ``key_id``."""
 _ARE_THERE: FastStatement[bool] = FastStatement.of(select(_are_there()).where(may_enter()))
-"""Selects whether all that a decision may quote is there; its parameters are the fields of a LoggedDecision."""
+"""Selects whether all that a decision may quote is there; its parameters are the fields of a NewDecision."""

@@ -73,7 +73,7 @@ def may_be_card(value: object) -> bool:
 
 
 def is_other_number(text: str, name: str) -> bool:
-    """Returns whether a text of digits is no card's number: its field holds ids, or there is no sign of a card."""
+    """Returns true for digits that are another number than a card's: their field is for ids, or holds no messages."""
     if not text.isdigit() or text in TEST_CARDS:
         return False
     return is_ids_name(name) or (may_be_card(text) and not speaks(name))

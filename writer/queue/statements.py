@@ -4,7 +4,7 @@ There is no queue table: a retained run, a session with unread turns and a memor
 status in their own rows.
 Every statement here runs as the database's worker role, which may read the queue's columns and no contents.
 On a cluster, a statement that names no user asks all shards, and says so. What bounds it there is the index on
-pending rows, of which admission allows `Bounds.in_all` cases.
+pending rows, of which admission allows `PendingBounds.in_all` cases.
 """
 
 import random

@@ -24,8 +24,8 @@ class Patience:
         timeout_s: longest wait for one answer.
         attempts: maximum number of attempts, the first one included.
         total_s: longest time for all attempts; a wait that would pass it is not begun.
-        first_wait_s: wait before the second attempt; doubles with each further one, with as much again by chance.
-        most_wait_s: longest wait, a longer ``Retry-After`` included.
+        first_wait_s: wait before the second attempt; doubles with each further one. A random part of it is added.
+        most_wait_s: longest wait; a longer ``Retry-After`` is cut to it.
     """
 
     timeout_s: float = 10.0
