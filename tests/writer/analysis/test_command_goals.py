@@ -81,6 +81,18 @@ def test_a_command_that_came_as_a_list_of_words_is_a_line():
     assert with_lines("ls") == "ls"
 
 
+@pytest.mark.parametrize(
+    ("line", "programs"),
+    [
+        ("make |<in.txt grep x", ["make", "grep"]),
+        ("echo a >|b.txt", ["write"]),
+        ("make 2>|log; ls <&3 -a", ["make", "ls"]),
+    ],
+)
+def test_signs_without_a_space_between_hide_no_command(line: str, programs: list[str]):
+    assert [each.program for each in commands(line)] == programs
+
+
 @given(st.text(alphabet="ab -'\"\\|&;<>()\n$=./EOF"))
 def test_any_line_is_taken_apart(line: str):
     assert isinstance(commands(line), list)
