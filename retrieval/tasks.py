@@ -1,7 +1,7 @@
-"""Tasks of asyncio: whether the current one was cancelled, and work that goes on while the current one computes."""
+"""Tasks of asyncio: whether the current one was cancelled, and works that go on beside each other or beside it."""
 
 import asyncio
-from collections.abc import AsyncIterator, Coroutine
+from collections.abc import AsyncIterator, Awaitable, Coroutine, Iterable
 from contextlib import asynccontextmanager
 from typing import Any, TypeVar
 
@@ -12,6 +12,17 @@ def is_cancelled() -> bool:
     """Returns whether the current task was cancelled, also if a library turned the cancellation into another error."""
     task = asyncio.current_task()
     return task is not None and task.cancelling() > 0
+
+
+async def all_ended(works: Iterable[Awaitable[None]]) -> None:
+    """Awaits works, which go on beside each other.
+
+    Raises:
+        BaseException: the first error of the works, in their order; it is raised when all of them have ended.
+    """
+    for error in await asyncio.gather(*works, return_exceptions=True):
+        if error is not None:
+            raise error
 
 
 @asynccontextmanager

@@ -18,7 +18,7 @@ from retrieval.errors import (
     UserErased,
 )
 from retrieval.ports import Embedder, Vector, embed_each
-from retrieval.tasks import is_cancelled
+from retrieval.tasks import all_ended, is_cancelled
 from retrieval.telemetry import caused_by, log, stage
 from writer.errors import LeaseLost
 from writer.privacy.master_keys import MasterKeyMismatch
@@ -133,10 +133,8 @@ class Batches:
             work.vectors = vectors
         works = sorted((work for work, _ in batch), key=lambda work: work.held.user_sub)
         with stage("work.finalise"):
-            users = [self._store_users(list(group)) for _, group in groupby(works, key=lambda work: work.held.user_sub)]
-            for ended in await asyncio.gather(*users, return_exceptions=True):
-                if ended is not None:
-                    raise ended
+            by_user = groupby(works, key=lambda work: work.held.user_sub)
+            await all_ended([self._store_users(list(group)) for _, group in by_user])
 
     async def _store_users(self, batch: list[Work]) -> None:
         """Finishes cases of one user together, while the cases of few others are finished."""

@@ -1,11 +1,14 @@
 """Learns from runs whose cases can be found: from new ones, and again from those that a later reward calls failed."""
 
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
+from operator import itemgetter
 from typing import ClassVar
 from uuid import UUID
 
 from retrieval.errors import CasebankError, EmbedderMisbehaved, EmbedderRefused
+from retrieval.tasks import all_ended
 from retrieval.telemetry import log, stage
 from writer.analysis.placeholders import without_placeholders
 from writer.queue.batches import Batches
@@ -13,34 +16,44 @@ from writer.queue.case import Work
 from writer.queue.finish import Finish
 from writer.queue.lease import Lease
 
+AT_ONCE = 4
+"""Maximum number of runs that a language model reads for this worker at the same time."""
+
 
 @dataclass(slots=True)
 class LessonHandler(Batches):
     """Learns procedures, facts and failures from runs, and credits what they used; or only revises what they used."""
 
     goes_without: ClassVar[tuple[type[CasebankError], ...]] = (EmbedderRefused, EmbedderMisbehaved)
-    _read_last: str = field(default="", init=False)
-    """The user whose run a language model read last; the users after this one, by name, come first."""
+    _asked_last: str = field(default="", init=False)
+    """The last user whose run a language model read; the users after this one, by name, come first."""
 
     async def handle(self, leases: Sequence[Lease]) -> None:
-        """Learns from the leased runs, each user's together, and then from one of those that a language model reads.
+        """Learns from the leased runs, each user's together, and then from some of those that a language model reads.
 
-        The others are queued again at once: neither new cases nor other workers wait for several answers.
+        The model reads AT_ONCE runs beside each other. The others are queued again at once: neither new cases nor
+        other workers wait for several answers, one after the other.
 
         Raises:
             DatabaseUnavailable: some of the runs are not learned from.
         """
         with stage("work.learn"):
             batch = await self.read(leases)
-            slow = sorted(
-                filter(self.teaching.by_llm, batch),
-                key=lambda work: (work.held.user_sub <= self._read_last, work.held.user_sub, work.held.row_id),
-            )
-            await self.queue.release([work.held for work in slow[1:]])
+            slow = self._by_turns(filter(self.teaching.by_llm, batch))
+            await self.queue.release([work.held for work in slow[AT_ONCE:]])
             await self.finish_together([work for work in batch if not self.teaching.by_llm(work)])
             if slow:
-                self._read_last = slow[0].held.user_sub
-                await self.finish_together(slow[:1])
+                self._asked_last = slow[:AT_ONCE][-1].held.user_sub
+            await all_ended([self.finish_together([work]) for work in slow[:AT_ONCE]])
+
+    def _by_turns(self, works: Iterable[Work]) -> list[Work]:
+        """Returns the works, which come in the order of time, in the order in which their users take turns."""
+        turns, numbered = Counter[str](), list[tuple[tuple[int, bool, str], Work]]()
+        for work in works:
+            user = work.held.user_sub
+            numbered.append(((turns[user], user <= self._asked_last, user), work))
+            turns[user] += 1
+        return [work for _, work in sorted(numbered, key=itemgetter(0))]
 
     async def think(self, work: Work) -> None:
         """Stores in ``work`` what is learned from its run."""

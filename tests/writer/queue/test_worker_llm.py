@@ -22,6 +22,7 @@ from writer.procedures.learn_from_run import rule_learners
 from writer.procedures.ports import Analysis, Learners
 from writer.procedures.rules.analyst import RuleAnalyst
 from writer.profiles import Profile
+from writer.queue.lessons import AT_ONCE
 from writer.queue.statements import depth
 from writer.queue.worker import Worker
 from writer.retain.retain import retain
@@ -77,61 +78,88 @@ async def learning(bank: Bank, user: str) -> list[UUID]:
 
 async def test_a_case_is_ready_before_the_model_is_asked_about_it_or_about_others(bank: Bank, user: str):
     other = f"{user}-other"
-    first, second = await keep(bank, user, "paint the fence"), await keep(bank, user, "bake bread")
+    mine = {await keep(bank, user, f"paint fence {number}") for number in range(AT_ONCE + 1)}
     await bank.set_profile(user, analyst="llm")
     seen: list[tuple[set[UUID], set[UUID]]] = []
     later: list[UUID] = []
 
     async def look(_run: StoredRun) -> None:
         seen.append((await bank.ids(user, "ready"), await bank.ids(other, "ready")))
-        if not later:
+        if len(seen) == 1:
             later.append(await keep(bank, other, "sweep the yard"))
 
     await drain(worker(bank, Teacher(look)))
-    assert seen == [({first, second}, set()), ({first, second}, set(later))]
+    assert seen == [*[(mine, set[UUID]())] * AT_ONCE, (mine, set(later))]
     assert await learning(bank, user) == []
 
 
 async def test_users_take_turns_with_the_model(bank: Bank, user: str):
     guest = f"{user}-guest"
-    for task in ("paint the fence", "bake bread", "feed the cat"):
+    tasks = [f"paint fence {number}" for number in range(AT_ONCE + 1)]
+    for task in tasks:
         await keep(bank, user, task)
     await keep(bank, guest, "sweep the yard")
     for each in (user, guest):
         await bank.set_profile(each, analyst="llm")
     teacher = Teacher(lambda _run: asyncio.sleep(0))
     await drain(worker(bank, teacher))
-    assert teacher.explained == ["paint the fence", "sweep the yard", "bake bread", "feed the cat"]
+    first, last = teacher.explained[:AT_ONCE], teacher.explained[AT_ONCE:]
+    assert sorted(first) == sorted(["sweep the yard", *tasks[: AT_ONCE - 1]])
+    assert sorted(last) == sorted(tasks[AT_ONCE - 1 :])
 
 
-async def test_while_the_model_reads_a_run_others_are_any_workers_and_no_attempt_counts(bank: Bank, user: str):
-    for task in ("paint the fence", "bake bread"):
+async def test_the_model_reads_runs_beside_each_other_and_the_others_are_any_workers(bank: Bank, user: str):
+    tasks = [f"paint fence {number}" for number in range(AT_ONCE + 1)]
+    for task in tasks:
         await keep(bank, user, task)
     await bank.set_profile(user, analyst="llm")
     other = Teacher(lambda _run: asyncio.sleep(0))
+    beside, held = asyncio.Barrier(AT_ONCE), list[tuple[int, bool]]()
 
     async def look(_run: StoredRun) -> None:
-        rows = await bank.read(user, select(reflections).where(reflections.c.user_sub == user))
-        assert sorted((row.attempts, row.lease_token is None) for row in rows) == [(0, True), (1, False)]
-        await drain(worker(bank, other))
+        async with asyncio.timeout(60):
+            if await beside.wait() == 0:
+                rows = await bank.read(user, select(reflections).where(reflections.c.user_sub == user))
+                held.extend(sorted((row.attempts, row.lease_token is None) for row in rows))
+                await drain(worker(bank, other))
+            await beside.wait()
 
     teacher = Teacher(look)
     await drain(worker(bank, teacher))
-    assert (teacher.explained, other.explained) == (["paint the fence"], ["bake bread"])
+    assert held == [(0, True), *[(1, False)] * AT_ONCE]  # for a run that waits, no attempt counts
+    assert (sorted(teacher.explained), other.explained) == (tasks[:AT_ONCE], tasks[AT_ONCE:])
     assert await learning(bank, user) == []
+
+
+async def test_an_answer_is_stored_while_the_model_still_reads_another_run(bank: Bank, user: str):
+    for task in ("paint the fence", "bake bread"):
+        await keep(bank, user, task)
+    await bank.set_profile(user, analyst="llm")
+
+    left: list[int] = []
+
+    async def look(run: StoredRun) -> None:
+        if run.task == "bake bread":
+            async with asyncio.timeout(60):
+                while len(await learning(bank, user)) > 1:  # noqa: ASYNC110 - the database tells nobody
+                    await asyncio.sleep(0.01)
+            left.append(len(await learning(bank, user)))
+
+    await drain(worker(bank, Teacher(look)))
+    assert left == [1]
 
 
 async def test_a_run_that_waits_for_the_model_has_waited_since_its_case_could_be_found(
     bank: Bank, user: str, owner: asyncpg.Connection
 ):
-    for task in ("paint the fence", "bake bread"):
-        await keep(bank, user, task)
+    for number in range(AT_ONCE + 1):
+        await keep(bank, user, f"paint fence {number}")
     await bank.set_profile(user, analyst="llm")
     busy = worker(bank, Teacher(lambda _run: asyncio.sleep(0)))
-    await busy.cases.queue.serve(2, busy.cases.handle)
+    await busy.cases.queue.serve(AT_ONCE + 1, busy.cases.handle)
     of_both = "UPDATE reflections SET created_at = now() - interval '1 hour' WHERE user_sub = $1 RETURNING created_at"
     found_at = await owner.fetchval(of_both, user)
-    await busy.lessons.queue.serve(2, busy.lessons.handle)  # which reads one, and releases the other
+    await busy.lessons.queue.serve(AT_ONCE + 1, busy.lessons.handle)  # which releases one
     async with bank.database.as_worker() as connection:
         (waiting,) = (await connection.execute(depth(reflections))).all()
     assert tuple(waiting) == ("pending", 1, found_at)
