@@ -52,17 +52,18 @@ async def ready(home: Path, data: Path | None) -> list[Measurement]:
         await _drain(worker)
         seconds = time.perf_counter() - began
         own, theirs = time.process_time() - own, server.seconds() - theirs
-        sent = statements.stop()
+        statements.stop()
         alone = [await _alone(worker, run) for run in runs[USERS + RUNS :][:ALONE]]
     count = len(runs[USERS : USERS + RUNS])
     parts = f"own {own / count * 1e3:.1f} + database {theirs / count * 1e3:.1f} ms"
     detail = f"{count} runs of real agents, {USERS} users; {parts}"
-    most = ", ".join(f"{name} {number / count:.2f}" for name, number in sent.most_common(6))
+    most = ", ".join(f"{name} {number / count:.2f}" for name, number in statements.executed.most_common(6))
     return [
         Measurement("cases made ready", count / found, "/s", "one worker, lessons after", aim=160, at_least=True),
         Measurement("cases learned from", count / seconds, "/s", "from the first case on", aim=160, at_least=True),
         Measurement("processor of the worker a case", (own + theirs) / count * 1e3, "ms", detail, aim=8),
-        Measurement("statements of the worker a case", sent.total() / count, "", most, aim=6),
+        Measurement("statements sent by the worker a case", statements.sent / count, "", "", aim=6),
+        Measurement("statements executed for the worker a case", statements.executed.total() / count, "", most, aim=6),
         Measurement("write to findable, idle before", p50(alone), "ms", f"p50 of {len(alone)}", aim=50),
     ]
 
@@ -90,20 +91,22 @@ async def _alone(worker: Worker, run: FinishedRun) -> float:
 
 
 class _Statements:
-    """A count of the statements that Postgres executes, by their first words, without BEGIN and COMMIT.
+    """A count of the worker's statements, without BEGIN and COMMIT.
 
-    A statement that is sent once with the values of many rows is executed, and counted, once for each row.
+    Attributes:
+        sent: number of statements; one that is sent with the values of many rows counts once.
+        executed: executions by Postgres, one for each row of such a statement, by the statement's first words.
     """
 
     def __init__(self, database: Database) -> None:
+        self.sent, self.executed = 0, Counter[str]()
         self._engine = database.engine.sync_engine
-        self._sent: Counter[str] = Counter()
         event.listen(self._engine, "before_cursor_execute", self._count)
 
     def _count(self, _connection: object, _cursor: object, statement: str, parameters: Sized, *context: object) -> None:
-        self._sent[_FIRST_WORDS.sub(" ", statement)[:40]] += len(parameters) if context[-1] else 1
+        self.sent += 1
+        self.executed[_FIRST_WORDS.sub(" ", statement)[:40]] += len(parameters) if context[-1] else 1
 
-    def stop(self) -> Counter[str]:
-        """Returns the count, and counts no further."""
+    def stop(self) -> None:
+        """Counts no further."""
         event.remove(self._engine, "before_cursor_execute", self._count)
-        return self._sent
