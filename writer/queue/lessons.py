@@ -16,7 +16,7 @@ from writer.queue.case import Work
 from writer.queue.finish import Finish
 from writer.queue.lease import Lease
 
-AT_ONCE = 4
+READ_AT_ONCE = 4
 """Maximum number of runs that a language model reads for this worker at the same time."""
 
 
@@ -31,7 +31,7 @@ class LessonHandler(Batches):
     async def handle(self, leases: Sequence[Lease]) -> None:
         """Learns from the leased runs, each user's together, and then from some of those that a language model reads.
 
-        The model reads AT_ONCE runs beside each other. The others are queued again at once: neither new cases nor
+        The model reads READ_AT_ONCE runs beside each other. The others are queued again at once: neither new cases nor
         other workers wait for several answers, one after the other.
 
         Raises:
@@ -40,11 +40,11 @@ class LessonHandler(Batches):
         with stage("work.learn"):
             batch = await self.read(leases)
             slow = self._by_turns(filter(self.teaching.by_llm, batch))
-            await self.queue.release([work.held for work in slow[AT_ONCE:]])
+            await self.queue.release([work.held for work in slow[READ_AT_ONCE:]])
             await self.finish_together([work for work in batch if not self.teaching.by_llm(work)])
             if slow:
-                self._asked_last = slow[:AT_ONCE][-1].held.user_sub
-            await all_ended([self.finish_together([work]) for work in slow[:AT_ONCE]])
+                self._asked_last = slow[:READ_AT_ONCE][-1].held.user_sub
+            await all_ended([self.finish_together([work]) for work in slow[:READ_AT_ONCE]])
 
     def _by_turns(self, works: Iterable[Work]) -> list[Work]:
         """Returns the works, which come in the order of time, in the order in which their users take turns."""

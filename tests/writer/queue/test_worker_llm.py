@@ -22,7 +22,7 @@ from writer.procedures.learn_from_run import rule_learners
 from writer.procedures.ports import Analysis, Learners
 from writer.procedures.rules.analyst import RuleAnalyst
 from writer.profiles import Profile
-from writer.queue.lessons import AT_ONCE
+from writer.queue.lessons import READ_AT_ONCE
 from writer.queue.statements import depth
 from writer.queue.worker import Worker
 from writer.retain.retain import retain
@@ -78,7 +78,7 @@ async def learning(bank: Bank, user: str) -> list[UUID]:
 
 async def test_a_case_is_ready_before_the_model_is_asked_about_it_or_about_others(bank: Bank, user: str):
     other = f"{user}-other"
-    mine = {await keep(bank, user, f"paint fence {number}") for number in range(AT_ONCE + 1)}
+    mine = {await keep(bank, user, f"paint fence {number}") for number in range(READ_AT_ONCE + 1)}
     await bank.set_profile(user, analyst="llm")
     seen: list[tuple[set[UUID], set[UUID]]] = []
     later: list[UUID] = []
@@ -89,13 +89,13 @@ async def test_a_case_is_ready_before_the_model_is_asked_about_it_or_about_other
             later.append(await keep(bank, other, "sweep the yard"))
 
     await drain(worker(bank, Teacher(look)))
-    assert seen == [*[(mine, set[UUID]())] * AT_ONCE, (mine, set(later))]
+    assert seen == [*[(mine, set[UUID]())] * READ_AT_ONCE, (mine, set(later))]
     assert await learning(bank, user) == []
 
 
 async def test_users_take_turns_with_the_model(bank: Bank, user: str):
     guest = f"{user}-guest"
-    tasks = [f"paint fence {number}" for number in range(AT_ONCE + 1)]
+    tasks = [f"paint fence {number}" for number in range(READ_AT_ONCE + 1)]
     for task in tasks:
         await keep(bank, user, task)
     await keep(bank, guest, "sweep the yard")
@@ -103,18 +103,18 @@ async def test_users_take_turns_with_the_model(bank: Bank, user: str):
         await bank.set_profile(each, analyst="llm")
     teacher = Teacher(lambda _run: asyncio.sleep(0))
     await drain(worker(bank, teacher))
-    first, last = teacher.explained[:AT_ONCE], teacher.explained[AT_ONCE:]
-    assert sorted(first) == sorted(["sweep the yard", *tasks[: AT_ONCE - 1]])
-    assert sorted(last) == sorted(tasks[AT_ONCE - 1 :])
+    first, last = teacher.explained[:READ_AT_ONCE], teacher.explained[READ_AT_ONCE:]
+    assert sorted(first) == sorted(["sweep the yard", *tasks[: READ_AT_ONCE - 1]])
+    assert sorted(last) == sorted(tasks[READ_AT_ONCE - 1 :])
 
 
 async def test_the_model_reads_runs_beside_each_other_and_the_others_are_any_workers(bank: Bank, user: str):
-    tasks = [f"paint fence {number}" for number in range(AT_ONCE + 1)]
+    tasks = [f"paint fence {number}" for number in range(READ_AT_ONCE + 1)]
     for task in tasks:
         await keep(bank, user, task)
     await bank.set_profile(user, analyst="llm")
     other = Teacher(lambda _run: asyncio.sleep(0))
-    beside, held = asyncio.Barrier(AT_ONCE), list[tuple[int, bool]]()
+    beside, held = asyncio.Barrier(READ_AT_ONCE), list[tuple[int, bool]]()
 
     async def look(_run: StoredRun) -> None:
         async with asyncio.timeout(60):
@@ -126,8 +126,8 @@ async def test_the_model_reads_runs_beside_each_other_and_the_others_are_any_wor
 
     teacher = Teacher(look)
     await drain(worker(bank, teacher))
-    assert held == [(0, True), *[(1, False)] * AT_ONCE]  # for a run that waits, no attempt counts
-    assert (sorted(teacher.explained), other.explained) == (tasks[:AT_ONCE], tasks[AT_ONCE:])
+    assert held == [(0, True), *[(1, False)] * READ_AT_ONCE]  # for a run that waits, no attempt counts
+    assert (sorted(teacher.explained), other.explained) == (tasks[:READ_AT_ONCE], tasks[READ_AT_ONCE:])
     assert await learning(bank, user) == []
 
 
@@ -149,17 +149,39 @@ async def test_an_answer_is_stored_while_the_model_still_reads_another_run(bank:
     assert left == [1]
 
 
+async def test_a_worker_that_is_stopped_while_the_model_reads_leaves_its_runs_to_the_next(bank: Bank, user: str):
+    tasks = [f"paint fence {number}" for number in range(READ_AT_ONCE)]
+    for task in tasks:
+        await keep(bank, user, task)
+    await bank.set_profile(user, analyst="llm")
+    beside = asyncio.Barrier(READ_AT_ONCE + 1)
+
+    async def never_answers(_run: StoredRun) -> None:
+        await beside.wait()
+        await asyncio.Event().wait()
+
+    stopped = asyncio.create_task(worker(bank, Teacher(never_answers)).run())
+    async with asyncio.timeout(60):
+        await beside.wait()
+    stopped.cancel()
+    await asyncio.wait([stopped])
+    rows = await bank.read(user, select(reflections).where(reflections.c.user_sub == user))
+    assert [(row.status, row.attempts, row.lease_token) for row in rows] == [("pending", 0, None)] * READ_AT_ONCE
+    await drain(worker(bank, Teacher(lambda _run: asyncio.sleep(0))))
+    assert await learning(bank, user) == []
+
+
 async def test_a_run_that_waits_for_the_model_has_waited_since_its_case_could_be_found(
     bank: Bank, user: str, owner: asyncpg.Connection
 ):
-    for number in range(AT_ONCE + 1):
+    for number in range(READ_AT_ONCE + 1):
         await keep(bank, user, f"paint fence {number}")
     await bank.set_profile(user, analyst="llm")
     busy = worker(bank, Teacher(lambda _run: asyncio.sleep(0)))
-    await busy.cases.queue.serve(AT_ONCE + 1, busy.cases.handle)
+    await busy.cases.queue.serve(READ_AT_ONCE + 1, busy.cases.handle)
     of_both = "UPDATE reflections SET created_at = now() - interval '1 hour' WHERE user_sub = $1 RETURNING created_at"
     found_at = await owner.fetchval(of_both, user)
-    await busy.lessons.queue.serve(AT_ONCE + 1, busy.lessons.handle)  # which releases one
+    await busy.lessons.queue.serve(READ_AT_ONCE + 1, busy.lessons.handle)  # which releases one
     async with bank.database.as_worker() as connection:
         (waiting,) = (await connection.execute(depth(reflections))).all()
     assert tuple(waiting) == ("pending", 1, found_at)
