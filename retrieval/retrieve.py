@@ -215,27 +215,14 @@ class Reader:
         """Adds what an answer needs besides the cases: procedures, recalled memories, session and facts."""
         if not question.memory:
             return result
-        search, settings, floor = question.search, result.settings, result.floor
+        search, settings = question.search, result.settings
         enabled = bool(settings and settings.enabled)
-        procedures = ProcedureMatches()
         threshold = self._embedding.calibrations.threshold(
             self.embedder.model, settings.procedure_similarity if settings else None, question.min_similarity
         )
+        procedures = ProcedureMatches()
         if enabled and settings and not question.lessons and settings.has_procedures and settings.procedures:
-            wanted = ProcedureSearch(
-                agent_key=search.agent_key,
-                text=search.query,
-                vector=search.vector,
-                parts=search.parts if search.part_vectors else (),  # without vectors not by parts
-                part_vectors=search.part_vectors,
-                model=search.model,
-                floor=threshold.similarity
-                if threshold.is_set or floor is None
-                else max(threshold.similarity, floor.of_profile),
-                by_tool=not threshold.is_set,
-                filters=search.filters,
-            )
-            whole, *of_parts = await find(connection, wanted, pgvector=self.pgvector)
+            whole, *of_parts = await find(connection, _wanted(search, result, threshold), pgvector=self.pgvector)
             procedures = ProcedureMatches(whole, threshold, of_parts)
         recalled: Recalled | None = None
         if question.recall and (enabled or not settings):  # memories may be there before the first case makes a profile
@@ -268,3 +255,23 @@ class Reader:
         recalled = await recall(connection, question, meaning, self._opener.of_key, sample)
         self._sizes.learn(connection.user_sub, question, recalled)
         return recalled
+
+
+def _wanted(search: CaseSearch, result: SearchResult, threshold: Threshold) -> ProcedureSearch:
+    """Returns the search for procedures whose trigger, or a case that taught them, is near the query."""
+    least = threshold.similarity
+    if not threshold.is_set and result.floor is not None:
+        least = max(least, result.floor.of_profile)
+    known = [(row.id, row.similarity) for row in result.cases if row.similarity is not None]
+    return ProcedureSearch(
+        agent_key=search.agent_key,
+        text=search.query,
+        vector=search.vector,
+        parts=search.parts if search.part_vectors else (),  # without vectors not by parts
+        part_vectors=search.part_vectors,
+        model=search.model,
+        floor=least,
+        near={case_id: similarity for case_id, similarity in known if similarity >= least},
+        by_tool=not threshold.is_set,
+        filters=search.filters,
+    )

@@ -121,7 +121,7 @@ class ProfilePatch(Strict):
     procedures: int | None = Field(default=None, ge=0, le=10, description="maximum number of procedures in an answer")
     procedure_similarity: Similarity | None = Field(
         default=None,
-        description="least similarity of trigger and query; null: the value measured for the embedding model",
+        description="least similarity of query and trigger, or query and a run that taught it; null: the model's",
     )
     llm_tokens_per_day: Tokens | None = Field(
         default=None, description="daily limit for language models in tokens; null: the limit of the service"

@@ -129,7 +129,9 @@ class ToldProcedureOut(BaseModel):
     success_score: Real | None = Field(description="success of its run, 0 to 1; null: unknown")
     duration_ms: Real | None = Field(description="total duration of its run's calls; null: unknown")
     steps: list[str]
-    similarity: float | None = Field(description="cosine similarity of trigger and task; null: found by keywords alone")
+    similarity: float | None = Field(
+        description="cosine of the task and the trigger, or the nearest run that taught it; null: found by words"
+    )
     why: str
     uses: Real
     use_reward: Real = Field(description="sum of the rewards over its uses")

@@ -51,7 +51,7 @@ async def replay(home: Path, data: Path | None) -> list[Measurement]:
     return [*measured, whole_night]
 
 
-def _measured(data: Path, by_service: dict[str, list[Loop]]) -> list[Measurement]:
+def _measured(data: Path, by_service: served.Served) -> list[Measurement]:
     show = Console().print
     replayed = [streamed.replay_stream(name, data, SEEDS) for name in STREAMS]
     show(streamed.table(replayed))
@@ -60,8 +60,8 @@ def _measured(data: Path, by_service: dict[str, list[Loop]]) -> list[Measurement
             show(f"{each.name} is skipped: {each.skipped}")
     worlds = LOOPS if MISSIONS.skipped else (*LOOPS, MISSIONS)
     loops = {world.name: _loops(world) for world in worlds}
-    for name, played in by_service.items():
-        loops[name][SERVED] = played
+    for name, played in by_service.loops.items():
+        loops[name][SERVED] = list(played)
     show(_loop_table(loops))
     tries = {name: [judged.tries_of(_memory(make), seed) for seed in SEEDS] for name, make in MEMORIES.items()}
     show(judged.table(tries))
@@ -75,6 +75,7 @@ def _measured(data: Path, by_service: dict[str, list[Loop]]) -> list[Measurement
     return [
         *streamed.aims([each for each in replayed if not each.skipped]),
         *_loop_aims(loops),
+        *by_service.rows(),
         *judged.aims(tries),
         *tau_cells.aims(cells),
         *use.aims(curves),

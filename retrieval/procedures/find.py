@@ -1,6 +1,6 @@
 """Finds procedures: by the similarity of their trigger and by attributes, or by words if there are no vectors."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from functools import cache
 from typing import Protocol
@@ -9,7 +9,7 @@ from uuid import UUID
 import asyncpg
 import numpy as np
 import orjson
-from sqlalchemy import REAL, Float, Integer, Text, and_, cast, func, or_, select, true
+from sqlalchemy import REAL, Float, Integer, Text, Uuid, and_, cast, func, literal_column, or_, select, true
 from sqlalchemy.dialects.postgresql import ARRAY
 
 from policy.channels import searchable, words
@@ -26,6 +26,8 @@ from retrieval.tables.profiles import profiles
 
 LOOK = 16
 """Largest number of procedures, the nearest, that are read for one answer."""
+WHOLE = 1
+"""Number of the whole text among the texts of a search; the others are its parts."""
 LEAST_SHARE = 0.5
 """Least share of the query's or the procedure's words, whichever are fewer, to be common if there are no vectors."""
 
@@ -40,6 +42,8 @@ class ProcedureSearch:
         parts: parts of a task that asks for several things, for which procedures are searched as well.
         part_vectors: vector of each part.
         floor: least similarity of trigger and text, for procedures that have a vector of the same model.
+        near: similarity to the text of each case that reaches the floor, by its id; procedures that such a case taught
+            are found, too, whatever their triggers.
         by_tool: true to find, whatever the similarity, procedures with tools whose names have all words of a short
             text.
         look: largest number of procedures to return for each text.
@@ -52,6 +56,7 @@ class ProcedureSearch:
     part_vectors: Sequence[list[float]] = ()
     model: str = ""
     floor: float = -1.0
+    near: Mapping[UUID, float] = field(default_factory=dict)
     by_tool: bool = False
     filters: Filters = field(default_factory=Filters)
     task_type: str | None = None
@@ -97,7 +102,8 @@ async def find(connection: FastConnection, search: ProcedureSearch, *, pgvector:
     """Returns the active procedures that fit the text, and those that fit each part, in one statement.
 
     In each list proven procedures come first, and among equals the nearest. Procedures with a vector of the search's
-    model are compared by similarity, the others by common words.
+    model are compared by similarity, the others by common words. The similarity of a procedure that a near case taught
+    is at least that of the case.
     """
     attributes = search.attributes
     texts = [search.text, *search.parts]
@@ -108,6 +114,7 @@ async def find(connection: FastConnection, search: ProcedureSearch, *, pgvector:
         "texts": [None if text is None else searchable(text) for text in texts],
         "naming": naming,
         "floor": search.floor,
+        "near_cases": list(search.near),
         "look": search.look,
     }
     # without attributes a statement without them, or Postgres would plan it anew each time, for longer than it runs
@@ -123,7 +130,7 @@ async def find(connection: FastConnection, search: ProcedureSearch, *, pgvector:
     rows = await connection.all(_statement(nearness, by_attributes=by_attributes, by_tool=any(naming)), parameters)
     found: list[list[Procedure]] = [[] for _ in texts]
     for row in rows:
-        found[row["number"] - 1].append(_procedure(row))
+        found[row["number"] - 1].append(_procedure(row, search.near if row["number"] == WHOLE else {}))
     return found
 
 
@@ -143,12 +150,15 @@ async def _measured(
     }
 
 
-def _procedure(row: asyncpg.Record) -> Procedure:
+def _procedure(row: asyncpg.Record, near: Mapping[UUID, float]) -> Procedure:
+    """Returns the procedure of a row; its similarity is that of its trigger, or of the nearest case that taught it."""
     values = dict(row.items())
     del values["number"], values["share"]
     record, origin, named, sources = (values.pop(name) for name in ("record", "origin", "named", "source_case_ids"))
+    similarities = [values.pop("similarity"), *(near[source] for source in sources if source in near)]
     return Procedure(
         **values,
+        similarity=max((each for each in similarities if each is not None), default=None),
         record=orjson.loads(record),
         names_tools=named,
         warns=row["kind"] == "failure_lesson",
@@ -163,9 +173,13 @@ def _statement(nearness: Nearness, *, by_attributes: bool, by_tool: bool) -> Fas
     own = {each.name for each in fields(Procedure)} - {"id", "version", "record"} | {"origin", "source_case_ids"}
     proven = proven_runs().lateral("proven")
     least = parameter("floor", Float)
-    fits = or_(nearest.c.similarity >= least, nearest.c.share >= LEAST_SHARE, nearest.c.named, nearest.c.without_text)
+    of_near_case = procedures.c.source_case_ids.overlap(parameter("near_cases", ARRAY(Uuid)))
+    taught = and_(nearest.c.number == literal_column(str(WHOLE)), of_near_case)
+    by_text = nearest.c.similarity >= least, nearest.c.share >= LEAST_SHARE, nearest.c.named, nearest.c.without_text
+    fits = or_(*by_text, taught)
     order = (
         or_(procedures.c.pinned, proven.c.proven_runs > 0).desc(),
+        taught.desc(),
         nearest.c.similarity.desc().nulls_last(),
         nearest.c.share.desc().nulls_last(),
         procedures.c.level.is_(None).desc(),

@@ -1,7 +1,7 @@
 """Procedures that may guide an agent in a task, and the choice of procedures to show together."""
 
-from collections.abc import Collection, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import NotRequired, TypedDict
 from uuid import UUID
 
@@ -14,6 +14,8 @@ from retrieval.text import folded, without_example
 
 FEWEST = 2
 """Least number of different procedures for the parts of a task with which the parts are answered one by one."""
+NEARLY = 0.9
+"""Least similarity of a part's procedure to the part, as a share of the best procedure's similarity to the task."""
 ROUNDING = 1e-6
 """Largest difference of two similarities that may come from rounding."""
 
@@ -40,7 +42,8 @@ class Procedure:
 
     Attributes:
         level: level of abstraction of a script; None for a fix or a failure lesson.
-        similarity: cosine of the procedure's trigger and the text; None if it was found by words only.
+        similarity: cosine of the text with the procedure's trigger, or with the nearest task of a run that taught it;
+            None if it was found by words only.
         uses: number of rewarded decisions that showed the procedure, in part if several were shown and no use was
             reported.
         use_reward: sum of the procedure's shares of these decisions' rewards.
@@ -102,6 +105,11 @@ class Procedure:
         return self.pinned or self.proven_runs > 0
 
     @property
+    def nearness(self) -> float:
+        """Similarity, or 0 if the procedure was found by words only."""
+        return self.similarity or 0.0
+
+    @property
     def worth(self) -> float:
         """Similarity times the mean reward of the procedure's uses, which for a new procedure is 4 / 5."""
         return (1.0 if self.similarity is None else self.similarity) * (4 + self.use_reward) / (5 + self.uses)
@@ -127,7 +135,7 @@ class Procedure:
     @property
     def why(self) -> str:
         """One line that says how the procedure was found, and how its uses went."""
-        match = "its words match" if self.similarity is None else f"trigger similarity {self.similarity:.2f}"
+        match = "its words match" if self.similarity is None else f"similarity {self.similarity:.2f}"
         named = "; the query names its tools" if self.names_tools else ""
         used = f"; {self.use_reward:.1f} of {self.uses:.1f} uses rewarded" if self.uses else "; never used yet"
         count = self.proven_runs or self.occurrences
@@ -151,62 +159,89 @@ class ProcedureMatches:
         return bool(self.matches) or any(self.of_parts)
 
 
+@dataclass(frozen=True, slots=True)
+class ShownCases:
+    """The cases of an answer, which its procedures follow; without cases the nearest procedure comes first.
+
+    Attributes:
+        places: place of each candidate's plan by the id of its case: that of the first candidate with the plan, from 0.
+        similarities: similarity of each candidate to the query.
+        slate: number of cases on the slate.
+        went_well: ids of the cases on the slate whose runs went well.
+        warn: true if the slate warns of a run that failed.
+    """
+
+    places: Mapping[UUID, int] = field(default_factory=dict)
+    similarities: Sequence[float] = ()
+    slate: int = 0
+    went_well: frozenset[UUID] = frozenset()
+    warn: bool = False
+
+    def place(self, procedure: Procedure) -> int:
+        """Returns the place of the first candidate that taught the procedure; 0 if the query names its tools.
+
+        Without such a candidate it is the number of candidates that are more similar to the query than the procedure.
+        """
+        if procedure.names_tools:
+            return 0
+        own = [self.places[source] for source in procedure.sources if source in self.places]
+        return min(own) if own else sum(similarity > procedure.nearness for similarity in self.similarities)
+
+
 def compose_procedures(
-    found: ProcedureMatches,
-    most: int,
-    *,
-    warnings: int,
-    quarantine: bool = False,
-    went_well: Collection[UUID] = (),
+    found: ProcedureMatches, most: int, cases: ShownCases, *, quarantine: bool = False
 ) -> list[Procedure]:
     """Returns at most ``most`` procedures to show together: those of the task's parts, then the best of the others.
 
-    Fixes that do not say what to do are left out.
+    Left out are fixes that do not say what to do, and failure lessons of runs that the slate shows as successes.
 
-    The parts' procedures are taken if the best ones of at least FEWEST parts differ and no procedure is as near to the
-    whole task, or if no procedure is near the whole task.
+    A part's procedure counts if a case on the slate taught it: a greeting is no part of a task, even if other tasks
+    begin with it. The parts' procedures are taken if no procedure is near the whole task, or if the best ones of at
+    least FEWEST parts differ and are nearer to their parts than the best one of the whole task is to the task; NEARLY
+    as near is enough if this is one of them.
 
     Args:
         found: the procedures found for the task.
-        most: largest number of procedures.
-        warnings: largest number of failure lessons among them.
+        most: largest number of procedures; one failure lesson at most is among them, and none if the slate warns.
+        cases: the cases of the answer.
         quarantine: true to leave out procedures that are not proven.
-        went_well: ids of runs that the context shows as successes; failure lessons from them are left out.
     """
-    plain, *of_parts = (
-        [each for each in matches if not each.is_hollow and (not each.warns or each.sources.isdisjoint(went_well))]
+    whole, *parts = (
+        [each for each in matches if not each.is_hollow and not (each.warns and each.sources & cases.went_well)]
         for matches in (found.matches, *found.of_parts)
     )
-    plain = _together(plain, most, warnings=warnings, quarantine=quarantine)
-    of_parts = [_together(matches, 1, warnings=0, quarantine=quarantine) for matches in of_parts]
-    firsts = {each.id: each for best in of_parts for each in best}
+    plain = _together(whole, most, cases, warnings=0 if cases.warn else 1, quarantine=quarantine)
+    of_parts = (_together(part, 1, ShownCases(), warnings=0, quarantine=quarantine) for part in parts)
+    firsts = {each.id: each for part in of_parts for each in part if cases.place(each) < max(cases.slate, 1)}
     if plain:
-        whole = [plain[0].similarity or 0.0] if plain[0].id not in firsts else []
-        nearer = any((each.similarity or 0.0) <= least + ROUNDING for each in firsts.values() for least in whole)
-        if len(firsts) < FEWEST or nearer:
+        best = plain[0]
+        least = NEARLY * best.nearness if best.id in firsts else best.nearness + ROUNDING
+        if len(firsts) < FEWEST or any(each.nearness < least for each in firsts.values()):
             return plain
     sources = frozenset(source for each in firsts.values() for source in each.sources)
     others = [each for each in plain if each.id not in firsts and each.sources.isdisjoint(sources)]
     return as_alternatives([*firsts.values(), *others][:most])
 
 
-def _together(matches: Sequence[Procedure], most: int, *, warnings: int, quarantine: bool) -> list[Procedure]:
-    """Returns procedures for one text, at most ``most``, best first.
+def _together(
+    matches: Sequence[Procedure], most: int, cases: ShownCases, *, warnings: int, quarantine: bool
+) -> list[Procedure]:
+    """Returns procedures for one text, at most ``most``, in the order of the cases that taught them.
 
     Unproven procedures are left out in quarantine, and if a proven run taught one of the matches. Of procedures from
-    one run or with equal steps, one is kept: the fix, which says why, or else the better one. At most ``warnings``
-    failure lessons are among them.
+    one run or with equal steps, the first one is kept: at one place a fix, which says why, or else the better one.
+    Without a procedure of the first place there is none: another one would stand above the case that is most likely to
+    be right. At most ``warnings`` failure lessons, which have no places, are among them.
     """
     shown: list[Procedure] = []
     if quarantine or any(each.proven_runs for each in matches):
         matches = [each for each in matches if each.is_proven]
-    fixes = frozenset(source for each in matches if each.is_fix for source in each.sources)
-    candidates = [each for each in matches if each.is_fix or each.sources.isdisjoint(fixes)]
-    for each in sorted(candidates, key=lambda procedure: -procedure.worth):
-        crowded = each.warns and sum(other.warns for other in shown) >= warnings
+    for each in sorted(matches, key=lambda one: (cases.place(one), not one.is_fix, -one.worth)):
+        warned = sum(other.warns for other in shown)
+        out_of_turn = warned >= warnings if each.warns else len(shown) == warned and cases.place(each) > 0
         steps = [*map(folded, each.steps)]
         repeats = any(each.sources & other.sources or steps == [*map(folded, other.steps)] for other in shown)
-        if len(shown) < most and not crowded and not repeats:
+        if len(shown) < most and not out_of_turn and not repeats:
             shown.append(each)
     return as_alternatives(shown)
 

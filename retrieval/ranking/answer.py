@@ -10,7 +10,7 @@ from policy import features
 from policy.decide import REPLAYED, Budget, Decision, Policy, Trial, decide
 from policy.slate import ranking, traits_of
 from retrieval.procedures.lessons import CaseLesson
-from retrieval.procedures.procedure import Procedure, compose_procedures
+from retrieval.procedures.procedure import Procedure, ShownCases, compose_procedures
 from retrieval.procedures.quarantine import fits_proven
 from retrieval.ranking.decisions import NewDecision
 from retrieval.ranking.others import others
@@ -87,22 +87,23 @@ def rank(
     by_id = {row.id: row for row in result.cases}
     cases: list[Candidate] = [opened(by_id[pool.ids[index]], result.seal) for index in decision.slate]
     beside: list[Candidate] = []
+    ordered = ranking(traits, decision.scores.total)
     if question.others:
-        ordered, plans = ranking(traits, decision.scores.total), [row.plan for row in result.cases]
+        plans = [row.plan for row in result.cases]
         beside = [opened(result.cases[index], result.seal) for index in others(traits, ordered, decision.slate, plans)]
     procedures: list[Procedure] = []
     quarantine = fits_proven(traits, result.threshold.similarity)
     # a slate left empty on purpose shows what is done without any memory, so it goes without procedures, too
     if result.procedures and settings is not None and (decision.slate or not decision.allowed):
-        # a failed case on the slate is the one warning that a context has
-        warnings = 0 if any(row.failed for row in cases) else 1
-        procedures = compose_procedures(
-            result.procedures,
-            settings.procedures,
-            warnings=warnings,
-            quarantine=quarantine,
-            went_well=[row.id for row in cases if not row.failed],
+        served = [index for index in (*decision.slate, *ordered) if traits.proven[index] or not quarantine]
+        shown = ShownCases(
+            pool.places(served),
+            traits.similarity.tolist(),
+            slate=len(cases),
+            went_well=frozenset(row.id for row in cases if not row.failed),
+            warn=any(row.failed for row in cases),
         )
+        procedures = compose_procedures(result.procedures, settings.procedures, shown, quarantine=quarantine)
     degraded = list(result.degraded)
     other_model = settings is not None and settings.embedding_model != question.search.model
     if pool.ids and question.search.vector is not None and other_model:

@@ -42,6 +42,17 @@ class Pool:
     went_well: NDArray[np.bool_]
     fit: Fit
 
+    def places(self, ordered: Sequence[int]) -> dict[UUID, int]:
+        """Returns the place of each case's group, from 0, by the case's id; ``ordered`` has the candidates' indices.
+
+        Groups none of whose candidates is among the ordered ones have no place.
+        """
+        first: dict[int, int] = {}
+        for place, index in enumerate(ordered):
+            first.setdefault(int(self.group[index]), place)
+        groups = zip(self.ids, self.group.tolist(), strict=True)
+        return {case_id: first[group] for case_id, group in groups if group in first}
+
 
 def pool_of(rows: Sequence[Candidate], query: Sequence[int], fit: Fit | None, first_order: str = FIRST_ORDER) -> Pool:
     """Returns the candidates of a query as a policy sees them.

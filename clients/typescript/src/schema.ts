@@ -2033,7 +2033,7 @@ export interface components {
             steps: string[];
             /**
              * Similarity
-             * @description cosine similarity of trigger and task; null: found by keywords alone
+             * @description cosine of the task and the trigger, or the nearest run that taught it; null: found by words
              */
             similarity: number | null;
             /** Why */

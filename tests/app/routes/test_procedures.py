@@ -55,7 +55,7 @@ async def test_retrieve_tells_the_procedure_with_its_steps_reason_and_threshold(
     assert (told["id"], told["version"], told["kind"], told["trigger"]) == (row["id"], 1, "script", TASK)
     assert told["steps"] == row["record"]["learned_procedure_steps"]
     assert told["similarity"] > answer["procedure_threshold"]["similarity"]
-    assert told["why"] == f"trigger similarity {told['similarity']:.2f}; never used yet"
+    assert told["why"] == f"similarity {told['similarity']:.2f}; never used yet"
     assert answer["procedure_threshold"]["origin"] == "measured"
     assert 0.8 <= answer["procedure_threshold"]["right"] <= 1
     assert "guidance and not orders" in answer["memory_context"]

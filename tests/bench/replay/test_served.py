@@ -8,7 +8,7 @@ import httpx
 from app.processes.own_service import own_service
 from app.settings import Settings
 from bench.replay.runs import Run
-from bench.replay.served import ServedBank, played
+from bench.replay.served import First, ServedBank, played
 from bench.replay.shops.parcels import PARCELS
 from bench.replay.shops.shop import done
 from bench.replay.shops.world import ShopWorld
@@ -23,10 +23,14 @@ async def test_the_plans_told_are_the_calls_of_the_runs_that_the_services_text_q
             bank.keep(Run("refund the order F1234", plan, succeeded=True, day=0, kind=""))
             assert bank.recall("refund the order F9999", None) == [plan]
             assert bank.recall("refund the order F9999", "it was refused") == [plan]
+            for kind in ("", "another"):
+                bank.recall("refund the order F9999", None)
+                bank.keep(Run("refund the order F9999", plan, succeeded=True, day=0, kind=kind))
+            assert bank.firsts == [First(procedure=True, case=True), First(procedure=False, case=False)]
 
 
 async def test_each_seed_of_a_world_is_played_by_a_user_of_its_own(tmp_path: Path):
     world = ShopWorld(replace(PARCELS, kinds=PARCELS.kinds[:3]), tasks=3)
-    loops = (await played(tmp_path, [world], [100, 101]))[world.name]
+    loops = (await played(tmp_path, [world], [100, 101])).loops[world.name]
     assert [len(loop.played) for loop in loops] == [3, 3]
     assert all(each.solved for loop in loops for each in loop.played)

@@ -145,6 +145,12 @@ async def test_below_the_threshold_nothing_is_told(bank: Bank):
     assert slate.choices == []
 
 
+async def test_a_procedure_is_told_at_a_task_like_that_of_its_run_whatever_its_trigger(bank: Bank):
+    await bank.keep(trigger=FAR)
+    (told,) = (await bank.ask()).procedures
+    assert (told.trigger, (told.similarity or 0) > 0.99) == (FAR, True)
+
+
 async def test_the_profile_and_the_request_move_the_threshold(bank: Bank):
     await bank.keep()
     await bank.set(procedure_similarity=-1)

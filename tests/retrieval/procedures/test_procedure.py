@@ -1,10 +1,11 @@
 """Which procedures are shown together: the best, no two the same, and one warning."""
 
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 from uuid import UUID, uuid4
 
-from retrieval.procedures.procedure import Procedure, ProcedureMatches, compose_procedures
+from retrieval.procedures.procedure import Procedure, ProcedureMatches, ShownCases, compose_procedures
 
 
 def procedure(
@@ -26,8 +27,11 @@ def procedure(
     )
 
 
-def similarities(found: list[Procedure], most: int = 10, warnings: int = 1) -> list[float | None]:
-    return [each.similarity for each in compose_procedures(ProcedureMatches(found), most, warnings=warnings)]
+NO_CASES = ShownCases()
+
+
+def similarities(found: list[Procedure], most: int = 10, cases: ShownCases = NO_CASES) -> list[float | None]:
+    return [each.similarity for each in compose_procedures(ProcedureMatches(found), most, cases)]
 
 
 def test_the_nearest_are_told_first_and_no_more_than_the_profile_wants():
@@ -35,6 +39,46 @@ def test_the_nearest_are_told_first_and_no_more_than_the_profile_wants():
     assert similarities(found) == [0.9, 0.7, 0.5]
     assert similarities(found, 2) == [0.9, 0.7]
     assert similarities(found, 0) == []
+
+
+def served(*sources: int, similarities: Sequence[float] = ()) -> ShownCases:
+    """Cases in this order."""
+    return ShownCases({UUID(int=source): place for place, source in enumerate(sources)}, similarities)
+
+
+def test_they_follow_the_cases_that_taught_them():
+    found = [procedure(0.9, 2), procedure(0.5, 7, 1), procedure(0.8, 3)]
+    assert similarities(found, cases=served(1, 2, 3)) == [0.5, 0.9, 0.8]
+    assert similarities(found, cases=served(3, 1, 2)) == [0.8, 0.5, 0.9]
+
+
+def test_none_is_told_above_the_best_case_if_that_taught_none():
+    assert similarities([procedure(0.9, 2)], cases=served(1, 2)) == []
+    assert similarities([procedure(0.9, 1), procedure(0.8, 3)], cases=served(1, 2, 3)) == [0.9, 0.8]
+    assert similarities([procedure(0.9, 2, warns=True)], cases=served(1, 2)) == [0.9], "a warning has no place"
+
+
+def test_one_whose_runs_are_no_candidates_comes_before_the_cases_that_are_farther():
+    gone, here = procedure(0.9, 8), procedure(0.5, 1)
+    assert similarities([here, gone], cases=served(1, similarities=[0.4])) == [0.9, 0.5]
+    assert similarities([here, gone], cases=served(1, similarities=[0.95])) == [0.5, 0.9]
+    assert similarities([gone], cases=served(1, 2, similarities=[0.95, 0.92])) == []
+
+
+def test_parts_of_a_sentence_are_no_tasks_if_a_procedure_is_much_nearer_to_the_whole():
+    whole, far, near = procedure(0.9, 1), procedure(0.5, 2), procedure(0.7, 1)
+    near = replace(near, id=whole.id)
+    booking = ProcedureMatches([whole], of_parts=[[far], [near]])
+    assert [each.similarity for each in compose_procedures(booking, 4, NO_CASES)] == [0.9]
+    two_tasks = ProcedureMatches([replace(whole, similarity=0.52)], of_parts=[[far], [near]])
+    assert [each.similarity for each in compose_procedures(two_tasks, 4, NO_CASES)] == [0.5, 0.7]
+
+
+def test_a_part_counts_if_a_case_on_the_slate_taught_its_procedure():
+    greeting, task = procedure(0.6, 2), procedure(0.8, 1)
+    parts = ProcedureMatches(of_parts=[[greeting], [task]])
+    assert compose_procedures(parts, 4, replace(served(1, 2), slate=2)) == [greeting, task]
+    assert compose_procedures(parts, 4, replace(served(1, 2), slate=1)) == [task]
 
 
 def test_no_two_say_the_same():
@@ -49,7 +93,7 @@ def test_of_a_fix_and_the_script_of_its_run_the_fix_is_told():
 def test_there_is_at_most_one_warning():
     found = [procedure(0.9, warns=True), procedure(0.8, warns=True), procedure(0.7)]
     assert similarities(found) == [0.9, 0.7]
-    assert similarities(found, warnings=0) == [0.7]
+    assert similarities(found, cases=ShownCases(warn=True)) == [0.7]
 
 
 def test_one_that_was_used_in_vain_falls_behind_one_that_helps():
@@ -59,7 +103,7 @@ def test_one_that_was_used_in_vain_falls_behind_one_that_helps():
 
 def test_those_with_one_trigger_are_alternatives_to_the_best_of_them_but_for_warnings():
     found = [procedure(0.9), procedure(0.8, warns=True), procedure(0.7), procedure(0.6)]
-    best, warning, second, third = compose_procedures(ProcedureMatches(found), 9, warnings=1)
+    best, warning, second, third = compose_procedures(ProcedureMatches(found), 9, ShownCases())
     assert (best.alternative_to, warning.alternative_to) == (None, None)
     assert (second.alternative_to, third.alternative_to) == (best.id, best.id)
 
@@ -69,7 +113,7 @@ def test_unproven_ones_wait_in_quarantine_and_beside_one_that_a_proven_run_taugh
     proven, pinned = procedure(0.6, proven_runs=1), procedure(0.7, pinned=True)
     assert similarities([*flood, proven], 1) == [0.6]
     assert similarities([*flood, pinned, proven]) == [0.7, 0.6]
-    assert compose_procedures(ProcedureMatches(flood), 10, warnings=1, quarantine=True) == []
+    assert compose_procedures(ProcedureMatches(flood), 10, ShownCases(), quarantine=True) == []
     assert similarities([*flood, pinned], 2) == [0.9, 0.899]
 
 
@@ -112,5 +156,5 @@ def test_the_script_of_a_run_is_told_where_its_fix_does_not_say_what_to_do():
 
 def test_a_warning_from_a_run_that_is_told_as_one_that_went_well_is_left_out():
     warning = ProcedureMatches([procedure(0.9, 1, warns=True)])
-    assert compose_procedures(warning, 4, warnings=1, went_well=[UUID(int=1)]) == []
-    assert compose_procedures(warning, 4, warnings=1, went_well=[UUID(int=2)]) != []
+    assert compose_procedures(warning, 4, ShownCases(went_well=frozenset([UUID(int=1)]))) == []
+    assert compose_procedures(warning, 4, ShownCases(went_well=frozenset([UUID(int=2)]))) != []
