@@ -77,8 +77,8 @@ def test_parts_of_a_sentence_are_no_tasks_if_a_procedure_is_much_nearer_to_the_w
 def test_a_part_counts_if_a_case_on_the_slate_taught_its_procedure():
     greeting, task = procedure(0.6, 2), procedure(0.8, 1)
     parts = ProcedureMatches(of_parts=[[greeting], [task]])
-    assert compose_procedures(parts, 4, replace(served(1, 2), slate=2)) == [greeting, task]
-    assert compose_procedures(parts, 4, replace(served(1, 2), slate=1)) == [task]
+    assert [each.id for each in compose_procedures(parts, 4, replace(served(1, 2), slate=2))] == [greeting.id, task.id]
+    assert [each.id for each in compose_procedures(parts, 4, replace(served(1, 2), slate=1))] == [task.id]
 
 
 def test_no_two_say_the_same():
