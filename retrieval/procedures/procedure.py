@@ -178,11 +178,12 @@ class ShownCases:
     warn: bool = False
 
     def place(self, procedure: Procedure) -> int:
-        """Returns the place of the first candidate that taught the procedure; 0 if the query names its tools.
+        """Returns the place of the first candidate that taught the procedure.
 
-        Without such a candidate it is the number of candidates that are more similar to the query than the procedure.
+        It is 0 if a person pinned the procedure, or if the query names its tools. Without a candidate that taught it,
+        it is the number of candidates that are more similar to the query.
         """
-        if procedure.names_tools:
+        if procedure.pinned or procedure.names_tools:
             return 0
         own = [self.places[source] for source in procedure.sources if source in self.places]
         return min(own) if own else sum(similarity > procedure.nearness for similarity in self.similarities)

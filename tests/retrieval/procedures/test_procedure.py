@@ -56,6 +56,7 @@ def test_none_is_told_above_the_best_case_if_that_taught_none():
     assert similarities([procedure(0.9, 2)], cases=served(1, 2)) == []
     assert similarities([procedure(0.9, 1), procedure(0.8, 3)], cases=served(1, 2, 3)) == [0.9, 0.8]
     assert similarities([procedure(0.9, 2, warns=True)], cases=served(1, 2)) == [0.9], "a warning has no place"
+    assert similarities([procedure(0.9, 2, pinned=True)], cases=served(1, 2)) == [0.9], "a person wants it"
 
 
 def test_one_whose_runs_are_no_candidates_comes_before_the_cases_that_are_farther():
