@@ -262,7 +262,7 @@ def _wanted(search: CaseSearch, result: SearchResult, threshold: Threshold) -> P
     least = threshold.similarity
     if not threshold.is_set and result.floor is not None:
         least = max(least, result.floor.of_profile)
-    known = [(row.id, row.similarity) for row in result.cases if row.similarity is not None]
+    near = {row.id: row for row in result.cases if not row.failed and (row.similarity or -1.0) >= least}
     return ProcedureSearch(
         agent_key=search.agent_key,
         text=search.query,
@@ -271,7 +271,8 @@ def _wanted(search: CaseSearch, result: SearchResult, threshold: Threshold) -> P
         part_vectors=search.part_vectors,
         model=search.model,
         floor=least,
-        near={case_id: similarity for case_id, similarity in known if similarity >= least},
+        near={case_id: row.similarity or 0.0 for case_id, row in near.items()},
+        near_proven=frozenset(case_id for case_id, row in near.items() if row.proven),
         by_tool=not threshold.is_set,
         filters=search.filters,
     )

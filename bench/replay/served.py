@@ -76,9 +76,10 @@ class ServedBank:
         self._asked, self._answer = "", {}
 
     def _look_at_first(self, kind: str) -> None:
-        procedures, cases = (self._answer.get(name) for name in ("procedures", "cases"))
-        if procedures and cases:
-            sources = self._get(f"/v1/procedures/{procedures[0]['id']}")["source_case_ids"]
+        cases = self._answer.get("cases")
+        told = [each["id"] for each in self._answer.get("procedures", ()) if each["kind"] == "script"]
+        if told and cases:
+            sources = self._get(f"/v1/procedures/{told[0]}")["source_case_ids"]
             [(taught, _)] = Counter(self._kinds[each] for each in sources).most_common(1)
             self.firsts.append(First(taught == kind, self._kinds[cases[0]["case_id"]] == kind))
 
@@ -118,6 +119,7 @@ class Served:
                 f"first case of the same {len(firsts)} texts {np.mean([each.case for each in firsts]):.3f}",
             )
             for name, firsts in self.firsts.items()
+            if firsts
         ]
 
 

@@ -9,7 +9,7 @@ from uuid import UUID
 import asyncpg
 import numpy as np
 import orjson
-from sqlalchemy import REAL, Float, Integer, Text, Uuid, and_, cast, func, literal_column, or_, select, true
+from sqlalchemy import REAL, Float, Integer, Text, Uuid, and_, case, cast, func, literal_column, or_, select, true
 from sqlalchemy.dialects.postgresql import ARRAY
 
 from policy.channels import searchable, words
@@ -25,7 +25,7 @@ from retrieval.tables.procedures import procedures
 from retrieval.tables.profiles import profiles
 
 LOOK = 16
-"""Largest number of procedures, the nearest, that are read for one answer."""
+"""Largest number of procedures, the nearest by their triggers, that are read beside those that near cases taught."""
 WHOLE = 1
 """Number of the whole text among the texts of a search; the others are its parts."""
 LEAST_SHARE = 0.5
@@ -44,6 +44,7 @@ class ProcedureSearch:
         floor: least similarity of trigger and text, for procedures that have a vector of the same model.
         near: similarity to the text of each case that reaches the floor, by its id; procedures that such a case taught
             are found, too, whatever their triggers.
+        near_proven: ids of those of these cases that are proven; only these count for procedures with a proven run.
         by_tool: true to find, whatever the similarity, procedures with tools whose names have all words of a short
             text.
         look: largest number of procedures to return for each text.
@@ -57,6 +58,7 @@ class ProcedureSearch:
     model: str = ""
     floor: float = -1.0
     near: Mapping[UUID, float] = field(default_factory=dict)
+    near_proven: frozenset[UUID] = frozenset()
     by_tool: bool = False
     filters: Filters = field(default_factory=Filters)
     task_type: str | None = None
@@ -91,7 +93,8 @@ class ProfileTerms(Protocol):
 
     Attributes:
         enabled: true if the profile's memory is switched on.
-        procedure_similarity: least similarity of a procedure's trigger and a task; None: the embedding model's.
+        procedure_similarity: least similarity of a task and a procedure's trigger, or a run that taught it; None: the
+            embedding model's.
     """
 
     enabled: bool
@@ -115,6 +118,7 @@ async def find(connection: FastConnection, search: ProcedureSearch, *, pgvector:
         "naming": naming,
         "floor": search.floor,
         "near_cases": list(search.near),
+        "near_proven": list(search.near_proven),
         "look": search.look,
     }
     # without attributes a statement without them, or Postgres would plan it anew each time, for longer than it runs
@@ -130,7 +134,7 @@ async def find(connection: FastConnection, search: ProcedureSearch, *, pgvector:
     rows = await connection.all(_statement(nearness, by_attributes=by_attributes, by_tool=any(naming)), parameters)
     found: list[list[Procedure]] = [[] for _ in texts]
     for row in rows:
-        found[row["number"] - 1].append(_procedure(row, search.near if row["number"] == WHOLE else {}))
+        found[row["number"] - 1].append(_procedure(row, search))
     return found
 
 
@@ -150,12 +154,14 @@ async def _measured(
     }
 
 
-def _procedure(row: asyncpg.Record, near: Mapping[UUID, float]) -> Procedure:
+def _procedure(row: asyncpg.Record, search: ProcedureSearch) -> Procedure:
     """Returns the procedure of a row; its similarity is that of its trigger, or of the nearest case that taught it."""
     values = dict(row.items())
-    del values["number"], values["share"]
     record, origin, named, sources = (values.pop(name) for name in ("record", "origin", "named", "source_case_ids"))
-    similarities = [values.pop("similarity"), *(near[source] for source in sources if source in near)]
+    near = search.near_proven if row["proven_runs"] else search.near.keys()
+    taught = near & set(sources) if values.pop("number") == WHOLE else set()
+    similarities = [values.pop("similarity"), *(search.near[source] for source in taught)]
+    del values["share"]
     return Procedure(
         **values,
         similarity=max((each for each in similarities if each is not None), default=None),
@@ -173,13 +179,14 @@ def _statement(nearness: Nearness, *, by_attributes: bool, by_tool: bool) -> Fas
     own = {each.name for each in fields(Procedure)} - {"id", "version", "record"} | {"origin", "source_case_ids"}
     proven = proven_runs().lateral("proven")
     least = parameter("floor", Float)
-    of_near_case = procedures.c.source_case_ids.overlap(parameter("near_cases", ARRAY(Uuid)))
-    taught = and_(nearest.c.number == literal_column(str(WHOLE)), of_near_case)
-    by_text = nearest.c.similarity >= least, nearest.c.share >= LEAST_SHARE, nearest.c.named, nearest.c.without_text
-    fits = or_(*by_text, taught)
+    fits = or_(nearest.c.similarity >= least, nearest.c.share >= LEAST_SHARE, nearest.c.named, nearest.c.without_text)
+    by_any, by_proven = (
+        procedures.c.source_case_ids.overlap(parameter(name, ARRAY(Uuid))) for name in ("near_cases", "near_proven")
+    )
+    of_near = case((proven.c.proven_runs > 0, by_proven), else_=by_any)
+    taught = and_(nearest.c.number == literal_column(str(WHOLE)), of_near)
     order = (
         or_(procedures.c.pinned, proven.c.proven_runs > 0).desc(),
-        taught.desc(),
         nearest.c.similarity.desc().nulls_last(),
         nearest.c.share.desc().nulls_last(),
         procedures.c.level.is_(None).desc(),
@@ -192,6 +199,7 @@ def _statement(nearness: Nearness, *, by_attributes: bool, by_tool: bool) -> Fas
             proven.c.proven_runs,
             cast(procedures.c.record, Text).label("record"),
             func.row_number().over(partition_by=nearest.c.number, order_by=order).label("place"),
+            taught.label("taught"),
         )
         .select_from(
             nearest.join(
@@ -203,12 +211,12 @@ def _statement(nearness: Nearness, *, by_attributes: bool, by_tool: bool) -> Fas
                 ),
             ).join(proven, true())
         )
-        .where(fits)
+        .where(or_(fits, taught))
         .subquery()
     )
     return FastStatement.of(
-        select(*(column for column in fitting.c if column.name != "place"))
-        .where(may_enter(), fitting.c.place <= parameter("look", Integer))
+        select(*(column for column in fitting.c if column.name not in {"place", "taught"}))
+        .where(may_enter(), or_(fitting.c.taught, fitting.c.place <= parameter("look", Integer)))
         .order_by(fitting.c.number, fitting.c.place)
     )
 

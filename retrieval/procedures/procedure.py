@@ -161,32 +161,32 @@ class ProcedureMatches:
 
 @dataclass(frozen=True, slots=True)
 class ShownCases:
-    """The cases of an answer, which its procedures follow; without cases the nearest procedure comes first.
+    """The cases of an answer, which its procedures follow; without cases the worthiest procedure comes first.
 
     Attributes:
-        places: place of each candidate's plan by the id of its case: that of the first candidate with the plan, from 0.
-        similarities: similarity of each candidate to the query.
-        slate: number of cases on the slate.
+        places: place of the plan of each candidate that may teach, by the id of its case: that of the first candidate
+            with the plan, from 0.
+        similarities: similarity of each of these candidates to the query.
+        slate: ids of the cases whose plans are on the slate.
         went_well: ids of the cases on the slate whose runs went well.
         warn: true if the slate warns of a run that failed.
     """
 
     places: Mapping[UUID, int] = field(default_factory=dict)
     similarities: Sequence[float] = ()
-    slate: int = 0
+    slate: frozenset[UUID] = frozenset()
     went_well: frozenset[UUID] = frozenset()
     warn: bool = False
 
     def place(self, procedure: Procedure) -> int:
         """Returns the place of the first candidate that taught the procedure.
 
-        It is 0 if a person pinned the procedure, or if the query names its tools. Without a candidate that taught it,
-        it is the number of candidates that are more similar to the query.
+        Without such a candidate it is 0 for a procedure that was found by words, and else the number of candidates that
+        are more similar to the query.
         """
-        if procedure.pinned or procedure.names_tools:
-            return 0
         own = [self.places[source] for source in procedure.sources if source in self.places]
-        return min(own) if own else sum(similarity > procedure.nearness for similarity in self.similarities)
+        similarity = procedure.similarity
+        return min(own) if own else sum(each > similarity for each in self.similarities if similarity is not None)
 
 
 def compose_procedures(
@@ -198,8 +198,8 @@ def compose_procedures(
 
     A part's procedure counts if a case on the slate taught it: a greeting is no part of a task, even if other tasks
     begin with it. The parts' procedures are taken if no procedure is near the whole task, or if the best ones of at
-    least FEWEST parts differ and are nearer to their parts than the best one of the whole task is to the task; NEARLY
-    as near is enough if this is one of them.
+    least FEWEST parts differ and are nearer to their parts than the nearest one of the whole task is to the task;
+    NEARLY as near is enough if this is one of them.
 
     Args:
         found: the procedures found for the task.
@@ -212,12 +212,16 @@ def compose_procedures(
         for matches in (found.matches, *found.of_parts)
     )
     plain = _together(whole, most, cases, warnings=0 if cases.warn else 1, quarantine=quarantine)
+    if cases.slate:
+        parts = [[each for each in part if each.sources & cases.slate] for part in parts]
     of_parts = (_together(part, 1, ShownCases(), warnings=0, quarantine=quarantine) for part in parts)
-    firsts = {each.id: each for part in of_parts for each in part if cases.place(each) < max(cases.slate, 1)}
+    firsts = {each.id: each for part in of_parts for each in part}
+    if whole and len(firsts) < FEWEST:
+        return plain
     if plain:
-        best = plain[0]
+        best = max(plain, key=lambda one: one.nearness)
         least = NEARLY * best.nearness if best.id in firsts else best.nearness + ROUNDING
-        if len(firsts) < FEWEST or any(each.nearness < least for each in firsts.values()):
+        if any(each.nearness < least for each in firsts.values()):
             return plain
     sources = frozenset(source for each in firsts.values() for source in each.sources)
     others = [each for each in plain if each.id not in firsts and each.sources.isdisjoint(sources)]
@@ -230,20 +234,27 @@ def _together(
     """Returns procedures for one text, at most ``most``, in the order of the cases that taught them.
 
     Unproven procedures are left out in quarantine, and if a proven run taught one of the matches. Of procedures from
-    one run or with equal steps, the first one is kept: at one place a fix, which says why, or else the better one.
-    Without a procedure of the first place there is none: another one would stand above the case that is most likely to
-    be right. At most ``warnings`` failure lessons, which have no places, are among them.
+    one run or with equal steps, one is kept: at one place the fix, which says why, or else the better one. Without a
+    procedure of the first place there are only those that a person pinned or whose tools the query names: another one
+    would stand above the case that is most likely to be right. At most ``warnings`` failure lessons, which have no
+    places, are among them.
     """
-    shown: list[Procedure] = []
     if quarantine or any(each.proven_runs for each in matches):
         matches = [each for each in matches if each.is_proven]
-    for each in sorted(matches, key=lambda one: (cases.place(one), not one.is_fix, -one.worth)):
-        warned = sum(other.warns for other in shown)
-        out_of_turn = warned >= warnings if each.warns else len(shown) == warned and cases.place(each) > 0
+    placed = [(cases.place(each), each) for each in matches]
+    fixed = {(place, source) for place, each in placed if each.is_fix for source in each.sources}
+    shown: list[Procedure] = []
+    warned, is_led = 0, False
+    for place, each in sorted(placed, key=lambda one: (one[0], -one[1].worth)):
+        is_wanted = each.pinned or each.names_tools or place == 0 or is_led
+        is_allowed = warned < warnings if each.warns else is_wanted
+        has_fix = not each.is_fix and any((place, source) in fixed for source in each.sources)
         steps = [*map(folded, each.steps)]
         repeats = any(each.sources & other.sources or steps == [*map(folded, other.steps)] for other in shown)
-        if len(shown) < most and not out_of_turn and not repeats:
+        if len(shown) < most and is_allowed and not has_fix and not repeats:
             shown.append(each)
+            warned += each.warns
+            is_led |= place == 0 and not each.warns
     return as_alternatives(shown)
 
 

@@ -36,7 +36,7 @@ With it, 2 % of banking77's English texts are taken for another language; withou
 
 @dataclass(frozen=True, slots=True)
 class Threshold:
-    """The least similarity of a procedure's trigger and a query at which the procedure is found, and its origin.
+    """The least similarity of a query and a procedure's trigger, or a run that taught it, and the origin of the number.
 
     Attributes:
         similarity: cosine, -1 to 1.

@@ -95,11 +95,13 @@ def rank(
     quarantine = fits_proven(traits, result.threshold.similarity)
     # a slate left empty on purpose shows what is done without any memory, so it goes without procedures, too
     if result.procedures and settings is not None and (decision.slate or not decision.allowed):
-        served = [index for index in (*decision.slate, *ordered) if traits.proven[index] or not quarantine]
+        held = quarantine or any(each.proven_runs for each in result.procedures.matches)
+        teach = ~traits.failed & (traits.proven if held else True)
+        served = [index for index in dict.fromkeys([*decision.slate, *ordered]) if teach[index]]
         shown = ShownCases(
             pool.places(served),
-            traits.similarity.tolist(),
-            slate=len(cases),
+            traits.similarity[served].tolist(),
+            slate=frozenset(pool.places([index for index in decision.slate if teach[index]])),
             went_well=frozenset(row.id for row in cases if not row.failed),
             warn=any(row.failed for row in cases),
         )

@@ -28,7 +28,7 @@ class SearchResult:
     degraded: list[str]
     procedures: ProcedureMatches = field(default_factory=ProcedureMatches)
     threshold: Threshold = field(default_factory=Threshold)
-    """Least similarity of a procedure's trigger to the query."""
+    """Least similarity of the query and a procedure's trigger, or a run that taught it."""
     floor: Floor | None = None
     """Least similarities at which a text counts as related to the query; None: the embedding model was not measured."""
     unrelated: frozenset[UUID] = frozenset()

@@ -59,10 +59,11 @@ async def add(connection: AsyncConnection, source: Source, draft: ProcedureDraft
         await note(connection, Change.of(source.owner, _ACTOR, "add_procedure", procedure_id, kind=draft.kind))
         LEARNED.labels(draft.kind).inc()
         return
-    sources = case(
-        (func.cardinality(procedures.c.source_case_ids) >= MOST_SOURCES, procedures.c.source_case_ids),
-        else_=func.array_append(procedures.c.source_case_ids, source.case_id),
+    newest = case(
+        (func.cardinality(procedures.c.source_case_ids) >= MOST_SOURCES, procedures.c.source_case_ids[2:MOST_SOURCES]),
+        else_=procedures.c.source_case_ids,
     )
+    sources = func.array_append(newest, source.case_id)
     merged = version_update(source.user_sub, known.id, known.version)
     await connection.execute(merged.values(occurrences=procedures.c.occurrences + 1, source_case_ids=sources))
     await note(connection, Change.of(source.owner, _ACTOR, "merge_procedure", known.id, case_id=str(source.case_id)))
@@ -82,7 +83,7 @@ async def revise(
         return
     await connection.execute(version_update(source.user_sub, used.id, used.version).values(status="superseded"))
     key = {"id": used.id, "version": rows[0].version + 1, "parent_version": used.version}
-    inherited = {"source_case_ids": [*parent.source_case_ids[: MOST_SOURCES - 1], source.case_id]}
+    inherited = {"source_case_ids": [*parent.source_case_ids[1 - MOST_SOURCES :], source.case_id]}
     await _insert(connection, source, draft, vector, {**key, **inherited})
     await note(connection, Change.of(source.owner, _ACTOR, "revise_procedure", used.id, version=key["version"]))
     LEARNED.labels(draft.kind).inc()

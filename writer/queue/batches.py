@@ -29,7 +29,7 @@ from writer.queue.queue import Queue
 from writer.queue.teaching import Teaching
 
 AT_ONCE = 2
-"""Maximum users whose cases are stored at the same time: the worker prepares one user's while the database stores."""
+"""Maximum transactions that store cases at the same time: the worker prepares one while the database stores."""
 
 
 @dataclass(slots=True)

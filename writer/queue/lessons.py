@@ -1,5 +1,6 @@
 """Learns from runs whose cases can be found: from new ones, and again from those that a later reward calls failed."""
 
+import time
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
@@ -17,7 +18,12 @@ from writer.queue.finish import Finish
 from writer.queue.lease import Lease
 
 READ_AT_ONCE = 4
-"""Maximum number of runs that a language model reads for this worker at the same time."""
+"""Maximum number of runs that a language model reads for this worker at the same time, once it answered quickly."""
+QUICK_S = 5.0
+"""Longest time in seconds that the model may take before it is asked about READ_AT_ONCE runs at the same time.
+
+A server that answers one request after the other then answers the last one within the time that a request may take.
+"""
 
 
 @dataclass(slots=True)
@@ -27,12 +33,15 @@ class LessonHandler(Batches):
     goes_without: ClassVar[tuple[type[CasebankError], ...]] = (EmbedderRefused, EmbedderMisbehaved)
     _asked_last: str = field(default="", init=False)
     """The last user whose run a language model read; the users after this one, by name, come first."""
+    was_quick: bool = field(default=False, init=False)
+    """True if the language model last read its runs within QUICK_S."""
 
     async def handle(self, leases: Sequence[Lease]) -> None:
         """Learns from the leased runs, each user's together, and then from some of those that a language model reads.
 
-        The model reads READ_AT_ONCE runs beside each other. The others are queued again at once: neither new cases nor
-        other workers wait for several answers, one after the other.
+        The model reads one run, or READ_AT_ONCE runs beside each other if it answered quickly the time before. The
+        others are queued again at once: neither new cases nor other workers wait for several answers, one after the
+        other.
 
         Raises:
             DatabaseUnavailable: some of the runs are not learned from.
@@ -40,11 +49,13 @@ class LessonHandler(Batches):
         with stage("work.learn"):
             batch = await self.read(leases)
             slow = self._by_turns(filter(self.teaching.by_llm, batch))
-            await self.queue.release([work.held for work in slow[READ_AT_ONCE:]])
+            asked = slow[: READ_AT_ONCE if self.was_quick else 1]
+            await self.queue.release([work.held for work in slow[len(asked) :]])
             await self.finish_together([work for work in batch if not self.teaching.by_llm(work)])
-            if slow:
-                self._asked_last = slow[:READ_AT_ONCE][-1].held.user_sub
-            await all_ended([self.finish_together([work]) for work in slow[:READ_AT_ONCE]])
+            if asked:
+                self._asked_last, began = asked[-1].held.user_sub, time.monotonic()
+                await all_ended([self.finish_together([work]) for work in asked])
+                self.was_quick = time.monotonic() - began <= QUICK_S
 
     def _by_turns(self, works: Iterable[Work]) -> list[Work]:
         """Returns the works, which come in the order of time, in the order in which their users take turns."""

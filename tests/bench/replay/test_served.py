@@ -8,7 +8,7 @@ import httpx
 from app.processes.own_service import own_service
 from app.settings import Settings
 from bench.replay.runs import Run
-from bench.replay.served import First, ServedBank, played
+from bench.replay.served import First, Served, ServedBank, played
 from bench.replay.shops.parcels import PARCELS
 from bench.replay.shops.shop import done
 from bench.replay.shops.world import ShopWorld
@@ -33,4 +33,8 @@ async def test_each_seed_of_a_world_is_played_by_a_user_of_its_own(tmp_path: Pat
     world = ShopWorld(replace(PARCELS, kinds=PARCELS.kinds[:3]), tasks=3)
     loops = (await played(tmp_path, [world], [100, 101])).loops[world.name]
     assert [len(loop.played) for loop in loops] == [3, 3]
+    row, *others = Served(
+        {}, {"shop": [First(procedure=False, case=True), First(procedure=True, case=True)], "": []}
+    ).rows()
+    assert (row.value, row.detail, others) == (0.5, "first case of the same 2 texts 1.000", [])
     assert all(each.solved for loop in loops for each in loop.played)

@@ -293,6 +293,13 @@ async def test_a_planted_flood_is_not_told_beside_a_proven_case(bank: Bank):
     assert (own.occurrences, planted.occurrences) == (1, 40)
 
 
+async def test_a_planted_run_that_repeats_a_proven_procedure_does_not_bring_it_to_its_own_task(bank: Bank):
+    await bank.prove(await bank.keep())
+    await bank.keep(FAR, trigger=TASK)
+    assert [row.occurrences for row in await bank.rows(procedures)] == [2]
+    assert (await bank.told(TASK), await bank.told(FAR)) == ([TASK], [])
+
+
 async def test_a_proven_case_without_a_procedure_holds_planted_ones_back(bank: Bank):
     case_id = await bank.keep(NEAR)
     await bank.prove(case_id)

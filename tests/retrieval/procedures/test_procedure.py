@@ -8,6 +8,10 @@ from uuid import UUID, uuid4
 from retrieval.procedures.procedure import Procedure, ProcedureMatches, ShownCases, compose_procedures
 
 
+def ids_of(*sources: int) -> frozenset[UUID]:
+    return frozenset(UUID(int=source) for source in sources)
+
+
 def procedure(
     similarity: float, *sources: int, steps: str = "", level: str | None = "hybrid", **more: Any
 ) -> Procedure:
@@ -22,7 +26,7 @@ def procedure(
         domain="",
         record={"procedure_name": "n", "learned_procedure_steps": [steps or f"{similarity}"]},
         similarity=similarity,
-        sources=frozenset(UUID(int=source) for source in sources),
+        sources=ids_of(*sources),
         **fields,
     )
 
@@ -56,7 +60,8 @@ def test_none_is_told_above_the_best_case_if_that_taught_none():
     assert similarities([procedure(0.9, 2)], cases=served(1, 2)) == []
     assert similarities([procedure(0.9, 1), procedure(0.8, 3)], cases=served(1, 2, 3)) == [0.9, 0.8]
     assert similarities([procedure(0.9, 2, warns=True)], cases=served(1, 2)) == [0.9], "a warning has no place"
-    assert similarities([procedure(0.9, 2, pinned=True)], cases=served(1, 2)) == [0.9], "a person wants it"
+    wanted = procedure(0.9, 2, pinned=True)
+    assert similarities([wanted, procedure(0.8, 3)], cases=served(1, 2, 3)) == [0.9], "a person wants it"
 
 
 def test_one_whose_runs_are_no_candidates_comes_before_the_cases_that_are_farther():
@@ -78,8 +83,9 @@ def test_parts_of_a_sentence_are_no_tasks_if_a_procedure_is_much_nearer_to_the_w
 def test_a_part_counts_if_a_case_on_the_slate_taught_its_procedure():
     greeting, task = procedure(0.6, 2), procedure(0.8, 1)
     parts = ProcedureMatches(of_parts=[[greeting], [task]])
-    assert [each.id for each in compose_procedures(parts, 4, replace(served(1, 2), slate=2))] == [greeting.id, task.id]
-    assert [each.id for each in compose_procedures(parts, 4, replace(served(1, 2), slate=1))] == [task.id]
+    both, one = (replace(served(1, 2), slate=ids_of(*slate)) for slate in ([1, 2], [1]))
+    assert [each.id for each in compose_procedures(parts, 4, both)] == [greeting.id, task.id]
+    assert [each.id for each in compose_procedures(parts, 4, one)] == [task.id]
 
 
 def test_no_two_say_the_same():
@@ -89,6 +95,17 @@ def test_no_two_say_the_same():
 
 def test_of_a_fix_and_the_script_of_its_run_the_fix_is_told():
     assert similarities([procedure(0.9, 1, 2), procedure(0.8, 2, level=None), procedure(0.7, 3)]) == [0.8, 0.7]
+
+
+def test_a_fix_of_another_run_does_not_come_before_a_nearer_script():
+    assert similarities([procedure(0.95, 1), procedure(0.5, 2, level=None)], 1) == [0.95]
+    assert similarities([procedure(0.9, 1, 2), procedure(0.8, 3, 2, level=None)], cases=served(1, 4, 3)) == [0.9]
+
+
+def test_a_single_part_is_not_told_if_the_first_case_taught_none_that_fits():
+    held = procedure(0.9, 2)
+    part = ProcedureMatches([held], of_parts=[[replace(held, similarity=0.6)], []])
+    assert compose_procedures(part, 4, replace(served(1, 2), slate=ids_of(1, 2))) == []
 
 
 def test_there_is_at_most_one_warning():

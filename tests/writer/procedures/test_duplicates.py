@@ -1,11 +1,14 @@
 """Drafts that say the same become one procedure, and others do not."""
 
 from typing import Any
+from uuid import uuid4
 
+import asyncpg
 import pytest
 
 from tests.writer.conftest import Bank
 from tests.writer.procedure_bank import PLAN, TASK, finish, noted, stored, the_one
+from writer.procedures.versions import MOST_SOURCES
 
 
 async def test_near_duplicates_are_one_procedure_that_keeps_all_its_sources(bank: Bank, user: str):
@@ -17,6 +20,16 @@ async def test_near_duplicates_are_one_procedure_that_keeps_all_its_sources(bank
     row = await the_one(bank, user)
     assert (row.case_id, row.source_case_ids, row.occurrences) == (first, [first, second, third], 3)
     assert len(await noted(bank, user, "merge_procedure")) == 2
+
+
+async def test_a_procedure_of_many_runs_keeps_the_newest_of_its_sources(
+    bank: Bank, user: str, owner: asyncpg.Connection
+):
+    await finish(bank, user, plan=PLAN)
+    full = [uuid4() for _ in range(MOST_SOURCES)]
+    await owner.execute("UPDATE procedures SET source_case_ids = $2 WHERE user_sub = $1", user, full)
+    newest = await finish(bank, user, "please Restart the web server", plan=PLAN)
+    assert (await the_one(bank, user)).source_case_ids == [*full[1:], newest]
 
 
 @pytest.mark.parametrize(

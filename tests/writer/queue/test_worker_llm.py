@@ -57,8 +57,11 @@ async def fixes(bank: Bank, user: str) -> list[Any]:
     return await bank.read(user, mine)
 
 
-def worker(bank: Bank, teacher: Teacher) -> Worker:
-    return Worker(bank.database, WordLlamaEmbedder(), bank.keyring, llm=teacher.of)
+def worker(bank: Bank, teacher: Teacher, *, quick: bool = True) -> Worker:
+    """A worker whose language model answered quickly, or slowly, the time before."""
+    made = Worker(bank.database, WordLlamaEmbedder(), bank.keyring, llm=teacher.of)
+    made.lessons.was_quick = quick
+    return made
 
 
 async def test_a_profile_that_did_not_ask_for_it_is_taught_by_rule(bank: Bank, user: str):
@@ -129,6 +132,19 @@ async def test_the_model_reads_runs_beside_each_other_and_the_others_are_any_wor
     assert held == [(0, True), *[(1, False)] * READ_AT_ONCE]  # for a run that waits, no attempt counts
     assert (sorted(teacher.explained), other.explained) == (tasks[:READ_AT_ONCE], tasks[READ_AT_ONCE:])
     assert await learning(bank, user) == []
+
+
+async def test_a_model_that_was_slow_or_never_asked_reads_one_run_at_a_time(bank: Bank, user: str):
+    tasks = [f"paint fence {number}" for number in range(READ_AT_ONCE)]
+    for task in tasks:
+        await keep(bank, user, task)
+    await bank.set_profile(user, analyst="llm")
+    teacher = Teacher(lambda _run: asyncio.sleep(0))
+    fresh = worker(bank, teacher, quick=False)
+    await fresh.cases.queue.serve(READ_AT_ONCE, fresh.cases.handle)
+    for asked in (1, READ_AT_ONCE):  # the answer was quick
+        await fresh.lessons.queue.serve(READ_AT_ONCE, fresh.lessons.handle)
+        assert len(teacher.explained) == asked
 
 
 async def test_an_answer_is_stored_while_the_model_still_reads_another_run(bank: Bank, user: str):
