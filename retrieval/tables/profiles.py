@@ -32,7 +32,7 @@ profiles = user_table(
     needed("abstraction", Text, "off, or the level", default="'hybrid'"),
     needed("least_success", REAL, "of a run that makes a procedure", default="0.7"),
     needed("procedures", SmallInteger, "most in one answer", default="2"),
-    optional("procedure_similarity", REAL, "least of query and trigger or run; null: the embedding model's own"),
+    optional("procedure_similarity", REAL, "least of trigger and query; null: the embedding model's own"),
     optional("llm_tokens_per_day", Integer, "null: as many as the service allows"),
     needed("tool_kinds", JSONB, "of tools whose names do not tell", default="'{}'"),
     optional("session_ttl_days", Integer, "since its last turn; null: a session stays"),
