@@ -262,7 +262,8 @@ def _wanted(search: CaseSearch, result: SearchResult, threshold: Threshold) -> P
     least = threshold.similarity
     if not threshold.is_set and result.floor is not None:
         least = max(least, result.floor.of_profile)
-    near = {row.id: row for row in result.cases if not row.failed and (row.similarity or -1.0) >= least}
+    went_well = [(row, row.similarity) for row in result.cases if not row.failed and row.similarity is not None]
+    near = [(row, similarity) for row, similarity in went_well if similarity >= least]
     return ProcedureSearch(
         agent_key=search.agent_key,
         text=search.query,
@@ -271,8 +272,8 @@ def _wanted(search: CaseSearch, result: SearchResult, threshold: Threshold) -> P
         part_vectors=search.part_vectors,
         model=search.model,
         floor=least,
-        near={case_id: row.similarity or 0.0 for case_id, row in near.items()},
-        near_proven=frozenset(case_id for case_id, row in near.items() if row.proven),
+        near={row.id: similarity for row, similarity in near},
+        near_proven=frozenset(row.id for row, _ in near if row.proven),
         by_tool=not threshold.is_set,
         filters=search.filters,
     )

@@ -104,9 +104,9 @@ class ProfileTerms(Protocol):
 async def find(connection: FastConnection, search: ProcedureSearch, *, pgvector: bool) -> list[list[Procedure]]:
     """Returns the active procedures that fit the text, and those that fit each part, in one statement.
 
-    In each list proven procedures come first, and among equals the nearest. Procedures with a vector of the search's
-    model are compared by similarity, the others by common words. The similarity of a procedure that a near case taught
-    is at least that of the case.
+    In each list proven procedures come first, and among equals those with the nearest triggers. Procedures with a
+    vector of the search's model are compared by similarity, the others by common words. The similarity of a procedure
+    that a near case taught is at least that of the case.
     """
     attributes = search.attributes
     texts = [search.text, *search.parts]

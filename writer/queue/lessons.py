@@ -33,8 +33,9 @@ class LessonHandler(Batches):
     goes_without: ClassVar[tuple[type[CasebankError], ...]] = (EmbedderRefused, EmbedderMisbehaved)
     _asked_last: str = field(default="", init=False)
     """The last user whose run a language model read; the users after this one, by name, come first."""
+    quick_s: float = field(default=QUICK_S, init=False)
     was_quick: bool = field(default=False, init=False)
-    """True if the language model last read its runs within QUICK_S."""
+    """True if the language model last read its runs within ``quick_s``."""
 
     async def handle(self, leases: Sequence[Lease]) -> None:
         """Learns from the leased runs, each user's together, and then from some of those that a language model reads.
@@ -55,7 +56,7 @@ class LessonHandler(Batches):
             if asked:
                 self._asked_last, began = asked[-1].held.user_sub, time.monotonic()
                 await all_ended([self.finish_together([work]) for work in asked])
-                self.was_quick = time.monotonic() - began <= QUICK_S
+                self.was_quick = time.monotonic() - began <= self.quick_s
 
     def _by_turns(self, works: Iterable[Work]) -> list[Work]:
         """Returns the works, which come in the order of time, in the order in which their users take turns."""

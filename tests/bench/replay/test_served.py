@@ -33,8 +33,10 @@ async def test_each_seed_of_a_world_is_played_by_a_user_of_its_own(tmp_path: Pat
     world = ShopWorld(replace(PARCELS, kinds=PARCELS.kinds[:3]), tasks=3)
     loops = (await played(tmp_path, [world], [100, 101])).loops[world.name]
     assert [len(loop.played) for loop in loops] == [3, 3]
-    row, *others = Served(
-        {}, {"shop": [First(procedure=False, case=True), First(procedure=True, case=True)], "": []}
-    ).rows()
-    assert (row.value, row.detail, others) == (0.5, "first case of the same 2 texts 1.000", [])
     assert all(each.solved for loop in loops for each in loop.played)
+
+
+def test_a_world_none_of_whose_texts_has_a_procedure_and_a_case_has_no_row():
+    firsts = [First(procedure=False, case=True), First(procedure=True, case=True)]
+    (row,) = Served({}, {"shop": firsts, "silent": []}).rows()
+    assert (row.value, row.detail) == (0.5, "first case of the same 2 texts 1.000")

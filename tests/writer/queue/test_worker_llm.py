@@ -1,6 +1,7 @@
 """The worker with a slow teacher: others' cases do not wait for it, and nobody is asked about a case that is gone."""
 
 import asyncio
+import math
 from collections.abc import Awaitable, Callable
 from dataclasses import replace
 from datetime import datetime
@@ -142,7 +143,8 @@ async def test_a_model_that_was_slow_or_never_asked_reads_one_run_at_a_time(bank
     teacher = Teacher(lambda _run: asyncio.sleep(0))
     fresh = worker(bank, teacher, quick=False)
     await fresh.cases.queue.serve(READ_AT_ONCE, fresh.cases.handle)
-    for asked in (1, READ_AT_ONCE):  # the answer was quick
+    for quick_s, asked in ((0.0, 1), (math.inf, 2), (math.inf, READ_AT_ONCE)):  # slow, quick, the others at once
+        fresh.lessons.quick_s = quick_s
         await fresh.lessons.queue.serve(READ_AT_ONCE, fresh.lessons.handle)
         assert len(teacher.explained) == asked
 
