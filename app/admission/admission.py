@@ -26,6 +26,7 @@ READING_POSTS = frozenset(
         "/v1/memory-tools/get_tool_suggestions",
         "/v1/memory-tools/recall",
         "/v1/procedures/search",
+        "/v1/recall",
         "/v1/retrieve",
         "/v1/rewrite",
     }

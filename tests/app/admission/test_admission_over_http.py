@@ -13,7 +13,7 @@ import httpx
 import pytest
 from prometheus_client import REGISTRY
 
-from app.admission.admission import READING_POSTS, kind_of
+from app.admission.admission import kind_of
 from app.main import create_app
 from app.postgres import EmbeddedPostgres
 from app.postgres.pools import dsn
@@ -182,7 +182,11 @@ async def test_readyz_tells_the_bounds_of_the_queue(service: Service):
 
 def test_every_post_that_reads_is_known_as_such(service: Service):
     posts = {path for path, methods in service.app.openapi()["paths"].items() if "post" in methods}
-    reading = READING_POSTS | {"/v1/runs/{run_id}/known"}
+    reading = {
+        *("/v1/retrieve", "/v1/recall", "/v1/advice", "/v1/rewrite", "/v1/procedures/search", "/v1/runs/{run_id}/known"),
+        *(f"/v1/memory-tools/{name}" for name in ("recall", "get_my_goals", "get_tool_suggestions")),
+        "/functions/v1/hybrid-search-context-eng",
+    }
     assert {path for path in posts if kind_of("POST", path) == "reads"} == reading
     assert [kind_of(*of) for of in (("GET", "/v1/cases"), ("DELETE", "/v1/cases/1"))] == ["reads", "writes"]
 

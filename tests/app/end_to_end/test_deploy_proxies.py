@@ -17,6 +17,8 @@ from tests.fakes.tls_front import certify
 from tests.pages import blocks
 from tests.processes import Service, migrated_home, until, worked
 
+NAME = "memory.example.org"
+"""Name of the service on the page."""
 TOO_LARGE = 5_000_000
 """Bytes of a body: more than either proxy lets through."""
 
@@ -78,7 +80,7 @@ def running(command: list[str], folder: Path) -> Iterator[None]:
 
 @pytest.fixture(scope="module")
 def service() -> Iterator[Service]:
-    with migrated_home() as home, Service(home) as service:
+    with migrated_home() as home, Service(home, CASEBANK_CONSOLE=f"https://{NAME}") as service:
         yield service
 
 
@@ -99,6 +101,16 @@ def test_a_proxy_of_the_page_passes_on_what_fits_to_the_replica_that_is_up(
         told = [api.post("/v1/retrieve", json={"agent": proxy.__name__, "query": "water"}) for _ in range(4)]
         assert [len(each.json()["cases"]) for each in told] == [1] * 4
         assert api.post("/v1/retain", content=b" " * TOO_LARGE).status_code == 413
+
+
+def test_the_console_answers_behind_the_pages_nginx_under_the_services_name(service: Service, tmp_path: Path):
+    upstreams = {"127.0.0.1:8700": f"127.0.0.1:{service.port}", "127.0.0.1:8701": f"127.0.0.1:{free_port()}"}
+    command, url = nginx(tmp_path, free_port(), upstreams)
+    trusted = ssl.create_default_context(cafile=str(tmp_path / "certificate.pem"))
+    with running(command, tmp_path), httpx.Client(base_url=url, verify=trusted, timeout=60) as browser:
+        until(partial(answers, browser))
+        assert browser.get("/console", headers={"Host": NAME}, follow_redirects=False).status_code != 404
+        assert browser.get("/console", headers={"Host": "elsewhere.example.org"}).status_code == 404
 
 
 def answers(api: httpx.Client) -> bool:
