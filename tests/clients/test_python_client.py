@@ -1,15 +1,17 @@
 """The Python client does the loop against a real service, and never breaks the agent that uses it."""
 
+import json
 import os
 import re
 import signal
+import sqlite3
 import subprocess
 import sys
 import textwrap
 import threading
 import time
 from collections.abc import Iterator
-from contextlib import nullcontext, suppress
+from contextlib import closing, nullcontext, suppress
 from datetime import UTC, datetime, timedelta
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -45,8 +47,10 @@ def service(home: Path) -> Iterator[Service]:
         yield service
 
 
-def token(service: Service, user: str) -> str:
-    return service.bearer(user)["Authorization"].removeprefix("Bearer ")
+def token(service: Service, user: str, scope: str = "", now: datetime | None = None) -> str:
+    own = Settings(home=service.home)
+    whose = {"user": user, "issuer": own.jwt_issuer, "audience": own.jwt_audience, "scope": scope}
+    return issue_token(own.signing_secret, **whose, ttl=timedelta(hours=1), now=now or datetime.now(UTC))
 
 
 def memory(service: Service, user: str, **more: Any) -> Casebank:
@@ -391,15 +395,7 @@ def test_a_token_read_from_a_file_may_end_in_a_newline(service: Service):
 
 
 def test_a_service_acts_for_a_user_of_any_name(service: Service):
-    own = Settings(home=service.home)
-    whose = {
-        "issuer": own.jwt_issuer,
-        "audience": own.jwt_audience,
-        "ttl": timedelta(hours=1),
-        "now": datetime.now(UTC),
-    }
-    backend = issue_token(own.signing_secret, user="backend", scope=ACT_AS, **whose)
-    with Casebank(service.url, backend, user="Zoë Łuk") as casebank:
+    with Casebank(service.url, token(service, "backend", ACT_AS), user="Zoë Łuk") as casebank:
         casebank.retain(AGENT, "rename a column")
     assert [case["task"] for case in cases(service, "Zoë Łuk")] == ["rename a column"]
 
@@ -462,6 +458,78 @@ def test_runs_of_an_outage_wait_on_disk_for_their_owner_alone_and_are_kept_once(
         again.start()
         again.close()
         assert [case["task"] for case in cases(away, "away")] == [f"do job number {number}" for number in range(3)]
+
+
+def ended(casebank: Casebank, task: str) -> None:
+    with casebank.run(AGENT, task) as run:
+        run.success()
+
+
+@pytest.mark.parametrize("by_a_service", [False, True], ids=["their tokens", "a service's token"])
+def test_clients_that_share_a_file_send_the_runs_of_their_own_user(home: Path, tmp_path: Path, *, by_a_service: bool):
+    buffer, away = DiskBuffer(tmp_path / "box.sqlite"), Service(home)
+    users = [f"{name}-{by_a_service}" for name in ("sam", "tia")]
+
+    def client(user: str, **more: Any) -> Casebank:
+        if by_a_service:
+            return Casebank(away.url, token(away, "backend", ACT_AS), user=user, buffer=buffer, **more)
+        return memory(away, user, buffer=buffer, **more)
+
+    for user in users:
+        with client(user, patience=NO_WAIT) as casebank:
+            ended(casebank, f"a job of {user}")
+    with away:
+        for user in users:
+            with client(user) as casebank:  # which has a token of its own
+                until(lambda casebank=casebank: not casebank.outbox.disk.waiting())
+        assert buffer.waiting() == []
+        for user in users:
+            assert [case["task"] for case in cases(away, user)] == [f"a job of {user}"]
+
+
+def test_a_refused_run_on_disk_is_listed_and_sent_again_by_clients_of_its_own_user(service: Service, tmp_path: Path):
+    buffer = DiskBuffer(tmp_path / "box.sqlite")
+    with Casebank(service.url, token(service, "uwe", now=datetime.now(UTC) - timedelta(hours=2)), buffer=buffer) as old:
+        ended(old, "a job of uwe")
+        until(lambda: old.outbox.refused)
+    with memory(service, "vera", buffer=buffer) as other:
+        assert other.outbox.refused == []
+        other.outbox.send_refused()
+    with memory(service, "uwe", buffer=buffer) as renewed:
+        assert [each.request.body["task"] for each in renewed.outbox.refused] == ["a job of uwe"]
+        renewed.outbox.send_refused()
+        until(lambda: not buffer.waiting())
+    assert [len(cases(service, user)) for user in ("uwe", "vera")] == [1, 0]
+
+
+def test_a_token_that_is_no_jwt_stands_for_itself(tmp_path: Path):
+    buffer, away = DiskBuffer(tmp_path / "box.sqlite"), f"http://127.0.0.1:{free_port()}"
+    for opaque in ("one", "one.of.three", "other"):
+        with Casebank(away, opaque, patience=NO_WAIT, buffer=buffer) as casebank:
+            ended(casebank, opaque)
+            assert [each.body["task"] for each in casebank.outbox.disk.waiting()] == [opaque]
+
+
+def test_runs_that_an_older_client_left_on_disk_stay_there_and_no_client_sends_them(
+    service: Service, tmp_path: Path, caplog: pytest.LogCaptureFixture
+):
+    buffer = DiskBuffer(tmp_path / "box.sqlite")
+    with closing(sqlite3.connect(buffer.path)) as file, file:
+        columns = "number INTEGER PRIMARY KEY, key TEXT UNIQUE, path TEXT, body TEXT"
+        file.execute(f"CREATE TABLE waiting ({columns})")
+        file.execute(f"CREATE TABLE refused ({columns}, reason TEXT)")
+        body = json.dumps({"agent": AGENT, "task": "a job of who knows"})
+        file.execute("INSERT INTO waiting (key, path, body) VALUES ('1', '/v1/retain', ?)", (body,))
+    with memory(service, "wim", buffer=buffer) as casebank:
+        ended(casebank, "a job of wim")
+        until(lambda: not casebank.outbox.disk.waiting())
+        assert [each.body["task"] for each in buffer.waiting()] == ["a job of who knows"]
+        assert [case["task"] for case in cases(service, "wim")] == ["a job of wim"]
+        for run in buffer.waiting():  # as the client's page says
+            casebank.ask(run)
+            buffer.forget(run)
+    assert [case["task"] for case in cases(service, "wim")] == ["a job of wim", "a job of who knows"]
+    assert "runs of an older client name no user and stay waiting: 1" in caplog.text
 
 
 def test_a_run_of_an_agent_that_is_killed_before_it_was_sent_is_kept(home: Path, tmp_path: Path):
@@ -654,7 +722,8 @@ def test_a_run_that_is_refused_is_kept_and_can_be_sent_again(
 ):
     buffer = DiskBuffer(tmp_path / "box.sqlite") if on_disk else None
     user = f"refused-{on_disk}"
-    with Casebank(service.url, "an expired token", patience=NO_WAIT, buffer=buffer) as casebank:
+    expired = token(service, user, now=datetime.now(UTC) - timedelta(hours=2))
+    with Casebank(service.url, expired, patience=NO_WAIT, buffer=buffer) as casebank:
         with casebank.run(AGENT, "rename a column") as run:
             run.success()
         until(lambda: casebank.outbox.refused)

@@ -4,6 +4,7 @@ import asyncio
 import threading
 from collections.abc import Mapping, Sequence
 from concurrent.futures import Future
+from dataclasses import replace
 from functools import cached_property
 from types import TracebackType
 from typing import Any, Self, cast
@@ -80,7 +81,8 @@ class _Client:
             "timeout": self._patience.timeout_s,
         }
         self._sender = _Sender(self._connection, self._patience)
-        self.outbox = Outbox(self._sender.send, buffer)
+        own = None if buffer is None else replace(buffer, owner=wire.owner_of(base_url, token, user))
+        self.outbox = Outbox(self._sender.send, own)
         self.outbox.start()
 
 

@@ -40,21 +40,25 @@ class Refused:
 class DiskBuffer:
     """Keeps what is not acknowledged yet in a SQLite file: neither an outage nor the end of the program loses it.
 
-    The file holds runs as they were, before casebank redacted anything; it is made for its owner alone.
+    The file holds runs as they were, before casebank redacted anything; only the account that made it can read it.
+    Clients of several users may share the file: each client sends the runs of its own user. A run that an older client
+    left in it names no user: no client sends such a run, and the log says how many there are.
 
     Attributes:
         path: path of the file, one for each process.
         most: runs that it holds; the oldest makes place for a new one.
+        owner: digest of the user whose runs alone are read, which a client sets for itself; None: the runs of all.
     """
 
     path: Path
     most: int = 10_000
+    owner: str | None = None
 
     def save(self, request: Request) -> None:
         """Keeps the request; one with the same key is the same."""
-        key, body = request.headers["Idempotency-Key"], json.dumps(request.body)
+        row = request.headers["Idempotency-Key"], request.path, json.dumps(request.body), self.owner
         with self._open() as file:
-            file.execute("INSERT OR IGNORE INTO waiting (key, path, body) VALUES (?, ?, ?)", (key, request.path, body))
+            file.execute("INSERT OR IGNORE INTO waiting (key, path, body, owner) VALUES (?, ?, ?, ?)", row)
             given_up = file.execute(
                 "DELETE FROM waiting WHERE number <= (SELECT max(number) FROM waiting) - ?", (self.most,)
             ).rowcount
@@ -69,20 +73,21 @@ class DiskBuffer:
     def set_aside(self, refused: "Refused") -> None:
         """Moves a request that casebank refused to the refused ones; the oldest makes place for a new one."""
         request = refused.request
-        row = request.headers["Idempotency-Key"], request.path, json.dumps(request.body), refused.reason
+        row = request.headers["Idempotency-Key"], request.path, json.dumps(request.body), self.owner, refused.reason
         with self._open() as file:
             file.execute("DELETE FROM waiting WHERE key = ?", row[:1])
-            file.execute("INSERT OR REPLACE INTO refused (key, path, body, reason) VALUES (?, ?, ?, ?)", row)
+            file.execute("INSERT OR REPLACE INTO refused (key, path, body, owner, reason) VALUES (?, ?, ?, ?, ?)", row)
             file.execute("DELETE FROM refused WHERE number <= (SELECT max(number) FROM refused) - ?", (self.most,))
 
     def take_refused(self, *, keep: bool = True) -> "list[Refused]":
         """Returns the refused requests, the oldest first; unless they are to be kept, they wait again."""
+        mine = " FROM refused WHERE ?1 IS NULL OR owner = ?1 ORDER BY number"
         with self._open() as file:
-            rows = file.execute("SELECT key, path, body, reason FROM refused ORDER BY number").fetchall()
+            rows = file.execute("SELECT key, path, body, reason" + mine, (self.owner,)).fetchall()
             if not keep:
-                again = "SELECT key, path, body FROM refused ORDER BY number"
-                file.execute("INSERT OR IGNORE INTO waiting (key, path, body) " + again)
-                file.execute("DELETE FROM refused")
+                again = "INSERT OR IGNORE INTO waiting (key, path, body, owner) SELECT key, path, body, owner"
+                file.execute(again + mine, (self.owner,))
+                file.executemany("DELETE FROM refused WHERE key = ?", [row[:1] for row in rows])
         return [
             Refused(Request("POST", path, json.loads(body), {"Idempotency-Key": key}), reason)
             for key, path, body, reason in rows
@@ -90,8 +95,9 @@ class DiskBuffer:
 
     def waiting(self) -> list[Request]:
         """Returns what is kept, the oldest first."""
+        mine = "SELECT key, path, body FROM waiting WHERE ?1 IS NULL OR owner = ?1 ORDER BY number"
         with self._open() as file:
-            rows = file.execute("SELECT key, path, body FROM waiting ORDER BY number").fetchall()
+            rows = file.execute(mine, (self.owner,)).fetchall()
         return [Request("POST", path, json.loads(body), {"Idempotency-Key": key}) for key, path, body in rows]
 
     @contextlib.contextmanager
@@ -100,9 +106,15 @@ class DiskBuffer:
             self.path.parent.mkdir(parents=True, exist_ok=True)
             os.close(os.open(self.path, os.O_CREAT | os.O_WRONLY, 0o600))
         with contextlib.closing(sqlite3.connect(self.path)) as file, file:
-            columns = "number INTEGER PRIMARY KEY, key TEXT UNIQUE, path TEXT, body TEXT"
-            file.execute(f"CREATE TABLE IF NOT EXISTS waiting ({columns})")
-            file.execute(f"CREATE TABLE IF NOT EXISTS refused ({columns}, reason TEXT)")
+            file.execute("BEGIN IMMEDIATE")  # two clients may be the first to open the file of an older one
+            for table, more in (("waiting", ""), ("refused", ", reason TEXT")):
+                columns = f"number INTEGER PRIMARY KEY, key TEXT UNIQUE, path TEXT, body TEXT{more}, owner TEXT"
+                file.execute(f"CREATE TABLE IF NOT EXISTS {table} ({columns})")
+                if "owner" not in {name for _, name, *_ in file.execute(f"PRAGMA table_info({table})")}:
+                    file.execute(f"ALTER TABLE {table} ADD COLUMN owner TEXT")
+                    (left,) = file.execute(f"SELECT count(*) FROM {table}").fetchone()  # noqa: S608 - a name of ours
+                    if left:
+                        log.warning("casebank: runs of an older client name no user and stay %s: %s", table, left)
             yield file
 
 

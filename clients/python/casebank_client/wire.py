@@ -2,8 +2,11 @@
 
 import json
 import re
+from base64 import urlsafe_b64decode
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
+from hashlib import sha256
 from http import HTTPStatus
 from typing import Any
 
@@ -83,6 +86,26 @@ def headers_of(token: str, user: str | None, session: str | None) -> dict[str, b
     bearer = f"Bearer {token.strip()}" if _TOKEN.fullmatch(token.strip()) else "Bearer"
     said = {"Authorization": bearer, "X-Casebank-User": user, "X-Casebank-Session": session}
     return {name: value.encode() for name, value in said.items() if value is not None}
+
+
+def owner_of(base_url: str, token: str, user: str | None) -> str:
+    """Returns a digest of the service and the user whose memory a client writes, by which a file keeps users apart.
+
+    The user is the one that a service names, or else the subject of the token, so that a renewed token is the same
+    user's. The client cannot verify the subject; the backend must have. A token that is no JWT stands for itself.
+    """
+    name = user if user is not None else _subject(token)
+    named = {"token": token.strip()} if name is None else {"user": name}
+    return sha256(json.dumps([base_url.rstrip("/"), named]).encode()).hexdigest()
+
+
+def _subject(token: str) -> str | None:
+    """Returns the subject of a JWT; None: the token is none, or has no subject."""
+    with suppress(Exception):
+        payload = token.split(".")[1]
+        subject = json.loads(urlsafe_b64decode(payload + "=" * (-len(payload) % 4)))["sub"]
+        return subject if isinstance(subject, str) else None
+    return None
 
 
 def address_of(base_url: str) -> str:
