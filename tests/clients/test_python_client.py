@@ -465,6 +465,89 @@ def ended(casebank: Casebank, task: str) -> None:
         run.success()
 
 
+WAITS = "a run waits to be sent again"
+
+
+def test_runs_that_end_while_casebank_is_away_are_kept_once_it_is_back(home: Path, caplog: pytest.LogCaptureFixture):
+    away, jobs = Service(home), [f"do job number {number}" for number in range(3)]
+    with memory(away, "rex", patience=NO_WAIT) as casebank:
+        casebank.outbox.try_again_s = 0.05
+        for job in jobs:
+            ended(casebank, job)
+        until(lambda: caplog.text.count(WAITS) > len(jobs))
+        with away:
+            with away.client("rex") as client:
+                until(lambda: len(bank(client)) == len(jobs))
+            assert sorted(case["task"] for case in cases(away, "rex")) == jobs
+
+
+def test_what_waits_is_sent_once_more_when_the_client_is_closed(home: Path, caplog: pytest.LogCaptureFixture):
+    away = Service(home)
+    casebank = memory(away, "roy", patience=NO_WAIT)
+    casebank.outbox.try_again_s = 3600
+    ended(casebank, "do the job")
+    until(lambda: WAITS in caplog.text)
+    with away:
+        casebank.outbox.close(within_s=60)
+        assert [case["task"] for case in cases(away, "roy")] == ["do the job"]
+    casebank.close()
+    assert "given up" not in caplog.text
+
+
+def test_a_run_that_casebank_never_answers_holds_up_no_other():
+    sent = list[int]()
+
+    def send(request: Request) -> None:
+        sent.append(request.body["task"])
+        if sent[-1] == 0:
+            raise CasebankUnreachable("too slow")
+
+    outbox = Outbox(send, try_again_s=0.01)
+    for number in range(4):
+        outbox.put(numbered(number))
+    until(lambda: {1, 2, 3} <= set(sent) and sent.count(0) > 1)
+    outbox.close()
+
+
+def test_a_run_under_way_when_its_client_is_closed_stays_on_disk(tmp_path: Path):
+    asked, let_go = threading.Event(), threading.Event()
+
+    class Hangs(BaseHTTPRequestHandler):
+        def do_POST(self):
+            asked.set()
+            let_go.wait(60)  # and the connection ends without an answer
+
+    buffer, others = DiskBuffer(tmp_path / "box.sqlite"), set(threading.enumerate())
+    with ThreadingHTTPServer(("127.0.0.1", 0), Hangs) as server:
+        threading.Thread(target=server.serve_forever).start()
+        casebank = Casebank(f"http://127.0.0.1:{server.server_port}", "token", buffer=buffer)
+        Run(AGENT, "do the job", client=casebank).finish()
+        (sends,) = [each for each in set(threading.enumerate()) - others if each.name == "casebank-outbox"]
+        assert asked.wait(60)
+        casebank.outbox.close(within_s=0)
+        casebank.close()
+        let_go.set()
+        sends.join(60)
+        server.shutdown()
+    assert not sends.is_alive()
+    assert buffer.take_refused() == []
+    assert [request.body["task"] for request in buffer.waiting()] == ["do the job"]
+
+
+@pytest.mark.parametrize("on_disk", [False, True])
+def test_a_run_that_ends_after_its_client_is_closed_waits_on_disk_or_is_logged(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture, *, on_disk: bool
+):
+    buffer = DiskBuffer(tmp_path / "box.sqlite")
+    url = f"http://127.0.0.1:{free_port()}"
+    with Casebank(url, "token", patience=NO_WAIT, buffer=buffer if on_disk else None) as casebank:
+        ended(casebank, "end in time")
+    late = Run(AGENT, "end too late", client=casebank)
+    late.finish()
+    assert [request.body["task"] for request in buffer.waiting()] == (["end in time", late.task] if on_disk else [])
+    assert ("a run is given up, for the client is closed" in caplog.text) is not on_disk
+
+
 @pytest.mark.parametrize("by_a_service", [False, True], ids=["their tokens", "a service's token"])
 def test_clients_that_share_a_file_send_the_runs_of_their_own_user(home: Path, tmp_path: Path, *, by_a_service: bool):
     buffer, away = DiskBuffer(tmp_path / "box.sqlite"), Service(home)

@@ -1,14 +1,12 @@
-"""The outbox: what is retained in the background, by a thread of its own, in order, without holding up the agent."""
+"""The outbox: what is retained in the background, by a thread of its own, without holding up the agent."""
 
 import atexit
 import contextlib
 import json
 import logging
 import os
-import queue
 import sqlite3
 import threading
-import time
 from collections import deque
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
@@ -21,9 +19,9 @@ from casebank_client.wire import Request
 log = logging.getLogger("casebank")
 
 MOST_WAITING = 1_000
-"""Runs that wait in memory; one more is given up, and logged."""
+"""Runs that wait in memory; one more is sent from the disk later, or else given up, and logged."""
 TRY_AGAIN_S = 15.0
-"""Pause before the outbox on disk is sent again after casebank was unreachable."""
+"""Pause after a run that casebank did not answer."""
 FLUSH_S = 5.0
 """Time that the end of the program waits for unsent runs."""
 
@@ -122,33 +120,43 @@ class DiskBuffer:
 class Outbox:
     """Sends what is put into it, one after the other, until closed.
 
+    A request that casebank does not answer goes behind the others, and the next one is sent after a pause.
+
     Attributes:
         send: sends one request, with all its patience.
         disk: file for requests that are not acknowledged yet; None: they are kept in memory only.
-        try_again_s: pause between an outage and the next attempt to send the requests on disk.
+        try_again_s: pause after a request that casebank did not answer.
     """
 
     send: Callable[[Request], Any]
     disk: DiskBuffer | None = None
     try_again_s: float = TRY_AGAIN_S
-    _waiting: "queue.Queue[Request | None]" = field(default_factory=lambda: queue.Queue(MOST_WAITING))
+    _waiting: deque[Request] = field(default_factory=deque)
     _refused: deque[Refused] = field(default_factory=lambda: deque(maxlen=MOST_WAITING))
-    _closed: threading.Event = field(default_factory=threading.Event)
+    _changed: threading.Condition = field(default_factory=threading.Condition)
     _thread: threading.Thread | None = None
-    _starting: threading.Lock = field(default_factory=threading.Lock)
+    _left_on_disk: bool = False
+    _closing: bool = False
+    _closed: bool = False
 
     def put(self, request: Request) -> None:
-        """Takes a request to be sent; never waits for the network, and never raises."""
+        """Takes a request to be sent; never waits for the network."""
         try:
             if self.disk is not None:
                 self.disk.save(request)
-            self._start()
-            self._waiting.put_nowait(request)
-        except queue.Full:
-            if self.disk is None:  # or else it is sent from there, later
-                log.warning("casebank: too many runs wait to be retained; one is given up")
         except (OSError, sqlite3.Error) as error:
             log.warning("casebank: a run is given up, for the buffer on disk fails: %s", type(error).__name__)
+            return
+        with self._changed:
+            if not self._closing and len(self._waiting) < MOST_WAITING:
+                self._start()
+                self._waiting.append(request)
+                self._changed.notify()
+                return
+            self._left_on_disk = self.disk is not None
+        if self.disk is None:
+            why = "the client is closed" if self._closing else "too many runs wait to be retained"
+            log.warning("casebank: a run is given up, for %s", why)
 
     @property
     def refused(self) -> list[Refused]:
@@ -164,58 +172,61 @@ class Outbox:
     def start(self) -> None:
         """Begins to send what an earlier process left on disk, if anything."""
         if self.disk is not None and self.disk.path.exists():
-            self._start()
+            with self._changed:
+                self._left_on_disk = True
+                self._start()
 
     def close(self, within_s: float = FLUSH_S) -> None:
-        """Sends what waits, as far as that is done in time; then what is on disk stays there, and the rest is lost."""
+        """Sends what waits once more, as far as that is done in time; what is on disk stays there, the rest is lost."""
         atexit.unregister(self.close)
-        if self._thread is None:
+        with self._changed:
+            self._closing = True
+            self._changed.notify()
+        if self._thread is None or self._closed:
             return
-        self._closed.set()
-        with contextlib.suppress(queue.Full):
-            self._waiting.put_nowait(None)
         self._thread.join(within_s)
-        if self._thread.is_alive() and self.disk is None:
-            log.warning("casebank: closed before every run was retained: %s waited", self._waiting.qsize() + 1)
+        self._closed = True
+        if self._waiting and self.disk is None:
+            log.warning("casebank: closed before every run was retained; runs given up: %s", len(self._waiting))
         if self._refused and self.disk is None:
             log.error(
                 "casebank: refused runs were not stored, and are lost without a buffer on disk: %s", len(self._refused)
             )
 
     def _start(self) -> None:
-        with self._starting:
-            if self._thread is None:
-                self._thread = threading.Thread(target=self._run, name="casebank-outbox", daemon=True)
-                self._thread.start()
-                atexit.register(self.close)
+        if self._thread is None:
+            thread = threading.Thread(target=self._run, name="casebank-outbox", daemon=True)
+            thread.start()
+            self._thread = thread
+            atexit.register(self.close)
 
     def _run(self) -> None:
-        due = 0.0
-        while True:
-            if self.disk is not None and time.monotonic() >= due:
-                self._send_what_is_on_disk()
-                due = time.monotonic() + self.try_again_s
-            with contextlib.suppress(queue.Empty):
-                request = self._waiting.get(timeout=None if self.disk is None else self.try_again_s)
-                if request is None:
-                    return
-                self._deliver(request)
+        while (request := self._next()) is not None:
+            last = self._closing
+            answered = self._deliver(request, last=last)
+            with self._changed:
+                self._waiting.popleft()
+                if not answered and not last:
+                    self._waiting.append(request)
+                    self._changed.wait_for(lambda: self._closing, self.try_again_s)
 
-    def _send_what_is_on_disk(self) -> None:
-        if self.disk is None:
-            return
-        with contextlib.suppress(OSError, sqlite3.Error):
-            for request in self.disk.waiting():
-                if self._closed.is_set() or not self._deliver(request):
-                    return
+    def _next(self) -> Request | None:
+        """Returns the request to be sent, which waits until it is answered; None: closed."""
+        with self._changed:
+            if self.disk is not None and self._left_on_disk and not self._waiting:
+                self._left_on_disk = False
+                with contextlib.suppress(OSError, sqlite3.Error):
+                    self._waiting += self.disk.waiting()
+            self._changed.wait_for(lambda: self._waiting or self._closing)
+            return self._waiting[0] if self._waiting and not self._closed else None
 
-    def _deliver(self, request: Request) -> bool:
-        """Sends one request, and returns whether casebank answered."""
+    def _deliver(self, request: Request, *, last: bool) -> bool:
+        """Sends one request, maybe for the last time, and returns whether casebank answered."""
         try:
             self.send(request)
         except CasebankUnreachable as error:
             if self.disk is None:
-                log.warning("casebank: a run is given up: %s", error)
+                log.warning("casebank: a run %s: %s", "is given up" if last else "waits to be sent again", error)
             return False
         except CasebankRefused as refused:
             if refused.is_memory_off:
@@ -224,6 +235,8 @@ class Outbox:
                 log.error("casebank: a run was refused, and is kept in `refused`: %s", refused)  # noqa: TRY400 - no crash
                 self._set_aside(Refused(request, str(refused)))
         except Exception as error:  # noqa: BLE001 - no run may end the thread that sends the others
+            if self._closed:  # its connections were closed meanwhile, which says nothing against the run
+                return False
             log.error("casebank: a run cannot be sent, and is kept in `refused`: %s", type(error).__name__)  # noqa: TRY400
             self._set_aside(Refused(request, type(error).__name__))
         if self.disk is not None:
