@@ -535,6 +535,33 @@ def test_a_run_under_way_when_its_client_is_closed_stays_on_disk(tmp_path: Path)
 
 
 @pytest.mark.parametrize("on_disk", [False, True])
+def test_the_runs_of_a_forked_process_and_of_its_parent_are_kept_once_each(
+    service: Service, tmp_path: Path, *, on_disk: bool
+):
+    user = f"forked-{on_disk}"
+    agent = f"""
+        import os, pathlib, sys
+        from casebank_client import Casebank, DiskBuffer
+        buffer = DiskBuffer(pathlib.Path({str(tmp_path / "box.sqlite")!r})) if {on_disk} else None
+        casebank = Casebank({service.url!r}, {token(service, user)!r}, buffer=buffer)
+        def end(task):
+            with casebank.run({AGENT!r}, task) as run:
+                run.success()
+        end("before the fork")
+        if child := os.fork():
+            end("in the parent")
+            _, status = os.waitpid(child, 0)
+            casebank.close()
+            sys.exit(status)
+        end("in the child")
+        casebank.close()
+    """
+    done = subprocess.run((sys.executable, "-c", textwrap.dedent(agent)), capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert {case["task"] for case in cases(service, user)} == {"before the fork", "in the parent", "in the child"}
+
+
+@pytest.mark.parametrize("on_disk", [False, True])
 def test_a_run_that_ends_after_its_client_is_closed_waits_on_disk_or_is_logged(
     tmp_path: Path, caplog: pytest.LogCaptureFixture, *, on_disk: bool
 ):

@@ -1,6 +1,7 @@
 """The two clients: one for synchronous backends, one for asyncio."""
 
 import asyncio
+import os
 import threading
 from collections.abc import Mapping, Sequence
 from concurrent.futures import Future
@@ -80,10 +81,25 @@ class _Client:
             "headers": headers,
             "timeout": self._patience.timeout_s,
         }
-        self._sender = _Sender(self._connection, self._patience)
-        own = None if buffer is None else replace(buffer, owner=wire.owner_of(base_url, token, user))
-        self.outbox = Outbox(self._sender.send, own)
+        self._buffer = None if buffer is None else replace(buffer, owner=wire.owner_of(base_url, token, user))
+        self._by_process: dict[int, tuple[_Sender, Outbox]] = {}
         self.outbox.start()
+
+    @property
+    def outbox(self) -> Outbox:
+        """Sends finished runs in the background."""
+        return self._of_this_process()[1]
+
+    @property
+    def _sender(self) -> _Sender:
+        return self._of_this_process()[0]
+
+    def _of_this_process(self) -> tuple[_Sender, Outbox]:
+        """Returns connections and an outbox; after a fork new ones, for threads and runs stay with the parent."""
+        if (own := self._by_process.get(os.getpid())) is None:
+            sender = _Sender(self._connection, self._patience)
+            own = self._by_process.setdefault(os.getpid(), (sender, Outbox(sender.send, self._buffer)))
+        return own
 
 
 class Casebank(_Client, Memories):

@@ -138,6 +138,7 @@ class Outbox:
     _left_on_disk: bool = False
     _closing: bool = False
     _closed: bool = False
+    _process: int = field(default_factory=os.getpid)
 
     def put(self, request: Request) -> None:
         """Takes a request to be sent; never waits for the network."""
@@ -179,6 +180,8 @@ class Outbox:
     def close(self, within_s: float = FLUSH_S) -> None:
         """Sends what waits once more, as far as that is done in time; what is on disk stays there, the rest is lost."""
         atexit.unregister(self.close)
+        if self._process != os.getpid():  # the end of a fork, whose parent sends this
+            return
         with self._changed:
             self._closing = True
             self._changed.notify()
