@@ -1,5 +1,6 @@
 """The Python client does the loop against a real service, and never breaks the agent that uses it."""
 
+import asyncio
 import json
 import os
 import re
@@ -45,6 +46,9 @@ def home() -> Iterator[Path]:
 def service(home: Path) -> Iterator[Service]:
     with Service(home) as service:
         yield service
+
+
+PATIENT = Patience()
 
 
 def token(service: Service, user: str, scope: str = "", now: datetime | None = None) -> str:
@@ -534,6 +538,44 @@ def test_a_run_under_way_when_its_client_is_closed_stays_on_disk(tmp_path: Path)
     assert [request.body["task"] for request in buffer.waiting()] == ["do the job"]
 
 
+def test_an_asynchronous_client_serves_one_event_loop_after_another(service: Service):
+    casebank = AsyncCasebank(service.url, token(service, "pam"), patience=PATIENT)
+
+    async def job(number: int) -> None:
+        async with casebank.run(AGENT, f"do job number {number}") as run:
+            assert run.retrieval_id is not None
+            run.success()
+
+    for number in range(3):
+        asyncio.run(job(number))
+    asyncio.run(casebank.aclose())
+    assert [case["task"] for case in cases(service, "pam")] == [f"do job number {number}" for number in range(3)]
+
+
+async def test_an_agent_acts_without_memory_where_its_client_is_closed(caplog: pytest.LogCaptureFixture):
+    with Casebank("http://127.0.0.1:9", "token") as casebank:
+        pass
+    with casebank.run(AGENT, "rename a column") as run:
+        assert run.context == ""
+    async with AsyncCasebank("http://127.0.0.1:9", "token") as later:
+        pass
+    async with later.run(AGENT, "rename a column") as second:
+        assert second.context == ""
+    assert caplog.text.count("the agent acts without memory: Cannot send a request, as the client has been closed") == 2
+
+
+def test_a_run_that_cannot_be_told_is_given_up_and_does_not_break_the_agent(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+):
+    buffer = DiskBuffer(tmp_path / "box.sqlite")
+    with Casebank("http://127.0.0.1:9", "token", patience=NO_WAIT, buffer=buffer) as casebank:
+        run = Run(AGENT, "rename a column", client=casebank)
+        steps: Any = [object()]
+        run.plan(*steps)
+        run.finish()
+    assert "a run is given up: Object of type object is not JSON serializable" in caplog.text
+
+
 @pytest.mark.parametrize("on_disk", [False, True])
 def test_the_runs_of_a_forked_process_and_of_its_parent_are_kept_once_each(
     service: Service, tmp_path: Path, *, on_disk: bool
@@ -811,12 +853,13 @@ async def test_facts_knowledge_and_cases_are_read_and_deleted_by_either_client(s
         assert not (await later.cases())["cases"] + (await later.knowledge())["knowledge"] + (await later.get_all())
 
 
-def test_an_agent_acts_without_memory_where_something_else_answers():
+@pytest.mark.parametrize("answer", [b"<html>please sign in</html>", b"[]", b'{"sign": "in"}'])
+def test_an_agent_acts_without_memory_where_something_else_answers(answer: bytes):
     class SomethingElse(BaseHTTPRequestHandler):
         def do_POST(self):
             self.send_response(200)
             self.end_headers()
-            self.wfile.write(b"<html>please sign in</html>")
+            self.wfile.write(answer)
 
     with ThreadingHTTPServer(("127.0.0.1", 0), SomethingElse) as server:
         threading.Thread(target=server.serve_forever).start()

@@ -80,6 +80,7 @@ class _Client:
             "base_url": wire.address_of(base_url),
             "headers": headers,
             "timeout": self._patience.timeout_s,
+            "verify": httpx.create_ssl_context(),  # read once: each client of httpx reads its own otherwise
         }
         self._buffer = None if buffer is None else replace(buffer, owner=wire.owner_of(base_url, token, user))
         self._by_process: dict[int, tuple[_Sender, Outbox]] = {}
@@ -224,8 +225,18 @@ class AsyncCasebank(_Client, AsyncMemories):
     """Memory for a backend on asyncio, as ``Casebank``; a thread of its own retains runs in the background."""
 
     @cached_property
+    def _by_loop(self) -> dict[asyncio.AbstractEventLoop, httpx.AsyncClient]:
+        return {}
+
+    @property
     def _http(self) -> httpx.AsyncClient:
-        return httpx.AsyncClient(**self._connection)
+        """Returns the connections of the running event loop; those of a loop that has ended are dropped."""
+        loop = asyncio.get_running_loop()
+        if loop not in self._by_loop:
+            for ended in [each for each in list(self._by_loop) if each.is_closed()]:
+                self._by_loop.pop(ended, None)
+            self._by_loop[loop] = httpx.AsyncClient(**self._connection)
+        return self._by_loop[loop]
 
     async def retrieve(self, agent: str, query: str, *, recall: bool = False, **options: Any) -> Retrieved:
         """See ``Casebank.retrieve``."""

@@ -11,7 +11,7 @@ from typing import Any, Literal, Self
 
 from casebank_client import bodies
 from casebank_client.answers import Advice, Outcome, Retrieved
-from casebank_client.errors import ClientError
+from casebank_client.errors import CasebankUnreachable
 from casebank_client.failed import ADVICE_S, may_have_failed, question
 from casebank_client.wire import Request
 
@@ -105,7 +105,10 @@ class Record:
 
         For who cannot use a ``with`` block: once, after ``begin``.
         """
-        self.client.outbox.put(self._retain(error))
+        try:
+            self.client.outbox.put(self._retain(error))
+        except Exception as unexpected:  # noqa: BLE001 - memory never breaks the agent
+            log.warning("casebank: a run is given up: %s", _why(unexpected))
 
     def _retain(self, error: BaseException | None) -> Request:
         outcome = self.outcome or _outcome_of(error)
@@ -113,6 +116,13 @@ class Record:
         more |= {name: _as_json(value) for name, value in self.more.items()}
         run = bodies.finished_run(self.agent, self.task, outcome, tool_traces=self._traces, plan=self._plan, more=more)
         return bodies.retain(run)
+
+
+def _checked(answer: Retrieved) -> Retrieved:
+    """Returns the answer to a retrieve; raises CasebankUnreachable if another service than casebank gave it."""
+    if not isinstance(answer, dict) or not {"memory_context", "retrieval_id"} <= answer.keys():
+        raise CasebankUnreachable("the answer is not one of casebank")
+    return answer
 
 
 def _text(tool: str, answer: Advice) -> str | None:
@@ -124,8 +134,12 @@ def _text(tool: str, answer: Advice) -> str | None:
 
 def _no_advice(tool: str, error: Exception) -> None:
     """Logs why advice cannot be had."""
-    why = str(error) or f"no answer in time ({type(error).__name__})"
-    log.warning("casebank: no advice for %s: %s", tool, why)
+    log.warning("casebank: no advice for %s: %s", tool, _why(error))
+
+
+def _why(error: Exception) -> str:
+    """Returns the error in words: one that has none is a wait that ended."""
+    return str(error) or f"no answer in time ({type(error).__name__})"
 
 
 def _as_json(value: Any) -> Any:
@@ -151,9 +165,9 @@ class Run(Record):
     def begin(self) -> None:
         """Retrieves; where casebank cannot be asked, the context is empty, and the log says why."""
         try:
-            self.retrieved = self.client.retrieve(self.agent, self.task, **self.options)
-        except ClientError as error:
-            log.warning("casebank: the agent acts without memory: %s", error)
+            self.retrieved = _checked(self.client.retrieve(self.agent, self.task, **self.options))
+        except Exception as error:  # noqa: BLE001 - memory never breaks the agent
+            log.warning("casebank: the agent acts without memory: %s", _why(error))
 
     def tool(
         self,
@@ -215,9 +229,9 @@ class AsyncRun(Record):
     async def begin(self) -> None:
         """See ``Run.begin``."""
         try:
-            self.retrieved = await self.client.retrieve(self.agent, self.task, **self.options)
-        except ClientError as error:
-            log.warning("casebank: the agent acts without memory: %s", error)
+            self.retrieved = _checked(await self.client.retrieve(self.agent, self.task, **self.options))
+        except Exception as error:  # noqa: BLE001 - memory never breaks the agent
+            log.warning("casebank: the agent acts without memory: %s", _why(error))
 
     def tool(
         self,
