@@ -5,6 +5,7 @@ import json
 import os
 import re
 import signal
+import socket
 import sqlite3
 import subprocess
 import sys
@@ -25,7 +26,7 @@ from casebank_client import AsyncCasebank, AsyncRun, Casebank, CasebankRefused, 
 from casebank_client.bodies import PAGE
 from casebank_client.failed import may_have_failed
 from casebank_client.outbox import Outbox, Refused
-from casebank_client.wire import NO_WAIT, Patience, Request
+from casebank_client.wire import Patience, Request
 
 from app.auth.tokens import ACT_AS, issue_token
 from app.settings import Settings
@@ -48,7 +49,10 @@ def service(home: Path) -> Iterator[Service]:
         yield service
 
 
-PATIENT = Patience()
+ENOUGH_S = 60
+"""Seconds in which a busy machine retrieves and advises."""
+PATIENT = Patience(begin_s=ENOUGH_S)
+NO_WAIT = Patience(timeout_s=2.0, attempts=1, total_s=2.0)
 
 
 def token(service: Service, user: str, scope: str = "", now: datetime | None = None) -> str:
@@ -58,7 +62,7 @@ def token(service: Service, user: str, scope: str = "", now: datetime | None = N
 
 
 def memory(service: Service, user: str, **more: Any) -> Casebank:
-    return Casebank(service.url, token(service, user), **more)
+    return Casebank(service.url, token(service, user), **{"patience": PATIENT, **more})
 
 
 def cases(service: Service, user: str) -> list[dict[str, Any]]:
@@ -84,8 +88,10 @@ def test_a_run_retrieves_on_the_way_in_and_is_retained_on_the_way_out(service: S
 def test_the_example_of_the_clients_page_ends_in_a_case(service: Service):
     page = (ROOT / "clients" / "python" / "README.md").read_text()
     example = next(block for block in re.findall(r"```python\n(.*?)```", page, re.DOTALL))
-    given = {"token": token(service, "rita"), "act": lambda context: f"did it with {len(context)} characters of memory"}
-    exec(example.replace("http://127.0.0.1:8700", service.url), given)  # noqa: S102 - it is ours
+    example = example.replace('"http://127.0.0.1:8700", token', f'"{service.url}", token, patience=patience')
+    given: dict[str, Any] = {"token": token(service, "rita"), "patience": PATIENT}
+    given["act"] = lambda context: f"did it with {len(context)} characters of memory"
+    exec(example, given)  # noqa: S102 - it is ours
     given["memory"].close()
     (case,) = cases(service, "rita")
     assert (case["outcome"], case["retrieval_id"] is not None) == ("success", True)
@@ -125,7 +131,7 @@ async def test_a_run_may_recall_what_was_said_before(service: Service):
 
 
 async def test_an_asynchronous_run_does_the_same(service: Service):
-    async with AsyncCasebank(service.url, token(service, "ben")) as casebank:
+    async with AsyncCasebank(service.url, token(service, "ben"), patience=PATIENT) as casebank:
         async with casebank.run(AGENT, "rename a column") as run:
             run.tool("sql", {"query": "ALTER TABLE a"}, "no such table", status="error")
             run.failure()
@@ -155,8 +161,6 @@ def test_a_run_that_does_not_say_how_it_ended_is_judged_by_how_it_was_left(
 
 RULE = "Error: opened packages are refunded as store credit only"
 REFUND = {"order_id": "O-1041", "method": "original"}
-ENOUGH_S = 60
-"""Seconds in which a busy machine advises."""
 CREDIT = {"order_id": "O-1041", "method": "store_credit"}
 
 
@@ -183,7 +187,7 @@ def test_a_failed_call_is_answered_with_what_put_such_a_failure_right(service: S
 
 async def test_an_asynchronous_run_asks_for_advice_where_it_is_awaited(service: Service):
     learn_the_refund(service, "ole")
-    async with AsyncCasebank(service.url, token(service, "ole")) as casebank:
+    async with AsyncCasebank(service.url, token(service, "ole"), patience=PATIENT) as casebank:
         assert (await casebank.advice(AGENT, "refund_order", REFUND, RULE))["advice_id"]
         async with casebank.run(AGENT, "give the money back", advice_s=ENOUGH_S) as run:
             advice = await run.tool("refund_order", REFUND, RULE)
@@ -393,6 +397,18 @@ def test_an_agent_acts_without_memory_where_nobody_answers(caplog: pytest.LogCap
     assert "a run is given up" in caplog.text
 
 
+async def test_an_agent_acts_without_memory_after_some_seconds_where_casebank_hangs(caplog: pytest.LogCaptureFixture):
+    with socket.create_server(("127.0.0.1", 0)) as hangs:
+        url, began = f"http://127.0.0.1:{hangs.getsockname()[1]}", time.perf_counter()
+        run = Casebank(url, "token").run(AGENT, "rename a column")
+        run.begin()
+        later = AsyncCasebank(url, "token", patience=Patience(begin_s=0.5)).run(AGENT, "rename a column")
+        await later.begin()
+        assert time.perf_counter() - began < 15  # one of them would take 30 s with the patience of other calls
+    assert (run.context, later.context) == ("", "")
+    assert caplog.text.count("the agent acts without memory: casebank did not answer") == 2
+
+
 def test_a_token_read_from_a_file_may_end_in_a_newline(service: Service):
     with Casebank(service.url, f" {token(service, 'nel')}\n") as casebank:
         assert casebank.retrieve(AGENT, "rename a column")["cases"] == []
@@ -408,7 +424,7 @@ def test_a_service_acts_for_a_user_of_any_name(service: Service):
 def test_what_can_be_no_token_is_refused_and_stands_in_no_log(
     none: str, service: Service, caplog: pytest.LogCaptureFixture
 ):
-    with Casebank(service.url, none) as casebank, casebank.run(AGENT, "rename a column") as run:
+    with Casebank(service.url, none, patience=PATIENT) as casebank, casebank.run(AGENT, "rename a column") as run:
         assert run.context == ""
         run.success()
     assert "the agent acts without memory: 401" in caplog.text
@@ -437,7 +453,7 @@ def test_an_agent_acts_without_memory_where_its_token_is_refused(service: Servic
 
 
 def test_a_limit_is_waited_for_and_nothing_is_kept_twice():
-    patience = Patience(attempts=10, total_s=60)
+    patience = Patience(attempts=10, total_s=60, begin_s=ENOUGH_S)
     with (
         migrated_home() as home,
         Service(home, **LIMITED) as service,
@@ -583,9 +599,9 @@ def test_the_runs_of_a_forked_process_and_of_its_parent_are_kept_once_each(
     user = f"forked-{on_disk}"
     agent = f"""
         import os, pathlib, sys
-        from casebank_client import Casebank, DiskBuffer
+        from casebank_client import Casebank, DiskBuffer, Patience
         buffer = DiskBuffer(pathlib.Path({str(tmp_path / "box.sqlite")!r})) if {on_disk} else None
-        casebank = Casebank({service.url!r}, {token(service, user)!r}, buffer=buffer)
+        casebank = Casebank({service.url!r}, {token(service, user)!r}, patience={PATIENT!r}, buffer=buffer)
         def end(task):
             with casebank.run({AGENT!r}, task) as run:
                 run.success()
@@ -689,10 +705,9 @@ def test_a_run_of_an_agent_that_is_killed_before_it_was_sent_is_kept(home: Path,
     away, buffer = Service(home), DiskBuffer(tmp_path / "box.sqlite")
     agent = f"""
         import os, pathlib, signal
-        from casebank_client import Casebank, DiskBuffer
-        from casebank_client.wire import NO_WAIT
+        from casebank_client import Casebank, DiskBuffer, Patience
         buffer = DiskBuffer(pathlib.Path({str(buffer.path)!r}))
-        casebank = Casebank({away.url!r}, {token(away, "killed")!r}, patience=NO_WAIT, buffer=buffer)
+        casebank = Casebank({away.url!r}, {token(away, "killed")!r}, patience={NO_WAIT!r}, buffer=buffer)
         with casebank.run({AGENT!r}, "do the job") as run:
             run.success()
         os.kill(os.getpid(), signal.SIGKILL)

@@ -40,22 +40,22 @@ class _Sender:
             raise wire.unreachable(error) from error
         raise AssertionError("there is always a first attempt")
 
-    def send_within(self, request: Request, within_s: float) -> Any:
-        """Returns the JSON of the answer to one attempt; a thread sends it, because httpx bounds no whole request.
+    def send_within(self, request: Request, patience: Patience) -> Any:
+        """Returns the JSON of the answer; a thread sends the request, because httpx bounds no whole request.
 
         Raises:
-            TimeoutError: there is none yet.
+            TimeoutError: there is none after the longest time of the patience.
         """
         answer: Future[Any] = Future()
 
         def send() -> None:
             try:
-                answer.set_result(self.send(request, wire.once(within_s)))
+                answer.set_result(self.send(request, patience))
             except BaseException as error:  # noqa: BLE001 - raised where it is waited for
                 answer.set_exception(error)
 
-        threading.Thread(target=send, name="casebank-advice", daemon=True).start()
-        return answer.result(within_s)
+        threading.Thread(target=send, name="casebank-call", daemon=True).start()
+        return answer.result(patience.total_s)
 
     def close(self) -> None:
         self._http.close()
@@ -74,12 +74,12 @@ class _Client:
         patience: Patience | None = None,
         buffer: DiskBuffer | None = None,
     ) -> None:
-        self._patience = patience or Patience()
+        self.patience = patience or Patience()
         headers = wire.headers_of(token, user, session)
         self._connection: dict[str, Any] = {
             "base_url": wire.address_of(base_url),
             "headers": headers,
-            "timeout": self._patience.timeout_s,
+            "timeout": self.patience.timeout_s,
             "verify": httpx.create_ssl_context(),  # read once: each client of httpx reads its own otherwise
         }
         self._buffer = None if buffer is None else replace(buffer, owner=wire.owner_of(base_url, token, user))
@@ -98,7 +98,7 @@ class _Client:
     def _of_this_process(self) -> tuple[_Sender, Outbox]:
         """Returns connections and an outbox; after a fork new ones, for threads and runs stay with the parent."""
         if (own := self._by_process.get(os.getpid())) is None:
-            sender = _Sender(self._connection, self._patience)
+            sender = _Sender(self._connection, self.patience)
             own = self._by_process.setdefault(os.getpid(), (sender, Outbox(sender.send, self._buffer)))
         return own
 
@@ -119,12 +119,15 @@ class Casebank(_Client, Memories):
         buffer: file for runs that casebank has not acknowledged yet; None: they are kept in memory only.
     """
 
-    def retrieve(self, agent: str, query: str, *, recall: bool = False, **options: Any) -> Retrieved:
+    def retrieve(
+        self, agent: str, query: str, *, recall: bool = False, within_s: float | None = None, **options: Any
+    ) -> Retrieved:
         """Returns what may help with the query; ``options`` are further fields of ``POST /v1/retrieve``.
 
-        With ``recall`` also what was said in any session and is known that has to do with it.
+        With ``recall`` also what was said in any session and is known that has to do with it. ``within_s`` is as in
+        ``ask``.
         """
-        return cast("Retrieved", self._sender.send(bodies.retrieve(agent, query, options, recall=recall)))
+        return cast("Retrieved", self.ask(bodies.retrieve(agent, query, options, recall=recall), within_s=within_s))
 
     def advice(
         self,
@@ -141,7 +144,9 @@ class Casebank(_Client, Memories):
         With ``within_s`` there is one attempt, and ``TimeoutError`` is raised if it takes more seconds than that.
         """
         request = bodies.advice(agent, tool, input, output, options)
-        sent = self._sender.send(request) if within_s is None else self._sender.send_within(request, within_s)
+        sent = (
+            self._sender.send(request) if within_s is None else self._sender.send_within(request, wire.once(within_s))
+        )
         return cast("Advice", sent)
 
     def retain(
@@ -179,9 +184,18 @@ class Casebank(_Client, Memories):
         """Deletes a session for good."""
         self._sender.send(bodies.delete_session(session_id))
 
-    def ask(self, request: Request) -> Any:
-        """Sends a request that has no method of its own here, and returns the JSON of its answer."""
-        return self._sender.send(request)
+    def ask(self, request: Request, *, within_s: float | None = None) -> Any:
+        """Sends a request that has no method of its own here, and returns the JSON of its answer.
+
+        With ``within_s`` all attempts together take no more seconds than that.
+        """
+        if within_s is None:
+            return self._sender.send(request)
+        patience = self.patience.within(within_s)
+        try:
+            return self._sender.send_within(request, patience)
+        except TimeoutError:
+            raise wire.late(patience) from None
 
     def run(
         self,
@@ -238,9 +252,12 @@ class AsyncCasebank(_Client, AsyncMemories):
             self._by_loop[loop] = httpx.AsyncClient(**self._connection)
         return self._by_loop[loop]
 
-    async def retrieve(self, agent: str, query: str, *, recall: bool = False, **options: Any) -> Retrieved:
+    async def retrieve(
+        self, agent: str, query: str, *, recall: bool = False, within_s: float | None = None, **options: Any
+    ) -> Retrieved:
         """See ``Casebank.retrieve``."""
-        return cast("Retrieved", await self._send(bodies.retrieve(agent, query, options, recall=recall)))
+        request = bodies.retrieve(agent, query, options, recall=recall)
+        return cast("Retrieved", await self.ask(request, within_s=within_s))
 
     async def advice(
         self,
@@ -289,9 +306,16 @@ class AsyncCasebank(_Client, AsyncMemories):
         """See ``Casebank.delete_session``."""
         await self._send(bodies.delete_session(session_id))
 
-    async def ask(self, request: Request) -> Any:
+    async def ask(self, request: Request, *, within_s: float | None = None) -> Any:
         """See ``Casebank.ask``."""
-        return await self._send(request)
+        if within_s is None:
+            return await self._send(request)
+        patience = self.patience.within(within_s)
+        try:
+            async with asyncio.timeout(patience.total_s):
+                return await self._send(request, patience)
+        except TimeoutError:
+            raise wire.late(patience) from None
 
     def run(
         self,
@@ -321,7 +345,7 @@ class AsyncCasebank(_Client, AsyncMemories):
         await self.aclose()
 
     async def _send(self, request: Request, patience: Patience | None = None) -> Any:
-        patience = patience or self._patience
+        patience = patience or self.patience
         try:
             async for attempt in wire.attempts(patience):
                 with attempt:

@@ -28,7 +28,7 @@ ASSISTANT = "assistant"
 class Memories:
     """Methods of the synchronous client; all raise as the client's other calls do."""
 
-    def ask(self, request: Request) -> Any:
+    def ask(self, request: Request, *, within_s: float | None = None) -> Any:
         """Sends a request that has no method of its own, and returns the JSON of its answer."""
         raise NotImplementedError
 
@@ -101,7 +101,7 @@ class Memories:
 class AsyncMemories:
     """Methods of the client for asyncio, as ``Memories``."""
 
-    async def ask(self, request: Request) -> Any:
+    async def ask(self, request: Request, *, within_s: float | None = None) -> Any:
         """See ``Memories.ask``."""
         raise NotImplementedError
 

@@ -14,9 +14,11 @@ from agents.run import CallModelData, ModelInputData
 from agents.run_context import AgentHookContext, RunContextWrapper
 from agents.tool_context import ToolContext
 
+from casebank_client import bodies
 from casebank_client.client import Casebank
 from casebank_client.errors import CasebankRefused, ClientError
 from casebank_client.watched import Judge, Watched, finished, with_advice, with_context
+from casebank_client.wire import Request
 
 log = logging.getLogger("casebank")
 
@@ -109,8 +111,9 @@ class CasebankSession(SessionABC):
 
     Kept are messages, function calls and their outputs; other items (reasoning, calls of hosted tools) are not, and
     secrets are taken out. Of more than 100,000 tokens the newest turns come back. casebank only adds:
-    what ``pop_item`` takes off is left out by this object, and stays in the session. Where casebank is away, the
-    conversation begins anew, and the log says so.
+    what ``pop_item`` takes off is left out by this object, and stays in the session. Where casebank does not
+    answer for ``begin_s`` of the client's patience, the conversation begins anew, or what was said is not kept, and the
+    log says so.
     """
 
     def __init__(self, memory: Casebank, agent: str, session_id: str, settings: SessionSettings | None = None) -> None:
@@ -131,9 +134,7 @@ class CasebankSession(SessionABC):
         turns = [turn for item in items if (turn := _turn_of(cast("Mapping[str, Any]", item))) is not None]
         try:
             for first in range(0, len(turns), 200):
-                await asyncio.to_thread(
-                    self._memory.add_turns, self._agent, self.session_id, turns[first : first + 200]
-                )
+                await self._ask(bodies.add_turns(self._agent, self.session_id, turns[first : first + 200]))
         except ClientError as error:
             log.warning("casebank: what was said is not kept: %s", error)
 
@@ -154,10 +155,13 @@ class CasebankSession(SessionABC):
         except ClientError as error:
             _unless_unknown(error, "the session is not deleted")
 
+    async def _ask(self, request: Request) -> Any:
+        return await asyncio.to_thread(self._memory.ask, request, within_s=self._memory.patience.begin_s)
+
     async def _items(self) -> list[tuple[tuple[int, int], TResponseInputItem]]:
         """Returns the items, oldest first, each with the number of its turn and its place there."""
         try:
-            session = await asyncio.to_thread(self._memory.read_session, self.session_id, WHOLE_SESSION)
+            session = await self._ask(bodies.read_session(self.session_id, WHOLE_SESSION))
         except ClientError as error:
             _unless_unknown(error, "the conversation is not at hand")
             return []

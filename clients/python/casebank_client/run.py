@@ -163,9 +163,10 @@ class Run(Record):
     """A run of a synchronous agent; ``with memory.run(agent, task) as run``."""
 
     def begin(self) -> None:
-        """Retrieves; where casebank cannot be asked, the context is empty, and the log says why."""
+        """Retrieves, for ``begin_s`` of the patience at most; without an answer the context is empty, with a log."""
         try:
-            self.retrieved = _checked(self.client.retrieve(self.agent, self.task, **self.options))
+            within_s = self.client.patience.begin_s
+            self.retrieved = _checked(self.client.retrieve(self.agent, self.task, within_s=within_s, **self.options))
         except Exception as error:  # noqa: BLE001 - memory never breaks the agent
             log.warning("casebank: the agent acts without memory: %s", _why(error))
 
@@ -229,7 +230,9 @@ class AsyncRun(Record):
     async def begin(self) -> None:
         """See ``Run.begin``."""
         try:
-            self.retrieved = _checked(await self.client.retrieve(self.agent, self.task, **self.options))
+            within_s = self.client.patience.begin_s
+            answer = await self.client.retrieve(self.agent, self.task, within_s=within_s, **self.options)
+            self.retrieved = _checked(answer)
         except Exception as error:  # noqa: BLE001 - memory never breaks the agent
             log.warning("casebank: the agent acts without memory: %s", _why(error))
 

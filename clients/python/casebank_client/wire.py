@@ -5,7 +5,7 @@ import re
 from base64 import urlsafe_b64decode
 from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from hashlib import sha256
 from http import HTTPStatus
 from typing import Any
@@ -21,7 +21,7 @@ COME_BACK = frozenset({408, 429, 502, 503, 504})
 
 @dataclass(frozen=True, slots=True)
 class Patience:
-    """Timeout and number of attempts of the client.
+    """Longest waits and number of attempts of the client.
 
     Attributes:
         timeout_s: longest wait for one answer.
@@ -29,6 +29,8 @@ class Patience:
         total_s: longest time for all attempts; a wait that would pass it is not begun.
         first_wait_s: wait before the second attempt; doubles with each further one. A random part of it is added.
         most_wait_s: longest wait; a longer ``Retry-After`` is cut to it.
+        begin_s: longest time of the retrieve with which a run begins, for all attempts and within ``total_s``; after it
+            the agent acts without memory.
     """
 
     timeout_s: float = 10.0
@@ -36,10 +38,11 @@ class Patience:
     total_s: float = 30.0
     first_wait_s: float = 0.1
     most_wait_s: float = 5.0
+    begin_s: float = 3.0
 
-
-NO_WAIT = Patience(timeout_s=2.0, attempts=1, total_s=2.0)
-"""Short patience, for agents that act without memory instead of waiting."""
+    def within(self, longest_s: float) -> "Patience":
+        """Returns this patience, cut to a longest time for all attempts."""
+        return replace(self, timeout_s=min(self.timeout_s, longest_s), total_s=min(self.total_s, longest_s))
 
 
 def once(within_s: float) -> Patience:
@@ -191,6 +194,11 @@ def _wait_s(error: Exception, patience: Patience) -> bool | float:
 def unreachable(error: Exception) -> CasebankUnreachable:
     """Returns the error to be raised when no attempt is left."""
     return CasebankUnreachable(f"casebank did not answer: {error or type(error).__name__}")
+
+
+def late(patience: Patience) -> CasebankUnreachable:
+    """Returns the error to be raised when the time for all attempts is over."""
+    return CasebankUnreachable(f"casebank did not answer within {patience.total_s:g} s")
 
 
 GIVEN_UP = (AskAgain, httpx.TransportError)

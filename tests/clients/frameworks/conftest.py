@@ -8,8 +8,7 @@ from importlib.util import find_spec
 from typing import Any
 
 import pytest
-from casebank_client import Casebank
-from casebank_client.wire import NO_WAIT, Patience
+from casebank_client import Casebank, Patience
 
 from tests.processes import Service, all_worked, bank, free_port, migrated_home, until
 
@@ -94,7 +93,7 @@ def framework_service() -> Iterator[Service]:
 def banked(framework_service: Service, request: pytest.FixtureRequest) -> Iterator[Banked]:
     user = f"{request.module.__name__.rpartition('.')[2]}-{abs(hash(request.node.name))}"
     token = framework_service.bearer(user)["Authorization"].removeprefix("Bearer ")
-    with Casebank(framework_service.url, token) as memory:
+    with Casebank(framework_service.url, token, patience=Patience(begin_s=60)) as memory:
         yield Banked(framework_service, user, memory)
 
 
@@ -111,5 +110,5 @@ def no_use(request: pytest.FixtureRequest) -> Iterator[Casebank]:
 @pytest.fixture
 def nobody() -> Iterator[Casebank]:
     """A client whose casebank is down."""
-    with Casebank(f"http://127.0.0.1:{free_port()}", "no token", patience=NO_WAIT) as memory:
+    with Casebank(f"http://127.0.0.1:{free_port()}", "no token", patience=Patience(timeout_s=2, attempts=1)) as memory:
         yield memory
