@@ -354,6 +354,59 @@ def test_a_run_with_half_a_character_is_retained_with_a_sign_in_its_place(servic
     assert trace["output"] == "caf\ufffd.txt, 😀, 😀"
 
 
+@pytest.mark.parametrize("empty", ["", " \n"])
+def test_a_run_whose_task_has_no_words_is_kept_and_says_so(service: Service, empty: str):
+    user = f"wordless-{len(empty)}"
+    with memory(service, user) as casebank, casebank.run(AGENT, empty) as run:
+        assert run.retrieval_id is not None
+        run.success()
+    assert [(case["task"], case["outcome"]) for case in cases(service, user)] == [("No task was given.", "success")]
+
+
+def test_a_task_longer_than_casebank_takes_is_kept_with_its_beginning_and_its_end(service: Service):
+    with memory(service, "lena") as casebank:
+        with casebank.run(AGENT, "rename a column " + "🦉" * 30_000 + " by noon") as run:
+            assert run.retrieval_id is not None
+            run.success()
+        casebank.outbox.close(within_s=60)
+        (case,) = cases(service, "lena")
+        task = casebank.case(case["case_id"])["task"]
+    assert task.startswith("rename a column 🦉")
+    assert task.endswith("🦉 by noon")
+    assert "… 10064 characters left out" in task
+    assert len(task) <= 20_000
+
+
+def test_a_run_larger_than_casebank_takes_is_kept_with_its_longest_outputs_shortened(service: Service):
+    with memory(service, "max-size") as casebank:
+        with casebank.run(AGENT, "read the tables") as run:
+            run.tool("read", {"table": "a"}, "a" * 5_000_000)
+            run.tool("read", {"table": "b"}, [{"name": f"row {number}"} for number in range(100_000)])
+            run.tool("read", {"table": "c"}, "c" * 10_000)
+            run.success()
+        casebank.outbox.close(within_s=60)
+        (case,) = cases(service, "max-size")
+        first, second, third = (each["output"] for each in casebank.case(case["case_id"])["tool_traces"])
+    assert (first[:9], first[-9:]) == ("a" * 9, "a" * 9)
+    assert (second[:15], second[-13:]) == ('[{"name": "row ', '"row 99999"}]')
+    assert "characters left out" in first
+    assert "characters left out" in second
+    assert third == "c" * 10_000
+
+
+def test_inputs_are_shortened_where_the_outputs_are_not_what_makes_a_run_too_large(service: Service):
+    with memory(service, "max-input") as casebank:
+        with casebank.run(AGENT, "write the page") as run:
+            run.tool("write", {"text": "b" * 5_000_000}, "done")
+            run.success()
+        casebank.outbox.close(within_s=60)
+        (case,) = cases(service, "max-input")
+        (trace,) = casebank.case(case["case_id"])["tool_traces"]
+    assert trace["output"] == "done"
+    assert trace["input"].startswith('{"text": "bbb')
+    assert "characters left out" in trace["input"]
+
+
 async def test_what_was_deleted_before_an_answer_was_lost_counts_as_deleted():
     class Loses(BaseHTTPRequestHandler):
         deleted = False

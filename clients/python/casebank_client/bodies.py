@@ -1,5 +1,6 @@
 """Builds the bodies of requests from the arguments of the client's methods."""
 
+import json
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 from urllib.parse import quote, urlencode
@@ -11,6 +12,12 @@ from casebank_client.wire import Request, without_none
 
 PAGE = 200
 """Most rows of one page of the service."""
+MOST_TASK_CHARS = 20_000
+MOST_BODY_BYTES = 4 * 1024 * 1024
+"""Largest body that casebank takes, unless its operator set another size."""
+LEAST_CHARS = 1_000
+"""Characters that an input or an output of a tool keeps, whatever the size of the body."""
+NO_TASK = "No task was given."
 
 
 def retrieve(agent: str, query: str, options: Mapping[str, Any], *, recall: bool = False) -> Request:
@@ -59,6 +66,33 @@ def finished_run(  # noqa: PLR0913 - each is a field of the body
     """Returns the body of a retain; ``more`` are further fields of ``POST /v1/retain``."""
     named = {"agent": agent, "task": task, "outcome": outcome}
     return {**named, "tool_traces": list(tool_traces), "plan": list(plan), **more}
+
+
+def task_text(task: str) -> str:
+    """Returns the task in as many characters as casebank takes; in the place of an empty one, that there is none."""
+    return shortened(task, MOST_TASK_CHARS) if isinstance(task, str) and task.strip() else NO_TASK
+
+
+def fitting(run: Mapping[str, Any]) -> dict[str, Any]:
+    """Returns the body of a retain, of whose tool outputs, and then inputs, the longest are shortened until it fits."""
+    fits = dict(run)
+    for part in ("output", "input"):
+        most = MOST_BODY_BYTES
+        while most > LEAST_CHARS and len(retain(fits).arguments()["content"]) > MOST_BODY_BYTES:
+            most //= 2
+            both = zip(fits["tool_traces"], run["tool_traces"], strict=True)
+            fits["tool_traces"] = [{**trace, part: shortened(given.get(part), most)} for trace, given in both]
+    return fits
+
+
+def shortened(value: Any, most: int) -> Any:
+    """Returns the value if its text has no more characters than that, or else the beginning and the end of the text."""
+    text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+    if len(text) <= most:
+        return value
+    kept = most - 40  # the rest is for the words between
+    end = kept // 4
+    return f"{text[: kept - end]}\n… {len(text) - kept} characters left out\n{text[-end:]}"
 
 
 def add_turns(agent: str, session_id: str, turns: Sequence[Mapping[str, Any]]) -> Request:

@@ -8,6 +8,8 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from casebank_client.bodies import shortened
+
 ADVICE_S = 0.3
 """Default of the seconds that a failed call waits for advice."""
 MOST_TRIED = 50
@@ -46,20 +48,12 @@ def question(traces: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     tried = [{"tool": each["tool"], "input": each["input"]} for each in traces[first + 1 :][-MOST_TRIED:]]
     tool, given, output = (traces[first][name] for name in ("tool", "input", "output"))
     status = traces[-1].get("status", "ok")  # the guess that the call failed is left to the service
-    return {"tool": tool, "input": given, "output": _short(output), "status": status, "tried": tried}
+    return {"tool": tool, "input": given, "output": shortened(output, 4 * LOOK_CHARS), "status": status, "tried": tried}
 
 
 def _failure(trace: Mapping[str, Any]) -> tuple[str, str]:
     """Returns what two calls that failed alike have in common: the tool, and the error without its numbers."""
     return trace["tool"], re.sub(r"\d+", "", _text(trace["output"])[:300])
-
-
-def _short(output: Any) -> Any:
-    """Returns the output, or the beginning and the end of its text."""
-    text = _text(output)
-    if len(text) <= 4 * LOOK_CHARS:
-        return output
-    return f"{text[: 3 * LOOK_CHARS]}\n…\n{text[-LOOK_CHARS:]}"
 
 
 def _text(output: Any) -> str:

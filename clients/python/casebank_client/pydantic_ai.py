@@ -6,7 +6,7 @@ from typing import Any
 from pydantic_ai import ModelRetry, RunContext
 from pydantic_ai.capabilities import AbstractCapability
 from pydantic_ai.exceptions import ApprovalRequired, CallDeferred
-from pydantic_ai.messages import ToolCallPart, ToolReturn
+from pydantic_ai.messages import ToolCallPart, ToolReturn, UserPromptPart
 from pydantic_ai.run import AgentRunResult
 from pydantic_ai.tools import ToolDefinition
 
@@ -20,8 +20,9 @@ class CasebankMemory(AbstractCapability[Any]):
 
     agent = Agent(model, capabilities=[CasebankMemory(memory, "db-operator")])
 
-    The task is the run's prompt; what memory says is among the instructions. An exception is a failure and goes on; a
-    run that ends with calls to be approved or answered elsewhere is retained, and the next one is a run of its own.
+    The task is the run's prompt, or else the last one of the messages that it goes on from; what memory says is among
+    the instructions. An exception is a failure and goes on; a run that ends with calls to be approved or answered
+    elsewhere is retained, and the next one is a run of its own.
 
     Attributes:
         memory: the synchronous client, whose calls are made in a thread.
@@ -38,7 +39,7 @@ class CasebankMemory(AbstractCapability[Any]):
 
     async def for_run(self, ctx: RunContext[Any]) -> "CasebankMemory":
         """Returns the memory of one run."""
-        return replace(self, watched=Watched(self.memory.run(self.agent, _text(ctx.prompt), **self.more), self.judge))
+        return replace(self, watched=Watched(self.memory.run(self.agent, _task(ctx), **self.more), self.judge))
 
     def get_instructions(self) -> Any:
         """Returns what tells the model, once the run has begun, what memory says."""
@@ -97,7 +98,11 @@ def _advised(output: Any, advice: str | None) -> Any:
     return with_advice(output, advice) if isinstance(output, str) else ToolReturn(output, content=advice)
 
 
-def _text(prompt: Any) -> str:
-    if prompt is None or isinstance(prompt, str):
-        return prompt or ""
+def _task(ctx: RunContext[Any]) -> str:
+    """Returns the run's prompt, or else the last one of the messages that it goes on from."""
+    parts = [part for message in ctx.messages for part in message.parts]
+    earlier = [part.content for part in parts if isinstance(part, UserPromptPart)] or [""]
+    prompt = earlier[-1] if ctx.prompt is None else ctx.prompt
+    if isinstance(prompt, str):
+        return prompt
     return "\n".join(part for part in prompt if isinstance(part, str))

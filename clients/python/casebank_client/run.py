@@ -26,7 +26,7 @@ class Record:
 
     Attributes:
         agent: agent of the run.
-        task: task in words.
+        task: task in words; a longer one than casebank takes is shortened, an empty one says that there is none.
         options: further fields of the retrieve.
         more: further fields of the retain, such as ``tags`` or ``session_id``.
         retrieved: response of the retrieve; None: casebank was not reachable.
@@ -47,6 +47,9 @@ class Record:
     advice_s: float = ADVICE_S
     _traces: list[dict[str, Any]] = field(default_factory=list)
     _plan: list[str] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        self.task = bodies.task_text(self.task)
 
     @property
     def context(self) -> str:
@@ -115,7 +118,7 @@ class Record:
         more = {"reward": self.reward, "retrieval_id": self.retrieval_id}
         more |= {name: _as_json(value) for name, value in self.more.items()}
         run = bodies.finished_run(self.agent, self.task, outcome, tool_traces=self._traces, plan=self._plan, more=more)
-        return bodies.retain(run)
+        return bodies.retain(bodies.fitting(run))
 
 
 def _checked(answer: Retrieved) -> Retrieved:

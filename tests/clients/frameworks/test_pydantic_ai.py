@@ -11,7 +11,7 @@ from casebank_client import Casebank
 from casebank_client.failed import ADVICE_S
 from casebank_client.pydantic_ai import CasebankMemory
 from pydantic_ai import Agent, ModelRetry, UsageLimits
-from pydantic_ai.messages import ModelResponse, TextPart, ToolCallPart
+from pydantic_ai.messages import ModelRequest, ModelResponse, TextPart, ToolCallPart, UserPromptPart
 from pydantic_ai.models.function import FunctionModel
 
 from tests.clients.frameworks.conftest import (
@@ -98,6 +98,16 @@ def test_what_memory_says_reaches_the_model_and_tool_calls_reach_memory(banked: 
         ("sql", {"query": "ALTER", "dialect": ""}, "ran ALTER", "ok"),
         ("sql", {"query": "again", "dialect": ""}, "say it otherwise", "error"),
     ]
+
+
+def test_a_run_without_a_prompt_is_one_of_the_last_prompt_of_its_messages(banked: Banked):
+    said = [
+        ModelRequest([UserPromptPart("rename a column")]),
+        ModelResponse([TextPart("which?")]),
+        ModelRequest([UserPromptPart(["the column", "of the orders"])]),
+    ]
+    agent(banked.memory, []).run_sync(message_history=said)
+    assert [case["task"] for case in banked.cases()] == ["the column\nof the orders"]
 
 
 def test_an_agent_runs_without_casebank(nobody: Casebank):
