@@ -26,6 +26,7 @@ from casebank_client import AsyncCasebank, AsyncRun, Casebank, CasebankRefused, 
 from casebank_client.bodies import PAGE
 from casebank_client.failed import may_have_failed
 from casebank_client.outbox import Outbox, Refused
+from casebank_client.watched import Watched
 from casebank_client.wire import Patience, Request
 
 from app.auth.tokens import ACT_AS, issue_token
@@ -157,6 +158,17 @@ def test_a_run_that_does_not_say_how_it_ended_is_judged_by_how_it_was_left(
             if error is not None:
                 raise error
     assert [case["outcome"] for case in cases(service, user)] == [outcome]
+
+
+def test_a_run_whose_judge_raises_is_kept_as_unknown(service: Service, caplog: pytest.LogCaptureFixture):
+    def judge(answer: str) -> Any:
+        raise LookupError(f"no verdict on {answer}")
+
+    with memory(service, "judy") as casebank:
+        Watched(casebank.run(AGENT, "rename a column"), judge).ended("done")
+    assert [case["outcome"] for case in cases(service, "judy")] == ["unknown"]
+    assert "the judge failed, and the outcome of the run is unknown" in caplog.text
+    assert "no verdict on done" in caplog.text
 
 
 RULE = "Error: opened packages are refunded as store credit only"

@@ -5,6 +5,7 @@ framework may run each task in an event loop of its own.
 """
 
 import asyncio
+import logging
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -12,6 +13,8 @@ from typing import Any
 
 from casebank_client.answers import Outcome
 from casebank_client.run import Run, Status
+
+log = logging.getLogger("casebank")
 
 Judge = Callable[[Any], Outcome]
 """Says by what the agent answered how the run ended."""
@@ -28,7 +31,7 @@ class Watched:
 
     Attributes:
         run: run to retain.
-        judge: asked at the end, where nobody has said how it ended.
+        judge: asked at the end, where nobody has said how it ended; if the judge raises, the outcome is unknown.
     """
 
     run: Run
@@ -75,7 +78,10 @@ class Watched:
         for tool, arguments, _ in self._calls.values():
             self.run.note(tool, arguments, None if error is None else str(error), status="error")
         if error is None and self.run.outcome is None:
-            self.run.end(self.judge(answer))
+            try:
+                self.run.end(self.judge(answer))
+            except Exception:
+                log.exception("casebank: the judge failed, and the outcome of the run is unknown")
         self.run.finish(error)
 
 
