@@ -17,7 +17,7 @@ from langgraph.types import Command
 
 from casebank_client.client import Casebank
 from casebank_client.run import Status
-from casebank_client.watched import Judge, Watched, finished, with_advice, with_context
+from casebank_client.watched import Judge, Watched, finished, with_advice
 
 MOST_OPEN = 1_000
 """Runs that may be under way at once; with one more, the oldest is retained as aborted."""
@@ -125,8 +125,9 @@ class CasebankMiddleware(AgentMiddleware[CasebankState]):
         watched = self._open.get(_key(request.state))
         if watched is None or not watched.run.context:
             return request
-        prompt = with_context(request.system_prompt, watched.run.context)
-        return request.override(system_message=SystemMessage(prompt))
+        said = request.system_message or SystemMessage("")
+        content = with_advice(said.content, watched.run.context) if said.content else watched.run.context
+        return request.override(system_message=said.model_copy(update={"content": content}))
 
     def _called(self, request: ToolCallRequest) -> Watched | None:
         watched = self._open.get(_key(request.state))

@@ -91,7 +91,7 @@ def with_context(instructions: str | None, context: str) -> str | None:
 
 
 def with_advice(output: Any, advice: str | None, kind: str = "text") -> Any:
-    """Returns the output of a tool, a text or a list of parts, with the advice after it."""
+    """Returns what a message says, a text or a list of parts, with the advice after it."""
     if advice is None:
         return output
     return f"{output}\n\n{advice}" if isinstance(output, str) else [*output, {"type": kind, "text": advice}]

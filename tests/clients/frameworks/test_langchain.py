@@ -11,7 +11,7 @@ from casebank_client import Casebank
 from casebank_client.failed import ADVICE_S
 from casebank_client.langchain import CasebankMiddleware
 from langchain.agents import create_agent
-from langchain.messages import AIMessage
+from langchain.messages import AIMessage, SystemMessage
 from langchain.tools import tool
 from langchain_core.language_models.fake_chat_models import GenericFakeChatModel
 from langgraph.checkpoint.memory import InMemorySaver
@@ -66,7 +66,7 @@ def ask() -> str:
 def scripted(memory: Casebank, *script: Any, advice_s: float = ADVICE_S, **more: Any) -> tuple[Any, Scripted]:
     model = Scripted(messages=iter(script), heard=[])
     middleware = CasebankMiddleware(memory, AGENT, advice_s=advice_s)
-    agent = create_agent(model, [sql, ask], middleware=[middleware], system_prompt="Be brief.", **more)
+    agent = create_agent(model, [sql, ask], middleware=[middleware], **{"system_prompt": "Be brief.", **more})
     agent.memory_middleware = middleware
     return agent, model
 
@@ -107,6 +107,23 @@ def test_what_memory_says_reaches_the_model_and_tool_calls_reach_memory(banked: 
         ("sql", {"query": "ALTER"}, "ok"),
         ("sql", {"query": 3.5}, "error"),
     ]
+
+
+def test_memory_is_a_block_of_its_own_where_the_system_prompt_has_blocks(banked: Banked):
+    banked.learn()
+    brief = {"type": "text", "text": "Be brief.", "cache_control": {"type": "ephemeral"}}
+    agent, model = scripted(banked.memory, "done", system_prompt=SystemMessage([brief]))
+    agent.invoke(asked(TASK))
+    first, memory = model.heard[0][0].content
+    assert first == brief
+    assert (memory["type"], TASK in memory["text"]) == ("text", True)
+
+
+def test_an_agent_without_a_system_prompt_is_told_what_memory_says(banked: Banked):
+    banked.learn()
+    agent, model = scripted(banked.memory, "done", system_prompt=None)
+    agent.invoke(asked(TASK))
+    assert (model.heard[0][0].type, TASK in model.heard[0][0].content) == ("system", True)
 
 
 def test_an_interrupted_run_is_one_run_and_no_failure(banked: Banked):
