@@ -1,6 +1,7 @@
 """The Python client does the loop against a real service, and never breaks the agent that uses it."""
 
 import asyncio
+import itertools
 import json
 import os
 import re
@@ -12,6 +13,7 @@ import sys
 import textwrap
 import threading
 import time
+import tomllib
 from collections.abc import Iterator
 from contextlib import closing, nullcontext, suppress
 from datetime import UTC, datetime, timedelta
@@ -28,6 +30,8 @@ from casebank_client.failed import may_have_failed
 from casebank_client.outbox import Outbox, Refused
 from casebank_client.watched import Watched
 from casebank_client.wire import Patience, Request
+from packaging.requirements import Requirement
+from packaging.specifiers import SpecifierSet
 
 from app.auth.tokens import ACT_AS, issue_token
 from app.settings import Settings
@@ -103,6 +107,23 @@ def test_every_class_that_the_clients_page_makes_is_imported_from_the_package():
     made = set(re.findall(r"\b([A-Z]\w+)\(", page)) - {"Path"}
     assert {"Casebank", "DiskBuffer", "Patience"} <= made
     assert made <= set(casebank_client.__all__)
+
+
+WITHOUT = {
+    "stamina": "25.1.0",  # waits as long as a function of the error says
+    "openai-agents": "0.7.0",  # SessionSettings
+    "langchain": "1.2.8",  # a ModelRequest of a type
+    "langgraph-checkpoint": "4.2.0",  # writes_sort_key
+    "claude-agent-sdk": "0.1.45",  # hooks for a prompt that is a text
+}
+"""Versions of other packages that lack what the client and its modules use."""
+
+
+def test_no_version_of_a_framework_is_admitted_that_lacks_what_its_module_uses():
+    project = tomllib.loads((ROOT / "clients" / "python" / "pyproject.toml").read_text())["project"]
+    needed = [*project["dependencies"], *itertools.chain(*project["optional-dependencies"].values())]
+    admitted = {each.name: each.specifier for each in map(Requirement, needed)}
+    assert [name for name, old in WITHOUT.items() if admitted.get(name, SpecifierSet()).contains(old)] == []
 
 
 def test_a_run_of_a_session_reads_its_turns_where_the_retrieve_names_it_and_needs_its_first_turn(service: Service):

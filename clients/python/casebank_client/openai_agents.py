@@ -69,7 +69,8 @@ class CasebankHooks(RunHooks[Any]):
     async def on_tool_end(self, context: RunContextWrapper[Any], agent: Agent[Any], tool: Tool, result: object) -> None:
         """Notes what the call came to, and keeps the advice for the model's next call."""
         call_id = context.tool_call_id if isinstance(context, ToolContext) else f"{agent.name} {tool.name}"
-        failed = result == default_tool_error_function(cast("RunContextWrapper[Any]", context), Exception())
+        message = default_tool_error_function(cast("RunContextWrapper[Any]", context), Exception())
+        failed = str(result).startswith(message)  # which older versions end with the error's own words
         if (advice := await self._watched.advised(call_id, result, "error" if failed else None)) is not None:
             self._advice[call_id] = advice
 
