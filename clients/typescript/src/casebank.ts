@@ -5,6 +5,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 
 import createClient, { type Client } from "openapi-fetch";
 
+import { CasebankRefused, CasebankUnreachable } from "./errors.js";
 import { Memories } from "./memories.js";
 import { type FailedCall, type FinishedRun, type Outcome, type RetainMore, type Retrieved, Run, outcomeOf } from "./run.js";
 import type { components, paths } from "./schema.js";
@@ -31,6 +32,10 @@ const TOKEN = /^[A-Za-z0-9._~+/=-]+$/;
 /** Names that arrive as they are in a header: fetch strips the spaces around them, which leaves another user's name. */
 const USER = /^(?! )[^\p{Cc}\p{Cs}]+(?<! )$/u;
 
+/** Clients whose runs wait for casebank: the end of the program sends each run once more, or reports it. */
+const paused = new Set<Casebank>();
+process.on("beforeExit", () => paused.forEach((casebank) => void casebank.close()));
+
 /** Puts U+FFFD for half a character, as where a text was cut within an emoji: it is no Unicode, and would be refused. */
 function wellFormed(_name: string, value: unknown): unknown {
   return typeof value === "string" ? value.replace(/\p{Surrogate}/gu, "\ufffd") : value;
@@ -39,6 +44,11 @@ function wellFormed(_name: string, value: unknown): unknown {
 /** Returns the text whose characters are the bytes of this one, for a header: fetch takes no others. */
 function inUtf8(text: string): string {
   return Buffer.from(text).toString("latin1");
+}
+
+/** Returns whether the same request may work later: casebank was not reached, or something broke on its side. */
+function mayWorkLater(error: unknown): boolean {
+  return error instanceof CasebankUnreachable || (error instanceof CasebankRefused && error.status >= 500);
 }
 
 /** What a run could not do. */
@@ -68,8 +78,9 @@ export class Casebank extends Memories {
   readonly #http: Client<paths>;
   readonly #patience: Patience;
   readonly #onError: NonNullable<Settings["onError"]>;
+  readonly #closing = new AbortController();
   readonly #closed = new AbortController();
-  #waiting = 0;
+  readonly #waiting: { run: FinishedRun; key: string }[] = [];
   #sent: Promise<void> = Promise.resolve();
 
   /**
@@ -177,8 +188,9 @@ export class Casebank extends Memories {
     }
   }
 
-  /** Sends what waits, as far as that is done in time, and gives up the rest; afterwards nothing is sent. */
+  /** Sends what waits once more, as far as that is done in time, and gives up the rest; afterwards nothing is sent. */
   async close(withinMs = FLUSH_MS): Promise<void> {
+    this.#closing.abort();
     const enough = new AbortController();
     const timer = sleep(withinMs, undefined, { signal: enough.signal }).catch(() => undefined);
     await Promise.race([this.#sent, timer]);
@@ -207,15 +219,37 @@ export class Casebank extends Memories {
 
   /** Takes a run to be retained, after those before it; never throws. */
   #keep(run: FinishedRun): void {
-    if (this.#waiting >= MOST_WAITING) {
+    if (this.#waiting.length >= MOST_WAITING) {
       this.#report(new Error("too many runs wait to be retained; one is given up"), "retain", run);
       return;
     }
-    this.#waiting++;
-    this.#sent = this.#sent
-      .then(() => this.#retain(run, randomUUID()))
-      .catch((error: unknown) => this.#report(error, "retain", run))
-      .then(() => void this.#waiting--);
+    this.#waiting.push({ run, key: randomUUID() });
+    this.#sent = this.#sent.then(() => this.#sendWaiting());
+  }
+
+  /** Sends the runs that wait; one that casebank does not answer goes behind the others, and is sent again after a pause. */
+  async #sendWaiting(): Promise<void> {
+    for (let first; (first = this.#waiting[0]) !== undefined; ) {
+      const last = this.#closing.signal.aborted;
+      const { run, key } = first;
+      const failed = await this.#retain(run, key).then(() => undefined, (error: unknown) => ({ error }));
+      this.#waiting.shift();
+      if (failed === undefined) continue;
+      if (last || !mayWorkLater(failed.error)) {
+        this.#report(failed.error, "retain", run);
+        continue;
+      }
+      this.#waiting.push(first);
+      await this.#pause();
+    }
+  }
+
+  /** Waits for the next attempt, or for `close`; the end of the program does not wait for this. */
+  async #pause(): Promise<void> {
+    paused.add(this);
+    const how = { ref: false, signal: this.#closing.signal };
+    await sleep(this.#patience.tryAgainMs, undefined, how).catch(() => undefined);
+    paused.delete(this);
   }
 
   #retain(body: FinishedRun, idempotencyKey: string): Promise<Retained> {

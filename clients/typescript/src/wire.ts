@@ -19,6 +19,8 @@ export interface Patience {
   firstWaitMs: number;
   /** Longest wait, a longer `Retry-After` included. */
   mostWaitMs: number;
+  /** After a run's retain that no attempt got an answer for, before the runs that wait are sent again. */
+  tryAgainMs: number;
 }
 
 export const PATIENCE: Readonly<Patience> = {
@@ -27,6 +29,7 @@ export const PATIENCE: Readonly<Patience> = {
   totalMs: 30_000,
   firstWaitMs: 100,
   mostWaitMs: 5_000,
+  tryAgainMs: 15_000,
 };
 
 /** What openapi-fetch makes of an answer. */

@@ -1,14 +1,19 @@
 /** The client does the loop, asks again where that helps, and never breaks the agent. */
 
 import assert from "node:assert/strict";
-import { test } from "node:test";
+import { execFile } from "node:child_process";
+import { type TestContext, test } from "node:test";
+import { setTimeout as sleep } from "node:timers/promises";
+import { promisify } from "node:util";
 
 import { Casebank, CasebankRefused, CasebankUnreachable, ExecutionMemory, type Settings } from "../src/index.js";
 import { type Fake, fake, json, works } from "./fake.js";
 
 const AGENT = "db-operator";
 const TASK = "rename a column";
-const QUICK = { attempts: 3, firstWaitMs: 1, mostWaitMs: 5 };
+const QUICK = { attempts: 3, firstWaitMs: 1, mostWaitMs: 5, tryAgainMs: 5 };
+/** For a test that takes longer only where what it waits for never happens. */
+const NEVER = { timeout: 60_000 };
 
 /** A client that fails the test with what it reports, unless the test takes the reports. */
 function memory(server: Fake, reports: string[] = [], patience: Settings["patience"] = QUICK): Casebank {
@@ -17,6 +22,11 @@ function memory(server: Fake, reports: string[] = [], patience: Settings["patien
 
 function retained(server: Fake) {
   return server.asked.filter(({ path }) => path === "/v1/retain");
+}
+
+/** Returns once it holds; rejects where the test has no time left. */
+async function until({ signal }: TestContext, holds: () => boolean): Promise<void> {
+  while (!holds()) await sleep(5, undefined, { signal });
 }
 
 test("messages and a user that are given as to other memories throw an error that names what to call", async () => {
@@ -107,6 +117,70 @@ test("a retain is repeated under the same key, and another run has another", asy
   assert.equal(others.length, 3);
   assert.notEqual(others[2], first);
   assert.deepEqual(reports, []);
+});
+
+test("runs that end while casebank is away are retained once it is back, under the same keys", NEVER, async (t) => {
+  const away = [500, 503, 429, 0];
+  await using server = await fake((asked, number, response) => {
+    const status = asked.path === "/v1/retain" ? away[number % away.length] : undefined;
+    if (status === undefined || number > 20) works(asked, number, response);
+    else if (status === 0) response.socket?.destroy();
+    else json(response, status, {});
+  });
+  const reports: string[] = [];
+  const casebank = memory(server, reports);
+  for (const each of ["one", "two"]) await casebank.run(AGENT, each, (run) => run.success());
+  await until(t, () => retained(server).length === 22);
+  await casebank.close();
+  const keys = (task: string) => new Set(retained(server).filter(({ body }) => body["task"] === task).map(({ key }) => key));
+  assert.deepEqual([keys("one").size, keys("two").size, new Set(retained(server).map(({ key }) => key)).size], [1, 1, 2]);
+  assert.deepEqual([retained(server).length, reports], [22, []]);
+});
+
+test("a run that is refused is reported with what it was and not sent again, and the next one is sent", async () => {
+  await using server = await fake((asked, number, response) => {
+    if (asked.path === "/v1/retain" && number === 1) json(response, 422, { title: "Unprocessable" });
+    else works(asked, number, response);
+  });
+  const reports: unknown[] = [];
+  const casebank = new Casebank(server.url, "token", { patience: QUICK, onError: (error, what, run) => reports.push([error.message, what, run?.task]) });
+  for (const each of ["one", "two"]) await casebank.run(AGENT, each, () => undefined);
+  await casebank.close();
+  assert.deepEqual(retained(server).map(({ body }) => body["task"]), ["one", "two"]);
+  assert.deepEqual(reports, [["422: Unprocessable", "retain", "one"]]);
+});
+
+test("a thousand runs wait for casebank, and closing sends each once more and reports it once", NEVER, async (t) => {
+  let away = true;
+  await using server = await fake((asked, number, response) => {
+    if (asked.path !== "/v1/retain") works(asked, number, response);
+    else if (away) json(response, 503, {});
+    else json(response, asked.body["task"] === "0" ? 503 : 202, {});
+  });
+  const reports: string[] = [];
+  const casebank = memory(server, reports, { ...QUICK, attempts: 1, tryAgainMs: 3_600_000 });
+  for (let each = 0; each < 1_001; each++) await casebank.run(AGENT, String(each), () => undefined);
+  assert.deepEqual(reports, ["retain: too many runs wait to be retained; one is given up"]);
+  await until(t, () => retained(server).length === 1);
+  away = false;
+  await casebank.close(50_000);
+  const tasks = retained(server).map(({ body }) => Number(body["task"]));
+  assert.deepEqual(tasks.sort((one, other) => one - other), [0, ...Array(1_000).keys()]);
+  assert.deepEqual(reports.slice(1), ["retain: casebank did not answer: 503 Service Unavailable"]);
+});
+
+test("a program ends while a run waits, which is sent once more at its end", NEVER, async () => {
+  await using server = await fake((asked, number, response) => {
+    if (asked.path === "/v1/retain" && number === 1) json(response, 503, {});
+    else works(asked, number, response);
+  });
+  const program = `
+    import { Casebank } from ${JSON.stringify(new URL("../src/index.js", import.meta.url))};
+    const patience = { attempts: 1, tryAgainMs: 3_600_000 };
+    await new Casebank("${server.url}", "token", { patience }).run("${AGENT}", "${TASK}", (run) => run.success());`;
+  const { stderr } = await promisify(execFile)(process.execPath, ["--input-type=module", "--eval", program]);
+  const [first, second, ...others] = retained(server);
+  assert.deepEqual([first?.key, others, stderr], [second?.key, [], ""]);
 });
 
 test("a server that never answers is given up, by each call and by a run", async () => {
