@@ -25,6 +25,8 @@ export type Session = Schemas["WholeSessionOut"];
 const MOST_WAITING = 1_000;
 /** For how long `close` waits for what is not sent yet. */
 const FLUSH_MS = 5_000;
+/** Default of the milliseconds that a run waits for what memory has, in all. */
+const RETRIEVE_MS = 3_000;
 /** Default of the milliseconds that a failed call waits for advice. */
 const ADVICE_MS = 300;
 /** What a bearer token may be (RFC 6750, section 2.1). */
@@ -106,8 +108,7 @@ export class Casebank extends Memories {
 
   /** Returns what may help with the query; `more` are further fields of `POST /v1/retrieve`. */
   retrieve(agent: string, query: string, more: RetrieveMore = {}): Promise<Retrieved> {
-    const body = { ...more, agent, query };
-    return this.asked((http, signal) => http.POST("/v1/retrieve", { body, signal }));
+    return this.#retrieve(this.#patience, agent, query, more);
   }
 
   /**
@@ -165,18 +166,19 @@ export class Casebank extends Memories {
    * An error is a failure, and goes on; an outage of casebank costs the agent its memory and nothing else.
    *
    * @param task in words; also what is searched for.
-   * @param more further fields of the retrieve, such as `k`, and of the retain, such as `tags`; the milliseconds that a
-   *   failed call may wait for advice, 0: none is asked for.
+   * @param more further fields of the retrieve, such as `k`, and of the retain, such as `tags`; the milliseconds that the
+   *   retrieve may take in all, and that a failed call may wait for advice, 0: none is asked for.
    */
   async run<T>(
     agent: string,
     task: string,
     act: (run: Run) => T | Promise<T>,
-    more: { retrieve?: RetrieveMore; retain?: RetainMore; adviceMs?: number } = {},
+    more: { retrieve?: RetrieveMore; retain?: RetainMore; retrieveMs?: number; adviceMs?: number } = {},
   ): Promise<T> {
+    const slate = await this.#slate(agent, task, more.retrieve, more.retrieveMs);
     const withinMs = more.adviceMs ?? ADVICE_MS;
     const advise = withinMs > 0 ? (failed: FailedCall) => this.#adviceText(failed, withinMs) : undefined;
-    const run = new Run(agent, task, await this.#slate(agent, task, more.retrieve), more.retain ?? {}, advise);
+    const run = new Run(agent, task, slate, more.retain ?? {}, advise);
     let ended: Outcome = "unknown";
     try {
       return await act(run);
@@ -199,9 +201,10 @@ export class Casebank extends Memories {
     await this.#sent;
   }
 
-  async #slate(agent: string, task: string, more?: RetrieveMore): Promise<Retrieved | undefined> {
+  async #slate(agent: string, task: string, more?: RetrieveMore, withinMs = RETRIEVE_MS): Promise<Retrieved | undefined> {
     try {
-      return await this.retrieve(agent, task, more);
+      const patience = { ...this.#patience, totalMs: Math.min(withinMs, this.#patience.totalMs) };
+      return await this.#retrieve(patience, agent, task, more);
     } catch (error) {
       this.#report(error, "retrieve");
       return undefined;
@@ -250,6 +253,11 @@ export class Casebank extends Memories {
     const how = { ref: false, signal: this.#closing.signal };
     await sleep(this.#patience.tryAgainMs, undefined, how).catch(() => undefined);
     paused.delete(this);
+  }
+
+  #retrieve(patience: Patience, agent: string, query: string, more?: RetrieveMore): Promise<Retrieved> {
+    const body = { ...more, agent, query };
+    return ask(patience, this.#closed.signal, (signal) => this.#http.POST("/v1/retrieve", { body, signal }));
   }
 
   #retain(body: FinishedRun, idempotencyKey: string): Promise<Retained> {

@@ -197,6 +197,19 @@ test("a server that never answers is given up, by each call and by a run", async
   );
 });
 
+test("a run waits for a hung casebank three seconds or as long as it may, and a single call as long as the client", async () => {
+  await using server = await fake(() => undefined);
+  const reports: string[] = [];
+  const casebank = memory(server, reports, { ...QUICK, timeoutMs: 4_000, attempts: 1 });
+  const single = casebank.retrieve(AGENT, TASK).then(String, String);
+  await casebank.run(AGENT, TASK, () => undefined);
+  await casebank.run(AGENT, TASK, () => undefined, { retrieveMs: 20 });
+  const waitedMs = [...reports, await single].map((report) => Number(/no answer in (\d+) ms/.exec(report)?.[1]));
+  await casebank.close(0);
+  const [first = NaN, second = NaN, whole = NaN] = waitedMs;
+  assert.ok(first <= 3_000 && first > second && second <= 20 && whole === 4_000, String(waitedMs));
+});
+
 test("an agent acts without memory where nobody listens, whatever its hook does", async () => {
   const { url } = await (async () => {
     await using gone = await fake(works);
