@@ -6,6 +6,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import createClient, { type Client } from "openapi-fetch";
 
 import { CasebankRefused, CasebankUnreachable } from "./errors.js";
+import { taskWithin } from "./fitting.js";
 import { Memories } from "./memories.js";
 import { type FailedCall, type FinishedRun, type Outcome, type RetainMore, type Retrieved, Run, outcomeOf } from "./run.js";
 import type { components, paths } from "./schema.js";
@@ -165,7 +166,7 @@ export class Casebank extends Memories {
    *
    * An error is a failure, and goes on; an outage of casebank costs the agent its memory and nothing else.
    *
-   * @param task in words; also what is searched for.
+   * @param task in words; also what is searched for. Of more than 20,000 characters the middle is left out.
    * @param more further fields of the retrieve, such as `k`, and of the retain, such as `tags`; the milliseconds that the
    *   retrieve may take in all, and that a failed call may wait for advice, 0: none is asked for.
    */
@@ -175,10 +176,11 @@ export class Casebank extends Memories {
     act: (run: Run) => T | Promise<T>,
     more: { retrieve?: RetrieveMore; retain?: RetainMore; retrieveMs?: number; adviceMs?: number } = {},
   ): Promise<T> {
-    const slate = await this.#slate(agent, task, more.retrieve, more.retrieveMs);
+    const asked = taskWithin(task);
+    const slate = await this.#slate(agent, asked, more.retrieve, more.retrieveMs);
     const withinMs = more.adviceMs ?? ADVICE_MS;
     const advise = withinMs > 0 ? (failed: FailedCall) => this.#adviceText(failed, withinMs) : undefined;
-    const run = new Run(agent, task, slate, more.retain ?? {}, advise);
+    const run = new Run(agent, asked, slate, more.retain ?? {}, advise);
     let ended: Outcome = "unknown";
     try {
       return await act(run);

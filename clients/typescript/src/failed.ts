@@ -57,6 +57,7 @@ function short(output: unknown): unknown {
   return text.length <= 4 * LOOK_CHARS ? output : `${text.slice(0, 3 * LOOK_CHARS)}\n…\n${text.slice(-LOOK_CHARS)}`;
 }
 
-function textOf(output: unknown): string {
+/** Returns the text of an output; that of its JSON, where it is none. */
+export function textOf(output: unknown): string {
   return typeof output === "string" ? output : (JSON.stringify(output) ?? "");
 }

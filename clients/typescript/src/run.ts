@@ -3,6 +3,7 @@
 import { inspect } from "node:util";
 
 import { mayHaveFailed, question } from "./failed.js";
+import { nameWithin, planWithin, runWithin } from "./fitting.js";
 import type { components } from "./schema.js";
 
 type Schemas = components["schemas"];
@@ -51,7 +52,7 @@ export class Run {
    * @param status "error": the call failed, whatever its output says; undefined: the output is judged.
    */
   tool(name: string, input?: unknown, output?: unknown, status?: "ok" | "error"): PromiseLike<string | undefined> {
-    const trace = { tool: name, input: asJson(input), output: asJson(output) };
+    const trace = { tool: nameWithin(name), input: asJson(input), output: asJson(output) };
     this.#traces.push(status === undefined ? trace : { ...trace, status });
     const failed = status === "error" || (status === undefined && mayHaveFailed(trace.output));
     const advise = failed ? this.advise : undefined;
@@ -64,7 +65,7 @@ export class Run {
 
   /** Notes the plan, a step each; without one it is read off the tool calls. */
   plan(...steps: string[]): void {
-    this.#said.plan = steps;
+    this.#said.plan = planWithin(steps);
   }
 
   /** Says which of the cases and procedures the agent went by; where nothing is said, all may have helped. */
@@ -90,12 +91,12 @@ export class Run {
     if (reward !== undefined) this.#said.reward = reward;
   }
 
-  /** Returns the run as it is retained; `otherwise` is how it ended where it did not say. */
+  /** Returns the run as it is retained, short enough for the service; `otherwise` is how it ended where it did not say. */
   finished(otherwise: Outcome): FinishedRun {
     const { agent, task, retrievalId } = this;
     const retrieval = retrievalId === undefined ? {} : { retrieval_id: retrievalId };
     const outcome = this.#outcome ?? otherwise;
-    return { ...retrieval, ...this.more, ...this.#said, agent, task, outcome, tool_traces: [...this.#traces] };
+    return runWithin({ ...retrieval, ...this.more, ...this.#said, agent, task, outcome, tool_traces: [...this.#traces] });
   }
 }
 

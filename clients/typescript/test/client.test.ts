@@ -341,6 +341,52 @@ test("a step that is sent again has the same number, and the next one the next",
   assert.ok(server.asked.every(({ path }) => path === `/v1/runs/${execution.runId}/steps`));
 });
 
+test("a task, a plan and names that the service refuses are sent as it takes them", async () => {
+  await using server = await fake(works);
+  const casebank = memory(server);
+  const tasks = [" \n", "", `find ${"a".repeat(30_000)} end`];
+  for (const each of tasks) {
+    await casebank.run(AGENT, each, async (run) => {
+      await run.tool("", {}, RULE);
+      run.tool("t".repeat(300));
+      run.plan("look", "", `first ${"a".repeat(3_000)}`, ...Array(300).fill("again"));
+    });
+  }
+  await casebank.close();
+  const sent = server.asked.map(({ body }) => String(body["query"] ?? body["task"]));
+  assert.deepEqual(sent.slice(0, 6), Array(6).fill("(no task)"));
+  for (const long of sent.slice(6)) {
+    assert.ok(long.length <= 20_000 && /^find a+\n… 1\d{4} characters left out …\na+ end$/.test(long), long.slice(-100));
+  }
+  assert.equal(sent.length, 9);
+  const { plan, tool_traces } = retained(server)[2]?.body as { plan: string[]; tool_traces: { tool: string }[] };
+  assert.deepEqual(tool_traces.map(({ tool }) => tool), ["(no name)", "t".repeat(200)]);
+  assert.match(plan[1] ?? "", /^first a+\n… \d+ characters left out …\na+$/);
+  assert.deepEqual([plan[0], plan.length, plan.every((step) => step.length <= 2_000)], ["look", 200, true]);
+});
+
+test("the longest inputs and outputs are shortened until a run fits, and say so", async () => {
+  await using server = await fake(works);
+  const casebank = memory(server);
+  const rows = Array.from({ length: 150_000 }, (_each, number) => ({ number, sign: "é" }));
+  await casebank.run(AGENT, TASK, (run) => {
+    run.tool("read", { path: "a.log" }, `begins ${"é".repeat(6 * 1024 * 1024)} ends`);
+    run.tool("write", { path: "b.log", content: "b".repeat(5 * 1024 * 1024) }, "done");
+    run.tool("select", {}, rows);
+    run.tool("look", { of: ["a"] }, { small: true });
+  });
+  await casebank.close();
+  const body = retained(server)[0]?.body ?? {};
+  const [read, write, select, look] = body["tool_traces"] as { input: unknown; output: unknown }[];
+  const bytes = Buffer.byteLength(JSON.stringify(body));
+  assert.ok(bytes <= 4 * 1024 * 1024 && bytes > 1024 * 1024, `${bytes} bytes`);
+  assert.deepEqual(read?.input, { path: "a.log" });
+  assert.ok(/^begins é+\n… \d+ characters left out …\né+ ends$/.test(String(read?.output)));
+  assert.ok(/^{"path":"b.log","content":"b+\n… \d+ characters left out …\nb+"}$/.test(String(write?.input)));
+  assert.ok(/^\[{"number":0.*\n… \d+ characters left out …\n.*"é"}\]$/.test(String(select?.output)));
+  assert.deepEqual(look, { tool: "look", input: { of: ["a"] }, output: { small: true } });
+});
+
 test("half a character, as where a text was cut within an emoji, is sent as a sign in its place", async () => {
   await using server = await fake(works);
   const casebank = memory(server);

@@ -47,7 +47,7 @@ export function json(response: ServerResponse, status: number, body: unknown, he
 
 async function read(request: IncomingMessage): Promise<Asked> {
   let text = "";
-  for await (const part of request) text += String(part);
+  for await (const part of request.setEncoding("utf8")) text += part;
   const { authorization, "idempotency-key": key } = request.headers;
   const user = Buffer.from(String(request.headers["x-casebank-user"] ?? ""), "latin1").toString();
   return { path: request.url ?? "", key: key as string | undefined, authorization, user, body: JSON.parse(text || "{}") };

@@ -36,6 +36,23 @@ test("every call does what it says against a service", { skip }, async () => {
   assert.deepEqual(reports, []);
 });
 
+test("a run of any size and without a task is kept", { skip }, async () => {
+  const reports: Error[] = [];
+  const casebank = new Casebank(url, token, { onError: (error) => reports.push(error) });
+  for (const task of ["", "read ".repeat(10_000)]) {
+    await casebank.run("reader", task, (run) => {
+      run.tool("cat", { path: "a.log" }, "a line of the log\n".repeat(300_000));
+      run.tool("", {}, "no such tool", "error");
+      run.plan("", "read ".repeat(1_000));
+      run.success();
+    });
+  }
+  await casebank.close(60_000);
+  assert.deepEqual(reports, []);
+  const { cases } = await new Casebank(url, token).cases({ agent: "reader", status: "any" });
+  assert.equal(cases.length, 2);
+});
+
 test("what was added is found, listed and deleted", { skip }, async () => {
   const casebank = new Casebank(url, token);
   const lisbon = await casebank.add("I live in Lisbon and I am vegetarian");
