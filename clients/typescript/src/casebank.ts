@@ -188,7 +188,7 @@ export class Casebank extends Memories {
       ended = outcomeOf(error);
       throw error;
     } finally {
-      this.#keep(run.finished(ended));
+      this.#keep(run, ended);
     }
   }
 
@@ -206,9 +206,11 @@ export class Casebank extends Memories {
   async #slate(agent: string, task: string, more?: RetrieveMore, withinMs = RETRIEVE_MS): Promise<Retrieved | undefined> {
     try {
       const patience = { ...this.#patience, totalMs: Math.min(withinMs, this.#patience.totalMs) };
-      return await this.#retrieve(patience, agent, task, more);
+      const slate = await this.#retrieve(patience, agent, task, more);
+      if (typeof slate?.memory_context === "string") return slate;
+      throw new CasebankUnreachable("casebank did not answer: the answer is not one of casebank");
     } catch (error) {
-      this.#report(error, "retrieve");
+      void this.#report(error, "retrieve");
       return undefined;
     }
   }
@@ -217,19 +219,24 @@ export class Casebank extends Memories {
     try {
       return (await this.advice(failed, withinMs)).text || undefined;
     } catch (error) {
-      this.#report(error, "advice");
+      void this.#report(error, "advice");
       return undefined;
     }
   }
 
   /** Takes a run to be retained, after those before it; never throws. */
-  #keep(run: FinishedRun): void {
-    if (this.#waiting.length >= MOST_WAITING) {
-      this.#report(new Error("too many runs wait to be retained; one is given up"), "retain", run);
-      return;
+  #keep(ended: Run, otherwise: Outcome): void {
+    try {
+      const run = ended.finished(otherwise);
+      if (this.#waiting.length >= MOST_WAITING) {
+        void this.#report(new Error("too many runs wait to be retained; one is given up"), "retain", run);
+        return;
+      }
+      this.#waiting.push({ run, key: randomUUID() });
+      this.#sent = this.#sent.then(() => this.#sendWaiting());
+    } catch (error) {
+      void this.#report(error, "retain");
     }
-    this.#waiting.push({ run, key: randomUUID() });
-    this.#sent = this.#sent.then(() => this.#sendWaiting());
   }
 
   /** Sends the runs that wait; one that casebank does not answer goes behind the others, and is sent again after a pause. */
@@ -241,7 +248,7 @@ export class Casebank extends Memories {
       this.#waiting.shift();
       if (failed === undefined) continue;
       if (last || !mayWorkLater(failed.error)) {
-        this.#report(failed.error, "retain", run);
+        void this.#report(failed.error, "retain", run);
         continue;
       }
       this.#waiting.push(first);
@@ -271,11 +278,12 @@ export class Casebank extends Memories {
     return ask(this.#patience, this.#closed.signal, (signal) => send(this.#http, signal));
   }
 
-  #report(error: unknown, what: What, run?: FinishedRun): void {
+  /** Tells the hook, whose own error is not the agent's; never throws, and never rejects. */
+  async #report(error: unknown, what: What, run?: FinishedRun): Promise<void> {
     try {
-      this.#onError(error instanceof Error ? error : new Error(String(error)), what, run);
+      await this.#onError(error instanceof Error ? error : new Error(String(error)), what, run);
     } catch {
-      // the hook's own error is not the agent's
+      // nothing is left to tell
     }
   }
 }

@@ -91,12 +91,19 @@ export class Run {
     if (reward !== undefined) this.#said.reward = reward;
   }
 
-  /** Returns the run as it is retained, short enough for the service; `otherwise` is how it ended where it did not say. */
+  /**
+   * Returns the run as it is retained, short enough for the service, in JSON of its own.
+   *
+   * @param otherwise how it ended where it did not say.
+   * @throws whatever the fields of the retain throw when they are read.
+   */
   finished(otherwise: Outcome): FinishedRun {
     const { agent, task, retrievalId } = this;
     const retrieval = retrievalId === undefined ? {} : { retrieval_id: retrievalId };
     const outcome = this.#outcome ?? otherwise;
-    return runWithin({ ...retrieval, ...this.more, ...this.#said, agent, task, outcome, tool_traces: [...this.#traces] });
+    const said = Object.entries({ ...this.more, ...this.#said }).filter(([, value]) => value !== undefined);
+    const more = Object.fromEntries(said.map(([name, value]) => [name, asJson(value)]));
+    return runWithin({ ...retrieval, ...more, agent, task, outcome, tool_traces: [...this.#traces] });
   }
 }
 
@@ -110,7 +117,15 @@ export function asJson(value: unknown): unknown {
   try {
     return value === undefined ? null : JSON.parse(JSON.stringify(value, asText));
   } catch {
-    return inspect(value); // a value that holds itself, or that will not be read
+    return inspected(value); // a value that holds itself, or that will not be read
+  }
+}
+
+function inspected(value: unknown): string {
+  try {
+    return inspect(value);
+  } catch {
+    return `<${typeof value}>`; // its own error
   }
 }
 

@@ -4,7 +4,7 @@ import assert from "node:assert/strict";
 import { execFile } from "node:child_process";
 import { type TestContext, test } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
-import { promisify } from "node:util";
+import { inspect, promisify } from "node:util";
 
 import { Casebank, CasebankRefused, CasebankUnreachable, ExecutionMemory, type Settings } from "../src/index.js";
 import { type Fake, fake, json, works } from "./fake.js";
@@ -143,7 +143,8 @@ test("a run that is refused is reported with what it was and not sent again, and
     else works(asked, number, response);
   });
   const reports: unknown[] = [];
-  const casebank = new Casebank(server.url, "token", { patience: QUICK, onError: (error, what, run) => reports.push([error.message, what, run?.task]) });
+  const onError: Settings["onError"] = (error, what, run) => reports.push([error.message, what, run?.task]);
+  const casebank = new Casebank(server.url, "token", { patience: QUICK, onError });
   for (const each of ["one", "two"]) await casebank.run(AGENT, each, () => undefined);
   await casebank.close();
   assert.deepEqual(retained(server).map(({ body }) => body["task"]), ["one", "two"]);
@@ -231,6 +232,65 @@ test("an answer of something that is not casebank is no answer", async () => {
   await casebank.close();
 });
 
+test("an agent acts without memory where something else answers in JSON", async () => {
+  for (const answer of [{ sign: "in" }, [], null, "casebank"]) {
+    await using server = await fake((_asked, _number, response) => json(response, 200, answer));
+    const reports: string[] = [];
+    const casebank = memory(server, reports);
+    assert.deepEqual(await casebank.run(AGENT, TASK, (run) => [run.context, run.retrieved?.cases.length]), ["", undefined]);
+    await casebank.close();
+    assert.deepEqual(reports, ["retrieve: casebank did not answer: the answer is not one of casebank"]);
+  }
+});
+
+test("a run's end never breaks the agent, whatever the fields of the retain are", async () => {
+  await using server = await fake(works);
+  const reports: string[] = [];
+  const casebank = memory(server, reports);
+  const itself: Record<string, any> = {};
+  itself["itself"] = itself;
+  const broken = {
+    get tags(): string[] {
+      throw new Error("no tags");
+    },
+  };
+  for (const retain of [broken, { prompt_snapshot: itself }, { prompt_snapshot: { large: 12n } as any, tags: undefined as any }]) {
+    assert.equal(await casebank.run(AGENT, TASK, () => 42, { retain }), 42);
+  }
+  const failing = casebank.run(AGENT, TASK, () => Promise.reject(new Error("the agent's")), { retain: broken });
+  await assert.rejects(failing, /the agent's/);
+  await casebank.close();
+  const [first, second, ...others] = retained(server).map(({ body }) => body);
+  assert.match(String(first?.["prompt_snapshot"]), /Circular/);
+  assert.deepEqual([second?.["prompt_snapshot"], "tags" in (second ?? {}), others], [{ large: "12" }, false, []]);
+  assert.deepEqual(reports, ["retain: no tags", "retain: no tags"]);
+});
+
+test("a hook that rejects does not end the program", NEVER, async () => {
+  const program = `
+    import { Casebank } from ${JSON.stringify(new URL("../src/index.js", import.meta.url))};
+    const onError = () => Promise.reject(new Error("the hook's own"));
+    const casebank = new Casebank("http://127.0.0.1:9", "token", { patience: { attempts: 1 }, onError });
+    console.log(await casebank.run("${AGENT}", "${TASK}", () => "acted"));
+    await casebank.close();`;
+  const { stdout, stderr } = await promisify(execFile)(process.execPath, ["--input-type=module", "--eval", program]);
+  assert.deepEqual([stdout, stderr], ["acted\n", ""]);
+});
+
+test("a run is sent as it was when it ended", async (t) => {
+  await using server = await fake((asked, number, response) => {
+    if (asked.path === "/v1/retain" && number === 1) json(response, 503, {});
+    else works(asked, number, response);
+  });
+  const casebank = memory(server);
+  const tags = ["first"];
+  await casebank.run(AGENT, TASK, () => undefined, { retain: { tags } });
+  tags.push("of the next run");
+  await until(t, () => retained(server).length === 2);
+  await casebank.close();
+  assert.deepEqual(retained(server).map(({ body }) => body["tags"]), [["first"], ["first"]]);
+});
+
 test("a refusal is told with its problem, and not asked again", async () => {
   const problem = { title: "Unprocessable", detail: "k is negative" };
   await using server = await fake((_asked, _number, response) => json(response, 422, problem));
@@ -312,11 +372,16 @@ test("what JSON cannot say is noted as text", async () => {
     const itself: Record<string, unknown> = {};
     itself["itself"] = itself;
     run.tool("odd", { large: 12n, none: NaN, error: new Error("no") }, itself);
+    const unreadable = () => {
+      throw new Error("not to be read");
+    };
+    run.tool("odder", {}, { toJSON: unreadable, [inspect.custom]: unreadable });
   });
   await casebank.close();
-  const [trace] = retained(server)[0]?.body["tool_traces"] as { input: unknown; output: unknown }[];
+  const [trace, odder] = retained(server)[0]?.body["tool_traces"] as { input: unknown; output: unknown }[];
   assert.deepEqual(trace?.input, { large: "12", none: "NaN", error: "Error: no" });
   assert.match(String(trace?.output), /Circular/);
+  assert.equal(odder?.output, "<object>");
 });
 
 test("closing gives up what is not sent in time, and says so", async () => {
