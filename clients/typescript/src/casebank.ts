@@ -66,9 +66,10 @@ export interface Settings {
   patience?: Partial<Patience>;
   /**
    * Told where a run acts without memory or advice, or is not retained; by default a line on stderr. `run` is what was not
-   * retained: keep it, and send it again with `retain` once the reason is gone.
+   * retained: keep it, and send it again with `retain` and the key once the reason is gone. The key keeps it once, also
+   * where only the answer was lost.
    */
-  onError?: (error: Error, what: What, run?: FinishedRun) => void;
+  onError?: (error: Error, what: What, run?: FinishedRun, idempotencyKey?: string) => void;
 }
 
 /**
@@ -228,11 +229,12 @@ export class Casebank extends Memories {
   #keep(ended: Run, otherwise: Outcome): void {
     try {
       const run = ended.finished(otherwise);
+      const key = randomUUID();
       if (this.#waiting.length >= MOST_WAITING) {
-        void this.#report(new Error("too many runs wait to be retained; one is given up"), "retain", run);
+        void this.#report(new Error("too many runs wait to be retained; one is given up"), "retain", run, key);
         return;
       }
-      this.#waiting.push({ run, key: randomUUID() });
+      this.#waiting.push({ run, key });
       this.#sent = this.#sent.then(() => this.#sendWaiting());
     } catch (error) {
       void this.#report(error, "retain");
@@ -248,7 +250,7 @@ export class Casebank extends Memories {
       this.#waiting.shift();
       if (failed === undefined) continue;
       if (last || !mayWorkLater(failed.error)) {
-        void this.#report(failed.error, "retain", run);
+        void this.#report(failed.error, "retain", run, key);
         continue;
       }
       this.#waiting.push(first);
@@ -279,9 +281,9 @@ export class Casebank extends Memories {
   }
 
   /** Tells the hook, whose own error is not the agent's; never throws, and never rejects. */
-  async #report(error: unknown, what: What, run?: FinishedRun): Promise<void> {
+  async #report(error: unknown, what: What, run?: FinishedRun, key?: string): Promise<void> {
     try {
-      await this.#onError(error instanceof Error ? error : new Error(String(error)), what, run);
+      await this.#onError(error instanceof Error ? error : new Error(String(error)), what, run, key);
     } catch {
       // nothing is left to tell
     }

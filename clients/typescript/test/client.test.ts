@@ -395,6 +395,24 @@ test("closing gives up what is not sent in time, and says so", async () => {
   assert.equal(reports.length, 2);
 });
 
+test("a run whose answer was lost is sent again by its hook under the same key", async () => {
+  await using server = await fake((asked, number, response) => {
+    if (asked.path === "/v1/retain" && number <= 2) response.socket?.destroy();
+    else works(asked, number, response);
+  });
+  const later = memory(server);
+  const sent: Promise<unknown>[] = [];
+  const onError: Settings["onError"] = (_error, _what, run, key) => {
+    if (run !== undefined) sent.push(later.retain(run.agent, run.task, run.outcome, run, key));
+  };
+  const casebank = new Casebank(server.url, "token", { patience: { ...QUICK, attempts: 1, tryAgainMs: 3_600_000 }, onError });
+  await casebank.run(AGENT, TASK, (run) => run.success());
+  await casebank.close();
+  await Promise.all(sent);
+  const [first, ...others] = retained(server);
+  assert.deepEqual(others.map(({ key, body }) => [key, body]), Array(2).fill([first?.key, first?.body]));
+});
+
 test("a step that is sent again has the same number, and the next one the next", async () => {
   await using server = await fake((_asked, number, response) => json(response, number === 1 ? 503 : 200, {}));
   const execution = new ExecutionMemory(memory(server), AGENT, TASK);
