@@ -5,7 +5,6 @@ So a text that the model read cannot pass for the user's judgement. The tools ca
 """
 
 import asyncio
-import hashlib
 from collections.abc import Mapping
 from contextlib import suppress
 from uuid import UUID
@@ -22,6 +21,7 @@ from retrieval.tables.procedures import procedures
 from retrieval.telemetry import REWARDS
 from writer.facts.by_hand import FactWritten, write_fact
 from writer.facts.remove import close_fact
+from writer.privacy.words import Words
 from writer.procedures.pinning import retire
 from writer.retain.prepare import prepare
 from writer.retain.retain import store
@@ -92,9 +92,6 @@ async def _run(asking: Asking, given: RememberIn) -> str:
     """Retains the run as a case and returns the confirmation; an equal call with its retrieval stores no second one."""
     parts, author = asking.parts, asking.author
     parts.admission.backlog.check(author.user_sub)
-    if given.retrieval_id is not None:
-        async with parts.database.as_user(author.user_sub, author.authorised_at) as connection:
-            await _check_agent(connection, asking, decisions, given.retrieval_id)
     run = FinishedRun(
         agent=asking.agent,
         task=given.text or "",
@@ -103,8 +100,12 @@ async def _run(asking: Asking, given: RememberIn) -> str:
         retrieval_id=given.retrieval_id,
     )
     prepared = await asyncio.to_thread(prepare, run)
-    digest = hashlib.sha256(given.model_dump_json().encode()).hexdigest()
-    key = None if given.retrieval_id is None else f"memory-tools:{digest}"
+    key = None
+    if given.retrieval_id is not None:
+        async with parts.database.as_user(author.user_sub, author.authorised_at) as connection:
+            await _check_agent(connection, asking, decisions, given.retrieval_id)
+            words = Words(author.user_sub, await parts.keyring.find_or_make(connection, author.user_sub))
+        key = f"memory-tools:{words.hash_of_call(prepared.request_hash).hex()}"
     retained = await store(parts.database, parts.keyring, prepared, author, key)
     parts.admission.backlog.took(author.user_sub)
     parts.worker.wake()

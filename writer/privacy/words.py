@@ -148,7 +148,7 @@ class Words:
         return hmac.digest(self.key.key, b"checkpoint" + json.dumps([purpose, *names]).encode(), "sha256")
 
     def hash_of_call(self, request_hash: bytes) -> bytes:
-        """Returns the keyed hash of a request, by which a repeat under the same idempotency key is recognised."""
+        """Returns the keyed hash of a request's sha256, by which a repeat of the request is recognised."""
         return hmac.digest(self.key.key, b"call" + request_hash, "sha256")
 
     def token(self, step: str) -> str:

@@ -6,6 +6,7 @@ import json
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
+from itertools import chain
 from typing import Annotated, NamedTuple, cast
 
 from pydantic import AfterValidator, BaseModel, JsonValue, ValidationError
@@ -22,6 +23,7 @@ from writer.errors import IdempotencyConflict, RunEnded, SecretInName, UnknownRe
 from writer.moment import Moment
 from writer.privacy.keys import Keyring
 from writer.privacy.seal import PayloadTooLarge
+from writer.privacy.words import Words
 from writer.retain.plan import CallMade, plan_of
 from writer.retain.prepare import prepare
 from writer.retain.retain import store
@@ -66,9 +68,11 @@ class OldRun(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class _FileLine:
+    """A line of a file: its number, its text, and the sha256 of the agent and the text."""
+
     number: int
     text: bytes
-    key: str
+    digest: bytes
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,8 +97,8 @@ async def backfill(  # noqa: PLR0913 - retain's own parameters, and the callback
     """Retains the run in each line for ``agent``, whatever agent the line names; counts and reports bad lines.
 
     A line is a retain request, with the time of the run in ``created_at`` if it is known, a case as `export` writes it,
-    or a run with ``task_text`` and ``steps`` (`from_benchmark`). The hash of agent and line is the idempotency key, so
-    reading a file again adds only the runs that are missing.
+    or a run with ``task_text`` and ``steps`` (`from_benchmark`). A keyed hash of agent and line is the idempotency key,
+    so reading a file again adds only the runs that are missing.
     ``progress`` is called after each chunk of lines with their number.
 
     Raises:
@@ -104,22 +108,28 @@ async def backfill(  # noqa: PLR0913 - retain's own parameters, and the callback
     bank = _Bank(database, keyring, author, agent)
     for chunk in _chunks(lines, agent):
         async with database.as_user(author.user_sub, author.authorised_at) as connection:
-            statement = known_keys(author.user_sub, [line.key for line in chunk])
+            words = Words(author.user_sub, await keyring.find_or_make(connection, author.user_sub))
+            # the key, and the one of older versions, a hash without the user's key
+            keys = {
+                line.digest: (f"backfill:{words.hash_of_call(line.digest).hex()}", f"backfill:{line.digest.hex()}")
+                for line in chunk
+            }
+            statement = known_keys(author.user_sub, [*chain.from_iterable(keys.values())])
             known = set((await connection.scalars(statement)).all())
         # of equal lines the first one counts as new
-        fresh = {line.key: line for line in reversed(chunk) if line.key not in known}
+        fresh = {line.digest: line for line in reversed(chunk) if known.isdisjoint(keys[line.digest])}
         turns = asyncio.Semaphore(CONCURRENCY)
-        reasons = await asyncio.gather(*(_retain(bank, line, turns) for line in fresh.values()), return_exceptions=True)
-        ends = dict(zip(fresh, reasons, strict=True))
+        retains = (_retain(bank, line.text, keys[line.digest][0], turns) for line in fresh.values())
+        ends = dict(zip(fresh, await asyncio.gather(*retains, return_exceptions=True), strict=True))
         for line in chunk:
-            reason = ends.get(line.key)
+            reason = ends.get(line.digest)
             if isinstance(reason, NoRun):
                 done.passed_over += 1
             elif isinstance(reason, BaseException):
                 raise reason
             elif isinstance(reason, str):
                 done.refused.append((line.number, reason))
-            elif reason and fresh[line.key] is line:
+            elif reason and fresh[line.digest] is line:
                 done.retained += 1
             else:
                 done.known += 1
@@ -132,8 +142,7 @@ def _chunks(lines: Iterable[bytes], agent: str) -> Iterator[list[_FileLine]]:
     chunk: list[_FileLine] = []
     for number, line in enumerate(lines, start=1):
         if text := line.strip():
-            digest = hashlib.sha256(agent.encode() + b"\n" + text).hexdigest()
-            chunk.append(_FileLine(number, text, f"backfill:{digest}"))
+            chunk.append(_FileLine(number, text, hashlib.sha256(agent.encode() + b"\n" + text).digest()))
         if len(chunk) == CHUNK_LINES:
             yield chunk
             chunk = []
@@ -141,7 +150,7 @@ def _chunks(lines: Iterable[bytes], agent: str) -> Iterator[list[_FileLine]]:
         yield chunk
 
 
-async def _retain(bank: _Bank, line: _FileLine, turns: asyncio.Semaphore) -> bool | str:
+async def _retain(bank: _Bank, text: bytes, key: str, turns: asyncio.Semaphore) -> bool | str:
     """Retains the line's run; returns whether it was not known by then, or the reason why the run was refused.
 
     Raises:
@@ -149,9 +158,9 @@ async def _retain(bank: _Bank, line: _FileLine, turns: asyncio.Semaphore) -> boo
     """
     async with turns:
         try:
-            old = parse(line.text, bank.agent)
+            old = parse(text, bank.agent)
             prepared = replace(prepare(old.run), created_at=old.created_at)
-            stored = await store(bank.database, bank.keyring, prepared, bank.author, line.key)
+            stored = await store(bank.database, bank.keyring, prepared, bank.author, key)
         except (LineRefused, IdempotencyConflict, PayloadTooLarge, RunEnded, SecretInName, UnknownReference) as error:
             return str(error)
     return stored.case_id == prepared.case_id

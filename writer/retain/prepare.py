@@ -78,7 +78,7 @@ class PreparedRun:
 
     Attributes:
         reward_source: the source that the backend names for its reward; None: it gave no reward, or no source.
-        request_hash: sha256 of the request, by which a repeat under the same idempotency key is recognised.
+        request_hash: sha256 of the request; only a keyed hash of it is stored.
         retrieval_id: the retrieval that the run began with; None: the backend named none.
         run_id: the run under way that this run ends; None: its steps were not sent before.
         content: the case's columns and payload; or the redacted run, if steps or turns are still to be read from the

@@ -156,9 +156,12 @@ class _Storing:
             )
             async with self.database.as_user(author.user_sub, author.authorised_at) as connection:
                 first = (await connection.execute(statement)).one_or_none()
+                # not the cached key, which may be from before an erasure
+                key = await self.keyring.find_or_make(connection, author.user_sub)
         if first is None:
             raise refusal
-        if first.request_hash != run.request_hash:
+        # a row of an older version has the hash without a key
+        if first.request_hash not in {Words(author.user_sub, key).hash_of_call(run.request_hash), run.request_hash}:
             raise IdempotencyConflict("this Idempotency-Key was used before with another body")
         return Retained(first.id, first.status, run.redactions, first.retrieval_id, run.warnings)
 
@@ -173,22 +176,22 @@ class _Storing:
         if wrong is not None:
             return UnknownReference(wrong)
         task, plan, effects = (columns[name] for name in ("task", "plan", "effects"))
-        words: Mapping[str, object]
+        words, texts = Words(user_sub, key), dict[str, object]()
         with stage("retain.seal"):
             if self.keyring.seals_words:
-                words = Words(user_sub, key).seal_case(run.case_id, task, plan, effects)
+                texts = words.seal_case(run.case_id, task, plan, effects)
             else:
-                words = {"words": None, "message_hash": message_hash(task, plan)}
+                texts = {"words": None, "message_hash": message_hash(task, plan)}
             payload = seal(run.measured.payload, key.key, user_sub=user_sub, case_id=run.case_id)
         row = {
             **columns,
-            **words,
+            **texts,
             "id": run.case_id,
             "agent_key": run.agent_key,
             "retrieval_id": run.retrieval_id,
             "session_id": session_id,
             "idempotency_key": self.idempotency_key,
-            "request_hash": run.request_hash,
+            "request_hash": words.hash_of_call(run.request_hash),
             "key_id": key.key_id,
             "payload": payload,
             "source": self.author.actor,

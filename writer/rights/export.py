@@ -32,7 +32,7 @@ PAGE_BYTES = 4 << 20
 """Sealed bytes in memory at a time, apart from those of a page's last row."""
 
 _LEFT_OUT = {
-    "cases": "search_text search_vector terms moves lease_token",
+    "cases": "search_text search_vector terms moves request_hash lease_token",
     "decisions": "query_group",
     "advice": "fix_ids request sign",
     "failures": "call error fix fix_id sign tool",

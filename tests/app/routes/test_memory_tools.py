@@ -1,5 +1,6 @@
 """Memory as tools over HTTP: what a model may ask and say, and what it cannot do to anybody."""
 
+import hashlib
 import json
 import re
 from typing import Any
@@ -9,9 +10,12 @@ import httpx
 import pytest
 
 from app.memory_tools.definitions import TOOLS, definitions
+from app.schemas.memory_tools import RememberIn
 from retrieval.sealed import UNREADABLE
 from tests.app.routes.conftest import STEPS, embedded, fill
 from tests.service import AGENT, User
+from writer.retain.prepare import prepare
+from writer.run import FinishedRun
 
 COACH = "coach"
 RETRIEVAL_ID = re.compile(r"^retrieval_id: ([0-9a-f-]{36}) ", re.MULTILINE)
@@ -124,6 +128,18 @@ async def test_recall_tells_runs_procedures_and_facts_and_its_id_joins_the_run_t
     assert (run["task"], run["plan"], run["outcome"]) == ("restart it", steps, "success")
     assert (run["retrieval_id"], run["reward_source"]) == (retrieval_id, "heuristic")
     assert (await alice.case(first))["reuse_count"] == 1
+
+
+async def test_the_key_of_a_run_is_a_hash_that_takes_the_users_key(alice: User):
+    retrieval_id = RETRIEVAL_ID.search(await text(alice, "recall", query="open the door"))[1]
+    given = {"kind": "run", "text": "the pin is 4821", "outcome": "success", "retrieval_id": retrieval_id}
+    assert await text(alice, "remember", **given) == await text(alice, "remember", **given)
+    ((key,),) = await alice.rows("SELECT idempotency_key FROM cases WHERE user_sub = :user_sub")
+    run = {"agent": AGENT, "task": given["text"], "outcome": "success", "retrieval_id": retrieval_id}
+    asked = RememberIn.model_validate(given).model_dump_json().encode()
+    guesses = hashlib.sha256(asked).hexdigest(), prepare(FinishedRun.model_validate(run)).request_hash.hex()
+    assert key.startswith("memory-tools:")
+    assert key.removeprefix("memory-tools:") not in guesses
 
 
 async def test_recall_tells_the_knowledge_of_the_domain(alice: User):

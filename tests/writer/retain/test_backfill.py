@@ -1,6 +1,7 @@
 """Backfill: each line once, bad lines named, and real runs of agents come in as cases."""
 
 import asyncio
+import hashlib
 import json
 import re
 from dataclasses import replace
@@ -10,7 +11,7 @@ from typing import Any
 from uuid import uuid4
 
 import pytest
-from sqlalchemy import func, select
+from sqlalchemy import func, select, update
 
 from retrieval.tables.cases import cases
 from tests.cluster import one_postgres
@@ -61,6 +62,19 @@ async def test_a_file_that_was_read_half_way_adds_only_the_rest(bank: Bank, user
     lines = [request(f"task {number}") for number in range(10)]
     await take(bank, user, *lines[:4])
     assert await take(bank, user, *lines) == Backfilled(read=10, retained=6, known=4)
+
+
+async def test_a_file_that_was_read_before_keys_of_lines_were_keyed_hashes_adds_nothing(bank: Bank, user: str):
+    line = request("task")
+    await take(bank, user, line)
+    plain = "backfill:" + hashlib.sha256(AGENT.encode() + b"\n" + line).hexdigest()
+    key = select(cases.c.idempotency_key).where(cases.c.user_sub == user)
+    ((stored,),) = await bank.read(user, key)
+    assert stored.startswith("backfill:")
+    assert stored != plain
+    async with bank.database.as_user(user, datetime.now(UTC)) as connection:
+        await connection.execute(update(cases).where(cases.c.user_sub == user).values(idempotency_key=plain))
+    assert await take(bank, user, line, line) == Backfilled(read=2, known=2)
 
 
 async def test_of_two_backfills_of_one_file_at_once_each_run_is_retained_by_one(bank: Bank, user: str):

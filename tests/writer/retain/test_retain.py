@@ -5,12 +5,15 @@ from collections import Counter
 from dataclasses import replace
 
 import pytest
-from sqlalchemy import select
+from sqlalchemy import select, update
 
 from retrieval.tables.audit import audit
+from retrieval.tables.cases import cases
 from tests.cluster import one_postgres
 from tests.fakes.openai_server import OpenAIServer
 from tests.writer.conftest import (
+    AGENT,
+    MASTER_KEY,
     Bank,
     MakeWorker,
     drain,
@@ -18,6 +21,10 @@ from tests.writer.conftest import (
     states,
 )
 from writer.errors import IdempotencyConflict, MemoryOff
+from writer.privacy.keys import Keyring
+from writer.retain.prepare import prepare
+from writer.rights.erase import erase
+from writer.run import FinishedRun
 
 
 @pytest.fixture(
@@ -52,3 +59,37 @@ async def test_a_run_is_refused_while_memory_is_off(bank: Bank, any_bank: Bank, 
     with pytest.raises(MemoryOff):
         await keep(any_bank, user, "sweep the yard")
     assert len(await states(bank, user)) == 1
+
+
+@pytest.mark.parametrize("seals_words", [True, False])
+async def test_the_hash_of_a_request_takes_the_users_key_so_that_no_pin_can_be_tried(
+    bank: Bank, any_bank: Bank, user: str, *, seals_words: bool
+):
+    sealing = replace(any_bank, keyring=Keyring(MASTER_KEY, seals_words=seals_words))
+    task = "open the door, the pin is 4821"
+    ids = [await keep(sealing, whose, task, key="monday") for whose in (user, user, f"{user}-2")]
+    assert ids[0] == ids[1] != ids[2]
+    with pytest.raises(IdempotencyConflict):
+        await keep(sealing, user, task.replace("4821", "4822"), key="monday")
+    guess = prepare(FinishedRun(agent=AGENT, task=task, outcome="success")).request_hash
+    hashes = [row.request_hash for whose in (user, f"{user}-2") for row in await states(bank, whose)]
+    assert len({guess, *hashes}) == 3
+
+
+async def test_a_repeat_of_a_run_from_before_hashes_were_keyed_is_the_same_case(bank: Bank, any_bank: Bank, user: str):
+    case_id = await keep(any_bank, user, key="monday")
+    plain = prepare(FinishedRun(agent=AGENT, task="water the garden", outcome="success")).request_hash
+    async with bank.database.as_user(user, bank.author(user).authorised_at) as connection:
+        await connection.execute(update(cases).where(cases.c.user_sub == user).values(request_hash=plain))
+    assert await keep(any_bank, user, key="monday") == case_id
+    with pytest.raises(IdempotencyConflict):
+        await keep(any_bank, user, "sweep the yard", key="monday")
+
+
+async def test_a_process_that_remembers_the_key_from_before_an_erasure_knows_a_repeat(
+    bank: Bank, any_bank: Bank, user: str
+):
+    await keep(any_bank, user)
+    await erase(bank.database, user)
+    case_id = await keep(replace(bank, keyring=Keyring(MASTER_KEY)), user, key="monday")
+    assert await keep(any_bank, user, key="monday") == case_id

@@ -69,6 +69,12 @@ async def test_no_key_leaves_the_bank(bank: Bank, user: str):
     assert set(key) == {"type", "user_sub", "key_id", "created_at"}
 
 
+async def test_no_hash_of_a_request_leaves_the_bank(bank: Bank, user: str):
+    await retained(bank, user, "walrus")
+    (case,) = [row for row in await exported(bank, user) if row["type"] == "cases"]
+    assert "request_hash" not in case
+
+
 async def test_pages_lose_and_double_nothing_and_two_exports_are_equal(bank: Bank, user: str):
     ids = await bank.add(user, *({} for _ in range(2 * PAGE_OF_CASES + 1)))
     rows = await exported(bank, user)
