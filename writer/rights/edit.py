@@ -1,5 +1,6 @@
 """Changes by hand, noted in the audit: tags of a case, deletion of a case, decision or run, settings of a profile."""
 
+import asyncio
 from collections.abc import Mapping, Sequence
 from typing import Any
 from uuid import UUID
@@ -16,16 +17,19 @@ from retrieval.tables.failures import advice
 from retrieval.tables.memories import facts
 from retrieval.tables.profiles import profiles
 from retrieval.tables.runs import run_steps, runs
+from writer.analysis.calls import calls_in
 from writer.audit import Change, note
 from writer.author import Author
 from writer.facts.remove import delete_facts
 from writer.findings.record import forget_findings_of_case
 from writer.privacy.contexts import BLANK, forget_advice, forget_contexts
 from writer.privacy.keys import Keyring
+from writer.privacy.seal import unseal
 from writer.privacy.words import Words, readable, words_of
 from writer.procedures.case_deletion import forget_sources, forget_words
 from writer.profiles import lock_loop, lock_profile_of
 from writer.references import clear_references
+from writer.retain.plan import given_plan
 from writer.retain.prepare import search_text
 from writer.rewards.credit import credit_slate
 
@@ -35,15 +39,13 @@ async def set_tags(
 ) -> None:
     """Replaces the tags of a case, in its row and in the search index."""
     mine = cases.c.user_sub == author.user_sub, cases.c.id == case_id
-    stored = select(cases.c.id, cases.c.task, cases.c.plan, cases.c.words, cases.c.tools).where(*mine).with_for_update()
-    row = (await connection.execute(stored)).mappings().one_or_none()
+    columns = (cases.c[name] for name in ("id", "task", "plan", "words", "tools", "payload"))
+    row = (await connection.execute(select(*columns).where(*mine).with_for_update())).mappings().one_or_none()
     words = await words_of(keyring, connection, author.user_sub)
     if row is None or words is None:
         raise NotFound("no such case")
-    case = words.opened(row)
-    searched = func.to_tsvector(
-        cast(SEARCH_CONFIGURATION, REGCONFIG), search_text(case["task"], case["plan"], row["tools"], tags)
-    )
+    text = await asyncio.to_thread(_search_text, words, row, tags)
+    searched = func.to_tsvector(cast(SEARCH_CONFIGURATION, REGCONFIG), text)
     errors = func.ts_filter(cases.c.search_vector, literal_column(f"'{{{ERRORS}}}'"))
     values = {"tags": tags, "search_vector": searched.concat(errors)}
     changed = update(cases).where(*mine).values(values).returning(cases.c.agent_key)
@@ -52,6 +54,14 @@ async def set_tags(
         raise NotFound("no such case")
     change = Change.of((author.user_sub, agent_key), author.actor, "update_case", case_id, tags=len(tags))
     await note(connection, change)
+
+
+def _search_text(words: Words, row: RowMapping, tags: list[str]) -> str:
+    """Returns the text by which keyword search finds a case, without a plan that was made from the case's calls."""
+    case = words.opened(row)
+    payload = unseal(row["payload"], words.key.key, user_sub=words.user_sub, case_id=row["id"])
+    traces = payload["tool_traces"]
+    return search_text(case["task"], given_plan(traces, calls_in(traces), case["plan"]), row["tools"], tags)
 
 
 async def delete_case(connection: AsyncConnection, keyring: Keyring, author: Author, case_id: UUID) -> None:

@@ -9,12 +9,13 @@ from retrieval.errors import NotFound
 from retrieval.tables.audit import audit
 from retrieval.tables.cases import cases
 from retrieval.tables.profiles import profiles
-from tests.writer.conftest import AGENT, Bank
+from tests.fakes.openai_server import OpenAIServer
+from tests.writer.conftest import AGENT, Bank, MakeWorker, drain, keep, states
 from writer.rights.edit import delete_case, set_profile, set_tags
 
 
 async def test_new_tags_are_searched_for_as_well(bank: Bank, user: str):
-    (case_id,) = await bank.add(user, {"task": "paint the wall", "tags": ["old"]})
+    (case_id,) = await bank.add(user, {"task": "paint the wall", "tags": ["old"], "payload": {"tool_traces": []}})
     async with bank.database.as_user(user, datetime.now(UTC)) as connection:
         await set_tags(connection, bank.keyring, bank.author(user), case_id, ["new", "blue"])
     (row,) = await bank.read(user, select(cases.c.tags, cases.c.search_vector).where(cases.c.user_sub == user))
@@ -23,8 +24,27 @@ async def test_new_tags_are_searched_for_as_well(bank: Bank, user: str):
     assert "'old'" not in row.search_vector
 
 
+@pytest.mark.parametrize("taught", [False, True])
+async def test_new_tags_leave_the_arguments_of_calls_out_of_the_index_and_a_given_plan_in(
+    bank: Bank, server: OpenAIServer, worker_on: MakeWorker, user: str, *, taught: bool
+):
+    calls = [{"tool": "refund", "input": {"iban": "zanzibar"}}, {"tool": "pay", "input": {}, "output": "Error: no"}]
+    calls += [{"tool": "pay", "input": {"to": "walrus"}, "output": "Error: no money"}]
+    made = await keep(bank, user, "settle", tool_traces=calls, tags=["old"])
+    given = await keep(bank, user, "settle again", tool_traces=calls, plan=["refund the harpist"])
+    if taught:
+        await drain(worker_on(server))
+    async with bank.database.as_user(user, datetime.now(UTC)) as connection:
+        for case_id in (made, given):
+            await set_tags(connection, bank.keyring, bank.author(user), case_id, ["blue"])
+    found = {row.id: row.search_vector for row in await states(bank, user)}
+    assert all("'blue'" in found[case_id] and "'refund'" in found[case_id] for case_id in (made, given))
+    assert "'harpist'" in found[given]
+    assert not [word for word in ("zanzibar", "walrus", "old") if word in found[made] + found[given]]
+
+
 async def test_the_audit_has_the_number_of_the_new_tags_and_not_their_words(bank: Bank, user: str):
-    (case_id,) = await bank.add(user, {})
+    (case_id,) = await bank.add(user, {"payload": {"tool_traces": []}})
     async with bank.database.as_user(user, datetime.now(UTC)) as connection:
         await set_tags(connection, bank.keyring, bank.author(user), case_id, ["hiv-positive", "blue"])
     (row,) = await bank.read(user, select(audit.c.payload).where(audit.c.user_sub == user))
