@@ -81,6 +81,45 @@ CREDENTIALS = [
 ]
 
 
+EVERYDAY = [
+    "RABBITMQ_DEFAULT_PASS={s}",
+    "PATH=/usr/bin\nLDAP_PASS={s}\nHOME=/root\n",
+    'ES_PASS="{s}"',
+    "export PROXY_PASS='{k}'",
+    "LDAP_PW={s}",
+    "LDAP_PASS: {s}",
+    "ansible_become_pass: {s}",
+    "ansible_become_pass={s}",
+    "ENV LDAP_PASS {s}",
+    'os.environ["LDAP_PASS"] = "{s}"',
+    '{{"name": "LDAP_PASS", "value": "{s}"}}',
+    "user,ldap_pass\nada,{s}\n",
+    "API key: {h}",
+    "Secret Key: {k}",
+    '{{"API Key": "{h}"}}',
+    "Service,API Key\nmail,{k}\n",
+    " Service | API Key\n---------+---------\n mail    | {k}\n",
+    "curl -su ada:{s} https://db",
+    "curl -ku ada:{s} https://db",
+    "curl -Lu 'ada:{s}' https://db",
+    "curl -sSu ada:{s} https://db",
+    "curl -u :{s} https://db",
+    "Password for ada: {s}",
+    "The password for ada on db-2.internal: `{s}`",
+    "Password (staging): {s}",
+    'Password (staging): "{s}"',
+    "API key for staging: {k}",
+    "use password {s}",
+    '{{"Password:": "{s}"}}',
+    '{{"password ": "{s}"}}',
+    '{{"API key:": "{h}"}}',
+    '{{"Password (staging)": "{s}"}}',
+    "**Password:** {s}",
+    "**Password**: {s}",
+]
+"""Texts with a hole for a password (s), a key of letters and digits (k), or a key that could be a checksum (h)."""
+
+
 ORDINARY = [
     "order #W2378156, items 7706410293 and 7747408585, credit_card_9513926, reservation HATHAT",
     "id 550e8400-e29b-41d4-a716-446655440000 at 2024-05-11T10:00:00.123456+00:00, epoch 1715421600123",
@@ -94,5 +133,17 @@ ORDINARY = [
     "see https://docs.example.com:8080/a/b?c=d@e and git@host or a@b, bearer of good news, basic understanding of it",
     '{"name": "Headphones", "price": 342.81, "zip": "19122", "flight": "HAT136", "date": "2024-05-20"}',
     "hasło jest złe, пароль неверный, 密码错误, パスワードを忘れた, senha é obrigatória",
+    "compass=N45E7x bypass: v2alpha, pass: 3 of 5 tests, first_pass: 3 of 5 tests, two_pass=true, video_pass=1920x1080",
+    "proxy_pass http://backend:8080; proxy_pass: http://127.0.0.1:8080",
+    "render_pass = RenderPass2D(device), pass_rate: 0.93, bandpass=w200x",
+    "password for the door is changed monthly; Password for the portal: same as before; Password (optional): string",
+    "Password for user postgres: \npsql (14.2)\nPassword (again): ",
+    "Failed password for root from 10.0.0.5 port 22 ssh2, password for the db. Error: E1234x",
+    "use password authentication, or use password manager 1Password, or use password or passkey",
+    "private key: ~/.ssh/id_ed25519 Private key: /etc/ssl/private/server1.key private key: client1.pem",
+    "encryption key: aes-256-gcm, signing key: RS256, private key: RSA-2048, API key: required, API Key: see the vault",
+    "primary key: order_id2, foreign key: fk_orders_2, session key: user:1234, API key for staging: see 1Password",
+    "Service,API Version\nmail,v2beta1x\n",
+    "curl -su $USER:$PASS https://x; curl -sSLo a.tgz https://x.org:8443/y1z2x; curl -sU Mozilla http://x:8080/a1b2c",
     "call 1 800 items, 12-34-56, 10.0.0.1, 192.168.100.200, v1.2.3, 555-1234",
 ]

@@ -5,10 +5,10 @@ from collections.abc import Iterator
 import re2
 
 from retrieval.patterns import byte_patterns
-from writer.privacy.patterns import ANY_NAME, ARGUMENT, PASSWORDS, SET, SUFFIX, TOKENS
+from writer.privacy.patterns import ANY_NAME, ARGUMENT, PASSWORDS, SET, SUFFIX, TOKENS, WEAK
 
-_ANY = re2.compile(rf"(?i)(?:{ANY_NAME}|\b(?:pass|pw)\b)")
-_NAME = re2.compile(rf"(?i)[\w .-]{{0,60}}?(?:{ANY_NAME}|\bpass|\bpw){SUFFIX}")
+_ANY = re2.compile(rf"(?i)(?:{ANY_NAME}|{WEAK}\b)")
+_NAME = re2.compile(rf"(?i)[\w .-]{{0,60}}?(?:{ANY_NAME}|{WEAK}){SUFFIX}")
 _BYTES = byte_patterns("writer.privacy", "layouts")
 _OPENING = r"""s?\\*["']?\s{0,3}(?::=|=>|[:=])\s{0,3}(?:\w{1,20}\s?)?[\[({]([^\])}]*)[\])}]"""
 _LISTS = [(ARGUMENT, re2.compile(f"(?i){PASSWORDS}{_OPENING}")), (SET, re2.compile(f"(?i){TOKENS}{_OPENING}"))]

@@ -22,6 +22,8 @@ TYPES = ("type", "label", "kind", "field")
 SHORTEST_SECRET = 10**5
 """Least number that counts as a secret under a name for secrets; smaller numbers are counts."""
 SSN_DIGITS = 9
+_SIGNS = " \t\n:=*?"
+"""Signs around the name in a key, as in "Password: "."""
 LONGEST_LABEL = 24
 """Maximum characters of a text that can tell the kind of a number in the same object."""
 
@@ -119,6 +121,7 @@ def _sensitive(key: object) -> str:
 @lru_cache(maxsize=4096)  # the same few names come in every run
 def sensitive_name(key: str) -> str:
     """Returns the kind of secret or number in the value of a key with this name; empty: none."""
+    key = key.strip(_SIGNS)
     match = SENSITIVE_KEY.fullmatch(key)
     kind = (match and match.lastgroup) or kind_of_name(key)
     if kind == "weak":

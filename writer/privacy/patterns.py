@@ -6,8 +6,8 @@ from functools import partial
 from retrieval.patterns import read, whole
 
 _READ, _whole = read("writer.privacy"), partial(whole, "writer.privacy")
-PASSWORDS, TOKENS, ANY_NAME, SUFFIX, PHONE_WORDS = map(
-    _whole, ("«passwords»", "«tokens»", "«any_name»", "«suffix»", "«phone_words»")
+PASSWORDS, TOKENS, ANY_NAME, WEAK, SUFFIX, PHONE_WORDS = map(
+    _whole, ("«passwords»", "«tokens»", "«any_name»", "«weak»", "«suffix»", "«phone_words»")
 )
 SECRETS = {kind: _whole(pattern) for kind, pattern in _READ["secrets"].items()}
 PERSONAL = {kind: _whole(pattern) for kind, pattern in _READ["personal"].items()}
@@ -23,5 +23,5 @@ EVERYDAY = {
 
 SENSITIVE_KEY = re.compile(
     rf"(?i)[\w.\s/:-]*(?:(?P<password>{PASSWORDS}){SUFFIX}|(?P<token>{TOKENS}){SUFFIX}|(?P<authorization>authorization)"
-    r"|(?P<weak>(?:^|[\s._-])(?:pass|pw)))"
+    r"|(?P<weak>(?:^|[\s._-])(?:pass|pw)))(?:\s*\([^()]*\))?"
 )

@@ -7,7 +7,7 @@ from typing import Protocol, cast
 
 import re2
 
-from writer.privacy.patterns import ANY_NAME, ARGUMENT, EVERYDAY, PERSONAL, PHONE_WORDS, SAID, SECRETS, SET
+from writer.privacy.patterns import ANY_NAME, ARGUMENT, EVERYDAY, PERSONAL, PHONE_WORDS, SAID, SECRETS, SET, WEAK
 from writer.privacy.providers import LOOSE, LOOSE_SIGN, PROVIDER_TOKEN, PROVIDERS
 
 SET_MEMORY_BYTES = 32 << 20
@@ -92,7 +92,7 @@ RANK = {kind: place for place, kind in enumerate(KINDS)}
 # Signs in a text that require a closer look.
 NAMED, DISGUISED, ENCODED, TOKENLIKE = "named", "disguised", "encoded", "token-like"
 _SIGNS = {
-    NAMED: rf"(?i){ANY_NAME}|\b(?:pass|pw)\b",
+    NAMED: rf"(?i){ANY_NAME}|{WEAK}\b",
     DISGUISED: (
         r"\\u[0-9a-fA-F]{4}|\\/|%[2-7][0-9a-fA-F]|&(?:amp|apos|gt|lt|quot|#\w{2,3});|\\\n|[\"'`][ \t]*(?:\+|\.{1,2}|&|\|\||\\?\n)\s*\\*[\"'`]"
         r"|[\x{ad}\x{34f}\x{180e}\x{200b}-\x{200f}\x{202a}-\x{202e}\x{2060}-\x{2064}\x{feff}\x{ff01}-\x{ff5e}]"

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from tests.writer.secrets_to_redact import CREDENTIALS, PERSONAL, SECRETS
+from tests.writer.secrets_to_redact import CREDENTIALS, EVERYDAY, HEX, PERSONAL, SECRETS
 from writer.privacy.redact import redact_text
 
 
@@ -29,6 +29,16 @@ def test_an_assigned_secret_is_taken_out_at_any_depth_of_json_inside_json(
     clean, found = redact_text(text)
     assert secret not in clean
     assert found == {kind: 1}
+
+
+@pytest.mark.parametrize("nested", range(2))
+@pytest.mark.parametrize("form", EVERYDAY)
+def test_a_secret_is_taken_out_of_an_everyday_form_and_the_rest_stays(form: str, nested: int) -> None:
+    text = form.format(s="S3cretPw9x", k="aB3dE5gH7jK9mN1pQ3sT", h=HEX[:32])
+    token, password = (form.format(**dict.fromkeys("skh", f"[REDACTED:{kind}]")) for kind in ("token", "password"))
+    for _ in range(nested):
+        text, token, password = (json.dumps({"output": each}) for each in (text, token, password))
+    assert redact_text(text)[0] in {token, password}
 
 
 @pytest.mark.parametrize("after", ["00", "2024", "1234 5678"])

@@ -87,6 +87,17 @@ def test_a_value_under_a_telling_key_is_taken_out() -> None:
     assert redact(pair)[0] == [{"name": "DB_PASSWORD", "value": "[REDACTED:password]"}]
 
 
+@pytest.mark.parametrize(
+    "key",
+    ["API Key", "Secret Key", "Password:", "password ", "API key:", "*Password*", "Password (staging)", "LDAP_PASS:"],
+)
+def test_a_key_tells_of_a_secret_with_spaces_in_it_and_signs_around_it(key: str) -> None:
+    kinds = "[REDACTED:password]", "[REDACTED:token]"
+    assert redact({key: HIDDEN})[0][key] in kinds
+    assert redact([{"name": key, "value": HIDDEN}])[0][0]["value"] in kinds
+    assert redact({"PIN:": 4821})[0] == {"PIN:": "[REDACTED:pin]"}
+
+
 def test_a_telling_key_with_no_secret_under_it_changes_nothing() -> None:
     value = {
         "password": "",
