@@ -39,10 +39,6 @@ def _is_random(data: bytes, start: int, end: int) -> bool:
     )
 
 
-def _is_token(data: bytes, start: int, end: int) -> bool:
-    return _is_random(data, start, end) and not _BYTES["no_key"].fullmatch(data, start, end)
-
-
 def _is_credential(data: bytes, start: int, end: int) -> bool:
     return _is_random(data, start, end) or (is_real(data, start, end) and _is_mixed(data[start:end]))
 
@@ -146,7 +142,7 @@ CHECKS: dict[str, Check] = {
     "phone/key": numbers.is_named_phone,
     "phone/national": numbers.is_national,
     "phone/near": numbers.is_near_phone,
-    "token": _is_token,
+    "token": lambda *place: _is_random(*place) and not _BYTES["no_key"].fullmatch(*place),
     "pin": numbers.is_pin,
     "pin/key": numbers.is_pin,
     "ssn": _is_ssn,

@@ -3,10 +3,10 @@
 import asyncio
 import hashlib
 import json
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
-from itertools import chain
+from itertools import chain, islice
 from typing import Annotated, NamedTuple, cast
 
 from pydantic import AfterValidator, BaseModel, JsonValue, ValidationError
@@ -74,6 +74,11 @@ class _FileLine:
     text: bytes
     digest: bytes
 
+    @classmethod
+    def of(cls, agent: str, number: int, text: bytes) -> "_FileLine":
+        """Returns a line that is read for an agent."""
+        return cls(number, text, hashlib.sha256(agent.encode() + b"\n" + text).digest())
+
 
 @dataclass(frozen=True, slots=True)
 class _Bank:
@@ -106,7 +111,8 @@ async def backfill(  # noqa: PLR0913 - retain's own parameters, and the callback
     """
     done = Backfilled()
     bank = _Bank(database, keyring, author, agent)
-    for chunk in _chunks(lines, agent):
+    filled = ((number, text) for number, line in enumerate(lines, start=1) if (text := line.strip()))
+    while chunk := [_FileLine.of(agent, *each) for each in islice(filled, CHUNK_LINES)]:
         async with database.as_user(author.user_sub, author.authorised_at) as connection:
             words = Words(author.user_sub, await keyring.find_or_make(connection, author.user_sub))
             # the key, and the one of older versions, a hash without the user's key
@@ -136,18 +142,6 @@ async def backfill(  # noqa: PLR0913 - retain's own parameters, and the callback
         done.read += len(chunk)
         progress(len(chunk))
     return done
-
-
-def _chunks(lines: Iterable[bytes], agent: str) -> Iterator[list[_FileLine]]:
-    chunk: list[_FileLine] = []
-    for number, line in enumerate(lines, start=1):
-        if text := line.strip():
-            chunk.append(_FileLine(number, text, hashlib.sha256(agent.encode() + b"\n" + text).digest()))
-        if len(chunk) == CHUNK_LINES:
-            yield chunk
-            chunk = []
-    if chunk:
-        yield chunk
 
 
 async def _retain(bank: _Bank, text: bytes, key: str, turns: asyncio.Semaphore) -> bool | str:

@@ -44,7 +44,11 @@ async def set_tags(
     words = await words_of(keyring, connection, author.user_sub)
     if row is None or words is None:
         raise NotFound("no such case")
-    text = await asyncio.to_thread(_search_text, words, row, tags)
+    case = words.opened(row)
+    traces = unseal(row["payload"], words.key.key, user_sub=author.user_sub, case_id=case_id)["tool_traces"]
+    calls = await asyncio.to_thread(calls_in, traces)  # reads the outputs, which may be megabytes
+    plan = given_plan(traces, calls, case["plan"])  # the arguments of calls are sealed, and the index is not
+    text = search_text(case["task"], plan, row["tools"], tags)
     searched = func.to_tsvector(cast(SEARCH_CONFIGURATION, REGCONFIG), text)
     errors = func.ts_filter(cases.c.search_vector, literal_column(f"'{{{ERRORS}}}'"))
     values = {"tags": tags, "search_vector": searched.concat(errors)}
@@ -54,14 +58,6 @@ async def set_tags(
         raise NotFound("no such case")
     change = Change.of((author.user_sub, agent_key), author.actor, "update_case", case_id, tags=len(tags))
     await note(connection, change)
-
-
-def _search_text(words: Words, row: RowMapping, tags: list[str]) -> str:
-    """Returns the text by which keyword search finds a case, without a plan that was made from the case's calls."""
-    case = words.opened(row)
-    payload = unseal(row["payload"], words.key.key, user_sub=words.user_sub, case_id=row["id"])
-    traces = payload["tool_traces"]
-    return search_text(case["task"], given_plan(traces, calls_in(traces), case["plan"]), row["tools"], tags)
 
 
 async def delete_case(connection: AsyncConnection, keyring: Keyring, author: Author, case_id: UUID) -> None:
