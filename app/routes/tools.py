@@ -15,7 +15,7 @@ from policy.rate import wilson
 from retrieval.errors import NotFound
 from retrieval.sections import tools
 from writer.analysis.remedy import tool_name
-from writer.privacy.redact import redact_text
+from writer.privacy.redact import without_secrets
 from writer.run import AgentKey
 
 
@@ -91,7 +91,7 @@ async def list_tools(agent: Agent, parts: Parts, caller: Caller, limit: Limit = 
 @router.get("/{name:path}/memory", responses=raises(NotFound))
 async def get_tool_memory(name: Name, agent: Agent, parts: Parts, caller: Caller) -> ToolMemoryOut:
     """Returns the tool's calls, error rate, typical arguments, common failures and their fixes."""
-    tool = tool_name(redact_text(name)[0])  # as the worker wrote it
+    tool = tool_name(without_secrets(name))  # as the worker wrote it
     which = caller.user_sub, agent, tool
     async with parts.database.as_user(caller.user_sub, caller.authorised_at) as connection:
         row = (await connection.execute(tools.one_tool(*which))).mappings().one_or_none()

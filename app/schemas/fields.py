@@ -8,23 +8,18 @@ from pydantic import AfterValidator, Field
 from retrieval.tables.columns import fits
 from retrieval.tables.procedures import procedures
 from retrieval.tables.profiles import profiles
-from writer.privacy.redact import redact, redact_text
+from writer.privacy.redact import redact, without_secrets
 from writer.run import Payload, Tag, TaskText, ToolName
 from writer.storable import storable
 
-
-def _without_secrets(text: str) -> str:
-    return redact_text(text)[0]
-
-
-SearchText = Annotated[TaskText, AfterValidator(_without_secrets)]
+SearchText = Annotated[TaskText, AfterValidator(without_secrets)]
 """A search query, redacted so that no secret reaches the embedder or a log.
 
 Redaction is part of validation, because long texts are validated in a worker thread.
 """
-CleanTag = Annotated[Tag, AfterValidator(_without_secrets)]
-CleanToolName = Annotated[ToolName, AfterValidator(_without_secrets)]
-CleanNote = Annotated[str, Field(max_length=2_000), AfterValidator(storable), AfterValidator(_without_secrets)]
+CleanTag = Annotated[Tag, AfterValidator(without_secrets)]
+CleanToolName = Annotated[ToolName, AfterValidator(without_secrets)]
+CleanNote = Annotated[str, Field(max_length=2_000), AfterValidator(storable), AfterValidator(without_secrets)]
 
 
 RedactedJson = Annotated[Payload, AfterValidator(lambda value: redact(value)[0])]

@@ -1,5 +1,7 @@
 """Facts written by a person or a tool: validated, redacted, and stored like extracted ones."""
 
+import re
+from collections import Counter
 from datetime import date
 from typing import Annotated, Self
 from uuid import UUID
@@ -18,16 +20,13 @@ from writer.facts.goals import unit_of
 from writer.facts.store import Provenance, store_facts
 from writer.facts.times import Days
 from writer.moment import Moment
+from writer.privacy.finds import mark
 from writer.privacy.keys import Keyring
 from writer.privacy.names import nameable
-from writer.privacy.redact import redact_text
+from writer.privacy.redact import redact, redact_text, without_secrets
 from writer.privacy.words import Words
 from writer.profiles import check_writing, lock_profile
 from writer.run import AgentKey, Strict, line
-
-
-def _clean(text: str) -> str:
-    return redact_text(text)[0]
 
 
 def as_written(value: object) -> object:
@@ -35,8 +34,7 @@ def as_written(value: object) -> object:
     return str(value) if isinstance(value, int | float) and not isinstance(value, bool) else value
 
 
-_Text = Annotated[line(2_000, blank=False), AfterValidator(_clean)]  # type: ignore[valid-type]
-_Word = Annotated[line(200, blank=False), AfterValidator(_clean)]  # type: ignore[valid-type]
+_Word = Annotated[line(200, blank=False), AfterValidator(without_secrets)]  # type: ignore[valid-type]
 _Value = Annotated[_Word, BeforeValidator(as_written, json_schema_input_type=str | float)]  # type: ignore[valid-type]
 
 
@@ -47,7 +45,7 @@ class FactWritten(Strict):
 
     agent: AgentKey
     kind: FactKind
-    text: _Text = Field(description="the fact in words")  # type: ignore[valid-type]
+    text: line(2_000, blank=False) = Field(description="the fact in words")  # type: ignore[valid-type]
     subject: _Word = Field(default="user", description="the person or thing that the fact is about")  # type: ignore[valid-type]
     attribute: _Word | None = Field(default=None, description="the attribute of the subject; the metric of a goal")  # type: ignore[valid-type]
     value: _Value | None = Field(
@@ -64,6 +62,23 @@ class FactWritten(Strict):
     said_by: Speaker = "user"
     valid_from: Moment | None = Field(default=None, description="time since which the fact holds; if unset, now")
     valid_to: Moment | None = Field(default=None, description="time until which the fact holds; if unset, open")
+
+    @model_validator(mode="after")
+    def _without_secrets(self) -> Self:
+        """Redacts the text, and a value that the attribute, the subject or the text tells to be a secret."""
+        said, value = self.text, self.value
+        self.text, found = redact_text(said)
+        if value is None:
+            return self
+        clean = value
+        for name in (self.attribute or self.subject, f"{self.subject} {self.attribute}"):
+            clean = redact({"name": name, "value": clean})[0]["value"]
+        alone = re.compile(rf"(?<![\w@.]){re.escape(value)}(?![\w@])")
+        if clean == value and len(alone.findall(self.text)) < len(alone.findall(said)):
+            clean = mark(found.most_common(1)[0][0], Counter())
+        if clean != value:
+            self.value, self.text = clean, alone.sub(lambda _: clean, self.text)
+        return self
 
     @model_validator(mode="after")
     def _times_rise(self) -> Self:

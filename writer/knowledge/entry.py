@@ -2,26 +2,22 @@
 
 import hashlib
 import json
-from typing import Annotated
+from typing import Annotated, Self
 
-from pydantic import AfterValidator, ConfigDict, Field, ValidationError
+from pydantic import AfterValidator, ConfigDict, Field, ValidationError, model_validator
 
 from retrieval.text import folded
 from writer.examples import examples_of
 from writer.memories import MAX_CHARS
 from writer.privacy.names import nameable
-from writer.privacy.redact import redact_text
+from writer.privacy.objects import without_titled_secrets
+from writer.privacy.redact import without_secrets
 from writer.privacy.words import Words
 from writer.run import AgentKey, Strict, line
 
-
-def _clean(text: str) -> str:
-    return redact_text(text)[0]
-
-
 _Name = line(100, blank=False)
-_Text = Annotated[line(MAX_CHARS, blank=False), AfterValidator(_clean)]  # type: ignore[valid-type]
-EntryTitle = Annotated[line(200, blank=False), AfterValidator(_clean)]  # type: ignore[valid-type]
+_Text = Annotated[line(MAX_CHARS, blank=False), AfterValidator(without_secrets)]  # type: ignore[valid-type]
+EntryTitle = Annotated[line(200, blank=False), AfterValidator(without_secrets)]  # type: ignore[valid-type]
 
 
 def hash_of_titled(words: Words, category: str, entry_type: str, title: str) -> bytes:
@@ -47,6 +43,12 @@ class KnowledgeWritten(Strict):
         "the same text",
     )
     text: _Text  # type: ignore[valid-type]
+
+    @model_validator(mode="after")
+    def _without_titled_secrets(self) -> Self:
+        for name in (self.title or "", self.category):
+            self.text = without_titled_secrets(name, self.text)
+        return self
 
     @property
     def texts(self) -> dict[str, str]:

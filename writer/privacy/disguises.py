@@ -12,7 +12,6 @@ from retrieval.patterns import patterns
 _LOOK_ALIKES = str.maketrans("аеорсухіѕԁ", "aeopcyxisd")  # noqa: RUF001 - Cyrillic on purpose
 _FULL_WIDTH = {code: code - 0xFEE0 for code in range(0xFF01, 0xFF5F)}
 _ENTITIES = {"amp": "&", "apos": "'", "gt": ">", "lt": "<", "quot": '"'}
-_CHAR = r"[\w+/=~.-]"
 
 _FORMS = patterns("writer.privacy", "disguises")
 MOST_DISGUISES = 50_000

@@ -1,5 +1,6 @@
 """Redacts secrets and personal data in JSON values: values under names such as `password`, and parts of texts."""
 
+import re
 from collections import Counter
 from collections.abc import Callable, Mapping
 from functools import lru_cache
@@ -24,6 +25,13 @@ SHORTEST_SECRET = 10**5
 SSN_DIGITS = 9
 _SIGNS = " \t\n:=*?"
 """Signs around the name in a key, as in "Password: "."""
+_PURPOSE = re.compile(r"(?i)\s+(?:for|of|on|to)\s.*")
+"""The end of a title such as "Password for staging"."""
+_ALONE = re.compile(
+    r"""(?mx) ^ [ \t>*+"'`-]{0,20} (?: [^\s"'`/]{1,64} [ \t]{1,3} / [ \t]{1,3} )? ([^\s"'`]{1,200}) ["'`]{0,3} [ \t]* $
+    | \A [\s>*+"'`-]{0,20} ([^\s"'`]{1,200})"""
+)
+"""A word that has a line of its own, or one with a user before it, as in ``ada / word``; and the first word of a text."""
 LONGEST_LABEL = 24
 """Maximum characters of a text that can tell the kind of a number in the same object."""
 
@@ -137,3 +145,20 @@ def is_secret(text: str, sensitive: str) -> bool:
     if (check := CHECKS.get(f"{sensitive}/key")) is not None:
         return check(data, 0, len(data))
     return not PATH.fullmatch(data) and is_real(data, 0, len(data))
+
+
+def without_titled_secrets(title: str, text: str) -> str:
+    """Returns a redacted text without secrets that only its title tells of, such as "Staging DB password".
+
+    Under such a title a text of one word is a secret. A longer one may be prose about passwords: in it a word that
+    stands alone, or first, is taken out if it looks like a password or a key.
+    """
+    kind = sensitive_name(title) or sensitive_name(_PURPOSE.sub("", title))
+    if kind in NUMBER_KINDS or len(text.split()) == 1:
+        return mark(kind, Counter()) if is_secret(text.strip(), kind) else text
+
+    def cleaned(found: re.Match[str]) -> str:
+        word = found[found.lastindex or 0]
+        return found[0].replace(word, mark(kind, Counter())) if is_secret(word, "password/weak") else found[0]
+
+    return _ALONE.sub(cleaned, text) if kind else text

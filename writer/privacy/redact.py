@@ -64,6 +64,11 @@ def redact_text(text: str) -> tuple[str, Counter[str]]:
     return clean, counts + more
 
 
+def without_secrets(text: str) -> str:
+    """Returns the text as ``redact_text`` does, without the numbers of redactions."""
+    return redact_text(text)[0]
+
+
 def _numbers_inside(text: str, place: ValuePlace, counts: Counter[str]) -> str:
     """Returns a text that is JSON with the cards, phones and secrets among its numbers taken out; another unchanged.
 

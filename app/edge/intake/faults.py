@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from writer.privacy.redact import redact_text
+from writer.privacy.redact import without_secrets
 
 LONGEST_QUOTED = 1_000
 """Characters of an unknown field's name that are redacted; 200 of the result are shown."""
@@ -29,4 +29,4 @@ def faults(errors: Sequence[Mapping[str, Any]]) -> list[dict[str, str]]:
 
 def _printable(text: object) -> str:
     plain = str(text)[:LONGEST_QUOTED].encode(errors="replace").decode().replace("\x00", "?")
-    return redact_text(plain)[0][:200]
+    return without_secrets(plain)[:200]

@@ -89,6 +89,11 @@ def test_what_looks_like_a_secret_is_taken_out(tmp_path: Path):
     assert SECRET not in f"{title}{text}"
 
 
+def test_a_secret_below_the_heading_that_tells_of_it_is_taken_out(tmp_path: Path):
+    text = "# Ops\n## Staging DB password\nS3cretPw9x\n# Passwords\n## Staging\nS3cretPw9x\n"
+    assert [text for _, _, _, text in read(tmp_path, "a.md", text)] == ["[REDACTED:password]"] * 2
+
+
 def test_a_file_in_another_encoding_is_refused(tmp_path: Path):
     (path := tmp_path / "a.md").write_bytes("# Zins\n\nfür Überziehung\n".encode("latin-1"))
     with pytest.raises(LinesRefused, match=r"a\.md must be text in UTF-8"):
