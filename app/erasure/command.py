@@ -167,7 +167,8 @@ async def receipts(settings: Settings, user_digest: str) -> list[dict[str, Any]]
 async def scrub_bank(settings: Settings, marks: Marks | None, progress: Progress) -> int:
     """Scrubs the disk, completes the receipts of earlier erasures with the result, and returns their number.
 
-    ``marks`` are searched for in the server's files, if these are on this machine; None: no search.
+    ``marks`` are searched for in the server's files, if these are on this machine; None: no search. ``progress``
+    receives the digests whose receipts are left as they are, because this installation did not sign them.
 
     Raises:
         MasterKeyMismatch: the receipts would be signed with another installation's key; nothing was changed.
@@ -186,7 +187,10 @@ async def scrub_bank(settings: Settings, marks: Marks | None, progress: Progress
             issuer = await make_issuer(database, settings)
             at = rewritten.began_at.isoformat(timespec="seconds")
             scrubbed = Scrubbed(at=at, tables=rewritten.tables, log=rewritten.log, readable=readable)
-            return await issuer.complete(scrubbed, rewritten.began_at, searches)
+            completed = await issuer.complete(scrubbed, rewritten.began_at, searches)
+        for user_digest in completed.left:
+            progress(f"left as it is, because this installation did not sign it: the receipt of {user_digest}")
+        return completed.receipts
 
 
 async def make_issuer(database: Database, settings: Settings) -> Issuer:
@@ -197,7 +201,8 @@ async def make_issuer(database: Database, settings: Settings) -> Issuer:
     urls += [settings.llm_base_url] if settings.llm == "openai" else []
     hosts = tuple(dict.fromkeys(urlsplit(url).hostname or url for url in urls))  # texts are sent there
     around = Surroundings(SEALED[settings.seal], hosts, seen.standbys, seen.archives)
-    return Issuer(database, Signer.of(settings.master_key_bytes), around)
+    earlier = [Signer.of(key).public_key for key in settings.old_master_keys]
+    return Issuer(database, Signer.of(settings.master_key_bytes), around, earlier)
 
 
 SEALED = {

@@ -6,14 +6,18 @@ queries no server; it concludes from facts that its callers gathered.
 
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 from retrieval.patterns import read
 from writer.rights.erase import Receipt
 
-State = Literal["gone", "remains", "unknown"]
+State = Literal["gone", "unknown", "remains"]
+STATES: tuple[State, ...] = get_args(State)
+"""The states, the best first."""
 
 _TOLD = read("writer.rights", "places.toml")
+ON_THE_DISK: tuple[str, ...] = (_TOLD["dead_rows"]["place"], _TOLD["log"]["place"])
+"""The places that a scrub cleans."""
 
 
 @dataclass(frozen=True, slots=True)

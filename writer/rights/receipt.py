@@ -1,6 +1,6 @@
 """Issues receipts of erasures as signed documents, stores and reads them, and adds the results of a scrub."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
@@ -10,19 +10,37 @@ from sqlalchemy import Select, Update, select, update
 from retrieval.database.database import Database
 from retrieval.tables.audit import erasures
 from writer.rights.erase import Receipt
-from writer.rights.places import MarkSearch, Scrubbed, Surroundings, places
-from writer.rights.signature import SIGNATURE, Signer
+from writer.rights.places import ON_THE_DISK, STATES, MarkSearch, Scrubbed, Surroundings, places
+from writer.rights.signature import SIGNATURE, SignatureBroken, Signer, verified
 
 FORMAT = "casebank erasure receipt 1"
 
 
 @dataclass(frozen=True, slots=True)
+class Completed:
+    """Result of adding a scrub to receipts.
+
+    Attributes:
+        receipts: number of receipts to which the result of the scrub was added.
+        left: digests of the names whose receipts were left as they are, because this installation did not sign them.
+    """
+
+    receipts: int
+    left: Sequence[str]
+
+
+@dataclass(frozen=True, slots=True)
 class Issuer:
-    """The issuer of an installation's receipts."""
+    """The issuer of an installation's receipts.
+
+    Attributes:
+        earlier: public keys of the installation's earlier signers, whose receipts a scrub completes as well.
+    """
 
     database: Database
     signer: Signer
     around: Surroundings
+    earlier: Sequence[str] = ()
 
     async def issue(self, erased: Receipt) -> dict[str, Any]:
         """Signs the receipt of an erasure, stores it by the digest of the user's name, and returns it signed."""
@@ -30,22 +48,31 @@ class Issuer:
         await self._store(erased.user_digest, erased.erased_at, document)
         return document
 
-    async def complete(self, scrubbed: Scrubbed, began_at: datetime, searches: Mapping[str, MarkSearch]) -> int:
-        """Adds the result of a scrub to the receipts of all earlier erasures, and returns their number.
+    async def complete(self, scrubbed: Scrubbed, began_at: datetime, searches: Mapping[str, MarkSearch]) -> Completed:
+        """Adds the result of a scrub to the receipts of all earlier erasures, and signs them anew.
 
-        ``searches`` has the results of searches of the server's files, by the digest of the user's name.
+        A receipt that this installation did not sign, or that is another erasure's, is left as it is: whoever wrote it
+        would get it signed. ``searches`` has the results of searches of the server's files, by the digest of the user's
+        name.
         """
-        done = 0
+        done, left = 0, []
         for user_digest, erased_at, document in await stored(self.database):
-            if document.get("format") == FORMAT and erased_at < began_at:
-                mine = replace(scrubbed, search=searches.get(user_digest))
-                names = ("rows", "residue", "renamed", "names_left")
-                time = datetime.fromisoformat(document["erased_at"])
-                receipt = Receipt(document["user_sha256"], time, **{name: document[name] for name in names})
-                completed = _document(receipt, self.around, mine)
-                await self._store(user_digest, erased_at, self.signer.sign(completed))
-                done += 1
-        return done
+            if document.get("format") != FORMAT or erased_at >= began_at:
+                continue
+            if not self._signed(document) or _erasure(document) != (user_digest, erased_at):
+                left.append(user_digest)
+                continue
+            completed = _completed(document, self.around, replace(scrubbed, search=searches.get(user_digest)))
+            await self._store(user_digest, erased_at, self.signer.sign(completed))
+            done += 1
+        return Completed(done, left)
+
+    def _signed(self, document: dict[str, Any]) -> bool:
+        """Returns whether this installation signed the document, with its present key or an earlier one."""
+        try:
+            return verified(document) in {self.signer.public_key, *self.earlier}
+        except SignatureBroken:
+            return False
 
     async def _store(self, user_digest: str, erased_at: datetime, document: dict[str, Any]) -> None:
         async with self.database.as_eraser_elsewhere() as connection:
@@ -81,10 +108,44 @@ def is_signed(document: dict[str, Any]) -> bool:
     return SIGNATURE in document
 
 
-def _document(erased: Receipt, around: Surroundings, scrubbed: Scrubbed | None = None) -> dict[str, object]:
-    document: dict[str, object] = {"format": FORMAT, **erased.as_dict()}
+def _erasure(document: dict[str, Any]) -> tuple[str, datetime]:
+    return document["user_sha256"], datetime.fromisoformat(document["erased_at"])
+
+
+def _document(erased: Receipt, around: Surroundings, scrubbed: Scrubbed | None = None) -> dict[str, Any]:
+    document: dict[str, Any] = {"format": FORMAT, **erased.as_dict()}
     document["places"] = [place.as_dict() for place in places(erased, around, scrubbed)]
     if scrubbed is not None:
         document["scrubbed_at"] = scrubbed.at
         document["search"] = None if scrubbed.search is None else scrubbed.search.as_dict()
     return document
+
+
+def _completed(document: dict[str, Any], around: Surroundings, scrubbed: Scrubbed) -> dict[str, Any]:
+    """Returns a receipt with the result of a later scrub.
+
+    The scrub decides anew which words are on the disk, unless an earlier search looked for more and this one found
+    none. All other places can only become worse: what was sent or copied elsewhere before the erasure is still there.
+    """
+    counts = {name: document[name] for name in ("rows", "residue", "renamed", "names_left")}
+    later = _document(Receipt(*_erasure(document), **counts), around, scrubbed)
+    anew: Sequence[str] = ON_THE_DISK
+    if (earlier := document.get("search")) is not None and not _says_more(scrubbed.search, earlier):
+        later |= {name: document[name] for name in ("scrubbed_at", "search")}
+        anew = ()
+    found = {place["place"]: place for place in later["places"]}
+    later["places"] = [
+        found[place["place"]] if place["place"] in anew else _worse(place, found.get(place["place"], place))
+        for place in document["places"]
+    ]
+    return later
+
+
+def _says_more(search: MarkSearch | None, earlier: dict[str, Any]) -> bool:
+    if search is None:
+        return False
+    return bool(search.found) or sum(search.looked_for.values()) >= sum(earlier["looked_for"].values())
+
+
+def _worse(place: dict[str, str], later: dict[str, str]) -> dict[str, str]:
+    return max(place, later, key=lambda each: STATES.index(each["state"]))

@@ -33,7 +33,7 @@ from writer.privacy.master_keys import MasterKeyMismatch
 from writer.retain.retain import retain
 from writer.rewards.feedback import Feedback, give_feedback
 from writer.rights.erase import erase
-from writer.rights.signature import SignatureBroken, documents, verified
+from writer.rights.signature import SignatureBroken, Signer, documents, verified
 from writer.run import FinishedRun
 
 MARK, AGENT = "Xylophonia Quendelbaum", "Zwiebelmus-Agent"
@@ -189,6 +189,21 @@ async def test_a_scrub_with_another_installations_master_key_leaves_the_receipts
     with pytest.raises(MasterKeyMismatch):
         await command.purge(another, None, scrubs=True, progress=lambda _step: None)
     assert await command.receipts(settings, hashlib.sha256(MARK.encode()).hexdigest()) == signed
+
+
+async def test_a_scrub_names_the_receipts_that_this_installation_did_not_sign_and_completes_those_of_its_earlier_key(
+    settings: Settings,
+):
+    await command.purge(settings, MARK, scrubs=False, progress=lambda _step: None)
+    steps: list[str] = []
+    new, old = "6" * 64, settings.master_key_bytes.hex()
+    rotated = Settings(home=settings.home, master_key=new, master_key_old=old)
+    assert (await command.purge(rotated, None, scrubs=True, progress=steps.append)).receipts == 1
+    assert (await command.purge(settings, None, scrubs=True, progress=steps.append)).receipts == 0
+    user_digest = hashlib.sha256(MARK.encode()).hexdigest()
+    assert [user_digest in step for step in steps].count(True) == 1
+    (receipt,) = await command.receipts(settings, user_digest)
+    assert verified(receipt) == Signer.of(bytes.fromhex(new)).public_key
 
 
 async def test_a_scrub_that_is_killed_can_be_repeated(settings: Settings):

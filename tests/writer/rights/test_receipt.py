@@ -2,8 +2,9 @@
 
 import json
 import os
+from collections.abc import Callable
 from dataclasses import replace
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import Any
 from uuid import uuid4
 
@@ -11,12 +12,14 @@ import pytest
 
 from tests.writer.conftest import Bank, keep
 from writer.rights.elsewhere import digest
-from writer.rights.erase import erase
+from writer.rights.erase import Receipt, erase
 from writer.rights.places import Log, MarkSearch, Scrubbed, Surroundings
-from writer.rights.receipt import Issuer, stored
+from writer.rights.receipt import Issuer, store, stored
 from writer.rights.signature import Signer, verified
 
 AROUND = Surroundings("tool traces", (), 0, archives=False)
+SENDS = replace(AROUND, providers=("api.openai.com",))
+COPIES = replace(AROUND, standbys=1, archives=True)
 SCRUBBED = Scrubbed("2026-11-22T08:00:00+00:00", 13, Log("000000010000000000000009"), readable=True)
 
 
@@ -66,7 +69,7 @@ async def test_what_remains_says_until_when(bank: Bank, user: str, issuer: Issue
 @pytest.mark.parametrize(
     ("around", "expected"),
     [
-        (Surroundings("t", ("api.openai.com",), 0, archives=False), ("embedder and language model", "unknown")),
+        (SENDS, ("embedder and language model", "unknown")),
         (Surroundings("t", (), 1, archives=False), ("replicas and archives", "remains")),
         (Surroundings("t", (), 0, archives=True), ("replicas and archives", "remains")),
         (Surroundings("t"), ("replicas and archives", "unknown")),
@@ -115,6 +118,101 @@ async def test_a_scrub_speaks_in_the_receipts_of_all_before_it_and_of_nobody_aft
     ((_, _, after),) = await stored(bank.database, later["user_sha256"])
     assert (theirs["scrubbed_at"], theirs["search"]) == (SCRUBBED.at, None)
     assert after == later
+
+
+async def complete(
+    issuer: Issuer, receipt: dict[str, Any], search: MarkSearch | None = None, scrubbed: Scrubbed = SCRUBBED
+) -> dict[str, Any]:
+    """Adds the result of a scrub right after the erasure; returns the receipt as it is stored then."""
+    user_digest, erased_at = receipt["user_sha256"], datetime.fromisoformat(receipt["erased_at"])
+    searches = {} if search is None else {user_digest: search}
+    await issuer.complete(scrubbed, erased_at + timedelta(microseconds=1), searches)
+    ((_, _, kept),) = await stored(issuer.database, user_digest)
+    return kept
+
+
+@pytest.mark.parametrize("later", [None, MarkSearch({"name": 1, "texts": 0}, 0, {})], ids=["none", "of fewer marks"])
+async def test_what_a_search_found_stays_found_until_a_search_of_as_many_marks_finds_none(
+    bank: Bank, user: str, issuer: Issuer, later: MarkSearch | None
+):
+    receipt = await issuer.issue(await erase(bank.database, user))
+    found = await complete(issuer, receipt, MarkSearch({"name": 1, "texts": 7}, 0, {"base/1/2": 3}))
+    after = await complete(issuer, receipt, later, replace(SCRUBBED, at="2026-12-24T08:00:00+00:00"))
+    assert states(found)["dead rows"] == "remains"
+    assert after == found
+    clean = await complete(issuer, receipt, MarkSearch({"name": 1, "texts": 7}, 0, {}))
+    assert (states(clean)["dead rows"], clean["search"]["found"]) == ("gone", {})
+
+
+async def test_a_search_of_fewer_marks_that_finds_one_is_told(bank: Bank, user: str, issuer: Issuer):
+    receipt = await issuer.issue(await erase(bank.database, user))
+    await complete(issuer, receipt, MarkSearch({"name": 1, "texts": 7}, 0, {}))
+    after = await complete(issuer, receipt, MarkSearch({"name": 1, "texts": 0}, 0, {"base/1/2": 3}))
+    assert (states(after)["dead rows"], after["search"]["found"]) == ("remains", {"base/1/2": 3})
+
+
+@pytest.mark.parametrize(
+    ("then", "now", "expected"),
+    [
+        (SENDS, AROUND, {"embedder and language model": "unknown"}),
+        (AROUND, SENDS, {"embedder and language model": "unknown"}),
+        (COPIES, AROUND, {"replicas and archives": "remains"}),
+        (AROUND, COPIES, {"replicas and archives": "remains"}),
+        (Surroundings("t"), AROUND, {"replicas and archives": "unknown"}),
+        (Surroundings("t"), COPIES, {"replicas and archives": "remains"}),
+    ],
+)
+async def test_a_scrub_makes_no_place_elsewhere_better_than_it_was_at_the_erasure(
+    bank: Bank, user: str, then: Surroundings, now: Surroundings, expected: dict[str, str]
+):
+    signer = Signer.of(os.urandom(32))
+    receipt = await Issuer(bank.database, signer, then).issue(await erase(bank.database, user))
+    after = states(await complete(Issuer(bank.database, signer, now), receipt))
+    for place in ("embedder and language model", "replicas and archives"):
+        assert after[place] == expected.get(place, "gone")
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        pytest.param(lambda receipt: {**receipt, "clean": False}, id="changed"),
+        pytest.param(lambda receipt: {k: v for k, v in receipt.items() if k != "signature"}, id="unsigned"),
+        pytest.param(lambda receipt: Signer.of(b"another installation's key 32 by").sign(receipt), id="of another key"),
+    ],
+)
+async def test_a_scrub_signs_no_receipt_that_this_installation_did_not_sign(
+    bank: Bank, user: str, issuer: Issuer, change: Callable[[dict[str, Any]], dict[str, Any]]
+):
+    erased = await erase(bank.database, user)
+    forged = change(await issuer.issue(erased))
+    await write(bank, erased, forged)
+    done = await issuer.complete(SCRUBBED, erased.erased_at + timedelta(microseconds=1), {})
+    assert digest(user) in done.left
+    assert [receipt for _, _, receipt in await stored(bank.database, digest(user))] == [forged]
+
+
+async def test_a_scrub_signs_no_receipt_in_the_row_of_another_erasure(bank: Bank, user: str, issuer: Issuer):
+    other = await issuer.issue(await erase(bank.database, f"{user}-other"))
+    erased = await erase(bank.database, user)
+    await write(bank, erased, other)
+    done = await issuer.complete(SCRUBBED, erased.erased_at + timedelta(microseconds=1), {})
+    assert digest(user) in done.left
+    assert [receipt for _, _, receipt in await stored(bank.database, digest(user))] == [other]
+
+
+async def test_a_scrub_completes_a_receipt_of_an_earlier_master_key_with_the_present_one(
+    bank: Bank, user: str, issuer: Issuer
+):
+    receipt = await issuer.issue(await erase(bank.database, user))
+    rotated = Issuer(bank.database, Signer.of(os.urandom(32)), AROUND, [issuer.signer.public_key])
+    after = await complete(rotated, receipt)
+    assert (verified(after), states(after)["dead rows"]) == (rotated.signer.public_key, "gone")
+
+
+async def write(bank: Bank, erased: Receipt, document: dict[str, Any]) -> None:
+    """Writes a document to the row of an erasure, as a service that was taken over can."""
+    async with bank.database.as_eraser_elsewhere() as connection:
+        await connection.execute(store(erased.user_digest, erased.erased_at, document))
 
 
 async def test_an_erasure_that_broke_off_has_an_unsigned_receipt_until_it_is_repeated(
