@@ -127,7 +127,7 @@ class Work:
     origin: Mapping[str, str] = field(default_factory=dict)
     """Ids of the request that retained the run, see ``retrieval.telemetry.origin``; empty until the case is opened."""
     now: ClaimedCase = field(init=False)
-    """The case with the worker's corrections, and with the reward that its row has when the work ends."""
+    """The case with the worker's corrections, and with the reward and actor that its row has when the work ends."""
 
     def __post_init__(self) -> None:
         """Begins with the case as it was claimed."""
@@ -183,14 +183,18 @@ async def used_by(connection: AsyncConnection, user_sub: str, claimed_case: Clai
 
 
 async def lock_held(connection: AsyncConnection, batch: Sequence[Work], queue: Table = cases) -> list[Work]:
-    """Locks those cases of one user that their leases still hold, and returns them with the rewards that they have now.
+    """Locks those cases of one user that their leases still hold, and returns them as their rows are now.
 
-    Feedback may have changed a reward since the case was claimed. A case is left out if another worker claimed it, if
-    it was deleted, or if its words were sealed or unsealed: what was computed of it has the other form.
+    Feedback may have changed a reward since the case was claimed, and an erasure the actor's name. A case is left out
+    if another worker claimed it, if it was deleted, or if its words were sealed or unsealed: what was computed of it
+    has the other form.
     """
     lease = batch[0].held
     held = (
-        select(cases.c.id, cases.c.reward, cases.c.reward_source, cases.c.words.is_not(None).label("sealed"))
+        select(
+            *(cases.c[name] for name in ("id", "reward", "reward_source", "source")),
+            cases.c.words.is_not(None).label("sealed"),
+        )
         .where(*_held_in(queue, lease.user_sub, lease.lease_token, [work.held.row_id for work in batch]))
         .order_by(cases.c.id)
         .with_for_update()
@@ -199,7 +203,9 @@ async def lock_held(connection: AsyncConnection, batch: Sequence[Work], queue: T
     locked = [work for work in batch if (work.held.row_id, work.case.words is not None) in now]
     for work in locked:
         row, moves = now[work.held.row_id, work.case.words is not None], list(work.moves) or work.case.moves
-        work.now = replace(work.case, moves=moves, reward=row.reward, reward_source=row.reward_source)
+        work.now = replace(
+            work.case, moves=moves, reward=row.reward, reward_source=row.reward_source, source=row.source
+        )
     return locked
 
 

@@ -103,7 +103,7 @@ class Finish:
         connection = self.connection
         for work in batch:
             case_id, details = work.held.row_id, {"outcome": work.case.outcome, "reward": work.case.reward}
-            await note(connection, Change.of(_owner(work), work.case.source, "insert_case", case_id, **details))
+            await note(connection, Change.of(_owner(work), work.now.source, "insert_case", case_id, **details))
             case = await corrected(connection, work.held, work.now, work.counts)
             case = await with_plan(connection, work.held, case, work.corrected_plan)
             work.now = await earlier_feedback(connection, self.user_sub, case)

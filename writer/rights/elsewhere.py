@@ -11,8 +11,11 @@ from retrieval.tables.cases import cases
 from retrieval.tables.decisions import rewards
 from retrieval.tables.procedures import procedure_reviews
 
-NAMES = (audit.c.actor, rewards.c.actor, procedure_reviews.c.actor, cases.c.source)
-"""Columns that may hold a user's name in rows of other users."""
+NAMES = (cases.c.source, audit.c.actor, rewards.c.actor, procedure_reviews.c.actor)
+"""Columns that may hold a user's name in rows of other users.
+
+The cases come first: the worker copies the name from a case, which it has locked, to the audit.
+"""
 BATCH = 5_000
 """Maximum number of rows that one transaction changes, so that locks are short."""
 TRIES = 20

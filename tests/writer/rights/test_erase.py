@@ -34,6 +34,7 @@ from retrieval.tables.sessions import session_summaries, sessions, turns
 from tests.cluster import one_postgres
 from tests.conftest import WAITING
 from tests.policies import stored
+from tests.writer.blocked import begin_blocked
 from tests.writer.conftest import AGENT, Bank
 from writer.memories import remember_facts
 from writer.profiles import each_profile
@@ -243,12 +244,13 @@ async def test_a_name_that_another_transaction_holds_is_waited_for(bank: Bank, u
     other = f"{user}-other"
     await act_for(bank, other, user)
     async with bank.database.as_user(other, datetime.now(UTC)) as connection:
-        await connection.execute(select(cases.c.id).where(cases.c.user_sub == other).with_for_update())
+        reviews = select(procedure_reviews.c.actor).where(procedure_reviews.c.user_sub == other)
+        await connection.execute(reviews.with_for_update())
         erasing = asyncio.create_task(erase(bank.database, user))
-        named = "SELECT 1 FROM procedure_reviews WHERE actor = $1"
-        await until(lambda: as_owner(database_url, named, user), [])  # the names in cases are next, and the last
+        named = "SELECT 1 FROM rewards WHERE actor = $1"
+        await until(lambda: as_owner(database_url, named, user), [])  # the names in reviews are next, and the last
         assert not erasing.done()
-    assert (await erasing).renamed["cases.source"] == 1
+    assert (await erasing).renamed["procedure_reviews.actor"] == 1
 
 
 @one_postgres
@@ -342,23 +344,62 @@ async def test_a_busy_worker_brings_nothing_back(bank: Bank, user: str, working:
     assert set((await bank.counts(user)).values()) == {0}
 
 
+class Slow(WordLlamaEmbedder):
+    """Embeds once the gate is open."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.gate, self.embedding = asyncio.Event(), asyncio.Event()
+
+    async def embed(self, texts: Any) -> Any:
+        self.embedding.set()
+        await self.gate.wait()
+        return await super().embed(texts)
+
+
 async def test_a_worker_that_claimed_before_the_erasure_finishes_nothing_after_it(bank: Bank, user: str):
-    gate, embedding = asyncio.Event(), asyncio.Event()
-
-    class Slow(WordLlamaEmbedder):
-        async def embed(self, texts: Any) -> Any:
-            embedding.set()
-            await gate.wait()
-            return await super().embed(texts)
-
+    slow = Slow()
     await retain(bank.database, bank.keyring, run(), bank.author(user))
-    late = asyncio.create_task(Worker(bank.database, Slow(), bank.keyring).run_once())
-    await embedding.wait()
+    late = asyncio.create_task(Worker(bank.database, slow, bank.keyring).run_once())
+    await slow.embedding.wait()
     receipt = await erase(bank.database, user)
-    gate.set()
+    slow.gate.set()
     await late
     assert receipt.clean
     assert set((await bank.counts(user)).values()) == {0}
+
+
+async def test_a_worker_that_claimed_a_run_before_its_actor_was_erased_does_not_write_the_name_again(
+    bank: Bank, user: str
+):
+    slow, service = Slow(), f"service-{user}"
+    await retain(bank.database, bank.keyring, run(), replace(bank.author(user), actor=service))
+    late = asyncio.create_task(Worker(bank.database, slow, bank.keyring).run_once())
+    await slow.embedding.wait()
+    receipt = await erase(bank.database, service)
+    slow.gate.set()
+    await late
+    inserted = select(audit.c.actor).where(audit.c.user_sub == user, audit.c.action == "insert_case")
+    assert [each.actor for each in await bank.read(user, inserted)] == [f"erased:{receipt.user_digest}"]
+
+
+@one_postgres
+async def test_the_erasure_of_an_actor_waits_for_a_worker_that_is_writing_the_name(
+    bank: Bank, user: str, database_url: str
+):
+    service = f"service-{user}"
+    worker = Worker(bank.database, WordLlamaEmbedder(), bank.keyring)
+    await retain(bank.database, bank.keyring, run(1), bank.author(user))
+    await worker.run_once()  # so that the user's audit has an end, which the next entry locks
+    await retain(bank.database, bank.keyring, run(2), replace(bank.author(user), actor=service))
+    held = await asyncpg.connect(dsn(database_url))
+    async with held.transaction():
+        assert await held.fetch("SELECT 1 FROM audit_heads WHERE user_sub = $1 FOR UPDATE", user)
+        writing = await begin_blocked(held, worker.run_once())
+        erasing = await begin_blocked(held, erase(replace(bank.database, citus=True), service), 2)  # waits at the case
+    await asyncio.gather(writing, erasing)
+    await held.close()
+    assert await as_owner(database_url, "SELECT 1 FROM audit WHERE actor = $1", service) == []
 
 
 async def test_upkeep_that_listed_the_profile_before_the_erasure_is_refused(bank: Bank, user: str):
