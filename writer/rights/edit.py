@@ -139,14 +139,19 @@ async def forget_texts(connection: AsyncConnection, words: Words, rows: Sequence
     """Blanks the texts of these cases in decisions and runs; call it before the cases are deleted.
 
     The rows stay. Decisions, because policies learned from them: the retrievals that the cases' runs began with, those
-    with the same query (not found by a case that does not decrypt), and the advice in these runs. Runs, so that a late
-    step begins no new run.
+    with the same query or with the task as query (not found if it does not decrypt), and the advice in these runs.
+    Runs, so that a late step begins no new run.
     """
     user_sub = words.user_sub
     became = runs.c.user_sub == user_sub, runs.c.case_id.in_([row["id"] for row in rows])
     run_ids = list((await connection.scalars(select(runs.c.id).where(*became))).all())
     retrieval_ids = [row["retrieval_id"] for row in rows if row["retrieval_id"] is not None]
-    tasks = {case["task"] for case in readable(words.opened, rows)}
+    names = ("id", "query", "words", "query_group")
+    theirs = decisions.c.user_sub == user_sub, decisions.c.id.in_(retrieval_ids)
+    asked = (await connection.execute(select(*(decisions.c[name] for name in names)).where(*theirs))).mappings().all()
+    queries = {case["task"] for case in readable(words.opened, rows)}
+    queries |= {row["query"] for row in readable(words.open_query, asked)} - {""}
+    groups = {words.group_of(query) for query in queries} | {row["query_group"] for row in asked} - {None}
     session_ids = [row["session_id"] for row in rows if row["session_id"] is not None]
     given = (
         advice.c.run_id.in_(run_ids),
@@ -156,8 +161,8 @@ async def forget_texts(connection: AsyncConnection, words: Words, rows: Sequence
     await forget_advice(connection, user_sub, or_(*given))
     same = or_(
         decisions.c.id.in_(retrieval_ids),
-        and_(decisions.c.words.is_(None), decisions.c.query.in_(tasks)),
-        decisions.c.query_group.in_([words.group_of(task) for task in tasks]),
+        and_(decisions.c.words.is_(None), decisions.c.query.in_(queries)),
+        decisions.c.query_group.in_(groups),
     )
     await connection.execute(update(decisions).where(decisions.c.user_sub == user_sub, same).values(BLANK))
     await connection.execute(update(runs).where(*became).values(words=b""))

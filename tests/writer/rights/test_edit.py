@@ -1,16 +1,24 @@
 """Changes by hand: tags, a case's end, a profile's settings; each is noted, and none reaches another user's rows."""
 
+from dataclasses import replace
 from datetime import UTC, datetime
+from uuid import UUID
 
 import pytest
 from sqlalchemy import select
 
+from app.providers.wordllama import WordLlamaEmbedder
 from retrieval.errors import NotFound
+from retrieval.ranking.question import Question
+from retrieval.retrieve import Reader
+from retrieval.search.candidates import CaseSearch
 from retrieval.tables.audit import audit
 from retrieval.tables.cases import cases
+from retrieval.tables.decisions import decisions
 from retrieval.tables.profiles import profiles
 from tests.fakes.openai_server import OpenAIServer
 from tests.writer.conftest import AGENT, Bank, MakeWorker, drain, keep, states
+from writer.privacy.words import WordSeals
 from writer.rights.edit import delete_case, set_profile, set_tags
 
 
@@ -49,6 +57,33 @@ async def test_the_audit_has_the_number_of_the_new_tags_and_not_their_words(bank
         await set_tags(connection, bank.keyring, bank.author(user), case_id, ["hiv-positive", "blue"])
     (row,) = await bank.read(user, select(audit.c.payload).where(audit.c.user_sub == user))
     assert row.payload == {"tags": 2}
+
+
+@pytest.mark.parametrize("before", [True, False], ids=["sealed before", "plain before"])
+@pytest.mark.parametrize("sealed", [True, False], ids=["sealed", "plain"])
+async def test_a_deleted_case_takes_the_query_of_its_retrieval_and_every_like_query_out_of_the_log(
+    bank: Bank, user: str, *, before: bool, sealed: bool
+):
+    query = "I have diabetes, plan my meals"
+    await bank.add(user)
+    asked = [
+        await retrieved(bank, user, query, seals=before),
+        await retrieved(bank, user, "water the garden", seals=before),
+        await retrieved(bank, user, "  i have DIABETES, plan my meals", seals=True),
+        await retrieved(bank, user, query, seals=sealed),
+    ]
+    (case_id,) = await bank.add(user, {"task": "plan meals", "retrieval_id": asked[-1]})
+    async with bank.database.as_user(user, datetime.now(UTC)) as connection:
+        await delete_case(connection, bank.keyring, bank.author(user), case_id)
+    words = select(decisions.c.id).where(decisions.c.words.is_not(None) | (decisions.c.query != ""))
+    assert [row.id for row in await bank.read(user, words.where(decisions.c.user_sub == user))] == [asked[1]]
+
+
+async def retrieved(bank: Bank, user: str, query: str, *, seals: bool) -> UUID:
+    """Asks for memory, and returns the id of the decision, which has the query sealed or plain."""
+    reader = Reader(bank.database, WordLlamaEmbedder(), seals=WordSeals(replace(bank.keyring, seals_words=seals)))
+    answer = await reader.retrieve(user, datetime.now(UTC), Question(CaseSearch(AGENT, query)))
+    return answer.retrieval_id
 
 
 async def test_another_users_case_is_not_found_and_stays_as_it_was(bank: Bank, user: str):
