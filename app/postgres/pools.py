@@ -3,20 +3,19 @@
 import ssl
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
+from math import ceil
 from urllib.parse import parse_qsl, quote, urlencode
 from uuid import uuid4
 
 import asyncpg
 import certifi
-from sqlalchemy import event
+from sqlalchemy import NullPool, event
 from sqlalchemy.engine.interfaces import DBAPICursor
 from sqlalchemy.ext.asyncio import AsyncEngine, create_async_engine
 
 from retrieval.database.database import Database
 
 SERVICE_ROLE = "casebank_service"
-WORKER_ROLE = "casebank_worker"
-ERASER_ROLE = "casebank_eraser"
 
 SCHEMES = ("postgresql", "postgres", "postgresql+asyncpg")
 LIBPQ_ONLY = {
@@ -63,8 +62,9 @@ async def service_database(
 
     Up to ``pool_size`` connections for transactions, and another ``pool_size`` for fast statements, are opened when
     they are needed, beside one that listens for work. ``timeout_s`` limits each wait: for a connection, and for the
-    answer to a statement. A connection for fast statements is closed when it was not used for ``idle_s``; 0: for
-    USUAL_IDLE_S.
+    answer to a statement. Each transaction of an erasure opens a connection of its own, where a statement may change
+    any number of rows and ``timeout_s`` limits only the wait for a lock. A connection for fast statements is closed
+    when it was not used for ``idle_s``; 0: for USUAL_IDLE_S.
     """
     pooled = is_pooled(url)
     session = {"application_name": "casebank"} | ({} if pooled else {"role": SERVICE_ROLE, "jit": "off"})
@@ -78,9 +78,15 @@ async def service_database(
         hide_parameters=True,  # a printed error must not quote a user's name or words
         connect_args=options,
     )
+    erasing = engine_of(
+        url, poolclass=NullPool, hide_parameters=True, connect_args={**options, "command_timeout": None}
+    )
+    begins_with = f"SET LOCAL lock_timeout = {ceil(1000 * timeout_s)}"
+    event.listen(erasing.sync_engine, "begin", lambda connection: connection.exec_driver_sql(begins_with))
     if pooled:
         # the next transaction may get another session, so each takes the role when it begins
-        event.listen(engine.sync_engine, "begin", lambda connection: connection.exec_driver_sql(_AS_SERVICE))
+        for each in (engine, erasing):
+            event.listen(each.sync_engine, "begin", lambda connection: connection.exec_driver_sql(_AS_SERVICE))
         options["statement_cache_size"] = 0
     most = pool_size + (not pooled)  # one listens, which a pooler in transaction mode does not allow
     if not pooled and not is_citus(url):  # Citus needs the values to choose a shard
@@ -97,7 +103,7 @@ async def service_database(
     )
     try:
         async with pool:
-            yield Database(engine, pool, fast_begins_with=_AS_SERVICE if pooled else None, citus=is_citus(url))
+            yield Database(engine, erasing, pool, fast_begins_with=_AS_SERVICE if pooled else None, citus=is_citus(url))
     finally:
         await engine.dispose()
 

@@ -39,6 +39,7 @@ class Database:
 
     Attributes:
         engine: connections for transactions of several statements.
+        erasing: connections for erasures; no time limits their statements, only their waits for locks.
         pool: connections for fast statements, each its own transaction; see ``retrieval.database.fast_path``.
         fast_begins_with: statement that gives a transaction the service's role, for a pooler that may give each
             transaction another session; None without such a pooler.
@@ -47,6 +48,7 @@ class Database:
     """
 
     engine: AsyncEngine
+    erasing: AsyncEngine
     pool: asyncpg.Pool
     fast_begins_with: str | None = None
     citus: bool = False
@@ -145,7 +147,7 @@ class Database:
             DatabaseUnavailable: no connection, or it broke, or the user's other transactions would not end.
         """
         with _TranslatedErrors(self.outage):
-            async with self.engine.begin() as connection:
+            async with self.erasing.begin() as connection:
                 await connection.execute(_ERASE, {"user_sub": user_sub})
                 yield connection
 
@@ -159,7 +161,7 @@ class Database:
             DatabaseUnavailable: no connection, or it broke.
         """
         with _TranslatedErrors(self.outage):
-            async with self.engine.begin() as connection:
+            async with self.erasing.begin() as connection:
                 await connection.execute(_NAME, {"user_sub": user_sub})
                 await connection.execute(_ERASER)
                 yield connection
@@ -173,6 +175,11 @@ _REFUSED = {
     "3D": "there is no such database: check its name in DATABASE_URL",
 }
 """Classes of SQLSTATE whose cause is a wrong DATABASE_URL, with the message for each."""
+_UNABLE = {
+    asyncpg.DiskFullError.sqlstate: "the disk of the database is full: free some space",
+    asyncpg.LockNotAvailableError.sqlstate: "another transaction holds what is to be changed: try again",
+}
+"""SQLSTATE of what the database cannot do now, with the message for each."""
 _DEADLOCK = asyncpg.DeadlockDetectedError.sqlstate
 _MISSING = {"42P01", "42703", "42883"}
 """SQLSTATE of a missing table, column and function."""
@@ -239,8 +246,8 @@ def _translate(error: Exception, state: str) -> None:
         raise Deadlocked("the database ended this, for it and another waited for each other: try again") from error
     if state == asyncpg.InternalServerError.sqlstate and any(message in str(error) for message in _UNCOMMITTED):
         raise DatabaseUnavailable("a node of the cluster did not commit: try again") from error
-    if state == asyncpg.DiskFullError.sqlstate:
-        raise DatabaseUnavailable("the disk of the database is full: free some space") from error
+    if unable := _UNABLE.get(state):
+        raise DatabaseUnavailable(unable) from error
     if state.startswith(("08", "57P", "53300")):  # Postgres is starting, stopping, or out of connections
         raise DatabaseUnavailable("the database connection broke") from error
 

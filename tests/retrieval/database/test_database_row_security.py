@@ -18,7 +18,7 @@ from sqlalchemy.dialects.postgresql import insert as upsert
 from alembic import command
 from app.postgres import EmbeddedPostgres
 from app.postgres.migrate import migrate, with_alembic
-from app.postgres.pools import ERASER_ROLE, SERVICE_ROLE, WORKER_ROLE, dsn, service_database
+from app.postgres.pools import SERVICE_ROLE, dsn, service_database
 from app.providers.wordllama import WordLlamaEmbedder
 from retrieval.database.database import Database
 from retrieval.ranking.question import Question
@@ -46,6 +46,7 @@ from writer.rights.erase import erase
 from writer.run import FinishedRun
 from writer.training import lifecycle
 
+WORKER_ROLE, ERASER_ROLE = "casebank_worker", "casebank_eraser"
 A, B, GONE = "alice", "bob", "carol"
 SERVICE_TABLES = {
     "jobs",

@@ -17,9 +17,9 @@ from sqlalchemy import insert, select, text
 from sqlalchemy.exc import DBAPIError
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from app.postgres.pools import dsn
+from app.postgres.pools import dsn, service_database
 from app.providers.wordllama import WordLlamaEmbedder
-from retrieval.errors import UserErased
+from retrieval.errors import DatabaseUnavailable, UserErased
 from retrieval.tables.audit import audit
 from retrieval.tables.cases import case_embeddings, case_tools, cases, inserted_memories
 from retrieval.tables.decisions import decision_slots, decisions, rewards
@@ -423,6 +423,44 @@ async def test_an_erasure_waits_for_a_transaction_under_way(bank: Bank, user: st
             insert(audit).values(user_sub=user, id=uuids.uuid7(), actor="t", action="late", payload={}),
         )
     assert (await erasing).rows["audit"] == 2
+
+
+SHORT_S = 2.0
+"""Time that a statement may take where a test waits for its end, and a connection on a busy machine."""
+
+
+async def test_an_erasure_takes_as_long_as_it_needs(bank: Bank, user: str, database_url: str):
+    await bank.add(user, {})
+    slow = f"""
+CREATE FUNCTION slow() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+    IF OLD.user_sub = '{user}' THEN PERFORM pg_sleep({SHORT_S + 0.5}); END IF;
+    RETURN OLD;
+END $$
+"""
+    owner = await asyncpg.connect(dsn(database_url))
+    await owner.execute(slow)
+    await owner.execute("CREATE TRIGGER slow BEFORE DELETE ON cases FOR EACH ROW EXECUTE FUNCTION slow()")
+    try:
+        async with service_database(database_url, timeout_s=SHORT_S) as database:
+            assert (await erase(database, user)).rows["cases"] == 1
+    finally:
+        await owner.execute("DROP FUNCTION slow CASCADE")
+        await owner.close()
+
+
+@one_postgres  # a cluster bounds no wait on its nodes
+async def test_an_erasure_does_not_wait_for_ever_for_a_transaction_of_the_user(
+    bank: Bank, user: str, database_url: str
+):
+    await bank.add(user, {})
+    async with (
+        bank.database.as_user(user, datetime.now(UTC)),
+        service_database(database_url, timeout_s=SHORT_S) as database,
+    ):
+        with pytest.raises(DatabaseUnavailable):
+            await erase(database, user)
+    assert (await erase(bank.database, user)).rows["cases"] == 1
 
 
 async def has(bank: Bank, user: str, status: str) -> bool:
