@@ -138,9 +138,9 @@ async def restore(settings: Settings, folder: Path, receipts: Iterable[Path], *,
             restored = server.url(RESTORED)
             await migrate(restored, pgvector=settings.pgvector)
             await _refuse_sealed(settings, restored)
+            await _execute_many(restored, _SQL["keep_revocation"], kept[1])  # their reasons go with who is erased
             again = await erase_again(restored, erased)
             await _execute_many(restored, _SQL["keep_receipt"], kept[0])
-            await _execute_many(restored, _SQL["keep_revocation"], kept[1])
             count = len(await users(restored))
             # in one transaction, so that there is no moment without a bank
             await _execute(

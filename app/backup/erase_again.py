@@ -1,6 +1,5 @@
 """Erasures win over backups: a user who was erased after a backup is erased again when it is restored."""
 
-import hashlib
 from collections.abc import Iterable, Sequence
 from datetime import datetime
 from pathlib import Path
@@ -9,8 +8,9 @@ import asyncpg
 
 from app.postgres.pools import one_connection, service_database
 from retrieval.tables.audit import erasures
+from retrieval.tables.keys import token_revocations
 from retrieval.tables.metadata import USER_TABLES
-from writer.rights.elsewhere import NAMES
+from writer.rights.elsewhere import NAMES, digest
 from writer.rights.erase import erase
 from writer.rights.signature import SignatureBroken, documents
 
@@ -49,8 +49,8 @@ def read_receipts(paths: Iterable[Path]) -> dict[str, datetime]:
 def latest(erasures: Iterable[tuple[str, datetime]]) -> dict[str, datetime]:
     """Returns the time of each user's last erasure, by the digest of the name, from digests with times."""
     last: dict[str, datetime] = {}
-    for digest, at in erasures:
-        last[digest] = max(at, last.get(digest, at))
+    for user_digest, at in erasures:
+        last[user_digest] = max(at, last.get(user_digest, at))
     return last
 
 
@@ -67,12 +67,15 @@ async def erase_again(url: str, erased: dict[str, datetime]) -> int:
         NamesLeft: another transaction locked rows with an erased user's name.
     """
     known = await tombstones(url)
-    missing = {digest for digest, at in erased.items() if digest not in known or known[digest] < at}
-    names = {hashlib.sha256(name.encode()).hexdigest(): name for name in await _names(url)}
+    missing = {each for each, at in erased.items() if each not in known or known[each] < at}
+    names = {digest(name): name for name in await _names(url)}
     async with service_database(url, pool_size=1) as database:
-        receipts = [await erase(database, names[digest]) for digest in sorted(missing & names.keys())]
+        receipts = [await erase(database, names[each]) for each in sorted(missing & names.keys())]
+    unknown = sorted(missing - names.keys())
     statement = "INSERT INTO erasures (user_sub, erased_at, receipt) VALUES ($1, $2, '{}')"
-    await _unforced(url, statement, [(digest, erased[digest]) for digest in sorted(missing - names.keys())])
+    await _unforced(url, statement, [(each, erased[each]) for each in unknown])
+    blank = "UPDATE token_revocations SET why = '' WHERE subject_sha256 = decode($1, 'hex')"
+    await _unforced(url, blank, [(each,) for each in unknown])
     if left := [receipt.user_digest for receipt in receipts if not receipt.clean]:
         raise NamesLeft(f"stop the service, and erase with `casebank purge` whose names have the SHA-256 {left}")
     return len(receipts)
@@ -101,7 +104,7 @@ async def _unforced(
     url: str, statement: str, rows: Sequence[tuple[object, ...]] | None = None
 ) -> Sequence[asyncpg.Record]:
     """Runs the statement, once or for each row, with row-level security off for an owner without superuser rights."""
-    tables = [table.name for table in (*USER_TABLES, erasures)]
+    tables = [table.name for table in (*USER_TABLES, erasures, token_revocations)]
     records: Sequence[asyncpg.Record] = []
     try:
         async with one_connection(url) as connection, connection.transaction():

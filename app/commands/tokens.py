@@ -1,6 +1,7 @@
 """``casebank token``: prints bearer tokens, revokes them, and changes the secret that signs them."""
 
 import sys
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Annotated, Literal
 
@@ -18,6 +19,7 @@ from app.terminal.plain_console import plain_console
 from app.terminal.run_to_end import run_to_end as run
 from writer.audit import Change, note
 from writer.privacy.redact import redact_text
+from writer.rights.erase import is_gone
 
 commands = typer.Typer(
     add_completion=False,
@@ -73,7 +75,10 @@ def revoke_tokens(
     ] = False,
     why: Annotated[str, typer.Option(help="reason, stored redacted with the revocation")] = "",
 ) -> None:
-    """Revoke one token, or all tokens of a user or service that were issued up to now."""
+    """Revoke one token, or all tokens of a user or service that were issued up to now.
+
+    Of an erased user the reason is not stored, and the audit gets no entry.
+    """
     if (user is not None) + (jti is not None) + token_from_stdin != 1:
         raise typer.BadParameter("give one of --user, --jti and --token")
     if user is not None:
@@ -85,12 +90,14 @@ def revoke_tokens(
 
     async def work() -> datetime:
         async with parts() as runtime:
+            subject = revocation.subject
             async with runtime.database.as_worker() as connection:
-                at = await revoke(connection, revocation)
-            if revocation.subject is not None:
+                is_erased = subject is not None and await connection.scalar(is_gone(subject))
+                at = await revoke(connection, replace(revocation, why="") if is_erased else revocation)
+            if subject is not None and not is_erased:
                 which: Literal["one", "all"] = "all" if revocation.jti is None else "one"
-                change = Change.of((revocation.subject, None), OPERATOR_NAME, "revoke_tokens", which=which, why=why)
-                async with runtime.database.as_user(revocation.subject, at) as connection:
+                change = Change.of((subject, None), OPERATOR_NAME, "revoke_tokens", which=which, why=why)
+                async with runtime.database.as_user(subject, at) as connection:
                     await note(connection, change)
             return at
 

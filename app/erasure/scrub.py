@@ -17,12 +17,13 @@ from app.postgres.pools import dsn, is_citus
 from retrieval.errors import CasebankError
 from retrieval.patterns import read
 from retrieval.tables.audit import erasures
+from retrieval.tables.keys import token_revocations
 from retrieval.tables.metadata import USER_TABLES
 from writer.rights.places import Log
 
 _SQL = read("app.postgres", "statements.toml")["scrub"]
 
-TABLES = (*(table.name for table in USER_TABLES), erasures.name)
+TABLES = (*(table.name for table in USER_TABLES), erasures.name, token_revocations.name)
 CATALOGS = ("pg_statistic",)
 """Tables of the server itself that held samples of users' rows."""
 

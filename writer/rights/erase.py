@@ -1,21 +1,23 @@
 """Erases a user: deletes all rows in one transaction, adds a tombstone that stops running processes, returns a receipt.
 
-Later transactions remove the user's name from rows of other users and from the planner's statistics. After an
+Later transactions remove the user's name from rows of other users and from the planner's statistics, and the reasons
+for which the user's tokens were revoked. After an
 interruption, a repeated erasure completes this. An erased user begins again only by an explicit call that confirms the
 erasure, never by a late request.
 """
 
-import hashlib
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 
 from sqlalchemy import Delete, Select, Table, and_, delete, func, insert, select, text
+from sqlalchemy.ext.asyncio import AsyncConnection
 from sqlalchemy.sql.dml import ReturningInsert
 
 from retrieval.database.database import Database
 from retrieval.errors import NotFound
 from retrieval.tables.audit import erasures, readmissions
 from retrieval.tables.decisions import decisions
+from retrieval.tables.keys import token_revocations, user_keys
 from retrieval.tables.metadata import USER_TABLES
 from writer.audit import Change, note
 from writer.author import Author
@@ -83,6 +85,8 @@ async def erase(database: Database, user_sub: str) -> Receipt:
         rows = {table.name: (await connection.execute(delete_rows(user_sub, table))).rowcount for table in USER_TABLES}
         # last, because its time must be later than every read of these rows
         erased_at = (await connection.execute(bury(user_digest, rows))).scalar_one()
+    async with database.as_worker() as connection:
+        await forget_reasons(connection, user_sub)
     renamed, names_left = await rename(database, user_sub)
     async with database.as_eraser(user_sub) as connection:
         await connection.execute(_GATHER)  # without the user among the samples
@@ -103,6 +107,19 @@ def bury(user_digest: str, rows: dict[str, int]) -> ReturningInsert[datetime]:
     """Returns the statement that stores an erased user's tombstone, and selects the time of the erasure."""
     values = {"user_sub": user_digest, "erased_at": func.clock_timestamp(), "receipt": {"rows": rows}}
     return insert(erasures).values(values).returning(erasures.c.erased_at)
+
+
+async def forget_reasons(connection: AsyncConnection, user_sub: str) -> None:
+    """Blanks the reasons for which the user's tokens were revoked, which may name the user; the tokens stay revoked.
+
+    The connection must be the worker's, which may delete and insert revocations and not change them.
+    """
+    row = token_revocations.c
+    mine = row.subject_sha256 == _sha256(user_sub), row.why != ""
+    columns = row.jti_sha256, row.subject_sha256, row.issued_before, row.revoked_at, row.expires_at
+    revoked = (await connection.execute(delete(token_revocations).where(*mine).returning(*columns))).mappings().all()
+    if revoked:
+        await connection.execute(insert(token_revocations), [{**each, "why": ""} for each in revoked])
 
 
 def count_remaining(user_sub: str, table: Table, erased_at: datetime) -> Select[int]:
@@ -146,10 +163,21 @@ def last_erasure(user_sub: str) -> Select[datetime]:
     return select(func.max(erasures.c.erased_at)).where(erasures.c.user_sub == digest(user_sub))
 
 
+def is_gone(user_sub: str) -> Select[bool]:
+    """Returns the statement that selects, in the worker's role, whether the user was erased and did not begin anew."""
+    stone = select(erasures.c.user_sub).where(erasures.c.user_sub == digest(user_sub))
+    key = select(user_keys.c.key_id).where(user_keys.c.user_sub == user_sub)
+    return select(and_(stone.exists(), ~key.exists()))
+
+
 def admit(author: Author) -> ReturningInsert[datetime]:
     """Returns a statement that lets an author act for an erased user again, and selects the time of admission."""
     values = {
-        "user_sha256": hashlib.sha256(author.user_sub.encode()).digest(),
-        "actor_sha256": hashlib.sha256(author.actor.encode()).digest(),
+        "user_sha256": _sha256(author.user_sub),
+        "actor_sha256": _sha256(author.actor),
     }
     return insert(readmissions).values(values).returning(readmissions.c.admitted_at)
+
+
+def _sha256(name: str) -> bytes:
+    return bytes.fromhex(digest(name))

@@ -124,6 +124,7 @@ def _in_the_bank(receipt: Receipt) -> Iterator[StoragePlace]:
     renamed = sum(receipt.renamed.values())
     yield _told("names_left", left=named) if named else _told("names", renamed=renamed)
     yield _told("statistics")
+    yield _told("reasons")
     yield _told("tombstone")
 
 

@@ -209,6 +209,21 @@ async def test_what_was_revoked_before_or_after_the_backup_stays_revoked(
     assert found == {"alice": 401, "bob": 401, "carol": 401, "dave": 200}
 
 
+async def test_a_restore_keeps_no_reason_of_a_revocation_of_who_was_erased(
+    home: Path, tokens: dict[str, str], tmp_path: Path
+):
+    casebank(home, "backup", str(tmp_path / "one"))
+    for user in ("alice", "nobody", "bob"):
+        casebank(home, "token", "revoke", "--user", user, "--why", f"{user} left")
+    receipts = []
+    for user in ("alice", "nobody"):
+        receipt = {"user_sha256": digest(user), "erased_at": datetime.now(UTC).isoformat()}
+        (tmp_path / user).write_text(json.dumps(receipt))
+        receipts += ["--receipt", str(tmp_path / user)]
+    casebank(home, "restore", str(tmp_path / "one"), "--replace", *receipts)
+    assert [row["why"] for row in await what_is_revoked(home)] == ["", "", "bob left"]
+
+
 @asynccontextmanager
 async def held_restore(home: Path, folder: Path) -> AsyncIterator[tuple[EmbeddedPostgres, subprocess.Popen[str]]]:
     """Yields the server and a restore that waits in its middle until the end of the block."""

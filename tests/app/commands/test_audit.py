@@ -16,9 +16,11 @@ from app.postgres.pools import dsn, service_database
 from app.runtime import signed
 from app.settings import Settings
 from retrieval.tables.audit import erasures
+from retrieval.tables.metadata import USER_TABLES
 from tests.writer.conftest import AGENT
 from writer.audit import Change, note
 from writer.audit.signing import SEAL_BYTES, key_of
+from writer.privacy.keys import Keyring
 from writer.privacy.master_keys import MasterKeys
 from writer.rights.elsewhere import digest
 from writer.rights.erase import erase
@@ -176,6 +178,34 @@ async def test_a_revocation_is_listed_and_in_the_audit_of_its_subject(settings: 
     assert token not in listed
     verified = json.loads((await casebank("audit", "verify", "--user", user, "--json")).stdout)
     assert (verified["entries"], verified["fault"]) == (7, None)
+
+
+async def test_a_revocation_makes_no_row_of_an_erased_user_and_keeps_no_reason(settings: Settings, user: str):
+    token = (await casebank("token", "--user", user)).stdout.strip()
+    assert (await casebank("token", "revoke", "--user", user, "--why", f"{user} left")).exit_code == 0
+    assert (await casebank("purge", "--user", user, "--yes")).exit_code == 0
+    assert (await casebank("token", "revoke", "--user", user, "--why", f"{user} left")).exit_code == 0
+    done = await casebank("token", "revoke", "--token", "--why", f"{user} left", given=f"{token}\n")
+    assert done.exit_code == 0, done.output
+    listed = (await casebank("token", "list-revoked")).stdout
+    assert (digest(user)[:16] in listed, user in listed) == (True, False)
+    owner = await asyncpg.connect(dsn(str(settings.database_url)))
+    for table in USER_TABLES:
+        assert await owner.fetch(f"SELECT 1 FROM {table.name} WHERE user_sub = $1", user) == []  # noqa: S608
+    await owner.close()
+
+
+async def test_a_revocation_is_in_the_audit_of_a_user_who_began_anew(settings: Settings, user: str):
+    assert (await casebank("purge", "--user", user, "--yes")).exit_code == 0
+    async with (
+        service_database(str(settings.database_url)) as database,
+        database.as_user(user, datetime.now(UTC)) as connection,
+    ):
+        await Keyring(settings.master_key_bytes).find_or_make(connection, user)
+    assert (await casebank("token", "revoke", "--user", user, "--why", "laptop lost")).exit_code == 0
+    verified = json.loads((await casebank("audit", "verify", "--user", user, "--json")).stdout)
+    assert (verified["entries"], verified["fault"]) == (1, None)
+    assert "laptop lost" in (await casebank("token", "list-revoked")).stdout
 
 
 @pytest.mark.parametrize("days", ["36526", "99999999999"])

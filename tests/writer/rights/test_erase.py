@@ -17,6 +17,7 @@ from sqlalchemy import insert, select, text
 from sqlalchemy.exc import DBAPIError
 from sqlalchemy.ext.asyncio import AsyncConnection
 
+from app.auth.revocations import Revocation, revoke, sha256
 from app.postgres.pools import dsn, service_database
 from app.providers.wordllama import WordLlamaEmbedder
 from retrieval.errors import DatabaseUnavailable, UserErased
@@ -24,7 +25,7 @@ from retrieval.tables.audit import audit
 from retrieval.tables.cases import case_embeddings, case_tools, cases, inserted_memories
 from retrieval.tables.decisions import decision_slots, decisions, rewards
 from retrieval.tables.failures import advice, failures
-from retrieval.tables.keys import rate_limits, user_keys
+from retrieval.tables.keys import rate_limits, token_revocations, user_keys
 from retrieval.tables.memories import facts, knowledge
 from retrieval.tables.metadata import USER_TABLES, metadata
 from retrieval.tables.procedures import procedure_reviews, procedures, reflections
@@ -423,6 +424,27 @@ async def test_an_erasure_waits_for_a_transaction_under_way(bank: Bank, user: st
             insert(audit).values(user_sub=user, id=uuids.uuid7(), actor="t", action="late", payload={}),
         )
     assert (await erasing).rows["audit"] == 2
+
+
+async def test_the_reason_of_a_revocation_is_blanked_and_its_tokens_stay_revoked(bank: Bank, user: str):
+    other = f"{user}-other"
+    async with bank.database.as_worker() as connection:
+        for whose in (user, other):
+            await revoke(connection, Revocation(f"{whose} left", subject=whose))
+            await revoke(connection, Revocation(f"{whose} lost it", f"token of {whose}", whose))
+    before = await revocations_of(bank, user)
+    await erase(bank.database, user)
+    assert await revocations_of(bank, user) == [(*row[:-1], "") for row in before]
+    assert [row[-1] for row in await revocations_of(bank, other)] == [f"{other} left", f"{other} lost it"]
+
+
+async def revocations_of(bank: Bank, user: str) -> list[tuple[Any, ...]]:
+    """The revocations of the user's tokens, with the reason as the last column."""
+    row = token_revocations.c
+    columns = select(row.jti_sha256, row.issued_before, row.revoked_at, row.expires_at, row.why)
+    async with bank.database.as_worker() as connection:
+        found = await connection.execute(columns.where(row.subject_sha256 == sha256(user)).order_by(row.number))
+    return [tuple(each) for each in found]
 
 
 SHORT_S = 2.0
