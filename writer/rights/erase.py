@@ -7,7 +7,7 @@ erasure, never by a late request.
 """
 
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 
 from sqlalchemy import Delete, Select, Table, and_, delete, func, insert, select, text
 from sqlalchemy.ext.asyncio import AsyncConnection
@@ -148,8 +148,10 @@ async def begin_again(database: Database, author: Author, erased_at: datetime) -
             raise NotFound("this user was never erased")
         if last != erased_at:
             raise ErasureNotConfirmed(f"the user's last erasure was at {last.astimezone(UTC).isoformat()}")
-        own = author.actor == author.user_sub
-        since = author.authorised_at if own else (await connection.execute(admit(author))).scalar_one()
+    since = author.authorised_at
+    if author.actor != author.user_sub:
+        async with database.as_worker({author.user_sub: erased_at + timedelta(microseconds=1)}) as connection:
+            since = (await connection.execute(admit(author))).scalar_one()
     async with database.as_user(author.user_sub, since) as connection:
         await note(
             connection,

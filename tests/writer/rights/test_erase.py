@@ -37,6 +37,7 @@ from tests.conftest import WAITING
 from tests.policies import stored
 from tests.writer.blocked import begin_blocked
 from tests.writer.conftest import AGENT, Bank
+from writer.author import Author
 from writer.memories import remember_facts
 from writer.profiles import each_profile
 from writer.queue.queue import Pace
@@ -44,7 +45,7 @@ from writer.queue.worker import Worker
 from writer.retain.retain import retain
 from writer.rewards.feedback import Feedback, give_feedback
 from writer.rights.elsewhere import NAMES
-from writer.rights.erase import erase
+from writer.rights.erase import begin_again, erase
 from writer.run import FinishedRun
 from writer.upkeep.prune import prune_all
 
@@ -483,6 +484,25 @@ async def test_an_erasure_does_not_wait_for_ever_for_a_transaction_of_the_user(
         with pytest.raises(DatabaseUnavailable):
             await erase(database, user)
     assert (await erase(bank.database, user)).rows["cases"] == 1
+
+
+@one_postgres
+async def test_whoever_begins_again_is_not_admitted_past_an_erasure_that_was_not_confirmed(
+    bank: Bank, user: str, database_url: str
+):
+    confirmed = await erase(bank.database, user)
+    service = Author(user, "service", confirmed.erased_at)
+    owner = await asyncpg.connect(dsn(database_url))
+    async with owner.transaction():
+        await owner.execute("LOCK TABLE readmissions IN SHARE MODE")  # the admission waits, after its look at erasures
+        beginning = await begin_blocked(owner, begin_again(bank.database, service, confirmed.erased_at))
+        erasing = await begin_blocked(owner, erase(bank.database, user), 2)
+    with suppress(UserErased):
+        await beginning
+    newer = await erasing
+    (admitted,) = await owner.fetch("SELECT max(admitted_at) FROM readmissions WHERE user_sha256 = $1", sha256(user))
+    await owner.close()
+    assert confirmed.erased_at < admitted["max"] < newer.erased_at
 
 
 async def has(bank: Bank, user: str, status: str) -> bool:
