@@ -29,6 +29,8 @@ from writer.facts.languages import readings, without_period
 from writer.facts.sentences import DOT, Sentence, Statement, is_denied, statements
 from writer.facts.times import Days, days_of, without_time
 
+MOST_OF_TURN = 50
+"""Maximum number of facts that are read from a turn."""
 _AVERSIONS = ("hates", "dislikes")
 _OF_ONESELF = re.compile(r"\b(?:i|my|we|our|me|here)\b")
 """Every statement that a rule can match has one of these words, in small letters: "Fiona here" has "here"."""
@@ -91,14 +93,16 @@ class FactDraft:
 
 
 def read(text: str, day: date) -> list[FactDraft]:
-    """Returns the facts that a user's turn states or ends, in the order of the text.
+    """Returns the first MOST_OF_TURN facts that a user's turn states or ends, in the order of the text.
 
     Words such as "yesterday" refer to ``day``, the day of the turn.
     """
     drafts: list[FactDraft] = []
     for sentence in statements(unicodedata.normalize("NFC", text).replace("\u2019", "'")):
         drafts += _of_sentence(sentence, day) or _of_other_language(sentence.text)
-    return drafts
+        if len(drafts) >= MOST_OF_TURN:
+            break
+    return drafts[:MOST_OF_TURN]
 
 
 def _of_sentence(sentence: Sentence, day: date) -> list[FactDraft]:

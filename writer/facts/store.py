@@ -5,13 +5,13 @@ A slot is an attribute, or a taste, that has one value at a time.
 Values are never overwritten: each value of a slot holds from its own time until the time of the next one.
 """
 
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from uuid import UUID
 
 import uuid_utils.compat as uuids
-from sqlalchemy import bindparam, func, insert, or_, select, update
+from sqlalchemy import ARRAY, LargeBinary, any_, bindparam, insert, literal, or_, select, update
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from retrieval.errors import SealBroken
@@ -47,67 +47,53 @@ class Provenance:
     case_id: UUID | None = None
 
 
-async def apply_facts(
-    connection: AsyncConnection, words: Words, agent_key: str, stated: Sequence[tuple[FactDraft, Provenance]]
-) -> None:
-    """Stores the facts that a profile's user states, and ends those that the user takes back, in their order.
-
-    The caller must hold the profile's lock, so that of two contradicting facts the second sees the first.
-    """
-    waiting: list[tuple[FactDraft, Provenance]] = []
-    for draft, source in stated:
-        if draft.ends:
-            await store_facts(connection, words, agent_key, waiting)
-            waiting = []
-            await _end(connection, words, draft, source)
-        else:
-            waiting.append((draft, source))
-    await store_facts(connection, words, agent_key, waiting)
-
-
 async def store_facts(
     connection: AsyncConnection, words: Words, agent_key: str, stated: Sequence[tuple[FactDraft, Provenance]]
 ) -> list[UUID]:
-    """Stores facts of one profile in their order, and returns their ids.
+    """Stores the facts that a profile's user states, and ends those that the user takes back, in their order.
 
-    If an equal stored fact held at that time, the repetition is counted there, and that fact's id is returned. The
-    caller must hold the profile's lock.
+    Returns the ids of the stated facts. If an equal stored fact held at that time, the repetition is counted there, and
+    that fact's id is returned. The caller must hold the profile's lock, so that of two contradicting facts the second
+    sees the first.
     """
     if not stated:
         return []
     keys = [(_said(words, draft), _slot(words, draft)) for draft, _ in stated]
-    names = ("id", "said", "slot", "valid_from", "valid_to", "superseded_by", "told", "last_told_at")
-    known = select(*(facts.c[name] for name in names)).where(
-        facts.c.user_sub == words.user_sub,
-        facts.c.agent_key == agent_key,
-        or_(
-            facts.c.said.in_({said for said, _ in keys}),
-            facts.c.slot.in_({slot for _, slot in keys if slot is not None}),
-        ),
-    )
-    timeline = [_TimedFact(*row) for row in await connection.execute(known)]
-    stored = {held.id: replace(held) for held in timeline}
+    timeline = await _timeline(connection, words, agent_key, keys, min(source.valid_from for _, source in stated))
+    before = {held.id: replace(held) for held in timeline.facts}
     ids: list[UUID] = []
-    fresh: list[tuple[UUID, FactDraft, Provenance]] = []
+    fresh: list[tuple[_TimedFact, FactDraft, Provenance]] = []
+    closed: list[Change] = []
     for (draft, source), (said, slot) in zip(stated, keys, strict=True):
-        new = _TimedFact(uuids.uuid7(), said, slot, source.valid_from, source.valid_to, None, 1, source.valid_from)
-        ids.append(_take(timeline, replace(new)))
+        at = source.valid_from
+        if draft.ends:
+            ended = timeline.end(words, draft, said, slot, at)
+            closed += [Change.of((words.user_sub, agent_key), source.actor, "close_fact", each) for each in ended]
+            continue
+        texts = {name: getattr(draft, name) for name in ("attribute", "value")}
+        new = _TimedFact(uuids.uuid7(), said, slot, at, source.valid_to, None, 1, at, texts)
+        ids.append(timeline.take(replace(new)))
         if ids[-1] == new.id:
-            fresh.append((new.id, draft, source))
-            stored[new.id] = new
+            fresh.append((new, draft, source))
+            before[new.id] = new
     await _insert(connection, words, fresh)
-    changed = [{"owner": words.user_sub, **held.columns()} for held in timeline if stored[held.id] != held]
+    changed = [{"owner": words.user_sub, **held.columns()} for held in timeline.facts if before[held.id] != held]
     if changed:
         columns = [facts.c[name] for name in _TIMES]
         mine = facts.c.user_sub == bindparam("owner"), facts.c.id == bindparam("fact_id")
         values = {column: bindparam(f"new_{column.name}", type_=column.type) for column in columns}
         await connection.execute(update(facts).where(*mine).values(values), changed)
+    await note(connection, *closed)
     return ids
 
 
 @dataclass(slots=True)
 class _TimedFact:
-    """A stored or new fact: the time for which it holds, and how often the user stated it."""
+    """A stored or new fact: the time for which it holds, how often the user stated it, and its attribute and value.
+
+    Attributes:
+        texts: the attribute and the value; those of a stored fact are still sealed.
+    """
 
     id: UUID
     said: bytes
@@ -117,6 +103,7 @@ class _TimedFact:
     superseded_by: UUID | None
     told: int
     last_told_at: datetime
+    texts: Mapping[str, str] | bytes
 
     def holds(self, at: datetime) -> bool:
         """Returns whether the fact had not ended at that time."""
@@ -127,49 +114,116 @@ class _TimedFact:
         return {"fact_id": self.id, **{f"new_{name}": getattr(self, name) for name in _TIMES}}
 
 
-def _take(timeline: list[_TimedFact], fact: _TimedFact) -> UUID:
-    """Counts a fact as a repeat of an equal fact in the timeline, or adds it, which closes others; returns its id.
+@dataclass(slots=True)
+class _Timeline:
+    """The facts that equal stated ones or have their slots, found by either."""
 
-    Without a slot, an equal fact counts also if it holds at a later time alone.
-    """
-    at, slot = fact.valid_from, fact.slot
-    first = sorted(timeline, key=lambda held: (held.valid_from, held.id))
-    for held in first:
-        if held.said == fact.said and held.holds(at) and (held.slot is None or held.valid_from <= at):
+    facts: list[_TimedFact] = field(default_factory=list)
+    _by_said: dict[bytes, list[_TimedFact]] = field(default_factory=dict)
+    _by_slot: dict[bytes, list[_TimedFact]] = field(default_factory=dict)
+
+    def add(self, fact: _TimedFact) -> None:
+        """Adds a fact as it is."""
+        self.facts.append(fact)
+        self._by_said.setdefault(fact.said, []).append(fact)
+        if fact.slot is not None:
+            self._by_slot.setdefault(fact.slot, []).append(fact)
+
+    def take(self, fact: _TimedFact) -> UUID:
+        """Counts a fact as a repeat of an equal one, or adds it, which closes others of its slot; returns its id.
+
+        Without a slot, an equal fact counts also if it holds at a later time alone.
+        """
+        at = fact.valid_from
+        equal = [
+            held
+            for held in self._by_said.get(fact.said, ())
+            if held.holds(at) and (held.slot is None or held.valid_from <= at)
+        ]
+        if equal:
+            held = min(equal, key=_begin)
             held.told += 1
             held.last_told_at = max(held.last_told_at, at)
             held.valid_from = min(held.valid_from, at)
             return held.id
-    if slot is not None:
-        later = next((held for held in first if held.slot == slot and held.valid_from > at), None)
+        same_slot = [] if fact.slot is None else self._by_slot.get(fact.slot, [])
+        later = min((held for held in same_slot if held.valid_from > at), key=_begin, default=None)
         if later is not None and (fact.valid_to is None or fact.valid_to > later.valid_from):
             fact.valid_to, fact.superseded_by = later.valid_from, later.id
-        for held in timeline:
-            if held.slot == slot and held.valid_from <= at and held.holds(at):
+        for held in same_slot:
+            if held.valid_from <= at and held.holds(at):
                 held.valid_to, held.superseded_by = at, fact.id
-    timeline.append(fact)
-    return fact.id
+        self.add(fact)
+        return fact.id
+
+    def end(self, words: Words, draft: FactDraft, said: bytes, slot: bytes | None, at: datetime) -> list[UUID]:
+        """Closes the facts that a user takes back, if they held at that time and were not told again since.
+
+        Returns the ids of the closed facts.
+        """
+        closed: list[UUID] = []
+        for held in self._by_said.get(said, ()) if slot is None else self._by_slot.get(slot, ()):
+            if not (held.valid_from <= at and held.holds(at) and held.last_told_at <= at):
+                continue
+            try:
+                texts = words.open("fact", held.texts, held.id) if isinstance(held.texts, bytes) else held.texts
+            except SealBroken:  # a fact that cannot be read may be another one
+                continue
+            if draft.takes_back(texts):
+                held.valid_to, held.superseded_by = at, None
+                closed.append(held.id)
+        return closed
+
+
+def _begin(held: _TimedFact) -> tuple[datetime, UUID]:
+    return held.valid_from, held.id
+
+
+async def _timeline(
+    connection: AsyncConnection,
+    words: Words,
+    agent_key: str,
+    keys: Sequence[tuple[bytes, bytes | None]],
+    since: datetime,
+) -> _Timeline:
+    """Returns the stored facts with one of these hashes, or in one of these slots, that had not ended at ``since``."""
+    names = ("id", "said", "slot", *_TIMES, "words")
+    columns = [facts.c[name] for name in names]
+    hashes = ARRAY(LargeBinary)  # an array is one parameter: a list has one for each, and a statement 32,767
+    known = select(*columns).where(
+        facts.c.user_sub == words.user_sub,
+        facts.c.agent_key == agent_key,
+        or_(
+            facts.c.said == any_(literal([said for said, _ in keys], hashes)),
+            facts.c.slot == any_(literal([slot for _, slot in keys if slot is not None], hashes)),
+        ),
+        or_(facts.c.valid_to.is_(None), facts.c.valid_to > since),
+    )
+    timeline = _Timeline()
+    for row in await connection.execute(known):
+        timeline.add(_TimedFact(*row))
+    return timeline
 
 
 async def _insert(
-    connection: AsyncConnection, words: Words, fresh: Sequence[tuple[UUID, FactDraft, Provenance]]
+    connection: AsyncConnection, words: Words, fresh: Sequence[tuple[_TimedFact, FactDraft, Provenance]]
 ) -> None:
     """Inserts facts with their search entries and audit entries."""
     if not fresh:
         return
     rows = []
-    for fact_id, draft, source in fresh:
+    for new, draft, source in fresh:
         texts = {name: getattr(draft, name) for name in ("text", "subject", "attribute", "value", "unit")}
         rows.append(
             {
                 "user_sub": words.user_sub,
-                "id": fact_id,
+                "id": new.id,
                 "agent_key": source.agent_key,
                 "kind": draft.kind,
                 "category": draft.category,
                 "key_id": words.key_id,
-                "slot": _slot(words, draft),
-                "said": _said(words, draft),
+                "slot": new.slot,
+                "said": new.said,
                 "about_from": None if draft.about is None else draft.about.first,
                 "about_to": None if draft.about is None else draft.about.last,
                 "origin": source.origin,
@@ -180,43 +234,17 @@ async def _insert(
                 "last_told_at": source.valid_from,
                 "valid_from": source.valid_from,
                 "valid_to": source.valid_to,
-                "words": words.seal("fact", texts, fact_id),
+                "words": words.seal("fact", texts, new.id),
             }
         )
     await connection.execute(insert(facts), rows)
-    entries = [(source.agent_key, fact_id, draft.text) for fact_id, draft, source in fresh]
+    entries = [(source.agent_key, new.id, draft.text) for new, draft, source in fresh]
     await remember_facts(connection, words.user_sub, entries)
     changes = [
-        Change.of((words.user_sub, source.agent_key), source.actor, "insert_fact", fact_id, kind=draft.kind)
-        for fact_id, draft, source in fresh
+        Change.of((words.user_sub, source.agent_key), source.actor, "insert_fact", new.id, kind=draft.kind)
+        for new, draft, source in fresh
     ]
     await note(connection, *changes)
-
-
-async def _end(connection: AsyncConnection, words: Words, draft: FactDraft, source: Provenance) -> None:
-    """Closes the facts that a user takes back, if they held at that time and were not told again since."""
-    at, slot = source.valid_from, _slot(words, draft)
-    said = words.hash_of_fact(draft.kind, draft.subject, draft.attribute, draft.value or draft.text, draft.unit, "")
-    rows = await connection.execute(
-        select(facts.c.id, facts.c.words).where(
-            facts.c.user_sub == words.user_sub,
-            facts.c.agent_key == source.agent_key,
-            facts.c.said == said if slot is None else facts.c.slot == slot,
-            facts.c.valid_from <= at,
-            func.coalesce(facts.c.valid_to > at, True),
-            facts.c.last_told_at <= at,
-        )
-    )
-    owner = words.user_sub, source.agent_key
-    for row in rows.all():
-        try:
-            held = words.open("fact", row.words, row.id)
-        except SealBroken:  # a fact that cannot be read may be another one
-            continue
-        if draft.takes_back(held):
-            ended = update(facts).where(facts.c.user_sub == words.user_sub, facts.c.id == row.id)
-            await connection.execute(ended.values(valid_to=at, superseded_by=None))
-            await note(connection, Change.of(owner, source.actor, "close_fact", row.id))
 
 
 def _said(words: Words, draft: FactDraft) -> bytes:

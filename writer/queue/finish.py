@@ -16,7 +16,7 @@ from retrieval.tables.profiles import profiles
 from writer.advice.settle import advised, settle_advice
 from writer.advice.store import failure_rows, store_failures
 from writer.audit import Change, note, noted_together
-from writer.facts.store import Provenance, apply_facts
+from writer.facts.store import Provenance, store_facts
 from writer.procedures import versions
 from writer.procedures.ports import Source
 from writer.procedures.reflection import ask_to_reflect
@@ -25,6 +25,7 @@ from writer.profiles import lock_loop
 from writer.queue.case import ClaimedCase, Work, close, lock_held, remember_tools
 from writer.queue.correction import corrected, earlier_feedback, with_plan
 from writer.queue.dedupe import count_again, twins
+from writer.queue.sessions import MOST_FACTS
 from writer.rewards.feedback import credit_run
 from writer.rewards.proof import prove
 from writer.vectors import add_vector, as_text
@@ -165,8 +166,9 @@ class Finish:
                 for fact in work.facts
             ]
             seal = next((work.seal for work in mine if work.seal is not None), None)
-            if facts and seal is not None:
-                await apply_facts(connection, seal, agent_key, facts)
+            if seal is not None:
+                for first in range(0, len(facts), MOST_FACTS):
+                    await store_facts(connection, seal, agent_key, facts[first : first + MOST_FACTS])
 
     async def _settle(self, batch: Sequence[Work]) -> None:
         """Stores what failed, settles advice, and credits what each run was shown."""

@@ -17,7 +17,7 @@ from retrieval.tables.sessions import sessions
 from retrieval.telemetry import log
 from writer.errors import LeaseLost
 from writer.facts.extract import FactDraft, read
-from writer.facts.store import Provenance, apply_facts
+from writer.facts.store import Provenance, store_facts
 from writer.privacy.keys import Keyring
 from writer.privacy.words import Words
 from writer.profiles import Profile, lock_profile
@@ -29,6 +29,11 @@ from writer.sessions.lock import turns_after
 READ = Counter("casebank_sessions_read_total", "Sessions that were read for facts, by how that ended", ["how"])
 MOST_TURNS = 200
 """Maximum turns of a session that are read at a time; the session is then queued again for the others."""
+MOST_FACTS = 1_000
+"""Number of facts after which no further turns of a session are read at a time, and no further turns of a run at all.
+
+The facts are stored on the event loop, where 1,000 take some 0.1 s.
+"""
 
 
 @dataclass(slots=True)
@@ -116,8 +121,9 @@ class SessionHandler:
                 )
                 for turn, fact in facts
             ]
-            await apply_facts(connection, words, lease.agent_key, stated)
-            if (await connection.execute(close(lease, turns[-1].number if turns else read))).rowcount != 1:
+            await store_facts(connection, words, lease.agent_key, stated)
+            last = facts[-1][0].number if len(facts) >= MOST_FACTS else turns[-1].number if turns else read
+            if (await connection.execute(close(lease, last))).rowcount != 1:
                 raise LeaseLost("the lease ran out, or the session is gone")
         return "ready"
 
@@ -125,9 +131,14 @@ class SessionHandler:
 def facts_in(turns: Sequence[SessionTurn]) -> list[tuple[SessionTurn, FactDraft]]:
     """Returns the facts that the user's own turns of a session state or end, each with its turn, in order.
 
-    The day of a turn is the day in the time zone of its time.
+    The turns after the one with the fact number MOST_FACTS are not read. The day of a turn is the day in the time zone
+    of its time.
     """
-    return [(turn, fact) for turn in turns if turn.is_the_users for fact in read(turn.said, turn.said_at.date())]
+    facts: list[tuple[SessionTurn, FactDraft]] = []
+    for turn in turns:
+        if turn.is_the_users and len(facts) < MOST_FACTS:
+            facts += [(turn, fact) for fact in read(turn.said, turn.said_at.date())]
+    return facts
 
 
 def facts_in_run(messages: Sequence[Mapping[str, Any]], said_at: datetime) -> list[FactDraft]:

@@ -11,7 +11,7 @@ from retrieval.tables.memories import facts
 from retrieval.tables.profiles import profiles
 from tests.writer.conftest import AGENT, Bank
 from writer.facts.extract import read
-from writer.facts.store import Provenance, apply_facts
+from writer.facts.store import Provenance, store_facts
 from writer.privacy.words import Words
 
 NOON = datetime(2026, 3, 2, 12, tzinfo=UTC)
@@ -25,7 +25,7 @@ async def holding(bank: Bank, user: str, *said: str) -> list[str]:
         for hours, text in enumerate(said):
             at = NOON + timedelta(hours=hours)
             for draft in read(text, at.date()):
-                await apply_facts(connection, words, AGENT, [(draft, Provenance(AGENT, "test", "turn", at))])
+                await store_facts(connection, words, AGENT, [(draft, Provenance(AGENT, "test", "turn", at))])
         mine = facts.c.user_sub == user
         rows = await connection.execute(select(facts).where(mine, *holds()).order_by(facts.c.valid_from, facts.c.id))
         told = [words.open("fact", row.words, row.id) for row in rows]

@@ -5,7 +5,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
-from sqlalchemy import select
+from sqlalchemy import event, select
 from sqlalchemy.dialects.postgresql import insert as upsert
 
 from retrieval.tables.audit import audit
@@ -14,7 +14,7 @@ from retrieval.tables.profiles import profiles
 from tests.writer.conftest import AGENT, Bank
 from writer.facts.extract import FactDraft, read
 from writer.facts.remove import close_fact, delete_fact
-from writer.facts.store import Provenance, apply_facts
+from writer.facts.store import Provenance, store_facts
 from writer.privacy.words import Words
 
 NOON = datetime(2026, 3, 2, 12, tzinfo=UTC)
@@ -48,7 +48,7 @@ async def left(bank: Bank, user: str, *batches: Stated) -> list[Any]:
         words = Words(user, await bank.keyring.find_or_make(connection, user))
         await connection.execute(upsert(profiles).values(user_sub=user, agent_key=AGENT))
         for batch in batches:
-            await apply_facts(connection, words, AGENT, batch)
+            await store_facts(connection, words, AGENT, batch)
         rows = (await connection.execute(select(facts).where(facts.c.user_sub == user).order_by(facts.c.id))).all()
         entries = await connection.execute(select(memories.c.fact_id).where(memories.c.user_sub == user))
         assert {row.fact_id for row in entries} == {row.id for row in rows}
@@ -74,6 +74,25 @@ async def test_facts_of_a_batch_are_stored_as_if_one_after_the_other(bank: Bank,
     one_by_one = await left(bank, f"{user}-alone", *([each] for each in batch))
     assert await left(bank, f"{user}-together", batch) == one_by_one
     assert await left(bank, f"{user}-halves", batch[:5], batch[5:]) == one_by_one
+
+
+async def test_many_facts_and_endings_take_as_many_statements_as_few(bank: Bank, user: str):
+    statements: list[str] = []
+    engine = bank.database.engine.sync_engine
+    event.listen(engine, "before_cursor_execute", lambda _c, _u, statement, *_: statements.append(statement.split()[0]))
+    taken: list[list[str]] = []
+    for many in (1, 20):
+        texts = [text for each in range(many) for text in (f"I love game{each}.", f"I no longer love game{each}.")]
+        batch = [
+            (draft, Provenance(AGENT, "test", "turn", NOON + timedelta(minutes=minute)))
+            for minute, text in enumerate(texts)
+            for draft in read(text, NOON.date())
+        ]
+        statements.clear()
+        rows = await left(bank, f"{user}-{many}", batch)
+        assert [row[2] is None for row in rows] == [False] * many
+        taken.append(statements.copy())
+    assert taken[0] == taken[1]
 
 
 async def homes(bank: Bank, user: str, *said: tuple[str, datetime]) -> list[Any]:

@@ -24,6 +24,7 @@ from writer.analysis.calls import StoredRun
 from writer.procedures.learn_from_run import rule_learners
 from writer.procedures.ports import Analysis
 from writer.queue.queue import Pace
+from writer.queue.sessions import MOST_FACTS
 from writer.queue.statements import requeue_dead
 from writer.queue.worker import Worker
 from writer.rewards.feedback import Feedback, give_feedback
@@ -52,6 +53,16 @@ async def learned(bank: Bank, user: str) -> dict[str, int]:
     tables = (case_tools, facts, procedures)
     counts = [await bank.read(user, select(func.count()).where(each.c.user_sub == user)) for each in tables]
     return {each.name: rows[0][0] for each, rows in zip(tables, counts, strict=True)}
+
+
+async def test_a_run_whose_user_states_very_many_facts_is_learned_from(
+    bank: Bank, owner: asyncpg.Connection, user: str
+):
+    turns = [" ".join(f"I like w{turn}q{number}." for number in range(100)) for turn in range(200)]
+    await keep(bank, user, turns=[{"role": "user", "content": said} for said in turns])
+    await drain(worker_of(bank))
+    assert await queued(bank, user) == []
+    assert (await learned(bank, user))["facts"] == MOST_FACTS
 
 
 async def queued(bank: Bank, user: str) -> list[Any]:

@@ -19,8 +19,10 @@ from tests.cluster import one_postgres
 from tests.fakes.openai_server import OpenAIServer
 from tests.writer.blocked import both_at_once
 from tests.writer.conftest import AGENT, PACE, Bank, MakeWorker, drain, keep
+from writer.facts.extract import MOST_OF_TURN
 from writer.facts.remove import close_fact, delete_fact
 from writer.queue import statements
+from writer.queue.sessions import MOST_FACTS
 from writer.queue.worker import Worker
 from writer.sessions.append import append_turns
 from writer.sessions.lock import delete_session
@@ -76,6 +78,25 @@ async def test_a_long_session_is_read_in_several_goes(
     await drain(worker_on(server))
     assert len(await told(bank, user)) == 300
     assert (await sessions_of(bank, user))["chat"].status == "ready"
+
+
+def very_many_likes(turn: int) -> str:
+    return " ".join(f"I like w{turn}q{number}." for number in range(MOST_OF_TURN + 10))
+
+
+async def test_a_session_of_very_many_facts_is_read_in_several_goes(
+    bank: Bank, server: OpenAIServer, worker_on: MakeWorker, user: str
+):
+    turns_at_once = MOST_FACTS // MOST_OF_TURN
+    await say(bank, user, "chat", *map(very_many_likes, range(turns_at_once + 2)))
+    worker = worker_on(server)
+    await worker.sessions.queue.serve(1, worker.sessions.handle)
+    session = (await sessions_of(bank, user))["chat"]
+    assert (session.status, session.read_turns) == ("pending", turns_at_once)
+    assert await told(bank, user) == [(1 + each // MOST_OF_TURN, 1) for each in range(MOST_FACTS)]
+    await drain(worker)
+    assert (await sessions_of(bank, user))["chat"].read_turns == turns_at_once + 2
+    assert len(await told(bank, user)) == MOST_FACTS + 2 * MOST_OF_TURN
 
 
 async def test_what_was_said_in_a_session_that_is_deleted_is_not_learned_from_its_run_afterwards(
