@@ -1,6 +1,7 @@
 """Ports of retrieval: the embedder, the language model and the rewriter of queries."""
 
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Generic, Protocol, TypeVar
 
@@ -9,8 +10,9 @@ from numpy.typing import NDArray
 from pydantic import BaseModel, JsonValue
 
 from policy.channels import normalised
-from retrieval.errors import EmbedderMisbehaved, EmbedderRefused, TextNotEmbeddable, Tokens
+from retrieval.errors import EmbedderMisbehaved, EmbedderRefused, EmbedderUnavailable, TextNotEmbeddable, Tokens
 from retrieval.tables.kinds import Rewrite
+from retrieval.tasks import is_cancelled
 
 Vector = NDArray[np.float32]
 """Vector of one text, (dimension,), of Euclidean length 1."""
@@ -68,10 +70,23 @@ async def embed_each(embedder: Embedder, texts: Sequence[str]) -> list[Vector | 
     Each text is normalised first.
 
     Raises:
-        EmbedderUnavailable, EmbedderRefused: no answer in time, or a refusal.
-        EmbedderMisbehaved: an answer with the wrong count, order, dimension or numbers.
+        EmbedderUnavailable: no answer in time, or the embedder rejects a harmless text as well.
+        EmbedderRefused, EmbedderMisbehaved: the embedder rejects one of the texts, by a refusal or a wrong answer.
     """
     texts = [normalised(text) for text in texts]
+    try:
+        return await _embed_each(embedder, texts)
+    except (EmbedderRefused, EmbedderMisbehaved):
+        if is_cancelled():
+            raise  # the embedder may have turned the cancellation into the error
+        try:
+            await embedder.embed([_HARMLESS])
+        except (EmbedderRefused, EmbedderMisbehaved) as error:
+            raise EmbedderUnavailable(str(error)) from error  # the fault is no text's
+        raise
+
+
+async def _embed_each(embedder: Embedder, texts: Sequence[str]) -> list[Vector | None]:
     try:
         return list(await embedder.embed(texts))
     except TextNotEmbeddable as error:
@@ -84,13 +99,10 @@ async def embed_accepted(embedder: Embedder, texts: Sequence[str]) -> list[Vecto
     """Returns what `embed_each` returns, and None for a text that the embedder rejects even alone, too.
 
     Raises:
-        EmbedderUnavailable: no answer in time.
-        EmbedderRefused, EmbedderMisbehaved: the embedder rejects a harmless text as well.
+        EmbedderUnavailable: no answer in time, or the embedder rejects a harmless text as well.
     """
-    try:
+    with suppress(EmbedderRefused, EmbedderMisbehaved):
         return await embed_each(embedder, texts)
-    except (EmbedderRefused, EmbedderMisbehaved):
-        await embedder.embed([_HARMLESS])  # it raises if the fault is not a text's
     vectors: list[Vector | None] = []
     for text in texts:
         try:

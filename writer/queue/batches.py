@@ -98,9 +98,9 @@ class Batches:
     async def _embed(self, batch: Sequence[Work]) -> None:
         """Embeds the cases' texts, all at once, and finishes the cases.
 
-        If the embedder rejects the texts, the cases go one by one. What is rejected even alone would be rejected again:
-        the case is stored without vectors, and ``casebank reembed`` adds them later. After any other error the cases
-        go back to the queue.
+        If the embedder rejects the texts, the cases go one by one. A text that is refused even alone would be refused
+        again: its case is stored without vectors, and ``casebank reembed`` adds them later. After any other error the
+        cases go back to the queue.
         """
         texts = [self.texts(work) for work in batch]
         together = [text for some in texts for text in some]

@@ -2,6 +2,7 @@
 
 import asyncio
 from contextlib import suppress
+from typing import Any
 
 import asyncpg
 import numpy as np
@@ -10,7 +11,7 @@ from sqlalchemy import func, select
 
 from retrieval.tables.cases import case_embeddings, cases
 from retrieval.tables.procedures import procedures
-from tests.fakes.openai_server import Fault, OpenAIServer, vector
+from tests.fakes.openai_server import Fault, OpenAIServer, error, vector
 from tests.writer.conftest import (
     AGENT,
     DIMENSION,
@@ -58,14 +59,29 @@ async def test_whatever_the_embedder_answers_the_cases_wait_and_are_finished_lat
     assert await worker.run_once() == 2
     for row in await states(bank, user):
         assert (row.status, row.attempts, row.lease_token) == ("pending", 1, None)
-        assert row.last_error
-        assert (row.last_error == "EmbedderMisbehaved") == (fault in WRONG_ANSWERS)
+        assert row.last_error not in {None, "EmbedderMisbehaved"}  # which would be the text's fault
     assert (await bank.counts(user))["case_embeddings"] == 0
     assert await worker.run_once() == 0
     server.fault = None
     await wake_all(owner)
     await drain(worker_on(server))
     assert [(row.status, row.last_error) for row in await states(bank, user)] == [("ready", None)] * 2
+    await vectors_are_right(bank, user)
+
+
+@pytest.mark.parametrize("fault", [Fault.WRONG_DIMENSION, Fault.STATUS_400])
+async def test_an_embedder_that_is_ill_for_long_costs_no_case_its_place_and_no_text_its_vector(  # noqa: PLR0913, PLR0917 - fixtures
+    fault: Fault, bank: Bank, server: OpenAIServer, worker_on: MakeWorker, owner: asyncpg.Connection, user: str
+):
+    worker = worker_on(server)
+    await keep(bank, user, "water the garden")
+    server.fault = fault
+    for _ in range(PACE.max_attempts + 1):
+        await worker.run_once()
+        await wake_all(owner)
+    assert [(row.status, row.attempts) for row in await states(bank, user)] == [("pending", 1)]
+    server.fault = None
+    await drain(worker)
     await vectors_are_right(bank, user)
 
 
@@ -125,16 +141,24 @@ async def test_a_text_with_no_right_answer_takes_no_other_case_down(
 
 
 async def test_a_text_that_the_embedder_refuses_is_kept_at_once_and_found_by_its_words(
-    bank: Bank, server: OpenAIServer, worker_on: MakeWorker, owner: asyncpg.Connection, user: str
+    bank: Bank, worker_on: MakeWorker, user: str
 ):
     case_id = await keep(bank, user, "pour the poison")
-    server.fault = Fault.STATUS_400
-    assert await worker_on(server).run_once() == 1
+    with Refusing(DIMENSION) as server:
+        assert await worker_on(server).run_once() == 1
     (row,) = await states(bank, user)
     assert (row.status, row.last_error) == ("ready", None)
     assert (await bank.counts(user))["case_embeddings"] == 0
     words = select(cases.c.id).where(cases.c.search_vector.op("@@")(func.plainto_tsquery("english", "poison")))
     assert [tuple(each) for each in await bank.read(user, words)] == [(case_id,)]
+
+
+class Refusing(OpenAIServer):
+    """Refuses to embed the word."""
+
+    def _embeddings(self, payload: dict[str, Any], fault: Fault | None) -> Any:
+        refused = "poison" in str(payload["input"])
+        return error(400, "this word is not embedded") if refused else super()._embeddings(payload, fault)
 
 
 async def test_a_trigger_that_the_embedder_refuses_costs_its_own_vector_alone(

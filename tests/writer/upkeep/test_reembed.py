@@ -204,7 +204,7 @@ async def test_an_embedder_that_refuses_everything_costs_no_vector(bank: Bank, u
     await old_bank(bank, user, 3)
     refusing = Refusing("new")
     refusing.never = ""
-    with pytest.raises(EmbedderRefused):
+    with pytest.raises(EmbedderUnavailable):
         await reembed(bank.database, refusing, bank.profile(user))
     assert (await spaces(bank, user), await chosen(bank, user)) == ({"old": 3}, "old")
 
