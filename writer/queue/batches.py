@@ -88,10 +88,13 @@ class Batches:
         return sorted(batch, key=lambda work: work.held.row_id)
 
     async def finish_together(self, batch: Sequence[Work]) -> None:
-        """Opens the cases, thinks about each, and embeds and stores them all in one batch."""
+        """Opens each case and thinks about it before the next is opened; embeds and stores them all in one batch."""
         with stage("work.teach"):
-            opened = [work for work in batch if await self._goes_on(work, self.teaching.open)]
-            ready = [work for work in opened if await self._goes_on(work, self.think)]
+            ready = [
+                work
+                for work in batch
+                if await self._goes_on(work, self.teaching.open) and await self._goes_on(work, self.think)
+            ]
         if ready:
             await self._embed(ready)
 

@@ -1,6 +1,7 @@
 """The worker: every retained run becomes one result, whatever other workers and its own pace do."""
 
 import asyncio
+import tracemalloc
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
@@ -45,6 +46,24 @@ async def test_several_workers_finish_every_case_of_every_user_once(
         assert (await bank.counts(name))["case_embeddings"] == 20
     asked = Counter(text for request in server.requests for text in request.payload["input"])
     assert set(asked.values()) == {len(users)}
+
+
+async def test_a_worker_holds_one_decrypted_payload_at_a_time(
+    bank: Bank, server: OpenAIServer, worker_on: MakeWorker, user: str
+):
+    size, number = 2 << 20, 60
+    payload = {"prompt_snapshot": "x" * size, "tool_traces": [], "turns": [], "procedure": None}
+    await bank.add(user, *({"status": "pending", "payload": payload} for _ in range(number)))
+    worker = worker_on(server)
+    tracemalloc.start()
+    try:
+        assert await worker.run_once() == number
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert {row.status for row in await states(bank, user)} == {"ready"}
+    assert (await bank.counts(user))["reflections"] == 0
+    assert peak < size * number / 2
 
 
 async def test_a_worker_paused_past_its_lease_cannot_finish_what_another_finished(
