@@ -81,8 +81,8 @@ class PreparedRun:
         request_hash: sha256 of the request; only a keyed hash of it is stored.
         retrieval_id: the retrieval that the run began with; None: the backend named none.
         run_id: the run under way that this run ends; None: its steps were not sent before.
-        content: the case's columns and payload; or the redacted run, if steps or turns are still to be read from the
-            database.
+        content: the case's columns and payload; or the redacted run, if its steps or its session are still to be read
+            from the database.
         created_at: the time of the run; None: the time at which it is stored.
         ends_as: status that the run with ``run_id`` gets.
         warnings: parts of the run that are stored but not read, such as images, or that are not stored.
@@ -108,7 +108,7 @@ class PreparedRun:
 
 
 def prepare(run: FinishedRun) -> PreparedRun:
-    """Returns the run ready for ``store``; its columns are computed later if its steps or turns are in the database.
+    """Returns the run ready for ``store``; its columns are computed later if it names steps or a session.
 
     Call it before a connection is taken, because redacting a long run takes a while.
 
@@ -143,13 +143,16 @@ def prepare(run: FinishedRun) -> PreparedRun:
             retrieval_id=run.retrieval_id,
             run_id=run.run_id,
             session=None if run.session_id is None else nameable(run.session_id, "a session's"),
-            content=redacted if redacted.lacks_steps or redacted.lacks_turns else measure(redacted),
+            content=redacted if redacted.lacks_steps or run.session_id is not None else measure(redacted),
             warnings=unread([turn.content for turn in run.turns]),
         )
 
 
-def measure(redacted: RedactedRun) -> MeasuredRun:
-    """Returns the columns of a run's case, such as its counts, plan and guessed reward, and its packed payload."""
+def measure(redacted: RedactedRun, *, in_session: bool = False) -> MeasuredRun:
+    """Returns the columns of a run's case, such as its counts, plan and guessed reward, and its packed payload.
+
+    ``in_session`` says that the run belongs to a stored session, whose turns are read for facts in place of the run's.
+    """
     run, clean = redacted.run, redacted.clean
     traces, plan = clean["tool_traces"], clean["plan"]
     tools = list(dict.fromkeys(trace["tool"] for trace in traces))
@@ -185,7 +188,7 @@ def measure(redacted: RedactedRun) -> MeasuredRun:
     payload |= {name: clean[name] for name in (*OF_PROCEDURES, "files") if clean.get(name)}
     if any(clean["plan_references"]):
         payload["plan_references"] = clean["plan_references"]
-    if run.session_id is not None:
+    if in_session:
         payload["in_session"] = True  # the case's session may be deleted before the worker has learned from the run
     payload["origin"] = origin()  # for the worker's log and trace
     return MeasuredRun(columns, pack(payload))

@@ -238,7 +238,9 @@ class _Storing:
             lacks = run.content
             steps = await traces_of(connection, words, under_way.id) if lacks.lacks_steps and under_way else []
             turns = await turns_to_take(connection, words, session) if lacks.lacks_turns and session else []
-            run = replace(run, content=await asyncio.to_thread(lambda: measure(lacks.joined(steps, turns))))
+            found = session is not None
+            content = await asyncio.to_thread(lambda: measure(lacks.joined(steps, turns), in_session=found))
+            run = replace(run, content=content)
         if under_way is not None:
             run = replace(run, retrieval_id=run.retrieval_id or under_way.known_retrieval_id)
         fast = await FastConnection.within(connection, user_sub, self.author.authorised_at)

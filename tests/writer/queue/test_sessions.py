@@ -110,6 +110,23 @@ async def test_what_was_said_in_a_session_that_is_deleted_is_not_learned_from_it
     assert await told(bank, user) == []
 
 
+async def test_the_facts_in_a_run_of_a_session_that_does_not_exist_are_stored(
+    bank: Bank, server: OpenAIServer, worker_on: MakeWorker, user: str
+):
+    await keep(bank, user, session_id="chat", turns=[{"role": "user", "content": "I live in York."}])
+    await drain(worker_on(server))
+    assert len(await facts_of(bank, user)) == 1
+
+
+async def test_the_facts_in_a_run_of_a_session_with_turns_are_read_with_the_session(
+    bank: Bank, server: OpenAIServer, worker_on: MakeWorker, user: str
+):
+    await say(bank, user, "chat", "I live in York.")
+    await keep(bank, user, session_id="chat", turns=[{"role": "user", "content": "I live in York."}])
+    await drain(worker_on(server))
+    assert await told(bank, user) == [(1, 1)]
+
+
 async def read_while(
     bank: Bank,
     owner: asyncpg.Connection,
