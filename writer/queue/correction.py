@@ -91,10 +91,17 @@ async def earlier_feedback(connection: AsyncConnection, user_sub: str, case: Cla
     """Copies to the case the newest trusted reward that its retrieval got before the run was retained.
 
     Returns the case with that reward; unchanged if there is none, or if the case has a trusted reward already. Rewards
-    of another run of the same retrieval do not count, because they do not judge this run.
+    of another run of the same retrieval do not count, because they do not judge this run; nor do rewards that came
+    after another run.
     """
     if case.retrieval_id is None or is_trusted(case.reward_source):
         return case
+    of_another = exists().where(
+        cases.c.user_sub == user_sub,
+        cases.c.retrieval_id == case.retrieval_id,
+        cases.c.id != case.id,
+        cases.c.created_at < rewards.c.created_at,
+    )
     by_hand = (
         select(rewards.c.reward, rewards.c.source, rewards.c.actor)
         .where(
@@ -102,6 +109,7 @@ async def earlier_feedback(connection: AsyncConnection, user_sub: str, case: Cla
             rewards.c.decision_id == case.retrieval_id,
             rewards.c.source != "heuristic",
             ~rewards.c.of_run,
+            ~of_another,
         )
         .order_by(rewards.c.created_at.desc(), rewards.c.id.desc())
         .limit(1)

@@ -133,7 +133,7 @@ async def test_feedback_that_comes_while_the_worker_holds_the_case_stays_and_is_
 
 
 @pytest.mark.parametrize("named", ["the first run", "the retrieval"])
-async def test_feedback_is_of_the_next_run_of_a_retrieval_only_where_it_was_not_given_to_another_by_name(
+async def test_feedback_that_came_after_a_run_is_not_of_the_next_run_of_its_retrieval(
     named: str, bank: Bank, server: OpenAIServer, worker_on: MakeWorker, user: str
 ):
     slate = await Reader(bank.database, worker_on(server).embedder).retrieve(
@@ -142,12 +142,12 @@ async def test_feedback_is_of_the_next_run_of_a_retrieval_only_where_it_was_not_
     first = await keep(bank, user, task="rake", plan=["rake"], retrieval_id=slate.retrieval_id)
     await drain(worker_on(server))
     subject = {"the first run": {"case_id": first}, "the retrieval": {"decision_id": slate.retrieval_id}}
-    await reward_by(bank, user, Feedback(0.0, "user", **subject[named]))
-    second = await keep(bank, user, task="sweep", plan=["sweep"], retrieval_id=slate.retrieval_id)
+    await reward_by(bank, user, Feedback(1.0, "user", **subject[named]))
+    failed = {"outcome": "failure", "retrieval_id": slate.retrieval_id}
+    second = await keep(bank, user, task="sweep", plan=["sweep"], **failed)
     await drain(worker_on(server))
     row = await one(bank, user, second)
-    expected = {"the first run": (1.0, "heuristic"), "the retrieval": (0.0, "user")}
-    assert (row.reward, row.reward_source) == expected[named]
+    assert (row.reward, row.reward_source) == (0.0, "heuristic")
 
 
 async def test_feedback_before_a_run_reaches_it_whatever_the_name_of_the_service_that_gave_it(
