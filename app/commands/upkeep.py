@@ -1,6 +1,6 @@
 """``casebank prune``, ``reembed``, ``reseal``, ``requeue``: upkeep of all banks."""
 
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
 from typing import Annotated
 
 import typer
@@ -29,7 +29,7 @@ def prune() -> None:
     async def work() -> Pruned:
         async with parts() as runtime:
             kept = timedelta(days=runtime.settings.pruned_kept_days)
-            pruned = await prune_all(runtime.database, now=datetime.now(UTC), kept=kept)
+            pruned = await prune_all(runtime.database, kept=kept)
             await index_all(runtime.database)
             return pruned
 

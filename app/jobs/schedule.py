@@ -3,7 +3,7 @@
 import asyncio
 import time
 from collections.abc import Mapping
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
 
 from app import postgres
 from app.jobs.jobs import DAY_S, Job
@@ -105,7 +105,7 @@ async def upkeep(runtime: Runtime) -> None:
     done: dict[str, int] = {}
 
     async def prune() -> None:
-        pruned = await prune_all(database, now=datetime.now(UTC), kept=kept)
+        pruned = await prune_all(database, kept=kept)
         done.update(soft=pruned.soft, hard=pruned.hard)
 
     async def index() -> None:

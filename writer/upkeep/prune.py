@@ -173,8 +173,10 @@ class _Sweep:
     before: Sequence[Preparation] = ()
 
 
-async def prune_all(database: Database, *, now: datetime, kept: timedelta = KEPT) -> Pruned:
+async def prune_all(database: Database, *, now: datetime | None = None, kept: timedelta = KEPT) -> Pruned:
     """Prunes every profile, and what users without one searched for, and returns the numbers of removed rows, summed.
+
+    ``now`` is the time by which rows are too old; None: the time by the database's clock.
 
     Raises:
         DatabaseUnavailable, Exception: see ``in_every_profile``; what was pruned stays pruned.
@@ -189,7 +191,7 @@ async def prune(
     database: Database,
     profile: Profile,
     *,
-    now: datetime,
+    now: datetime | None = None,
     kept: timedelta = KEPT,
     procedures_kept: int = PROCEDURES_KEPT,
 ) -> Pruned:
@@ -197,12 +199,13 @@ async def prune(
 
     Merged, expired and least valuable cases are taken out of searches, and deleted after ``kept``. Pending and dead
     cases stay, however old, because the worker or an operator has yet to handle them. A procedure outlives the case
-    that it was learned from, unless the case expired: then the procedure is deleted at once.
+    that it was learned from, unless the case expired: then the procedure is deleted at once. ``now`` is the time by
+    which rows are too old; None: the time at which the profile was read.
 
     Raises:
         DatabaseUnavailable: what was pruned so far stays pruned.
     """
-    user_sub = profile.user_sub
+    user_sub, now = profile.user_sub, now or profile.seen_at
     mine = user_sub, profile.agent_key
     mark = partial(mark_pruned, user_sub, now=now)
 

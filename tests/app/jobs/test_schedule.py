@@ -31,6 +31,13 @@ CREATE FUNCTION deadlocked() RETURNS trigger LANGUAGE plpgsql AS
 $$ BEGIN RAISE EXCEPTION 'deadlock detected' USING ERRCODE = '40P01'; END $$;
 CREATE TRIGGER deadlocked BEFORE DELETE ON cases EXECUTE FUNCTION deadlocked();
 """
+CLOCK_BEHIND = """
+CREATE SCHEMA clock;
+GRANT USAGE ON SCHEMA clock TO PUBLIC;
+CREATE FUNCTION clock.now() RETURNS timestamptz STABLE LANGUAGE sql AS
+$$ SELECT pg_catalog.now() - interval '30 days' $$;
+"""
+"""A clock of the database that is 30 days behind that of this machine."""
 
 
 def settings(url: str | None, home: Path, **more: Any) -> Settings:
@@ -75,6 +82,21 @@ async def test_upkeep_keeps_pruned_cases_for_as_long_as_the_settings_say(
         user = await prune_one_two_days_ago(runtime, owner)
         await upkeep(runtime)
     assert await cases_of(owner, user) == left
+
+
+@one_postgres
+async def test_upkeep_prunes_by_the_clock_of_the_database(database_url: str, tmp_path: Path, owner: asyncpg.Connection):
+    async with running(settings(database_url, tmp_path)) as runtime:
+        user = await prune_one_two_days_ago(runtime, owner)
+    name = await owner.fetchval("SELECT current_database()")
+    await owner.execute(CLOCK_BEHIND)
+    await owner.execute(f'ALTER DATABASE "{name}" SET search_path = clock, pg_catalog, public')
+    try:
+        async with running(settings(database_url, tmp_path, pruned_kept_days=1)) as runtime:
+            await upkeep(runtime)
+    finally:
+        await owner.execute(f'ALTER DATABASE "{name}" RESET search_path; DROP SCHEMA clock CASCADE')
+    assert await cases_of(owner, user) == 1
 
 
 @one_postgres
