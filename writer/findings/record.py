@@ -72,7 +72,7 @@ async def clear_findings(connection: AsyncConnection, author: Author, run_id: UU
     await note(connection, Change.of(owner, author.actor, "clear_findings", run_id, findings=count))
 
 
-async def forget_findings_of_case(connection: AsyncConnection, user_sub: str, case_id: UUID) -> None:
-    """Deletes the findings of the run that became a case; called when the case is deleted or edited."""
-    source = select(runs.c.id).where(runs.c.user_sub == user_sub, runs.c.case_id == case_id)
+async def forget_findings_of_cases(connection: AsyncConnection, user_sub: str, case_ids: Sequence[UUID]) -> None:
+    """Deletes the findings of the runs that became these cases; called before the cases are deleted."""
+    source = select(runs.c.id).where(runs.c.user_sub == user_sub, runs.c.case_id.in_(case_ids))
     await connection.execute(delete(findings).where(findings.c.user_sub == user_sub, findings.c.run_id.in_(source)))

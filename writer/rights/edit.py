@@ -21,7 +21,7 @@ from writer.analysis.calls import calls_in
 from writer.audit import Change, note
 from writer.author import Author
 from writer.facts.remove import delete_facts
-from writer.findings.record import forget_findings_of_case
+from writer.findings.record import forget_findings_of_cases
 from writer.privacy.contexts import BLANK, forget_advice, forget_contexts
 from writer.privacy.keys import Keyring
 from writer.privacy.seal import unseal
@@ -32,6 +32,9 @@ from writer.references import clear_references
 from writer.retain.plan import given_plan
 from writer.retain.prepare import search_text
 from writer.rewards.credit import credit_slate
+
+AT_ONCE = 1_000
+"""Maximum number of a case's repeats that are deleted by a statement, which may name 32,767 values."""
 
 
 async def set_tags(
@@ -71,19 +74,20 @@ async def delete_case(connection: AsyncConnection, keyring: Keyring, author: Aut
     words = await words_of(keyring, connection, author.user_sub)
     if words is None or not any(row["id"] == case_id for row in rows):
         raise NotFound("no such case")
-    await forget_texts(connection, words, rows)
-    ids = [row["id"] for row in rows]
-    for each in ids:
-        await forget_findings_of_case(connection, author.user_sub, each)
-    await delete_facts(connection, author, facts.c.case_id.in_(ids))
-    await forget_words(connection, author.user_sub, ids)
-    await forget_sources(connection, author.user_sub, ids)
-    mine = cases.c.user_sub == author.user_sub, cases.c.id.in_(ids)
-    await clear_references(cases, connection, author.user_sub, ids)
-    await connection.execute(delete(cases).where(*mine))
-    await forget_contexts(connection, author.user_sub, rows[0]["agent_key"], since=min(ids))
-    for row in rows:
-        await note(connection, Change.of((author.user_sub, row["agent_key"]), author.actor, "delete_case", row["id"]))
+    for first in range(0, len(rows), AT_ONCE):
+        some = rows[first : first + AT_ONCE]
+        await forget_texts(connection, words, some)
+        ids = [row["id"] for row in some]
+        await forget_findings_of_cases(connection, author.user_sub, ids)
+        await delete_facts(connection, author, facts.c.case_id.in_(ids))
+        await forget_words(connection, author.user_sub, ids)
+        await forget_sources(connection, author.user_sub, ids)
+        mine = cases.c.user_sub == author.user_sub, cases.c.id.in_(ids)
+        await clear_references(cases, connection, author.user_sub, ids)
+        await connection.execute(delete(cases).where(*mine))
+        owner = author.user_sub, some[0]["agent_key"]
+        await note(connection, *(Change.of(owner, author.actor, "delete_case", each) for each in ids))
+    await forget_contexts(connection, author.user_sub, rows[0]["agent_key"], since=rows[0]["id"])
 
 
 async def delete_decision(connection: AsyncConnection, author: Author, decision_id: UUID) -> None:

@@ -5,7 +5,7 @@ from datetime import UTC, datetime
 from uuid import UUID
 
 import pytest
-from sqlalchemy import select
+from sqlalchemy import event, func, insert, literal, select
 
 from app.providers.wordllama import WordLlamaEmbedder
 from retrieval.errors import NotFound
@@ -16,10 +16,11 @@ from retrieval.tables.audit import audit
 from retrieval.tables.cases import cases
 from retrieval.tables.decisions import decisions
 from retrieval.tables.profiles import profiles
+from tests.cluster import one_postgres
 from tests.fakes.openai_server import OpenAIServer
 from tests.writer.conftest import AGENT, Bank, MakeWorker, drain, keep, states
 from writer.privacy.words import WordSeals
-from writer.rights.edit import delete_case, set_profile, set_tags
+from writer.rights.edit import AT_ONCE, delete_case, set_profile, set_tags
 
 
 async def test_new_tags_are_searched_for_as_well(bank: Bank, user: str):
@@ -84,6 +85,27 @@ async def retrieved(bank: Bank, user: str, query: str, *, seals: bool) -> UUID:
     reader = Reader(bank.database, WordLlamaEmbedder(), seals=WordSeals(replace(bank.keyring, seals_words=seals)))
     answer = await reader.retrieve(user, datetime.now(UTC), Question(CaseSearch(AGENT, query)))
     return answer.retrieval_id
+
+
+@one_postgres
+async def test_a_case_of_very_many_repeats_is_deleted_with_each_of_them_by_few_statements(bank: Bank, user: str):
+    many = 2 * AT_ONCE + 100
+    (case_id,) = await bank.add(user, {})
+    made = {"id": func.gen_random_uuid(), "status": literal("merged"), "merged_into": literal(case_id)}
+    copied = [column for column in cases.c if column.computed is None and column.identity is None]
+    repeats = select(*(made.get(column.name, column) for column in copied), func.generate_series(1, many))
+    async with bank.database.as_user(user, datetime.now(UTC)) as connection:
+        source = repeats.where(cases.c.user_sub == user).subquery()
+        await connection.execute(insert(cases).from_select(copied, select(*list(source.c)[:-1])))
+    named: list[int] = []
+    engine = bank.database.engine.sync_engine
+    event.listen(engine, "before_cursor_execute", lambda _c, _u, _s, values, *_: named.append(len(values)))
+    async with bank.database.as_user(user, datetime.now(UTC)) as connection:
+        await delete_case(connection, bank.keyring, bank.author(user), case_id)
+    assert len(named) < 100
+    assert max(named) < AT_ONCE + 10
+    counts = await bank.counts(user)
+    assert (counts["cases"], counts["audit"]) == (0, many + 1)
 
 
 async def test_another_users_case_is_not_found_and_stays_as_it_was(bank: Bank, user: str):
