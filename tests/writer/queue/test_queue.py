@@ -3,7 +3,7 @@
 import asyncio
 import re
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from datetime import timedelta
@@ -22,10 +22,12 @@ from retrieval.tables.sessions import sessions
 from tests.cluster import one_postgres
 from tests.fakes.openai_server import Fault, OpenAIServer
 from tests.writer.conftest import (
+    DIMENSION,
     PACE,
     Bank,
     Gated,
     MakeWorker,
+    Picky,
     drain,
     keep,
     states,
@@ -50,12 +52,17 @@ async def test_a_case_is_nobody_elses_during_its_lease(
     assert [(row.status, row.attempts) for row in await states(bank, user)] == [("ready", 1)]
 
 
+@pytest.fixture
+def picky() -> Iterator[Picky]:
+    with Picky(DIMENSION) as server:
+        yield server
+
+
 async def test_the_delay_doubles_with_each_failure_up_to_its_bound(
-    bank: Bank, server: OpenAIServer, worker_on: MakeWorker, owner: asyncpg.Connection, user: str
+    bank: Bank, picky: Picky, worker_on: MakeWorker, owner: asyncpg.Connection, user: str
 ):
-    worker = worker_on(server, Pace(backoff_s=1_000, backoff_max_s=4_000, max_attempts=6))
-    case_id = await keep(bank, user)
-    server.fault = Fault.NAN
+    worker = worker_on(picky, Pace(backoff_s=1_000, backoff_max_s=4_000, max_attempts=6))
+    case_id = await keep(bank, user, "pour the poison")
     for longest in (1_000, 2_000, 4_000, 4_000, 4_000):
         before = await owner.fetchval("SELECT clock_timestamp()")
         await worker.run_once()
@@ -65,19 +72,18 @@ async def test_the_delay_doubles_with_each_failure_up_to_its_bound(
         await wake_all(owner)
 
 
-async def test_a_case_that_keeps_failing_is_dead_and_a_requeue_brings_it_back(
-    bank: Bank, server: OpenAIServer, worker_on: MakeWorker, owner: asyncpg.Connection, user: str
+async def test_a_case_that_keeps_failing_is_dead_and_a_requeue_brings_it_back(  # noqa: PLR0913, PLR0917 - fixtures
+    bank: Bank, picky: Picky, server: OpenAIServer, worker_on: MakeWorker, owner: asyncpg.Connection, user: str
 ):
-    worker = worker_on(server)
-    await keep(bank, user)
-    server.fault = Fault.NAN
+    worker = worker_on(picky)
+    await keep(bank, user, "pour the poison")
     for _ in range(PACE.max_attempts):
         assert await worker.run_once() == 1
         await wake_all(owner)
     (row,) = await states(bank, user)
     assert (row.status, row.attempts) == ("dead", PACE.max_attempts)
-    assert row.last_error
-    server.fault = None
+    assert row.last_error == "EmbedderMisbehaved"
+    worker = worker_on(server)
     assert await worker.run_once() == 0
     async with bank.database.as_worker() as connection:
         requeued = (await connection.execute(statements.requeue_dead(f"{user}-b"))).all()
@@ -112,17 +118,17 @@ async def test_an_outage_however_long_kills_no_case(
 
 @pytest.mark.parametrize("end", ["death", "error"])
 async def test_an_outage_counts_as_one_attempt_at_most(  # noqa: PLR0913, PLR0917 - fixtures
-    bank: Bank, server: OpenAIServer, worker_on: MakeWorker, owner: asyncpg.Connection, user: str, end: str
+    bank: Bank, picky: Picky, worker_on: MakeWorker, owner: asyncpg.Connection, user: str, end: str
 ):
-    worker = worker_on(server)
-    await keep(bank, user)
-    await fail_beyond_the_attempts(worker, server, owner)
-    server.fault = Fault.NAN
+    worker = worker_on(picky)
+    await keep(bank, user, "pour the poison")
+    await fail_beyond_the_attempts(worker, picky, owner)
+    picky.fault = None
     for attempt in range(2, PACE.max_attempts):
         if end == "death":
             await worker.cases.queue.take(16)  # and is never heard of again
             await wake_all(owner)  # its lease ends
-            await worker_on(server).cases.queue.take(0)
+            await worker_on(picky).cases.queue.take(0)
         else:
             await worker.run_once()
             await wake_all(owner)
