@@ -298,8 +298,10 @@ def depth(*queues: Table) -> Select[str, int, datetime]:
 def _waits_since(queue: Table) -> ColumnElement[datetime]:
     if queue is reflections:  # a run that waits for a language model is leased and released again and again
         return queue.c.created_at
-    # a run of the past, which a backfill brings, has not waited since then
-    return case((queue.c.attempts == 0, queue.c.available_at), else_=queue.c.created_at)
+    # a run of the past, which a backfill brings, has not waited since then; a lease ends later than now
+    is_held_first = and_(queue.c.attempts == 1, queue.c.lease_token.is_not(None))
+    first = or_(queue.c.attempts == 0, is_held_first)
+    return case((first, func.least(queue.c.available_at, func.now())), else_=queue.c.created_at)
 
 
 def backlog(user_bound: int, at_least: int) -> Select[int, int, int, list[str] | None, list[int] | None]:

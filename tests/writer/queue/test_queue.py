@@ -6,13 +6,13 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import replace
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from uuid import uuid4
 
 import asyncpg
 import pytest
 import uuid_utils.compat as uuids
-from sqlalchemy import Table
+from sqlalchemy import Table, func, select
 from sqlalchemy.dialects.postgresql.asyncpg import dialect
 
 from retrieval.tables.cases import cases, inserted_memories
@@ -93,6 +93,17 @@ async def test_a_case_that_keeps_failing_is_dead_and_a_requeue_brings_it_back(  
     await drain(worker)
     (row,) = await states(bank, user)
     assert (row.status, row.attempts, row.last_error) == ("ready", 1, None)
+
+
+async def test_a_run_of_the_past_that_a_worker_holds_has_not_waited_since_then(
+    bank: Bank, server: OpenAIServer, worker_on: MakeWorker, user: str
+):
+    await bank.add(user, {"status": "pending", "created_at": datetime(2024, 2, 29, tzinfo=UTC)})
+    assert len(await worker_on(server).cases.queue.take(16)) == 1
+    async with bank.database.as_user(user, datetime.now(UTC)) as connection:
+        (waiting,) = (await connection.execute(statements.depth())).all()
+        now = await connection.scalar(select(func.now()))
+    assert timedelta(0) <= now - waiting.oldest < timedelta(hours=1)
 
 
 async def fail_beyond_the_attempts(worker: Worker, server: OpenAIServer, owner: asyncpg.Connection) -> None:
