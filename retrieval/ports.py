@@ -75,7 +75,12 @@ async def embed_each(embedder: Embedder, texts: Sequence[str]) -> list[Vector | 
     """
     texts = [normalised(text) for text in texts]
     try:
-        return await _embed_each(embedder, texts)
+        try:
+            return list(await embedder.embed(texts))
+        except TextNotEmbeddable as error:
+            rest = [index for index in range(len(texts)) if index not in error.indices]
+        vectors = dict(zip(rest, await embedder.embed([texts[index] for index in rest]), strict=True))
+        return [vectors.get(index) for index in range(len(texts))]
     except (EmbedderRefused, EmbedderMisbehaved):
         if is_cancelled():
             raise  # the embedder may have turned the cancellation into the error
@@ -84,15 +89,6 @@ async def embed_each(embedder: Embedder, texts: Sequence[str]) -> list[Vector | 
         except (EmbedderRefused, EmbedderMisbehaved) as error:
             raise EmbedderUnavailable(str(error)) from error  # the fault is no text's
         raise
-
-
-async def _embed_each(embedder: Embedder, texts: Sequence[str]) -> list[Vector | None]:
-    try:
-        return list(await embedder.embed(texts))
-    except TextNotEmbeddable as error:
-        rest = [index for index in range(len(texts)) if index not in error.indices]
-    vectors = dict(zip(rest, await embedder.embed([texts[index] for index in rest]), strict=True))
-    return [vectors.get(index) for index in range(len(texts))]
 
 
 async def embed_accepted(embedder: Embedder, texts: Sequence[str]) -> list[Vector | None]:

@@ -8,6 +8,7 @@ Values are never overwritten: each value of a slot holds from its own time until
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
+from typing import Self
 from uuid import UUID
 
 import uuid_utils.compat as uuids
@@ -59,7 +60,8 @@ async def store_facts(
     if not stated:
         return []
     keys = [(_said(words, draft), _slot(words, draft)) for draft, _ in stated]
-    timeline = await _timeline(connection, words, agent_key, keys, min(source.valid_from for _, source in stated))
+    since = min(source.valid_from for _, source in stated)
+    timeline = await _Timeline.read(connection, words, agent_key, keys, since)
     before = {held.id: replace(held) for held in timeline.facts}
     ids: list[UUID] = []
     fresh: list[tuple[_TimedFact, FactDraft, Provenance]] = []
@@ -122,6 +124,32 @@ class _Timeline:
     _by_said: dict[bytes, list[_TimedFact]] = field(default_factory=dict)
     _by_slot: dict[bytes, list[_TimedFact]] = field(default_factory=dict)
 
+    @classmethod
+    async def read(
+        cls,
+        connection: AsyncConnection,
+        words: Words,
+        agent_key: str,
+        keys: Sequence[tuple[bytes, bytes | None]],
+        since: datetime,
+    ) -> Self:
+        """Returns the stored facts with one of these hashes, or in one of these slots, that had not ended then."""
+        names = ("id", "said", "slot", *_TIMES, "words")
+        hashes = ARRAY(LargeBinary)  # an array is one parameter; a list has one for each, and a statement 32,767
+        known = select(*(facts.c[name] for name in names)).where(
+            facts.c.user_sub == words.user_sub,
+            facts.c.agent_key == agent_key,
+            or_(
+                facts.c.said == any_(literal([said for said, _ in keys], hashes)),
+                facts.c.slot == any_(literal([slot for _, slot in keys if slot is not None], hashes)),
+            ),
+            or_(facts.c.valid_to.is_(None), facts.c.valid_to > since),
+        )
+        timeline = cls()
+        for row in await connection.execute(known):
+            timeline.add(_TimedFact(*row))
+        return timeline
+
     def add(self, fact: _TimedFact) -> None:
         """Adds a fact as it is."""
         self.facts.append(fact)
@@ -177,32 +205,6 @@ class _Timeline:
 
 def _begin(held: _TimedFact) -> tuple[datetime, UUID]:
     return held.valid_from, held.id
-
-
-async def _timeline(
-    connection: AsyncConnection,
-    words: Words,
-    agent_key: str,
-    keys: Sequence[tuple[bytes, bytes | None]],
-    since: datetime,
-) -> _Timeline:
-    """Returns the stored facts with one of these hashes, or in one of these slots, that had not ended at ``since``."""
-    names = ("id", "said", "slot", *_TIMES, "words")
-    columns = [facts.c[name] for name in names]
-    hashes = ARRAY(LargeBinary)  # an array is one parameter: a list has one for each, and a statement 32,767
-    known = select(*columns).where(
-        facts.c.user_sub == words.user_sub,
-        facts.c.agent_key == agent_key,
-        or_(
-            facts.c.said == any_(literal([said for said, _ in keys], hashes)),
-            facts.c.slot == any_(literal([slot for _, slot in keys if slot is not None], hashes)),
-        ),
-        or_(facts.c.valid_to.is_(None), facts.c.valid_to > since),
-    )
-    timeline = _Timeline()
-    for row in await connection.execute(known):
-        timeline.add(_TimedFact(*row))
-    return timeline
 
 
 async def _insert(
