@@ -1,21 +1,18 @@
 """The arguments of a call, which may be JSON in a text."""
 
-import json
 from contextlib import suppress
 
-from pydantic import JsonValue, ValidatorFunctionWrapHandler, WrapValidator
+from pydantic import ValidatorFunctionWrapHandler, WrapValidator
+
+from writer.finite import parsed
 
 
 def _of_a_call(given: object, validated: ValidatorFunctionWrapHandler) -> object:
     """Returns the object of arguments that are JSON in a text, as models write them; other arguments as given."""
     if isinstance(given, str) and given.lstrip().startswith("{"):
         with suppress(ValueError, RecursionError):  # no JSON, too deep, or a lone surrogate: it stays a text
-            return validated(json.loads(given, parse_constant=_refused))
+            return validated(parsed(given))
     return validated(given)
-
-
-def _refused(constant: str) -> JsonValue:
-    raise ValueError(f"{constant} is no JSON")
 
 
 AsArguments = WrapValidator(_of_a_call)

@@ -11,6 +11,7 @@ from pydantic_core import CoreSchema, core_schema
 
 from app.edge.intake.counts import check_counts
 from retrieval.telemetry import on_behalf_of
+from writer.finite import NotFinite, parsed
 
 MOST_FAULTS = 20
 """Most faults of an invalid body that its answer names."""
@@ -63,12 +64,12 @@ def take(
         BodyTooComplex: the body exceeds a count and was not parsed.
         CasebankError: ``prepare`` raised it.
     """
-    parsed = parse(body)
-    if parsed.faults:
-        return parsed
+    whole = parse(body)
+    if whole.faults:
+        return whole
     try:
         with on_behalf_of(request_origin):
-            value = _adapter(model).validate_python(parsed.value)
+            value = _adapter(model).validate_python(whole.value)
             return RouteInput(value if prepare is None else prepare(value))
     except ValidationError as error:
         wrong = error.errors(include_url=False, include_context=False, include_input=False)[:MOST_FAULTS]
@@ -78,14 +79,17 @@ def take(
 
 
 def parse(body: bytes) -> RouteInput:
-    """Returns the parsed body, not validated, or the fault that it is not JSON.
+    """Returns the parsed body, not validated, or the fault that it is not JSON, or has a number that is not finite.
 
     Raises:
         BodyTooComplex: the body exceeds a count and was not parsed.
     """
     check_counts(body)
     try:
-        return RouteInput(json.loads(body))
+        return RouteInput(parsed(body))
+    except NotFinite:
+        message = "A number is not finite: send null or a text in its place"
+        return RouteInput(faults=[_fault("json_invalid", ("body",), message)])
     except json.JSONDecodeError as error:
         return RouteInput(faults=[_fault("json_invalid", ("body", error.pos), f"JSON decode error: {error.msg}")])
     except (ValueError, RecursionError):  # no UTF-8, or an integer of thousands of digits

@@ -86,6 +86,20 @@ async def test_what_is_not_json_is_refused(name: str, alice: User):
     await queue_moves(alice)
 
 
+@pytest.mark.parametrize("number", [b"NaN", b"Infinity", b"-Infinity", b"1e999"])
+@pytest.mark.parametrize("size", [1, 40_000])
+async def test_a_number_that_is_not_finite_is_refused_wherever_it_stands(number: bytes, size: int, alice: User):
+    call = b'{"number": 1, "tool": "hose", "input": {"litres": %s}, "output": "%s"}' % (number, b"x" * size)
+    steps = b'{"agent": "operator", "task": "water the garden", "steps": [%s]}' % call
+    retained = raw(run(prompt_snapshot={"seen": 0})).replace(b"0", number)
+    for path, body in ((f"/v1/runs/{uuid4()}/steps", steps), ("/v1/retain", retained)):
+        answer = await send(alice, path, body)
+        assert answer.status_code == 422, path
+        (error,) = is_problem(answer)["errors"]
+        assert error["message"] == "A number is not finite: send null or a text in its place"
+    assert await alice.cases(status="any") == []
+
+
 @pytest.mark.parametrize("size", [1, 40_000])
 async def test_a_body_that_does_not_say_it_is_json_is_a_415(size: int, alice: User):
     body = raw(run(plan=["step"] * (size // 200), prompt_snapshot="x" * size))

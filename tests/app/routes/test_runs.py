@@ -106,6 +106,12 @@ async def test_a_step_that_is_sent_again_is_not_doubled(alice: User, run_id: str
     assert [each["number"] for each in (await run_of(alice, run_id))["steps"]] == [1, 2]
 
 
+@pytest.mark.parametrize("written", ['{"litres": 1e999}', '{"litres": NaN}', '{"litres": 1e15}'])
+async def test_a_step_whose_input_is_a_text_of_json_can_be_sent_again(written: str, alice: User, run_id: str):
+    for _ in range(2):
+        assert (await told(alice, run_id, {**step(1), "input": written}))["step_count"] == 1
+
+
 async def test_the_same_steps_sent_at_once_are_kept_once(alice: User, run_id: str):
     answers = await asyncio.gather(*(tell(alice, run_id, step(1), step(2)) for _ in range(8)))
     assert {answer.status_code for answer in answers} == {200}
