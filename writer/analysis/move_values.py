@@ -19,7 +19,7 @@ from policy.channels import searchable
 from retrieval.patterns import patterns, word_sets
 from writer.analysis.placeholders import kind_of, path_name
 
-DEEPEST = 3
+DEEPEST = 5
 """Maximum levels of nested objects in a call's arguments whose fields are read."""
 MOST_FIELDS = 40
 """Maximum number of fields of an object that are read."""
@@ -42,6 +42,8 @@ LITTLE = _WORDS["little"]
 """Words without a meaning of their own, such as "the", in English and German."""
 CHOICES = _WORDS["choices"]
 """Last words in the names of arguments that take one of a few values."""
+SWITCHES = _WORDS["switches"]
+"""Words that are a choice in any case, whatever the task says."""
 NUMBERED = _FORMS["numbered"]
 """Pattern of an object with its number, as in "mug 1"."""
 _FREE = {
@@ -128,6 +130,16 @@ def value_of(name: str, value: object, named: Collection[str] = ()) -> str:
     return "<empty>" if isinstance(value, list | tuple) and not value else "<object>"
 
 
+def label_of(name: str, value: object, named: Collection[str]) -> str:
+    """Returns the words of a label that is pressed, as "delete_account_button"; empty: the value is no label.
+
+    ``value_of`` shows no labels, because lessons quote the values that it shows, and a label may have a person's name.
+    """
+    if not _is_label(name) or not isinstance(value, str) or len(value) > VALUE_CHARS or not _is_plain(value.strip()):
+        return ""
+    return _unless_named(value.strip(), named)
+
+
 def route_of(url: str) -> str:
     """Returns the path of a URL without ids, as in "/orders/refunds"; empty: the URL has no path."""
     path = _FORMS["host"].sub("", url[:TEXT_CHARS]).partition("?")[0]
@@ -144,6 +156,11 @@ def last_word(name: str) -> str:
     """Returns the last word in the name of an argument, in lower case."""
     words = _FORMS["name_word"].findall(name.rsplit(".", 1)[-1])
     return words[-1].casefold() if words else ""
+
+
+@lru_cache(maxsize=4096)
+def _is_label(name: str) -> bool:
+    return name.rsplit(".", 1)[-1] in _WORDS["labels"]
 
 
 @lru_cache(maxsize=4096)
@@ -177,11 +194,18 @@ def _text(name: str, value: str, named: Collection[str]) -> str:
         elif _FORMS["integer"].fullmatch(text):
             return _number(name, int(text))
         elif _tells(name, text):
-            return _unless_named(text.lstrip("#."), () if last_word(name) in CHOICES else named)
+            is_choice = last_word(name) in CHOICES or text.casefold() in SWITCHES
+            return _unless_named(text.lstrip("#."), () if is_choice else named)
     if (placeholder := placeholder_of(name)) is not None:
         return placeholder
     kind = kind_of(text)
     return _ALIKE.get(kind, kind)
+
+
+def _is_plain(text: str) -> bool:
+    """Returns whether a text is a few words of letters alone."""
+    words = _FORMS["between_words"].split(text.lstrip("#."))
+    return len(words) <= MOST_WORDS and all(word.isalpha() for word in words)
 
 
 def _unless_named(text: str, named: Collection[str]) -> str:
@@ -194,9 +218,11 @@ def _unless_named(text: str, named: Collection[str]) -> str:
 def _tells(name: str, text: str) -> bool:
     """Returns whether a short text names a choice: a few words, in lower case unless the name allows capitals.
 
-    A sign of a selector or a channel may stand before them, as in "#checkout".
+    A switch, such as "Yes", is a choice in any case. A sign of a selector or a channel may stand before the words, as
+    in "#checkout".
     """
-    words = _FORMS["between_words"].split(text.lstrip("#."))
-    if len(words) > MOST_WORDS or not all(word.isalpha() for word in words):
+    if not _is_plain(text):
         return False
-    return last_word(name) in CHOICES or (text == text.lower() and placeholder_of(name) is None)
+    if last_word(name) in CHOICES:
+        return True
+    return (text == text.lower() or text.casefold() in SWITCHES) and placeholder_of(name) is None

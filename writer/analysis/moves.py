@@ -22,6 +22,7 @@ from writer.analysis.move_values import (
     NAMED,
     NUMBERED,
     fields_of,
+    label_of,
     normal,
     parsed,
     query_fields,
@@ -123,7 +124,7 @@ def moves_of_call(call: Call, named: Collection[str] = ()) -> Iterator[tuple[str
         if is_request and isinstance(value, str) and normal(name) in _ADDRESSES and (route := route_of(value)):
             yield f"{tool}:{route}", changes
             continue
-        shown = value_of(name, value, named)
+        shown = label_of(name, value, named) or value_of(name, value, named)
         if shown and (changes or shown == NAMED or not _is_data(shown, value)):
             yield f"{tool}.{name}={shown}" if name else f"{tool}={shown}", changes
 

@@ -881,7 +881,80 @@ BUYER = Agent(
 )
 """A buyer whose numbers and accounts are data."""
 
+CLICKER = Agent(
+    runs={
+        "buy": ran(call("place_order", side="BUY", symbol="ACME", quantity=10)),
+        "buy again": ran(call("place_order", side="buy", symbol="INIT", quantity=99)),
+        "sell": ran(call("place_order", side="SELL", symbol="ACME", quantity=10)),
+        "confirm": ran(call("close_account", account_id="A1", confirm="Yes")),
+        "confirm again": ran(call("close_account", account_id="B2", confirm="yes")),
+        "do not confirm": ran(call("close_account", account_id="A1", confirm="No")),
+        "activate": ran(call("set_user", user_id="u1", active="True")),
+        "activate again": ran(call("set_user", user_id="u2", active=True)),
+        "deactivate": ran(call("set_user", user_id="u1", active="False")),
+        "subscribe": ran(call("subscribe", user_id="u1", newsletter="Yes")),
+        "unsubscribe": ran(call("subscribe", user_id="u1", newsletter="No")),
+        "done": ran(call("jira_transition", issue="SHOP-1", transition="Done")),
+        "done again": ran(call("jira_transition", issue="SHOP-77", transition="done")),
+        "in progress": ran(call("jira_transition", issue="SHOP-1", transition="In Progress")),
+        "up": ran(call("press_key", key="up")),
+        "down": ran(call("press_key", key="down")),
+        "copy": ran(call("press_key", key="Control+C")),
+        "paste": ran(call("press_key", key="Control+V")),
+        "put an object": ran(call("put_object", key="a7f9", acl="Private")),
+        "put another object": ran(call("put_object", key="report-2024.pdf", acl="private")),
+        "put an object for all": ran(call("put_object", key="a7f9", acl="Public-Read")),
+        "fast": ran(call("configure", settings={"motor": {"left": {"mode": "fast"}}})),
+        "slow": ran(call("configure", settings={"motor": {"left": {"mode": "slow"}}})),
+        "heat": ran(call("act", action='{"type": "heat", "object_id": "m1"}')),
+        "heat again": ran(call("act", action={"type": "heat", "object_id": "m22"})),
+        "cool": ran(call("act", action='{"type": "cool", "object_id": "m1"}')),
+        "log in": ran(
+            call("browser_navigate", url="https://shop.local"),
+            call("browser_type", element="Name field", ref="e1", text="mia"),
+            call("browser_click", element="Login button", ref="e2"),
+        ),
+        "log in again": ran(
+            call("browser_navigate", url="https://blog.local"),
+            call("browser_type", element="name field", ref="e8", text="bob"),
+            call("browser_click", element="login button", ref="e9"),
+        ),
+        "delete the account": ran(
+            call("browser_navigate", url="https://shop.local"),
+            call("browser_type", element="Name field", ref="e1", text="mia"),
+            call("browser_click", element="Delete account button", ref="e2"),
+        ),
+    },
+    pairs={
+        "same": [
+            ("buy", "buy again"),
+            ("confirm", "confirm again"),
+            ("activate", "activate again"),
+            ("done", "done again"),
+            ("put an object", "put another object"),
+            ("heat", "heat again"),
+            ("log in", "log in again"),
+        ],
+        "partly": [
+            ("buy", "sell"),
+            ("confirm", "do not confirm"),
+            ("activate", "deactivate"),
+            ("subscribe", "unsubscribe"),
+            ("done", "in progress"),
+            ("up", "down"),
+            ("copy", "paste"),
+            ("put an object", "put an object for all"),
+            ("fast", "slow"),
+            ("heat", "cool"),
+            ("log in", "delete the account"),
+        ],
+        "different": [("buy", "confirm"), ("activate", "done"), ("up", "fast"), ("heat", "log in")],
+    },
+)
+"""An agent whose choices are labels, have capitals, or stand deep in an argument."""
+
 AGENTS = {
+    "clicker": CLICKER,
     "coder": CODER,
     "support": SUPPORT,
     "household": HOUSEHOLD,

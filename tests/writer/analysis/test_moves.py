@@ -17,6 +17,7 @@ from tests.paths import DATA
 from tests.writer.analysis.plan_pairs import AGENTS, Agent, Verdict, acted, call, failed, planned, queried, ran, typed
 from writer.analysis.calls import StoredRun
 from writer.analysis.moves import MOST_MOVES, moves_of
+from writer.analysis.value_differences import told
 
 BOUNDS: dict[Verdict, tuple[float, float]] = {"same": (0.9, 1.0), "partly": (0.2, 0.9), "different": (0.0, 0.35)}
 JSON = st.recursive(
@@ -133,7 +134,14 @@ def test_what_changes_something_weighs_more_than_what_looks_something_up():
         ({"body": "thanks"}, "body=<text>"),
         ({"remark": "the customer was angry today"}, "remark=<text>"),
         ({"W1001": 2}, "<key>=<id>"),
-        ({"a": {"b": {"c": {"d": 1}}}}, "a.b.c=<object>"),
+        ({"a": {"b": {"c": {"d": 1}}}}, "a.b.c.d=1"),
+        ({"a": {"b": {"c": {"d": {"e": {"f": 1}}}}}}, "a.b.c.d.e=<object>"),
+        ({"side": "BUY"}, "side=buy"),
+        ({"note": "Yes"}, "note=<text>"),
+        ({"muted": "OFF"}, "muted=off"),
+        ({"key": "Control+C"}, "key=control_c"),
+        ({"key": "report.pdf"}, "key=<id>"),
+        ({"api_key": "Secret"}, "api_key=<id>"),
         ('{"days": 14}', "days=14"),
     ],
 )
@@ -231,6 +239,18 @@ def test_a_value_that_the_task_names_is_data_but_no_choice_among_few():
     assert set(moves_of(kitchen)) ^ set(moves_of(dark)) == {"set_light.state=on", "set_light.state=off"}
     large = lit("a large blue one", device="strip", size="large")
     assert {"set_light.device=strip", "set_light.size=large"} < set(moves_of(large))
+
+
+def test_a_label_is_a_move_and_no_text_of_a_lesson():
+    call_of = call("press", element="Delete account", button="Laptop")
+    run = replace(ran(call_of), task="buy the laptop")
+    assert set(moves_of(run)) == {"tool:press", "press.element=delete_account", "press.button=<named>"}
+    assert told("element", "Mia Li") == told("key", "Mia") == ""
+
+
+def test_a_switch_is_a_choice_even_if_the_task_says_it():
+    moves = moves_of(replace(ran(call("set_light", porch="On", hall="No")), task="On the porch, no light in the hall"))
+    assert {"set_light.porch=on", "set_light.hall=no"} < set(moves)
 
 
 def test_runs_of_one_kind_agree_more_than_runs_with_one_object():
