@@ -14,7 +14,7 @@ from writer.analysis.command_goals import mains
 from writer.analysis.command_moves import command_moves, inner_line, request_moves
 from writer.analysis.command_names import DATABASES, PROGRAMS
 from writer.analysis.commands import DEEPEST, is_command_key
-from writer.analysis.move_values import LITTLE, NAMED, normal, placeholder_of, singular, value_of
+from writer.analysis.move_values import LITTLE, NAMED, last_word, normal, placeholder_of, singular, value_of
 from writer.analysis.state_changes import changes_state
 from writer.analysis.statements import Token, language_of, tokens
 
@@ -66,11 +66,16 @@ def language_in(tool: str, name: str, text: str, *, only: bool) -> Language | No
 
 @lru_cache(maxsize=4096)  # the same few tools and arguments come in every run
 def _taken(tool: str, name: str) -> frozenset[str]:
-    """Returns what a tool takes in an argument of this name: command lines, programs ("code"), actions in words."""
+    """Returns what a tool takes in an argument of this name: command lines, programs ("code"), actions in words.
+
+    The name of the tool alone tells little: ``perform_refund(order_id=…)`` and ``play_song(title=…)`` take no action.
+    """
+    word, actions = last_word(name), _WORDS["takes_actions"]
+    by_tool = (not word or word in _WORDS["plain_names"]) and not actions.isdisjoint(re.findall("[a-z]+", normal(tool)))
     takes = {
         "lines": _FORMS["takes_lines"].search(tool) is not None,
         "code": _FORMS["takes_code"].search(tool) is not None or normal(name) in _WORDS["code_names"],
-        "actions": not _WORDS["takes_actions"].isdisjoint(re.findall(r"[a-z]+", f"{tool} {name}".casefold())),
+        "actions": word in actions or by_tool,
     }
     return frozenset(what for what, is_taken in takes.items() if is_taken)
 

@@ -867,19 +867,43 @@ BUYER = Agent(
         "pears by express": ran(call("bestellen", artikel="4409", menge=7, speed="express")),
         "password of jdoe": ran(call("reset_password", login="jdoe")),
         "password of asmith": ran(call("reset_password", login="asmith")),
+        "refund": ran(call("perform_refund", order_id="A-1")),
+        "refund again": ran(call("perform_refund", order_id="BX-2")),
+        "refund by text": ran(call("perform_refund", order_id="A-1", channel="sms")),
+        "song": ran(call("play_song", query="Hey Jude")),
+        "another song": ran(call("play_song", query="let it be")),
+        "rules": ran(call("game_search", query="chess rules")),
+        "other rules": ran(call("game_search", query="how to castle")),
+        "ticket": ran(call("move_ticket", ticket_id="shop-a")),
+        "another ticket": ran(call("move_ticket", ticket_id="blog-b")),
         "password by text": ran(call("reset_password", login="asmith", channel="sms")),
     },
     pairs={
-        "same": [("three", "twelve"), ("apples", "pears"), ("password of jdoe", "password of asmith")],
+        "same": [
+            ("three", "twelve"),
+            ("apples", "pears"),
+            ("password of jdoe", "password of asmith"),
+            ("refund", "refund again"),
+            ("song", "another song"),
+            ("rules", "other rules"),
+            ("ticket", "another ticket"),
+        ],
         "partly": [
             ("three", "three by express"),
             ("apples", "pears by express"),
             ("password of jdoe", "password by text"),
+            ("refund", "refund by text"),
         ],
-        "different": [("three", "apples"), ("pears", "password of jdoe"), ("twelve", "password by text")],
+        "different": [
+            ("three", "apples"),
+            ("pears", "password of jdoe"),
+            ("twelve", "password by text"),
+            ("refund", "song"),
+            ("rules", "ticket"),
+        ],
     },
 )
-"""A buyer whose numbers and accounts are data."""
+"""A buyer whose numbers, accounts, ids and words of a search are data."""
 
 CLICKER = Agent(
     runs={
