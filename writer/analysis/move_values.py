@@ -31,7 +31,7 @@ YEAR = 365
 VALUE_CHARS = 32
 """Maximum characters of a text that may name a choice."""
 MOST_WORDS = 3
-"""Maximum number of words of a text that may name a choice."""
+"""Maximum number of words of a text that may name a choice, as in the pattern few_words."""
 TEXT_CHARS = 400
 PARSED_CHARS = 20_000
 """Maximum characters of a JSON text that is parsed."""
@@ -119,25 +119,26 @@ def value_of(name: str, value: object, named: Collection[str] = ()) -> str:
     """Returns an argument's value if it names a choice, else the placeholder of its type; empty for a blank text.
 
     A text whose words are all in ``named``, the words of the run's task, is NAMED: it is an object of the task, as in
-    "mug 1" or "kitchen_lamp". Values of arguments such as "method" and "size" are choices all the same.
+    "mug 1" or "kitchen_lamp". Values of arguments such as "method" and "size" are choices all the same. A number that
+    the task states for the argument ("ticket 55" is in ``named``) is data, too, but 0 is a choice.
     """
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, str):
         return _text(name, value, named)
     if isinstance(value, int | float):
-        return _number(name, value)
+        return _number(name, value, named)
     return "<empty>" if isinstance(value, list | tuple) and not value else "<object>"
 
 
-def label_of(name: str, value: object, named: Collection[str]) -> str:
-    """Returns the words of a label that is pressed, as "delete_account_button"; empty: the value is no label.
+def label_of(value: object, named: Collection[str]) -> str:
+    """Returns the words of a label that is pressed, as "delete_account_button"; empty: the value is no few words.
 
     ``value_of`` shows no labels, because lessons quote the values that it shows, and a label may have a person's name.
     """
-    if not _is_label(name) or not isinstance(value, str) or len(value) > VALUE_CHARS or not _is_plain(value.strip()):
+    if not isinstance(value, str) or len(value) > VALUE_CHARS or not _FORMS["few_words"].fullmatch(value.strip()):
         return ""
-    return _unless_named(value.strip(), named)
+    return _unless_named(value.strip().lstrip("#."), named)
 
 
 def route_of(url: str) -> str:
@@ -159,7 +160,8 @@ def last_word(name: str) -> str:
 
 
 @lru_cache(maxsize=4096)
-def _is_label(name: str) -> bool:
+def is_label(name: str) -> bool:
+    """Returns whether an argument of this name holds the label of what is pressed, such as a button."""
     return name.rsplit(".", 1)[-1] in _WORDS["labels"]
 
 
@@ -171,7 +173,7 @@ def placeholder_of(name: str) -> str | None:
     return _FREE.get(word) or (None if singular == "<date>" else singular)  # "days" is a number, and "day" a date
 
 
-def _number(name: str, value: float) -> str:
+def _number(name: str, value: float, named: Collection[str]) -> str:
     if (placeholder := placeholder_of(name)) is not None:
         return "0" if placeholder == "<number>" and value == 0 else placeholder  # "fee=0" charges nothing
     if isinstance(value, float):
@@ -179,7 +181,11 @@ def _number(name: str, value: float) -> str:
             return repr(value)
         if not math.isfinite(value) or not value.is_integer():
             return "<number>"
-    return str(int(value)) if abs(value) <= LARGEST or value == YEAR else "<number>"
+    if abs(value) > LARGEST and value != YEAR:
+        return "<number>"
+    word, shown = last_word(name), str(int(value))
+    is_stated = value and word not in CHOICES and f"{singular(word)} {shown}" in named
+    return "<number>" if is_stated else shown
 
 
 def _text(name: str, value: str, named: Collection[str]) -> str:
@@ -192,7 +198,7 @@ def _text(name: str, value: str, named: Collection[str]) -> str:
                 shown = _unless_named(numbered["kind"], named)
                 return placeholder if placeholder == "<place>" and shown != NAMED else shown
         elif _FORMS["integer"].fullmatch(text):
-            return _number(name, int(text))
+            return _number(name, int(text), named)
         elif _tells(name, text):
             is_choice = last_word(name) in CHOICES or text.casefold() in SWITCHES
             return _unless_named(text.lstrip("#."), () if is_choice else named)
@@ -200,12 +206,6 @@ def _text(name: str, value: str, named: Collection[str]) -> str:
         return placeholder
     kind = kind_of(text)
     return _ALIKE.get(kind, kind)
-
-
-def _is_plain(text: str) -> bool:
-    """Returns whether a text is a few words of letters alone."""
-    words = _FORMS["between_words"].split(text.lstrip("#."))
-    return len(words) <= MOST_WORDS and all(word.isalpha() for word in words)
 
 
 def _unless_named(text: str, named: Collection[str]) -> str:
@@ -221,7 +221,7 @@ def _tells(name: str, text: str) -> bool:
     A switch, such as "Yes", is a choice in any case. A sign of a selector or a channel may stand before the words, as
     in "#checkout".
     """
-    if not _is_plain(text):
+    if not _FORMS["few_words"].fullmatch(text):
         return False
     if last_word(name) in CHOICES:
         return True

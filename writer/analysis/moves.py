@@ -22,6 +22,7 @@ from writer.analysis.move_values import (
     NAMED,
     NUMBERED,
     fields_of,
+    is_label,
     label_of,
     normal,
     parsed,
@@ -43,6 +44,10 @@ MOST_FIELDS = 100
 """Maximum number of values of one call that are read."""
 TOOL_CHARS = 80
 TASK_CHARS = 4_000
+MOST_NUMBERS = 40
+"""Maximum number of a task's numbers that are read."""
+NEAR_CHARS = 24
+"""Maximum characters between a number of the task and a word that says what the number counts."""
 MOST_STEPS = 60
 """Maximum number of steps of a plan in prose that are read."""
 STEP_CHARS = 400
@@ -55,6 +60,7 @@ _GOES = frozenset(("examine", "go", "goto", "inventory", "look", "navigate", "sc
 _ADDRESSES = frozenset(("endpoint", "path", "route", "uri", "url"))
 """Names of the arguments of an HTTP request that hold its address."""
 _WORD = re.compile(r"[^\W\d_]+")
+_NUMBER = re.compile(r"\d+")
 _NAME_WORD = re.compile(r"[A-Z]?[a-z]+|[A-Z]+")
 _TOOL_NAME = re.compile(r"[A-Za-z][\w.:/-]{0,79}")
 _WORDS = word_sets("writer.analysis", "moves")
@@ -75,7 +81,8 @@ def moves_of(run: StoredRun) -> list[str]:
     """
     if not any(call.tool for call in run.calls):
         return _prose(run.plan)
-    named = frozenset(map(singular, _WORD.findall(normal(searchable(run.task[:TASK_CHARS])))))
+    task = normal(searchable(run.task[:TASK_CHARS]))
+    named = set(map(singular, set(_WORD.findall(task)))).union(_stated(task))
     times: Counter[str] = Counter()
     moves: list[str] = []
     before: Call | None = None
@@ -94,6 +101,15 @@ def moves_of(run: StoredRun) -> list[str]:
     return moves[:MOST_MOVES]
 
 
+def _stated(task: str) -> list[str]:
+    """Returns each number that a task states after each of the words near it, as "ticket 55" for "close ticket 55"."""
+    return [
+        f"{singular(word)} {number[0]}"
+        for number in islice(_NUMBER.finditer(task), MOST_NUMBERS)
+        for word in _WORD.findall(task[max(0, number.start() - NEAR_CHARS) : number.end() + NEAR_CHARS])
+    ]
+
+
 def moves_of_call(call: Call, named: Collection[str] = ()) -> Iterator[tuple[str, bool]]:
     """Yields the moves of a call, each with whether it changes something.
 
@@ -102,7 +118,7 @@ def moves_of_call(call: Call, named: Collection[str] = ()) -> Iterator[tuple[str
 
     Args:
         call: the call.
-        named: words of the run's task, in the form of ``singular``.
+        named: words of the run's task, in the form of ``singular``, and its numbers, as "ticket 55".
     """
     called, arguments = _dispatched(call.tool, as_object(call.arguments))
     tool = normal(called[:TOOL_CHARS])
@@ -124,7 +140,8 @@ def moves_of_call(call: Call, named: Collection[str] = ()) -> Iterator[tuple[str
         if is_request and isinstance(value, str) and normal(name) in _ADDRESSES and (route := route_of(value)):
             yield f"{tool}:{route}", changes
             continue
-        shown = label_of(name, value, named) or value_of(name, value, named)
+        label = label_of(value, named) if is_label(name) else ""
+        shown = label or value_of(name, value, named)
         if shown and (changes or shown == NAMED or not _is_data(shown, value)):
             yield f"{tool}.{name}={shown}" if name else f"{tool}={shown}", changes
 

@@ -30,6 +30,10 @@ def ran(*calls: dict[str, Any]) -> StoredRun:
     return StoredRun("a task", "success", calls)
 
 
+def asked(task: str, *calls: dict[str, Any]) -> StoredRun:
+    return StoredRun(task, "success", calls)
+
+
 def acted(*texts: str) -> StoredRun:
     return ran(*(call("act", action=text) for text in texts))
 
@@ -977,7 +981,46 @@ CLICKER = Agent(
 )
 """An agent whose choices are labels, have capitals, or stand deep in an argument."""
 
+BUTLER = Agent(
+    runs={
+        "close": asked("Close ticket 55", call("close_ticket", ticket=55)),
+        "close another": asked("Please close ticket number 77.", call("close_ticket", ticket="77")),
+        "close as a duplicate": asked("Ticket 12 is a duplicate", call("close_ticket", ticket=12, status="duplicate")),
+        "short timer": asked("Set a timer for 5 minutes", call("set_timer", minutes=5)),
+        "long timer": asked("a timer, 20 minutes please", call("set_timer", minutes=20)),
+        "very long timer": asked("Timer: 120 minutes!", call("set_timer", minutes=120)),
+        "silent timer": asked("a silent timer for 8 minutes", call("set_timer", minutes=8, sound="off")),
+        "quiet": asked("Turn the volume down to 30", call("set_volume", volume=30)),
+        "loud": asked("volume up to 60", call("set_volume", volume=60)),
+        "mute": asked("volume to 0, it is late", call("set_volume", volume=0)),
+        "two seats": asked("Book 2 seats in the opera", call("book", seats=2, hall="opera")),
+        "four seats": asked("I need 4 seats in the opera", call("book", seats=4, hall="opera")),
+        "two good seats": asked("Book 2 good seats in the opera", call("book", seats=2, hall="opera", category="A")),
+        "deploy to one": asked("Deploy the release of 3 o'clock", call("scale", replicas=1)),
+        "deploy to three": asked("Deploy the release of 3 o'clock", call("scale", replicas=3)),
+    },
+    pairs={
+        "same": [
+            ("close", "close another"),
+            ("short timer", "long timer"),
+            ("short timer", "very long timer"),
+            ("quiet", "loud"),
+            ("two seats", "four seats"),
+        ],
+        "partly": [
+            ("close", "close as a duplicate"),
+            ("short timer", "silent timer"),
+            ("quiet", "mute"),
+            ("two seats", "two good seats"),
+            ("deploy to one", "deploy to three"),
+        ],
+        "different": [("close", "quiet"), ("short timer", "two seats"), ("mute", "deploy to one")],
+    },
+)
+"""A butler whose tasks state the numbers of the calls."""
+
 AGENTS = {
+    "butler": BUTLER,
     "clicker": CLICKER,
     "coder": CODER,
     "support": SUPPORT,
