@@ -28,6 +28,8 @@ MOST_OBJECTS = 8
 """Maximum number of objects of an action that are read."""
 WORD_CHARS = 40
 
+_ALIKE = {"<=": "<", ">=": ">", "!=": "<>", "int": "integer", "decimal": "numeric"}
+"""Words and signs of SQL, each with another one that tells plans apart as well."""
 _FORMS = patterns("writer.analysis", "statement_moves")
 _WORDS = word_sets("writer.analysis", "statement_moves")
 
@@ -51,7 +53,7 @@ def language_in(tool: str, name: str, text: str, *, only: bool) -> Language | No
     if _FORMS["graphql"].match(text):
         return "graphql"
     language = language_of(text, name)
-    if language == "sql" and _FORMS["sql"].match(
+    if (language == "sql" or ("sql" in takes and _FORMS["more_sql"].match(text))) and _FORMS["sql"].match(
         " ".join(token.text.casefold() for token in tokens(text, "sql")) + " "
     ):
         return "sql"
@@ -66,7 +68,7 @@ def language_in(tool: str, name: str, text: str, *, only: bool) -> Language | No
 
 @lru_cache(maxsize=4096)  # the same few tools and arguments come in every run
 def _taken(tool: str, name: str) -> frozenset[str]:
-    """Returns what a tool takes in an argument of this name: command lines, programs ("code"), actions in words.
+    """Returns what a tool takes in an argument of this name: command lines, SQL, programs ("code"), actions in words.
 
     The name of the tool alone tells little: ``perform_refund(order_id=…)`` and ``play_song(title=…)`` take no action.
     """
@@ -74,6 +76,7 @@ def _taken(tool: str, name: str) -> frozenset[str]:
     by_tool = (not word or word in _WORDS["plain_names"]) and not actions.isdisjoint(re.findall("[a-z]+", normal(tool)))
     takes = {
         "lines": _FORMS["takes_lines"].search(tool) is not None,
+        "sql": _FORMS["takes_sql"].search(tool) is not None or word in _WORDS["sql_names"],
         "code": _FORMS["takes_code"].search(tool) is not None or normal(name) in _WORDS["code_names"],
         "actions": word in actions or by_tool,
     }
@@ -139,34 +142,56 @@ def _act_words(text: str) -> Sequence[str]:
 
 
 def _sql(text: str) -> Iterator[tuple[str, bool]]:
+    """Yields the moves of each SQL statement in a text; a transaction's beginning and its commit are none."""
+    statement: list[Token] = []
+    for token in (*tokens(text, "sql"), Token(";", ";")):
+        if token.text == ";" and statement:
+            yield from _sql_statement(statement)
+            statement = []
+        elif statement or (token.text != ";" and token.text.casefold() not in _WORDS["transaction"]):
+            statement.append(token)
+
+
+def _sql_statement(statement: Sequence[Token]) -> Iterator[tuple[str, bool]]:
     """Yields an SQL statement's moves: its kind and tables, columns and clauses, and values compared with columns."""
-    statement = tokens(text, "sql")
     words = [token.text.casefold() for token in statement]
-    verb = words[0]
-    if verb == "with":
-        verb = next((word for word in words if word in {"insert", "update", "delete", "merge"}), "select")
-    if verb in {"alter", "create", "drop"}:
-        verb = next((f"{verb} {word}" for word in words[1:5] if word in {"index", "table", "view"}), verb)
+    verb = _verb(words)
     changes = verb not in {"select", "explain"}
     yield f"sql:{verb}", changes
+    before, column, told = words[0], "", _WORDS.get(f"in_{words[0]}", frozenset())
     inserted = _inserted(words) if verb == "insert" else {}
-    before = column = ""
-    for at, (token, word) in enumerate(zip(statement, words, strict=True)):
+    clauses = _WORDS["clauses"] | (_WORDS["types"] if words[0] in {"alter", "create"} else frozenset())
+    for at, (token, word, after) in enumerate(zip(statement[1:], words[1:], [*words, ""][2:], strict=True), 1):
         column = inserted.get(at - 1, column)
-        if at and word in _WORDS["alters"] and verb.startswith("alter") and before != "column":
+        if word in told and before != "column":
             yield f"sql:{verb} {word}", changes
-        elif word in _WORDS["clauses"]:
-            yield f"sql:{word}", changes
-        elif token.shown == "<identifier>" or (word.isalpha() and words[at + 1 : at + 2] == ["="]):
+        elif word in clauses or (word in _WORDS["signs"] and statement[at - 1].shown != "<identifier>"):
+            yield f"sql:{_ALIKE.get(word, word)}", changes
+        elif token.shown == "<identifier>" or (word.isalpha() and after == "="):
             name = _column(word)
             if before in _WORDS["before_table"]:
                 yield f"sql:{verb} {name}", changes
             elif len(name) > 1 and before != "as" and statement[at - 1].shown != "<identifier>":  # an alias otherwise
                 column = name
-                yield f"sql.{column}", changes
+                yield f"sql.{column}{_sign(column, after)}", changes
         elif column and (value := _sql_value(column, token, "values" if at - 1 in inserted else before)):
             yield f"sql.{column}={value}", changes
         before = word
+
+
+def _sign(column: str, after: str) -> str:
+    """Returns the sign after a column, as " >" or " desc"; empty: another word follows, or a bound of ids (id > 7)."""
+    tells = after in _WORDS["signs"] and (after == "desc" or placeholder_of(column) != "<id>")
+    return f" {_ALIKE.get(after, after)}" if tells else ""
+
+
+def _verb(words: Sequence[str]) -> str:
+    """Returns the kind of a statement of these words, as "delete" or "alter table"."""
+    if words[0] == "with":
+        return next((word for word in words if word in {"insert", "update", "delete", "merge"}), "select")
+    if words[0] in {"alter", "create", "drop"}:
+        return next((f"{words[0]} {word}" for word in words[1:5] if word in {"index", "table", "view"}), words[0])
+    return words[0]
 
 
 def _inserted(words: Sequence[str]) -> dict[int, str]:
@@ -205,10 +230,15 @@ def _sql_value(column: str, token: Token, before: str) -> str:
     return word if word in {"0", "1"} and before in {"=", "values"} and placeholder_of(column) is None else ""
 
 
+def _is_sql(operand: str) -> bool:
+    """Returns whether an operand of a database client is SQL."""
+    return " " in operand and (language_of(operand) == "sql" or _FORMS["more_sql"].match(operand) is not None)
+
+
 def _line(text: str, depth: int = 0) -> Iterator[tuple[str, bool]]:
     """Yields the moves of a command line: SQL of a database client, the command behind ssh, or the command itself."""
     for command in mains(text):
-        statement = next((text for text in command.operands if " " in text and language_of(text) == "sql"), None)
+        statement = next(filter(_is_sql, command.operands), None)
         if command.program in DATABASES and statement is not None:
             yield f"shell:{command.program}", False
             yield from _sql(statement)

@@ -280,6 +280,20 @@ def test_a_text_that_begins_like_a_statement_is_none(text: str):
     assert set(moves_of(ran(call("send", body=text)))) == {"tool:send", "send.body=<text>"}
 
 
+@pytest.mark.parametrize("text", ["vacuum cleaner", "copy of a lease", "call ann (at home)", "begin; stop", "commit"])
+def test_words_of_a_search_are_no_statement_where_the_tool_runs_no_sql(text: str):
+    assert set(moves_of(ran(call("search_products", query=text)))) == {"tool:search_products"}
+
+
+def test_a_transaction_without_a_statement_is_no_move():
+    assert set(moves_of(ran(call("run_sql", query="BEGIN"), call("run_sql", query="COMMIT;")))) == {"tool:run_sql"}
+
+
+def test_a_bound_of_ids_is_data():
+    one, other = queried("select a from users where id > 7"), queried("select a from users where id < 5")
+    assert moves_of(one) == moves_of(other)
+
+
 def test_a_plan_shows_no_ids_names_or_numbers():
     words = moves_of(planned("Ask Mia Li (mia@example.com) for order W1001", "Pay 250 euros to `acme` by 2024-05-01"))
     assert words == ["word:ask", "word:order", "word:pay", "word:euro"]
