@@ -189,6 +189,6 @@ def _prose(plan: Sequence[str]) -> list[str]:
     for word in _WORD.findall(normal(text)):
         if _WITHOUT_SPACES.search(word):
             words.update(dict.fromkeys(word[at : at + 2] for at in range(max(1, len(word) - 1))))
-        elif word not in LITTLE and len(word) > 1:
+        elif (word not in LITTLE or word in _WORDS["opposed"]) and len(word) > 1:
             words[_STEMMER.stemWord(word[:WORD_CHARS])] = None
     return [f"word:{word}" for word in islice(words, MOST_MOVES)]

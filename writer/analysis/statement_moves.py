@@ -118,11 +118,19 @@ def _graphql(text: str) -> Iterator[tuple[str, bool]]:
 
 
 def _action(text: str, named: Collection[str]) -> Iterator[tuple[str, bool]]:
-    """Yields an action's verb, and its objects; numbered places where the agent only looked are left out."""
+    """Yields an action's verb, and its objects; numbered places where the agent only looked are left out.
+
+    A verb has its particle, after it or at the end, as in "turn on the lamp" and "turn the lamp off".
+    """
     verb, *rest = [normal(word)[:WORD_CHARS] for word in _act_words(text)]
-    acts = changes_state(verb) and verb not in _WORDS["looks_around"]
+    particle = next((word for word in (*rest[:1], *rest[-1:]) if word in _WORDS["particles"]), "")
+    acts = changes_state(verb) and (verb not in _WORDS["looks_around"] or (verb == "turn" and particle != ""))
+    is_alone = verb in _WORDS["speaks"] or not changes_state(verb)
+    if acts and particle:
+        rest.remove(particle)
+        verb = f"{verb} {particle}"
     yield f"act:{verb}", acts
-    if verb in _WORDS["speaks"] or not changes_state(verb):
+    if is_alone:
         return
     numbered, changes = set(map(normal, _FORMS["numbered"].findall(text))), acts
     for word in rest[:MOST_OBJECTS]:

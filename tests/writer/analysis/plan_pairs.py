@@ -260,6 +260,11 @@ HOUSEHOLD = Agent(
             "go to shelf 4", "inventory", "take book 3 from shelf 4", "go to desk 2", "use desklamp 2"
         ),
         "lit pen": acted("go to shelf 2", "take pen 1 from shelf 2", "go to desk 1", "use desklamp 1"),
+        "fan on": acted("go to shelf 1", "turn on fan 1"),
+        "fan on again": acted("go to shelf 4", "look", "turn the fan 2 on"),
+        "fan off": acted("go to shelf 1", "turn off fan 1"),
+        "blinds up": acted("go to window 1", "roll up blinds 1"),
+        "blinds down": acted("go to window 1", "roll down blinds 1"),
         "two soaps": acted(
             "go to bathtub 1",
             "take soapbar 1 from bathtub 1",
@@ -280,6 +285,7 @@ HOUSEHOLD = Agent(
             ("hot mug", "hot mug, tried too early"),
             ("clean knife", "clean knife, far drawer"),
             ("lit book", "lit book again"),
+            ("fan on", "fan on again"),
         ],
         "partly": [
             ("hot mug", "cold mug"),
@@ -294,6 +300,8 @@ HOUSEHOLD = Agent(
             ("hot apple", "two soaps"),
             ("lit pen", "one soap"),
             ("clean fork", "hot apple"),
+            ("fan on", "fan off"),
+            ("blinds up", "blinds down"),
         ],
     },
 )
@@ -452,6 +460,12 @@ PLANNER = Agent(
             "Collecting sources about the topic", "Writing an outline", "Drafting the article", "Asking for a review"
         ),
         "article without review": planned("Collect sources about the topic", "Draft the article", "Publish it"),
+        "switch on": planned("Open the panel", "Turn on the heating", "Lock the panel"),
+        "switch off": planned("Open the panel", "Turn off the heating", "Lock the panel"),
+        "more servers": planned("Read the load of the cluster", "Scale up the workers"),
+        "fewer servers": planned("Read the load of the cluster", "Scale down the workers"),
+        "wrapped": planned("Pack the parcel with a gift box", "Hand it to the courier"),
+        "not wrapped": planned("Pack the parcel without a gift box", "Hand it to the courier"),
         "calls": planned("refund_order(order_id='W1', method=gift_card)", "send_email(to='a@b.com')"),
         "calls again": planned("refund_order(order_id='W29', method=gift_card)", "send_email(to='kim@example.org')"),
         "kündigen": planned("Vertrag des Kunden suchen", "Kündigungsfrist prüfen", "Vertrag kündigen und bestätigen"),
@@ -475,6 +489,9 @@ PLANNER = Agent(
             ("refund", "refund to card"),
             ("trip", "trip by train"),
             ("article", "article without review"),
+            ("switch on", "switch off"),
+            ("more servers", "fewer servers"),
+            ("wrapped", "not wrapped"),
             ("退款", "换货"),
         ],
         "different": [

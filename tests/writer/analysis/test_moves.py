@@ -163,7 +163,7 @@ def test_an_argument_that_was_not_passed_is_no_move(left_out: object):
         (acted("go to the kitchen"), "act:go kitchen"),
         (acted("drop the red ball"), "act:drop ball"),
         (acted("click[Buy Now]"), "act:click buy"),
-        (ran({**call("step"), "input": "pick_up(mug_1)"}), "act:pick mug"),
+        (ran({**call("step"), "input": "pick_up(mug_1)"}), "act:pick up mug"),
         (ran(call("robot", command="cut tomato 1 with knife 2")), "act:cut tomato"),
         (queried("update orders set status = 'paid' where id = 7"), "sql:update orders"),
         (queried("update orders set status = 'paid' where id = 7"), "sql.status=paid"),
