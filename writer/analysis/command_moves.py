@@ -22,23 +22,21 @@ MOST_WORDS = 40
 _FORMS = patterns("writer.analysis", "command_moves")
 _WORDS = word_sets("writer.analysis", "command_moves")
 
-_PREPARES = frozenset(("chmod", "git add", "git fetch", "mkdir", "touch"))
-"""Commands that prepare others, and are no moves."""
+PREPARES = frozenset(f"shell:{label}" for label in ("chmod", "git add", "git fetch", "mkdir", "touch"))
+"""Moves of commands that prepare others; they are moves of a plan only if no other move of it changes something."""
 
 
 def command_moves(command: Command) -> Iterator[tuple[str, bool]]:
     """Yields the moves of a command, each with whether it changes something."""
-    operands = [word for word in command.operands[:MOST_READ] if len(word) <= OPERAND_CHARS]
-    if command.program == "kubectl":
-        operands = [word.split("/", 1)[0] for word in operands]
-    plain = [operand[1] for operand in map(_FORMS["operand"].fullmatch, operands) if operand]
-    sub = command.sub
-    if not sub and command.program in SUBCOMMANDS:  # a flag with a value stands before it, as in "git -C folder pull"
-        sub = next(iter(plain), "")
-    label = normal(f"{command.program[:WORD_CHARS]} {sub}".strip())
-    if label in _PREPARES:
+    program, sub, plain = command.program[:WORD_CHARS].replace("apt-get", "apt"), command.sub, _plain_operands(command)
+    if not sub and program in SUBCOMMANDS:  # a flag with a value stands before it, as in "git -C folder pull"
+        sub = "install" if command.operands[:1] == ("i",) else next(iter(plain), "")
+    label = normal(f"{program} {sub}".strip())
+    if f"shell:{label}" in PREPARES:
+        yield f"shell:{label}", True
         return
-    if command.program in READERS or sub in _WORDS["shows"] or (sub and not changes_state(sub)):
+    short = [*_short_flags(label, command)]
+    if not short and (command.program in READERS or sub in _WORDS["shows"] or (sub and not changes_state(sub))):
         yield f"shell:{label}", False
         return
     yield f"shell:{label}", True
@@ -50,8 +48,17 @@ def command_moves(command: Command) -> Iterator[tuple[str, bool]]:
         plain = plain[:1]  # a name follows the kind of an object
     for word in [word for word in plain if word != sub and word not in _WORDS["folders"]][:MOST_OPERANDS]:
         yield f"shell:{label}={word}", True
-    for flag in _flags(command):
+    for flag in (*_flags(command), *short):
         yield f"shell:{label} {flag}", True
+
+
+def _plain_operands(command: Command) -> list[str]:
+    """Returns the first operands of a command that are words, without versions; of kubectl, the kinds of objects."""
+    operands = [word for word in command.operands[:MOST_READ] if len(word) <= OPERAND_CHARS]
+    if command.program == "kubectl":
+        operands = [word.split("/", 1)[0] for word in operands]
+    found = (_FORMS["operand"].fullmatch(word.removesuffix(".service")) for word in operands)
+    return [normal(operand["word"] or operand[0]) for operand in found if operand]
 
 
 def _script(command: Command) -> list[str]:
@@ -82,6 +89,19 @@ def _flags(command: Command) -> Iterator[str]:
             shown = value_of(name, bare(value or (after if after.isdecimal() else "")))
             if shown and not shown.startswith("<"):
                 yield f"{name}={shown}"
+
+
+def _short_flags(label: str, command: Command) -> Iterator[str]:
+    """Yields the short flags that decide what a command does, as "-r" of crontab, and their values that are choices."""
+    words = command.words[:MOST_WORDS]
+    program = label.replace(" ", "-")
+    for word, after in zip(words, (*words[1:], ""), strict=False):
+        if word[:1] != "-" or word[:2] == "--":
+            continue
+        for flag in [word] if f"{program}{word}" in _WORDS["short"] else [f"-{letter}" for letter in word[1:]]:
+            if f"{program}{flag}" in _WORDS["short"]:
+                is_choice = after.isalpha() and (after.isupper() or program == "find")  # "-j DROP", "-exec rm"
+                yield f"{flag}={normal(after)[:WORD_CHARS]}" if is_choice else flag
 
 
 def inner_line(command: Command) -> str:

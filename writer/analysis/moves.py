@@ -17,6 +17,7 @@ from policy.channels import searchable
 from retrieval.patterns import word_sets
 from writer.analysis.argument_diff import as_object
 from writer.analysis.calls import Call, StoredRun
+from writer.analysis.command_moves import PREPARES
 from writer.analysis.move_values import (
     LITTLE,
     NAMED,
@@ -75,7 +76,8 @@ _STEMMER = snowballstemmer.stemmer("english")
 def moves_of(run: StoredRun) -> list[str]:
     """Returns the moves of a run's plan, at most MOST_MOVES, in the order of its calls; without calls, its words.
 
-    Failed calls, and repeats of the call before, are left out. A move that looks something up is listed once, because
+    Failed calls, and repeats of the call before, are left out, and so are commands that only prepare others, such as
+    mkdir, in a run that changes something else. A move that looks something up is listed once, because
     runs with the same plan may search differently. A move that changes something counts more: it is listed CHANGE
     times, and once more when it comes the second, fourth and eighth time.
     """
@@ -98,6 +100,9 @@ def moves_of(run: StoredRun) -> list[str]:
                 moves.append(move)
         if len(moves) >= MOST_MOVES:
             break
+    prepares = PREPARES.intersection(times)
+    if prepares and any(number > 1 for move, number in Counter(moves).items() if move not in prepares):
+        moves = [move for move in moves if move not in prepares]
     return moves[:MOST_MOVES]
 
 

@@ -16,6 +16,7 @@ from policy.agreement import SAME, agreement
 from tests.paths import DATA
 from tests.writer.analysis.plan_pairs import AGENTS, Agent, Verdict, acted, call, failed, planned, queried, ran, typed
 from writer.analysis.calls import StoredRun
+from writer.analysis.commands import commands
 from writer.analysis.moves import MOST_MOVES, moves_of
 from writer.analysis.value_differences import told
 
@@ -349,6 +350,18 @@ def test_a_json_text_that_is_a_files_content_is_data():
 
 def test_an_address_after_a_script_is_data():
     assert set(moves_of(typed("python send.py ann@a.com"))) == {"tool:bash", "shell:run", "shell:run=send"}
+
+
+@pytest.mark.parametrize("line", ["pytest <&-", "pytest 3<&-", "pytest 2>&- <&0"])
+def test_a_descriptor_that_is_closed_is_no_word_of_a_command(line: str):
+    assert [command.words for command in commands(line)] == [()]
+
+
+def test_a_command_that_prepares_others_is_a_move_only_beside_no_change():
+    assert set(moves_of(typed("ls /srv", "mkdir /srv/out"))) == {"tool:bash", "shell:ls", "shell:mkdir"}
+    assert set(moves_of(typed("mkdir /srv/out && touch a", "reboot"))) == {"tool:bash", "shell:reboot"}
+    wrote = ran(call("bash", command="mkdir /srv/out"), call("write_file", path="/srv/out/a", content="1"))
+    assert "shell:mkdir" not in moves_of(wrote)
 
 
 def test_hosts_behind_hosts_are_followed_three_deep():
