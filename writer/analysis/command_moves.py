@@ -22,6 +22,8 @@ MOST_WORDS = 40
 _FORMS = patterns("writer.analysis", "command_moves")
 _WORDS = word_sets("writer.analysis", "command_moves")
 
+_WITH_SHORT = frozenset(flag.rpartition("-")[0].replace("-", " ") for flag in _WORDS["short"])
+"""Commands of which some short flags decide what they do."""
 PREPARES = frozenset(f"shell:{label}" for label in ("chmod", "git add", "git fetch", "mkdir", "touch"))
 """Moves of commands that prepare others; they are moves of a plan only if no other move of it changes something."""
 
@@ -35,7 +37,7 @@ def command_moves(command: Command) -> Iterator[tuple[str, bool]]:
     if f"shell:{label}" in PREPARES:
         yield f"shell:{label}", True
         return
-    short = [*_short_flags(label, command)]
+    short = [*_short_flags(label, command)] if label in _WITH_SHORT else []
     if not short and (command.program in READERS or sub in _WORDS["shows"] or (sub and not changes_state(sub))):
         yield f"shell:{label}", False
         return
@@ -57,7 +59,7 @@ def _plain_operands(command: Command) -> list[str]:
     operands = [word for word in command.operands[:MOST_READ] if len(word) <= OPERAND_CHARS]
     if command.program == "kubectl":
         operands = [word.split("/", 1)[0] for word in operands]
-    found = (_FORMS["operand"].fullmatch(word.removesuffix(".service")) for word in operands)
+    found = [_FORMS["operand"].fullmatch(word.removesuffix(".service")) for word in operands]
     return [normal(operand["word"] or operand[0]) for operand in found if operand]
 
 

@@ -168,12 +168,16 @@ def _sql_statement(statement: Sequence[Token]) -> Iterator[tuple[str, bool]]:
     yield f"sql:{verb}", changes
     before, column, told = words[0], "", _WORDS.get(f"in_{words[0]}", frozenset())
     inserted = _inserted(words) if verb == "insert" else {}
-    clauses = _WORDS["clauses"] | (_WORDS["types"] if words[0] in {"alter", "create"} else frozenset())
+    types = _WORDS["types"] if words[0] in {"alter", "create"} else frozenset()
     for at, (token, word, after) in enumerate(zip(statement[1:], words[1:], [*words, ""][2:], strict=True), 1):
         column = inserted.get(at - 1, column)
         if word in told and before != "column":
             yield f"sql:{verb} {word}", changes
-        elif word in clauses or (word in _WORDS["signs"] and statement[at - 1].shown != "<identifier>"):
+        elif (
+            word in _WORDS["clauses"]
+            or word in types
+            or (word in _WORDS["signs"] and statement[at - 1].shown != "<identifier>")
+        ):
             yield f"sql:{_ALIKE.get(word, word)}", changes
         elif token.shown == "<identifier>" or (word.isalpha() and after == "="):
             name = _column(word)
