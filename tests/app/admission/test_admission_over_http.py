@@ -183,7 +183,8 @@ async def test_readyz_tells_the_bounds_of_the_queue(service: Service):
 def test_every_post_that_reads_is_known_as_such(service: Service):
     posts = {path for path, methods in service.app.openapi()["paths"].items() if "post" in methods}
     reading = {
-        *("/v1/retrieve", "/v1/recall", "/v1/advice", "/v1/rewrite", "/v1/procedures/search", "/v1/runs/{run_id}/known"),
+        *("/v1/retrieve", "/v1/recall", "/v1/advice", "/v1/rewrite", "/v1/procedures/search"),
+        "/v1/runs/{run_id}/known",
         *(f"/v1/memory-tools/{name}" for name in ("recall", "get_my_goals", "get_tool_suggestions")),
         "/functions/v1/hybrid-search-context-eng",
     }
