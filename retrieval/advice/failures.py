@@ -221,12 +221,16 @@ def _log() -> FastStatement[bool]:
     enter = entered(relaxed=True)
     names = ("user_sub", "decision_id", "agent_key", "sign", "run_id", "retrieval_id", "fix_ids", "request")
     values = select(*(cast(bindparam(name, type_=advice.c[name].type), advice.c[name].type) for name in names))
-    session = _session().with_for_update(read=True, key_share=True).cte("session")  # none can delete it meanwhile
-    values = values.add_columns(select(session.c.id).scalar_subquery()).where(enter.c.entered)
+    values = values.add_columns(_session().scalar_subquery()).where(enter.c.entered)
     row = insert(advice).from_select([*names, "session_id"], values).returning(true().label("logged"))
     return FastStatement.of(row)
 
 
+HOLD_SESSION = FastStatement[UUID].of(_session().where(may_enter()).with_for_update(read=True, key_share=True))
+"""Keeps the agent's session of the name ``session`` from being deleted until the transaction ends, if there is one.
+
+It comes before the decision: whoever deletes a session locks it before the texts of decisions.
+"""
 LOG_ADVICE = _log()
 """Inserts the row of the table ``advice`` that belongs to a logged decision.
 

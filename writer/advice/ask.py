@@ -18,7 +18,7 @@ from pydantic import JsonValue
 
 from policy.advice import Failures, advise, threshold
 from policy.plans import RunsThatWentWell, plan_likeness
-from retrieval.advice.failures import EARLIER_FAILURES, LOG_ADVICE, MOST, PLANS_OF, FailureRow
+from retrieval.advice.failures import EARLIER_FAILURES, HOLD_SESSION, LOG_ADVICE, MOST, PLANS_OF, FailureRow
 from retrieval.advice.text import AdvisedPlan
 from retrieval.database.database import Database
 from retrieval.database.fast_path import FastConnection
@@ -181,10 +181,11 @@ class Adviser:
                     if failure.words.open("told", last.repeated_text, last.repeated_id) == answer.text:
                         return replace(answer, advice_id=last.repeated_id)
             entry = _entry(failure, answer)
-            await log(connection, entry, answer.text, opener)
-            await connection.value(
-                LOG_ADVICE, {**parameters, "decision_id": entry.id, "fix_ids": [fix.fix_id for fix in answer.fixes]}
-            )
+            logged = {**parameters, "decision_id": entry.id, "fix_ids": [fix.fix_id for fix in answer.fixes]}
+            async with connection.driver.transaction():  # a deletion in between would find the one without the other
+                await connection.value(HOLD_SESSION, parameters)
+                await log(connection, entry, answer.text, opener)
+                await connection.value(LOG_ADVICE, logged)
         return answer
 
     async def _answer(

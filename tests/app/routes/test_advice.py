@@ -6,8 +6,13 @@ from collections.abc import Mapping
 from typing import Any
 from uuid import uuid4
 
+import asyncpg
+
+from app.postgres.pools import dsn
+from tests.cluster import one_postgres
 from tests.paths import ROOT
 from tests.service import AGENT, User
+from tests.writer.blocked import begin_blocked
 from writer.rights.export import export
 
 RULE = "Error: opened packages are refunded as store credit only"
@@ -467,6 +472,23 @@ async def test_a_deleted_session_leaves_no_word_of_its_advice(alice: User):
     assert (await alice.http.delete("/v1/sessions/chat-7")).status_code == 204
     assert await exported(alice, "advice") == [{**before, "session_id": None}]
     assert (await alice.http.get(f"/v1/decisions/{told['advice_id']}")).json()["query"] == ""
+
+
+@one_postgres
+async def test_a_session_that_is_deleted_while_advice_is_logged_leaves_no_word_of_it(alice: User, database_url: str):
+    await learn(alice, *MENDED)
+    await say(alice, FAILED)
+    owner = await asyncpg.connect(dsn(database_url))
+    async with owner.transaction():
+        await owner.execute("LOCK TABLE advice IN SHARE MODE")  # it is logged after the decision
+        advising = await begin_blocked(owner, advice(alice, session_id="chat-7"))
+        deleting = await begin_blocked(owner, alice.http.delete("/v1/sessions/chat-7"), 2)
+    told, deleted = await advising, await deleting
+    await owner.close()
+    assert (bool(told["fixes"]), deleted.status_code) == (True, 204)
+    assert (await alice.http.get(f"/v1/decisions/{told['advice_id']}")).json()["query"] == ""
+    (row,) = await exported(alice, "advice")
+    assert row["session_id"] is None
 
 
 async def test_a_deleted_run_of_a_session_leaves_no_word_of_its_advice(alice: User):
