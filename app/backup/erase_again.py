@@ -68,7 +68,9 @@ async def erase_again(url: str, erased: dict[str, datetime]) -> int:
     """
     known = await tombstones(url)
     missing = {each for each, at in erased.items() if each not in known or known[each] < at}
-    names = {digest(name): name for name in await _names(url)}
+    named = " UNION ".join(f"SELECT {name.name} AS name FROM {name.table.name}" for name in NAMES)  # noqa: S608 - our own names
+    others = {row["name"] for row in await _unforced(url, named) if row["name"]}
+    names = {digest(name): name for name in others.union(await users(url))}
     async with service_database(url, pool_size=1) as database:
         receipts = [await erase(database, names[each]) for each in sorted(missing & names.keys())]
     unknown = sorted(missing - names.keys())
@@ -85,13 +87,6 @@ async def users(url: str) -> list[str]:
     """Returns the users who have a row in any table; the URL must log in as the owner of the tables."""
     tables = " UNION ".join(f"SELECT user_sub FROM {table.name}" for table in USER_TABLES)  # noqa: S608 - our own names
     return [row["user_sub"] for row in await _unforced(url, f"{tables} ORDER BY 1") if row["user_sub"]]
-
-
-async def _names(url: str) -> set[str]:
-    """Returns the users who have a row in any table, and the names that stand in rows of others."""
-    named = " UNION ".join(f"SELECT {name.name} AS name FROM {name.table.name}" for name in NAMES)  # noqa: S608 - our own names
-    others = {row["name"] for row in await _unforced(url, named) if row["name"]}
-    return others.union(await users(url))
 
 
 async def tombstones(url: str) -> dict[str, datetime]:

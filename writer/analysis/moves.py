@@ -147,7 +147,9 @@ def moves_of_call(call: Call, named: Collection[str] = ()) -> Iterator[tuple[str
             continue
         label = label_of(value, named) if is_label(name) else ""
         shown = label or value_of(name, value, named)
-        if shown and (changes or shown == NAMED or not _is_data(shown, value)):
+        # where it is only looked up, a placeholder or a numbered object is data of the run
+        is_data = shown.startswith("<") or (isinstance(value, str) and NUMBERED.fullmatch(value.strip()) is not None)
+        if shown and (changes or shown == NAMED or not is_data):
             yield f"{tool}.{name}={shown}" if name else f"{tool}={shown}", changes
 
 
@@ -171,11 +173,6 @@ def _dispatched(tool: str, arguments: object) -> tuple[str, object]:
     given = parsed(given) if isinstance(given, str) else given
     is_tool = isinstance(named, str) and _TOOL_NAME.fullmatch(named)
     return (str(named), given) if is_tool and isinstance(given, Mapping) else (tool, arguments)
-
-
-def _is_data(shown: str, value: object) -> bool:
-    """Returns whether a value is data of the run where it is only looked up: a placeholder, or a numbered object."""
-    return shown.startswith("<") or (isinstance(value, str) and NUMBERED.fullmatch(value.strip()) is not None)
 
 
 def _prose(plan: Sequence[str]) -> list[str]:

@@ -185,16 +185,12 @@ def _sql_statement(statement: Sequence[Token]) -> Iterator[tuple[str, bool]]:
                 yield f"sql:{verb} {name}", changes
             elif len(name) > 1 and before != "as" and statement[at - 1].shown != "<identifier>":  # an alias otherwise
                 column = name
-                yield f"sql.{column}{_sign(column, after)}", changes
+                # a sign tells, as " >" or " desc", unless it is a bound of ids (id > 7)
+                tells = after in _WORDS["signs"] and (after == "desc" or placeholder_of(column) != "<id>")
+                yield f"sql.{column} {_ALIKE.get(after, after)}" if tells else f"sql.{column}", changes
         elif column and (value := _sql_value(column, token, "values" if at - 1 in inserted else before)):
             yield f"sql.{column}={value}", changes
         before = word
-
-
-def _sign(column: str, after: str) -> str:
-    """Returns the sign after a column, as " >" or " desc"; empty: another word follows, or a bound of ids (id > 7)."""
-    tells = after in _WORDS["signs"] and (after == "desc" or placeholder_of(column) != "<id>")
-    return f" {_ALIKE.get(after, after)}" if tells else ""
 
 
 def _verb(words: Sequence[str]) -> str:
@@ -242,15 +238,11 @@ def _sql_value(column: str, token: Token, before: str) -> str:
     return word if word in {"0", "1"} and before in {"=", "values"} and placeholder_of(column) is None else ""
 
 
-def _is_sql(operand: str) -> bool:
-    """Returns whether an operand of a database client is SQL."""
-    return " " in operand and (language_of(operand) == "sql" or _FORMS["more_sql"].match(operand) is not None)
-
-
 def _line(text: str, depth: int = 0) -> Iterator[tuple[str, bool]]:
     """Yields the moves of a command line: SQL of a database client, the command behind ssh, or the command itself."""
     for command in mains(text):
-        statement = next(filter(_is_sql, command.operands), None)
+        texts = (operand for operand in command.operands if " " in operand)
+        statement = next((each for each in texts if language_of(each) == "sql" or _FORMS["more_sql"].match(each)), None)
         if command.program in DATABASES and statement is not None:
             yield f"shell:{command.program}", False
             yield from _sql(statement)

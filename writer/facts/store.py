@@ -59,7 +59,12 @@ async def store_facts(
     """
     if not stated:
         return []
-    keys = [(_said(words, draft), _slot(words, draft)) for draft, _ in stated]
+    keys: list[tuple[bytes, bytes | None]] = []  # keyed hashes of each fact's words, and of its slot if it has one
+    for draft, _ in stated:
+        days = "" if draft.about is None else f"{draft.about.first}/{draft.about.last}"
+        subject, said = (draft.kind, draft.subject), (draft.attribute, draft.value or draft.text, draft.unit, days)
+        slot = words.hash_of_fact(*subject, draft.slot) if draft.slot else None
+        keys.append((words.hash_of_fact(*subject, *said), slot))
     since = min(source.valid_from for _, source in stated)
     timeline = await _Timeline.read(connection, words, agent_key, keys, since)
     before = {held.id: replace(held) for held in timeline.facts}
@@ -247,14 +252,3 @@ async def _insert(
         for new, draft, source in fresh
     ]
     await note(connection, *changes)
-
-
-def _said(words: Words, draft: FactDraft) -> bytes:
-    """Returns the keyed hash of the fact's words, by which a repeat is known."""
-    days = "" if draft.about is None else f"{draft.about.first}/{draft.about.last}"
-    return words.hash_of_fact(draft.kind, draft.subject, draft.attribute, draft.value or draft.text, draft.unit, days)
-
-
-def _slot(words: Words, draft: FactDraft) -> bytes | None:
-    """Returns the keyed hash of the fact's slot, see ``FactDraft.slot``; None: it has no slot."""
-    return words.hash_of_fact(draft.kind, draft.subject, draft.slot) if draft.slot else None

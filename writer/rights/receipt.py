@@ -135,7 +135,9 @@ def _completed(document: dict[str, Any], around: Surroundings, scrubbed: Scrubbe
         anew = ()
     found = {place["place"]: place for place in later["places"]}
     later["places"] = [
-        found[place["place"]] if place["place"] in anew else _worse(place, found.get(place["place"], place))
+        found[place["place"]]
+        if place["place"] in anew
+        else max(place, found.get(place["place"], place), key=lambda each: STATES.index(each["state"]))
         for place in document["places"]
     ]
     return later
@@ -145,7 +147,3 @@ def _says_more(search: MarkSearch | None, earlier: dict[str, Any]) -> bool:
     if search is None:
         return False
     return bool(search.found) or sum(search.looked_for.values()) >= sum(earlier["looked_for"].values())
-
-
-def _worse(place: dict[str, str], later: dict[str, str]) -> dict[str, str]:
-    return max(place, later, key=lambda each: STATES.index(each["state"]))
