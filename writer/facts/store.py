@@ -62,9 +62,9 @@ async def store_facts(
     keys: list[tuple[bytes, bytes | None]] = []  # keyed hashes of each fact's words, and of its slot if it has one
     for draft, _ in stated:
         days = "" if draft.about is None else f"{draft.about.first}/{draft.about.last}"
-        subject, said = (draft.kind, draft.subject), (draft.attribute, draft.value or draft.text, draft.unit, days)
-        slot = words.hash_of_fact(*subject, draft.slot) if draft.slot else None
-        keys.append((words.hash_of_fact(*subject, *said), slot))
+        subject, told = (draft.kind, draft.subject), (draft.attribute, draft.value or draft.text, draft.unit, days)
+        of_slot = words.hash_of_fact(*subject, draft.slot) if draft.slot else None
+        keys.append((words.hash_of_fact(*subject, *told), of_slot))
     since = min(source.valid_from for _, source in stated)
     timeline = await _Timeline.read(connection, words, agent_key, keys, since)
     before = {held.id: replace(held) for held in timeline.facts}
