@@ -6,6 +6,7 @@ import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, nullcontext
 from dataclasses import dataclass
+from datetime import timedelta
 
 from prometheus_client import Counter, Gauge
 
@@ -23,6 +24,8 @@ LAST_SUCCESS = Gauge(
 )
 
 DAY_S = 86_400.0
+LONGEST_RUN_S = 4 * 3600.0
+"""Longest time in seconds for which a run without an end keeps other processes from a job; its process may be dead."""
 RARE_S = 60.0
 """Period in seconds from which a job logs each success; a more frequent job logs only the first after a failure."""
 
@@ -47,6 +50,7 @@ class Job:
         name: name in the log, the metrics and the database.
         every_s: seconds from one success to the next run.
         records: records of the job's runs in the database; None: the job concerns this process alone.
+        is_shared: true if a run in one of the processes on the database is a run for all of them.
         backoff: waits after failures, each at most a period.
         failures: failures in a row, in this process.
         rest: state of the process, awake or at rest: it has work only after a use; None: the work needs no database.
@@ -61,8 +65,9 @@ class Job:
     failures: int = 0
     rest: Rest | None = None
     settles_s: float = 0.0
+    is_shared: bool = False
     _began_at: float = -math.inf
-    """Time of the last run's begin in this process, by the event loop's clock."""
+    """Time of the last run's begin in this process, or of finding another process's, by the event loop's clock."""
 
     async def run(self) -> None:
         """Does the work whenever it is due, until cancelled; logs and counts a failure, and tries again later.
@@ -75,9 +80,10 @@ class Job:
             try:
                 await self._until_due()
                 async with self._at_work():
-                    if self.records is not None:
-                        await self.records.started(self.name)
                     self._began_at = asyncio.get_running_loop().time()
+                    if self.records is not None and not await self.records.started(self.name, self._apart):
+                        self.failures = 0
+                        continue  # another process does the work, or did it during the wait
                     await self.work()
                     if self.records is not None:
                         await self.records.succeeded(self.name)
@@ -89,6 +95,11 @@ class Job:
                 if is_cancelled():  # also where the work turned the cancellation into an error of its own
                     raise
                 await self._failed(type(error).__name__)
+
+    @property
+    def _apart(self) -> timedelta:
+        """Returns the time after the begin or success of any process's run in which no process begins another."""
+        return timedelta(seconds=min(self.every_s / 2, LONGEST_RUN_S) if self.is_shared else 0)
 
     def _at_work(self) -> AbstractAsyncContextManager[None]:
         """Returns the block in which the process does not begin to rest."""

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from datetime import timedelta
 
-from sqlalchemy import Select, Update, func, select, update
+from sqlalchemy import Select, Update, func, or_, select, update
 from sqlalchemy.dialects.postgresql import Insert, insert
 from sqlalchemy.ext.asyncio import AsyncConnection
 
@@ -45,9 +45,15 @@ class JobRecords:
             await connection.execute(first_known(name))
             return next(record for record in await all_records(connection) if record.name == name)
 
-    async def started(self, name: str) -> None:
-        """Notes that the job begins."""
-        await self._note(name, change(name).values(last_started=func.now()))
+    async def started(self, name: str, apart: timedelta = timedelta()) -> bool:
+        """Notes that the job begins, and returns True.
+
+        Returns False and notes nothing if the job began, without a failure since, or succeeded less than ``apart`` ago.
+        """
+        long_ago = func.now() - apart
+        times = jobs.c.last_started, jobs.c.last_succeeded
+        begins = change(name).where(*(or_(time.is_(None), time <= long_ago) for time in times) if apart else ())
+        return await self._note(name, begins.values(last_started=func.now())) == 1
 
     async def succeeded(self, name: str) -> None:
         """Notes that the job succeeded."""
@@ -55,12 +61,13 @@ class JobRecords:
 
     async def failed(self, name: str, error: str) -> None:
         """Notes that the job ended with an error of this type."""
-        await self._note(name, change(name).values(failures=jobs.c.failures + 1, last_error=error))
+        ended = {"failures": jobs.c.failures + 1, "last_error": error, "last_started": None}
+        await self._note(name, change(name).values(ended))
 
-    async def _note(self, name: str, statement: Update) -> None:
+    async def _note(self, name: str, statement: Update) -> int:
         async with self.database.as_worker() as connection:
             await connection.execute(first_known(name))
-            await connection.execute(statement)
+            return (await connection.execute(statement)).rowcount
 
 
 async def all_records(connection: AsyncConnection) -> list[JobRecord]:

@@ -59,7 +59,15 @@ def jobs_of(runtime: Runtime, trainings: Trainings) -> list[Job]:
     records = JobRecords(runtime.database)
     settles_s, rest = {UPKEEP: runtime.settings.run_silent_s}, runtime.rest
     jobs = [
-        Job(name, every.total_seconds(), work[name], records, rest=rest, settles_s=settles_s.get(name, 0.0))
+        Job(
+            name,
+            every.total_seconds(),
+            work[name],
+            records,
+            rest=rest,
+            settles_s=settles_s.get(name, 0.0),
+            is_shared=True,
+        )
         for name, every in periods(runtime.settings).items()
     ]
     jobs.append(Job(AUDIT, SEAL_EVERY_S, lambda: seal_audit(runtime), rest=rest))

@@ -4,11 +4,14 @@ import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import suppress
 from dataclasses import dataclass, field
+from datetime import timedelta
+from functools import partial
 from uuid import uuid4
 
 import asyncpg
 import pytest
 from prometheus_client import REGISTRY
+from sqlalchemy import event
 from structlog.testing import capture_logs
 
 from app.jobs.jobs import Backoff, Job, beside
@@ -17,6 +20,7 @@ from app.postgres.pools import dsn, service_database
 
 SOON = Backoff(first_s=0.01, last_s=0.02)
 ENOUGH_S = 60.0
+BEGINS = "UPDATE jobs SET last_started"
 
 
 @pytest.fixture(scope="module")
@@ -51,6 +55,18 @@ class Work:
             while self.done < done:
                 self.changed.clear()
                 await self.changed.wait()
+
+
+async def as_owner(database_url: str, statement: str, *values: str) -> None:
+    owner = await asyncpg.connect(dsn(database_url))
+    await owner.execute(statement, *values)
+    await owner.close()
+
+
+async def overdue(records: JobRecords, name: str, database_url: str) -> None:
+    """Makes a record of a job that has not succeeded for two hours."""
+    await records.of(name)
+    await as_owner(database_url, "UPDATE jobs SET created_at = now() - interval '2 hours' WHERE name = $1", name)
 
 
 async def remembered(records: JobRecords, name: str, enough: Callable[[int], bool]) -> None:
@@ -128,15 +144,51 @@ async def test_the_type_of_the_last_error_is_remembered(records: JobRecords, nam
 async def test_work_that_is_overdue_since_before_the_start_is_done_soon_and_other_work_is_not(
     records: JobRecords, name: str, database_url: str
 ):
-    await records.of(name)
-    owner = await asyncpg.connect(dsn(database_url))
-    await owner.execute("UPDATE jobs SET created_at = now() - interval '2 hours' WHERE name = $1", name)
-    await owner.close()
-    overdue, new = Work(), Work()
-    jobs = [Job(each, 3600.0, work, records, SOON) for each, work in ((name, overdue), (f"{name}-new", new))]
+    await overdue(records, name, database_url)
+    old, new = Work(), Work()
+    jobs = [Job(each, 3600.0, work, records, SOON) for each, work in ((name, old), (f"{name}-new", new))]
     async with beside([job.run for job in jobs]):
-        await overdue.until(done=1)
+        await old.until(done=1)
     assert new.done == 0
+
+
+async def test_work_for_all_processes_is_done_by_one_of_them(records: JobRecords, name: str, database_url: str):
+    await overdue(records, name, database_url)
+    working, go = asyncio.Event(), asyncio.Event()
+    begun: list[int] = []
+
+    async def work(process: int) -> None:
+        begun.append(process)
+        working.set()
+        await go.wait()
+
+    begins: list[str] = []
+    engine = records.database.engine.sync_engine
+    event.listen(engine, "before_cursor_execute", lambda _c, _u, sql, *_: begins.append(sql) if BEGINS in sql else None)
+    jobs = [Job(name, 3600.0, partial(work, process), records, SOON, is_shared=True) for process in range(3)]
+    async with beside([job.run for job in jobs]), asyncio.timeout(ENOUGH_S):
+        await working.wait()
+        while len(begins) < 12:  # the others look again and again  # noqa: ASYNC110 - the database tells nobody
+            await asyncio.sleep(0.01)
+        go.set()
+        while (await records.of(name)).since_success is None:  # noqa: ASYNC110 - as above
+            await asyncio.sleep(0.01)
+        assert len(begun) == 1
+        assert not await records.started(name, timedelta(minutes=30))
+
+
+async def test_work_for_all_processes_that_failed_or_died_with_its_process_is_done_by_another(
+    records: JobRecords, name: str, database_url: str
+):
+    await overdue(records, name, database_url)
+    assert await records.started(name, timedelta(minutes=30))  # and dies
+    assert not await records.started(name, timedelta(minutes=30))
+    await records.failed(name, "KeyError")
+    assert await records.started(name, timedelta(minutes=30))
+    await as_owner(database_url, "UPDATE jobs SET last_started = now() - interval '31 minutes' WHERE name = $1", name)
+    work = Work()
+    async with beside([Job(name, 3600.0, work, records, SOON, is_shared=True).run]):
+        await work.until(done=1)
 
 
 async def test_a_database_that_is_away_ends_no_job(name: str):

@@ -143,6 +143,12 @@ def test_training_that_is_switched_off_is_no_job(tmp_path: Path):
     assert periods(settings(None, tmp_path, train_every_s=0, upkeep_every_s=60)) == {UPKEEP: timedelta(minutes=1)}
 
 
+async def test_upkeep_and_training_are_done_once_for_all_processes(database_url: str, tmp_path: Path):
+    async with running(settings(database_url, tmp_path)) as runtime:
+        jobs = jobs_of(runtime, Trainings(runtime.settings))
+    assert {job.name for job in jobs if job.is_shared} == {UPKEEP, TRAINING}
+
+
 async def test_only_its_own_postgres_is_watched(database_url: str, tmp_path: Path):
     async with running(settings(database_url, tmp_path)) as runtime:
         theirs = jobs_of(runtime, Trainings(runtime.settings))
