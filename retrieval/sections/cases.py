@@ -33,7 +33,7 @@ class Remembered:
             return " (what it did was wrong or not enough)"
         if failed and judged:
             return " (but it was judged to have failed: what it did was wrong or not enough)"
-        if self.outcome == "failure" and judged and self.reward is not None:
+        if self.outcome != "success" and judged and self.reward is not None:
             return " (but it was judged to have gone well)"
         return _FATES.get(self.outcome, "")
 

@@ -187,3 +187,9 @@ def test_of_a_pattern_and_its_example_the_example_is_told():
     (trigger, _, steps), *_ = read(memory_context(BUDGET, ProceduresSection([guide]))).guidance
     assert trigger == "Name <word>"
     assert steps == ["Call sql with query=`SELECT a FROM b` (for example), rows=<number>.", "Wait (for example 3 s)."]
+
+
+@pytest.mark.parametrize("outcome", ["unknown", "aborted", "failure"])
+def test_a_run_whose_user_said_that_it_went_well_is_told_so_whatever_its_outcome(outcome: str):
+    remembered = Remembered("water the garden", ["open the tap"], outcome, 1.0, "user")
+    assert remembered.fate == " (but it was judged to have gone well)"
