@@ -36,6 +36,7 @@ KEYS: Mapping[str, set[str]] = {
     "expired_procedures": {"procedures.id"},
     "expired_checkpoints": {"checkpoints.id"},
     "learned_from": {"procedures.id"},
+    "is_gone": ONE_ROW,
     "last_erasure": ONE_ROW,
     "left": ONE_ROW,
     "live": {"policies.version"},
