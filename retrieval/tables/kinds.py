@@ -61,7 +61,6 @@ ReflectionStatus = Literal["pending", "ready", "dead"]
 """Status of a reflection: pending until the worker has revised the procedures that the run used."""
 ReviewVerdict = Literal["good", "incomplete", "wrong"]
 """Verdict of a person on a procedure: right and whole, right but not whole, or wrong."""
-"""Kind of a task, by what it asks the agent to do."""
 
 Rewrite = Literal["off", "llm"]
 """Rewriter of a profile's queries: none, or a language model."""

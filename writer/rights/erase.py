@@ -1,9 +1,8 @@
 """Erases a user: deletes all rows in one transaction, adds a tombstone that stops running processes, returns a receipt.
 
 Later transactions remove the user's name from rows of other users and from the planner's statistics, and the reasons
-for which the user's tokens were revoked. After an
-interruption, a repeated erasure completes this. An erased user begins again only by an explicit call that confirms the
-erasure, never by a late request.
+for which the user's tokens were revoked. After an interruption, a repeated erasure completes this. An erased user
+begins again only by an explicit call that confirms the erasure, never by a late request.
 """
 
 from dataclasses import dataclass, field

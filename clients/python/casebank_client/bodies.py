@@ -87,12 +87,17 @@ def fitting(run: Mapping[str, Any]) -> dict[str, Any]:
 
 def shortened(value: Any, most: int) -> Any:
     """Returns the value if its text has no more characters than that, or else the beginning and the end of the text."""
-    text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+    text = as_text(value)
     if len(text) <= most:
         return value
     kept = most - 40  # the rest is for the words between
     end = kept // 4
     return f"{text[: kept - end]}\n… {len(text) - kept} characters left out\n{text[-end:]}"
+
+
+def as_text(value: Any) -> str:
+    """Returns a text as it is, and another value as JSON."""
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
 
 
 def add_turns(agent: str, session_id: str, turns: Sequence[Mapping[str, Any]]) -> Request:

@@ -3,12 +3,11 @@
 The guess only saves requests: casebank decides by the output. It is right more often than it misses.
 """
 
-import json
 import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from casebank_client.bodies import shortened
+from casebank_client.bodies import as_text, shortened
 
 ADVICE_S = 0.3
 """Default of the seconds that a failed call waits for advice."""
@@ -32,7 +31,7 @@ _ERROR = re.compile(
 
 def may_have_failed(output: Any) -> bool:
     """Returns whether the beginning or the end of an output looks like an error."""
-    text = _text(output)
+    text = as_text(output)
     ends = f"{text[:LOOK_CHARS]}\n{text[LOOK_CHARS:][-END_CHARS:]}"
     return _ERROR.search(_NO_ERROR.sub("", ends)) is not None
 
@@ -53,8 +52,4 @@ def question(traces: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
 
 def _failure(trace: Mapping[str, Any]) -> tuple[str, str]:
     """Returns what two calls that failed alike have in common: the tool, and the error without its numbers."""
-    return trace["tool"], re.sub(r"\d+", "", _text(trace["output"])[:300])
-
-
-def _text(output: Any) -> str:
-    return output if isinstance(output, str) else json.dumps(output, ensure_ascii=False)
+    return trace["tool"], re.sub(r"\d+", "", as_text(trace["output"])[:300])
