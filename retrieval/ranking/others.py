@@ -1,9 +1,9 @@
 """Chooses runs to show below the slate: one that failed at a similar task, and one that did the task in another way.
 
 The places of the slate go to the cases that are expected to help most, so that a failure stands behind every success. A
-fifth run helps if it says something else about the task: a failure as near to the query as the slate, or, if the plans
-of the slate differ, another plan as near as half of the slate. Two plans more did not help an agent. The slate itself
-does not change, and nothing is shown below an empty slate, which measures rewards without memory.
+fifth run helps if it says something else about the task: a failure as near to the query as the slate, or another plan
+as near as half of the slate. Two plans more did not help an agent. The slate itself does not change, and nothing is
+shown below an empty slate, which measures rewards without memory.
 """
 
 from collections.abc import Callable, Sequence
@@ -28,16 +28,13 @@ def others(traits: Traits, ordered: Sequence[int], slate: Slate, plans: Sequence
         warning = [
             index for index in sorted(ordered) if index < WARNING_DEPTH and traits.failed[index] and near[index]
         ][:1]
-    successes = [tuple(plans[index]) for index in slate if not traits.failed[index]]
-    if len(successes) > 1 and len(set(successes)) == 1:
-        return warning
     near = _near(traits, slate, median)
     # the best success with another plan; a proven one if the slate has a proven case
-    plans_shown = {*successes, ()}
+    groups = traits.group[list(slate)]
     any_counts = not any(traits.proven[index] for index in slate)
     for index in ordered:
         counts = near[index] and not traits.failed[index] and (any_counts or traits.proven[index])
-        if counts and tuple(plans[index]) not in plans_shown:
+        if counts and plans[index] and traits.group[index] not in groups:
             return [*warning, index]
     return warning
 
