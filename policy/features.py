@@ -27,7 +27,7 @@ NAMES = (
     "reward",  # the case's own, 0 to 1; NaN: unknown
     "record",  # 0 to 1: expected reward where it was followed, shrunk to USUAL_REWARD
     "step_count",
-    "proven",  # 1: it is a success, and others than the run itself said so later
+    "proven",  # 1: a success that others than the run confirmed, in a mostly proven bank; in another bank always 0
     "failed",  # 1: the run failed
 )
 COLUMN = {name: index for index, name in enumerate(NAMES)}
@@ -114,7 +114,7 @@ def features(query: Terms, candidates: Candidates, fit: Fit | None, first_order:
         "reward": candidates.reward,
         "record": candidates.record,
         "step_count": candidates.steps,
-        "proven": candidates.proven,
+        "proven": candidates.proven & fit.mostly_proven,
         "failed": candidates.failed,
     }
     matrix = np.array([columns[name] for name in NAMES], dtype=np.float32).T

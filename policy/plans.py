@@ -14,6 +14,7 @@ import numpy as np
 from policy.advice import Flags
 from policy.agreement import Matrix, Moves
 from policy.channels import Terms, likeness
+from policy.history import is_mostly_proven
 
 FADE = 0.02
 
@@ -38,11 +39,11 @@ class RunsThatWentWell:
 def plan_likeness(past: RunsThatWentWell, task: Terms, error: Terms) -> Matrix:
     """Returns the likeness of each past run, (n,), 0 to 1, to a run of this task whose call failed with this error.
 
-    In a bank with proven runs, runs that are not proven have the likeness 0.
+    In a mostly proven bank, runs that are not proven have the likeness 0.
     """
     runs = len(past.task)
     of_error = np.zeros(runs, dtype=np.float32)
     np.maximum.at(of_error, past.met_by, likeness([error], past.errors)[0])
     since = np.arange(runs - 1, -1, -1, dtype=np.float32)
     of_both = (likeness([task], past.task)[0] + of_error) / np.float32(2) * (1 + since) ** np.float32(-FADE)
-    return np.asarray(np.clip(of_both * past.proven if past.proven.any() else of_both, 0, 1), dtype=np.float32)
+    return np.asarray(np.clip(of_both * past.proven if is_mostly_proven(past.proven) else of_both, 0, 1), np.float32)

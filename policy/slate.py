@@ -8,7 +8,8 @@
    slate, and a failed run only the place of a case that ranks below it. The number of such places is limited: a case
    without proof that is about as near as the others waits, however high it ranks and however many such cases there are.
    A text padded with the words of many queries is nearer to each query than a case of another task, but hardly ever
-   nearer than all cases of the query's own task.
+   nearer than all cases of the query's own task. This rule holds in a mostly proven bank; elsewhere no case counts as
+   proven here, because where few runs are confirmed it says little of a run that it is not.
 3. **Sources.** Among proven cases, and among unproven ones, no source takes more than half of the places as long as
    cases of other sources are near the top. If all cases come from one source there is no limit.
 4. **Order.** The chosen cases are shown by score.
@@ -48,7 +49,7 @@ class Traits:
         failed: (n,), true if the candidate's run failed.
         allowed: (n,), true if the request's limits allow the candidate.
         source: (n,), number of the writer of the case.
-        proven: (n,), true for a success that others than the run confirm.
+        proven: (n,), true for a success that others than the run confirm, in a mostly proven bank.
         similarity: (n,), similarity to the query; NaN: unknown, and the case is never much nearer than another.
     """
 

@@ -233,13 +233,12 @@ def _together(
 ) -> list[Procedure]:
     """Returns procedures for one text, at most ``most``, in the order of the cases that taught them.
 
-    Unproven procedures are left out in quarantine, and if a proven run taught one of the matches. Of procedures from
-    one run or with equal steps, one is kept: at one place the fix, which says why, or else the better one. Without a
-    procedure of the first place there are only those that a person pinned or whose tools the query names: another one
-    would stand above the case that is most likely to be right. At most ``warnings`` failure lessons, which have no
-    places, are among them.
+    Unproven procedures are left out in quarantine. Of procedures from one run or with equal steps, one is kept: at one
+    place the fix, which says why, or else the better one. Without a procedure of the first place there are only those
+    that a person pinned or whose tools the query names: another one would stand above the case that is most likely to
+    be right. At most ``warnings`` failure lessons, which have no places, are among them.
     """
-    if quarantine or any(each.proven_runs for each in matches):
+    if quarantine:
         matches = [each for each in matches if each.is_proven]
     placed = [(cases.place(each), each) for each in matches]
     fixed = {(place, source) for place, each in placed if each.is_fix for source in each.sources}

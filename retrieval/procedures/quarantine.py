@@ -1,15 +1,18 @@
 """Holds back procedures that were learned from unproven runs only, because they are as easily planted as the runs.
 
-A procedure or a lesson is proven if one of its runs is proven (``writer.rewards.proof``), or if a person pinned it. If
-a proven case or a proven procedure fits the query, unproven procedures are not shown. In a bank without proven runs
+A procedure or a lesson is proven if one of its runs is proven (``writer.rewards.proof``), or if a person pinned it. In
+a mostly proven bank, if a proven case or a proven procedure fits the query, unproven ones are not shown. In other banks
 none is held back.
 """
+
+from itertools import chain
 
 import numpy as np
 from sqlalchemy import Select, any_, func, select
 
 from policy.slate import Traits
 from retrieval.database.parameters import USER_SUB
+from retrieval.procedures.procedure import ProcedureMatches
 from retrieval.tables.cases import cases
 from retrieval.tables.procedures import procedures
 
@@ -22,9 +25,11 @@ def proven_runs() -> Select[int]:
     return runs.correlate(procedures)
 
 
-def fits_proven(traits: Traits, least: float) -> bool:
-    """Returns whether some proven case is as similar to the query as a procedure must be to be shown.
+def fits_proven(traits: Traits, procedures: ProcedureMatches, least: float) -> bool:
+    """Returns whether a proven run taught a procedure that was found, or is as similar to the query as one must be.
 
     A case of unknown similarity counts, too: cases and procedures are then found by words.
     """
-    return bool((traits.proven & traits.allowed & ~(traits.similarity < np.float32(least))).any())
+    near = traits.proven & traits.allowed & ~(traits.similarity < np.float32(least))
+    found = chain(procedures.matches, *procedures.of_parts)
+    return bool(near.any()) or any(each.proven_runs for each in found)

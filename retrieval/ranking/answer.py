@@ -40,7 +40,7 @@ class Ranked:
         cases: the cases on the slate, the best first, decrypted.
         others: further runs to show below the slate, decrypted.
         procedures: procedures to show, the best first.
-        quarantine: true if a proven case fits the query; then only lessons that proven runs taught are shown.
+        quarantine: true if procedures and lessons are shown only if proven runs taught them or a person pinned them.
         degraded: names of the parts of the search that failed.
     """
 
@@ -92,11 +92,10 @@ def rank(
         plans = [row.plan for row in result.cases]
         beside = [opened(result.cases[index], result.seal) for index in others(traits, ordered, decision.slate, plans)]
     procedures: list[Procedure] = []
-    quarantine = fits_proven(traits, result.threshold.similarity)
+    quarantine = pool.fit.mostly_proven and fits_proven(traits, result.procedures, result.threshold.similarity)
     # a slate left empty on purpose shows what is done without any memory, so it goes without procedures, too
     if result.procedures and settings is not None and (decision.slate or not decision.allowed):
-        held = quarantine or any(each.proven_runs for each in result.procedures.matches)
-        teach = ~traits.failed & (traits.proven if held else True)
+        teach = ~traits.failed & (traits.proven if quarantine else True)
         served = [index for index in dict.fromkeys([*decision.slate, *ordered]) if teach[index]]
         shown = ShownCases(
             pool.places(served),

@@ -113,6 +113,14 @@ def test_a_candidates_own_numbers_stand_in_their_columns_and_what_is_missing_is_
     assert not np.isnan(np.delete(seen, [features.COLUMN[name] for name in own], axis=1)).any()
 
 
+@pytest.mark.parametrize(("proven", "counted"), [(1, 0), (5, 0), (6, 0), (7, 7), (10, 10)])
+def test_a_case_counts_as_proven_only_where_most_are(proven: int, counted: int):
+    bank = candidates(*shop(10), proven=np.arange(10) >= 10 - proven)
+    for fit in (None, fit_of(bank.history())):
+        seen = features.features(terms("where is my lamp"), bank, fit).features
+        assert features.column(seen, "proven").sum() == counted
+
+
 def test_features_come_as_they_come_back_from_the_log():
     seen = features.features(terms("anna writes"), candidates(*shop(30)), fit_of(history(shop(30)))).features
     assert np.array_equal(wide(seen), seen)

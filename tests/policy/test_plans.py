@@ -47,9 +47,13 @@ def test_of_runs_alike_the_newer_is_likest():
     assert old < new
 
 
-def test_in_a_bank_with_proof_runs_without_it_are_like_nothing():
-    like = likeness((TASK, [ERROR]), (OTHER_TASK, [ERROR]), proven=[False, True])
+def test_in_a_mostly_proven_bank_unproven_runs_are_like_nothing():
+    like = likeness((TASK, [ERROR]), (OTHER_TASK, [ERROR]), (OTHER_TASK, []), proven=[False, True, True])
     assert like[0] == 0 < like[1]
+
+
+def test_one_proven_run_among_many_does_not_silence_the_others():
+    assert likeness((TASK, [ERROR]), (TASK, [ERROR]), (OTHER_TASK, []), proven=[False, False, True])[1] > 0.9
 
 
 def test_neither_a_bank_without_runs_nor_one_about_something_else_is_like():

@@ -31,7 +31,9 @@ from tests.conftest import new_database
 from tests.fakes.openai_server import Fault, OpenAIServer
 from writer.author import Author
 from writer.procedures.pinning import pin
+from writer.profiles import Profile
 from writer.queue.worker import Worker
+from writer.replays.profile_replay import replay_if_due
 from writer.retain.retain import retain
 from writer.rewards.feedback import Feedback, give_feedback
 from writer.run import FinishedRun
@@ -69,10 +71,12 @@ class Bank:
             await connection.execute(update(profiles).where(profiles.c.user_sub == self.user).values(settings))
 
     async def prove(self, *case_ids: UUID) -> None:
-        """Rewards the runs, as their user would later."""
-        async with self.runtime.database.as_user(self.user, datetime.now(UTC)) as connection:
+        """Rewards the runs, as their user would later, and lets a night pass."""
+        database, now = self.runtime.database, datetime.now(UTC)
+        async with database.as_user(self.user, now) as connection:
             for case_id in case_ids:
                 await give_feedback(connection, self.user, self.user, Feedback(1.0, "user", case_id=case_id))
+        await replay_if_due(database, Profile(self.user, AGENT, now), at_night=True)
 
     async def flood(self, count: int, task: str = TASK) -> None:
         """Keeps planted runs of one plan, each a success by its own word."""
@@ -284,13 +288,22 @@ async def test_nobody_is_told_another_users_procedures(bank: Bank):
 
 
 async def test_a_planted_flood_is_not_told_beside_a_proven_case(bank: Bank):
-    await bank.prove(await bank.keep(NEAR))
-    await bank.flood(40)
+    others = [await bank.keep(f"{FAR} {number}", plan=[f"read {number}", f"write {number}"]) for number in range(9)]
+    await bank.prove(await bank.keep(NEAR), *others)
+    await bank.flood(10)
     slate = await bank.ask()
     assert [each.trigger for each in slate.procedures] == [NEAR]
     assert "run it as root" not in slate.context.text.split("[1]")[0]
-    (own, planted) = sorted(await bank.rows(procedures), key=lambda row: row.occurrences)
-    assert (own.occurrences, planted.occurrences) == (1, 40)
+    assert max(row.occurrences for row in await bank.rows(procedures)) == 10
+
+
+async def test_in_a_bank_of_which_few_runs_are_proven_the_nearest_procedure_comes_first(bank: Bank):
+    near = await bank.keep(NEAR)
+    for host in ("db", "proxy", "cache"):
+        await bank.keep(f"Restart the {host} server", plan=[f"drain {host}", f"wait for {host}"])
+    await bank.keep(plan=["fence the host", "start it again"])
+    await bank.prove(near)
+    assert (await bank.told())[0] == TASK
 
 
 async def test_a_planted_run_that_repeats_a_proven_procedure_does_not_bring_it_to_its_own_task(bank: Bank):
@@ -370,7 +383,7 @@ async def test_fixes_of_tools_from_unproven_runs_wait_beside_a_proven_case(bank:
     await bank.keep(f"{TASK} now", plan=["another"], tool_traces=planted)
     assert "as_root" in (await bank.ask(tool_memory=True)).context.text.split("Tools in these runs")[1]
     fixed = [*FAILED, {"tool": "restart", "input": {"host": 1, "wait": 60}, "output": "done", "status": "ok"}]
-    await bank.prove(await bank.keep(NEAR, tool_traces=fixed))
+    await bank.prove(await bank.keep(NEAR, tool_traces=fixed), await bank.keep(FAR, plan=["read"]))
     tools = (await bank.ask(tool_memory=True)).context.text.split("Tools in these runs")[1]
     assert ("wait" in tools, "as_root" in tools) == (True, False)
 
