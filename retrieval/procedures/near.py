@@ -52,9 +52,9 @@ def near(nearness: Nearness, *, by_attributes: bool, by_tool: bool) -> CTE:
         by_attributes: true to leave out procedures without the attributes that the statement's parameters name.
         by_tool: true to mark procedures whose tools' names have all words of a text that ``naming`` marks.
     """
-    queries = _queries(nearness)
-    similarity, measured = _similarity(nearness, queries)
-    own = func.tsvector_to_array(procedures.c.search_vector)
+    queries, known = _queries(nearness), _known(nearness, by_attributes=by_attributes)
+    similarity, measured = _similarity(nearness, queries, known)
+    own = func.tsvector_to_array(known.c.search_vector)
     shared = (
         select(func.count())
         .select_from(func.unnest(own).alias("word"))
@@ -62,21 +62,20 @@ def near(nearness: Nearness, *, by_attributes: bool, by_tool: bool) -> CTE:
     )
     fewer = func.least(func.cardinality(own), func.cardinality(queries.c.words))
     share = cast(shared.scalar_subquery(), Float) / func.greatest(fewer, FEWEST_WORDS)
-    mine = procedures.join(queries, true())
+    each = known.join(queries, true())
     if measured is not None:
-        mine = mine.outerjoin(measured, and_(measured.c.id == procedures.c.id, measured.c.number == queries.c.number))
+        each = each.outerjoin(measured, and_(measured.c.id == known.c.id, measured.c.number == queries.c.number))
     return (
         select(
             queries.c.number,
-            procedures.c.id,
-            procedures.c.version,
+            known.c.id,
+            known.c.version,
             similarity.label("similarity"),
             case((similarity.is_(None), share)).label("share"),
-            (_names_its_tools(queries) if by_tool else false()).label("named"),
+            (_names_its_tools(queries, known) if by_tool else false()).label("named"),
             queries.c.words.is_(None).label("without_text"),
         )
-        .select_from(mine)
-        .where(*active(), *(_have_attributes() if by_attributes else ()))
+        .select_from(each)
         .cte("near")
         .prefix_with("MATERIALIZED")
     )
@@ -94,19 +93,30 @@ def _queries(nearness: Nearness) -> CTE:
     return select(*columns).cte("queries").prefix_with("MATERIALIZED")
 
 
-def _names_its_tools(queries: CTE) -> ColumnElement[bool]:
+def _known(nearness: Nearness, *, by_attributes: bool) -> CTE:
+    """Returns a CTE of the active procedures, with vectors that are unpacked once and not again for each text."""
+    names = ("id", "version", "search_vector", "source_case_ids")
+    columns: list[ColumnElement[Any]] = [procedures.c[name] for name in names]
+    if nearness is Nearness.IN_DATABASE:
+        vector = case((procedures.c.embedding_model == MODEL, cast(procedures.c.embedding, Vector())))
+        columns.append(vector.label("vector"))
+    conditions = (*active(), *(_have_attributes() if by_attributes else ()))
+    return select(*columns).where(*conditions).cte("known").prefix_with("MATERIALIZED")
+
+
+def _names_its_tools(queries: CTE, known: CTE) -> ColumnElement[bool]:
     """Returns the condition that names of tools that worked in a procedure's runs have all words of the text.
 
     The text must have at least two words.
     """
     mine = (case_tools.c.user_sub == USER_SUB, case_tools.c.agent_key == AGENT_KEY)
-    known = select(case_tools.c.tool).where(*mine).distinct().cte("known").prefix_with("MATERIALIZED")
-    separate = func.regexp_replace(known.c.tool, "([[:lower:]])([[:upper:]])|[^[:alnum:]]", r"\1 \2", "g")
+    tools = select(case_tools.c.tool).where(*mine).distinct().cte("tools").prefix_with("MATERIALIZED")
+    separate = func.regexp_replace(tools.c.tool, "([[:lower:]])([[:upper:]])|[^[:alnum:]]", r"\1 \2", "g")
     words = select(queries.c.number, func.unnest(queries.c.words).label("word")).where(queries.c.naming)
     each = words.cte("each").prefix_with("MATERIALIZED")
     named = (
-        select(known.c.tool, each.c.number, each.c.word)
-        .select_from(known.join(each, each.c.word == any_(lexemes(separate))))
+        select(tools.c.tool, each.c.number, each.c.word)
+        .select_from(tools.join(each, each.c.word == any_(lexemes(separate))))
         .cte("named")
         .prefix_with("MATERIALIZED")
     )
@@ -116,7 +126,7 @@ def _names_its_tools(queries: CTE) -> ColumnElement[bool]:
         .where(
             named.c.number == queries.c.number,
             case_tools.c.user_sub == USER_SUB,
-            case_tools.c.case_id == any_(procedures.c.source_case_ids),
+            case_tools.c.case_id == any_(known.c.source_case_ids),
             case_tools.c.calls > case_tools.c.errors,
         )
         .scalar_subquery()
@@ -168,15 +178,14 @@ def active() -> tuple[ColumnElement[bool], ...]:
     )
 
 
-def _similarity(nearness: Nearness, queries: CTE) -> tuple[Expression, CTE | None]:
+def _similarity(nearness: Nearness, queries: CTE, known: CTE) -> tuple[Expression, CTE | None]:
     """Returns the SQL for the similarity of trigger and text, and the CTE that has it if this process computed it."""
     if nearness is Nearness.UNKNOWN:
         return cast(null(), Float), None
     if nearness is Nearness.IN_DATABASE:
-        distance = cast(procedures.c.embedding, Vector()).op("<=>", return_type=Float())(queries.c.vector)
-        as_long = func.cardinality(procedures.c.embedding) == func.vector_dims(queries.c.vector)
-        # nested, for only a CASE says what is looked at first, and vectors of two lengths must not meet
-        return case((procedures.c.embedding_model == MODEL, case((as_long, 1 - distance)))), None
+        distance = known.c.vector.op("<=>", return_type=Float())(queries.c.vector)
+        as_long = func.vector_dims(known.c.vector) == func.vector_dims(queries.c.vector)
+        return case((as_long, 1 - distance)), None
     columns = {"numbers": column("number", Integer), "ids": column("id", Uuid)}
     arguments = given_rows({**columns, "similarities": column("similarity", Float)}, "arguments")
     measured = select(*arguments.c).cte("measured")
