@@ -1,5 +1,6 @@
 """Procedures that may guide an agent in a task, and the choice of procedures to show together."""
 
+import re
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import NotRequired, TypedDict
@@ -24,6 +25,8 @@ _NO_CORRECTION = re2.compile(
     r"what put it right: (?:the arguments as a whole|(?:[^:;]+: another [^:;]+ was right(?:; |, …)?)+)\.?$"
 )
 """End of a step that says which argument was corrected, but not how; a step may be a user's own, and of any text."""
+_NAME = re.compile(r"[\w.:/-]+")
+"""A word of a step that may be a tool's name; a stop or colon behind the name is part of the word."""
 
 
 class ProcedureRecord(TypedDict):
@@ -169,6 +172,7 @@ class ShownCases:
         similarities: similarity of each of these candidates to the query.
         slate: ids of the cases whose plans are on the slate.
         went_well: ids of the cases on the slate whose runs went well.
+        tools: names of the tools that the plans on the slate call; empty if all these plans are in prose.
         warn: true if the slate warns of a run that failed.
     """
 
@@ -176,6 +180,7 @@ class ShownCases:
     similarities: Sequence[float] = ()
     slate: frozenset[UUID] = frozenset()
     went_well: frozenset[UUID] = frozenset()
+    tools: frozenset[str] = frozenset()
     warn: bool = False
 
     def place(self, procedure: Procedure) -> int:
@@ -188,13 +193,26 @@ class ShownCases:
         similarity = procedure.similarity
         return min(own) if own else sum(each > similarity for each in self.similarities if similarity is not None)
 
+    def allow(self, procedure: Procedure) -> bool:
+        """Returns whether the procedure may be shown beside the cases; all but some failure lessons may.
+
+        A failure lesson may not if the slate shows one of its runs as a success. It may not either if its steps name
+        none of the tools that the plans on the slate call, unless a person pinned it or the query names its tools.
+        """
+        if not procedure.warns:
+            return True
+        if procedure.sources & self.went_well:
+            return False
+        named = {name.rstrip(".:") for step in procedure.steps for name in _NAME.findall(step)}
+        return procedure.pinned or procedure.names_tools or not self.tools or bool(self.tools & named)
+
 
 def compose_procedures(
     found: ProcedureMatches, most: int, cases: ShownCases, *, quarantine: bool = False
 ) -> list[Procedure]:
     """Returns at most ``most`` procedures to show together: those of the task's parts, then the best of the others.
 
-    Left out are fixes that do not say what to do, and failure lessons of runs that the slate shows as successes.
+    Left out are fixes that do not say what to do, and failure lessons that the cases do not allow.
 
     A part's procedure counts if a case on the slate taught it: a greeting is no part of a task, even if other tasks
     begin with it. The parts' procedures are taken if no procedure is near the whole task, or if the best ones of at
@@ -208,7 +226,7 @@ def compose_procedures(
         quarantine: true to leave out procedures that are not proven.
     """
     whole, *parts = (
-        [each for each in matches if not each.is_hollow and not (each.warns and each.sources & cases.went_well)]
+        [each for each in matches if not each.is_hollow and cases.allow(each)]
         for matches in (found.matches, *found.of_parts)
     )
     plain = _together(whole, most, cases, warnings=0 if cases.warn else 1, quarantine=quarantine)

@@ -21,7 +21,7 @@ from retrieval.ranking.search_result import SearchResult
 from retrieval.ranking.why import TellingWords, why
 from retrieval.sealed import opened
 from retrieval.search.candidates import Candidate
-from retrieval.sections.cases import CasesSection, OthersSection, Remembered
+from retrieval.sections.cases import CasesSection, OthersSection, Remembered, tool_called
 from retrieval.sections.context import MemoryContext, memory_context
 from retrieval.sections.procedures import ProceduresSection
 from retrieval.sections.tools import ToolsSection
@@ -102,6 +102,7 @@ def rank(
             traits.similarity[served].tolist(),
             slate=frozenset(pool.places([index for index in decision.slate if teach[index]])),
             went_well=frozenset(row.id for row in cases if not row.failed),
+            tools=frozenset(filter(None, (tool_called(step) for row in cases for step in row.plan))),
             warn=any(row.failed for row in cases),
         )
         procedures = compose_procedures(result.procedures, settings.procedures, shown, quarantine=quarantine)

@@ -128,8 +128,14 @@ _NAME_CHARS = 24
 """Largest number of characters of a step's name in a summary."""
 
 
+def tool_called(step: str) -> str | None:
+    """Returns the name of the tool in a plan's step of the form ``tool(…)``; None: the step is in prose."""
+    call = _CALL.match(step)
+    return call and call[1]
+
+
 def _names(steps: Sequence[str]) -> str:
     """Returns the names of the steps' tools in order, or beginnings of steps in prose; repeats in a row are counted."""
-    each = (call[1] if (call := _CALL.match(step)) else step for step in steps)
-    runs = [(name, len(list(same))) for name, same in groupby(shortened(name, _NAME_CHARS) for name in each)]
+    each = (shortened(tool_called(step) or step, _NAME_CHARS) for step in steps)
+    runs = [(name, len(list(same))) for name, same in groupby(each)]
     return ", ".join(name if count == 1 else f"{name} x{count}" for name, count in runs)

@@ -246,6 +246,21 @@ async def test_a_failed_case_on_the_slate_is_the_one_warning(bank: Bank):
     assert "Avoid (it was never put right)" in slate.context.text
 
 
+@pytest.mark.parametrize(("tool", "warned"), [("open_ticket", []), ("restart", [True])])
+async def test_a_warning_of_a_tool_that_no_plan_on_the_slate_calls_is_neither_told_nor_logged(
+    bank: Bank, tool: str, warned: list[bool]
+):
+    await bank.keep(outcome="failure", tool_traces=FAILED)
+    call = {"tool": tool, "input": {"host": 2}, "output": "done", "status": "ok"}
+    await bank.keep("Restart the web server now", plan=[], tool_traces=[call], reward=1, reward_source="user")
+    slate = await bank.ask(k=1)
+    assert [choice.row.plan for choice in slate.choices] == [[f"{tool}(host=2)"]]
+    assert sorted(each.warns for each in slate.procedures) == [False, *warned]
+    assert ("Avoid (it was never put right)" in slate.context.text) == bool(warned)
+    [logged] = await bank.rows(decisions)
+    assert logged.procedure_ids == [each.id for each in slate.procedures]
+
+
 async def test_the_profile_says_how_many(bank: Bank):
     for what in ("quickly", "slowly", "tonight", "twice"):
         await bank.keep(f"Restart the web server {what}", plan=[f"do it {what}", f"look {what}", f"go {what}"])

@@ -176,3 +176,24 @@ def test_a_warning_from_a_run_that_is_told_as_one_that_went_well_is_left_out():
     warning = ProcedureMatches([procedure(0.9, 1, warns=True)])
     assert compose_procedures(warning, 4, ShownCases(went_well=frozenset([UUID(int=1)]))) == []
     assert compose_procedures(warning, 4, ShownCases(went_well=frozenset([UUID(int=2)]))) != []
+
+
+def test_a_warning_is_told_if_a_plan_on_the_slate_calls_a_tool_that_it_names_or_no_plan_names_a_tool():
+    step = "Do not repeat shop.cancel_order with arguments of the form id=<number> once it answers with a timeout."
+    warning, twice = (procedure(0.9, warns=True, steps=each) for each in (step, "Never call (`get_order`) twice."))
+    for tools, told in (
+        ([], [warning]),
+        (["shop.cancel_order", "pay"], [warning]),
+        (["get_order"], [twice]),
+        (["cancel_order", "order", "shop"], []),
+    ):
+        shown = compose_procedures(ProcedureMatches([warning, twice]), 4, ShownCases(tools=frozenset(tools)))
+        assert shown == told, tools
+
+
+def test_a_warning_of_a_tool_that_no_plan_calls_is_told_if_a_person_or_the_query_wants_it():
+    elsewhere = ShownCases(tools=frozenset(["pay"]))
+    assert similarities([procedure(0.9, warns=True)], cases=elsewhere) == []
+    assert similarities([procedure(0.9, warns=True, pinned=True)], cases=elsewhere) == [0.9]
+    assert similarities([procedure(0.9, warns=True, names_tools=True)], cases=elsewhere) == [0.9]
+    assert similarities([procedure(0.9)], cases=elsewhere) == [0.9], "it is no warning"
