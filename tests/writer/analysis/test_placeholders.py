@@ -19,6 +19,20 @@ def test_abstract_text_has_placeholders_for_values():
     assert abstract("rename Users now", {"users"}) == "rename <identifier> now"
 
 
+@pytest.mark.parametrize(
+    ("said", "shown"),
+    [
+        ("Book it for 3 May and June 3rd, 2026", "Book it for <date> and <date>"),
+        ("Report of the 3rd of June, of Sept. 2026", "Report of the <date>, of <date>"),
+        ("Buche am 12. März um 8", "Buche am <date> um <number>"),
+        ("le 1er août, el 3 de mayo de 2026", "le <date>, el <date>"),
+        ("You may 5 times march 3 miles", "You may <number> times march <number> miles"),
+    ],
+)
+def test_a_date_by_the_name_of_its_month_is_a_date(said: str, shown: str):
+    assert abstract(said, is_task=True) == shown
+
+
 def test_the_form_of_arguments_has_types_for_values():
     given = {
         "id": "#W1",
