@@ -32,7 +32,7 @@ from retrieval.sealed import Opener, Seals, unreadable
 from retrieval.search.candidates import BankRow, CaseSearch, is_candidate
 from retrieval.search.read import CandidateReader
 from retrieval.search.unrelated import unrelated
-from retrieval.sections.context import Section
+from retrieval.sections.quotes import QuotingSection
 from retrieval.sections.tools import lines, troubles
 from retrieval.sessions.read import SessionReader, View
 from retrieval.tasks import started
@@ -230,7 +230,7 @@ class Reader:
             with stage("retrieve.recall"):
                 recalled = await self._recall(connection, about, search)
             recalled = replace(recalled, degraded=[each for each in result.degraded if each != "rewriter"])
-        quotes: Sequence[Section] = ()
+        quotes: Sequence[QuotingSection] = ()
         if enabled or recalled is not None:
             reader = QuoteReader(
                 connection,

@@ -189,6 +189,7 @@ def entry_of(
     procedures = {each.id: each.version for each in ranked.procedures}
     procedures |= {each.id: each.version for each in lessons.values()}
     is_kept = result.settings is None or result.settings.enabled  # where the user's memory is off, no query is stored
+    quotes = [each.quotes for each in result.quotes]
     asked = search.query if question.original_query is None else question.original_query
     return NewDecision(
         id=ranked.retrieval_id,
@@ -214,7 +215,11 @@ def entry_of(
         tokens=context.tokens,
         case_ids=ranked.case_ids,
         propensities=ranked.propensities,
-        quoted_ids=[*ranked.case_ids, *(row.id for row in ranked.others)],
+        quoted_ids=[
+            *(row.id for row in [*ranked.cases, *ranked.others]),
+            *(id_ for each in quotes for id_ in each.ids),
+        ],
+        quoted_sessions=list({name for each in quotes for name in each.sessions}),
     )
 
 

@@ -12,6 +12,7 @@ from sqlalchemy import (
     Integer,
     LargeBinary,
     SmallInteger,
+    Text,
     Uuid,
     and_,
     bindparam,
@@ -33,7 +34,9 @@ from retrieval.sealed import Opener
 from retrieval.tables.cases import cases
 from retrieval.tables.decisions import decision_slots, decisions
 from retrieval.tables.keys import user_keys
+from retrieval.tables.memories import facts, knowledge
 from retrieval.tables.procedures import procedures
+from retrieval.tables.sessions import sessions
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +53,8 @@ class NewDecision:
             stored.
         case_ids: ids of the cases on the slate, in the order of places.
         propensities: propensities of these cases.
-        quoted_ids: ids of all cases that ``told`` may quote.
+        quoted_ids: ids of all cases, facts and entries of the user's knowledge that ``told`` may quote.
+        quoted_sessions: names of all sessions that ``told`` may quote.
     """
 
     id: UUID
@@ -77,6 +81,7 @@ class NewDecision:
     case_ids: list[UUID]
     propensities: list[float]
     quoted_ids: list[UUID]
+    quoted_sessions: list[str]
     words: bytes | None = None
     told: bytes | None = None
     query_group: int | None = None
@@ -89,7 +94,7 @@ class NewDecision:
 
 SLOTS = ("case_ids", "propensities")
 """Fields of a NewDecision that are written to the table ``decision_slots``, one row for each place of the slate."""
-NOT_STORED = ("key_id", "quoted_ids")
+NOT_STORED = ("key_id", "quoted_ids", "quoted_sessions")
 """Fields of a NewDecision that decide what is stored."""
 _FIELDS = tuple(field.name for field in fields(NewDecision))
 COLUMNS = ("user_sub", *(name for name in _FIELDS if name not in {*SLOTS, *NOT_STORED}))
@@ -107,7 +112,7 @@ def log_decision() -> FastStatement[bool]:
     """Returns the statement that writes a NewDecision; its parameters are the fields, user_sub and authorised_at.
 
     The statement answers whether the key is the user's: text sealed with another key could not be opened. What was told
-    is not stored while a text of the user is being deleted, or if it may quote a case that was deleted meanwhile.
+    is not stored while a text of the user is being deleted, or if it may quote a memory that was deleted meanwhile.
     """
     enter = entered(relaxed=True)
     key_id = parameter("key_id", Uuid)
@@ -140,14 +145,22 @@ def log_decision() -> FastStatement[bool]:
 
 
 def _are_there() -> ColumnElement[bool]:
-    """Returns the condition that the quoted cases and the versions of procedures were not deleted."""
+    """Returns the condition that the quoted rows and sessions and the versions of procedures were not deleted."""
     quoted = func.unnest(parameter("quoted_ids", ARRAY(Uuid))).column_valued("quoted")
-    case_there = exists().where(cases.c.user_sub == USER_SUB, cases.c.id == quoted)
+    there = or_(
+        *(exists().where(each.c.user_sub == USER_SUB, each.c.id == quoted) for each in (cases, facts, knowledge))
+    )
+    named = func.unnest(parameter("quoted_sessions", ARRAY(Text))).column_valued("named")
+    session_there = exists().where(sessions.c.user_sub == USER_SUB, sessions.c.name == named)
     columns = {"procedure_ids": column("id", Uuid), "procedure_versions": column("version", Integer)}
     told = given_rows(columns, "told")
     same = procedures.c.id == told.c.id, procedures.c.version == told.c.version
     procedure_there = exists().where(procedures.c.user_sub == USER_SUB, *same)
-    return and_(~select(quoted).where(~case_there).exists(), ~select(told.c.id).where(~procedure_there).exists())
+    return and_(
+        ~select(quoted).where(~there).exists(),
+        ~select(named).where(~session_there).exists(),
+        ~select(told.c.id).where(~procedure_there).exists(),
+    )
 
 
 async def log(connection: FastConnection, entry: NewDecision, context_text: str, opener: Opener) -> None:

@@ -12,7 +12,7 @@ from retrieval.sealed import UserSeal
 from retrieval.search.candidates import BankRow, Candidate, is_candidate
 from retrieval.search.profile_settings import ProfileSettings
 from retrieval.search.unrelated import Floor
-from retrieval.sections.context import Section
+from retrieval.sections.quotes import QuotingSection
 
 
 @dataclass(frozen=True)
@@ -37,7 +37,7 @@ class SearchResult:
     """Seal that opens the cases' texts; None if no case is sealed."""
     wanted: bool = True
     """False if the request switched memory off."""
-    quotes: Sequence[Section] = ()
+    quotes: Sequence[QuotingSection] = ()
     """Sections of the context that quote the session and the facts about the user."""
     recalled: Recalled | None = None
     """Recalled turns, facts and knowledge; None if not requested, or if memory is off."""

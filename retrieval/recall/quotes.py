@@ -20,7 +20,6 @@ from retrieval.facts.listing import holds
 from retrieval.recall.memory import FactSource, KnowledgeSource, Recalled, RecalledMemory, TurnSource
 from retrieval.sealed import SealOf
 from retrieval.search.profile_settings import ProfileSettings, default_share
-from retrieval.sections.context import Section
 from retrieval.sections.quotes import (
     CONVERSATION,
     KNOWN,
@@ -28,6 +27,7 @@ from retrieval.sections.quotes import (
     RECALLED_TURNS,
     FactsSection,
     Quotes,
+    QuotingSection,
     SessionSection,
     room_for,
 )
@@ -70,7 +70,7 @@ async def known_of_user(
     if not rows:
         return None
     seal = await seal_of(connection, rows[0].key_id)
-    lines: list[str] = []
+    lines, ids = list[str](), list[UUID]()
     for row in rows:
         if row.id in recalled:
             continue
@@ -83,7 +83,8 @@ async def known_of_user(
         if room < 0:
             break
         lines.append(line)
-    return Quotes(lines, len(lines), rows[0].holding - len(lines) - len(recalled))
+        ids.append(row.id)
+    return Quotes(lines, len(lines), rows[0].holding - len(lines) - len(recalled), ids=ids)
 
 
 def line_of_fact(kind: FactKind, text: str, since: datetime, said_by: Speaker) -> str:
@@ -144,7 +145,7 @@ class QuoteReader:
     recalled: Recalled
     seal_of: SealOf
 
-    async def sections(self) -> list[Section]:
+    async def sections(self) -> list[QuotingSection]:
         """Returns the context's sections about the session and about the user."""
         return [SessionSection(await self._session()), FactsSection(await self._facts())]
 
@@ -157,13 +158,16 @@ class QuoteReader:
             view = await SessionReader(self.connection, self.session, self.seal_of, cost_of_turn, cost_of_line).view(
                 room
             )
-        if view is None or view.agent_key != self.agent_key:  # no such session, or another agent's
+        if (
+            self.session is None or view is None or view.agent_key != self.agent_key
+        ):  # no such session, or another agent's
             return _with(Quotes([]), fitting, len(turns) - len(fitting))
         shown = {(self.session, turn.number) for turn in view.turns}
         besides = [each for each in fitting if _turn_key(each) not in shown]
         of_session = [each for each in turns if _turn_key(each)[0] == self.session]
         left_out = view.left_out - sum(each in of_session for each in besides)
-        return _with(conversation(view), besides, left_out + sum(each not in of_session + besides for each in turns))
+        said = replace(conversation(view), sessions=[self.session])
+        return _with(said, besides, left_out + sum(each not in of_session + besides for each in turns))
 
     async def _facts(self) -> Quotes:
         share = self._share("facts_share")
@@ -197,8 +201,18 @@ class QuoteReader:
 
 
 def _with(quotes: Quotes, recalled: Sequence[RecalledMemory], left_out: int) -> Quotes:
-    lines = [line_of(each) for each in recalled]
-    return replace(quotes, recalled=lines, shown=quotes.shown + len(lines), left_out=left_out)
+    lines, sources = [line_of(each) for each in recalled], [each.source for each in recalled]
+    facts = [each.fact_id for each in sources if isinstance(each, FactSource)]
+    entries = [each.knowledge_id for each in sources if isinstance(each, KnowledgeSource) and not each.shared]
+    sessions = [each.session_id for each in sources if isinstance(each, TurnSource)]
+    return replace(
+        quotes,
+        recalled=lines,
+        shown=quotes.shown + len(lines),
+        left_out=left_out,
+        ids=[*quotes.ids, *facts, *entries],
+        sessions=[*quotes.sessions, *sessions],
+    )
 
 
 def _cost(memory: RecalledMemory) -> int:

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
+from uuid import UUID
 
 from retrieval.sections.context import Block, ContextDraft, Part, PartName, tokens_of
 from retrieval.sections.quoting import quoted, unquoted
@@ -24,12 +25,16 @@ class Quotes:
         shown: number of turns or facts that are quoted, recalled ones included.
         left_out: number of turns or facts that are not quoted; a summary among the lines may cover such turns.
         recalled: lines that were recalled for the task; they stand below the others under their own heading.
+        ids: ids of the user's facts and entries of knowledge that are quoted.
+        sessions: names of the sessions whose turns are quoted.
     """
 
     lines: Sequence[str]
     shown: int = 0
     left_out: int = 0
     recalled: Sequence[str] = ()
+    ids: Sequence[UUID] = ()
+    sessions: Sequence[str] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +63,10 @@ class FactsSection:
         return _rendered(self, draft)
 
 
-def _rendered(section: SessionSection | FactsSection, draft: ContextDraft) -> tuple[list[Block], Part]:
+QuotingSection = SessionSection | FactsSection
+
+
+def _rendered(section: QuotingSection, draft: ContextDraft) -> tuple[list[Block], Part]:
     quotes, (heading, recalled) = section.quotes, section.headings
     blocks = [Block(line, heading) for line in quotes.lines] + [Block(line, recalled) for line in quotes.recalled]
     if not draft.fits(blocks):

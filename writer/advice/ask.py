@@ -253,4 +253,5 @@ def _entry(failure: HashedFailure, answer: AdviceAnswer) -> NewDecision:
         case_ids=sources,
         propensities=[1.0] * len(sources),
         quoted_ids=sources,
+        quoted_sessions=[],
     )
