@@ -16,6 +16,7 @@ from retrieval.database.fast_path import FastConnection, insert_row
 from retrieval.errors import CasebankError
 from retrieval.tables.cases import cases
 from retrieval.tables.profiles import profiles
+from retrieval.tables.runs import runs
 from retrieval.telemetry import REWARDS, stage
 from writer.author import Author
 from writer.errors import IdempotencyConflict, MemoryOff, RunEnded, UnknownReference
@@ -70,16 +71,17 @@ async def store(
 ) -> Retained:
     """Stores a run as a pending case, and returns the case once it is on disk.
 
-    A repeated idempotency key with the same run returns the first case. A run with an unknown retrieval is stored
-    without the retrieval, with a warning: the log of decisions does not wait for the disk, so a crash may have lost it.
-    So is a run of an unknown session, which may have expired, or whose turns never arrived.
+    A repeated idempotency key with the same run returns the first case, and so does the same request under another key
+    if it ended a run under way. A run with an unknown retrieval is stored without the retrieval, with a warning: the
+    log of decisions does not wait for the disk, so a crash may have lost it. So is a run of an unknown session, which
+    may have expired, or whose turns never arrived.
 
     Raises:
         IdempotencyConflict: the key was used with another run.
         UnknownReference: the run names a parent, a used case or a run under way that the user does not have, or another
             agent's retrieval, run or session.
         MemoryOff: the user switched off writing for this agent.
-        RunEnded: the run under way that the request names ended before, with another case.
+        RunEnded: the run under way that the request names ended before, by another request.
         DatabaseUnavailable: nothing was stored, or it is unknown whether it was; repeat with the same key.
     """
     name = None if idempotency_key is None else unsecret(idempotency_key)
@@ -151,17 +153,22 @@ class _Storing:
         # a repeat of an acknowledged run stays acknowledged, whatever was deleted since
         first = None
         if self.idempotency_key is not None:
-            statement = select(cases.c.id, cases.c.status, cases.c.request_hash, cases.c.retrieval_id).where(
-                cases.c.user_sub == author.user_sub, cases.c.idempotency_key == self.idempotency_key
-            )
+            names = "id", "status", "request_hash", "retrieval_id", "idempotency_key"
+            mine = select(*(cases.c[name] for name in names)).where(cases.c.user_sub == author.user_sub)
+            ended = select(runs.c.case_id).where(runs.c.user_sub == author.user_sub, runs.c.id == run.run_id)
             async with self.database.as_user(author.user_sub, author.authorised_at) as connection:
-                first = (await connection.execute(statement)).one_or_none()
+                known = mine.where(cases.c.idempotency_key == self.idempotency_key)
+                first = (await connection.execute(known)).one_or_none()
+                if first is None and isinstance(refusal, RunEnded):  # retained under another key
+                    first = (await connection.execute(mine.where(cases.c.id.in_(ended)))).one_or_none()
                 # not the cached key, which may be from before an erasure
                 key = await self.keyring.find_or_make(connection, author.user_sub)
         if first is None:
             raise refusal
         # a row of an older version has the hash without a key
         if first.request_hash not in {Words(author.user_sub, key).hash_of_call(run.request_hash), run.request_hash}:
+            if first.idempotency_key != self.idempotency_key:
+                raise refusal
             raise IdempotencyConflict("this Idempotency-Key was used before with another body")
         return Retained(first.id, first.status, run.redactions, first.retrieval_id, run.warnings)
 

@@ -134,13 +134,18 @@ async def test_a_run_is_ended_once_however_often_its_retain_is_sent(alice: User,
     assert slug(await tell(alice, run_id, step(2))) == (409, "run-ended")
 
 
-async def test_a_run_that_ended_under_one_key_does_not_end_again_under_another(alice: User, run_id: str):
+@pytest.mark.parametrize("keys", [("one", "two"), (None, "two"), ("one", None)])
+async def test_a_run_that_ended_has_one_case_under_whatever_key_its_retain_is_sent(
+    keys: tuple[str | None, str | None], alice: User, run_id: str
+):
     await told(alice, run_id, step(1))
-    first = await alice.retain(TASK, run_id=run_id, key="one")
-    assert await alice.retain(TASK, run_id=run_id, key="one") == first
-    body = {"agent": AGENT, "task": TASK, "outcome": "success", "run_id": run_id}
-    answer = await alice.http.post("/v1/retain", json=body, headers={"Idempotency-Key": "two"})
+    first = await alice.retain(TASK, run_id=run_id, key=keys[0])
+    for key in keys:
+        assert await alice.retain(TASK, run_id=run_id, key=key) == first
+    other = {"agent": AGENT, "task": TASK, "outcome": "failure", "run_id": run_id}
+    answer = await alice.http.post("/v1/retain", json=other, headers={"Idempotency-Key": "three"})
     assert slug(answer) == (409, "run-ended")
+    assert len(await alice.cases(status="any")) == 1
 
 
 async def test_tool_traces_of_the_retain_count_in_place_of_the_steps_and_calls_in_turns_do_not(alice: User):
