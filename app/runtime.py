@@ -209,7 +209,7 @@ async def _ask_again(runtime: Runtime, later: LaterKey) -> None:
         wait_s = min(LONGEST_S, 1.1 * wait_s)
         with suppress(CasebankError):
             key = await _audit_key(runtime.database, runtime.keyring.masters)
-            runtime.reader.pgvector = runtime.worker.cases.pgvector = await has_pgvector(runtime.database)
+            runtime.reader.pgvector = runtime.worker.lessons.pgvector = await has_pgvector(runtime.database)
             later.key = key
 
 

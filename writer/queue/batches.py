@@ -37,7 +37,6 @@ class Batches:
     """The steps of the work on batches of cases, of which a handler gives three.
 
     Attributes:
-        pgvector: true if the database compares vectors.
         goes_without: errors of the embedder for one case alone, after which it is stored without vectors.
         done_event: name of the log event for the end of the work on a case.
     """
@@ -45,7 +44,6 @@ class Batches:
     queue: Queue
     embedder: Embedder
     teaching: Teaching
-    pgvector: bool
     _places: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(AT_ONCE), init=False)
     goes_without: ClassVar[tuple[type[CasebankError], ...]] = (EmbedderRefused,)
 
@@ -180,7 +178,7 @@ class Batches:
         """Finishes cases of one user, and returns the end of each."""
         held = batch[0].held
         async with self.queue.database.as_user(held.user_sub, held.claimed_at) as connection:
-            return await self.finish(Finish(connection, held.user_sub, self.embedder, self.pgvector), batch)
+            return await self.finish(Finish(connection, held.user_sub, self.embedder), batch)
 
     async def _finalise_alone(self, work: Work) -> str:
         """Finishes one case, and returns how it ended.

@@ -37,13 +37,11 @@ class Finish:
 
     Attributes:
         embedder: the model whose vectors are stored.
-        pgvector: true if the database compares vectors.
     """
 
     connection: AsyncConnection
     user_sub: str
     embedder: Embedder
-    pgvector: bool
 
     async def make_findable(self, batch: Sequence[Work]) -> dict[UUID, str]:
         """Makes the cases ready, or merges them into equal cases, and queues their runs to be learned from.
@@ -63,15 +61,16 @@ class Finish:
             await self.connection.execute(insert(reflections), to_learn)
         return {work.held.row_id: "merged" if work.held.row_id in kept else "ready" for work in held}
 
-    async def learn(self, batch: Sequence[Work]) -> dict[UUID, str]:
+    async def learn(self, batch: Sequence[Work], *, pgvector: bool) -> dict[UUID, str]:
         """Stores the lessons of runs whose cases can be found; of runs that are not new, only the revisions.
 
+        ``pgvector`` says that the database compares vectors.
         Returns "learned" for each run; a run that another worker has, or whose case was deleted, is left out.
         """
         async with noted_together(self.connection):
             held = await self._locked(batch, reflections)
             new = [work for work in held if work.case.is_new]
-            await self._store_procedures(held)
+            await self._store_procedures(held, pgvector=pgvector)
             if new:
                 await self._store_lessons(new)
                 await self._settle(new)
@@ -142,10 +141,10 @@ class Finish:
                 )
                 await self.connection.execute(chosen.values(embedding_model=self.embedder.model))
 
-    async def _store_procedures(self, batch: Sequence[Work]) -> None:
+    async def _store_procedures(self, batch: Sequence[Work], *, pgvector: bool) -> None:
         """Stores the procedures that were learned from new runs, and the revisions of those that failed runs used."""
         for work in batch:
-            source = Source(self.user_sub, work.held.agent_key, work.held.row_id, self.embedder.model, self.pgvector)
+            source = Source(self.user_sub, work.held.agent_key, work.held.row_id, self.embedder.model, pgvector)
             vectors = iter(work.vectors)
             for draft in work.taught.drafts:
                 vector = next(vectors)

@@ -28,8 +28,13 @@ A server that answers one request after the other then answers the last one with
 
 @dataclass(slots=True)
 class LessonHandler(Batches):
-    """Learns procedures, facts and failures from runs, and credits what they used; or only revises what they used."""
+    """Learns procedures, facts and failures from runs, and credits what they used; or only revises what they used.
 
+    Attributes:
+        pgvector: true if the database compares vectors.
+    """
+
+    pgvector: bool = True
     goes_without: ClassVar[tuple[type[CasebankError], ...]] = (EmbedderRefused, EmbedderMisbehaved)
     _asked_last: str = field(default="", init=False)
     """The last user whose run a language model read; the users after this one, by name, come first."""
@@ -77,7 +82,7 @@ class LessonHandler(Batches):
 
     async def finish(self, finish: Finish, batch: Sequence[Work]) -> dict[UUID, str]:
         """Stores the lessons; returns "learned" for each run."""
-        return await finish.learn(batch)
+        return await finish.learn(batch, pgvector=self.pgvector)
 
     def ended(self, work: Work, how: str) -> None:
         """Logs the end of the work on a run."""

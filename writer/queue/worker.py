@@ -81,7 +81,7 @@ class Worker:
         self.wakes = Wake(database, self.rest or Rest(database))
         teaching = Teaching(database, self.keyring, self.rules, self.llm)
         self.cases = CaseHandler(
-            Queue(database, cases, pace, rng, "work.failed"), self.embedder, teaching, self.pgvector, self.first_order
+            Queue(database, cases, pace, rng, "work.failed"), self.embedder, teaching, self.first_order
         )
         self.lessons = LessonHandler(
             Queue(database, reflections, pace, rng, "lessons.failed"),

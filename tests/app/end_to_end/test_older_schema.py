@@ -81,4 +81,4 @@ async def test_once_it_was_migrated_the_database_compares_the_vectors_without_a_
             await asyncio.sleep(0.5)
     assert answer.status_code == 200
     parts = older.runtime
-    assert (parts.reader.pgvector, parts.worker.cases.pgvector) == (True, True)
+    assert (parts.reader.pgvector, parts.worker.lessons.pgvector) == (True, True)
