@@ -71,6 +71,7 @@ cases = user_table(
     needed(
         "trusted_runs", Integer, "runs whose trusted rewards the reward is the mean of; 0: its own at most", default="0"
     ),
+    optional("own_reward", REAL, "of a case with repeats: its own run's trusted reward, a part of the mean"),
     needed("reuse_count", REAL, default="0"),
     needed("reuse_reward", REAL, "sum over reuse_count", default="0"),
     needed("kept_count", Double, "part of reuse_count from decisions that pruning deleted", default="0"),

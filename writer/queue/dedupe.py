@@ -10,7 +10,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 from retrieval.tables.cases import cases
 from retrieval.tables.runs import runs
 from writer.queue.case import ClaimedCase
-from writer.rewards.repeats import one_more
+from writer.rewards.repeats import OWN_REWARD, one_more
 
 _ABORTED = runs.c.status == "aborted"
 
@@ -53,7 +53,11 @@ async def twins(connection: AsyncConnection, user_sub: str, batch: Sequence[Clai
 
 def count_again(user_sub: str, kept: UUID, fresh: ClaimedCase) -> Update:
     """Returns a statement that counts a repeat in the case that it repeats: one occurrence more, and the mean."""
-    counted: dict[str, object] = {"occurrences": cases.c.occurrences + 1, "last_used_at": func.now()}
+    counted: dict[str, object] = {
+        "occurrences": cases.c.occurrences + 1,
+        "last_used_at": func.now(),
+        "own_reward": OWN_REWARD,
+    }
     if fresh.reward is not None:
         counted |= one_more(fresh.reward, fresh.reward_source)
     return update(cases).where(cases.c.user_sub == user_sub, cases.c.id == kept).values(counted)

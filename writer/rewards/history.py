@@ -19,7 +19,7 @@ from retrieval.tables.kinds import FAILED_BELOW, RewardSource, is_trusted
 from writer.audit import Change, note
 from writer.rewards.credit import credit_slate
 from writer.rewards.proof import prove
-from writer.rewards.repeats import judged_again
+from writer.rewards.repeats import OWN_REWARD, judged
 
 JUDGED = Counter(
     "casebank_cases_judged_total",
@@ -116,17 +116,16 @@ async def _settle(connection: AsyncConnection, user_sub: str, given: Given) -> G
     newest: Row[float, str] = (await connection.execute(statement)).one()
     counts = replace(given, reward=newest.reward, source=newest.source)
     if given.case_id:
-        case = cases.c.user_sub == user_sub, cases.c.id == given.case_id
-        columns = cases.c.reward, cases.c.reward_source, cases.c.merged_into
-        before = (await connection.execute(select(*columns).where(*case))).one()
-        # one statement about the case, in place of the mean over its repeats: the next repeat weighs as much
-        trusted = is_trusted(counts.source)
-        row = {"reward": counts.reward, "reward_source": counts.source, "trusted_runs": int(trusted)}
-        await connection.execute(update(cases).where(*case).values(row))
-        if before.merged_into is not None and trusted:
+        mine = cases.c.user_sub == user_sub, cases.c.id == given.case_id
+        own = OWN_REWARD.label("reward")
+        before = (await connection.execute(select(own, cases.c.merged_into).where(*mine))).one()
+        row: dict[str, object] = {"reward": counts.reward, "trusted_runs": 0}
+        if is_trusted(counts.source):
+            row = judged(counts.reward, counts.source, before.reward) | {"own_reward": counts.reward}
+        await connection.execute(update(cases).where(*mine).values(row | {"reward_source": counts.source}))
+        if before.merged_into is not None and is_trusted(counts.source):
             kept = update(cases).where(cases.c.user_sub == user_sub, cases.c.id == before.merged_into)
-            again = judged_again(counts.reward, counts.source, before.reward, before.reward_source)
-            await connection.execute(kept.values(again))
+            await connection.execute(kept.values(judged(counts.reward, counts.source, before.reward)))
             await prove(connection, user_sub, [before.merged_into])
     if given.decision_id:
         mine = decisions.c.user_sub == user_sub, decisions.c.id == given.decision_id

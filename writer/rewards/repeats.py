@@ -1,8 +1,9 @@
 """Computes the reward of a case that stands for several equal runs: the mean over the runs' rewards.
 
 A heuristic reward is a guess. Once one of the runs has a trusted reward, of a user, a judge or a metric, the mean is
-over the trusted rewards alone, each with the same weight. The column ``trusted_runs`` counts them, because the merged
-runs are deleted in time.
+over the trusted rewards alone, each with the same weight: the newest one of each run, in whatever order they came. The
+column ``trusted_runs`` counts them, because the merged runs are deleted in time, and ``own_reward`` keeps that of the
+case's own run.
 """
 
 from sqlalchemy import case, func, or_
@@ -11,6 +12,9 @@ from retrieval.tables.cases import cases
 from retrieval.tables.kinds import is_trusted
 
 _GUESSED = or_(cases.c.reward.is_(None), func.coalesce(cases.c.reward_source, "heuristic") == "heuristic")
+
+OWN_REWARD = case((cases.c.occurrences > 1, cases.c.own_reward), (~_GUESSED, cases.c.reward))
+"""The trusted reward of a case's own run, without its repeats; null: the run has none."""
 
 
 def one_more(reward: float, source: str | None) -> dict[str, object]:
@@ -29,16 +33,17 @@ def one_more(reward: float, source: str | None) -> dict[str, object]:
     }
 
 
-def judged_again(reward: float, source: str, before: float | None, source_before: str | None) -> dict[str, object]:
-    """Returns a case's new reward columns after a run that was merged into the case gets a trusted reward.
+def judged(reward: float, source: str | None, before: float | None) -> dict[str, object]:
+    """Returns a case's new reward columns after one of its runs, its own or a repeat, gets a trusted reward.
 
-    ``before`` is the run's reward until now, which the case's mean may contain; None: the run had no reward.
+    ``before`` is the run's trusted reward until now, which the case's mean contains; None: the run had none.
     """
-    if before is None or not is_trusted(source_before):
+    if before is None:
         return _trusted(reward, source)
     mean = cases.c.reward + (reward - before) / func.greatest(cases.c.trusted_runs, 1)
-    # feedback on the kept case itself may have taken the place of the mean that the reward before was part of
-    return {"reward": func.greatest(0.0, func.least(1.0, mean))}
+    # rounded, or of a version that did not keep the reward before in the mean
+    bounded = func.greatest(0.0, func.least(1.0, mean))
+    return {"reward": case((cases.c.trusted_runs > 1, bounded), else_=reward)}
 
 
 def _trusted(reward: float, source: str | None) -> dict[str, object]:

@@ -2,10 +2,11 @@
 
 import asyncio
 import os
-from collections.abc import Coroutine
+from collections.abc import Coroutine, Mapping
 from contextlib import AsyncExitStack
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from statistics import mean
 from typing import Any, TypeVar
 from uuid import UUID, uuid4
 
@@ -64,10 +65,18 @@ class Case:
     status: str = "pending"
     tags: list[str] = field(default_factory=list)
     occurrences: int = 1
+    trusted: dict[UUID, float] = field(default_factory=dict)
+    """The trusted rewards of its own run and of its repeats."""
 
     @property
     def run(self) -> tuple[str, list[str], str]:
         return self.task, self.plan, self.outcome
+
+    def judge(self, trusted: Mapping[UUID, float], source: str) -> None:
+        """The mean is over the trusted rewards, if there are any."""
+        self.trusted |= trusted
+        self.reward = mean(self.trusted.values())
+        self.source = source if self.source == "heuristic" else self.source
 
 
 @dataclass
@@ -156,11 +165,10 @@ class BankMachine(RuleBasedStateMachine):
             return
         fresh.status = "merged"
         kept = ready[0]
-        trusted, fresh_trusted = kept.source != "heuristic", fresh.source != "heuristic"
-        if trusted == fresh_trusted:
+        if fresh.trusted:
+            kept.judge(fresh.trusted, fresh.source)
+        elif not kept.trusted:
             kept.reward = (kept.reward * kept.occurrences + fresh.reward) / (kept.occurrences + 1)
-        elif fresh_trusted:
-            kept.reward, kept.source = fresh.reward, fresh.source
         kept.occurrences += 1
 
     @rule(who=people, query=st.sampled_from(["piano", "the garden", "server", "something else"]), k=st.integers(1, 6))
@@ -188,7 +196,12 @@ class BankMachine(RuleBasedStateMachine):
         if (case_id := person.nth(place)) is not None:
             counts = self.do(self._feedback(person, Feedback(reward, source, case_id=case_id)))
             assert (counts.reward, counts.source) == (reward, source)
-            person.cases[case_id].reward, person.cases[case_id].source = reward, source
+            case = person.cases[case_id]
+            case.judge({case_id: reward}, source)
+            case.source = source
+            if case.status == "merged":
+                kept = next(each for each in person.cases.values() if each.status == "ready" and each.run == case.run)
+                kept.judge({case_id: reward}, source)
 
     @rule(who=people, place=places, reward=st.sampled_from([0.0, 0.5, 1.0]))
     def rewards_a_retrieval(self, who: int, place: int, reward: float) -> None:

@@ -11,7 +11,9 @@ from uuid import uuid4
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from sqlalchemy import select, update
 
+from retrieval.tables.cases import cases
 from retrieval.tables.kinds import RewardSource
 from tests.fakes.openai_server import Fault, OpenAIServer
 from tests.writer.conftest import (
@@ -211,15 +213,48 @@ async def test_a_repeat_without_a_reward_leaves_the_one_there_is(bank: Bank, use
     assert (row.occurrences, row.reward, row.reward_source) == (2, 0.25, "metric")
 
 
-async def test_feedback_on_the_kept_case_stands_for_the_runs_before_it_and_weighs_as_one(bank: Bank, user: str):
+async def test_feedback_on_the_kept_case_takes_the_place_of_its_own_runs_reward_alone(bank: Bank, user: str):
     (kept,) = await bank.add(user, {"reward": 1.0})
     async with bank.database.as_user(user, datetime.now(UTC)) as connection:
-        for _ in range(3):
+        for _ in range(2):
             await connection.execute(count_again(user, kept, repeat(1.0, "metric")))
+        await give_feedback(connection, user, "test", Feedback(0.75, "user", case_id=kept))
         await give_feedback(connection, user, "test", Feedback(0.0, "user", case_id=kept))
         await connection.execute(count_again(user, kept, repeat(1.0, "metric")))
     (row,) = await states(bank, user)
-    assert row.reward == 0.5
+    assert (row.reward, row.reward_source) == (0.75, "user")
+
+
+@settings(deadline=None, max_examples=30, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(
+    runs=st.lists(
+        st.sampled_from([(1.0, "metric"), (0.25, "metric"), (1.0, "heuristic"), (None, None)]), min_size=3, max_size=3
+    ),
+    judged=st.permutations([(0, 0.0), (1, 1.0), (1, 0.5), (2, 0.25), (None, None)]),
+)
+async def test_the_reward_is_the_mean_of_the_newest_trusted_ones_of_all_runs_in_whatever_order_they_came(
+    bank: Bank,
+    runs: list[tuple[float | None, RewardSource | None]],
+    judged: list[tuple[int | None, float | None]],
+):
+    user = f"user-{uuid4()}"
+    ids = await bank.add(user, *({"reward": reward, "reward_source": source} for reward, source in runs))
+    own = {number: reward for number, (reward, source) in enumerate(runs) if source == "metric"}
+    merged = update(cases).where(cases.c.user_sub == user, cases.c.id.in_(ids[1:]))
+    async with bank.database.as_user(user, datetime.now(UTC)) as connection:
+        for number, reward in judged:
+            if number is not None:
+                own[number] = reward
+                await give_feedback(connection, user, "test", Feedback(reward, "user", case_id=ids[number]))
+                continue
+            rows = select(cases.c.reward, cases.c.reward_source).where(merged.whereclause).order_by(cases.c.id)
+            for row in (await connection.execute(rows)).all():
+                await connection.execute(count_again(user, ids[0], repeat(row.reward, row.reward_source)))
+            await connection.execute(merged.values(status="merged", merged_into=ids[0]))
+    row = (await states(bank, user))[0]
+    assert row.occurrences == 3
+    assert row.reward == pytest.approx(mean(own.values()), abs=1e-5)
+    assert row.reward_source != "heuristic"
 
 
 async def test_a_guess_given_as_feedback_does_not_undo_what_trusted_repeats_added(bank: Bank, user: str):
