@@ -14,7 +14,7 @@ import textwrap
 import threading
 import time
 import tomllib
-from collections.abc import Iterator
+from collections.abc import ItemsView, Iterator
 from contextlib import closing, nullcontext, suppress
 from datetime import UTC, datetime, timedelta
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -24,7 +24,16 @@ from uuid import uuid4
 
 import casebank_client
 import pytest
-from casebank_client import AsyncCasebank, AsyncRun, Casebank, CasebankRefused, CasebankUnreachable, DiskBuffer, Run
+from casebank_client import (
+    AsyncCasebank,
+    AsyncRun,
+    Casebank,
+    CasebankRefused,
+    CasebankUnreachable,
+    DiskBuffer,
+    Run,
+    bodies,
+)
 from casebank_client.bodies import PAGE
 from casebank_client.failed import may_have_failed
 from casebank_client.outbox import Outbox, Refused
@@ -438,6 +447,25 @@ def test_inputs_are_shortened_where_the_outputs_are_not_what_makes_a_run_too_lar
     assert trace["output"] == "done"
     assert trace["input"].startswith('{"text": "bbb')
     assert "characters left out" in trace["input"]
+
+
+def test_a_part_of_a_large_run_is_measured_once_however_often_others_are_shortened():
+    class Counted(dict[str, Any]):
+        written = 0
+
+        def items(self) -> ItemsView[str, Any]:
+            Counted.written += 1
+            return super().items()
+
+    most, written = bodies.MOST_BODY_BYTES, []
+    for length in (5_000, most):
+        Counted.written, reads = 0, [{"tool": "read", "output": "🦉" * length}] * (most // length)
+        last = {"tool": "write", "input": Counted(text="done"), "output": Counted(text="done")}
+        body = bodies.fitting({"tool_traces": [*reads, last]})
+        written.append(Counted.written)
+        assert len(bodies.retain(body).arguments()["content"]) <= most
+        assert body["tool_traces"][-1] == last
+    assert written[0] == written[1] <= 4
 
 
 async def test_what_was_deleted_before_an_answer_was_lost_counts_as_deleted():

@@ -8,7 +8,7 @@ from urllib.parse import quote, urlencode
 from uuid_utils import uuid7
 
 from casebank_client.answers import Outcome, RewardSource
-from casebank_client.wire import Request, without_none
+from casebank_client.wire import Request, encoded, without_none
 
 PAGE = 200
 """Most rows of one page of the service."""
@@ -75,14 +75,22 @@ def task_text(task: str) -> str:
 
 def fitting(run: Mapping[str, Any]) -> dict[str, Any]:
     """Returns the body of a retain, of whose tool outputs, and then inputs, the longest are shortened until it fits."""
-    fits = dict(run)
+    traces = [dict(trace) for trace in run["tool_traces"]]
+    over = len(encoded(without_none(run))) - MOST_BODY_BYTES
     for part in ("output", "input"):
+        if over <= 0:
+            break
+        texts = [as_text(trace.get(part)) for trace in traces]
+        sizes = [len(encoded(trace.get(part))) for trace in traces]
         most = MOST_BODY_BYTES
-        while most > LEAST_CHARS and len(retain(fits).arguments()["content"]) > MOST_BODY_BYTES:
+        while most > LEAST_CHARS and over > 0:
             most //= 2
-            both = zip(fits["tool_traces"], run["tool_traces"], strict=True)
-            fits["tool_traces"] = [{**trace, part: shortened(given.get(part), most)} for trace, given in both]
-    return fits
+            for place in [place for place, text in enumerate(texts) if len(text) > most]:
+                traces[place][part] = shortened(texts[place], most)
+                over -= sizes[place]
+                sizes[place] = len(encoded(traces[place][part]))
+                over += sizes[place]
+    return {**run, "tool_traces": traces}
 
 
 def shortened(value: Any, most: int) -> Any:

@@ -60,13 +60,22 @@ class Request:
     headers: Mapping[str, str] = field(default_factory=dict)
 
     def arguments(self) -> dict[str, Any]:
-        """Returns the arguments of httpx's ``request``; U+FFFD stands for a lone surrogate, which is no Unicode."""
+        """Returns the arguments of httpx's ``request``."""
         named = {"method": self.method, "url": self.path}
         if self.body is None:
             return {**named, "headers": dict(self.headers)}
-        text = json.dumps(dict(self.body), ensure_ascii=False, allow_nan=False, separators=(",", ":"))
-        text = text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
-        return {**named, "content": text.encode(), "headers": {"Content-Type": "application/json", **self.headers}}
+        headers = {"Content-Type": "application/json", **self.headers}
+        return {**named, "content": encoded(dict(self.body)), "headers": headers}
+
+
+def encoded(value: Any) -> bytes:
+    """Returns the value as JSON in UTF-8; U+FFFD stands for a lone surrogate, which is no Unicode.
+
+    Raises:
+        ValueError: a number is not finite.
+    """
+    text = json.dumps(value, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+    return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace").encode()
 
 
 _TOKEN = re.compile(r"[A-Za-z0-9._~+/=-]+")
