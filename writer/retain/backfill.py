@@ -2,7 +2,6 @@
 
 import asyncio
 import hashlib
-import json
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
@@ -20,6 +19,7 @@ from retrieval.tables.kinds import RewardSource, RunOutcome
 from writer.analysis.calls import failed
 from writer.author import Author
 from writer.errors import IdempotencyConflict, RunEnded, SecretInName, UnknownReference
+from writer.finite import parsed
 from writer.moment import Moment
 from writer.privacy.keys import Keyring
 from writer.privacy.seal import PayloadTooLarge
@@ -177,11 +177,11 @@ def parse(text: bytes, agent: str) -> OldRun:
     An exported case loses its links to a retrieval, used cases and a parent run, because the import gives new ids.
 
     Raises:
-        LineRefused: the line is no JSON, no run, or a run that retain would refuse.
+        LineRefused: the line is no JSON, has a number that is not finite, or holds no run that retain would take.
         NoRun: the line is a row of an export other than a case.
     """
     try:
-        fields = json.loads(text)  # not orjson, which makes a float of an integer over 64 bits
+        fields = parsed(text)  # not by orjson, which makes a float of an integer over 64 bits
     except (ValueError, RecursionError) as error:
         raise LineRefused(f"not JSON: {error}") from error
     try:
