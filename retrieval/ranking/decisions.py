@@ -34,7 +34,7 @@ from retrieval.sealed import Opener
 from retrieval.tables.cases import cases
 from retrieval.tables.decisions import decision_slots, decisions
 from retrieval.tables.keys import user_keys
-from retrieval.tables.memories import facts, knowledge
+from retrieval.tables.memories import facts, memories
 from retrieval.tables.procedures import procedures
 from retrieval.tables.sessions import sessions
 
@@ -53,7 +53,7 @@ class NewDecision:
             stored.
         case_ids: ids of the cases on the slate, in the order of places.
         propensities: propensities of these cases.
-        quoted_ids: ids of all cases, facts and entries of the user's knowledge that ``told`` may quote.
+        quoted_ids: ids of all cases, facts and recalled memories that ``told`` may quote.
         quoted_sessions: names of all sessions that ``told`` may quote.
     """
 
@@ -112,7 +112,8 @@ def log_decision() -> FastStatement[bool]:
     """Returns the statement that writes a NewDecision; its parameters are the fields, user_sub and authorised_at.
 
     The statement answers whether the key is the user's: text sealed with another key could not be opened. What was told
-    is not stored while a text of the user is being deleted, or if it may quote a memory that was deleted meanwhile.
+    is not stored while a text of the user is being deleted, or if it may quote a text that was deleted or edited
+    meanwhile.
     """
     enter = entered(relaxed=True)
     key_id = parameter("key_id", Uuid)
@@ -145,10 +146,13 @@ def log_decision() -> FastStatement[bool]:
 
 
 def _are_there() -> ColumnElement[bool]:
-    """Returns the condition that the quoted rows and sessions and the versions of procedures were not deleted."""
+    """Returns the condition that the quoted rows, sessions and versions of procedures are there.
+
+    An edited text is not there either: the edit replaced the memory by which the text before was recalled.
+    """
     quoted = func.unnest(parameter("quoted_ids", ARRAY(Uuid))).column_valued("quoted")
     there = or_(
-        *(exists().where(each.c.user_sub == USER_SUB, each.c.id == quoted) for each in (cases, facts, knowledge))
+        *(exists().where(each.c.user_sub == USER_SUB, each.c.id == quoted) for each in (cases, facts, memories))
     )
     named = func.unnest(parameter("quoted_sessions", ARRAY(Text))).column_valued("named")
     session_there = exists().where(sessions.c.user_sub == USER_SUB, sessions.c.name == named)

@@ -96,6 +96,8 @@ class RecalledMemory:
             ranked by it.
         similarity: cosine of the text and the query, -1 to 1; None if one of them has no vector.
         source: origin of the text.
+        memory_id: id of the user's memory that found the text, which an edit of the text changes; None: the entry is
+            shared, or the turn followed a turn that was found.
     """
 
     kind: MemoryKind
@@ -104,6 +106,7 @@ class RecalledMemory:
     relevance: float
     similarity: float | None
     source: Source
+    memory_id: UUID | None = None
 
 
 @dataclass(frozen=True, slots=True)

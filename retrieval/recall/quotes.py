@@ -201,16 +201,15 @@ class QuoteReader:
 
 
 def _with(quotes: Quotes, recalled: Sequence[RecalledMemory], left_out: int) -> Quotes:
-    lines, sources = [line_of(each) for each in recalled], [each.source for each in recalled]
-    facts = [each.fact_id for each in sources if isinstance(each, FactSource)]
-    entries = [each.knowledge_id for each in sources if isinstance(each, KnowledgeSource) and not each.shared]
-    sessions = [each.session_id for each in sources if isinstance(each, TurnSource)]
+    lines = [line_of(each) for each in recalled]
+    found = [each.memory_id for each in recalled if each.memory_id is not None]
+    sessions = [each.source.session_id for each in recalled if isinstance(each.source, TurnSource)]
     return replace(
         quotes,
         recalled=lines,
         shown=quotes.shown + len(lines),
         left_out=left_out,
-        ids=[*quotes.ids, *facts, *entries],
+        ids=[*quotes.ids, *found],
         sessions=[*quotes.sessions, *sessions],
     )
 

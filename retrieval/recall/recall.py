@@ -177,4 +177,4 @@ def _opened(row: MemoryRow, seal: UserSeal | None) -> RecalledMemory:
     else:
         text = seal.open("fact", row.words, row.fact_id)["text"]
         source = FactSource(row.fact_id, row.fact_kind, row.said_by, row.valid_from, row.valid_to)
-    return RecalledMemory(row.kind, text, row.place, row.relevance, row.similarity, source)
+    return RecalledMemory(row.kind, text, row.place, row.relevance, row.similarity, source, row.id)

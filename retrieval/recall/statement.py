@@ -35,6 +35,7 @@ class MemoryRow(Protocol):
     """A row of a recall: a memory with the columns of its turn, fact or entry of knowledge; the others are NULL.
 
     Attributes:
+        id: id of the memory, which an edit of its text changes.
         place: place by relevance, from 1; a row beyond ``top_k`` is the best turn of a session that the answer names.
         relevance: standard deviations by which the memory fits better than the mean of its kind.
         session_place: place of the turn's session among sessions, from 1.
@@ -44,6 +45,7 @@ class MemoryRow(Protocol):
         texts: number of the profile's texts of the requested kinds; estimated in a large bank.
     """
 
+    id: UUID
     kind: MemoryKind
     place: int
     relevance: float

@@ -25,7 +25,7 @@ class Quotes:
         shown: number of turns or facts that are quoted, recalled ones included.
         left_out: number of turns or facts that are not quoted; a summary among the lines may cover such turns.
         recalled: lines that were recalled for the task; they stand below the others under their own heading.
-        ids: ids of the user's facts and entries of knowledge that are quoted.
+        ids: ids of the user's facts, and of the memories by which recalled texts were found, that are quoted.
         sessions: names of the sessions whose turns are quoted.
     """
 

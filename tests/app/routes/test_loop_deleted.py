@@ -1,4 +1,4 @@
-"""A retrieval keeps no copy of a memory that was deleted while it was under way."""
+"""A retrieval keeps no copy of a memory that was deleted or edited while it was under way."""
 
 from collections.abc import Awaitable, Callable
 
@@ -43,9 +43,15 @@ async def knowledge(alice: User) -> tuple[str, dict[str, object]]:
 
 
 @one_postgres
-@pytest.mark.parametrize("memory", [session, recalled_turn, fact, recalled_fact, knowledge])
-async def test_a_retrieval_that_read_a_memory_before_its_deletion_keeps_no_text_of_it(
-    alice: User, database_url: str, memory: Callable[[User], Awaitable[tuple[str, dict[str, object]]]]
+@pytest.mark.parametrize(
+    ("memory", "method"),
+    [
+        *((each, "DELETE") for each in (session, recalled_turn, fact, recalled_fact, knowledge)),
+        (knowledge, "PUT"),
+    ],
+)
+async def test_a_retrieval_that_read_a_memory_before_its_deletion_or_edit_keeps_no_text_of_it(
+    alice: User, database_url: str, memory: Callable[[User], Awaitable[tuple[str, dict[str, object]]]], method: str
 ):
     await alice.retain(TASK, plan=["paint it"])
     await alice.settle()
@@ -56,7 +62,8 @@ async def test_a_retrieval_that_read_a_memory_before_its_deletion_keeps_no_text_
     async with owner.transaction():
         await owner.execute("LOCK TABLE case_tools")  # without procedures, a retrieval reads them last
         asking = await begin_blocked(owner, alice.retrieve(TASK, tool_memory=True, **asked))
-        assert (await alice.http.delete(path)).status_code == 204
+        body = None if method == "DELETE" else {**test_knowledge.ENTRY, "text": "The harbour wall stays as it is."}
+        assert (await alice.http.request(method, path, json=body)).is_success
     found = await asking
     await owner.close()
     assert SAID in kept["memory_context"]
