@@ -63,7 +63,7 @@ cases = user_table(
     optional("search_vector", TSVECTOR, "of search_text, by a trigger"),
     needed("message_hash", LargeBinary, "sha256 of the normalised task and plan"),
     optional("idempotency_key", Text),
-    needed("request_hash", LargeBinary, "sha256 of the request as it was sent"),
+    needed("request_hash", LargeBinary, "keyed hash of the request; empty: stored before hashes had keys"),
     needed("key_id", Uuid),
     needed("payload", LargeBinary, "sealed: prompt snapshot, tool traces, turns, procedure"),
     needed("occurrences", Integer, default="1"),

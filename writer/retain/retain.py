@@ -72,9 +72,10 @@ async def store(
     """Stores a run as a pending case, and returns the case once it is on disk.
 
     A repeated idempotency key with the same run returns the first case, and so does the same request under another key
-    if it ended a run under way. A run with an unknown retrieval is stored without the retrieval, with a warning: the
-    log of decisions does not wait for the disk, so a crash may have lost it. So is a run of an unknown session, which
-    may have expired, or whose turns never arrived.
+    if it ended a run under way. The key of a case whose ``request_hash`` was cleared returns that case for any run.
+    A run with an unknown retrieval is stored without the retrieval, with a warning: the log of decisions does not wait
+    for the disk, so a crash may have lost it. So is a run of an unknown session, which may have expired, or whose turns
+    never arrived.
 
     Raises:
         IdempotencyConflict: the key was used with another run.
@@ -165,9 +166,11 @@ class _Storing:
                 key = await self.keyring.find_or_make(connection, author.user_sub)
         if first is None:
             raise refusal
-        # a row of an older version has the hash without a key
-        if first.request_hash not in {Words(author.user_sub, key).hash_of_call(run.request_hash), run.request_hash}:
-            if first.idempotency_key != self.idempotency_key:
+        same_key = first.idempotency_key == self.idempotency_key
+        # an older version stores the hash without a key; a migration cleared those that it had stored
+        hashes = {Words(author.user_sub, key).hash_of_call(run.request_hash), run.request_hash}
+        if first.request_hash not in (hashes | {b""} if same_key else hashes):
+            if not same_key:
                 raise refusal
             raise IdempotencyConflict("this Idempotency-Key was used before with another body")
         return Retained(first.id, first.status, run.redactions, first.retrieval_id, run.warnings)

@@ -7,9 +7,13 @@ from dataclasses import replace
 import pytest
 from sqlalchemy import select, update
 
+from app.postgres import EmbeddedPostgres
+from app.postgres.migrate import migrate
+from app.postgres.pools import service_database
 from retrieval.tables.audit import audit
 from retrieval.tables.cases import cases
 from tests.cluster import one_postgres
+from tests.conftest import new_database
 from tests.fakes.openai_server import OpenAIServer
 from tests.writer.conftest import (
     AGENT,
@@ -84,6 +88,29 @@ async def test_a_repeat_of_a_run_from_before_hashes_were_keyed_is_the_same_case(
     assert await keep(any_bank, user, key="monday") == case_id
     with pytest.raises(IdempotencyConflict):
         await keep(any_bank, user, "sweep the yard", key="monday")
+
+
+async def test_a_migration_clears_the_hashes_of_requests_and_keeps_all_else(postgres: EmbeddedPostgres, user: str):
+    url = await new_database(postgres)
+    async with service_database(url) as database:
+        bank = Bank(database, Keyring(MASTER_KEY))
+        await keep(bank, user, key="monday")
+        (before,) = await states(bank, user)
+    await migrate(url, "0014_own_reward")
+    await migrate(url)
+    async with service_database(url) as database:
+        (after,) = await states(replace(bank, database=database), user)
+    assert before.request_hash != after.request_hash == b""
+    assert after._asdict() == {**before._asdict(), "request_hash": b""}
+
+
+async def test_a_run_whose_hash_was_cleared_is_the_case_of_its_key_alone(bank: Bank, any_bank: Bank, user: str):
+    case_id = await keep(any_bank, user, key="monday")
+    async with bank.database.as_user(user, bank.author(user).authorised_at) as connection:
+        await connection.execute(update(cases).where(cases.c.user_sub == user).values(request_hash=b""))
+    assert await keep(any_bank, user, key="monday") == case_id
+    assert await keep(any_bank, user, "sweep the yard", key="monday") == case_id
+    assert await keep(any_bank, user, key="tuesday") != case_id
 
 
 async def test_a_process_that_remembers_the_key_from_before_an_erasure_knows_a_repeat(
