@@ -158,9 +158,8 @@ class QuoteReader:
             view = await SessionReader(self.connection, self.session, self.seal_of, cost_of_turn, cost_of_line).view(
                 room
             )
-        if (
-            self.session is None or view is None or view.agent_key != self.agent_key
-        ):  # no such session, or another agent's
+        # no such session, or another agent's
+        if self.session is None or view is None or view.agent_key != self.agent_key:
             return _with(Quotes([]), fitting, len(turns) - len(fitting))
         shown = {(self.session, turn.number) for turn in view.turns}
         besides = [each for each in fitting if _turn_key(each) not in shown]
