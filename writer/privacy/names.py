@@ -5,6 +5,7 @@ from functools import lru_cache
 
 from writer.errors import SecretInName
 from writer.privacy.redact import redact_text
+from writer.privacy.words import Words
 
 
 @lru_cache(maxsize=4096)  # an agent comes with every run
@@ -19,8 +20,12 @@ def nameable(name: str, whose: str = "an agent's") -> str:
     return name
 
 
-def unsecret(key: str) -> str:
-    """Returns an idempotency key, or its sha256 if the key looks like a secret or holds personal data."""
-    if not redact_text(key)[1]:
-        return key
-    return "sha256:" + hashlib.sha256(key.encode("utf-8", "surrogatepass")).hexdigest()
+def looks_secret(key: str) -> bool:
+    """Returns whether an idempotency key looks like a secret or holds personal data."""
+    return bool(redact_text(key)[1])
+
+
+def unsecret(key: str, words: Words) -> list[str]:
+    """Returns the names of an idempotency key that looks secret: its keyed hash, and its sha256, as older rows have it."""
+    digest = hashlib.sha256(key.encode("utf-8", "surrogatepass"))
+    return [f"keyed:{words.hash_of_call(digest.digest()).hex()}", f"sha256:{digest.hexdigest()}"]

@@ -21,7 +21,7 @@ from retrieval.telemetry import REWARDS, stage
 from writer.author import Author
 from writer.errors import IdempotencyConflict, MemoryOff, RunEnded, UnknownReference
 from writer.privacy.keys import Keyring, UserKey
-from writer.privacy.names import unsecret
+from writer.privacy.names import looks_secret, unsecret
 from writer.privacy.redact import Redaction
 from writer.privacy.seal import seal
 from writer.privacy.words import Words
@@ -85,7 +85,13 @@ async def store(
         RunEnded: the run under way that the request names ended before, by another request.
         DatabaseUnavailable: nothing was stored, or it is unknown whether it was; repeat with the same key.
     """
-    name = None if idempotency_key is None else unsecret(idempotency_key)
+    name = idempotency_key
+    if name is not None and looks_secret(name):
+        async with database.as_user(author.user_sub, author.authorised_at) as connection:
+            words = Words(author.user_sub, await keyring.find_or_make(connection, author.user_sub))
+            name, before = unsecret(name, words)
+            older = cases.c.user_sub == author.user_sub, cases.c.idempotency_key == before
+            name = await connection.scalar(select(cases.c.idempotency_key).where(*older)) or name
     if name is None and run.run_id is not None and run.ends_as == "retained":
         name = f"run:{run.run_id}"  # a run ends once
     storing, given = _Storing(database, keyring, author, name), run.retrieval_id

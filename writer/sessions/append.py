@@ -16,7 +16,7 @@ from writer.author import Author
 from writer.errors import IdempotencyConflict, TurnsOutOfOrder, UnknownReference
 from writer.memories import remember_turns
 from writer.privacy.keys import Keyring
-from writer.privacy.names import nameable, unsecret
+from writer.privacy.names import looks_secret, nameable, unsecret
 from writer.privacy.redact import Redaction
 from writer.privacy.seal import PayloadTooLarge
 from writer.privacy.words import Words
@@ -82,7 +82,10 @@ async def append_turns(  # noqa: PLR0913, PLR0917 - retain's own parameters, and
             raise AssertionError("the session that was just begun is not visible: the transaction is not this user's")
         if session.agent_key != new.agent_key:
             raise UnknownReference("this is a session of another agent")
-        call = None if idempotency_key is None else (unsecret(idempotency_key), words.hash_of_call(new.request_hash))
+        call = None
+        if idempotency_key is not None:
+            names = unsecret(idempotency_key, words) if looks_secret(idempotency_key) else [idempotency_key]
+            call = names, words.hash_of_call(new.request_hash)
         if call is not None and (earlier := await _earlier(connection, words, session, call)) is not None:
             first, size = earlier
         else:
@@ -97,15 +100,15 @@ async def append_turns(  # noqa: PLR0913, PLR0917 - retain's own parameters, and
 
 
 async def _earlier(
-    connection: AsyncConnection, words: Words, session: Locked, call: tuple[str, bytes]
+    connection: AsyncConnection, words: Words, session: Locked, call: tuple[list[str], bytes]
 ) -> tuple[int, int] | None:
     """Returns the first number and the count of the turns that an earlier call with this key added; None: no such call.
 
     Raises:
         IdempotencyConflict: that call added other turns.
     """
-    key, call_hash = call
-    mine = turns.c.user_sub == words.user_sub, turns.c.session_id == session.id, turns.c.call_key == key
+    names, call_hash = call
+    mine = turns.c.user_sub == words.user_sub, turns.c.session_id == session.id, turns.c.call_key.in_(names)
     row = (await connection.execute(select(turns.c.number, turns.c.call_hash, turns.c.call_size).where(*mine))).first()
     if row is None:
         return None
@@ -115,7 +118,7 @@ async def _earlier(
 
 
 async def _add(
-    connection: AsyncConnection, words: Words, session: Locked, new: PreparedTurns, call: tuple[str, bytes] | None
+    connection: AsyncConnection, words: Words, session: Locked, new: PreparedTurns, call: tuple[list[str], bytes] | None
 ) -> None:
     """Inserts the turns, makes them findable, and queues the session for the worker.
 
@@ -151,7 +154,7 @@ async def _add(
         for number, (turn, said_at) in enumerate(zip(new.turns, times, strict=True), start=session.turn_count + 1)
     ]
     if call is not None:
-        rows[0] |= {"call_key": call[0], "call_hash": call[1], "call_size": len(rows)}
+        rows[0] |= {"call_key": call[0][0], "call_hash": call[1], "call_size": len(rows)}
     await connection.execute(insert(turns), rows)
     numbered = enumerate((turn.text for turn in new.turns), start=session.turn_count + 1)
     await remember_turns(connection, words.user_sub, new.agent_key, session.id, dict(numbered))

@@ -1,6 +1,7 @@
 """A session: turns on disk in their order, as much of it as a budget holds, and runs that are a part of it."""
 
 import asyncio
+import hashlib
 from datetime import UTC, datetime, timedelta
 from typing import Any
 from urllib.parse import quote
@@ -111,6 +112,18 @@ async def test_other_turns_under_a_known_key_are_refused_and_not_kept(alice: Use
     assert slug(await tell(alice, name, says("b"), key="one")) == (409, "idempotency-conflict")
     assert (await session_of(alice, name))["turn_count"] == 1
     await told(alice, f"{name} 2", says("b"), key="one")  # a key is of one session
+
+
+async def test_a_key_that_looks_secret_is_stored_as_a_hash_that_takes_the_users_key(alice: User, name: str):
+    key = "chat with ada@example.com"
+    await told(alice, name, says("a"), key=key)
+    assert (await told(alice, name, says("a"), key=key))["last"] == 1
+    assert slug(await tell(alice, name, says("b"), key=key)) == (409, "idempotency-conflict")
+    ((stored,),) = await alice.rows("SELECT call_key FROM turns WHERE user_sub = :user_sub")
+    plain = f"sha256:{hashlib.sha256(key.encode()).hexdigest()}"
+    assert len({key, plain, stored}) == 3
+    await alice.rows("UPDATE turns SET call_key = :key WHERE user_sub = :user_sub RETURNING number", key=plain)
+    assert (await told(alice, name, says("a"), key=key))["last"] == 1  # of an older version
 
 
 async def test_turns_out_of_order_are_refused_and_nothing_of_the_call_is_kept(alice: User, name: str):

@@ -1,6 +1,7 @@
 """Retain: one key is one case, however many send it at once."""
 
 import asyncio
+import hashlib
 from collections import Counter
 from dataclasses import replace
 
@@ -111,6 +112,22 @@ async def test_a_run_whose_hash_was_cleared_is_the_case_of_its_key_alone(bank: B
     assert await keep(any_bank, user, key="monday") == case_id
     assert await keep(any_bank, user, "sweep the yard", key="monday") == case_id
     assert await keep(any_bank, user, key="tuesday") != case_id
+
+
+async def test_a_key_that_looks_secret_is_stored_as_a_hash_that_takes_the_users_key(
+    bank: Bank, any_bank: Bank, user: str
+):
+    key = "order of ada@example.com"
+    ids = [await keep(any_bank, whose, key=key) for whose in (user, user, f"{user}-2")]
+    assert ids[0] == ids[1] != ids[2]
+    with pytest.raises(IdempotencyConflict):
+        await keep(any_bank, user, "sweep the yard", key=key)
+    names = [row.idempotency_key for whose in (user, f"{user}-2") for row in await states(bank, whose)]
+    plain = f"sha256:{hashlib.sha256(key.encode()).hexdigest()}"
+    assert len({key, plain, *names}) == 4
+    async with bank.database.as_user(user, bank.author(user).authorised_at) as connection:
+        await connection.execute(update(cases).where(cases.c.user_sub == user).values(idempotency_key=plain))
+    assert await keep(any_bank, user, key=key) == ids[0]  # of an older version
 
 
 async def test_a_process_that_remembers_the_key_from_before_an_erasure_knows_a_repeat(
