@@ -10,7 +10,7 @@ from typing import Annotated, NamedTuple, cast
 
 from pydantic import AfterValidator, BaseModel, JsonValue, ValidationError
 from pydantic_core import PydanticCustomError
-from sqlalchemy import Select, select
+from sqlalchemy import Select, bindparam, select, update
 from typing_extensions import TypedDict  # what pydantic reads before Python 3.12
 
 from retrieval.database.database import Database
@@ -103,7 +103,7 @@ async def backfill(  # noqa: PLR0913 - retain's own parameters, and the callback
 
     A line is a retain request, with the time of the run in ``created_at`` if it is known, a case as `export` writes it,
     or a run with ``task_text`` and ``steps`` (`from_benchmark`). A keyed hash of agent and line is the idempotency key,
-    so reading a file again adds only the runs that are missing.
+    so reading a file again adds only the runs that are missing. A line that an older version read gets this key.
     ``progress`` is called after each chunk of lines with their number.
 
     Raises:
@@ -122,6 +122,11 @@ async def backfill(  # noqa: PLR0913 - retain's own parameters, and the callback
             }
             statement = known_keys(author.user_sub, [*chain.from_iterable(keys.values())])
             known = set((await connection.scalars(statement)).all())
+            pairs = [pair for pair in keys.values() if pair[1] in known and pair[0] not in known]
+            if pairs:
+                mine = cases.c.user_sub == author.user_sub, cases.c.idempotency_key == bindparam("before")
+                keyed = update(cases).where(*mine).values(idempotency_key=bindparam("keyed"))
+                await connection.execute(keyed, [{"keyed": key, "before": plain} for key, plain in pairs])
         # of equal lines the first one counts as new
         fresh = {line.digest: line for line in reversed(chunk) if known.isdisjoint(keys[line.digest])}
         turns = asyncio.Semaphore(CONCURRENCY)

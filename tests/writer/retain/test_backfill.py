@@ -64,7 +64,9 @@ async def test_a_file_that_was_read_half_way_adds_only_the_rest(bank: Bank, user
     assert await take(bank, user, *lines) == Backfilled(read=10, retained=6, known=4)
 
 
-async def test_a_file_that_was_read_before_keys_of_lines_were_keyed_hashes_adds_nothing(bank: Bank, user: str):
+async def test_a_file_that_was_read_before_keys_of_lines_were_keyed_hashes_adds_nothing_and_gets_them(
+    bank: Bank, user: str
+):
     line = request("task")
     await take(bank, user, line)
     plain = "backfill:" + hashlib.sha256(AGENT.encode() + b"\n" + line).hexdigest()
@@ -75,6 +77,7 @@ async def test_a_file_that_was_read_before_keys_of_lines_were_keyed_hashes_adds_
     async with bank.database.as_user(user, datetime.now(UTC)) as connection:
         await connection.execute(update(cases).where(cases.c.user_sub == user).values(idempotency_key=plain))
     assert await take(bank, user, line, line) == Backfilled(read=2, known=2)
+    assert await bank.read(user, key) == [(stored,)]
 
 
 async def test_of_two_backfills_of_one_file_at_once_each_run_is_retained_by_one(bank: Bank, user: str):
