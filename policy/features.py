@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from policy.agreement import SAME, Matrix, Moves, agreement
 from policy.channels import Terms, cosine, incidence
 from policy.fit import FIRST_ORDER, Fit, fit_of
-from policy.history import UNPROVEN_TRUST, History, unbacked
+from policy.history import History, trust_of, unbacked
 from policy.orders import ORDERS, Comparison, mixture
 
 VERSION = 8
@@ -54,7 +54,7 @@ class Candidates:
         reward: (n,), reward of the case's own run, 0 to 1; NaN: unknown.
         record: (n,), expected reward of decisions that follow the case, 0 to 1, as the function ``record`` computes it.
         steps: (n,), number of calls of the case's run.
-        proven: (n,), true for a success that others than the run confirm.
+        proven: (n,), true if others than the run confirm that it went as it claims, which may be that it failed.
         failed: (n,), true if the run failed.
     """
 
@@ -79,7 +79,7 @@ class Candidates:
             [self.moves[row] for row in old],
             ~self.failed[old],
             self.failed[old],
-            np.where(self.proven[old], 1, UNPROVEN_TRUST).astype(np.float32),
+            trust_of(self.proven[old]),
             np.ones(count, np.float32),
         )
 
@@ -114,7 +114,7 @@ def features(query: Terms, candidates: Candidates, fit: Fit | None, first_order:
         "reward": candidates.reward,
         "record": candidates.record,
         "step_count": candidates.steps,
-        "proven": candidates.proven & fit.mostly_proven,
+        "proven": candidates.proven & ~candidates.failed & fit.mostly_proven,
         "failed": candidates.failed,
     }
     matrix = np.array([columns[name] for name in NAMES], dtype=np.float32).T
@@ -133,10 +133,10 @@ def comparison_with(query: Terms, candidates: Candidates, fit: Fit) -> Compariso
         "recent": -np.log1p(fit.runs_since(candidates.times))[None],
     }
     alike = agreement(candidates.moves, fit.moves)
-    trust = (np.where(candidates.proven, 1, UNPROVEN_TRUST) * candidates.record).astype(np.float32)
+    trust = trust_of(candidates.proven)
     is_newer = (candidates.times[:, None] > candidates.times) & (alike >= SAME)
     failed = candidates.failed[None]
-    return Comparison(near, ~failed, trust, alike, failed, (trust @ is_newer)[None])
+    return Comparison(near, ~failed, trust, alike, failed, (trust @ is_newer)[None], candidates.record)
 
 
 def quarantined(candidates: Candidates, alike: Matrix) -> NDArray[np.bool_]:

@@ -10,11 +10,19 @@ from policy.agreement import Matrix, Moves
 from policy.channels import Terms
 
 UNPROVEN_TRUST = 0.25
-"""Weight, as a neighbour and as a question, of a run that only calls itself a success; a proven success weighs 1."""
+"""Weight, as a neighbour and as a question, of a run whose own claim alone tells how it went; a proven run weighs 1."""
 MOSTLY = 0.65
 """Least share of a bank's successes that are proven at which the bank counts as mostly proven."""
 SELDOM = 0.5
 """Share of proven successes below which such a bank no longer counts as mostly proven."""
+
+
+def trust_of(proven: NDArray[np.bool_]) -> Matrix:
+    """Returns the weight of each run as a neighbour, (n,), in serving and in replay.
+
+    ``proven`` is true for runs, successes and failures alike, of which others than the run confirm how they went.
+    """
+    return np.where(proven, 1, UNPROVEN_TRUST).astype(np.float32)
 
 
 def is_mostly_proven(proven: NDArray[np.bool_]) -> bool:
@@ -47,8 +55,7 @@ class History:
         times: (n,), seconds since 1970 at which each run was retained, sorted.
         vectors: (n, d), unit vector of each run's task; a row of zeros for a task without a vector.
         failed: (n,), true if the run failed; a run with an unknown result neither failed nor went well.
-        trust: (n,), above 0 to 1, weight of each run as a neighbour in the vote of plans; less than 1 for a run that
-            only calls itself a success.
+        trust: (n,), above 0 to 1, weight of each run as a neighbour in the vote of plans, as ``trust_of`` computes it.
         weight: (n,), 0 to 1, weight of each run as a question of the replay; small for a repeat of a task and for a run
             that only calls itself a success.
     """

@@ -7,9 +7,10 @@ Let s_c(q, j) be channel c of run j for query q, and A(i, j) the agreement of tw
     telling  the channel alone
     mixture  m(q, j) = sum_c beta_c s_c(q, j), beta >= 0
     vote     (DOUBT + sum_j p(q, j) A(i, j)) exp(LEAN (m(q, i) - max m)), p = softmax of m over the runs that did not
-             fail, times their trust
+             fail, times their trust and record
     outcomes the vote times (DOUBT + W(q, i)) / (DOUBT + W(q, i) + BLAME F(q, i)), W and F the shares of q's neighbours
-             with run i's plan that did not fail, and that failed; the newest runs with the plan count most (FORGETS)
+             with run i's plan that did not fail, and that failed, by their trust; the newest runs with the plan count
+             most (FORGETS)
 
 The sum is the expected agreement of a plan with the plan that the query needs, if a neighbour has the needed plan.
 Among plans with about equal agreement the nearest run comes first, because its task may be the query's. beta maximises
@@ -59,10 +60,12 @@ class Comparison:
     Attributes:
         near: (m, n) for each channel, by its name: the nearness of each run to each query.
         good: (m, n), true for runs that did not fail and that the bank held at the query.
-        trust: (n,), above 0 to 1, weight of each run as a neighbour.
+        trust: (n,), above 0 to 1, weight of each run as a neighbour, as ``policy.history.trust_of`` computes it.
         agreement: (n, n), agreement of the runs' plans.
         failed: (m, n), true for runs that failed and that the bank held at the query.
         newer: (m, n), sum of the trust of newer runs with the run's plan that the bank held at the query.
+        record: (n,), 0 to 1, weight of each run in the vote for how decisions went that followed it; it does not weigh
+            the run's own outcome. Replay has no such decisions, and 1.
     """
 
     near: Mapping[str, Matrix]
@@ -71,6 +74,7 @@ class Comparison:
     agreement: Matrix
     failed: Mask
     newer: Matrix
+    record: Matrix | float = 1.0
 
     def first(self, count: int) -> Self:
         """Returns the comparison of the first ``count`` queries with as many runs."""
@@ -118,7 +122,8 @@ def _fused(comparison: Comparison, _: Matrix) -> Matrix:
 
 
 def _vote(comparison: Comparison, mixed: Matrix) -> Matrix:
-    agreed = softmax(mixed + np.log(comparison.trust), comparison.good) @ comparison.agreement.T
+    weight = comparison.trust * comparison.record
+    agreed = softmax(mixed + np.log(weight), comparison.good) @ comparison.agreement.T
     best = np.where(comparison.good, mixed, NEVER).max(axis=1, keepdims=True, initial=NEVER)
     return np.asarray((DOUBT + agreed) * np.exp(LEAN * np.minimum(mixed - best, 0)), dtype=np.float32)
 

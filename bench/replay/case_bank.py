@@ -60,6 +60,6 @@ class CaseBank:
             reward=(~failed).astype(np.float32),
             record=np.full(count, USUAL_REWARD, dtype=np.float32),
             steps=np.array(calls, dtype=np.float32),
-            proven=~failed,
+            proven=np.ones(count, dtype=np.bool_),
             failed=failed,
         )

@@ -23,7 +23,7 @@ from policy.channels import searchable
 from retrieval.database.fast_path import FastStatement
 from retrieval.database.parameters import MODEL, USER_SUB, may_enter, vector_text
 from retrieval.database.rows import Expression
-from retrieval.search.bank import Nearness, bank, bank_of_halves, failed, proven
+from retrieval.search.bank import Nearness, bank, bank_of_halves, failed
 from retrieval.search.fusion import fused
 from retrieval.search.profile_settings import (
     OVERRIDES,
@@ -126,6 +126,7 @@ class Candidate(BankRow, Protocol):
     moves: bytes
     """Moves of the case's plan, as bytes like ``terms``."""
     proven: bool
+    """True if others than the run confirm that it went as it claims, a success or a failure."""
     failed: bool
 
 
@@ -232,8 +233,8 @@ def _vectors(scope: Scope) -> FastStatement[CaseVector]:
 
 def _contents() -> list[Expression]:
     """Returns the columns of a case that the slate shows and the policy weighs, without the sealed payload."""
-    own = set(cases.c.keys()).difference(("terms", "moves", "proven"))
+    own = set(cases.c.keys()).difference(("terms", "moves"))
     names = [name for name in get_annotations(Candidate) if name in own]
     # arrays as bytes: the driver would make each number an object
     sent = [func.array_send(cases.c[name]).label(name) for name in ("terms", "moves")]
-    return [*(cases.c[name] for name in names), *sent, proven().label("proven"), failed().label("failed")]
+    return [*(cases.c[name] for name in names), *sent, failed().label("failed")]

@@ -5,14 +5,17 @@ from typing import Any
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from policy.channels import LEAST_GAIN
 from policy.features import Candidates, comparison_with
 from policy.fit import fit_of
-from policy.history import History
+from policy.history import History, trust_of
 from policy.orders import MIXED, ORDERS, START, Comparison, mixture
 from policy.replay import comparison_of, replay
 from tests.policy.banks import history, shop, terms
+from tests.policy.builders import unhurried
 
 HALF = 2e-3
 """Relative error of a sum of a few numbers in half precision."""
@@ -32,8 +35,11 @@ def first(runs: History, count: int) -> History:
     )
 
 
-def served(runs: History, weights: np.ndarray = START) -> dict[str, np.ndarray]:
-    """Returns the channels and scores by which the last run's task would have been answered from all before it."""
+def asked(runs: History, weights: np.ndarray = START, record: np.ndarray | None = None) -> Comparison:
+    """Returns the comparison of the last run's task, as a query, with all runs before it, in serving.
+
+    ``record`` is that of each run before; None: 1 for each.
+    """
     count = len(runs.terms) - 1
     known = Candidates(
         times=runs.times[:-1],
@@ -41,13 +47,17 @@ def served(runs: History, weights: np.ndarray = START) -> dict[str, np.ndarray]:
         moves=runs.moves[:-1],
         similarity=runs.vectors[:-1] @ runs.vectors[-1] if runs.vectors.size else np.full(count, np.nan, np.float32),
         reward=np.ones(count, np.float32),
-        record=np.ones(count, np.float32),
+        record=np.ones(count, np.float32) if record is None else record,
         steps=np.ones(count, np.float32),
         proven=runs.trust[:-1] == 1,
         failed=~runs.went_well[:-1],
     )
-    fit = fit_of(first(runs, count), weights=weights)
-    return last_row(comparison_with(runs.terms[-1], known, fit), weights)
+    return comparison_with(runs.terms[-1], known, fit_of(first(runs, count), weights=weights))
+
+
+def served(runs: History, weights: np.ndarray = START) -> dict[str, np.ndarray]:
+    """Returns the channels and scores by which the last run's task would have been answered from all before it."""
+    return last_row(asked(runs, weights), weights)
 
 
 def replayed(runs: History, weights: np.ndarray = START) -> dict[str, np.ndarray]:
@@ -98,6 +108,28 @@ def test_where_plans_agree_in_part_serving_differs_from_replay_by_the_weight_of_
     found, expected = served(runs), replayed(runs)
     for name, numbers in expected.items():
         assert found[name] == pytest.approx(numbers, rel=HALF, abs=1 / 200), name
+
+
+told = st.tuples(st.booleans(), st.booleans(), st.floats(0.25, 1, width=32))
+"""Whether a run went well, whether others confirm that, and its record."""
+
+
+@unhurried
+@given(st.lists(told, min_size=12, max_size=12))
+def test_serving_and_replay_weigh_a_runs_outcome_the_same(fates: list[tuple[bool, bool, float]]):
+    well, proven, record = (np.array(each) for each in zip(*fates, strict=True))
+    bank = plain(13, failed=np.flatnonzero(~well).tolist())
+    bank = replace(bank, trust=np.append(trust_of(proven), np.float32(1)))
+    found, expected = asked(bank, record=record.astype(np.float32)), comparison_of(bank)
+    for name in ("good", "failed", "newer"):
+        assert np.array_equal(getattr(found, name)[0], getattr(expected, name)[-1, :-1]), name
+    assert found.trust.tolist() == expected.trust[:-1].tolist()
+    mixed = mixture(expected, START)  # one for both, for the last run's own proof may change what words tell
+    lost, lost_in_replay = (
+        (ORDERS["outcomes"](each, near) / ORDERS["vote"](each, near))[-1, :12]
+        for each, near in ((found, mixed[-1:, :-1]), (expected, mixed))
+    )
+    assert lost == pytest.approx(lost_in_replay, rel=1e-5)
 
 
 def test_a_replay_leaves_the_numbers_of_all_its_runs_and_the_weights_that_it_fitted():

@@ -16,7 +16,7 @@ from sqlalchemy.dialects.postgresql import ARRAY, insert
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from policy.fit import FIRST_ORDER, Fit
-from policy.history import UNPROVEN_TRUST, History
+from policy.history import History, trust_of
 from policy.replay import CHOICE, Replay, Tally, replay
 from policy.weights import WeightsError, pack_fit, unpack_fit
 from retrieval.database.database import Database
@@ -111,7 +111,7 @@ def history_of(rows: Sequence[AnyRow]) -> History:
     """
     dimension = max((len(row.vector) for row in rows if row.vector is not None), default=0)
     missing = [0.0] * dimension
-    trust = np.array([1.0 if row.proven else UNPROVEN_TRUST for row in rows], dtype=np.float32)
+    trust = trust_of(np.array([row.proven for row in rows], dtype=np.bool_))
     well, failed = (
         np.array([told(row.outcome, row.reward, row.reward_source) for row in rows], dtype=np.bool_)
         for told in (went_well, has_failed)

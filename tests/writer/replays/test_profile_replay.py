@@ -10,12 +10,15 @@ import numpy as np
 import pytest
 from sqlalchemy import delete, insert, select, update
 
+from policy.features import column
 from policy.fit import fit_of
-from policy.history import UNPROVEN_TRUST, History
-from policy.orders import ORDERS
-from policy.replay import CHOICE, Tally, replay
+from policy.history import UNPROVEN_TRUST, History, trust_of
+from policy.orders import ORDERS, mixture
+from policy.replay import CHOICE, Tally, comparison_of, replay
 from policy.weights import pack_fit, unpack_fit
+from retrieval.ranking.pool import pool_of
 from retrieval.search.bank import failed
+from retrieval.search.candidates import CaseSearch, candidates, is_candidate
 from retrieval.tables.cases import case_embeddings, cases
 from retrieval.tables.kinds import has_failed
 from retrieval.tables.profiles import profiles, replays
@@ -294,6 +297,42 @@ async def test_a_search_and_a_replay_agree_which_runs_failed(bank: Bank, user: s
     assert len(found) == len(fates)
     for row in found:
         assert row.failed == has_failed(row.outcome, row.reward, row.reward_source), row
+
+
+async def test_a_search_and_a_replay_trust_a_run_the_same_whatever_its_fate(bank: Bank, user: str):
+    fates = [
+        {"outcome": outcome, "reward": reward, "reward_source": source, "proven": proven}
+        for outcome in ("success", "failure")
+        for reward, source in ((None, None), (0.0, "user"), (1.0, "user"))
+        for proven in (True, False)
+    ]
+    await bank.add(user, *(run | fate for run, fate in zip(runs(len(fates)), fates, strict=True)))
+    async with bank.database.fast(user, datetime.now(UTC)) as connection:
+        rows = await connection.all(*candidates(CaseSearch(AGENT, "anna writes about the lamp")))
+    served = {row.id: (bool(row.failed), float(trust_of(np.array(row.proven)))) for row in rows if is_candidate(row)}
+    history = await read(bank, user)
+    ids = await bank.read(user, select(cases.c.id).where(cases.c.user_sub == user).order_by(cases.c.created_at))
+    assert len(ids) == len(fates)
+    for (case_id,), failed_, trust in zip(ids, history.failed.tolist(), history.trust.tolist(), strict=True):
+        assert served[case_id] == (failed_, trust)
+
+
+async def test_plans_that_failed_and_were_judged_lose_their_place_in_serving_as_in_replay(bank: Bank, user: str):
+    same = {"task": "cancel the order", "terms": terms("cancel the order").tolist(), "moves": moves("cancel").tolist()}
+    several = runs(7, **same)
+    several[4]["moves"] = moves("return").tolist()
+    several = several[:5] + [each | {"outcome": "failure", "reward": 0.0} for each in several[5:]]
+    await bank.add(user, *several)
+    async with bank.database.fast(user, datetime.now(UTC)) as connection:
+        rows = list(filter(is_candidate, await connection.all(*candidates(CaseSearch(AGENT, same["task"])))))
+    fit = fit_of(await read(bank, user), "outcomes")
+    pool = pool_of(rows, same["terms"], fit)
+    (first,) = np.flatnonzero(column(pool.features, "order") == 0)
+    assert rows[first].created_at == several[4]["created_at"]
+    await bank.add(user, *runs(1, first=7, **same))
+    comparison = comparison_of(await read(bank, user))
+    scores = ORDERS["outcomes"](comparison, mixture(comparison, fit.weights))[-1, :5]
+    assert int(scores.argmax()) == 4
 
 
 async def test_a_bank_without_a_success_has_a_replay_without_a_question(bank: Bank, user: str):
