@@ -49,7 +49,7 @@ class Candidates:
     """Numbers of the n cases that may be served for a query, known before the agent acts.
 
     Attributes:
-        times: (n,), seconds since 1970 at which each case was retained.
+        times: (n,), seconds since 1970 at which the newest run of each case was retained: its own, or a repeat.
         similarity: (n,), cosine of each case's vector to the query's; NaN: one of the two has no vector.
         reward: (n,), reward of the case's own run, 0 to 1; NaN: unknown.
         record: (n,), expected reward of decisions that follow the case, 0 to 1, as the function ``record`` computes it.
@@ -81,6 +81,7 @@ class Candidates:
             self.failed[old],
             trust_of(self.proven[old]),
             np.ones(count, np.float32),
+            newest=self.times[old],
         )
 
 

@@ -27,7 +27,7 @@ class Fit:
         having: (k,), number of runs that have each term.
         gains: (k,), gain of each term, 0 to 1: how much more than usual the plans of two runs that share it agree.
         mostly_proven: true if unproven runs wait in quarantine, see ``History.mostly_proven``.
-        times: (runs,), seconds since 1970 at which each run was retained, sorted.
+        times: (runs,), seconds since 1970 at which each run, or its newest repeat, was retained, sorted.
     """
 
     order: str
@@ -79,5 +79,5 @@ def fit_of(
         gains=np.concatenate(gains),
         moves=rarity(history.moves),
         mostly_proven=history.mostly_proven,
-        times=history.times,
+        times=np.sort(history.newest),
     )

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from policy.agreement import Matrix, Moves
+from policy.agreement import SAME, Matrix, Moves
 from policy.channels import Terms
 
 UNPROVEN_TRUST = 0.25
@@ -49,7 +49,7 @@ def unbacked(proven: NDArray[np.bool_], alike: Matrix, least: float) -> NDArray[
 
 @dataclass(frozen=True, slots=True, eq=False)
 class History:
-    """The newest n runs of a bank in the order of time.
+    """The newest n runs of a bank in the order of time; a run that was repeated stands for its repeats.
 
     Attributes:
         times: (n,), seconds since 1970 at which each run was retained, sorted.
@@ -58,6 +58,7 @@ class History:
         trust: (n,), above 0 to 1, weight of each run as a neighbour in the vote of plans, as ``trust_of`` computes it.
         weight: (n,), 0 to 1, weight of each run as a question of the replay; small for a repeat of a task and for a run
             that only calls itself a success.
+        newest: (n,), seconds since 1970 at which each run, or its newest repeat, was retained.
     """
 
     times: NDArray[np.float64]
@@ -68,6 +69,34 @@ class History:
     failed: NDArray[np.bool_]
     trust: Matrix
     weight: NDArray[np.float32]
+    newest: NDArray[np.float64]
+
+    def newer(self, alike: Matrix) -> tuple[Matrix, Matrix]:
+        """Returns how much of the bank is newer than each earlier run: two matrices, (n, n), a row for each question.
+
+        The first has the number of newer runs, the second the trust of those with the run's plan. A run is as new as
+        its newest repeat at questions after that repeat, and as its own time at the others, because the times of
+        earlier repeats are unknown.
+
+        Args:
+            alike: (n, n), agreement of the runs' plans.
+        """
+        count = len(self.times)
+        number, trust = np.zeros((2, count, count), dtype=np.float32)
+        heard = np.where(alike >= SAME, self.trust[:, None], 0)
+        repeated = np.flatnonzero(self.newest > self.times)
+        runs = np.append(np.arange(count), repeated)
+        events = np.argsort(np.append(self.times, self.newest[repeated]), kind="stable")
+        last = np.full(count, -1)  # place of each run's latest event so far
+        now = np.zeros((2, count), dtype=np.float32)
+        for place, event in enumerate(events):
+            run = runs[event]
+            if event < count:
+                number[run], trust[run] = now
+            passed = last > last[run]
+            now[:, passed] += np.stack([np.ones(count), heard[run]])[:, passed]
+            now[:, run], last[run] = 0, place
+        return number, trust
 
     @property
     def mostly_proven(self) -> bool:

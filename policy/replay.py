@@ -171,17 +171,15 @@ def comparison_of(history: History) -> Comparison:
     n = len(history.terms)
     before = np.tri(n, k=-1, dtype=np.bool_)
     alike = agreement(history.moves)
+    newer, trust_of_newer = history.newer(alike)
     runs = np.arange(n, dtype=np.float32)[:, None]
     near = {
         **_word_channels(history, np.where(before, alike, 0), runs),
         "meaning": history.vectors @ history.vectors.T,
-        "recent": -np.log1p(np.maximum(runs - 1 - runs.T, 0)),
+        "recent": -np.log1p(newer),
     }
     good = before & ~history.failed
-    heard = np.where(alike >= SAME, history.trust[:, None], 0)
-    known = np.cumsum(heard, axis=0)  # the trust of all runs with the plan, up to each run
-    newer = np.where(before, known - heard - known.diagonal(), 0).astype(np.float32)
-    return Comparison(near, good, history.trust, alike, before & history.failed, newer)
+    return Comparison(near, good, history.trust, alike, before & history.failed, trust_of_newer)
 
 
 def _word_channels(history: History, alike: Matrix, runs: Matrix) -> dict[str, Matrix]:
@@ -266,11 +264,15 @@ def _weights(comparison: Comparison, history: History) -> NDArray[np.float32]:
 
 
 def _places(scores: Matrix, comparison: Comparison) -> NDArray[np.intp]:
-    """Returns the indices of the runs in each question's first places, (n, PLACES), one for each plan; -1: empty."""
+    """Returns the indices of the runs in each question's first places, (n, PLACES), one for each plan; -1: empty.
+
+    Of runs with equal scores the newest comes first.
+    """
     left = np.where(comparison.good, scores, -np.inf)
     places = np.full((len(scores), PLACES), -1)
     for place in range(PLACES if len(scores) else 0):
-        best = left.shape[1] - 1 - left[:, ::-1].argmax(axis=1)
+        is_best = left == left.max(axis=1, keepdims=True)
+        best = np.where(is_best, comparison.near["recent"], -np.inf).argmax(axis=1)
         filled = np.isfinite(left[np.arange(len(left)), best])
         places[filled, place] = best[filled]
         left = np.where(comparison.agreement[best] >= SAME, -np.inf, left)

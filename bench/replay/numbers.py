@@ -55,8 +55,9 @@ def hashed(purpose: str, texts: Sequence[str]) -> NDArray[np.int32]:
 def history(runs: Sequence[Run], numbered: Sequence[Numbers]) -> History:
     """Returns the runs as a history; all weigh the same."""
     count = len(runs)
+    times = np.array([run.day * A_DAY_S + place for place, run in enumerate(runs)], dtype=np.float64)
     return History(
-        times=np.array([run.day * A_DAY_S + place for place, run in enumerate(runs)], dtype=np.float64),
+        times=times,
         terms=[each.terms for each in numbered],
         vectors=np.array([each.vector for each in numbered], dtype=np.float32).reshape(count, -1),
         moves=[each.moves for each in numbered],
@@ -64,4 +65,5 @@ def history(runs: Sequence[Run], numbered: Sequence[Numbers]) -> History:
         failed=np.array([not run.succeeded for run in runs], dtype=np.bool_),
         trust=np.ones(count, dtype=np.float32),
         weight=np.ones(count, dtype=np.float32),
+        newest=times,
     )

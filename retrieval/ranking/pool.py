@@ -61,7 +61,7 @@ def pool_of(rows: Sequence[Candidate], query: Sequence[int], fit: Fit | None, fi
     """
     terms = np.array(query, dtype=np.int32)
     candidates = Candidates(
-        times=np.array([row.created_at.timestamp() for row in rows], dtype=np.float64),
+        times=np.array([row.newest_run.timestamp() for row in rows], dtype=np.float64),
         terms=[integers(row.terms) for row in rows],
         moves=[integers(row.moves) for row in rows],
         similarity=_numbers([row.similarity for row in rows]),

@@ -1,5 +1,6 @@
 """Parts of the search statement (``candidates``): the cases to rank, each with its distance and keyword relevance."""
 
+from datetime import datetime
 from enum import Enum, auto
 from uuid import UUID
 
@@ -81,6 +82,11 @@ def failed() -> ColumnElement[bool]:
     outcomes: list[ColumnElement[str]] = [literal_column(f"'{outcome}'") for outcome in FAILED]
     is_judged = and_(cases.c.reward.is_not(None), cases.c.reward_source != literal_column("'heuristic'"))
     return case((is_judged, cases.c.reward < literal_column(str(FAILED_BELOW))), else_=cases.c.outcome.in_(outcomes))
+
+
+def newest_run() -> ColumnElement[datetime]:
+    """Returns the time at which the newest run of a case was retained: its own, or a repeat that was merged into it."""
+    return func.greatest(cases.c.created_at, cases.c.repeated_at)  # greatest ignores NULL
 
 
 def proven() -> ColumnElement[bool]:

@@ -23,7 +23,7 @@ from policy.channels import searchable
 from retrieval.database.fast_path import FastStatement
 from retrieval.database.parameters import MODEL, USER_SUB, may_enter, vector_text
 from retrieval.database.rows import Expression
-from retrieval.search.bank import Nearness, bank, bank_of_halves, failed
+from retrieval.search.bank import Nearness, bank, bank_of_halves, failed, newest_run
 from retrieval.search.fusion import fused
 from retrieval.search.profile_settings import (
     OVERRIDES,
@@ -128,6 +128,8 @@ class Candidate(BankRow, Protocol):
     proven: bool
     """True if others than the run confirm that it went as it claims, a success or a failure."""
     failed: bool
+    newest_run: datetime
+    """Time at which the newest run of the case was retained: its own, or a repeat that was merged into it."""
 
 
 def is_candidate(row: BankRow) -> TypeGuard[Candidate]:
@@ -237,4 +239,5 @@ def _contents() -> list[Expression]:
     names = [name for name in get_annotations(Candidate) if name in own]
     # arrays as bytes: the driver would make each number an object
     sent = [func.array_send(cases.c[name]).label(name) for name in ("terms", "moves")]
-    return [*(cases.c[name] for name in names), *sent, failed().label("failed")]
+    computed = failed().label("failed"), newest_run().label("newest_run")
+    return [*(cases.c[name] for name in names), *sent, *computed]

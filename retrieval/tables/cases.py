@@ -68,6 +68,7 @@ cases = user_table(
     needed("payload", LargeBinary, "sealed: prompt snapshot, tool traces, turns, procedure"),
     needed("occurrences", Integer, default="1"),
     optional("merged_into", Uuid),
+    optional("repeated_at", TIME, "when its newest repeat was retained; null: none is dated"),
     needed(
         "trusted_runs", Integer, "runs whose trusted rewards the reward is the mean of; 0: its own at most", default="0"
     ),

@@ -39,6 +39,7 @@ def history(
         failed=np.array([index in set(failed) for index in range(count)], dtype=np.bool_),
         trust=np.ones(count, np.float32),
         weight=np.ones(count, np.float32),
+        newest=np.arange(count) * 3600.0,
     )
 
 

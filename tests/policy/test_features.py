@@ -1,6 +1,7 @@
 """Features: what they say of candidates, and what they keep on their way through the log."""
 
 import warnings
+from dataclasses import replace
 from typing import Any
 from zlib import crc32
 
@@ -212,6 +213,15 @@ def test_a_case_that_is_newer_than_the_replay_is_as_recent_as_its_newest():
     runs = candidates(*shop(3))
     runs.times[:] = 1e9
     assert recent(runs, fit_of(history(shop(20)))).tolist() == [0, 0, 0]
+
+
+def test_of_two_plans_for_a_task_the_one_that_worked_again_since_comes_first():
+    runs = candidates(("water the roses", "can"), ("water the roses", "hose"))
+    assert ranked(features.features(terms("water the roses"), runs, None).features) == [1, 0]
+    bank = replace(runs.history(), newest=np.array([7200.0, 3600.0]))
+    runs.times[0] = 7200  # the time of the case's newest run
+    for fit in (None, fit_of(bank)):
+        assert ranked(features.features(terms("water the roses"), runs, fit).features) == [0, 1]
 
 
 def test_features_do_not_depend_on_the_order_of_the_others():

@@ -22,7 +22,8 @@ HALF = 2e-3
 
 
 def first(runs: History, count: int) -> History:
-    """Returns the first ``count`` runs of a history."""
+    """Returns the first ``count`` runs of a history, as the bank knew them when the next run began, if there is one."""
+    until = runs.times[count] if count < len(runs.times) else np.inf
     return History(
         runs.times[:count],
         runs.terms[:count],
@@ -32,6 +33,7 @@ def first(runs: History, count: int) -> History:
         runs.failed[:count],
         runs.trust[:count],
         runs.weight[:count],
+        np.where(runs.newest < until, runs.newest, runs.times)[:count],
     )
 
 
@@ -42,7 +44,7 @@ def asked(runs: History, weights: np.ndarray = START, record: np.ndarray | None 
     """
     count = len(runs.terms) - 1
     known = Candidates(
-        times=runs.times[:-1],
+        times=first(runs, count).newest,
         terms=runs.terms[:-1],
         moves=runs.moves[:-1],
         similarity=runs.vectors[:-1] @ runs.vectors[-1] if runs.vectors.size else np.full(count, np.nan, np.float32),
@@ -90,6 +92,10 @@ def worlds() -> dict[str, History]:
         "some unproven": replace(plain(), trust=np.where(np.arange(60) % 3 > 0, 1, 0.25).astype(np.float32)),
         "words that are new": history([*runs, ("hello zebra", "go")]),
         "two runs": plain(2),
+        "some were repeated": replace(plain(), newest=plain().times + 3600.5 * (np.arange(60) % 7)),
+        "most failed and were repeated": replace(
+            plain(failed=range(2, 59, 2)), newest=plain().times + 3600.5 * rng.integers(0, 99, 60)
+        ),
         "texts without words": history([*runs, ("", "stop"), ("?!", "stop")]),
     }
 

@@ -32,6 +32,34 @@ def test_an_order_sees_only_what_was_there_before():
     assert np.array_equal(whole.chosen[:31], early.chosen)
 
 
+def test_a_question_sees_a_run_before_the_repeat_of_it_that_comes_later_and_the_repeat_from_its_time_on():
+    runs = [("water the roses", "can"), ("water the roses", "hose"), *[("hello", "wave")] * 3]
+    newest = np.arange(5) * 3600.0
+    newest[0] = 2.5 * 3600
+    recent = comparison_of(replace(history(runs), newest=newest)).near["recent"]
+    since = np.expm1(-recent)
+    assert since[1, :1] == pytest.approx([0])
+    assert since[2, :2] == pytest.approx([1, 0])  # the repeat is yet to come
+    assert since[3, :3] == pytest.approx([0, 2, 1])
+    assert since[4, :4] == pytest.approx([1, 3, 2, 0])
+
+
+@pytest.mark.parametrize(("repeated_at", "expected"), [(0.0, 0), (1.5, 1), (2.5, 0)])
+def test_of_runs_with_equal_words_the_one_that_was_repeated_last_stands_first(repeated_at: float, expected: int):
+    bank = history([("water the roses", plan) for plan in ("can", "hose", "can")])
+    bank = replace(bank, newest=np.array([repeated_at, 1, 2]) * 3600)
+    assert grades(bank, comparison_of(bank)).first[list(ORDERS).index("words"), 2] == expected
+
+
+def test_what_was_known_before_a_repeat_ranks_the_runs_before_it():
+    runs = shop(60)
+    plain = history(runs)
+    late = replace(plain, newest=np.where(np.arange(60) % 3 > 0, plain.times, plain.times[40] + 1))
+    whole, without = (grades(bank, comparison_of(bank)) for bank in (late, plain))
+    assert np.array_equal(whole.first[:, :41], without.first[:, :41])
+    assert not np.array_equal(comparison_of(late).near["recent"][41:], comparison_of(plain).near["recent"][41:])
+
+
 def test_with_plans_shuffled_no_order_is_better_than_chance():
     runs = shop(200)
     plans = [plan for _, plan in runs]

@@ -4,10 +4,11 @@ from collections.abc import Sequence
 from datetime import datetime
 from uuid import UUID
 
-from sqlalchemy import Update, exists, func, select, update
+from sqlalchemy import Update, exists, func, literal, select, update
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from retrieval.tables.cases import cases
+from retrieval.tables.columns import TIME
 from retrieval.tables.runs import runs
 from writer.queue.case import ClaimedCase
 from writer.rewards.repeats import OWN_REWARD, one_more
@@ -52,9 +53,10 @@ async def twins(connection: AsyncConnection, user_sub: str, batch: Sequence[Clai
 
 
 def count_again(user_sub: str, kept: UUID, fresh: ClaimedCase) -> Update:
-    """Returns a statement that counts a repeat in the case that it repeats: one occurrence more, and the mean."""
+    """Returns a statement that counts a repeat in the case that it repeats: one occurrence more, its time, the mean."""
     counted: dict[str, object] = {
         "occurrences": cases.c.occurrences + 1,
+        "repeated_at": func.greatest(cases.c.repeated_at, literal(fresh.created_at, TIME)),  # greatest ignores NULL
         "last_used_at": func.now(),
         "own_reward": OWN_REWARD,
     }

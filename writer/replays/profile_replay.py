@@ -22,6 +22,7 @@ from policy.weights import WeightsError, pack_fit, unpack_fit
 from retrieval.database.database import Database
 from retrieval.database.rows import AnyRow, Rows
 from retrieval.errors import UserErased
+from retrieval.search.bank import newest_run
 from retrieval.tables.cases import case_embeddings, cases
 from retrieval.tables.kinds import has_failed, went_well
 from retrieval.tables.profiles import profiles, replays
@@ -91,8 +92,9 @@ def _newest(profile: Profile) -> Rows:
     )
     mine = profiles.c.user_sub == profile.user_sub, profiles.c.agent_key == profile.agent_key
     names = ("created_at", "terms", "moves", "outcome", "reward", "reward_source", "proven")
+    vector = cast(case_embeddings.c.embedding, ARRAY(REAL)).label("vector")
     return (
-        select(*(cases.c[name] for name in names), cast(case_embeddings.c.embedding, ARRAY(REAL)).label("vector"))
+        select(*(cases.c[name] for name in names), newest_run().label("newest_run"), vector)
         .join_from(
             profiles, cases, and_(cases.c.user_sub == profiles.c.user_sub, cases.c.agent_key == profiles.c.agent_key)
         )
@@ -134,6 +136,7 @@ def history_of(rows: Sequence[AnyRow]) -> History:
         failed=failed,
         trust=trust,
         weight=trust * first,
+        newest=np.array([row.newest_run.timestamp() for row in rows], dtype=np.float64),
     )
 
 

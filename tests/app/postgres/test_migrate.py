@@ -16,7 +16,7 @@ from tests.conftest import WAITING, new_database
 MIGRATION_LOCK = 0x6361736562616E6B  # as in alembic/env.py, which only alembic can import
 
 
-BEFORE, HEAD = "0014_own_reward", "0015_keyed_hashes"
+BEFORE, HEAD = "0015_keyed_hashes", "0016_repeated_at"
 
 
 @pytest.fixture

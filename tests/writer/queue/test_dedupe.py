@@ -3,20 +3,26 @@
 import asyncio
 from collections.abc import Iterator
 from dataclasses import replace
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from statistics import mean
 from typing import Any
 from uuid import uuid4
 
+import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from sqlalchemy import select, update
 
+from policy.features import column
+from retrieval.ranking.pool import pool_of
+from retrieval.search.bank import newest_run
+from retrieval.search.candidates import CaseSearch, candidates, is_candidate
 from retrieval.tables.cases import cases
 from retrieval.tables.kinds import RewardSource
 from tests.fakes.openai_server import Fault, OpenAIServer
 from tests.writer.conftest import (
+    AGENT,
     DIMENSION,
     PACE,
     Bank,
@@ -25,8 +31,10 @@ from tests.writer.conftest import (
     keep,
     states,
 )
+from tests.writer.runs import call
 from writer.queue.case import ClaimedCase
 from writer.queue.dedupe import count_again
+from writer.replays.profile_replay import _newest, history_of
 from writer.rewards.feedback import Feedback, give_feedback
 
 
@@ -101,6 +109,37 @@ async def test_the_same_words_in_another_case_and_spacing_are_the_same_run(
     await keep(bank, user, " Water  the\nGARDEN ", plan=["Turn the  tap"])
     await drain(worker_on(server))
     assert [(row.status, row.occurrences) for row in await states(bank, user)] == [("ready", 2), ("merged", 1)]
+
+
+async def test_a_plan_that_works_again_is_newer_than_one_that_worked_once_since_in_searches_and_replays(
+    bank: Bank, server: OpenAIServer, worker_on: MakeWorker, user: str
+):
+    for tool in ("can", "hose", "can"):
+        await keep(bank, user, plan=[f"take the {tool}"], tool_traces=[call(tool, {"litres": 2})])
+        await drain(worker_on(server))
+    first, other, repeat_of_first = await states(bank, user)
+    assert repeat_of_first.merged_into == first.id
+    newest = {first.id: repeat_of_first.created_at, other.id: other.created_at}
+    async with bank.database.fast(user, datetime.now(UTC)) as connection:
+        rows = await connection.all(*candidates(CaseSearch(AGENT, "water the garden")))
+    found = list(filter(is_candidate, rows))
+    assert {row.id: row.newest_run for row in found} == newest
+    (place,) = np.flatnonzero(column(pool_of(found, first.terms, None).features, "order") == 0)
+    assert found[place].id == first.id
+    history = history_of((await bank.read(user, _newest(bank.profile(user))))[::-1])
+    assert history.times.tolist() == [each.created_at.timestamp() for each in (first, other)]
+    assert history.newest.tolist() == [newest[each.id].timestamp() for each in (first, other)]
+
+
+async def test_a_repeat_that_was_retained_for_an_earlier_time_makes_a_case_no_older(bank: Bank, user: str):
+    (kept,) = await bank.add(user, {})
+    early, late = (datetime.now(UTC) + timedelta(days=days) for days in (-9, 9))
+    seen = []
+    async with bank.database.as_user(user, datetime.now(UTC)) as connection:
+        for at in (early, late, early):
+            await connection.execute(count_again(user, kept, replace(repeat(None, None), created_at=at)))
+            seen.append((await connection.execute(select(newest_run(), cases.c.created_at))).one())
+    assert [each[0] for each in seen] == [seen[0].created_at, late, late]
 
 
 OTHER_TASKS = [
