@@ -62,7 +62,7 @@ class RecalledMemoryOut(BaseModel):
     kind: MemoryKind
     text: str
     rank: int
-    relevance: float = Field(description="standard deviations above the mean of the agent's memories of that kind")
+    relevance: float = Field(description="standard deviations above the mean of the memories that were searched")
     similarity: float | None = Field(description="cosine, -1 to 1; null without vectors")
     source: SourceOut
 

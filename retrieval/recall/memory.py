@@ -92,8 +92,8 @@ class RecalledMemory:
 
     Attributes:
         rank: place in the answer, from 1; of equally relevant memories the newer comes first.
-        relevance: standard deviations by which the memory fits the query better than the mean of its kind; memories are
-            ranked by it.
+        relevance: standard deviations by which the memory fits the query better than the mean of all memories searched;
+            memories are ranked by it.
         similarity: cosine of the text and the query, -1 to 1; None if one of them has no vector.
         source: origin of the text.
         memory_id: id of the user's memory that found the text, which an edit of the text changes; None: the entry is

@@ -37,7 +37,7 @@ class MemoryRow(Protocol):
     Attributes:
         id: id of the memory, which an edit of its text changes.
         place: place by relevance, from 1; a row beyond ``top_k`` is the best turn of a session that the answer names.
-        relevance: standard deviations by which the memory fits better than the mean of its kind.
+        relevance: standard deviations by which the memory fits better than the mean of all memories searched.
         session_place: place of the turn's session among sessions, from 1.
         best_of_session: true for the best turn of a session, from whose row the answer names the session.
         key_id: id of the key of the sealed text; None for a shared entry, whose text is in ``title`` and ``text``.

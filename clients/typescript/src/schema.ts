@@ -1565,7 +1565,7 @@ export interface components {
             rank: number;
             /**
              * Relevance
-             * @description standard deviations above the mean of the agent's memories of that kind
+             * @description standard deviations above the mean of the memories that were searched
              */
             relevance: number;
             /**

@@ -140,6 +140,27 @@ async def test_a_rare_word_counts_more_than_one_that_every_turn_has(alice: User,
     assert [each["text"] for each in found["memories"]] == ["A marimba arrived."]
 
 
+@pytest.mark.parametrize(
+    ("query", "answer"),
+    [
+        ("What is the refund policy, in how many days are refunds paid?", "Refunds are paid within 14 days."),
+        ("Am I allergic to peanuts?", "I'm allergic to peanuts."),
+    ],
+)
+async def test_the_only_memory_of_its_kind_comes_before_turns_with_fewer_words_of_the_question(
+    alice: User, name: str, query: str, answer: str
+):
+    rule = {"category": "shop", "title": "Refund policy", "text": "Refunds are paid within 14 days."}
+    await alice.http.post("/v1/knowledge", json={"agent": AGENT, **rule})
+    await alice.http.post("/v1/facts", json={"agent": AGENT, "kind": "fact", "text": "I'm allergic to peanuts."})
+    await say(alice, name, *(f"Customer {number} wants a refund." for number in range(15)))
+    await say(alice, name, *(f"We sold peanuts to guest {number}." for number in range(15)))
+    await say(alice, name, *(f"Order {number} has shipped." for number in range(30)))
+    await settled(alice)
+    best = (await recalled(alice, query))["memories"][0]
+    assert best["text"].endswith(answer)
+
+
 async def test_what_has_nothing_to_do_with_the_question_is_not_found(alice: User, name: str):
     await say(alice, name, PIANO)
     await settled(alice)
