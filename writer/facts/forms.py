@@ -12,7 +12,7 @@ _READ = read(PACKAGE)
 FORMS = patterns(PACKAGE, "states", "events", "forms", "goals", "endings")
 KIN_DOES = patterns(PACKAGE, "kin")
 CATEGORY = patterns(PACKAGE, "categories")
-SEVERAL = frozenset({"allergy", "health", "is", "system"})
+SEVERAL = frozenset({"allergy", "health", "intolerance", "is", "system"})
 """Attributes of the user that may have several values at a time."""
 PARTNERS = ("wife", "husband", "girlfriend", "boyfriend", "partner", "fiancé", "fiancée", "fiance", "fiancee")
 ONE_OF = {*PARTNERS, "boss", "mother", "mom", "mum", "father", "dad"}

@@ -166,6 +166,17 @@ async def holding(bank: Bank, user: str, *said: str) -> list[str]:
         (["Vivo en Sevilla.", "Me mudé a Bilbao el mes pasado"], ["home Bilbao"]),
         (["J'habite à Lyon.", "J'ai quitté Renault"], ["home Lyon"]),
         (["I live in Berlin.", "Please answer this mail:\nI no longer live in Berlin."], ["home Berlin"]),
+        (["I'm celiac.", "I'm vegetarian."], ["intolerance celiac", "diet vegetarian"]),
+        (["I'm gluten-free.", "I'm on a keto diet"], ["intolerance gluten-free", "diet keto"]),
+        (["I'm gluten-free.", "I'm no longer gluten-free."], []),
+        (["Soy celíaca.", "Soy vegetariana."], ["intolerance celíaca", "diet vegetariana"]),
+        (["I live in Rome.", "I moved to Bonn last year but now I live in Berlin."], ["home Berlin"]),
+        (["I live in Berlin.", "I used to live in Berlin but now I live in Bonn."], ["home Bonn"]),
+        (["I live in Berlin.", "Now I live in Bonn."], ["home Bonn"]),
+        (["I live in Rome.", "I moved to Bonn in 2015 but moved back to Berlin."], ["home Berlin"]),
+        (["I live in Berlin.", "We moved to Bonn when I was five."], ["home Berlin"]),
+        (["I live in Berlin.", "I moved to Bonn as a child."], ["home Berlin"]),
+        (["I live in Berlin.", "I'm living in Bonn for the summer."], ["home Berlin"]),
     ],
 )
 async def test_what_a_user_takes_back_holds_no_longer(bank: Bank, user: str, said: list[str], held: list[str]):
