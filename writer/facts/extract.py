@@ -211,7 +211,8 @@ def _about_the_user(sentence: str) -> Iterator[FactDraft]:
     if match := FORMS["measure"].search(sentence):
         what = match["what"] or ("income" if match["earn"] else "weight" if match["weigh"] else "budget")
         if amount := FORMS["amount"].search(match["value"]):
-            yield FactDraft("fact", sentence, "user", what.lower(), *amount_of(amount), single=True)
+            what = f"{match['whose'] or ''}{what}".lower()
+            yield FactDraft("fact", sentence, "user", what, *amount_of(amount), single=True)
     for attribute, form in about_me():
         if match := form.search(sentence):
             value = _clean(match["value"])

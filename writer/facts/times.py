@@ -112,7 +112,8 @@ def _in_month(parts: Mapping[str, str], today: date) -> Days:
     day, year = int(parts.get("dom") or parts["dom2"]), parts.get("year") or parts.get("year2")
     if year:
         return _one(date(int(year), month, day))
-    years = [date(today.year + shift, month, day) for shift in (-1, 0, 1)]
+    near = [today.year + shift for shift in (-1, 0, 1)]
+    years = [date(each, month, day) for each in near if day <= monthrange(each, month)[1]]
     return _one(min(years, key=lambda each: abs(each - today)))
 
 

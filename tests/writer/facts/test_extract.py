@@ -6,6 +6,7 @@ import pytest
 
 from tests.writer.facts.stated import stated
 from writer.facts.extract import FactDraft
+from writer.facts.times import Days
 
 MONDAY = date(2026, 3, 2)
 
@@ -126,10 +127,39 @@ def test_an_event_that_is_an_amount_has_its_value_and_unit(text: str, verb: str,
         ("12\u00a0500,50 euros", "12500,50"),
         ("1'200 chf", "1200"),
         ("30.000 euros", "30000"),
+        ("€1.000,50", "1000,50"),
     ],
 )
 def test_an_amount_is_the_number_that_was_said_however_it_is_written(amount: str, value: str):
     assert one(f"My budget is {amount}.").value == value
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "My budget is 1000-2000 euros.",
+        "My budget is $1,000 - $2,000.",
+        "My rent is 800 or 900 euros.",
+        "I weigh 80 to 85 kg.",
+        "I'm 2.01 feet off.",
+    ],
+)
+def test_a_part_of_a_number_or_of_a_range_is_no_value(text: str):
+    assert stated(text, MONDAY) == []
+
+
+@pytest.mark.parametrize("height", ["1.80 m", "180 cm", "5'11\"", "6 feet"])
+def test_a_height_keeps_its_unit(height: str):
+    assert (one(f"My height is {height}.").attribute, one(f"My height is {height}.").value) == ("height", height)
+
+
+def test_a_weight_in_stone_is_none_in_another_unit():
+    assert (one("I weigh 12 stone.").value, one("I weigh 12 stone.").unit) == ("12", "stone")
+
+
+def test_the_29th_of_february_is_a_day_in_the_year_that_has_it():
+    (told,) = stated("I finished the course on 29 February.", date(2024, 3, 4))
+    assert told.about == Days(date(2024, 2, 29), date(2024, 2, 29))
 
 
 def test_a_weekday_of_a_habit_is_no_day():
