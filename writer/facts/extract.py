@@ -240,7 +240,8 @@ def _people(sentence: str) -> Iterator[FactDraft]:
     for attribute, form in KIN_DOES.all().items():
         if match := form.search(sentence):
             who, value = f"user's {match['who'].lower()}", _clean(match["value"])
-            yield FactDraft("fact", sentence, who, attribute, value, "", "people")
+            single = who.removeprefix("user's ") in ONE_OF and attribute != "is"
+            yield FactDraft("fact", sentence, who, attribute, value, "", "people", single=single)
 
 
 def _activity(sentence: str) -> Iterator[FactDraft]:

@@ -120,7 +120,7 @@ def readings(sentence: str) -> Iterator[StatedFact]:
             continue
         for clause in (plain, *_FORMS["clause"].split(plain)):
             if language.no_longer.search(clause):
-                positive = re.sub(r"\b(?:mehr|plus)\b", "", language.no_longer.sub(" ", clause))
+                positive = re.sub(r"\s*\b(?:mehr|plus)\b", "", language.no_longer.sub(" ", clause))
                 positive = _FORMS["elision"].sub("j'", " ".join(positive.split()))
                 yield from _matches(language, language.rules, clause, positive, ends=True)
             elif language.denied.search(clause):
