@@ -30,7 +30,9 @@ from writer.facts.sentences import DOT, Sentence, Statement, is_denied, statemen
 from writer.facts.times import Days, days_of, without_time
 
 MOST_OF_TURN = 50
-"""Maximum number of facts that are read from a turn."""
+"""Maximum number of stated facts that are read from a turn."""
+MOST_DRAFTS = 500
+"""Maximum number of facts, stated or ended, that are read from a turn."""
 _AVERSIONS = ("hates", "dislikes")
 _OF_ONESELF = re.compile(r"\b(?:i|my|we|our|me|here)\b")
 """Every statement that a rule can match has one of these words, in small letters: "Fiona here" has "here"."""
@@ -93,16 +95,19 @@ class FactDraft:
 
 
 def read(text: str, day: date) -> list[FactDraft]:
-    """Returns the first MOST_OF_TURN facts that a user's turn states or ends, in the order of the text.
+    """Returns the first MOST_OF_TURN facts that a user's turn states, and those that it ends, in the order of the text.
 
     Words such as "yesterday" refer to ``day``, the day of the turn.
     """
     drafts: list[FactDraft] = []
+    left = MOST_OF_TURN
     for sentence in statements(unicodedata.normalize("NFC", text).replace("\u2019", "'")):
-        drafts += _of_sentence(sentence, day) or _of_other_language(sentence.text)
-        if len(drafts) >= MOST_OF_TURN:
-            break
-    return drafts[:MOST_OF_TURN]
+        for draft in _of_sentence(sentence, day) or _of_other_language(sentence.text):
+            if len(drafts) == MOST_DRAFTS or not (left or draft.ends):
+                return drafts
+            drafts.append(draft)
+            left -= not draft.ends
+    return drafts
 
 
 def _of_sentence(sentence: Sentence, day: date) -> list[FactDraft]:

@@ -148,6 +148,11 @@ def test_a_part_of_a_number_or_of_a_range_is_no_value(text: str):
     assert stated(text, MONDAY) == []
 
 
+def test_a_fact_behind_many_endings_is_read():
+    given_up = "I quit smoking. I quit drinking. I quit sugar. I quit coffee. I quit chess."
+    assert [each.value for each in stated(f"{given_up} I live in Rome.", MONDAY)][-1] == "Rome"
+
+
 @pytest.mark.parametrize("height", ["1.80 m", "180 cm", "5'11\"", "6 feet"])
 def test_a_height_keeps_its_unit(height: str):
     assert (one(f"My height is {height}.").attribute, one(f"My height is {height}.").value) == ("height", height)
