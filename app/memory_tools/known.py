@@ -16,7 +16,7 @@ from uuid import UUID
 import snowballstemmer
 
 from app.memory_tools.asking import Asking
-from retrieval.facts.listing import FactPage, page_of_facts
+from retrieval.facts.listing import facts_to_rank
 from retrieval.pages.listing import one_profile
 from retrieval.recall.memory import MOST, FactSource, RecallQuestion
 from retrieval.sealed import UNREADABLE
@@ -26,7 +26,7 @@ from retrieval.text import folded
 from writer.privacy.words import words_of_page
 
 LOOK = 500
-"""Maximum number of facts, the newest first, that are decrypted for one answer."""
+"""Maximum number of facts that are decrypted for one answer: those that recall finds, and the newest others."""
 _STEMMER = snowballstemmer.stemmer("english")
 
 
@@ -69,20 +69,19 @@ async def facts_for(
         question = RecallQuestion(asking.agent, query, MOST, ("fact",), token_budget=sys.maxsize)
         recall = await parts.reader.recall(author.user_sub, author.authorised_at, question)
         near = {each.source.fact_id: each.rank for each in recall.memories if isinstance(each.source, FactSource)}
-    page = FactPage(asking.agent, None, None, None, history=False, before=None, limit=LOOK)
+    wanted = facts_to_rank(author.user_sub, asking.agent, kinds, near, LOOK)
     async with parts.database.as_user(author.user_sub, author.authorised_at) as connection:
         profile = (await connection.execute(one_profile(author.user_sub, asking.agent))).mappings().one_or_none()
         if profile is None or not profile["enabled"]:
             return []
-        rows = (await connection.execute(page_of_facts(author.user_sub, page))).mappings().all()
+        rows = (await connection.execute(wanted)).mappings().all()
         words = await words_of_page(parts.keyring, connection, author.user_sub) if rows else None
     if words is None:
         return []
-    wanted = [row for row in rows if row["kind"] in kinds]
-    opened = [words.open("fact", row["words"], row["id"]) for row in wanted]
+    opened = [words.open("fact", row["words"], row["id"]) for row in rows]
     relevances = relevance(query or "", [each["text"] for each in opened])
     facts = []
-    for row, of, share in zip(wanted, opened, relevances, strict=True):
+    for row, of, share in zip(rows, opened, relevances, strict=True):
         if row["id"] in near or share > 0 or row["kind"] in always:
             since = row["valid_from"].date()
             attribute = "" if of["value"].startswith(of["attribute"]) else of["attribute"]

@@ -1,5 +1,6 @@
 """Statements that read facts about a user: those that hold now, those that held at a time, or all."""
 
+from collections.abc import Collection
 from dataclasses import dataclass
 from datetime import datetime
 from uuid import UUID
@@ -53,6 +54,18 @@ def page_of_facts(user_sub: str, page: FactPage) -> Rows:
     only = {"user_sub": user_sub, "agent_key": page.agent_key, "kind": page.kind, "category": page.category}
     statement = _facts() if page.history else _facts().where(*holds(page.as_of))
     return paged(statement, facts, only, page.before, page.limit)
+
+
+def facts_to_rank(
+    user_sub: str, agent_key: str, kinds: Collection[FactKind], first: Collection[UUID], limit: int
+) -> Rows:
+    """Returns the statement for at most ``limit`` facts of these kinds that hold now.
+
+    The facts with the ids ``first`` come first, then goals and preferences, and of each the newest.
+    """
+    mine = facts.c.user_sub == user_sub, facts.c.agent_key == agent_key, facts.c.kind.in_(kinds)
+    is_first, is_wish = facts.c.id.in_(first), facts.c.kind.in_(("goal", "preference"))
+    return _facts().where(*mine, *holds()).order_by(is_first.desc(), is_wish.desc(), facts.c.id.desc()).limit(limit)
 
 
 def holds(at: datetime | ColumnElement[datetime] | None = None) -> tuple[ColumnElement[bool], ...]:

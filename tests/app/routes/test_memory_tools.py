@@ -1,5 +1,6 @@
 """Memory as tools over HTTP: what a model may ask and say, and what it cannot do to anybody."""
 
+import asyncio
 import hashlib
 import json
 import re
@@ -13,7 +14,8 @@ from app.memory_tools.definitions import TOOLS, definitions
 from app.schemas.memory_tools import RememberIn
 from retrieval.sealed import UNREADABLE
 from tests.app.routes.conftest import STEPS, embedded, fill
-from tests.service import AGENT, User
+from tests.service import AGENT, SETTLES_WITHIN_S, User
+from writer.facts.extract import MOST_OF_TURN
 from writer.retain.prepare import prepare
 from writer.run import FinishedRun
 
@@ -47,6 +49,20 @@ async def test_the_definitions_are_answered_in_either_format(alice: User):
         answer = await alice.http.get("/v1/memory-tools", params={"format": style})
         assert answer.json() == {"tools": definitions(style)}
     assert (await alice.http.get("/v1/memory-tools", params={"format": "xml"})).status_code == 422
+
+
+async def test_a_goal_and_a_fact_that_fits_are_told_however_many_newer_facts_there_are(alice: User):
+    await tell(alice, "I want to run a marathon")
+    await tell(alice, "My bicycle is a tandem", kind="fact")
+    liked = [" ".join(f"I like w{turn}q{each}." for each in range(MOST_OF_TURN)) for turn in range(11)]
+    body = {"agent": COACH, "turns": [{"role": "user", "content": each} for each in liked]}
+    assert (await alice.http.post("/v1/sessions/likes/turns", json=body)).status_code == 200
+    async with asyncio.timeout(SETTLES_WITHIN_S):
+        while await alice.rows("SELECT 1 FROM sessions WHERE user_sub = :user_sub AND status = 'pending'"):  # noqa: ASYNC110
+            await asyncio.sleep(0.01)
+    assert len(ids(await text(alice, "get_my_goals", COACH), "goal")) == 1
+    told = await text(alice, "recall", COACH, query="lock for the bicycle", top_k=4)
+    assert told.index("My bicycle is a tandem") < told.index("I like ")
 
 
 async def test_goals_come_nearest_to_the_query_first_and_no_other_kind_among_them(alice: User):
