@@ -4,6 +4,8 @@ import re
 import unicodedata
 
 _WIDE = {code: code - 0xFEE0 for code in range(0xFF01, 0xFF5F)}
+_JOINED = re.compile(r"(?<!\w)\w++(?:[./@]++\w++)++")
+_PART = re.compile(r"[^\W\d]\w+")
 _LAST_STOP = re.compile(r"(?<=\w)[.。]+$|(?<=[^\W\d_])[!?]+$")
 
 
@@ -21,6 +23,14 @@ def folded(text: str) -> str:
 def as_repeated(text: str) -> str:
     """Returns the text in a form for recognising repeats: folded, without the mark at the end of the sentence."""
     return _LAST_STOP.sub("", folded(text))
+
+
+def with_parts(text: str) -> str:
+    """Returns the text with the words of each path, address and dotted name behind it.
+
+    Postgres indexes "src/main.py" as one word, which neither "src" nor "main.py" would find.
+    """
+    return _JOINED.sub(lambda joined: " ".join([joined[0], *_PART.findall(joined[0])]), text)
 
 
 def shortened(text: str, longest: int) -> str:

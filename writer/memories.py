@@ -12,6 +12,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 from policy.channels import searchable
 from retrieval.sessions.messages import SessionTurn
 from retrieval.tables.memories import memories
+from retrieval.text import with_parts
 from writer.storable import storable
 
 MAX_CHARS = 8_192
@@ -70,5 +71,5 @@ def _row(user_sub: str, agent_key: str, text: str) -> dict[str, object]:
         "user_sub": user_sub,
         "id": uuids.uuid7(),
         "agent_key": agent_key,
-        "search_text": searchable(storable(text)),
+        "search_text": searchable(with_parts(storable(text))),
     }

@@ -32,6 +32,7 @@ from retrieval.recall.statement import (
 )
 from retrieval.sealed import SealOf, UserSeal
 from retrieval.sessions.messages import SessionTurn
+from retrieval.text import with_parts
 from retrieval.tokens import count_tokens
 
 LATER_SHARE = 0.2
@@ -88,7 +89,7 @@ async def recall(
     """
     parameters: dict[str, object] = {
         "agent_key": question.agent_key,
-        "query": searchable(question.query),
+        "query": searchable(with_parts(question.query)),
         "kinds": list(question.kinds),
         "session": question.session,
         "as_of": question.as_of,

@@ -18,6 +18,7 @@ from retrieval.errors import NotFound
 from retrieval.ports import Embedder, embed_accepted
 from retrieval.recall.knowledge import text_of
 from retrieval.tables.memories import shared_knowledge, shared_memories
+from retrieval.text import with_parts
 from writer.audit import Change, note
 from writer.author import Author
 from writer.errors import KnowledgeExists, NotTheOwner
@@ -159,7 +160,7 @@ async def _remember(connection: AsyncConnection, entry_id: UUID, written: Knowle
     await connection.execute(delete(shared_memories).where(shared_memories.c.knowledge_id == entry_id))
     row = {"id": uuids.uuid7(), "agent_key": written.agent, "knowledge_id": entry_id}
     await connection.execute(
-        insert(shared_memories).values(**row, search_text=searchable(searched(text_of(written.texts))))
+        insert(shared_memories).values(**row, search_text=searchable(with_parts(searched(text_of(written.texts)))))
     )
 
 

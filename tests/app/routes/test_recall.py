@@ -1,6 +1,7 @@
 """Recall finds what was said and what is known, across sessions, with its source; and nothing of anybody else's."""
 
 import asyncio
+from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
 from uuid import uuid4
@@ -9,6 +10,7 @@ import httpx
 import pytest
 from sqlalchemy import delete, update
 
+from retrieval.recall.memory import RecallQuestion
 from retrieval.tables.memories import memories
 from retrieval.tokens import count_tokens
 from tests.service import AGENT, SETTLES_WITHIN_S, Service, User
@@ -159,6 +161,25 @@ async def test_the_only_memory_of_its_kind_comes_before_turns_with_fewer_words_o
     await settled(alice)
     best = (await recalled(alice, query))["memories"][0]
     assert best["text"].endswith(answer)
+
+
+@pytest.mark.parametrize(
+    ("query", "said"),
+    [
+        ("nginx", "The settings are in /etc/nginx/nginx.conf there."),
+        ("main.py", "Deploy src/app/main.py once more."),
+        ("failover", "See https://wiki.example.com/runbooks/failover for it."),
+        ("server", "We chose the client/server setup."),
+        ("Foo", "It failed in Foo.bar() again."),
+        ("src/app/main.py", "Deploy src/app/main.py once more."),
+    ],
+)
+async def test_a_turn_is_found_by_a_word_in_a_path_or_an_address(alice: User, name: str, query: str, said: str):
+    await say(alice, name, said, role="system")
+    found = await replace(alice.service.runtime.reader, pgvector=False).recall(
+        alice.name, datetime.now(UTC), RecallQuestion(AGENT, query)
+    )
+    assert [each.text for each in found.memories] == [said]
 
 
 async def test_what_has_nothing_to_do_with_the_question_is_not_found(alice: User, name: str):
