@@ -107,6 +107,8 @@ class FactWritten(Strict):
 async def write_fact(database: Database, keyring: Keyring, written: FactWritten, author: Author) -> UUID:
     """Stores the fact and returns its id; if an equal fact held at that time, counts the repetition and returns its id.
 
+    A repetition that ends earlier than the equal fact ends it then.
+
     Raises:
         MemoryOff: the user switched off writing for this agent.
         SecretInName: the agent's name or the category looks like a secret.

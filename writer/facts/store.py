@@ -165,7 +165,8 @@ class _Timeline:
     def take(self, fact: _TimedFact) -> UUID:
         """Counts a fact as a repeat of an equal one, or adds it, which closes others of its slot; returns its id.
 
-        Without a slot, an equal fact counts also if it holds at a later time alone.
+        A repeat with an earlier end than the equal fact ends the equal fact then. Without a slot, an equal fact counts
+        also if it holds at a later time alone.
         """
         at = fact.valid_from
         equal = [
@@ -178,6 +179,8 @@ class _Timeline:
             held.told += 1
             held.last_told_at = max(held.last_told_at, at)
             held.valid_from = min(held.valid_from, at)
+            if fact.valid_to is not None and held.holds(fact.valid_to):
+                held.valid_to, held.superseded_by = fact.valid_to, None
             return held.id
         same_slot = [] if fact.slot is None else self._by_slot.get(fact.slot, [])
         later = min((held for held in same_slot if held.valid_from > at), key=_begin, default=None)

@@ -69,6 +69,14 @@ async def test_what_a_user_says_of_themselves_is_known_and_the_context_tells_it(
     assert (await alice.retrieve("what should I buy", memory=False))["memory_context"] == ""
 
 
+async def test_a_fact_that_is_written_again_with_an_end_ends_then(alice: User):
+    home = {"attribute": "home", "value": "Leeds", "valid_from": "2026-03-01T00:00:00Z"}
+    first = await written(alice, "I live in Leeds.", **home)
+    again = await written(alice, "I live in Leeds.", **home, valid_to="2026-05-01T00:00:00Z")
+    assert (again["fact_id"], again["told"], again["valid_to"]) == (first["fact_id"], 2, "2026-05-01T00:00:00Z")
+    assert await facts(alice) == []
+
+
 async def test_a_newer_value_closes_the_older_points_to_it_and_both_stay_readable(alice: User, name: str):
     await say(alice, name, "My goal is to save 500 EUR a month.", time="2026-03-02T10:00:00Z")
     await say(alice, name, "My goal is to save 600 euros a month.", time="2026-05-02T10:00:00Z")
