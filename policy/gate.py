@@ -16,6 +16,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from policy.course import Course, course_of
+from policy.decide import CANDIDATE, DEFAULT, SERVING
 from policy.evaluate import (
     Interval,
     Missingness,
@@ -33,7 +34,6 @@ from policy.logged import Logged, Target
 from policy.reliability import Calibration, Segment, calibration, segments
 from policy.verdict import Check, GateOutcome, GateSettings, Outlook, Verdict
 
-CANDIDATE, SERVING, DEFAULT = "candidate", "serving", "default"
 TESTED = ((CANDIDATE, DEFAULT), (CANDIDATE, SERVING), (DEFAULT, SERVING))
 """The differences of policies that a trial tests: the first two decide on a promotion, the last one on a rollback."""
 COUNTED = ("decisions", "effective sample", "effective groups")

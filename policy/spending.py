@@ -11,13 +11,11 @@ Kim & DeMets 1987 (a power of time); Jennison & Turnbull 2000, chapters 7 and 19
 """
 
 from dataclasses import dataclass
-from statistics import NormalDist
 
 import numpy as np
 
 from policy.logged import Floats
 
-NORMAL = NormalDist()
 FARTHEST_SD = 6.0
 """Standard deviations of the score that the grid reaches to either side of zero."""
 LEAST = 1e-300

@@ -7,7 +7,6 @@ from app.demo.operator.catalog import WORK_SCHEMA, Catalog, sample_of
 from app.demo.operator.script import RepairScript, target
 
 _ADD_COLUMN = re.compile(r"(ALTER TABLE \S+ ADD COLUMN (?:IF NOT EXISTS )?)(\S+)( .*)?$")
-_ALTER_TYPE = re.compile(r"ALTER TABLE (\S+) ALTER COLUMN (\S+) TYPE (\S+)$")
 _NAMED = re.compile(r"\b(TABLE|INTO|UPDATE|FROM|COLUMN|JOIN|VIEW)(\s+)(?!IF\b)([A-Za-z_]\w*)(?![\w.])")
 _NUMBER_NAMES = ("age", "count", "total", "quantity", "number", "score", "level")
 
