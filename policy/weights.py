@@ -56,7 +56,6 @@ def unpack(blob: bytes, checksum: bytes, feature_version: int) -> Head:
         trained_on = int(arrays.pop("feature_version")[0])
         if trained_on != feature_version:
             raise WrongFeatureVersion(f"trained on features {trained_on}, serving {feature_version}")
-        arrays.pop("null", None)  # heads of before valued an empty slate; the other weights do not depend on it
         names = [field.name for field in fields(Head)]
         if others := sorted(arrays.keys() - set(names)):
             raise WrongNetwork(f"unknown parts: {', '.join(others)}")

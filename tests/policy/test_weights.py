@@ -39,12 +39,6 @@ def test_weights_of_a_network_with_other_parts_are_refused_by_their_names():
         unpack(blob, hashlib.sha256(blob).digest(), feature_version=1)
 
 
-def test_an_earlier_head_that_valued_an_empty_slate_is_read_without_that_value():
-    blob = save(some().arrays() | {"null": np.zeros(2, np.float32), "feature_version": np.array([1], np.int64)})
-    back = unpack(blob, hashlib.sha256(blob).digest(), feature_version=1)
-    assert np.array_equal(back.linear, some().linear)
-
-
 @pytest.mark.parametrize("at", [0, 8, 200, -1])
 def test_one_changed_byte_is_found(at: int):
     blob, checksum = pack(some(), 1)
