@@ -1,4 +1,4 @@
-"""``casebank audit``: verifies that the audit's entries were not changed, accepts unsealed chains, deletes old ones."""
+"""``casebank audit``: verifies that the audit's entries were not changed, and deletes old ones."""
 
 import json
 from contextlib import suppress
@@ -8,21 +8,20 @@ from typing import Annotated
 import typer
 from rich.table import Table
 
-from app.commands.tokens import OPERATOR_NAME
 from app.settings.numbers import CENTURY_DAYS
 from app.terminal.command_line import MaybeUser, checked, parts
 from app.terminal.plain_console import plain_console
 from app.terminal.run_to_end import run_to_end as run
 from retrieval.database.database import Database
 from retrieval.errors import UserErased
-from writer.audit.sealing import AuditBroken, accept_chain, prune_audit, seal_all
+from writer.audit.sealing import AuditBroken, prune_audit
 from writer.audit.tombstone_chain import Tombstones, verify_tombstones
 from writer.audit.verify import Verified, everybody, read_erasures, verify_user
 
 commands = typer.Typer(
     add_completion=False,
     no_args_is_help=True,
-    help="Verify that the audit was not changed, accept chains without a seal, or delete old entries.",
+    help="Verify that the audit was not changed, or delete old entries.",
 )
 out = plain_console()
 
@@ -55,23 +54,6 @@ def verify(
     _show(results, stones, as_json=as_json)
     if any(each.fault for each in results) or (stones is not None and stones.fault):
         raise typer.Exit(1)
-
-
-@commands.command()
-def accept(user: MaybeUser = None, everyone: All = False) -> None:
-    """Accept and seal chains that have no seal and no other fault, as after an upgrade; the audit records it."""
-    _one_or_all(user, everyone=everyone)
-
-    async def work() -> int:
-        accepted = 0
-        async with parts() as runtime:
-            for each in await _chosen(runtime.database, user):
-                with suppress(*_passed_over(everyone=everyone)):
-                    accepted += await accept_chain(runtime.database, each, OPERATOR_NAME)
-            await seal_all(runtime.database)
-        return accepted
-
-    out.print(f"{run(work())} chains accepted")
 
 
 @commands.command()
@@ -131,16 +113,14 @@ def _show(results: list[Verified], stones: Tombstones | None, *, as_json: bool) 
                 "what": each.fault.what,
             }
             entries = {"user": each.user_sub, "entries": each.seq, "hash": each.hash.hex(), "sealed": each.sealed_seq}
-            typer.echo(json.dumps({**entries, "pruned": each.pruned[0], "accepted": each.accepted, "fault": fault}))
+            typer.echo(json.dumps({**entries, "pruned": each.pruned[0], "fault": fault}))
         if stones is not None:
             erasures = {"erasures": stones.seq, "hash": stones.hash.hex(), "sealed": stones.sealed_seq}
             typer.echo(json.dumps({**erasures, "fault": stones.fault and {"what": stones.fault}}))
         return
     table = Table("chain", "entries", "sealed", "", "first entry that was changed", min_width=60)
     for each in results:
-        first = f"accepted without a seal by entry {each.accepted}" if each.accepted else ""
-        if each.fault is not None:
-            first = f"entry {each.fault.seq} ({each.fault.entry_id}): {each.fault.what}"
+        first = f"entry {each.fault.seq} ({each.fault.entry_id}): {each.fault.what}" if each.fault else ""
         table.add_row(each.user_sub, str(each.seq), str(each.sealed_seq), "BAD" if each.fault else "ok", first)
     if stones is not None:
         state = "BAD" if stones.fault else "ok"

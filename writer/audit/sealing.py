@@ -10,10 +10,9 @@ from retrieval.database.database import Database
 from retrieval.database.rows import Rows
 from retrieval.errors import UserErased
 from retrieval.tables.audit import audit, audit_heads, audit_links
-from writer.audit.changes import Change, note
 from writer.audit.signing import AuditKey, key_of
 from writer.audit.tombstone_chain import Tombstones, seal_tombstones
-from writer.audit.verify import ACCEPT, Verified, read_erasures, verify_user
+from writer.audit.verify import Verified, read_erasures, verify_user
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,24 +55,6 @@ async def seal_all(database: Database) -> Sealed:
             async with database.as_user(user_sub, datetime.now(UTC)) as connection:
                 sealed += (await connection.execute(put_seal(chain, seal))).rowcount
     return Sealed(sealed, broken, await seal_tombstones(database, key, begun_at))
-
-
-async def accept_chain(database: Database, user_sub: str, actor: str) -> bool:
-    """Notes in a chain without a seal that an operator accepts it, so that the next sealing seals it.
-
-    The signed entry counts as the chain's beginning: if the seal is missing again later, the chain is a fault again.
-    Returns False and changes nothing if the chain is sealed or new, or has another fault.
-
-    Raises:
-        UserErased: the user was erased, and the chain with the user.
-    """
-    chain = await verify_user(database, user_sub, await read_erasures(database))
-    if chain.fault is None or not chain.fault.lacks_only_seal:
-        return False
-    async with database.as_user(user_sub, datetime.now(UTC)) as connection:
-        change = Change.of((user_sub, None), actor, ACCEPT, entries=chain.seq, hash=chain.hash.hex())
-        await note(connection, change)
-    return True
 
 
 async def prune_audit(database: Database, user_sub: str, before: datetime) -> int:

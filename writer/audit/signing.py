@@ -25,7 +25,6 @@ SEAL_BYTES = 32
 """Length of a seal. In the seal of the erasures, the time of the last sealing follows; see ``AuditKey.sealed_at``."""
 
 _EPOCH = datetime.fromtimestamp(0, UTC)
-_KEY_BYTES_BEFORE_TIMES = 32
 _EXACT = Context(prec=2_000)
 _OPTION = "audit_key"
 
@@ -40,11 +39,6 @@ class AuditKey:
 
     key: bytes = field(repr=False)
     since: datetime
-
-    @property
-    def has_time(self) -> bool:
-        """Returns whether the time of the last sealing is stored since the key was made; shorter keys are older."""
-        return len(self.key) > _KEY_BYTES_BEFORE_TIMES
 
     def mac(self, *message: object) -> bytes:
         """Returns the MAC of a list of JSON values."""

@@ -12,7 +12,7 @@ from retrieval.database.database import Database
 from retrieval.tables.audit import erasure_heads, erasure_links
 from writer.audit.links import genesis, link_hash, tombstone_content
 from writer.audit.signing import SEAL_BYTES, AuditKey, key_of
-from writer.audit.verify import COMMITTED_WITHIN, tombstones
+from writer.audit.verify import tombstones
 
 CHAIN = "erasures"
 
@@ -81,21 +81,16 @@ def _chain_fault(links: Sequence[RowMapping], head: RowMapping, key: AuditKey | 
     hashes = [genesis(CHAIN), *(link["hash"] for link in links)]
     if len(links) != head["seq"] or hashes[-1] != head["hash"]:
         return f"the end was cut: the head says {head['seq']} erasures"
-    oldest = min((link["erased_at"] for link in links), default=None)
-    return None if key is None else _seal_fault(hashes, head, key, oldest)
+    return None if key is None else _seal_fault(hashes, head, key)
 
 
-def _seal_fault(hashes: Sequence[bytes], head: RowMapping, key: AuditKey, oldest: datetime | None) -> str | None:
-    """Returns the fault of the seal, or None if it fits the links' hashes; ``oldest`` is the time of the first erasure.
-
-    Under a key of an earlier version, a chain without erasures, or with only recent ones, may have no seal.
-    """
+def _seal_fault(hashes: Sequence[bytes], head: RowMapping, key: AuditKey) -> str | None:
+    """Returns the fault of the seal, or None if it fits the links' hashes."""
     sealed, seal = head["sealed_seq"], head["seal"]
     if seal is None:
-        late = oldest is not None and oldest < datetime.now(UTC) - COMMITTED_WITHIN
-        return "no seal speaks for the erasures: it was removed" if key.has_time or sealed or late else None
+        return "no seal speaks for the erasures: it was removed"
     if sealed >= len(hashes) or not hmac.compare_digest(key.seal(CHAIN, sealed, hashes[sealed]), seal[:SEAL_BYTES]):
         return f"the erasures were linked anew: the seal of erasure {sealed} is broken"
-    if (key.has_time or seal[SEAL_BYTES:]) and key.sealed_at(seal) is None:
+    if key.sealed_at(seal) is None:
         return "the time of the last sealing was changed or removed"
     return None

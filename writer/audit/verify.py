@@ -17,9 +17,6 @@ from writer.audit.signing import TOMBSTONE, AuditKey, key_of
 
 PAGE = 1_000
 
-ACCEPT = "accept_chain"
-"""Action of the entry by which an operator accepts a chain that has no seal; see ``accept_chain``."""
-
 COMMITTED_WITHIN = timedelta(minutes=5)
 """Longest time from the making of an entry to its commit; an entry older than a sealing by more was sealed by it."""
 
@@ -35,13 +32,11 @@ class Fault:
     Attributes:
         seq: number of the link; None for an entry without a link.
         entry_id: id of the entry; None if it is unknown.
-        lacks_only_seal: true if all is well with the chain except that it has no seal; an operator may accept it.
     """
 
     seq: int | None
     entry_id: UUID | None
     what: str
-    lacks_only_seal: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,8 +49,6 @@ class Verified:
         sealed_seq: number of the last sealed link; see ``seal_all``.
         pruned: number and hash of the last pruned link.
         fault: the first fault; None if the chain is intact.
-        accepted: number of the last verified entry by which an operator accepted the chain without a seal; no seal
-            shows whether entries before it were removed; 0: there is none.
     """
 
     user_sub: str
@@ -64,7 +57,6 @@ class Verified:
     sealed_seq: int = 0
     pruned: tuple[int, bytes | None] = (0, None)
     fault: Fault | None = None
-    accepted: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,8 +105,7 @@ class _Walk:
         signed: true if a signed entry was passed; from then on all entries must be signed.
         sealed_hash: hash of the sealed link, once the walk has passed it.
         sealed_at: time of the last sealing of all chains; None: unknown.
-        oldest: time of the oldest entry that was passed since an operator accepted the chain, by its id.
-        accepted: see ``Verified``.
+        oldest: time of the oldest entry that was passed, by its id.
     """
 
     head: _Head
@@ -125,7 +116,6 @@ class _Walk:
     signed: bool
     sealed_hash: bytes | None = None
     oldest: datetime = _NEVER
-    accepted: int = 0
 
     def __post_init__(self) -> None:
         self._look_at_seal()
@@ -146,8 +136,6 @@ class _Walk:
         if tombstone is not None and tombstone[1] not in erased:
             return Fault(seq, entry_id, "the actor was replaced, and never erased")
         self.seq = seq
-        if row["action"] == ACCEPT and row["mac"] is not None:  # from here on as if the chain began anew
-            self.accepted, self.oldest = seq, _NEVER
         self.oldest = min(self.oldest, _made_at(entry_id))
         self._look_at_seal()
         return None
@@ -171,13 +159,9 @@ class _Walk:
         """Returns the fault of a chain without a seal; None if it is newer than the last sealing of all chains."""
         if self.head.pruned[0]:
             return Fault(1, None, "the start is gone, and no seal speaks for it")
-        if self.head.sealed_seq:
-            return Fault(self.head.sealed_seq, None, "no seal speaks for it: its seal was removed")
-        if self.oldest >= (self.sealed_at or datetime.now(UTC)) - COMMITTED_WITHIN:
+        if not self.head.sealed_seq and self.oldest >= (self.sealed_at or datetime.now(UTC)) - COMMITTED_WITHIN:
             return None
-        has_time = self.key is not None and self.key.has_time
-        why = "its seal was removed" if has_time else "it was removed, or an earlier version never sealed it"
-        return Fault(1, None, f"no seal speaks for it: {why}", lacks_only_seal=True)
+        return Fault(self.head.sealed_seq or 1, None, "no seal speaks for it: its seal was removed")
 
     def _look_at_seal(self) -> None:
         if self.seq == self.head.sealed_seq:
@@ -222,7 +206,7 @@ async def verify_user(database: Database, user_sub: str, erasures: Erasures, *, 
             fault = Fault(walk.seq + 1, beyond, "the head was put back: there are later links")
         if fault is None and (stray := await connection.scalar(unlinked(user_sub))) is not None:
             fault = Fault(None, stray, "the entry is on no chain: it was put in")
-        return Verified(user_sub, walk.seq, walk.hash, head.sealed_seq, head.pruned, fault, walk.accepted)
+        return Verified(user_sub, walk.seq, walk.hash, head.sealed_seq, head.pruned, fault)
 
 
 def _made_at(entry_id: UUID) -> datetime:

@@ -16,8 +16,7 @@ from retrieval.tables.keys import installation_keys
 from writer.privacy.master_keys import MasterKeys, wrapping
 
 _NONCE_BYTES = 12
-_KEY_BYTES = 33
-"""Keys of 32 bytes are from versions that did not store the time of the last sealing; see ``AuditKey.has_time``."""
+_KEY_BYTES = 32
 
 
 @dataclass(frozen=True, slots=True)

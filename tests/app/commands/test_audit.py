@@ -19,7 +19,6 @@ from retrieval.tables.audit import erasures
 from retrieval.tables.metadata import USER_TABLES
 from tests.writer.conftest import AGENT
 from writer.audit import Change, note
-from writer.audit.signing import SEAL_BYTES, key_of
 from writer.privacy.keys import Keyring
 from writer.privacy.master_keys import MasterKeys
 from writer.rights.elsewhere import digest
@@ -78,21 +77,6 @@ async def test_the_first_bad_entry_is_named_and_the_status_is_1(settings: Settin
     assert done.exit_code == 1
     found = json.loads(done.stdout)
     assert (found["fault"]["seq"], found["fault"]["what"]) == (3, "the entry was deleted")
-
-
-async def test_a_chain_without_a_seal_is_a_fault_until_the_operator_accepts_it(settings: Settings, user: str):
-    url = str(settings.database_url)
-    async with service_database(url) as plain:
-        key = key_of((await signed(plain, MasterKeys.of(settings.master_key_bytes))).engine)
-    later = key.time_of_sealing(datetime.now(UTC) + timedelta(hours=1))  # than the user's entries
-    await forge(url, f"UPDATE erasure_heads SET seal = substr(seal, 1, {SEAL_BYTES}) || $1::bytea", later)  # noqa: S608 - a number
-    refused = await casebank("audit", "verify", "--user", user, "--json")
-    assert refused.exit_code == 1, refused.output
-    assert "no seal speaks for it" in json.loads(refused.stdout)["fault"]["what"]
-    done = await casebank("audit", "accept", "--user", user)
-    assert (done.exit_code, done.stdout) == (0, "1 chains accepted\n")
-    verified = await casebank("audit", "verify", "--user", user, "--json")
-    assert (verified.exit_code, json.loads(verified.stdout)["accepted"]) == (0, 6)
 
 
 async def test_all_are_looked_at_with_the_erasures(settings: Settings, user: str):

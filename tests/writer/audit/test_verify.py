@@ -21,10 +21,10 @@ from tests.fakes.openai_server import OpenAIServer
 from tests.writer.blocked import begin_blocked
 from tests.writer.conftest import AGENT, Bank, MakeWorker, drain, keep
 from writer.audit import Change, note
-from writer.audit.sealing import accept_chain, prune_audit, seal_all
+from writer.audit.sealing import prune_audit, seal_all
 from writer.audit.signing import SEAL_BYTES, key_of
 from writer.audit.tombstone_chain import verify_tombstones
-from writer.audit.verify import ACCEPT, Verified, read_erasures, verify_user
+from writer.audit.verify import Verified, read_erasures, verify_user
 from writer.privacy.master_keys import MasterKeys
 from writer.rights.edit import set_profile
 from writer.rights.erase import erase
@@ -199,52 +199,6 @@ async def test_a_deletion_with_the_chain_linked_anew_is_found_though_the_seal_wa
     await write(kept, user)
     assert user in {each.user_sub for each in (await seal_all(kept.database)).broken}
     assert (await verified(kept, user)).fault
-
-
-@one_postgres
-async def test_a_chain_that_an_operator_accepts_is_sealed_and_a_later_removal_of_its_seal_is_found(
-    kept: Bank, forger: Forger, user: str
-):
-    await seal_all(kept.database)
-    await write_long_ago(kept, user)
-    assert user in {each.user_sub for each in (await seal_all(kept.database)).broken}
-    assert await accept_chain(kept.database, user, "operator")
-    await seal_all(kept.database)
-    found = await verified(kept, user)
-    assert (found.fault, found.sealed_seq, found.accepted) == (None, 6, 6)
-    assert not await accept_chain(kept.database, user, "operator")
-    await forger.forge("DELETE FROM audit WHERE user_sub = $1 AND payload @> '{\"number\": 2}'", user)
-    await relink(forger, user)
-    await forger.forge(REMOVE_SEAL, user, 0)
-    before = await forger.fetchval("SELECT seal FROM erasure_heads")
-    later = key_of(kept.database.engine).time_of_sealing(datetime.now(UTC) + timedelta(hours=1))
-    await forger.forge("UPDATE erasure_heads SET seal = $1", before[:SEAL_BYTES] + later)
-    found = await verified(kept, user)
-    await forger.forge("UPDATE erasure_heads SET seal = $1", before)
-    assert found.fault.lacks_only_seal
-
-
-@pytest.mark.parametrize("edit", ["no entry", "no signature", "another payload"])
-async def test_a_chain_that_was_changed_cannot_be_accepted(kept: Bank, forger: Forger, user: str, edit: str):
-    await seal_all(kept.database)
-    await write_long_ago(kept, user)
-    entry = await forger.fetchval("SELECT entry_id FROM audit_links WHERE user_sub = $1 AND seq = 4", user)
-    await forger.forge(EDITS[edit], user, entry)
-    assert not await accept_chain(kept.database, user, "operator")
-    assert user in {each.user_sub for each in (await seal_all(kept.database)).broken}
-
-
-async def test_an_acceptance_that_casebank_did_not_write_accepts_nothing(
-    kept: Bank, owner: asyncpg.Connection, user: str
-):
-    await seal_all(kept.database)
-    await write_long_ago(kept, user)
-    await owner.execute(
-        "INSERT INTO audit (user_sub, id, actor, action, payload) VALUES ($1, gen_random_uuid(), $1, $2, '{}')",
-        user,
-        ACCEPT,
-    )
-    assert "not signed" in (await verified(kept, user)).fault.what
 
 
 async def test_a_history_unsigned_and_dated_before_the_key_is_found(kept: Bank, forger: Forger, user: str):
