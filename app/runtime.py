@@ -183,7 +183,7 @@ async def signed(database: Database, held: MasterKeys) -> Database:
 async def _audit_key(database: Database, held: MasterKeys) -> AuditKey:
     async with database.as_worker() as connection:
         made = await find_or_make(connection, held, "audit")
-        key = AuditKey(made.key, made.made_at)
+        key = AuditKey(made.key)
         if made.is_new:
             await begin_seals(connection, key)
     return key

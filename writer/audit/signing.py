@@ -31,14 +31,9 @@ _OPTION = "audit_key"
 
 @dataclass(frozen=True, slots=True)
 class AuditKey:
-    """The installation's key, which signs audit entries and seals chains.
-
-    Attributes:
-        since: the time from which all entries are signed.
-    """
+    """The installation's key, which signs audit entries and seals chains."""
 
     key: bytes = field(repr=False)
-    since: datetime
 
     def mac(self, *message: object) -> bytes:
         """Returns the MAC of a list of JSON values."""

@@ -102,7 +102,6 @@ class _Walk:
     Attributes:
         seq: number of the last verified link.
         hash: hash of that link.
-        signed: true if a signed entry was passed; from then on all entries must be signed.
         sealed_hash: hash of the sealed link, once the walk has passed it.
         sealed_at: time of the last sealing of all chains; None: unknown.
         oldest: time of the oldest entry that was passed, by its id.
@@ -113,7 +112,6 @@ class _Walk:
     sealed_at: datetime | None
     seq: int
     hash: bytes
-    signed: bool
     sealed_hash: bytes | None = None
     oldest: datetime = _NEVER
 
@@ -168,13 +166,11 @@ class _Walk:
             self.sealed_hash = self.hash
 
     def _signature(self, row: RowMapping) -> str | None:
-        """Checks the MAC of an entry and returns the fault, or None; entries from before the key may have no MAC."""
+        """Checks the MAC of an entry and returns the fault, or None."""
         if self.key is None:
             return None
         if row["mac"] is None:
-            old = not self.signed and max(row["created_at"], _made_at(row["id"])) < self.key.since
-            return None if old else "the entry is not signed: casebank did not write it"
-        self.signed = True
+            return "the entry is not signed: casebank did not write it"
         if hmac.compare_digest(self.key.entry(dict(row)), row["mac"]):
             return None
         return "the entry's signature is false: casebank did not write it"
@@ -200,7 +196,7 @@ async def verify_user(database: Database, user_sub: str, erasures: Erasures, *, 
         head = _Head.of(row)
         sealed = await connection.scalar(hash_of(user_sub, head.sealed_seq)) if since_seal else None
         seq, start = head.start() if sealed is None else (head.sealed_seq, sealed)
-        walk = _Walk(head, key, sealed_at, seq, start, signed=sealed is not None)
+        walk = _Walk(head, key, sealed_at, seq, start)
         fault = await _walk_to_end(connection, walk, erasures.users)
         if fault is None and (beyond := await connection.scalar(link_beyond(user_sub, walk.seq))) is not None:
             fault = Fault(walk.seq + 1, beyond, "the head was put back: there are later links")

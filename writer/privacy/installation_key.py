@@ -21,14 +21,13 @@ _KEY_BYTES = 32
 
 @dataclass(frozen=True, slots=True)
 class InstallationKey:
-    """A key of the installation with the time at which it was made.
+    """A key of the installation.
 
     Attributes:
         is_new: True for the caller whose transaction makes the key.
     """
 
     key: bytes = field(repr=False)
-    made_at: datetime
     is_new: bool = field(default=False, compare=False)
 
 
@@ -51,7 +50,7 @@ async def find_or_make(connection: AsyncConnection, held: MasterKeys, name: str)
         fresh = insert(installation_keys).values(name=name, wrapped_key=wrapped, created_at=made_at)
         is_new = (await connection.execute(fresh.on_conflict_do_nothing())).rowcount > 0
         row = (await connection.execute(query)).one()
-    return InstallationKey(_unwrap(row.wrapped_key, held, name, row.created_at), row.created_at, is_new)
+    return InstallationKey(_unwrap(row.wrapped_key, held, name, row.created_at), is_new)
 
 
 async def rewrap_all(connection: AsyncConnection, held: MasterKeys) -> int:
