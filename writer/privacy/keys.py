@@ -33,7 +33,7 @@ class _Stored(Protocol):
 
     key_id: UUID
     wrapped_key: bytes
-    master_key: str | None
+    master_key: str
 
 
 @cache

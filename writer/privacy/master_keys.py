@@ -9,21 +9,18 @@ then refuses to work, because other processes could not read its data.
 
 import hashlib
 from collections.abc import Iterable
-from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Self
 
 from sqlalchemy import Select, func, insert, select
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from retrieval.errors import CasebankError, SealBroken
+from retrieval.errors import CasebankError
 from retrieval.tables.keys import master_keys, user_keys
 from writer.privacy.seal import unwrap_key
 
 LOCK = 0x6D61737465726B79
 """Postgres advisory lock: shared while a new user's key is wrapped, exclusive while the current master key changes."""
-SAMPLE = 20
-"""Number of the oldest users' keys that a master key must unwrap before a database without a fingerprint accepts it."""
 
 
 class MasterKeyMismatch(CasebankError):
@@ -65,22 +62,15 @@ class MasterKeys:
                 " new one CASEBANK_MASTER_KEY_OLD"
             )
 
-    def unwrap(self, wrapped: bytes, by: str | None, *, user_sub: str) -> bytes:
-        """Returns the user's key, unwrapped; ``by`` is the fingerprint of the master key, if it was stored.
+    def unwrap(self, wrapped: bytes, by: str, *, user_sub: str) -> bytes:
+        """Returns the user's key, unwrapped; ``by`` is the fingerprint of the master key that wrapped it.
 
         Raises:
             MasterKeyMismatch: this process does not hold the master key.
             SealBroken: the user's key cannot be unwrapped.
         """
-        if by is not None:
-            self.require([by])
-            return unwrap_key(wrapped, self.by_fingerprint[by], user_sub=user_sub)
-        for key in self.by_fingerprint.values():
-            try:
-                return unwrap_key(wrapped, key, user_sub=user_sub)
-            except SealBroken:
-                continue
-        raise SealBroken("the user's key was wrapped by another master key, or was changed")
+        self.require([by])
+        return unwrap_key(wrapped, self.by_fingerprint[by], user_sub=user_sub)
 
 
 async def agree(connection: AsyncConnection, held: MasterKeys) -> None:
@@ -89,7 +79,7 @@ async def agree(connection: AsyncConnection, held: MasterKeys) -> None:
     The connection must be the worker's. If processes with different keys start on a new database at once, one key wins.
 
     Raises:
-        MasterKeyMismatch: this process lacks a key in use, or its keys do not unwrap the users' keys in the database.
+        MasterKeyMismatch: this process lacks a key in use.
     """
     needed = (await connection.scalars(in_use())).all()
     if not needed:
@@ -121,26 +111,8 @@ def in_use() -> Select[str]:
 
 
 async def _take_over(connection: AsyncConnection, held: MasterKeys) -> str:
-    """Stores one of these keys as the database's current one, and returns its fingerprint."""
-    oldest = select(user_keys.c.user_sub, user_keys.c.wrapped_key).order_by(
-        user_keys.c.created_at, user_keys.c.user_sub
-    )
-    sample = [(row.user_sub, row.wrapped_key) for row in await connection.execute(oldest.limit(SAMPLE))]
-    # more than half: so no two keys can both be the one, though another may have come in since
-    openers = []
-    for name, key in held.by_fingerprint.items():
-        opened = 0
-        for user_sub, wrapped in sample:
-            with suppress(SealBroken):
-                unwrap_key(wrapped, key, user_sub=user_sub)
-                opened += 1
-        if 2 * opened > len(sample):
-            openers.append(name)
-    if sample and not openers:
-        raise MasterKeyMismatch(
-            f"the users' keys in this database do not open with the master key {' or '.join(held.by_fingerprint)}: set"
-            " CASEBANK_MASTER_KEY to the key that they were made with"
-        )
-    chosen = openers[0] if openers else held.wanted
-    await connection.execute(insert(master_keys).values(fingerprint=chosen, status="current"))
-    return chosen
+    """Stores the current master key, and returns its fingerprint: the key of the oldest user, or else the wanted one."""
+    oldest = select(user_keys.c.master_key).order_by(user_keys.c.created_at, user_keys.c.user_sub).limit(1)
+    current = await connection.scalar(oldest) or held.wanted
+    await connection.execute(insert(master_keys).values(fingerprint=current, status="current"))
+    return current
