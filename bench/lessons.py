@@ -16,13 +16,13 @@ import orjson
 
 from bench.experiment import experiments
 from bench.measure import Measurement
+from bench.real import real_run
 from writer.analysis.calls import StoredRun
 from writer.analysis.failures import FixKind
 from writer.analysis.run_counts import failed_by_status
 from writer.procedures.ports import Analysis, AnalysisKind
 from writer.procedures.rules.analyst import explain
 from writer.procedures.rules.script import script
-from writer.retain.backfill import BenchmarkRun, from_benchmark
 
 BESIDE_THE_REPOSITORY = Path(__file__).parents[1] / ".." / "shared" / "data"
 PRECISION, RECALL, RUNS_PER_S = 0.90, 0.85, 200.0
@@ -73,10 +73,10 @@ def read(folder: Path) -> Domain:
     return Domain(folder.name, runs, labels)
 
 
-def stored(run: BenchmarkRun) -> StoredRun:
-    """Returns a benchmark's run as the worker finds it."""
-    fields = from_benchmark(run)
-    return StoredRun(fields["task"], fields["outcome"], fields["tool_traces"], (), fields["plan"])
+def stored(row: Mapping[str, Any]) -> StoredRun:
+    """Returns a recorded run as the worker finds it."""
+    run = real_run(row)
+    return StoredRun(run.task, run.outcome, [trace.model_dump() for trace in run.tool_traces])
 
 
 def all_ok(run: StoredRun) -> StoredRun:

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 from uuid import UUID
 
 import numpy as np
@@ -20,6 +20,7 @@ from app.postgres.pools import service_database
 from app.providers.wordllama import WordLlamaEmbedder
 from bench.bank import empty
 from bench.measure import Measurement
+from bench.real import real_run
 from policy.channels import words
 from retrieval.database.database import Database
 from retrieval.procedures.find import ProcedureSearch, find
@@ -27,9 +28,7 @@ from retrieval.procedures.threshold import calibrated, sentences
 from writer.author import Author
 from writer.privacy.keys import Keyring
 from writer.queue.worker import Worker
-from writer.retain.backfill import BenchmarkRun, from_benchmark
 from writer.retain.retain import retain
-from writer.run import FinishedRun
 
 BESIDE_THE_REPOSITORY = Path(__file__).parents[2] / ".." / "shared" / "data"
 AGENT, MOST = "names", 1_000
@@ -106,7 +105,7 @@ async def _keep(database: Database, user: str, runs: Iterable[dict[str, Any]]) -
     """Retains the runs, makes them ready, and returns the tools that each called with success."""
     keyring, tools = Keyring(os.urandom(32), seals_words=True), dict[UUID, set[str]]()
     for line in runs:
-        run = FinishedRun.model_validate({**from_benchmark(cast("BenchmarkRun", line)), "agent": AGENT})
+        run = real_run(line).model_copy(update={"agent": AGENT, "turns": [], "reward": 1.0, "reward_source": "metric"})
         kept = await retain(database, keyring, run, Author(user, user, datetime.now(UTC)))
         tools[kept.case_id] = {step["tool"] for step in line["steps"] if not step["error"]}
     worker = Worker(database, WordLlamaEmbedder(), keyring)

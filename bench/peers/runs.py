@@ -10,8 +10,8 @@ import orjson
 from bench.advice import DOMAINS
 from bench.peers.memory import USERS, PastRun
 from bench.real import real_run
+from bench.replay.recorded import step_failed
 from bench.replay.tau_folds import changes
-from writer.retain.backfill import step_failed
 
 
 def read(data: Path, count: int, queries: int) -> tuple[list[PastRun], list[PastRun]]:

@@ -4,18 +4,27 @@ import csv
 import random
 from operator import itemgetter
 from pathlib import Path
-from typing import TypedDict
+from typing import Any, TypedDict
 
 import orjson
 
 from bench.replay.runs import Call, Run, Stream
-from writer.retain.backfill import BenchmarkStep, step_failed
+from writer.analysis.calls import failed
 
 TEXTS = 500
 """Number of bank customers' texts."""
 TAU = ("retail", "airline", "telecom")
 A_DAY = 20
 """Number of runs a day."""
+
+
+class TauStep(TypedDict):
+    """The used fields of a tool call of a run."""
+
+    tool: str
+    input: Any
+    output: Any
+    error: bool
 
 
 class TauRun(TypedDict):
@@ -26,7 +35,7 @@ class TauRun(TypedDict):
     task_id: str
     task_text: str
     reward: float
-    steps: list[BenchmarkStep]
+    steps: list[TauStep]
     started_at: str
 
 
@@ -78,3 +87,8 @@ def run_of(row: TauRun, day: int = 0) -> Run:
     """Returns a recorded run of tau-bench; its kind is the id of its task."""
     calls = tuple(Call(step["tool"], step["input"], step["output"], ok=not step_failed(step)) for step in row["steps"])
     return Run(row["task_text"], calls, row["reward"] == 1, day, row["task_id"], row["run_id"])
+
+
+def step_failed(step: TauStep) -> bool:
+    """Returns whether a call failed, by the definition of ``writer.analysis.calls``."""
+    return failed("error" if step["error"] else "ok", step["output"], step["tool"])

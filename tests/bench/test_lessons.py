@@ -14,7 +14,7 @@ def step(tool: str, given: Any, *, error: bool = False) -> dict[str, Any]:
 
 
 def run(run_id: str, *steps: dict[str, Any], reward: float = 1.0) -> dict[str, Any]:
-    fields = {"run_id": run_id, "task_text": "find it", "task_id": "t", "domain": "shop"}
+    fields = {"run_id": run_id, "task_text": "find it", "user_turns": []}
     return {**fields, "steps": list(steps), "reward": reward}
 
 

@@ -6,17 +6,14 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from itertools import chain, islice
-from typing import Annotated, NamedTuple, cast
+from typing import Annotated, NamedTuple
 
-from pydantic import AfterValidator, BaseModel, JsonValue, ValidationError
+from pydantic import AfterValidator, BaseModel, ValidationError
 from pydantic_core import PydanticCustomError
 from sqlalchemy import Select, bindparam, select, update
-from typing_extensions import TypedDict  # what pydantic reads before Python 3.12
 
 from retrieval.database.database import Database
 from retrieval.tables.cases import cases
-from retrieval.tables.kinds import RewardSource, RunOutcome
-from writer.analysis.calls import failed
 from writer.author import Author
 from writer.errors import IdempotencyConflict, RunEnded, SecretInName, UnknownReference
 from writer.finite import parsed
@@ -24,7 +21,6 @@ from writer.moment import Moment
 from writer.privacy.keys import Keyring
 from writer.privacy.seal import PayloadTooLarge
 from writer.privacy.words import Words
-from writer.retain.plan import CallMade, plan_of
 from writer.retain.prepare import prepare
 from writer.retain.retain import store
 from writer.run import OF_PROCEDURES, FinishedRun
@@ -101,9 +97,9 @@ async def backfill(  # noqa: PLR0913 - retain's own parameters, and the callback
 ) -> Backfilled:
     """Retains the run in each line for ``agent``, whatever agent the line names; counts and reports bad lines.
 
-    A line is a retain request, with the time of the run in ``created_at`` if it is known, a case as `export` writes it,
-    or a run with ``task_text`` and ``steps`` (`from_benchmark`). A keyed hash of agent and line is the idempotency key,
-    so reading a file again adds only the runs that are missing. A line that an older version read gets this key.
+    A line is a retain request, with the time of the run in ``created_at`` if it is known, or a case as `export` writes
+    it. A keyed hash of agent and line is the idempotency key, so reading a file again adds only the runs that are
+    missing. A line that an older version read gets this key.
     ``progress`` is called after each chunk of lines with their number.
 
     Raises:
@@ -177,7 +173,7 @@ def _past(time: datetime) -> datetime:
 
 
 def parse(text: bytes, agent: str) -> OldRun:
-    """Returns the run in a line: a retain request, a case of an export, or a run of τ-bench (see `backfill`).
+    """Returns the run in a line: a retain request, or a case of an export.
 
     An exported case loses its links to a retrieval, used cases and a parent run, because the import gives new ids.
 
@@ -192,9 +188,7 @@ def parse(text: bytes, agent: str) -> OldRun:
     try:
         if not isinstance(fields, dict):
             raise LineRefused("not a JSON object")
-        if "task_text" in fields:
-            fields = {**from_benchmark(cast("BenchmarkRun", fields))}
-        elif "type" in fields:  # a row of an export
+        if "type" in fields:  # a row of an export
             if fields["type"] != cases.name:
                 raise NoRun
             payload = fields.get("payload") or {}
@@ -207,9 +201,7 @@ def parse(text: bytes, agent: str) -> OldRun:
         first = error.errors(include_input=False, include_url=False, include_context=False)[0]
         where = ".".join(str(part) for part in first["loc"])
         raise LineRefused(f"{where}: {first['msg'].removeprefix('Value error, ')}") from error
-    except KeyError as error:
-        raise LineRefused(f"{error.args[0]}: Field required") from error
-    except (TypeError, AttributeError) as error:
+    except TypeError as error:
         raise LineRefused("not a run: a field has the wrong type") from error
 
 
@@ -221,68 +213,3 @@ class _Times(BaseModel):
 
 _COLUMNS = ("task", "plan", "tags", "outcome", "reward", "reward_source", "created_at")
 _SEALED = ("tool_traces", "turns", "prompt_snapshot", "procedure", *OF_PROCEDURES, "files")
-
-
-class BenchmarkStep(TypedDict):
-    """One tool call in a run of τ-bench, the benchmark of tool-using agents."""
-
-    tool: str
-    input: JsonValue
-    output: JsonValue
-    error: bool
-
-
-class BenchmarkRun(TypedDict):
-    """A run of τ-bench, as collected with its tool calls and true reward."""
-
-    task_text: str
-    task_id: str
-    domain: str
-    steps: list[BenchmarkStep]
-    reward: float
-
-
-class RetainRequest(TypedDict):
-    """The fields of a retain request that a run of τ-bench fills."""
-
-    task: str
-    plan: list[str]
-    tool_traces: list[dict[str, JsonValue]]
-    outcome: RunOutcome
-    reward: float
-    reward_source: RewardSource
-    tags: list[str]
-
-
-def from_benchmark(run: BenchmarkRun) -> RetainRequest:
-    """Returns the fields of a retain request for a run of τ-bench."""
-    steps = run["steps"]
-    calls: list[CallMade] = [
-        {"tool": step["tool"], "input": step["input"], "failed": step_failed(step)} for step in steps
-    ]
-    return {
-        "task": run["task_text"],
-        "plan": plan_of(calls),
-        "tool_traces": [
-            {
-                "tool": step["tool"],
-                "input": step["input"],
-                "output": step["output"],
-                "status": _status(step),
-            }
-            for step in steps
-        ],
-        "outcome": "success" if run["reward"] == 1 else "failure",
-        "reward": run["reward"],
-        "reward_source": "metric",
-        "tags": [run["domain"], run["task_id"]],
-    }
-
-
-def step_failed(step: BenchmarkStep) -> bool:
-    """Returns whether a step of a run of τ-bench failed, by the definition of ``writer.analysis.calls``."""
-    return failed(_status(step), step["output"], step["tool"])
-
-
-def _status(step: BenchmarkStep) -> str:
-    return "error" if step["error"] else "ok"

@@ -6,6 +6,7 @@ import json
 import re
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
+from itertools import islice
 from pathlib import Path
 from typing import Any
 from uuid import uuid4
@@ -13,13 +14,13 @@ from uuid import uuid4
 import pytest
 from sqlalchemy import func, select, update
 
+from bench.real import real_run
 from retrieval.tables.cases import cases
 from tests.cluster import one_postgres
 from tests.paths import DATA
 from tests.writer.conftest import AGENT, Bank
 from writer.queue.statements import depth
-from writer.retain.backfill import CHUNK_LINES, Backfilled, backfill, from_benchmark, parse
-from writer.retain.plan import STEP_CHARS
+from writer.retain.backfill import CHUNK_LINES, Backfilled, backfill
 from writer.retain.retain import retain
 from writer.retain.steps import StepsTaken, append_steps, prepare_steps
 from writer.rights.export import export
@@ -32,19 +33,12 @@ def runs(request: pytest.FixtureRequest) -> list[bytes]:
     if not folder.exists():
         pytest.skip("no τ-bench runs beside the repository; CASEBANK_DATA names another folder")
     with (folder / "runs.jsonl").open("rb") as lines:
-        return [line for _, line in zip(range(150), lines, strict=False)]
+        real = [real_run(json.loads(line)) for line in islice(lines, 150)]
+    return [run.model_dump_json(exclude_unset=True).encode() for run in real]
 
 
 def request(task: str, **more: Any) -> bytes:
     return json.dumps({"agent": "theirs", "task": task, "outcome": "success", **more}).encode()
-
-
-def step(tool: str, *, error: bool = False, **arguments: Any) -> dict[str, Any]:
-    return {"tool": tool, "input": arguments, "output": "said", "error": error, "by": "assistant"}
-
-
-def benchmark(*steps: dict[str, Any], reward: float = 1.0) -> dict[str, Any]:
-    return {"task_text": "help", "steps": list(steps), "reward": reward, "domain": "retail", "task_id": "retail:v1:0"}
 
 
 async def take(bank: Bank, user: str, *lines: bytes, agent: str = AGENT, progress: Any = lambda _: None) -> Backfilled:
@@ -195,9 +189,7 @@ async def test_a_line_that_ends_a_run_that_ended_before_stops_nothing(bank: Bank
         (b'{"type": "cases"}', "task: Field required"),
         (request("a", reward=2), "reward: Input should be less than or equal to 1"),
         (request("a", parent_case_id=str(uuid4())), "parent_case_id names a case that there is not"),
-        (b'{"task_text": "a"}', "steps: Field required"),
-        (b'{"task_text": "a", "steps": 7}', "wrong type"),
-        (b'{"task_text": "a", "steps": [7]}', "wrong type"),
+        (b'{"type": "cases", "payload": 7}', "wrong type"),
     ],
 )
 async def test_a_bad_line_is_reported_by_number_and_stops_nothing(bank: Bank, user: str, line: bytes, reason: str):
@@ -221,53 +213,12 @@ async def test_the_progress_adds_up_to_the_lines_read(bank: Bank, user: str):
     assert told == [CHUNK_LINES, 2]
 
 
-def test_a_benchmark_runs_plan_is_its_successful_changes_with_the_look_ups_before_them():
-    changed = benchmark(
-        step("get_order", id=1),
-        step("cancel_order", error=True, id=1),
-        step("cancel_order", id=1, why="no longer needed"),
-        step("think", thought="hm"),
-        step("think_over_return", items=["a", "b"]),
-    )
-    assert from_benchmark(changed)["plan"] == [
-        "get_order(id=1)",
-        "cancel_order(id=1, why=no longer needed)",
-        'think_over_return(items=["a","b"])',
-    ]
-
-
-def test_a_change_that_answered_with_an_error_is_no_step_of_the_plan_whatever_the_benchmark_calls_it():
-    missed = {**step("cancel_order", id=1), "output": '# var_0 = "Error: non-pending order cannot be cancelled"'}
-    assert from_benchmark(benchmark(missed, step("cancel_order", id=2)))["plan"] == ["cancel_order(id=2)"]
-
-
-def test_a_benchmark_run_that_changed_nothing_has_its_look_ups_for_a_plan():
-    assert from_benchmark(benchmark(step("get_order", id=1)))["plan"] == ["get_order(id=1)"]
-
-
-def test_a_benchmark_runs_reward_and_errors_are_the_benchmarks():
-    run = parse(json.dumps(benchmark(step("a", error=True), step("a"), reward=0.0)).encode(), AGENT).run
-    assert (run.agent, run.outcome, run.reward, run.reward_source) == (AGENT, "failure", 0.0, "metric")
-    assert [trace.status for trace in run.tool_traces] == ["error", "ok"]
-    assert run.tags == ["retail", "retail:v1:0"]
-
-
-def test_a_long_argument_is_cut_in_the_plan_and_kept_in_the_trace():
-    run = parse(json.dumps(benchmark(step("send", text="x" * 5_000))).encode(), AGENT).run
-    assert len(run.plan[0]) <= STEP_CHARS
-    assert run.tool_traces[0].input == {"text": "x" * 5_000}
-
-
 async def test_real_runs_come_in_whole_and_once(bank: Bank, user: str, runs: list[bytes]):
-    raw = [json.loads(line) for line in runs]
-    good = [run for run in raw if run["task_text"].strip()]
+    whole = {line: json.loads(line) for line in runs}
     done = await take(bank, user, *runs)
-    assert (done.read, done.retained) == (len(runs), len(good))
-    assert {why.split(":")[0] for _, why in done.refused} <= {"task"}
-    mean = select(func.count(), func.avg(cases.c.reward), func.sum(cases.c.step_count)).where(cases.c.user_sub == user)
-    ((count, reward, steps),) = await bank.read(user, mean)
-    assert count == len(good)
-    assert reward == pytest.approx(sum(run["reward"] for run in good) / len(good))
-    assert steps >= sum(len(run["steps"]) for run in good)
-    again = await take(bank, user, *runs)
-    assert (again.retained, again.known, again.refused) == (0, len(good), done.refused)
+    assert (done.retained, done.refused) == (len(whole), [])
+    sums = select(func.count(), func.sum(cases.c.step_count)).where(cases.c.user_sub == user)
+    ((count, steps),) = await bank.read(user, sums)
+    assert count == len(whole)
+    assert steps >= sum(len(run["tool_traces"]) for run in whole.values())
+    assert await take(bank, user, *runs) == Backfilled(read=len(runs), known=len(runs))
