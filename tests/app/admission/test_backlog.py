@@ -3,7 +3,6 @@
 import asyncio
 import os
 from collections.abc import AsyncIterator
-from dataclasses import dataclass
 from uuid import uuid4
 
 import asyncpg
@@ -15,18 +14,11 @@ from app.admission.errors import BacklogFull, QueueFull
 from app.postgres.pools import dsn, service_database
 from retrieval.database.database import Database
 from retrieval.tables.cases import cases
+from tests.clock import Clock
 from tests.writer.conftest import Bank
 from writer.privacy.keys import Keyring
 
 PER_USER, IN_ALL = 10, 40
-
-
-@dataclass
-class Clock:
-    now: float = 100.0
-
-    def __call__(self) -> float:
-        return self.now
 
 
 @pytest.fixture
@@ -40,7 +32,7 @@ async def bank(database_url: str) -> AsyncIterator[Bank]:
 
 
 def backlog(database: Database) -> Backlog:
-    return Backlog(database, PendingBounds(PER_USER, IN_ALL), Clock())
+    return Backlog(database, PendingBounds(PER_USER, IN_ALL), Clock(100.0))
 
 
 async def pile_up(bank: Bank, *numbers: int) -> list[str]:
@@ -130,7 +122,7 @@ async def test_what_an_operator_backfills_for_one_user_does_not_fill_the_queue_f
 
 async def test_who_is_refused_is_told_when_the_workers_will_have_made_room(bank: Bank):
     flood, _guest = await pile_up(bank, 19, 3)
-    known = Backlog(bank.database, PendingBounds(10, 1000), Clock())
+    known = Backlog(bank.database, PendingBounds(10, 1000), Clock(100.0))
     await known.look()
     await work_off(bank, flood, 8)  # in two seconds
     known.clock.now += 2
@@ -143,7 +135,7 @@ async def test_who_is_refused_is_told_when_the_workers_will_have_made_room(bank:
 
 async def test_a_wait_is_never_longer_than_an_hour(bank: Bank):
     (flood,) = await pile_up(bank, 15)
-    known = Backlog(bank.database, PendingBounds(1, 100_000), Clock())
+    known = Backlog(bank.database, PendingBounds(1, 100_000), Clock(100.0))
     await known.look()
     known._pending[flood] = 10**6  # noqa: SLF001 - too many to insert
     with pytest.raises(BacklogFull) as refused:
@@ -153,14 +145,14 @@ async def test_a_wait_is_never_longer_than_an_hour(bank: Bank):
 
 async def test_without_bounds_everybody_has_room(bank: Bank):
     (flood,) = await pile_up(bank, 50)
-    known = Backlog(bank.database, PendingBounds(0, 0), Clock())
+    known = Backlog(bank.database, PendingBounds(0, 0), Clock(100.0))
     await known.look()
     known.check(flood)
 
 
 async def test_without_the_bound_of_one_user_the_queue_is_still_bounded(bank: Bank):
     (flood,) = await pile_up(bank, IN_ALL - 1)
-    known = Backlog(bank.database, PendingBounds(0, IN_ALL), Clock())
+    known = Backlog(bank.database, PendingBounds(0, IN_ALL), Clock(100.0))
     await known.look()
     known.check(flood)
     known.took(flood)
@@ -170,7 +162,7 @@ async def test_without_the_bound_of_one_user_the_queue_is_still_bounded(bank: Ba
 
 async def test_without_the_bound_of_all_a_user_is_still_bounded(bank: Bank):
     flood, guest = await pile_up(bank, PER_USER, 1)
-    known = Backlog(bank.database, PendingBounds(PER_USER, 0), Clock())
+    known = Backlog(bank.database, PendingBounds(PER_USER, 0), Clock(100.0))
     await known.look()
     with pytest.raises(BacklogFull):
         known.check(flood)

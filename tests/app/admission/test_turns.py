@@ -18,16 +18,7 @@ from app.admission.turns import (
     Places,
     Turns,
 )
-
-
-@dataclass
-class Clock:
-    """A clock, or a meter of the processor, that a test sets."""
-
-    now: float = 100.0
-
-    def __call__(self) -> float:
-        return self.now
+from tests.clock import Clock
 
 
 @dataclass
@@ -84,7 +75,7 @@ MakeProcess = Callable[..., Process]
 @pytest.fixture
 def process() -> MakeProcess:
     def make(**places: float) -> Process:
-        clock, processor = Clock(), Clock()
+        clock, processor = Clock(100.0), Clock(100.0)
         given = {"wait_s": 30.0, "share": 0.5} | places
         return Process(Turns(Places(**given), clock, processor), clock, processor)
 
@@ -214,7 +205,7 @@ async def test_who_crowds_gets_the_share_where_others_leave_no_gap(process: Make
 
 async def test_a_pause_ends_by_itself(process: MakeProcess):
     here = process(share=1.0)
-    here.turns.clock = here.clock = Passing()
+    here.turns.clock = here.clock = Passing(100.0)
     await crowd(here)
     async with asyncio.timeout(60):
         while not here.under_way:  # noqa: ASYNC110 - the turns tell nobody
@@ -224,7 +215,7 @@ async def test_a_pause_ends_by_itself(process: MakeProcess):
 
 async def test_a_pause_ends_once_the_others_have_gone(process: MakeProcess):
     here = process(share=1e-6)  # the debt alone would last for days
-    here.turns.clock = here.clock = Passing()
+    here.turns.clock = here.clock = Passing(100.0)
     await crowd(here)
     async with asyncio.timeout(60):
         while not here.under_way:  # noqa: ASYNC110 - the turns tell nobody

@@ -22,6 +22,7 @@ from app.auth.errors import KeysUnavailable, NotAuthenticated
 from app.auth.keys import PublishedKeys
 from app.auth.tokens import TokenVerifier
 from tests.app.tokens import AUDIENCE, ISSUER, SECRET, VERIFIER, bearer, claims, segment
+from tests.clock import Clock
 
 
 @cache
@@ -47,16 +48,6 @@ class Issuer:
 
     def publish(self, *kids: str) -> None:
         self.keys, self.body, self.status = [jwk(kid, rsa(kid)) for kid in kids], None, 200
-
-
-@dataclass
-class Clock:
-    """Seconds that pass when a test says so."""
-
-    seconds: float = 1000
-
-    def __call__(self) -> float:
-        return self.seconds
 
 
 @pytest.fixture
@@ -89,7 +80,7 @@ def issuer() -> Iterator[Issuer]:
 
 @pytest.fixture
 def clock() -> Clock:
-    return Clock()
+    return Clock(1_000.0)
 
 
 @pytest.fixture
@@ -159,7 +150,7 @@ async def test_a_new_key_is_found_and_a_withdrawn_one_refused(published: TokenVe
     issuer.publish("two")
     with pytest.raises(NotAuthenticated):
         await published.identify(signed("two"), None)  # too soon to ask again
-    clock.seconds += 11
+    clock.now += 11
     assert (await published.identify(signed("two"), None)).user_sub == "alice"
     with pytest.raises(NotAuthenticated):
         await published.identify(signed("one"), None)
@@ -171,7 +162,7 @@ async def test_a_key_withdrawn_in_silence_ends_with_its_lifespan(
 ):
     await published.identify(signed("one"), None)
     issuer.publish("two")
-    clock.seconds += 301
+    clock.now += 301
     with pytest.raises(NotAuthenticated):
         await published.identify(signed("one"), None)
 
@@ -179,7 +170,7 @@ async def test_a_key_withdrawn_in_silence_ends_with_its_lifespan(
 async def test_unknown_keys_cause_one_fetch_per_interval(published: TokenVerifier, issuer: Issuer, clock: Clock):
     await published.identify(signed("one"), None)
     for _interval in range(3):
-        clock.seconds += 10
+        clock.now += 10
         storm = (published.identify(bearer(key=rsa("x"), alg="RS256", kid=f"k{n}"), None) for n in range(30))
         answers = await asyncio.gather(*storm, return_exceptions=True)
         assert {type(answer) for answer in answers} == {NotAuthenticated}
@@ -193,18 +184,18 @@ async def test_failed_fetches_are_bounded_too(published: TokenVerifier, issuer: 
             await published.identify(signed("one"), None)
     assert issuer.fetches == 1
     issuer.publish("one")
-    clock.seconds += 10
+    clock.now += 10
     assert (await published.identify(signed("one"), None)).user_sub == "alice"
 
 
 async def test_known_keys_outlive_an_outage_but_not_a_long_one(published: TokenVerifier, issuer: Issuer, clock: Clock):
     await published.identify(signed("one"), None)
     issuer.status = 503
-    clock.seconds += 3000
+    clock.now += 3000
     assert (await published.identify(signed("one"), None)).user_sub == "alice"
     with pytest.raises(KeysUnavailable):
         await published.identify(signed("two"), None)
-    clock.seconds += 3000
+    clock.now += 3000
     with pytest.raises(KeysUnavailable):
         await published.identify(signed("one"), None)
 

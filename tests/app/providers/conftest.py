@@ -9,6 +9,7 @@ import pytest
 from app.providers.openai import Endpoint, OpenAIEmbedder, Patience
 from app.providers.wordllama import WordLlamaEmbedder
 from retrieval.ports import Embedder
+from tests.clock import Clock
 from tests.fakes.openai_server import OpenAIServer
 
 KEY = "sk-made-up"
@@ -21,13 +22,6 @@ def assert_unit(rows: np.ndarray, count: int, dimension: int):
     assert rows.shape == (count, dimension)
     assert rows.dtype == np.float32
     assert np.allclose(np.linalg.norm(rows, axis=1), 1, atol=1e-5)
-
-
-class Clock:
-    now = 0.0
-
-    def __call__(self) -> float:
-        return self.now
 
 
 @pytest.fixture(scope="module")

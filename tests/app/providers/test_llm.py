@@ -14,6 +14,7 @@ from app.providers.wire import Patience
 from retrieval.errors import ModelError, ModelMisbehaved, ModelRefused, ModelUnavailable, Tokens
 from retrieval.rewriting.fence import fenced
 from retrieval.tokens import count_tokens
+from tests.clock import Clock
 from tests.fakes.chat_server import COMPLETION_TOKENS, PROMPT_TOKENS, ChatFault, ChatServer
 from tests.fakes.openai_server import Fault
 
@@ -34,13 +35,6 @@ class Capital(BaseModel):
 ROME = {"city": "Rome", "aliases": []}
 
 
-class Clock:
-    now = 0.0
-
-    def __call__(self) -> float:
-        return self.now
-
-
 @pytest.fixture(scope="module")
 def running_server() -> Iterator[ChatServer]:
     with ChatServer() as server:
@@ -56,11 +50,6 @@ def server(running_server: ChatServer) -> ChatServer:
 
 def endpoint(server: ChatServer, **changes: Any) -> ModelEndpoint:
     return ModelEndpoint(**({"base_url": server.base_url, "model": "made-up", "api_key": KEY} | changes))
-
-
-@pytest.fixture
-def clock() -> Clock:
-    return Clock()
 
 
 @pytest.fixture

@@ -3,15 +3,9 @@
 from typing import Any
 
 from retrieval.rewriting.choice import KNOWN_FOR_S, Rewriting, known_choices
+from tests.clock import Clock
 
 NOWHERE: Any = None  # remembering needs no database
-
-
-class Clock:
-    now = 0.0
-
-    def __call__(self) -> float:
-        return self.now
 
 
 def test_a_choice_is_known_for_a_while_and_forgotten_on_request():
