@@ -114,13 +114,8 @@ class stage:  # noqa: N801 - reads as a statement: with stage("embed")
         seconds = perf_counter() - self._started
         if self._span is not None:
             self._span.__exit__(kind, error, trace_)
-        _seconds_of(self._name).observe(seconds)
+        STAGE_SECONDS.labels(self._name).observe(seconds)
         log.debug(self._name, ms=round(seconds * 1000, 3), **({"error": kind.__name__} if kind else {}))
-
-
-@cache
-def _seconds_of(name: str) -> Histogram:
-    return STAGE_SECONDS.labels(name)
 
 
 @cache

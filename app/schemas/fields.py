@@ -34,10 +34,5 @@ Milliseconds = Annotated[float, Field(ge=0, allow_inf_nan=False), fits(procedure
 Tokens = Annotated[int, Field(ge=0), fits(profiles.c.llm_tokens_per_day)]
 
 
-def _as_stored(number: float) -> float:
-    """Returns the shortest decimal with the same ``real`` value: 0.05 instead of 0.05000000074505806."""
-    return float(str(np.float32(number)))
-
-
-Real = Annotated[float, AfterValidator(_as_stored)]
-"""A number from a four-byte column, rounded for a response."""
+Real = Annotated[float, AfterValidator(lambda number: float(str(np.float32(number))))]
+"""A number from a four-byte column as the shortest decimal of its value: 0.05 instead of 0.05000000074505806."""

@@ -76,6 +76,8 @@ class MasterKeys:
 async def agree(connection: AsyncConnection, held: MasterKeys) -> None:
     """Checks that this process holds every master key in use; a new database takes the wanted key as its own.
 
+    A database that has users, but no current key, takes the key of the oldest user, or is refused.
+
     The connection must be the worker's. If processes with different keys start on a new database at once, one key wins.
 
     Raises:
@@ -84,7 +86,11 @@ async def agree(connection: AsyncConnection, held: MasterKeys) -> None:
     needed = (await connection.scalars(in_use())).all()
     if not needed:
         await connection.execute(select(func.pg_advisory_xact_lock(LOCK)))
-        needed = (await connection.scalars(in_use())).all() or [await _take_over(connection, held)]
+        needed = (await connection.scalars(in_use())).all()
+    if not needed:
+        oldest = select(user_keys.c.master_key).order_by(user_keys.c.created_at, user_keys.c.user_sub).limit(1)
+        needed = [await connection.scalar(oldest) or held.wanted]
+        await connection.execute(insert(master_keys).values(fingerprint=needed[0], status="current"))
     held.require(needed)
 
 
@@ -108,11 +114,3 @@ def in_use() -> Select[str]:
     """Returns the statement for the fingerprints of the master keys that are not retired, the current key first."""
     statement = select(master_keys.c.fingerprint).where(master_keys.c.status != "retired")
     return statement.order_by(master_keys.c.status, master_keys.c.fingerprint)
-
-
-async def _take_over(connection: AsyncConnection, held: MasterKeys) -> str:
-    """Stores the current master key, and returns its fingerprint: the key of the oldest user, or else the wanted one."""
-    oldest = select(user_keys.c.master_key).order_by(user_keys.c.created_at, user_keys.c.user_sub).limit(1)
-    current = await connection.scalar(oldest) or held.wanted
-    await connection.execute(insert(master_keys).values(fingerprint=current, status="current"))
-    return current
