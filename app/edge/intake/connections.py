@@ -17,7 +17,7 @@ from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 from app.settings import Settings
 
 MAX_HEAD_BYTES = 64 * 1024
-"""Most bytes of the first line and the headers together; the parser has no limit."""
+"""Most bytes of the first line and the headers, and of whatever else is no body; the parser has no limit."""
 
 
 class _Awaited(Enum):
@@ -74,6 +74,7 @@ class BoundedConnection(HttpToolsProtocol):
         self._reading_timer: asyncio.TimerHandle | None = None
         self._writing_timer: asyncio.TimerHandle | None = None
         self._head_bytes = 0
+        self._has_body = False
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override] # as uvicorn's own
         """Admits the connection, or refuses it with an answer if there are too many."""
@@ -96,12 +97,14 @@ class BoundedConnection(HttpToolsProtocol):
         """Reads the data, and sets the timer for the rest of the request."""
         if not self._admitted or self.transport.is_closing():
             return
-        before = self._requests, self._awaited
+        before, self._has_body = (self._requests, self._awaited), False
         super().data_received(data)
         if before == (self._requests, _Awaited.NOTHING):
             self._awaited = _Awaited.HEAD  # the parser does not take the data for a request yet
         self._set_timer()
-        if self._awaited is _Awaited.HEAD:
+        if self._awaited is _Awaited.NOTHING or self._has_body:
+            self._head_bytes = 0
+        else:  # of a head, or of trailers, which come after the last piece of a body
             self._head_bytes += len(data)
             if self._head_bytes > MAX_HEAD_BYTES:
                 status = HTTPStatus.REQUEST_HEADER_FIELDS_TOO_LARGE
@@ -113,15 +116,29 @@ class BoundedConnection(HttpToolsProtocol):
         self._requests += 1
         self._awaited, self._head_bytes = _Awaited.HEAD, 0
 
+    def on_header(self, name: bytes, value: bytes) -> None:
+        """Adds a header, but no trailer: it could name another user than the headers, which a proxy checks."""
+        if self._awaited is not _Awaited.BODY:
+            super().on_header(name, value)
+
     def on_headers_complete(self) -> None:
         """Notes that the body is to come."""
-        self._awaited = _Awaited.BODY
+        self._awaited, self._head_bytes = _Awaited.BODY, 0
         super().on_headers_complete()
+
+    def on_body(self, body: bytes) -> None:
+        """Notes that a piece of the body came."""
+        self._has_body = True
+        super().on_body(body)
 
     def on_message_complete(self) -> None:
         """Notes that the request is whole."""
         self._awaited = _Awaited.NOTHING
         super().on_message_complete()
+
+    def send_400_response(self, _msg: str) -> None:
+        """Refuses what the parser does not take for a request."""
+        self._refuse(HTTPStatus.BAD_REQUEST, "not-http", "the request is not valid HTTP/1.1")
 
     def pause_writing(self) -> None:
         """Starts a timer that closes the connection unless the client reads on within the body's timeout."""

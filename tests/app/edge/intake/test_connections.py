@@ -14,6 +14,7 @@ from tests.app.edge.intake.server import Client, listening
 
 GET = b"GET / HTTP/1.1\r\nHost: x\r\n\r\n"
 POST = b"POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 10\r\n\r\n"
+CHUNKED = b"POST / HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n"
 
 
 async def echo(scope: Scope, receive: Receive, send: Send) -> None:
@@ -137,6 +138,45 @@ async def test_a_head_that_is_too_large_is_refused(head: bytes):
         client.send(b"GET / HTTP/1.1\r\n" + head)
         status, problem = await client.answer()
         assert (status, kind(problem)) == (431, "headers-too-large")
+
+
+@pytest.mark.parametrize("trailers", [b"X: " + b"y" * 300_000, b"X: y\r\n" * 50_000])
+async def test_trailers_that_are_too_large_are_refused(trailers: bytes):
+    async with listening(echo) as server:
+        client = await server.connect()
+        client.send(CHUNKED + b"1\r\n0\r\n0\r\n" + trailers)
+        status, problem = await client.answer()
+        assert (status, kind(problem)) == (431, "headers-too-large")
+
+
+async def test_a_trailer_is_no_header():
+    async def tells(scope: Scope, receive: Receive, send: Send) -> None:
+        request = Request(scope, receive)
+        await request.body()
+        await PlainTextResponse(request.headers.get("x-casebank-user", "no user"))(scope, receive, send)
+
+    async with listening(tells) as server:
+        client = await server.connect()
+        client.send(CHUNKED + b"0\r\nX-Casebank-User: alice\r\n\r\n")
+        assert await client.answer() == (200, b"no user")
+        client.send(POST.replace(b"Host", b"X-Casebank-User: bob\r\nHost") + b"0123456789")
+        assert await client.answer() == (200, b"bob")
+
+
+async def test_a_body_in_many_small_pieces_is_no_large_head():
+    async with listening(echo) as server:
+        client = await server.connect()
+        client.send(CHUNKED + b"1\r\nx\r\n" * 50_000 + b"0\r\n\r\n")
+        assert await client.answer() == (200, b"x" * 50_000)
+
+
+async def test_what_is_no_request_is_refused_with_a_problem():
+    async with listening(echo) as server:
+        client = await server.connect()
+        client.send(POST.replace(b"10", b"10\r\nTransfer-Encoding: chunked"))
+        status, problem = await client.answer()
+        assert (status, kind(problem)) == (400, "not-http")
+        assert await client.rest() == b""
 
 
 async def test_a_large_body_is_no_large_head():
