@@ -12,6 +12,7 @@ from functools import partial
 from http import HTTPStatus
 from typing import Any, cast
 
+from httptools import HttpParserUpgrade, HttpRequestParser
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 from app.settings import Settings
@@ -60,11 +61,37 @@ class ConnectionBounds:
             del self.open_from[address]
 
 
+class _Parser(HttpRequestParser):
+    """A parser that reads on as HTTP/1.1 where a request asks for another protocol; httptools would drop its body.
+
+    Java's client asks for HTTP/2 in its first request, and a server may ignore that (RFC 9110, section 7.8).
+    """
+
+    def __init__(self, connection: "BoundedConnection") -> None:
+        super().__init__(connection)
+        self._connection = connection
+        self.set_dangerous_leniencies(lenient_data_after_close=True)  # as uvicorn does
+
+    def feed_data(self, data: bytes) -> None:
+        """Parses the data."""
+        parser = self
+        while True:
+            try:
+                HttpRequestParser.feed_data(parser, data)
+            except HttpParserUpgrade as asked:
+                head = self._connection.head_without_upgrade()
+                parser = self._connection.parser = _Parser(self._connection)
+                data = head + data[asked.args[0] :]
+            else:
+                return
+
+
 class BoundedConnection(HttpToolsProtocol):
     """A client's connection, which is closed when a request takes too long or its head is too large."""
 
     def __init__(self, bounds: ConnectionBounds, **given_by_uvicorn: Any) -> None:
         super().__init__(**given_by_uvicorn)
+        self.parser = _Parser(self)
         self._bounds = bounds
         self._address = ""
         self._admitted = False
@@ -123,8 +150,9 @@ class BoundedConnection(HttpToolsProtocol):
 
     def on_headers_complete(self) -> None:
         """Notes that the body is to come."""
-        self._awaited, self._head_bytes = _Awaited.BODY, 0
-        super().on_headers_complete()
+        if not self._asks_for_upgrade:
+            self._awaited, self._head_bytes = _Awaited.BODY, 0
+            super().on_headers_complete()
 
     def on_body(self, body: bytes) -> None:
         """Notes that a piece of the body came."""
@@ -133,8 +161,20 @@ class BoundedConnection(HttpToolsProtocol):
 
     def on_message_complete(self) -> None:
         """Notes that the request is whole."""
-        self._awaited = _Awaited.NOTHING
-        super().on_message_complete()
+        if not self._asks_for_upgrade:
+            self._awaited = _Awaited.NOTHING
+            super().on_message_complete()
+
+    def head_without_upgrade(self) -> bytes:
+        """Returns the head of a request that asks for another protocol, without the header that asks for it."""
+        first = b"%s %s HTTP/%s" % (self.parser.get_method(), self.url, self.parser.get_http_version().encode())
+        headers = [b"%s: %s" % header for header in self.headers if header[0] != b"upgrade"]
+        return b"\r\n".join([first, *headers, b"", b""])
+
+    @property
+    def _asks_for_upgrade(self) -> bool:
+        """True while the parser would go on in another protocol; a CONNECT has no path, so it is refused."""
+        return self.parser.should_upgrade() and self.parser.get_method() != b"CONNECT"
 
     def send_400_response(self, _msg: str) -> None:
         """Refuses what the parser does not take for a request."""

@@ -170,6 +170,24 @@ async def test_a_body_in_many_small_pieces_is_no_large_head():
         assert await client.answer() == (200, b"x" * 50_000)
 
 
+@pytest.mark.parametrize("protocol", [b"h2c", b"websocket"])
+async def test_a_request_that_asks_for_another_protocol_is_answered_with_its_body(protocol: bytes):
+    asking = POST.replace(b"Host", b"Connection: Upgrade\r\nUpgrade: " + protocol + b"\r\nHost")
+    async with listening(echo) as server:
+        client = await server.connect()
+        client.send((asking + b"0123456789") * 2 + asking + b"01234")
+        assert [await client.answer(), await client.answer()] == [(200, b"0123456789")] * 2
+        client.send(b"56789" + POST + b"abcdefghij")
+        assert [await client.answer(), await client.answer()] == [(200, b"0123456789"), (200, b"abcdefghij")]
+
+
+async def test_a_connect_is_refused():
+    async with listening(echo) as server:
+        client = await server.connect()
+        client.send(b"CONNECT x:1 HTTP/1.1\r\nHost: x\r\n\r\n")
+        assert (await client.answer())[0] == 400
+
+
 async def test_what_is_no_request_is_refused_with_a_problem():
     async with listening(echo) as server:
         client = await server.connect()
