@@ -1,11 +1,13 @@
 """Errors of settings, each named by its environment variable."""
 
+import re
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:  # the list of all commands, which catches this error, is quicker without it
     from pydantic_core import ErrorDetails
 
+_SHOULD = re.compile(r"^(Input|String) should")
 MESSAGES = {
     "int_parsing": "must be a whole number",
     "float_parsing": "must be a number",
@@ -35,6 +37,6 @@ def as_lines(errors: Iterable["ErrorDetails"]) -> list[str]:
         if error["type"] == "value_error":
             message = str(error["ctx"]["error"]).removeprefix(f"{variable}: ")
         else:
-            message = MESSAGES.get(error["type"]) or error["msg"].replace("Input should be", "must be", 1)
+            message = MESSAGES.get(error["type"]) or _SHOULD.sub("must", error["msg"])
         lines.append(f"{variable}: {' '.join([*number, message])}")
     return lines

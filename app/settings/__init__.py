@@ -25,6 +25,7 @@ from app.settings.numbers import CENTURY_DAYS, LONGEST_S, Connections, Limits, T
 from app.settings.texts import NoMasterKey
 from app.settings.variables import unknown_variables
 from app.wrong_settings import WrongSettings, as_lines, variable_of
+from writer.run import AgentKey
 
 __all__ = ["Connections", "HomeSecrets", "Limits", "NoMasterKey", "Settings", "Timeouts", "WorkerPace"]
 
@@ -41,7 +42,7 @@ class Settings(BaseSettings):
     """Unset: the embedded Postgres; otherwise the URL of a PostgreSQL 15 or newer."""
     pool_size: int = Field(default=10, ge=1)
     """10 connections to the database for transactions, and another 10 for single statements."""
-    idle_s: float = Field(default=300.0, ge=0)
+    idle_s: float = Field(default=300.0, ge=0, le=LONGEST_S)
     """300 seconds without a request or work after which a service closes its connections and lets the database be
     until the next request; 0: never."""
     pgvector: Literal["auto", "off"] = "auto"
@@ -67,11 +68,11 @@ class Settings(BaseSettings):
     """Unset: the old keys in ``home``; otherwise earlier master keys with commas between them, which ``casebank
     rotate-key`` replaces."""
 
-    public_url: str | None = None
+    public_url: texts.HttpAddress | None = None
     """Unset: the request's ``Host``; otherwise the service's address for callers, as ``https://memory.example.com``."""
-    mcp_agent: str = "assistant"
+    mcp_agent: AgentKey = "assistant"
     """``assistant``: agent whose memory ``/mcp`` serves where its URL names none."""
-    mcp_origins: str = ""
+    mcp_origins: texts.Callers = ""
     """Empty: further origins whose pages may call ``/mcp``, with spaces between them."""
 
     seal: Literal["payload", "all"] = "all"
@@ -80,7 +81,7 @@ class Settings(BaseSettings):
 
     embedder: Literal["wordllama", "openai"] = "wordllama"
     """``wordllama``: the embedder in this process; ``openai``: any server with that wire format."""
-    openai_base_url: str = "https://api.openai.com/v1"
+    openai_base_url: texts.HttpAddress = "https://api.openai.com/v1"
     """``https://api.openai.com/v1``: address of the embedder's server."""
     openai_api_key: SecretStr = SecretStr("")
     """Empty: API key for the embedder's server."""
@@ -96,7 +97,7 @@ class Settings(BaseSettings):
 
     llm: Literal["off", "openai"] = "off"
     """``off``: no language model; ``openai``: any server with that wire format, for the profiles that ask for it."""
-    llm_base_url: str = "https://api.openai.com/v1"
+    llm_base_url: texts.HttpAddress = "https://api.openai.com/v1"
     """``https://api.openai.com/v1``: address of the language model's server."""
     llm_api_key: SecretStr = SecretStr("")
     """Empty: API key for the language model's server."""

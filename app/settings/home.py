@@ -18,10 +18,24 @@ from app.settings.texts import is_strong
 from app.wrong_settings import WrongSettings
 
 USUAL_HOME = Path(platformdirs.user_data_dir("casebank"))
+
+
+def expanded(home: Path) -> Path:
+    """Returns the folder with the user's folder in place of ``~``.
+
+    Raises:
+        ValueError: this machine does not know the user's folder.
+    """
+    try:
+        return home.expanduser()
+    except RuntimeError:
+        raise ValueError("begins with ~, and this machine does not know that user's folder") from None
+
+
 HomeFolder = Annotated[
     Path,
     BeforeValidator(lambda home: USUAL_HOME if isinstance(home, str) and not home.strip() else home),
-    AfterValidator(Path.expanduser),
+    AfterValidator(expanded),
 ]
 """Folder of CASEBANK_HOME; ``~`` is the user's folder; an empty text is ``USUAL_HOME``, never the current folder."""
 

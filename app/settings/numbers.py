@@ -12,6 +12,8 @@ CENTURY_DAYS = 36_525
 """Longest time that a setting or an option accepts, in days: the range of dates is limited."""
 LONGEST_S = 86_400 * CENTURY_DAYS
 """The same in seconds."""
+DAY_S = 86_400
+"""Longest wait that a timeout accepts, in seconds: Postgres takes at most 24 days."""
 SWITCHES = {"off": False, "false": False, "on": True, "true": True}
 
 
@@ -91,27 +93,27 @@ class Limits(Numbers):
 class Timeouts(Numbers):
     """Longest waits of a service, in seconds; each field says for what."""
 
-    database: float = Field(default=10.0, gt=0)
+    database: float = Field(default=10.0, gt=0, le=DAY_S)
     """10 s: one answer of the database."""
-    embedder_request: float = Field(default=2.0, gt=0)
+    embedder_request: float = Field(default=2.0, gt=0, le=DAY_S)
     """2 s: one request to the embedder."""
-    embedder: float = Field(default=5.0, gt=0)
+    embedder: float = Field(default=5.0, gt=0, le=DAY_S)
     """5 s: all requests for vectors, retries included; then the search uses keywords alone."""
-    llm_request: float = Field(default=20.0, gt=0)
+    llm_request: float = Field(default=20.0, gt=0, le=DAY_S)
     """20 s: one request to the language model."""
-    llm: float = Field(default=40.0, gt=0)
+    llm: float = Field(default=40.0, gt=0, le=DAY_S)
     """40 s: all requests for an answer, retries included; then rules explain the run. Keep it below ``lease_s``."""
-    llm_rewrite: float = Field(default=1.5, gt=0)
+    llm_rewrite: float = Field(default=1.5, gt=0, le=DAY_S)
     """1.5 s: a rewritten query; after it the query itself is searched for."""
-    headers: float = Field(default=10.0, gt=0)
+    headers: float = Field(default=10.0, gt=0, le=DAY_S)
     """10 s: arrival of a request's headers."""
-    body: float = Field(default=30.0, gt=0)
+    body: float = Field(default=30.0, gt=0, le=DAY_S)
     """30 s: arrival of a body, its turn to be checked, and the reading of an answer, each."""
-    body_check: float = Field(default=5.0, gt=0)
+    body_check: float = Field(default=5.0, gt=0, le=DAY_S)
     """5 s of processor time: parsing, validation and redaction of one body; more is answered with 413."""
     turn: float = Field(default=10.0, gt=0, le=60)
     """10 s: a request's wait for its turn, or for its rate limit; then it is answered with 429."""
-    stop: int = Field(default=10, ge=1)
+    stop: int = Field(default=10, ge=1, le=DAY_S)
     """10 s: end of the requests under way when the service stops."""
 
 
@@ -127,11 +129,11 @@ class Connections(Numbers):
 class WorkerPace(Numbers):
     """Pace of the workers."""
 
-    poll_s: float = Field(default=0.2, gt=0)
+    poll_s: float = Field(default=0.2, gt=0, le=LONGEST_S)
     """0.2 seconds between two looks at an empty queue."""
     lease_s: float = Field(default=60.0, gt=0, le=LONGEST_S)
     """60 seconds for which a claimed case belongs to one worker; a language model's answer must fit in."""
     attempts: int = Field(default=8, ge=1)
     """8 failures after which a case is dead; an outage of the embedder is no failure."""
-    backoff_s: float = Field(default=1.0, gt=0)
+    backoff_s: float = Field(default=1.0, gt=0, le=LONGEST_S)
     """1 second after a case's first failure; doubles with each further one, up to five minutes."""

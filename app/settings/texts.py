@@ -1,5 +1,6 @@
 """Readers of the settings whose text has a form of its own: addresses, networks, keys, older secrets."""
 
+import re
 from collections.abc import Callable
 from datetime import datetime
 from ipaddress import IPv4Network, IPv6Network, ip_network
@@ -12,6 +13,7 @@ from app.auth.keys import MIN_SECRET_BYTES, OldSecret
 from app.wrong_settings import WrongSettings
 
 MASTER_KEY_DIGITS = 64
+_ORIGIN = re.compile(r"https?://[^\sA-Z/?#@,]+")
 
 
 class NoMasterKey(WrongSettings):
@@ -44,6 +46,12 @@ def networks(text: str) -> list[IPv4Network | IPv6Network]:
         raise ValueError("CASEBANK_OPERATOR_FROM: networks like 10.0.0.0/8 with spaces between them") from None
 
 
+def is_origin(text: str) -> bool:
+    """Returns whether a browser may send the text as the origin of a page: it leaves out a slash and the usual port."""
+    usual_port = ":443" if text.startswith("https:") else ":80"
+    return is_http(text) and _ORIGIN.fullmatch(text) is not None and not text.endswith(usual_port)
+
+
 def origins(text: str) -> list[str] | None:
     """Returns the origins of CASEBANK_CONSOLE besides the machine's own; None: the console is off.
 
@@ -53,10 +61,20 @@ def origins(text: str) -> list[str] | None:
     if text == "off":
         return None
     named = [part for part in text.split() if part != "loopback"]
-    for part in named:
-        if not is_http(part) or part != "{0.scheme}://{0.netloc}".format(urlsplit(part)).lower():
-            raise ValueError("CASEBANK_CONSOLE: loopback, off, or addresses like https://memory.example.org")
+    if not all(map(is_origin, named)):
+        raise ValueError("CASEBANK_CONSOLE: loopback, off, or addresses like https://memory.example.org")
     return named
+
+
+def callers(text: str) -> list[str]:
+    """Returns the origins of CASEBANK_MCP_ORIGINS.
+
+    Raises:
+        ValueError: a part of the text is no origin.
+    """
+    if not all(map(is_origin, text.split())):
+        raise ValueError("CASEBANK_MCP_ORIGINS: addresses like https://chat.example.org with spaces between them")
+    return text.split()
 
 
 def _readable_by(read: Callable[[str], object]) -> AfterValidator:
@@ -71,7 +89,7 @@ def _readable_by(read: Callable[[str], object]) -> AfterValidator:
 
 def _http_address(url: str) -> str:
     if not is_http(url):
-        raise ValueError("must be an address like https://issuer.example/jwks.json")
+        raise ValueError("must be an address that begins with http:// or https://")
     return url
 
 
@@ -81,6 +99,8 @@ Networks = Annotated[str, _readable_by(networks)]
 """Text of CASEBANK_OPERATOR_FROM, which ``networks`` reads."""
 Origins = Annotated[str, _readable_by(origins)]
 """Text of CASEBANK_CONSOLE, which ``origins`` reads."""
+Callers = Annotated[str, _readable_by(callers)]
+"""Text of CASEBANK_MCP_ORIGINS, which ``callers`` reads."""
 
 
 def key_bytes(text: str, variable: str) -> bytes:

@@ -14,6 +14,8 @@ from tests.processes import ran
 
 LONG = "0123456789abcdef" * 4
 NOWHERE = "postgresql://127.0.0.1:1/nowhere"
+ADDRESS = "must be an address that begins with http:// or https://"
+PAGES = "addresses like https://chat.example.org with spaces between them"
 WRONG = [
     ("CASEBANK_POOL_SIZE", "abc", "must be a whole number"),
     ("CASEBANK_POOL_SIZE", "0", "must be greater than or equal to 1"),
@@ -28,12 +30,29 @@ WRONG = [
     ("CASEBANK_CONNECTIONS", "500", "must be like total=1, with names of total, per_address"),
     ("CASEBANK_WORKER_PACE", "lease=3", "must be like poll_s=1, with names of poll_s, lease_s, attempts, backoff_s"),
     ("CASEBANK_JWT_SECRET", "short", "needs 32 bytes at least"),
-    ("CASEBANK_JWKS_URL", "nonsense", "must be an address like https://issuer.example/jwks.json"),
-    ("CASEBANK_JWKS_URL", "ftp://127.0.0.1/keys", "must be an address like https://issuer.example/jwks.json"),
-    ("CASEBANK_JWKS_URL", "file:///etc/passwd", "must be an address like https://issuer.example/jwks.json"),
-    ("CASEBANK_JWKS_URL", "http://[::1", "must be an address like https://issuer.example/jwks.json"),
+    ("CASEBANK_JWKS_URL", "nonsense", ADDRESS),
+    ("CASEBANK_JWKS_URL", "ftp://127.0.0.1/keys", ADDRESS),
+    ("CASEBANK_JWKS_URL", "file:///etc/passwd", ADDRESS),
+    ("CASEBANK_JWKS_URL", "http://[::1", ADDRESS),
     ("CASEBANK_CONSOLE", "nonsense", "loopback, off, or addresses like https://memory.example.org"),
     ("CASEBANK_CONSOLE", "http://[::1", "loopback, off, or addresses like https://memory.example.org"),
+    (
+        "CASEBANK_CONSOLE",
+        "https://memory.example.org:443",
+        "loopback, off, or addresses like https://memory.example.org",
+    ),
+    ("CASEBANK_CONSOLE", "http://memory.example.org:80", "loopback, off, or addresses like https://memory.example.org"),
+    ("CASEBANK_HOME", "~nobody-here/x", "begins with ~, and this machine does not know that user's folder"),
+    ("CASEBANK_MCP_AGENT", "", "must have at least 1 character"),
+    ("CASEBANK_MCP_ORIGINS", "chat.example.org", PAGES),
+    ("CASEBANK_MCP_ORIGINS", "https://chat.example.org/", PAGES),
+    ("CASEBANK_MCP_ORIGINS", "https://a.example.org, https://b.example.org", PAGES),
+    ("CASEBANK_PUBLIC_URL", "memory.example.com", ADDRESS),
+    ("CASEBANK_OPENAI_BASE_URL", "api.example.com/v1", ADDRESS),
+    ("CASEBANK_LLM_BASE_URL", "", ADDRESS),
+    ("CASEBANK_TIMEOUTS_S", "database=inf", "database must be less than or equal to 86400"),
+    ("CASEBANK_IDLE_S", "inf", "must be less than or equal to 3155760000"),
+    ("CASEBANK_WORKER_PACE", "poll_s=inf", "poll_s must be less than or equal to 3155760000"),
     ("CASEBANK_OPERATOR_FROM", "nonsense", "networks like 10.0.0.0/8 with spaces between them"),
     ("CASEBANK_PRUNED_KEPT_DAYS", "1000000", "must be less than or equal to 36525"),
     ("CASEBANK_RUN_SILENT_S", "1e12", "must be less than or equal to 3155760000"),
