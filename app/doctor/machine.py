@@ -10,6 +10,7 @@ from importlib.metadata import version
 import jwt
 
 from app import __version__
+from app.auth.keys import PublishedKeys
 from app.doctor.installation import CheckResult, in_brief
 from app.edge.open_files import OTHER_FILES
 from app.settings import Settings
@@ -66,6 +67,7 @@ def tokens(settings: Settings) -> CheckResult:
     try:  # as the service reads them
         client = jwt.PyJWKClient(settings.jwks_url, cache_jwk_set=False, timeout=JWKS_TIMEOUT_S)
         keys = [key for key in client.get_signing_keys() if key.key_id]
+        keys = [key for key in keys if key.algorithm_name in PublishedKeys.algorithms]
     except Exception as error:  # noqa: BLE001 - whatever the far end sent is the finding
         return CheckResult(
             "tokens", ok=False, detail=f"no keys at {settings.jwks_url}: {in_brief(error)}", advice=advice

@@ -46,9 +46,16 @@ def test_more_connections_than_files_may_be_open_are_found(tmp_path: Path):
     assert machine.open_files(Settings(home=tmp_path, connections={"total": hard})).ok is False
 
 
+ED25519 = '{"kty": "OKP", "crv": "Ed25519", "kid": "a", "x": "11qYAYKxCrfVS_7TyWQHOg7hcvPapiMlrwIaaPcHURo"}'
+"""A published key that no token of casebank may be signed with."""
+
+
 @pytest.mark.parametrize(
     "answer",
-    ["[]", "{}", "<html>", '{"keys": 5}', '{"keys": "abc"}', '{"keys": []}', '{"keys": [{"kty": "RSA"}]}', "\xff"],
+    [
+        *("[]", "{}", "<html>", '{"keys": 5}', '{"keys": "abc"}', '{"keys": []}', '{"keys": [{"kty": "RSA"}]}', "\xff"),
+        f'{{"keys": [{ED25519}]}}',
+    ],
 )
 async def test_an_answer_without_a_key_to_check_tokens_with_is_found(tmp_path: Path, answer: str):
     class Answer(BaseHTTPRequestHandler):
