@@ -1,7 +1,7 @@
 """Errors of bodies that are refused.
 
 CasebankError
-├── BodyNotJson       its Content-Type is not JSON's
+├── BodyNotJson       its Content-Type is not JSON's, or it is compressed
 ├── BodyTooLarge      it has more bytes than a request may have
 ├── BodyTooComplex    it has more values, fields or levels than a request may have
 ├── BodyTooCostly     its check and redaction took too long
@@ -13,7 +13,7 @@ from retrieval.errors import CasebankError
 
 
 class BodyNotJson(CasebankError):
-    """The body's ``Content-Type`` is not JSON's; the body was not parsed."""
+    """The body's ``Content-Type`` is not JSON's, or the body is compressed; it was not parsed."""
 
 
 class BodyTooLarge(CasebankError):

@@ -150,13 +150,15 @@ async def _parsed(aside: Aside, user_sub: str, made_from: MadeFrom, request: Req
 
     Raises:
         RequestValidationError: the body is not JSON, or a large one does not fit the route.
-        BodyNotJson: the Content-Type is not JSON's, as FastAPI judges it.
+        BodyNotJson: the Content-Type is not JSON's, as FastAPI judges it, or the body is compressed.
         BodyTooComplex, BodyTooCostly, Busy: see ``take`` and ``Aside``.
     """
     content_type = request.headers.get("content-type", "").partition(";")[0].strip().lower()
     group, _, name = content_type.partition("/")
     if group != "application" or not (name == "json" or name.endswith("+json")):
         raise BodyNotJson("send the body as JSON, with the header Content-Type: application/json")
+    if request.headers.get("content-encoding", "identity").lower() != "identity":
+        raise BodyNotJson("send the body as it is, without compression and without the header Content-Encoding")
     body = await request.body()
     large = len(body) > INLINE_BYTES
     work = take, made_from.model, body, origin(), made_from.prepare

@@ -1,6 +1,8 @@
 """What nobody should send: a clear problem document, nothing of the value in it, and the queue keeps moving."""
 
+import gzip
 from collections.abc import Iterator
+from secrets import token_hex
 from typing import Any
 from uuid import uuid4
 
@@ -107,6 +109,14 @@ async def test_a_body_that_does_not_say_it_is_json_is_a_415(size: int, alice: Us
     assert answer.status_code == 415
     assert is_problem(answer)["type"] == "urn:casebank:problem:body-not-json"
     assert "application/json" in answer.json()["detail"]
+
+
+@pytest.mark.parametrize("size", [1, 40_000])
+async def test_a_compressed_body_is_a_415_that_says_so(size: int, alice: User):
+    body = gzip.compress(raw(run(prompt_snapshot=token_hex(size))))
+    answer = await send(alice, "/v1/retain", body, **{"Content-Encoding": "gzip"})
+    assert answer.status_code == 415
+    assert "without compression" in is_problem(answer)["detail"]
 
 
 @pytest.mark.parametrize("depth", [100, 200, 240, 250, 260, 300, 500, 900, 1_500, 20_000])
