@@ -15,7 +15,7 @@ from app.backup.erase_again import erase_again, read_receipts
 from app.erasure import command as erasure
 from app.runtime import owner_url
 from app.settings import Settings
-from app.terminal.command_line import MaybeUser, checked, doubt_name, patient
+from app.terminal.command_line import MaybeUser, checked, doubt_name, parts, patient
 from app.terminal.plain_console import plain_console
 from app.terminal.run_to_end import run_to_end as run
 from app.terminal.which_database import tell_database
@@ -103,7 +103,7 @@ def purge(  # noqa: PLR0913, PLR0917 - each is an option of the command line
         checked(user or "")
     tell_database(patient())
     if user is not None and not yes:
-        if not run(erasure.is_known(patient(), user)):
+        if not run(has_rows(user)):
             doubt_name()
         typer.confirm(f"Erase everything of {user!r}? This cannot be undone.", abort=True)
     say = plain_console(stderr=True, style="dim")
@@ -116,6 +116,12 @@ def purge(  # noqa: PLR0913, PLR0917 - each is an option of the command line
         doubt_name()
     if not done.receipt["clean"]:
         raise typer.Exit(1)
+
+
+async def has_rows(user: str) -> bool:
+    """Returns whether a row belongs to the user, or another user's row names the user."""
+    async with parts(only_reads=True) as runtime:
+        return await erasure.is_known(runtime.database, user)
 
 
 def _print_receipts(found: Coroutine[object, None, list[dict[str, Any]]], *, as_json: bool) -> None:

@@ -12,9 +12,10 @@ from sqlalchemy import RowMapping
 
 from app.auth.revocations import Revocation, listed, revoke
 from app.auth.tokens import ACT_AS, LEEWAY_S, OPERATOR, issue_token
+from app.erasure import command as erasure
 from app.settings import Settings
 from app.settings.numbers import CENTURY_DAYS
-from app.terminal.command_line import MaybeUser, checked, parts
+from app.terminal.command_line import MaybeUser, checked, doubt_name, parts
 from app.terminal.plain_console import plain_console
 from app.terminal.run_to_end import run_to_end as run
 from writer.audit import Change, note
@@ -77,7 +78,7 @@ def revoke_tokens(
 ) -> None:
     """Revoke one token, or all tokens of a user or service that were issued up to now.
 
-    Of an erased user the reason is not stored, and the audit gets no entry.
+    It warns of a name that no row has. Of an erased user the reason is not stored, and the audit gets no entry.
     """
     if (user is not None) + (jti is not None) + token_from_stdin != 1:
         raise typer.BadParameter("give one of --user, --jti and --token")
@@ -88,20 +89,23 @@ def revoke_tokens(
     why, _ = redact_text(why)
     revocation = _read(sys.stdin.readline().strip(), why) if token_from_stdin else Revocation(why, jti, user)
 
-    async def work() -> datetime:
+    async def work() -> tuple[datetime, bool]:
         async with parts() as runtime:
             subject = revocation.subject
             async with runtime.database.as_worker() as connection:
                 is_erased = subject is not None and await connection.scalar(is_gone(subject))
                 at = await revoke(connection, replace(revocation, why="") if is_erased else revocation)
+            is_known = user is None or is_erased or await erasure.is_known(runtime.database, user)
             if subject is not None and not is_erased:
                 which: Literal["one", "all"] = "all" if revocation.jti is None else "one"
                 change = Change.of((subject, None), OPERATOR_NAME, "revoke_tokens", which=which, why=why)
                 async with runtime.database.as_user(subject, at) as connection:
                     await note(connection, change)
-            return at
+            return at, bool(is_known)
 
-    at = run(work())
+    at, is_known = run(work())
+    if not is_known:
+        doubt_name()
     out.print(f"revoked at {at.isoformat()}; every replica refuses within two seconds")
     if revocation.jti is None:
         until = at + timedelta(seconds=LEEWAY_S)

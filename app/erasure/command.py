@@ -142,15 +142,14 @@ async def purge(settings: Settings, user: str | None, *, scrubs: bool, progress:
     return Purged((await receipts(settings, digest(user)))[-1], completed)
 
 
-async def is_known(settings: Settings, user: str) -> bool:
+async def is_known(database: Database, user: str) -> bool:
     """Returns whether a row belongs to the user, or another user's row names the user."""
-    async with running(settings) as runtime:
-        async with runtime.database.as_eraser(user) as connection:
-            for table in USER_TABLES:
-                if await connection.scalar(select(exists().where(table.c.user_sub == user))):
-                    return True
-        async with runtime.database.as_eraser_elsewhere(user) as connection:
-            return any([await connection.scalar(named(user, column)) for column in NAMES])
+    async with database.as_eraser(user) as connection:
+        for table in USER_TABLES:
+            if await connection.scalar(select(exists().where(table.c.user_sub == user))):
+                return True
+    async with database.as_eraser_elsewhere(user) as connection:
+        return any([await connection.scalar(named(user, column)) for column in NAMES])
 
 
 def found_nothing(receipt: dict[str, Any]) -> bool:

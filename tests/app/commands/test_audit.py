@@ -164,6 +164,15 @@ async def test_a_revocation_is_listed_and_in_the_audit_of_its_subject(settings: 
     assert (verified["entries"], verified["fault"]) == (7, None)
 
 
+async def test_a_revocation_of_a_name_that_may_be_misspelt_warns_of_it(settings: Settings, user: str):
+    doubt = "this user has no rows: is the name right?"
+    done = await casebank("token", "revoke", "--user", f"{user}x")
+    assert (done.exit_code, doubt in done.stderr) == (0, True)
+    assert doubt not in (await casebank("token", "revoke", "--user", user)).stderr
+    assert (await casebank("purge", "--user", user, "--yes")).exit_code == 0
+    assert doubt not in (await casebank("token", "revoke", "--user", user)).stderr
+
+
 async def test_a_revocation_makes_no_row_of_an_erased_user_and_keeps_no_reason(settings: Settings, user: str):
     token = (await casebank("token", "--user", user)).stdout.strip()
     assert (await casebank("token", "revoke", "--user", user, "--why", f"{user} left")).exit_code == 0
