@@ -62,9 +62,17 @@ cli = typer.Typer(
 
 
 def read_file(file: Path | None) -> None:
-    """Sets the variables of a file of settings for the command, unless the environment sets them already."""
-    if file is not None:
+    """Sets the variables of a file of settings for the command, unless the environment sets them already.
+
+    Raises:
+        typer.BadParameter: the file cannot be read, or a line sets a variable that cannot be.
+    """
+    if file is None:
+        return
+    try:
         imported("app.terminal.which_database").read_environment(file)
+    except (OSError, ValueError):  # without its text, which may be a secret
+        raise typer.BadParameter(f"{file} is no file of NAME=value lines in UTF-8") from None
 
 
 @cli.callback()

@@ -6,6 +6,7 @@ from contextlib import asynccontextmanager
 from typing import Annotated
 
 import typer
+from pydantic import TypeAdapter, ValidationError
 
 from app import logs
 from app.auth.tokens import is_user
@@ -13,6 +14,7 @@ from app.runtime import Runtime, running
 from app.settings import Settings
 from app.terminal.plain_console import plain_console
 from app.terminal.which_database import tell_database
+from writer.run import AgentKey
 
 PATIENCE_S, EMBEDDER_PATIENCE_S = 600.0, 30.0
 """Seconds that a command waits: for one answer of the database or for its vectors in all; for one request for them."""
@@ -26,7 +28,17 @@ def named(user: str | None) -> str | None:
 USER_HELP = "user who owns the memory (the token's subject); -: read the name from standard input"
 User = Annotated[str, typer.Option("--user", callback=named, help=USER_HELP)]
 MaybeUser = Annotated[str | None, typer.Option("--user", callback=named, help=USER_HELP)]
-Agent = Annotated[str, typer.Option("--agent", help="assistant of that user")]
+
+
+def agent_named(agent: str) -> str:
+    """Returns the name; raises BadParameter if it is no valid name of an agent."""
+    try:
+        return TypeAdapter(AgentKey).validate_python(agent)
+    except ValidationError:
+        raise typer.BadParameter("an agent is 1 to 200 printable characters") from None
+
+
+Agent = Annotated[str, typer.Option("--agent", callback=agent_named, help="assistant of that user")]
 
 
 def checked(user: str) -> str:

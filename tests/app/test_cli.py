@@ -243,6 +243,22 @@ def test_a_command_uses_the_database_of_the_file_it_is_pointed_to_and_says_so(
     assert not (home / "postgres").exists()
 
 
+@pytest.mark.parametrize("line", [b"A=\xff", b"=secret", b"A=sec\0ret"])
+def test_a_file_of_settings_that_cannot_be_read_is_refused_without_a_traceback(tmp_path: Path, line: bytes):
+    file = tmp_path / "environment"
+    file.write_bytes(line)
+    done = casebank("--env-file", str(file), "migrate")
+    assert (done.exit_code, "NAME=value" in done.stderr, "secret" in done.stderr) == (2, True, False)
+
+
+@pytest.mark.parametrize("words", ["mcp", "policy show", "knowledge list", "backfill {}", "impact"])
+@pytest.mark.parametrize("agent", ["", "a\tb", "a" * 201])
+def test_an_agent_that_cannot_be_is_refused_before_anything_is_done(tmp_path: Path, words: str, agent: str):
+    (runs := tmp_path / "runs.jsonl").touch()
+    done = casebank(*words.format(runs).split(), "--user", "alice", "--agent", agent)
+    assert (done.exit_code, "1 to 200 printable" in done.stderr) == (2, True)
+
+
 WRITING = {
     "prune": "",
     "purge": "--user alice --yes",
