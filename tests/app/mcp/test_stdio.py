@@ -77,6 +77,28 @@ async def test_a_call_with_half_a_character_is_answered_as_any_other(home: Path)
     assert "Stored as " in answers[1]["result"]["content"][0]["text"]
 
 
+async def test_a_line_that_is_no_message_is_answered_with_an_error_and_the_next_as_ever(home: Path):
+    process = await begun(home, "ann odd")
+    assert process.stdin is not None
+    ping = {"jsonrpc": "2.0", "id": 7, "method": "ping"}
+    for line in ("hello", "", json.dumps([ping, ping]), json.dumps(ping)):
+        process.stdin.write(line.encode() + b"\n")
+    out, _ = await asyncio.wait_for(process.communicate(b""), ANSWER_S)
+    answers = [json.loads(line) for line in out.splitlines()]
+    refused = [answer["error"]["code"] for answer in answers if answer["id"] is None]
+    assert refused == [-32700, -32600]
+    assert [answer["id"] for answer in answers if "result" in answer] == [1, 7]
+
+
+async def test_what_was_asked_before_the_input_ended_is_answered(home: Path):
+    call = {"method": "tools/call", "params": {"name": "remember", "arguments": {"kind": "goal", "text": "run far"}}}
+    left = {"id": 9, **call}, {"method": "notifications/cancelled", "params": {"requestId": 9}}
+    process = await begun(home, "ann brief", {"method": "notifications/initialized"}, *left, {"id": 0, **call})
+    out, _ = await asyncio.wait_for(process.communicate(b""), ANSWER_S)
+    answer = next(each for each in map(json.loads, out.splitlines()) if each["id"] == 0)
+    assert "Stored as " in answer["result"]["content"][0]["text"]
+
+
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
 async def test_it_ends_when_it_is_told_to_while_its_input_is_open(number: signal.Signals, home: Path):
     process = await begun(home, "ann stop")
