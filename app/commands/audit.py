@@ -52,6 +52,8 @@ def verify(
 
     results, stones = run(work())
     _show(results, stones, as_json=as_json)
+    if user is not None and not results[0].seq:
+        plain_console(stderr=True, soft_wrap=True).print("casebank: this user has no entry: is the name right?")
     if any(each.fault for each in results) or (stones is not None and stones.fault):
         raise typer.Exit(1)
 

@@ -145,6 +145,12 @@ async def test_only_of_all_users_one_who_is_erased_after_the_list_was_read_is_pa
     assert user not in done.stdout
 
 
+async def test_a_name_without_entries_is_doubted(settings: Settings, user: str):
+    doubt = "this user has no entry: is the name right?"
+    assert doubt in (await casebank("audit", "verify", "--user", f"{user}x", "--json")).stderr
+    assert doubt not in (await casebank("audit", "verify", "--user", user)).stderr
+
+
 async def test_either_one_user_or_all(settings: Settings):
     assert (await casebank("audit", "verify")).exit_code == 2
     assert (await casebank("audit", "verify", "--all", "--user", "ada")).exit_code == 2
