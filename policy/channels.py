@@ -102,9 +102,17 @@ def cosine(queries: Matrix, bank: Matrix, weight: Matrix) -> Matrix:
 
 def likeness(queries: Sequence[Terms], bank: Sequence[Terms]) -> Matrix:
     """Returns the cosine of each of m texts to each of n texts of a bank under the bank's idf, (m, n), 0 to 1."""
-    table, _ = incidence([*bank, *queries])
-    rows = table[: len(bank)]
-    return cosine(table[len(bank) :], rows, idf(float(len(bank)), rows.sum(axis=0))[None])
+    counts, runs = Counts.of([*bank, *queries], 1), len(bank)
+    of_bank = counts.row < runs
+    row, column = counts.row[of_bank], counts.column[of_bank]
+    squared = idf(float(runs), np.bincount(column, minlength=len(counts.numbers)).astype(np.float32)) ** 2
+    lengths = counts.sums(squared)
+    shared = np.zeros((len(queries), runs), dtype=np.float32)
+    for query in range(len(queries)):  # without a table, which has a column for each distinct term
+        asked = np.zeros_like(squared)
+        asked[counts.column[counts.row == runs + query]] = 1
+        shared[query] = np.bincount(row, (squared * asked)[column], runs)
+    return np.asarray(shared / np.sqrt(np.maximum(lengths[runs:, None] * lengths[:runs], TINY)), dtype=np.float32)
 
 
 def idf(runs: Numbers, having: Matrix) -> Matrix:

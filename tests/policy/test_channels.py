@@ -1,3 +1,4 @@
+import tracemalloc
 import unicodedata
 
 import numpy as np
@@ -5,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from policy.channels import MOST_WORDS, cosine, gain, idf, incidence, weight_of_pairs, words
+from policy.channels import MOST_WORDS, cosine, gain, idf, incidence, likeness, weight_of_pairs, words
 from tests.policy.banks import terms
 
 
@@ -55,6 +56,24 @@ def test_the_cosine_of_a_text_with_itself_is_1_and_without_common_terms_0():
 def test_a_text_without_terms_is_near_no_text():
     has, _ = incidence([terms(""), terms("refund")])
     assert cosine(has[:1], has, np.ones((1, has.shape[1]), np.float32)).tolist() == [[0, 0]]
+
+
+def test_the_likeness_of_texts_is_their_cosine_under_the_idf_of_the_bank():
+    bank, query = [terms("refund the order"), terms("cancel the order"), terms("")], terms("refund my order")
+    has, _ = incidence([*bank, query])
+    expected = cosine(has[3:], has[:3], idf(3.0, has[:3].sum(axis=0))[None])
+    assert likeness([query], bank) == pytest.approx(expected)
+    assert likeness([query], []).shape == (1, 0)
+
+
+def test_the_likeness_of_long_texts_needs_no_table_of_all_their_terms():
+    texts = list(np.arange(200 * MOST_WORDS, dtype=np.int32).reshape(200, MOST_WORDS))
+    tracemalloc.start()
+    near = likeness(texts, texts)
+    _, most = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert near == pytest.approx(np.eye(200), abs=1e-5)
+    assert most < 40e6  # a table of 400 texts and 102,400 terms takes 164 MB
 
 
 def test_a_rarer_term_has_a_larger_idf():
