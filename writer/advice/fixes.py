@@ -1,7 +1,7 @@
 """The fixes of earlier failures that are told at a failed call, or the reason why there are none."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 from uuid import UUID
 
@@ -50,12 +50,12 @@ class LikeFailures:
         if self.alike and not passed and stopped >= LEAST_RUNS:
             error = opened(self.failure.words, self.alike[-1])["error"]
             text, _ = advice_text(self.failure.sign.tool, error, (), stopped, self.failure.failed.token_budget)
-            return AdviceAnswer(advice_id, text, why_empty="never_fixed", stopped=stopped)
+            return replace(self._without_fix(advice_id, "never_fixed", text), stopped=stopped)
         return self._without_fix(advice_id, "tried" if self.in_vain else "unsure" if self.alike else "unknown_failure")
 
-    def _without_fix(self, advice_id: UUID, why: Silence) -> AdviceAnswer:
-        """Returns an answer with plans alone, or an empty one."""
-        text, plans = with_plans("", self.plans, self.failure.failed.token_budget)
+    def _without_fix(self, advice_id: UUID, why: Silence, text: str = "") -> AdviceAnswer:
+        """Returns an answer with plans alone, after the text if there is one; without plans, it may be empty."""
+        text, plans = with_plans(text, self.plans, self.failure.failed.token_budget)
         return AdviceAnswer(advice_id, text, plans=plans, why_empty=why)
 
     def fixes(self, advice_id: UUID) -> AdviceAnswer:

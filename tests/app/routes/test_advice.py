@@ -293,6 +293,16 @@ async def test_a_failure_that_stopped_every_run_says_so_and_names_no_fix(alice: 
     assert "none of 3 runs got past it" in answer["text"]
 
 
+async def test_plans_of_runs_that_never_met_the_failure_follow_the_word_that_it_stopped_every_run(alice: User):
+    await learn(alice, FAILED, call("say", {"text": "sorry"}), times=3, outcome="failure")
+    await alice.retain(TASK, plan=PLAN, tool_traces=[MENDED[1]])
+    await alice.settle()
+    answer = await advice(alice, plans=1, token_budget=200)
+    assert ([each["plan"] for each in answer["plans"]], answer["stopped"]) == ([PLAN], 3)
+    plans = f"none of 3 runs got past it. Plans that went well for tasks like this: {json.dumps(PLAN)}."
+    assert answer["text"].endswith(plans)
+
+
 async def test_a_failure_that_a_run_got_past_by_another_way_stopped_it_not(alice: User):
     await learn(alice, FAILED, call("say", {"text": "sorry"}), times=3, outcome="failure")
     await learn(alice, FAILED, call("send_voucher", {"order_id": "O-1041"}), task="Money back, please")
