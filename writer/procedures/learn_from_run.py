@@ -159,7 +159,7 @@ async def learn_from_run(
             lessons.drafts += _lesson(run, analysis)
         if terms.level is not None and finished.success_score >= terms.least_success:
             draft = await attempts.ask("abstract", partial(learners.abstractor.abstract, run, terms.level))
-            steps = planned(finished.plan, terms.level)
+            steps = planned(finished.plan, terms.level, run.calls)
             if draft is not None and steps:
                 draft = replace(draft, record=PlannedScript(**draft.record.model_dump(), plan=steps))
             lessons.drafts += [draft] if draft is not None else []

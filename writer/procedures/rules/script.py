@@ -59,18 +59,28 @@ def script(run: StoredRun, level: AbstractionLevel) -> ProcedureDraft | None:
 def trigger(task: str, calls: Sequence[Call], level: AbstractionLevel) -> str:
     """Returns the trigger of a procedure in one line: the task for which to use it, at this level of abstraction."""
     line = clean(task, TASK_CHARS)
+    general = abstract(line, _values_in(calls), is_task=True)
+    return _at_level(line, clean(general, TASK_CHARS), level) or "a task without words"
+
+
+def planned(plan: Sequence[str], level: AbstractionLevel, calls: Sequence[Call] = ()) -> list[str]:
+    """Returns the steps of a plan at this level of abstraction, without blank steps and repeats in a row.
+
+    Words that are values in the run's calls are values in its plan, too.
+    """
+    steps = [clean(step, 900) for step in plan[:MOST_PLAN_STEPS]]
+    once = [step for index, step in enumerate(steps) if step and step != (steps[index - 1] if index else "")]
+    known = _values_in(calls)
+    return [_at_level(step, abstract(step, known, is_task=True), level) for step in once]
+
+
+def _values_in(calls: Sequence[Call]) -> set[str]:
+    """Returns the words that are names or values in the arguments of the first MOST_LOOKED_AT calls."""
     known: set[str] = set()
     for call in islice(calls, MOST_LOOKED_AT):
         is_prose = isinstance(call.arguments, str) and not is_statement(call.arguments)
         known |= set() if is_prose else values_of(call.arguments)
-    return _at_level(line, clean(abstract(line, known, is_task=True), TASK_CHARS), level) or "a task without words"
-
-
-def planned(plan: Sequence[str], level: AbstractionLevel) -> list[str]:
-    """Returns the steps of a plan at this level of abstraction, without blank steps and repeats in a row."""
-    steps = [clean(step, 900) for step in plan[:MOST_PLAN_STEPS]]
-    once = [step for index, step in enumerate(steps) if step and step != (steps[index - 1] if index else "")]
-    return [_at_level(step, abstract(step, is_task=True), level) for step in once]
+    return known
 
 
 def _at_level(text: str, general: str, level: AbstractionLevel) -> str:

@@ -9,6 +9,7 @@ import pytest
 from retrieval.tables.kinds import AbstractionLevel
 from tests.writer.scripts import LEVELS, STATEMENT, TASK, call, run, script_of, steps
 from writer.analysis.calls import StoredRun
+from writer.procedures.learn_from_run import RunToLearnFrom, ScriptSettings, learn_from_run, rule_learners
 from writer.procedures.rules.script import RuleAbstractor, script
 
 
@@ -46,6 +47,20 @@ def test_no_value_of_the_run_is_left_in_an_abstract_script():
 def test_words_of_prose_and_small_words_are_no_values_of_the_task():
     draft = script_of(call("inspect", "the catalog"), call("look", {"at": "the sea"}), call("sql", STATEMENT))
     assert draft.trigger.startswith("Add a <identifier> column to the <identifier> table (")
+
+
+@pytest.mark.parametrize(
+    ("level", "step"),
+    [
+        ("concrete", "Look up anna"),
+        ("abstract", "Look up <identifier>"),
+        ("hybrid", "Look up <identifier> (for example: Look up anna)"),
+    ],
+)
+def test_words_that_are_values_in_the_calls_are_values_in_the_plan_beside_them(level: AbstractionLevel, step: str):
+    done, plan = run(call("find_customer", {"name": "anna"})), ["Look up anna"]
+    lessons = asyncio.run(learn_from_run(RunToLearnFrom(done, plan=plan), ScriptSettings(level), rule_learners()))
+    assert [draft.record.model_dump()["plan"] for draft in lessons.drafts] == [[step]]
 
 
 def test_a_plan_is_the_steps_of_a_run_without_calls():
