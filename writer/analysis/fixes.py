@@ -199,14 +199,15 @@ def _calls_before(failures: RunFailures, failure: Failure) -> list[Call]:
         text for call in failures.calls[last:end][-MOST_BETWEEN:] if instructs(text := glimpse(call.output))
     )
     between = [call for call in between if call.tool not in orders]
-    changing = [call for call in between if _changes(call)]
+    changing = [call for call in between if changes(call)]
     if not changing:
         fresh = texts_in(failures.calls[end].arguments) - texts_in(failures.calls[last].arguments)
         changing = [call for call in between if any(text in glimpse(call.output) for text in fresh)]
     return changing[-MOST_BEFORE:]
 
 
-def _changes(call: Call) -> bool:
+def changes(call: Call) -> bool:
+    """Returns whether a call does more than look something up, by its command, its statement or its tool's name."""
     if call.line is not None:
         return not only_reads(call.line)
     statement = statement_of(call.arguments)

@@ -35,7 +35,7 @@ def script(run: StoredRun, level: AbstractionLevel) -> ProcedureDraft | None:
     failures = find(run.calls, run.turns, succeeded=run.outcome == "success", task=run.task)
     # calls that a later one replaced are left out as well, though they may have reported no error
     replaced = {index for failure in failures.recovered for index in failure.failed}
-    calls = worth_repeating([call for call in run.calls if call.index not in replaced], run.task)
+    calls = worth_repeating(run.calls, run.task, replaced)
     steps = steps_of(calls, level) if calls else planned(run.plan, level)
     if not steps:
         return None

@@ -5,7 +5,7 @@ become steps, and its words do not become examples.
 """
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from itertools import groupby, islice
 
 import orjson
@@ -15,6 +15,7 @@ from writer.analysis.call_goals import statement_of
 from writer.analysis.calls import Call
 from writer.analysis.causes import instructs
 from writer.analysis.error_output import LOOK_CHARS, MOST_KEYS, glimpse
+from writer.analysis.fixes import changes
 from writer.analysis.placeholders import clean, form, form_of
 from writer.analysis.remedy import tool_name
 from writer.analysis.state_changes import changes_state
@@ -34,13 +35,15 @@ _EXAMPLE = re.compile(r" \(for example:? (?:`[^`]*`(?:, then `[^`]*`)*|[^)]*)\)"
 _WORD = re.compile(r"[^\s\"'(),:;{}\[\]<>=]{3,60}")
 
 
-def worth_repeating(calls: Sequence[Call], task: str) -> list[Call]:
+def worth_repeating(calls: Sequence[Call], task: str, replaced: Collection[int]) -> list[Call]:
     """Returns the calls of a run that did the work, in order; failed, repeated and injected calls are left out.
+
+    So are the calls of the indices ``replaced``: a later call did what they should have done.
 
     A call that only looks something up is kept if the run made no other calls, if a later kept call uses a new value
     from its output, or if its output is missing or too long to search.
     """
-    done = list(_successes(calls))
+    done = list(_successes(calls, replaced))
     if not any(changes_state(call.tool) for call in done):
         return done
     needed: set[str] = set()
@@ -111,18 +114,28 @@ def task_type(calls: Sequence[Call]) -> str:
     return " ".join(known).casefold()
 
 
-def _successes(calls: Sequence[Call]) -> Iterator[Call]:
-    """Yields the successful calls, each once, except calls of tools that an earlier output told the agent to call."""
+def _successes(calls: Sequence[Call], replaced: Collection[int]) -> Iterator[Call]:
+    """Yields the calls that were not replaced and worked, without repeats and without calls that an output asked for.
+
+    A call that changes something is no repeat if another change came between and no call of the run failed.
+    """
     injected: set[str] = set()
-    earlier: set[tuple[str, bytes]] = set()
+    looked_up: set[tuple[str, bytes]] = set()
+    changed: set[tuple[str, bytes]] = set()
+    retries = bool(replaced) or any(call.failed for call in calls)
     for call in calls:
-        if call.failure is None and call.tool.strip() and call.tool.casefold() not in injected:
+        tool, failed = call.tool.casefold(), call.failed or call.index in replaced
+        if tool.strip() and not failed and tool not in injected:
             try:
                 canonical = orjson.dumps(call.arguments, option=orjson.OPT_SORT_KEYS)
             except orjson.JSONEncodeError:  # lone surrogates, or integers over 64 bits
                 canonical = repr(call.arguments).encode(errors="replace")
-            if (call.tool, canonical) not in earlier:
-                earlier.add((call.tool, canonical))
+            made = call.tool, canonical
+            if made not in looked_up and made not in changed:
+                changing = changes(call)
+                if changing and not retries:
+                    changed.clear()
+                (changed if changing else looked_up).add(made)
                 yield call
         injected |= _instruction_words(call)
 

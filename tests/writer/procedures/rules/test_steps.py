@@ -32,9 +32,20 @@ def test_failed_calls_are_no_steps_whether_their_status_or_their_output_says_so(
     assert len(steps(failed, silent, call("sql", {"statement": STATEMENT}))) == 1
 
 
-def test_a_call_that_was_repeated_unchanged_is_one_step():
-    again = call("save", {"id": 1})
-    assert len(steps(again, again, call("close", {"id": 1}), again)) == 2
+def test_a_call_that_was_repeated_at_once_or_only_looks_something_up_is_one_step():
+    again, look = call("save", {"id": 1}), call("bash", {"command": "git status"})
+    assert len(steps(again, again, look, again, call("close", {"id": 1}), look)) == 3
+
+
+def test_a_change_made_again_after_another_change_is_a_step_again():
+    turns = [call(tool) for tool in ("turn_left", "go_forward", "turn_left", "go_forward", "open_door")]
+    assert [step.split()[1] for step in steps(*turns)] == [each["tool"] for each in turns]
+
+
+def test_in_a_run_with_a_failed_call_a_repeat_is_a_retry():
+    reset, again = call("reset", {"u": 1}), call("ping", {"u": 1})
+    failed, worked = call("login", {"u": 1}, "Error: timeout", "error"), call("login", {"u": 1})
+    assert len(steps(reset, again, failed, reset, again, failed, reset, again, worked)) == 3
 
 
 def test_calls_of_one_form_in_a_row_are_one_step_with_their_values_in_order():
