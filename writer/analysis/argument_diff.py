@@ -93,7 +93,11 @@ def concrete_differences(before: object, after: object) -> list[str]:
 def _compared(before: object, after: object, how: Callable[[str, object, object], str]) -> Iterator[ArgumentChange]:
     """Yields the first MOST_DIFFERENCES changes; ``how`` describes the two values at a place, or an added value."""
     places = islice(_places("", before, after, 0), MOST_LOOKS)
-    changed = (place for place in places if place[1] != place[2] or type(place[1]) is not type(place[2]))
+    changed = (  # True equals 1 and is another value in JSON, 1.0 is not
+        (path, old, new)
+        for path, old, new in places
+        if old != new or isinstance(old, bool) is not isinstance(new, bool)
+    )
     for path, old, new in islice(changed, MOST_DIFFERENCES):
         name = path or "input"
         if new is _ABSENT:

@@ -182,7 +182,8 @@ def _never(failed: Sequence[Call]) -> Failure:
 def _fixed(calls: Sequence[Call], failed: Sequence[Call], success: Call, *, concrete: bool) -> Failure:
     last = failed[-1]
     between = _between(calls, last, success)
-    same = last.arguments == success.arguments
+    changes = differences(last.arguments, success.arguments, concrete=concrete)
+    same = last.arguments == success.arguments and not changes  # to Python, True equals 1
     kind: FixKind
     if same:
         kind = "same_args_after_other_tool" if between else "same_args_retry"
@@ -195,7 +196,7 @@ def _fixed(calls: Sequence[Call], failed: Sequence[Call], success: Call, *, conc
         message=last.failure or "",
         succeeded=success.index,
         kind=kind,
-        differences=() if same else differences(last.arguments, success.arguments, concrete=concrete),
+        differences=changes,
         between=between,
     )
 

@@ -24,6 +24,12 @@ def test_the_kind_of_fix_says_what_changed_between_failure_and_success(between: 
     assert fix.between == tuple(each["tool"] for each in between)
 
 
+@pytest.mark.parametrize(("later", "kind"), [(True, "args_changed"), (1.0, "same_args_retry")])
+def test_a_number_that_became_true_was_changed_and_a_whole_number_with_a_point_was_not(later: object, kind: str):
+    (fix,) = analysed(call("set", {"active": 1}, FAILED), call("set", {"active": later})).recovered
+    assert (fix.kind, len(fix.differences)) == (kind, int(kind == "args_changed"))
+
+
 def test_all_failures_of_a_tool_before_its_success_are_one():
     analysis = analysed(*(call("find", {"id": n}, FAILED) for n in range(3)), call("look"), call("find", {"id": 9}))
     assert [fix.failed for fix in analysis.recovered] == [(0, 1, 2)]
