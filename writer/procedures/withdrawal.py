@@ -38,7 +38,8 @@ async def withdraw_learned(
                 failed = await failed_runs(connection, user_sub, others)
                 others = [each for each in others if each not in failed]
             if others:
-                fewer = {"source_case_ids": others, "occurrences": max(row.occurrences - 1, 1)}
+                gone = len(row.source_case_ids) - len(others)
+                fewer = {"source_case_ids": others, "occurrences": max(row.occurrences - gone, 1)}
                 await connection.execute(version_update(user_sub, row.id, row.version).values(fewer))
                 continue
             await roll_back(connection, user_sub, row.id, row.version, row.parent_version)

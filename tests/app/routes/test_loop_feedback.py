@@ -114,6 +114,17 @@ async def test_what_another_run_taught_as_well_stays(alice: User):
     assert [each["occurrences"] for each in await procedures(alice)] == [1]
 
 
+async def test_two_runs_of_one_retrieval_that_failed_are_two_fewer_that_taught(alice: User):
+    await alice.retain("close the account of Ann", tool_traces=DELETING)
+    retrieval_id = (await alice.retrieve("close the account"))["retrieval_id"]
+    for name in ("Ben", "Eve"):
+        await alice.retain(f"close the account of {name}", tool_traces=DELETING, retrieval_id=retrieval_id)
+    await alice.settle()
+    assert [each["occurrences"] for each in await procedures(alice)] == [3]
+    await alice.feedback(retrieval_id=retrieval_id, thumb="down")
+    assert [each["occurrences"] for each in await procedures(alice)] == [1]
+
+
 @pytest.mark.parametrize("run", [{"outcome": "unknown"}, {"outcome": "aborted"}], ids=["unknown", "aborted"])
 async def test_a_run_that_says_nothing_credits_nobody(run: dict[str, str], alice: User):
     shown, _, case_id = await loop(alice, **run)
