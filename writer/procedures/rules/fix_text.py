@@ -8,12 +8,12 @@ from retrieval.patterns import read
 from writer.analysis.calls import Call, StoredRun
 from writer.analysis.causes import Cause, cause_of, quoted
 from writer.analysis.failures import Failure, RunFailures
-from writer.analysis.placeholders import abstract, clean, form, form_of, values_of
+from writer.analysis.placeholders import clean, form, form_of
 from writer.analysis.remedy import MOST_NAMED, called_first, changed, instead, listed, remedy_text, tool_name
 from writer.analysis.value_differences import told
+from writer.procedures.rules.script import trigger
 from writer.run import ProcedureData
 
-TASK_CHARS = 240
 STEP_CHARS = 1_000
 PASSING_CAUSES = {"a rate-limit error", "an unavailable-service error"}
 
@@ -30,7 +30,7 @@ def learned_fix(run: StoredRun, failures: RunFailures, failure: Failure) -> Proc
     how = f"What to call in place of {tool}" if other else f"How to get {tool} to work"
     before = called_first(failures, failure)
     failed, success = failures.calls[failure.failed[-1]], failures.calls[failure.succeeded or 0]
-    shape, task = _shape(success, failures), _task(run, failed, success)
+    shape, task = _shape(success, failures), _task(run)
     wrong = _shape(failed, failures)
     name = _NAMES[failure.kind or "same_args_retry"].format(listed([item.path for item in failure.differences]))
     return ProcedureData(
@@ -62,7 +62,7 @@ def failure_lesson(run: StoredRun, failures: RunFailures, failure: Failure) -> P
     return ProcedureData(
         procedure_name=clean(f"Avoid: {tool} with {cause.name}", 200),
         semantic_description=clean(
-            f"Failure lesson: in a task like: {_task(run, failed)}, {tool} answers with {cause.name}, "
+            f"Failure lesson: in a task like: {_task(run)}, {tool} answers with {cause.name}, "
             "and no later call of it in the run put that right.",
             STEP_CHARS,
         ),
@@ -83,7 +83,7 @@ def failure_lesson(run: StoredRun, failures: RunFailures, failure: Failure) -> P
         ],
         critical_contextual_cues=["failure lesson", *_cues(run, failure, cause)],
         example_scenario_abstract=clean(
-            f"Task: {_task(run, failed)}. {tool} called with {shape} answers with {cause.name}"
+            f"Task: {_task(run)}. {tool} called with {shape} answers with {cause.name}"
             f"{f', {len(failure.failed)} times' if len(failure.failed) > 1 else ''}, and the run never gets past it.",
             STEP_CHARS,
         ),
@@ -106,12 +106,9 @@ def _meaning(failure: Failure, cause: Cause) -> str:
     return f'{cause.means} ("{message}")' if message else cause.means
 
 
-def _task(run: StoredRun, *calls: Call) -> str:
-    known = {word for call in calls for word in values_of(call.arguments)}
-    return (
-        clean(abstract(clean(run.task, TASK_CHARS), known, is_task=True), TASK_CHARS).rstrip(".!?…")
-        or "one without words"
-    )
+def _task(run: StoredRun) -> str:
+    """Returns the task with placeholders for the words that are values in any of the run's calls."""
+    return trigger(run.task, run.calls, "abstract").rstrip(".!?…")
 
 
 def _root(failure: Failure, cause: Cause, before: list[str], what: str) -> str:

@@ -6,6 +6,7 @@ import pytest
 
 from writer.analysis.calls import StoredRun
 from writer.analysis.failures import find
+from writer.procedures.rules.analyst import explain
 from writer.procedures.rules.fix_text import failure_lesson, learned_fix
 
 
@@ -45,6 +46,20 @@ def test_a_fix_tells_what_made_the_difference_and_the_words_of_the_error(*, conc
     assert "needs approval" in lesson.identified_root_cause
     assert "W1042" not in lesson.model_dump_json()
     assert "shop.example" not in lesson.model_dump_json()
+
+
+@pytest.mark.parametrize("outcome", ["success", "failure"])
+def test_a_value_of_any_call_of_the_run_is_no_word_of_the_lesson(outcome: str):
+    traces: list[dict[str, Any]] = [
+        {"tool": "find_customer", "input": {"name": "anna"}, "output": "C-17"},
+        {"tool": "refund", "input": {"customer": "C-17"}, "output": "Error: store credit only"},
+        {"tool": "refund", "input": {"customer": "C-17", "credit": True}, "output": "done"},
+    ]
+    stored = StoredRun("refund the lamp to anna", outcome, traces if outcome == "success" else traces[:2])
+    lesson = explain(stored).lesson
+    assert lesson is not None
+    assert "in a task like: refund the lamp to <identifier>" in lesson.semantic_description
+    assert "anna" not in lesson.model_dump_json()
 
 
 def test_a_failure_without_a_fix_says_what_to_leave_and_how_the_run_ended():
