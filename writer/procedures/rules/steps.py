@@ -31,7 +31,8 @@ STEP_CHARS = 1_000
 EXAMPLE_CHARS = 60
 STATEMENT_CHARS = 200
 
-_EXAMPLE = re.compile(r" \(for example:? (?:`[^`]*`(?:, then `[^`]*`)*|[^)]*)\)")
+_EXAMPLE = re.compile(r" \(for example:? (?:`[^`]*`(?:, then `[^`]*`)*|(?:[^()]|\([^()]*\))*|[^)]*)\)")
+"""Pattern of examples: statements in backticks, or other values, which may have parentheses of their own."""
 _WORD = re.compile(r"[^\s\"'(),:;{}\[\]<>=]{3,60}")
 
 

@@ -7,6 +7,7 @@ import pytest
 
 from retrieval.tables.kinds import AbstractionLevel
 from tests.writer.scripts import LEVELS, ORDERS, STATEMENT, call, script_of, steps
+from writer.procedures.rules.steps import without_examples
 
 
 def test_a_hybrid_script_has_each_placeholder_with_an_example():
@@ -51,6 +52,13 @@ def test_in_a_run_with_a_failed_call_a_repeat_is_a_retry():
 def test_calls_of_one_form_in_a_row_are_one_step_with_their_values_in_order():
     (step,) = steps(*(call("delete_row", {"id": number}) for number in range(3)))
     assert step == "Call delete_row with id=<number> (for example 0, then 1, then 2). Once for each, in this order."
+
+
+@pytest.mark.parametrize("name", ["Anna (VIP)", "Bob Lee", "Eve (VIP), Max (new)"])
+def test_a_step_without_its_examples_is_the_same_whatever_the_examples_were(name: str):
+    (step,) = steps(call("rename", {"name": name, "id": 7}))
+    assert f"(for example {name})" in step
+    assert without_examples(step) == "Call rename with name=<text>, id=<number>."
 
 
 SCALED = [
