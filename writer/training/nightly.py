@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 import numpy as np
-from sqlalchemy import select
+from sqlalchemy import exists, select
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from retrieval.database.database import Database
@@ -25,6 +25,8 @@ from writer.training.lifecycle import PolicyRow
 from writer.training.result import TrainingOutcome, TrainingResult
 from writer.training.training_data import examples
 from writer.training.trial import Transition, transitions_of
+
+OFF: TrainingOutcome = "learning or its trials are off"
 
 
 async def learn(database: Database, recipe: Recipe, only: Profile | None = None) -> AsyncIterator[TrainingResult]:
@@ -83,6 +85,8 @@ async def _judge(database: Database, profile: Profile, demand: Demand) -> Traini
                 return TrainingResult(user_sub, agent_key, "another trainer was first")
     if ended is not None:
         return ended
+    if not state.trials:
+        return TrainingResult(user_sub, agent_key, OFF)
     learner = Learner(profile, examples(state.log))
     return _why_not_due(learner, state.log, state.trained_at(transitions), demand) or learner
 
@@ -91,6 +95,8 @@ async def _judge(database: Database, profile: Profile, demand: Demand) -> Traini
 class _ProfileState:
     """A profile as the training read it: its log, its policies on trial and in service, and its latest ones."""
 
+    trials: bool
+    """True if the profile has trials, for which candidates are trained."""
     log: Sequence[LoggedDecision]
     live: Sequence[PolicyRow]
     latest: Sequence[tuple[int, datetime]]
@@ -103,18 +109,27 @@ class _ProfileState:
 
 
 async def _read(connection: AsyncConnection, profile: Profile) -> _ProfileState | TrainingOutcome:
-    """Returns the state of a profile, or the outcome where there is no such profile, or it does not learn."""
+    """Returns the state of a profile, or the outcome where there is no such profile, or it does not learn.
+
+    Without trials a profile is read only if it has a policy in service, which is watched, or one on trial.
+    """
     user_sub, agent_key = profile.user_sub, profile.agent_key
-    learns = select(profiles.c.learning & (profiles.c.canary > 0))
-    mine = learns.where(profiles.c.user_sub == user_sub, profiles.c.agent_key == agent_key)
-    if not (does := await connection.scalar(mine)):
-        return "no such profile" if does is None else "learning or its trials are off"
+    live = exists().where(
+        stored.c.user_sub == user_sub, stored.c.agent_key == agent_key, stored.c.status.in_(lifecycle.LIVE)
+    )
+    trials = profiles.c.canary > 0
+    does = select(trials.label("trials"), (profiles.c.learning & (trials | live)).label("learns"))
+    mine = does.where(profiles.c.user_sub == user_sub, profiles.c.agent_key == agent_key)
+    if (row := (await connection.execute(mine)).one_or_none()) is None:
+        return "no such profile"
+    if not row.learns:
+        return OFF
     log = await read(connection, user_sub, agent_key)
     sound = lifecycle.versions(user_sub, agent_key).where(stored.c.status != "failed")
     newest = sound.with_only_columns(stored.c.version, stored.c.created_at).limit(1 + len(lifecycle.LIVE))
     latest = [(row.version, row.created_at) for row in await connection.execute(newest)]
     # after those: what another trainer stores in between is then seen as a trial, not only as newer
-    return _ProfileState(log, await lifecycle.live_policies(connection, user_sub, agent_key), latest)
+    return _ProfileState(row.trials, log, await lifecycle.live_policies(connection, user_sub, agent_key), latest)
 
 
 async def _apply(connection: AsyncConnection, state: _ProfileState, transitions: Sequence[Transition]) -> bool:

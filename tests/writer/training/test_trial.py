@@ -81,6 +81,17 @@ async def test_a_policy_whose_live_reward_falls_is_rolled_back_and_its_record_sa
     assert row.verdict["outcome"] == "promote"  # why it had been promoted
 
 
+async def test_a_policy_in_service_is_watched_though_the_profile_has_no_trials_any_more(bank: Bank, user: str):
+    assert (await on_trial(bank, user, 600, CANARY)).outcome == "promote"
+    await bank.set_profile(user, canary=0.0)
+    drawn = draw(200, {DEFAULT: None, SERVING: TRUTH}, Budget(0.0, 0.0, 0.05), seed=6)
+    await log(bank, user, drawn[:100])
+    assert (await learnt(bank, user, never)).outcome == "learning or its trials are off"
+    await log(bank, user, [replace(each, reward=0.0) for each in drawn[100:]])
+    assert (await learnt(bank, user, never)).outcome == "roll back"
+    assert await statuses(bank, user) == ["rolled_back"]
+
+
 async def test_the_watch_of_a_night_goes_on_from_the_last_and_counts_no_reward_twice(bank: Bank, user: str):
     assert (await on_trial(bank, user, 600, CANARY)).outcome == "promote"
     arms = {DEFAULT: None, SERVING: TRUTH}
