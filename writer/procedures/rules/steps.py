@@ -48,15 +48,17 @@ def worth_repeating(calls: Sequence[Call], task: str, replaced: Collection[int])
     if not any(changes_state(call.tool) for call in done):
         return done
     needed: set[str] = set()
+    in_task = set(_WORD.findall(task))
     kept = []
     for call in reversed(done):
         plain = (part for part in parts(call.arguments, widest=MOST_KEYS) if not isinstance(part, dict | list))
         own = set(_WORD.findall(glimpse(list(islice(plain, MOST_KEYS)))))
         text = "" if call.output is None else glimpse(call.output)
         unclear = call.output is None or len(text) >= LOOK_CHARS
-        if changes_state(call.tool) or unclear or not (needed - own).isdisjoint(_WORD.findall(text)):
+        supplies = any(word in needed and word not in own for word in _WORD.findall(text))
+        if changes_state(call.tool) or unclear or supplies:
             kept.append(call)
-            needed |= own - set(_WORD.findall(task))
+            needed |= own - in_task
     return kept[::-1]
 
 

@@ -1,6 +1,7 @@
 """The steps of a script: what stays, what is dropped, and that no word of an output becomes one."""
 
 import re
+import time
 from typing import Any
 
 import pytest
@@ -152,6 +153,14 @@ def test_traces_without_outputs_keep_their_looks():
 def test_a_cycle_of_retries_is_written_once():
     cycle = [call("login", {"u": 1}, "Error: timeout", "error"), call("reset", {"u": 1}), call("ping", {"u": 1})] * 500
     assert len(steps(*cycle)) == 2
+
+
+def test_a_script_of_a_long_task_takes_no_longer_than_its_calls():
+    task = " ".join(f"word{number}" for number in range(12_000))
+    traces = [call("set_row", {"id": number}) for number in range(2_000)]
+    started = time.process_time()
+    assert steps(*traces, task=task)
+    assert time.process_time() - started < 2  # the task read once a call takes 20 s
 
 
 def test_thousands_of_steps_are_few():
