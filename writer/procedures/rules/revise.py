@@ -104,7 +104,8 @@ def _annotate(steps: list[str], tool: str, note: str) -> None:
     if any(without_examples(note) in without_examples(step) for step in steps):
         return
     name = re.compile(rf"(?<![\w.]){re.escape(tool_name(tool))}(?!\w)")
-    place = next((index for index, step in enumerate(steps) if name.search(step.partition(MARK)[0])), None)
+    plain = [without_examples(step.partition(MARK)[0]) for step in steps]
+    place = next((index for index, step in enumerate(plain) if name.search(step)), None)
     if place is None:
         _append(steps, note)
     elif steps[place].count(MARK) < MOST_NOTES:

@@ -41,6 +41,14 @@ def test_the_failing_step_says_what_to_avoid():
     assert (new.kind, new.origin, new.trigger, new.level) == ("revision", "rules", used().trigger, "abstract")
 
 
+def test_an_example_that_is_the_name_of_the_failing_tool_gets_no_note():
+    said = {"tool": "say", "input": {"text": "exchange"}, "output": "done"}
+    procedure = script(StoredRun("Exchange an item", "success", [said, *GOOD]), "hybrid")
+    new = after(said, GOOD[0], failing(), procedure=procedure)
+    assert new is not None
+    assert [MARK in step for step in new.record.learned_procedure_steps] == [False, False, True]
+
+
 def test_the_failing_step_says_what_worked_in_the_end():
     new = after(failing(), {"tool": "exchange", "input": {"order": "#W2", "item": 7}, "output": "done"})
     assert new is not None
