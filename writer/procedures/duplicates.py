@@ -29,8 +29,8 @@ LIKE_TRIGGER = 0.5
 """Least cosine similarity of the triggers at which procedures with equal steps are the same."""
 SAME_STEPS = 0.8
 """Least share of common words (Jaccard) of two procedures' steps at which the procedures may be the same."""
-NEAREST = 8
-"""Number of stored procedures, the nearest by trigger, that a draft is compared with."""
+NEAREST = 64
+"""Number of stored versions, the nearest by trigger, that a draft is compared with: one task may have many ways."""
 
 _ACTIVE_FIRST = (procedures.c.status == "active").desc()
 _HOW_MANY = re.compile(rf"{EACH_VALUE}: \d+ here")
@@ -85,7 +85,7 @@ async def find_duplicate(
         every = await connection.execute(known_versions(source.user_sub, source.agent_key, draft))
         candidates = _nearest(draft, source.model, vector, [_Known(*row) for row in every])
     own = _shape(draft.record.learned_procedure_steps)
-    for known in candidates:
+    for known in sorted(candidates, key=lambda row: row.status != "active"):
         steps = _shape(known.steps)
         if alike(own, steps) if (known.similarity or 0.0) >= SAME_TRIGGER else own == steps:
             return known
@@ -125,7 +125,7 @@ def _nearest_versions(dimension: int, like: tuple[bool, bool]) -> Rows:
         )
     )
     nearest_first = similarity.desc()
-    return near.order_by(_ACTIVE_FIRST, nearest_first, procedures.c.id, procedures.c.version).limit(NEAREST)
+    return near.order_by(nearest_first, _ACTIVE_FIRST, procedures.c.id, procedures.c.version).limit(NEAREST)
 
 
 def _class(draft: ProcedureDraft) -> tuple[bool, bool]:
@@ -155,7 +155,7 @@ def _nearest(draft: ProcedureDraft, model: str, vector: UnitVector | None, known
     trigger = draft.trigger.lower()
     measured = [replace(row, similarity=1.0 if row.trigger.lower() == trigger else similarity(row)) for row in known]
     near = [row for row in measured if (row.similarity or 0.0) >= LIKE_TRIGGER]
-    return sorted(near, key=lambda row: (row.status != "active", -(row.similarity or 0.0)))[:NEAREST]
+    return sorted(near, key=lambda row: -(row.similarity or 0.0))[:NEAREST]
 
 
 def _shape(steps: Sequence[str]) -> _Shape:

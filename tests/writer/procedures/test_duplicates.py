@@ -1,5 +1,6 @@
 """Drafts that say the same become one procedure, and others do not."""
 
+from datetime import UTC, datetime
 from typing import Any
 from uuid import uuid4
 
@@ -8,6 +9,7 @@ import pytest
 
 from tests.writer.conftest import Bank
 from tests.writer.procedure_bank import PLAN, TASK, finish, noted, stored, the_one
+from writer.procedures.pinning import retire
 from writer.procedures.versions import MOST_SOURCES
 
 
@@ -104,6 +106,28 @@ async def test_another_way_in_nearly_the_same_words_stays_apart(one: Any, other:
     await finish(bank, user, **other)
     rows = await stored(bank, user)
     assert len(rows) > learned
+
+
+VERBS = ("start", "halt", "mask", "kill", "load", "move", "copy", "link", "scan", "sort")
+TEN = [[f"{verb} the unit", f"{verb} the log"] for verb in VERBS]
+
+
+@pytest.mark.parametrize("pgvector", [True, False])
+async def test_each_of_ten_ways_of_one_task_is_learned_once(pgvector: bool, bank: Bank, user: str):  # noqa: FBT001
+    for plan in (*TEN, *TEN):
+        await finish(bank, user, worker={"pgvector": pgvector}, plan=plan)
+    assert [row.occurrences for row in await stored(bank, user)] == [2] * 10
+
+
+async def test_a_retired_procedure_stays_retired_among_many_active_ones(bank: Bank, user: str):
+    for plan in TEN:
+        await finish(bank, user, plan=plan)
+    first = (await stored(bank, user))[0]
+    async with bank.database.as_user(user, datetime.now(UTC)) as connection:
+        await retire(connection, bank.author(user), first.id)
+    await finish(bank, user, plan=TEN[0])
+    rows = await stored(bank, user)
+    assert (len(rows), rows[0].status, rows[0].occurrences) == (10, "retired", 2)
 
 
 @pytest.mark.parametrize("pgvector", [True, False])
