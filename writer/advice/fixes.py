@@ -113,8 +113,9 @@ def in_vain(failure: HashedFailure, rows: Sequence[FailureRow], confidence: Matr
         if not confidence[place] or len(had) == MOST_LOOKED_AT:
             break
         if row.words is not None and row.fix_id not in had:
-            terms = opened(failure.words, row)["fix"]["terms"]
-            had[row.fix_id] = any(has_change(call, terms) for call in (failure.failed.call, *failure.failed.tried))
+            fix = opened(failure.words, row)["fix"]
+            calls = failure.failed.call, *failure.failed.tried
+            had[row.fix_id] = any(has_change(call, fix["terms"], fix["changes"]) for call in calls)
     return np.array([had.get(row.fix_id, False) for row in rows], dtype=np.bool_)
 
 

@@ -41,6 +41,8 @@ ALIKE = 0.75
 FEWEST_CHARS = 3
 SAME_STATEMENT = 0.6
 """Least overlap, 0 to 1, at which one statement counts as an edit of the other."""
+LEFT_OUT = " left out"
+"""Ending of the description of an argument that a call no longer has; the argument's path comes before it."""
 _ABBREVIATION = re.compile(r"(?:[A-Z]\.? ?){2,5}")
 
 Change = Literal["added", "removed", "changed"]
@@ -101,7 +103,7 @@ def _compared(before: object, after: object, how: Callable[[str, object, object]
     for path, old, new in islice(changed, MOST_DIFFERENCES):
         name = path or "input"
         if new is _ABSENT:
-            yield ArgumentChange(name, "removed", f"{name} left out")
+            yield ArgumentChange(name, "removed", f"{name}{LEFT_OUT}")
         elif old is _ABSENT:
             yield ArgumentChange(name, "added", f"{name} added as {how(name, old, new)}")
         else:

@@ -13,7 +13,13 @@ from dataclasses import dataclass, field, replace
 from itertools import chain, pairwise
 
 from policy.channels import words
-from writer.analysis.argument_diff import concrete_differences, differences, source_changes
+from writer.analysis.argument_diff import (
+    LEFT_OUT,
+    as_object,
+    concrete_differences,
+    differences,
+    source_changes,
+)
 from writer.analysis.call_goals import statement_of
 from writer.analysis.calls import Call, StoredRun
 from writer.analysis.causes import instructs, quoted
@@ -249,20 +255,40 @@ def change_terms(failed: Call, later: Call) -> list[str]:
     return list(dict.fromkeys((*names, *source_changes(failed.arguments, later.arguments), *moves)))
 
 
-def has_change(call: Call, terms: Sequence[str]) -> bool:
-    """Returns whether a fix with these terms would change nothing in a call, because the call has all its changes.
+def has_change(call: Call, terms: Sequence[str], changes: Sequence[str] = ()) -> bool:
+    """Returns whether a fix would change nothing in a call, because the call has all its changes.
 
     It is false for a fix that needs another tool, or another call first.
+
+    Args:
+        call: the call.
+        terms: the terms of the fix.
+        changes: the changes of the fix in words, which are read if the fix only leaves arguments out.
     """
     words_had, moves_had = _words_of(call).keys(), _moves_of(call).keys()
-    changes = [term for term in terms if not term.startswith("arg:")]
+    parts = [term for term in terms if not term.startswith("arg:")]
+    if not parts:
+        gone = [each.removesuffix(LEFT_OUT) for each in changes if each.endswith(LEFT_OUT)]
+        return 0 < len(gone) == len(changes) and not any(_has_argument(call.arguments, path) for path in gone)
 
     def has(term: str) -> bool:
         if words_had and term[0] in "+-":
             return (term[1:] in words_had) == (term[0] == "+")
         return term in moves_had
 
-    return bool(changes) and all(map(has, changes))
+    return all(map(has, parts))
+
+
+def _has_argument(arguments: object, path: str) -> bool:
+    """Returns whether a call has an argument at this path, or, where the path is no path of names, may have it."""
+    value = as_object(arguments)
+    for key in path.split("."):
+        if not isinstance(value, dict) or not key.isidentifier():
+            return True
+        if key not in value:
+            return False
+        value = value[key]
+    return True
 
 
 def _moves_of(call: Call) -> dict[str, None]:

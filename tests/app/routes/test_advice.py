@@ -337,6 +337,15 @@ async def test_a_fix_that_the_failed_call_already_has_is_not_told(alice: User):
     assert (again["text"], again["why_empty"]) == ("", "tried")
 
 
+async def test_a_fix_that_leaves_out_an_argument_which_the_failed_call_lacks_is_not_told(alice: User):
+    refused = "Error: not allowed for this order"
+    order = {"order_id": "O-1041"}
+    await learn(alice, call("refund_order", {**order, "force": True}, refused), call("refund_order", order), times=3)
+    assert "force left out" in (await advice(alice, call("refund_order", {**order, "force": True}, refused)))["text"]
+    answer = await advice(alice, call("refund_order", order, refused))
+    assert (answer["text"], answer["why_empty"]) == ("", "tried")
+
+
 async def test_the_next_fix_is_told_where_the_call_has_the_first(alice: User):
     await learn(alice, cancel("canceled"), cancel("closed", "UPDATE 1"), times=3)
     await learn(alice, cancel("closed"), cancel("void", "UPDATE 1"))
