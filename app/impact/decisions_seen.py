@@ -73,8 +73,8 @@ class EarnedRow(Protocol):
 def seen_in(rows: Sequence[EarnedRow], explore: float) -> DecisionsSeen:
     """Returns the decisions for the estimator, with time and earlier rewards of the query as covariates.
 
-    ``explore`` is the profile's share of explored slates. It sets the least probability of an empty slate: that of a
-    decision whose cases are all expected to help.
+    ``explore`` is the profile's share of explored slates now. It sets the least probability of an empty slate, together
+    with the empty slates that were drawn: at the time the share may have been another, or is 0 by now.
     """
     reward = np.array([np.nan if row.reward is None else row.reward for row in rows], dtype=np.float64)
     group = np.array(
@@ -84,5 +84,6 @@ def seen_in(rows: Sequence[EarnedRow], explore: float) -> DecisionsSeen:
     empty = np.array([row.is_empty for row in rows], dtype=np.float64)
     chance = np.array([row.slate_propensity for row in rows], dtype=np.float64)
     logged = Logged(reward, chance, group, np.zeros(len(rows), np.int64), covariates=known_before(at, group, reward))
-    least = min(explore * NULL_SHARE, float(chance[empty > 0].min(initial=1)))
+    drawn = chance[(empty > 0) & (chance < 2 * NULL_SHARE)]  # others were left empty by rule, with chance 1
+    least = min([*drawn.tolist(), *([explore * NULL_SHARE] if explore else [])], default=RARE)
     return DecisionsSeen(logged, at, Target(empty), max(least, RARE))
