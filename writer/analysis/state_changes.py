@@ -4,6 +4,8 @@ import re
 from collections.abc import Sequence
 from functools import lru_cache
 
+from writer.analysis.query_kind import query_kind
+
 MOST_EFFECTS = 200
 
 _LOOKS_UP = frozenset((
@@ -11,8 +13,17 @@ _LOOKS_UP = frozenset((
     "rg", "glob", "ls", "cat", "head", "tail", "stat",
 ))  # fmt: skip
 """First words in the names of tools that only look something up, such as "get"."""
+_NOUNS = frozenset(("list", "check", "view", "show", "head", "cat", "tail", "stat", "ls"))
+"""Those of these words that may be a part of a noun within a name, as in ``mailing_list_join``."""
+_CHANGES = frozenset((
+    "accept", "archive", "attach", "copy", "export", "forward", "join", "leave", "mark", "pay", "pin", "post", "put",
+    "reply", "save", "share", "submit", "sync", "toggle",
+))  # fmt: skip
+"""Words of a change that are no verbs of a kind of task, see ``query_kind``."""
 _WORKS_OUT = {"calculate", "think"}
 """Whole names of tools without effects outside the agent."""
+_KINDS = frozenset(("create", "change", "remove", "repair", "run"))
+"""Kinds of tasks whose verbs name a change."""
 _WORD = re.compile(r"[A-Z]?[a-z]+|[A-Z]+|\d+")
 
 
@@ -20,9 +31,13 @@ _WORD = re.compile(r"[A-Z]?[a-z]+|[A-Z]+|\d+")
 def changes_state(tool: str) -> bool:
     """Returns whether a tool of this name does more than look something up.
 
-    The name may have a name space (``fs:read``, ``files.search``) and be written in any case (``readFile``).
+    The name may have a name space (``fs:read``, ``files.search``) and be written in any case (``readFile``). The verb
+    may stand after a noun (``mail_search``, ``slack_list_channels``) in a name without a word of a change.
     """
     words = [word.casefold() for word in _WORD.findall(_without_space(tool))]
+    later = zip(words[1:], [*words[2:], "s"], strict=False)  # such a word is a verb at the end or before a plural
+    if any(word in _LOOKS_UP and (word not in _NOUNS or after.endswith("s")) for word, after in later):
+        return words[0] not in _LOOKS_UP and any(word in _CHANGES or query_kind(word) in _KINDS for word in words)
     return not works_out(tool) and (not words or words[0] not in _LOOKS_UP)
 
 

@@ -18,6 +18,22 @@ def test_it_is_told_by_the_first_word_of_its_name_however_that_is_written(tool: 
 
 
 @pytest.mark.parametrize(
+    "tool",
+    ["mail_search", "contacts-find", "issueGet", "healthCheck", "slack_list_channels", "mcp__jira__search_issues"],
+)
+def test_the_verb_of_a_lookup_may_stand_after_a_noun(tool: str):
+    assert not changes_state(tool)
+
+
+@pytest.mark.parametrize(
+    "tool",
+    ["mark_as_read", "create_list", "order_list_update", "mailing_list_join", "switch_view", "saved_search_delete"],
+)
+def test_a_noun_spelt_like_a_lookup_or_a_word_of_a_change_tells_a_change(tool: str):
+    assert changes_state(tool)
+
+
+@pytest.mark.parametrize(
     "tool", ["cancel_order", "sql", "thinker", "calculate_and_book", "getaway", "Write", "writeFile", "sheet", ""]
 )
 def test_any_other_tool_may_change_something(tool: str):
