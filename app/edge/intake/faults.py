@@ -1,12 +1,18 @@
 """Describes the faults of an input in words that may be shown: they repeat no value and no secret."""
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, get_args
+
+from pydantic import BaseModel
 
 from writer.privacy.redact import without_secrets
 
 LONGEST_QUOTED = 1_000
-"""Characters of an unknown field's name that are redacted; 200 of the result are shown."""
+"""Characters of an unknown field's name, or of a message, that are redacted; fewer of the result are shown."""
+LONGEST_NAME = 200
+"""Characters of a field's name that are shown."""
+LONGEST_MESSAGE = 500
+"""Characters of a message that are shown."""
 MOST = 20
 _OBJECT = "Input should be a JSON object"
 _PLAIN = {"model_attributes_type": _OBJECT, "model_type": _OBJECT, "dict_type": _OBJECT}
@@ -20,13 +26,43 @@ def faults(errors: Sequence[Mapping[str, Any]]) -> list[dict[str, str]]:
     """
     return [
         {
-            "field": ".".join(_printable(part) for part in item["loc"]),
-            "message": _printable(_PLAIN.get(item["type"], item["msg"])).removeprefix("Value error, "),
+            "field": ".".join(_printable(part, LONGEST_NAME) for part in item["loc"]),
+            "message": _printable(_PLAIN.get(item["type"], item["msg"]), LONGEST_MESSAGE).removeprefix("Value error, "),
         }
         for item in errors[:MOST]
     ]
 
 
-def _printable(text: object) -> str:
+def with_fields(errors: Sequence[Mapping[str, Any]], model: type[Any]) -> list[Mapping[str, Any]]:
+    """Returns the errors of a request; the error of an unknown field names the fields that there are in its place.
+
+    Args:
+        errors: errors as FastAPI lists them.
+        model: the type that the body was validated as.
+    """
+    told: list[Mapping[str, Any]] = []
+    for error in errors[:MOST]:
+        known = fields_at(model, error["loc"][1:-1]) if error["type"] == "extra_forbidden" else []
+        told.append({**error, "msg": f"unknown field; the object has {', '.join(known)}"} if known else error)
+    return told
+
+
+def fields_at(annotation: Any, place: Sequence[int | str]) -> list[str]:
+    """Returns the sorted names of the fields of the object at a place in a body; none where its fields are not fixed.
+
+    Args:
+        annotation: the type of the body, or of the part of it from which the place is counted.
+        place: names of fields and indices of lists, as pydantic names the place of an error.
+    """
+    names = [part for part in place if isinstance(part, str)]
+    if not (isinstance(annotation, type) and issubclass(annotation, BaseModel)):
+        return next(filter(None, (fields_at(each, names) for each in get_args(annotation))), [])
+    if names:
+        field = annotation.model_fields.get(names[0])
+        return fields_at(field.annotation, names[1:]) if field else []
+    return sorted(annotation.model_fields) if annotation.model_config.get("extra") == "forbid" else []
+
+
+def _printable(text: object, most: int) -> str:
     plain = str(text)[:LONGEST_QUOTED].encode(errors="replace").decode().replace("\x00", "?")
-    return without_secrets(plain)[:200]
+    return without_secrets(plain)[:most]

@@ -91,7 +91,8 @@ def parse(body: bytes) -> RouteInput:
         message = "A number is not finite: send null or a text in its place"
         return RouteInput(faults=[_fault("json_invalid", ("body",), message)])
     except json.JSONDecodeError as error:
-        return RouteInput(faults=[_fault("json_invalid", ("body", error.pos), f"JSON decode error: {error.msg}")])
+        place = f"line {error.lineno}, column {error.colno}"
+        return RouteInput(faults=[_fault("json_invalid", ("body",), f"not JSON at {place}: {error.msg}")])
     except (ValueError, RecursionError):  # no UTF-8, or an integer of thousands of digits
         return RouteInput(faults=[_fault("json_invalid", ("body",), "JSON decode error")])
 

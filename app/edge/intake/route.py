@@ -15,6 +15,7 @@ from app.edge.intake.aside import Aside
 from app.edge.intake.body import announced, read_body
 from app.edge.intake.counts import DOCUMENTED
 from app.edge.intake.errors import BodyNotJson
+from app.edge.intake.faults import with_fields
 from app.edge.intake.reading import MadeFrom, parse, take
 from app.edge.intake.room import Room
 from app.settings import Settings
@@ -126,9 +127,12 @@ class BodyRoute(APIRoute):
             intake: Intake = request.app.state.intake
             async with intake.body(request, user_sub) as body:
                 whole = _Whole(request, body)
-                if body:
-                    whole.set_value(await _parsed(intake.aside, user_sub, made_from, whole))
-                return await handle(whole)
+                try:
+                    if body:
+                        whole.set_value(await _parsed(intake.aside, user_sub, made_from, whole))
+                    return await handle(whole)
+                except RequestValidationError as error:
+                    raise RequestValidationError(with_fields(error.errors(), made_from.model)) from None
 
         return bounded
 

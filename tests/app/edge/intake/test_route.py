@@ -14,7 +14,7 @@ from starlette.types import Message
 
 import app.routes
 from app.edge.dependencies import Caller
-from app.edge.intake.route import BodyRoute, include
+from app.edge.intake.route import INLINE_BYTES, BodyRoute, include
 from app.schemas.policy import AgentIn
 from tests.paths import ROOT
 from tests.service import Service, User
@@ -84,9 +84,20 @@ async def test_a_body_that_announces_too_many_bytes_is_not_read(service: Service
 
 async def test_what_is_no_json_is_told_with_the_place_and_the_reason(alice: User):
     headers = {"Content-Type": "application/json"}
-    answer = await alice.http.post("/v1/retrieve", content=b"{'agent': 'a'}", headers=headers)
-    why = "JSON decode error: Expecting property name enclosed in double quotes"
-    assert (answer.status_code, answer.json()["errors"]) == (422, [{"field": "body.1", "message": why}])
+    answer = await alice.http.post("/v1/retrieve", content=b"{\n'agent': 'a'}", headers=headers)
+    why = "not JSON at line 2, column 1: Expecting property name enclosed in double quotes"
+    assert (answer.status_code, answer.json()["errors"]) == (422, [{"field": "body", "message": why}])
+
+
+@pytest.mark.parametrize("filler", ["", "x" * INLINE_BYTES], ids=["small", "large"])
+async def test_an_unknown_field_is_told_with_the_fields_that_there_are(alice: User, filler: str):
+    trace = {"name": "sql", "input": filler}
+    body = {"agent": "a", "task": "t", "tool_traces": [trace], "filters": {}}
+    answer = await alice.http.post("/v1/retain", json=body)
+    told = {each["field"]: each["message"] for each in answer.json()["errors"]}
+    assert told["body.tool_traces.0.name"] == ("unknown field; the object has duration_ms, input, output, status, tool")
+    assert told["body.filters"].startswith("unknown field; the object has agent, ")
+    assert told["body.filters"].endswith(", turns, used_case_ids, used_procedure_ids")
 
 
 def test_every_operation_with_a_body_says_what_is_too_much(service: Service):
