@@ -36,6 +36,7 @@ _REASONS: list[tuple[type[jwt.PyJWTError], str]] = [
     (jwt.ImmatureSignatureError, "the token is not valid yet"),
     (jwt.InvalidAudienceError, "the token is meant for another audience"),
     (jwt.InvalidIssuerError, "the token comes from another issuer"),
+    (jwt.InvalidSignatureError, "the token was signed with another secret or key, or was changed since"),
     (jwt.MissingRequiredClaimError, f"the token lacks one of the claims {', '.join(REQUIRED_CLAIMS)}"),
 ]
 

@@ -97,7 +97,7 @@ def refuse_wrong_parameters(request: Request) -> None:
     if not request.query_params or not isinstance(route, APIRoute):
         return
     known = set(query_parameters(route.dependant))
-    hint = f"unknown parameter; there are {', '.join(sorted(known))}" if known else "this route has no parameters"
+    hint = f"unknown parameter; the route has {', '.join(sorted(known))}" if known else "this route has no parameters"
     given = Counter(name for name, _ in request.query_params.multi_items())
     wrong = {name: hint for name in given if name not in known}
     wrong |= {name: "given more than once" for name in known if given[name] > 1}

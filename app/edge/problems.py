@@ -102,6 +102,11 @@ class Kind:
 RETRY = (("Retry-After", "1"),)
 INVALID = Kind("invalid-request", HTTPStatus.UNPROCESSABLE_ENTITY)
 """Kind of a request that does not have the documented form."""
+_NO_ROUTE = {
+    HTTPStatus.NOT_FOUND: "there is no such path; /docs has every operation",
+    HTTPStatus.METHOD_NOT_ALLOWED: "the path has no such method; the header Allow names its methods",
+}
+"""Details of a request that no route takes, by status."""
 PROBLEMS = "x-problems"
 """Key of the OpenAPI document for the types of problem that an operation answers with a status."""
 
@@ -221,7 +226,8 @@ async def _answer(_request: Request, error: Exception) -> JSONResponse:
         return problem(INVALID, "the request does not have the documented form", errors=faults(error.errors()))
     if isinstance(error, HTTPException):
         status = HTTPStatus(error.status_code)
+        detail = _NO_ROUTE.get(status, error.detail) if error.detail == status.phrase else error.detail
         kind = Kind(status.phrase.lower().replace(" ", "-"), status, tuple((error.headers or {}).items()))
-        return problem(kind, str(error.detail))
+        return problem(kind, str(detail))
     log.error("request.crash", error=type(error).__name__, exc_info=error)  # the answer does not tell the cause
     return problem(Kind("internal-error", HTTPStatus.INTERNAL_SERVER_ERROR), "something broke on this side")

@@ -43,7 +43,7 @@ Cursor = Annotated[UUID | None, Query(description="next_cursor of the previous p
 Agent = Annotated[AgentKey | None, Query()]
 Parent = Annotated[UUID | None, Query(description="return only subtasks and tool cases of this run")]
 AgentPath = Annotated[AgentKey, Path()]
-Status = CaseStatus | Literal["any"]
+Status = Literal[CaseStatus, "any"]
 
 
 @router.get("/cases")

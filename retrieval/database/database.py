@@ -16,8 +16,8 @@ from retrieval.errors import DatabaseUnavailable, Deadlocked, SchemaOutdated, Us
 from retrieval.telemetry import Outage
 
 _ERASED = (
-    "this user was erased, and the token was issued before that or may have been: ask for a new one, or, as a service"
-    " that acts for users, begin again by an explicit call"
+    "this user was erased, and the token may be older than the erasure: use a token issued after `tokens_issued_after`,"
+    " or, as a service that acts for users, call `begin_again`"
 )
 
 ERASED_SQLSTATE = "CB410"

@@ -2934,7 +2934,7 @@ export interface operations {
         parameters: {
             query?: {
                 agent?: string | null;
-                status?: ("pending" | "ready" | "merged" | "pruned" | "dead") | "any";
+                status?: "pending" | "ready" | "merged" | "pruned" | "dead" | "any";
                 /** @description return only subtasks and tool cases of this run */
                 parent?: string | null;
                 limit?: number;

@@ -126,6 +126,12 @@ async def test_a_token_that_is_late_early_or_foreign_is_refused_with_the_reason(
         await VERIFIER.identify(bearer(**changed), None)
 
 
+async def test_a_token_of_another_secret_is_refused_with_the_reason():
+    foreign = jwt.encode(claims(), "another secret of thirty-two bytes", algorithm="HS256")
+    with pytest.raises(NotAuthenticated, match="another secret"):
+        await VERIFIER.identify(f"Bearer {foreign}", None)
+
+
 async def test_a_token_may_have_any_text_as_its_id_and_is_refused_by_it_once_revoked():
     verifier = TokenVerifier.hs256(SECRET, ISSUER, AUDIENCE)
     token = jwt.api_jws.encode(json.dumps(claims(jti="\ud800", iat=1, exp=2**31)).encode(), SECRET, algorithm="HS256")

@@ -13,7 +13,7 @@ async def test_a_parameter_is_known_without_the_document_which_takes_half_a_seco
     assert service.app.openapi_schema is None  # this test comes first: an error makes the document
     wrong = await user.http.get("/v1/cases", params={"agnet": "a"})
     assert wrong.status_code == 422
-    assert "unknown parameter; there are agent, " in wrong.text
+    assert "unknown parameter; the route has agent, " in wrong.text
 
 
 async def test_a_parameter_that_is_given_twice_is_refused_by_its_name(service: Service):
@@ -21,6 +21,23 @@ async def test_a_parameter_that_is_given_twice_is_refused_by_its_name(service: S
     twice = await user.http.get("/v1/facts", params={"kind": ["goal", "fact"]})
     assert twice.status_code == 422
     assert twice.json()["errors"] == [{"field": "query.kind", "message": "given more than once"}]
+
+
+async def test_a_wrong_value_of_a_filter_is_told_once_with_the_values_that_there_are(service: Service):
+    user = await service.user()
+    wrong = await user.http.get("/v1/cases", params={"status": "redy"})
+    message = "Input should be 'pending', 'ready', 'merged', 'pruned', 'dead' or 'any'"
+    assert wrong.json()["errors"] == [{"field": "query.status", "message": message}]
+
+
+async def test_a_request_that_no_route_takes_is_told_where_the_operations_are(service: Service):
+    user = await service.user()
+    nowhere, no_method = await user.http.get("/v1/case"), await user.http.get("/v1/retain")
+    assert nowhere.json()["detail"] == "there is no such path; /docs has every operation"
+    assert (no_method.json()["detail"], no_method.headers["Allow"]) == (
+        "the path has no such method; the header Allow names its methods",
+        "POST",
+    )
 
 
 async def test_who_acts_for_another_is_the_actor_and_the_other_the_owner(service: Service):
