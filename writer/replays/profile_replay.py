@@ -175,7 +175,10 @@ class StoredReplay:
     def sentence(self) -> str:
         """Returns the result of the replay in one sentence, for people."""
         if not self.questions:
-            return "Nothing can be replayed yet: no run that went well has an earlier run with a plan like its own."
+            return (
+                "Nothing can be replayed yet: no run that went well has an earlier run with a plan like its own; what"
+                " nearly all plans have in common counts little."
+            )
         shares = ", ".join(f"{SPOKEN[name]} {self.tallies[name].first:.0%}" for name in ("words", "meaning", CHOICE))
         choice = self.tallies[CHOICE]
         runs, own = ("run", "its") if self.questions == 1 else (f"{self.questions} runs", "their")
