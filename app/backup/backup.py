@@ -178,7 +178,10 @@ def _checked(settings: Settings, folder: Path) -> Manifest:
         manifest = Manifest(**json.loads((folder / MANIFEST).read_text()))
         digest = _digest(folder / DUMP)
     except (OSError, TypeError, ValueError) as error:
-        raise BackupRefused(f"no backup in {folder}: {type(error).__name__}") from None
+        reason = f"{MANIFEST} cannot be read"
+        if isinstance(error, OSError):
+            reason = f"{Path(error.filename or folder).name}: {error.strerror}"
+        raise BackupRefused(f"no backup in {folder}: {reason}") from None
     if digest != manifest.sha256:
         raise BackupRefused(f"{folder / DUMP} is not the dump of the backup: its sha256 is {digest}")
     missing = sorted(set(manifest.master_key.split(",")) - set(_held(settings).by_fingerprint))

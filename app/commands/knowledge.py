@@ -59,8 +59,11 @@ def import_file(  # noqa: PLR0913, PLR0917 - each is an option of the command li
 ) -> None:
     """Import every entry of a file, or none if a line is wrong; an entry with a known title is updated.
 
-    A line of JSON has category, type, title and text. In Markdown a heading of the first level is the category and a
-    lower one the title of the text below it; --category and --type apply where the file has none.
+    A line of JSON has category, type, title and text.
+
+    In Markdown a heading of the first level is the category, a lower one the title of the text below it.
+
+    --category and --type apply where the file has none.
     """
     author = _author(user, shared=shared)
 

@@ -106,7 +106,7 @@ def orders(
             return await totals(runtime.database, least), runtime.settings.first_order
 
     total, first_order = run(work())
-    out.print(f"{total.profiles} profiles with at least {least} runs asked again, {total.questions} runs in all")
+    out.print(f"{total.profiles} profiles with at least {least} replayed runs, {total.questions} runs in all")
     if not total.profiles:
         return
     table = Table("order", "", "worked first", "faded loss", "profiles")

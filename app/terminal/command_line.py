@@ -44,7 +44,7 @@ Agent = Annotated[str, typer.Option("--agent", callback=agent_named, help="assis
 def checked(user: str) -> str:
     """Returns the name; raises BadParameter if it is no valid name of a user."""
     if not is_user(user):
-        raise typer.BadParameter("a user is 1 to 255 printable characters", param_hint="--user")
+        raise typer.BadParameter("name a user, in 1 to 255 printable characters", param_hint="--user")
     return user
 
 

@@ -323,7 +323,8 @@ async def test_a_restore_refuses_what_would_lose_or_mix_data(home: Path, tmp_pat
         assert "not empty" in refused(home, "backup", str(folder))
         assert "--replace" in refused(home, "restore", str(folder))
         assert "master key" in refused(other, "restore", str(folder))
-        assert "no backup" in refused(home, "restore", str(tmp_path / "nowhere"))
+        assert "no backup" in (told := refused(home, "restore", str(tmp_path / "nowhere")))
+        assert "manifest.json: No such file or directory" in told
         bad = tmp_path / "bad.json"
         bad.write_text("{}")
         assert "no receipt" in refused(home, "restore", str(folder), "--replace", "--receipt", str(bad))

@@ -387,3 +387,9 @@ async def test_a_purge_that_finds_no_row_asks_whether_the_name_is_right_and_bloc
         assert (declined.exit_code, doubt in declined.stderr) == (1, doubted)
         assert not await command.receipts(settings, hashlib.sha256(name.encode()).hexdigest())
     assert doubt not in (await purged("--user", MARK, "--yes")).stderr
+
+
+def test_a_purge_without_a_user_asks_for_one():
+    done = CliRunner().invoke(cli, ("purge",), terminal_width=200)
+    assert done.exit_code == 2
+    assert "--user: name a user" in done.output
