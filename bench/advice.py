@@ -183,7 +183,7 @@ def _events(file: Path) -> Iterable[Asked]:
         (call,) = calls_in([_trace(run["steps"][event["fail_idx"][0]])])
         terms = [f"arg:{name}" for name in event["changed_args"]] or ["again"]
         fix = Fix([*terms, *(f"first:{tool}" for tool in event["between"])])
-        failure = RunFailure(sign_of(call), event["error"], event["n_fails"], fix)
+        failure = RunFailure(sign_of(call, run["task_text"]), event["error"], event["n_fails"], fix)
         yield Asked(event["user"], number, failure, _text(failure), words(run["task_text"]))
 
 

@@ -78,7 +78,7 @@ class HashedFailure:
     @classmethod
     def of(cls, words: Words, failed: FailedCall) -> Self:
         """Returns the failed call, hashed by the user's key."""
-        sign = sign_of(failed.call)
+        sign = sign_of(failed.call, failed.task)
         texts = {"error": (ERROR, sign.error), "call": (MOVES, sign.call), "task": (TERMS, distinct_words(failed.task))}
         terms = {name: np.array(words.numbers(*each), dtype=np.int32) for name, each in texts.items()}
         return cls(words, failed, sign, words.numbers(SIGN, [sign.line])[0], words.numbers(TOOL, [sign.tool])[0], terms)

@@ -28,7 +28,7 @@ from writer.analysis.dangers import is_dangerous
 from writer.analysis.edits import edit_of
 from writer.analysis.error_output import glimpse, texts_in
 from writer.analysis.failures import MOST_BETWEEN, Failure, RunFailures, find
-from writer.analysis.moves import moves_of_call
+from writer.analysis.moves import moves_of_call, named_by
 from writer.analysis.placeholders import abstract, clean, without_placeholders
 from writer.analysis.remedy import instead, tool_name
 from writer.analysis.source_differences import source_difference, source_terms
@@ -115,12 +115,12 @@ class RunFailure:
     fix: Fix | None
 
 
-def sign_of(call: Call) -> Sign:
-    """Returns the sign of a failed call."""
+def sign_of(call: Call, task: str = "") -> Sign:
+    """Returns the sign of a failed call; an object of the call that its run's task names is data."""
     text = (call.failure or "")[:ERROR_CHARS]
     error = [*words(without_placeholders(abstract(text))), *(code.casefold() for code in _CODE.findall(text))]
     tool, line = tool_name(call.tool), _line_of(call)
-    moves = _moves_of(call)
+    moves = dict.fromkeys(move for move, _ in moves_of_call(call, named_by(task)))
     return Sign(tool, line, list(dict.fromkeys(error))[:MOST_TERMS], list(moves)[:MOST_TERMS])
 
 
@@ -143,7 +143,7 @@ def failures_of(run: StoredRun, given_plan: Sequence[str] = ()) -> list[RunFailu
         asking = failures.calls[failure.failed[0]]  # advice is asked for when the first call has failed
         if asking.failure is None:
             continue
-        sign, calls = sign_of(asking), len(failure.failed)
+        sign, calls = sign_of(asking, run.task), len(failure.failed)
         fix = None if failure.succeeded is None else replace(_fix(failures, failure, asking), plan=plan)
         if sign.line in kept:
             earlier = kept[sign.line]

@@ -83,8 +83,7 @@ def moves_of(run: StoredRun) -> list[str]:
     """
     if not any(call.tool for call in run.calls):
         return _prose(run.plan)
-    task = normal(searchable(run.task[:TASK_CHARS]))
-    named = set(map(singular, set(_WORD.findall(task)))).union(_stated(task))
+    named = named_by(run.task)
     times: Counter[str] = Counter()
     moves: list[str] = []
     before: Call | None = None
@@ -106,6 +105,12 @@ def moves_of(run: StoredRun) -> list[str]:
     return moves[:MOST_MOVES]
 
 
+def named_by(task: str) -> set[str]:
+    """Returns the words of a task, in the form of ``singular``, and its numbers, as "ticket 55"."""
+    text = normal(searchable(task[:TASK_CHARS]))
+    return set(map(singular, set(_WORD.findall(text)))).union(_stated(text))
+
+
 def _stated(task: str) -> list[str]:
     """Returns each number that a task states after each of the words near it, as "ticket 55" for "close ticket 55"."""
     return [
@@ -123,7 +128,7 @@ def moves_of_call(call: Call, named: Collection[str] = ()) -> Iterator[tuple[str
 
     Args:
         call: the call.
-        named: words of the run's task, in the form of ``singular``, and its numbers, as "ticket 55".
+        named: what the run's task names, see ``named_by``.
     """
     called, arguments = _dispatched(call.tool, as_object(call.arguments))
     tool = normal(called[:TOOL_CHARS])

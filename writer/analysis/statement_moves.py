@@ -86,12 +86,13 @@ def _taken(tool: str, name: str) -> frozenset[str]:
 def statement_moves(language: Language, text: str, named: Collection[str] = ()) -> Iterator[tuple[str, bool]]:
     """Yields the moves of a statement, each with whether it changes something.
 
-    ``named`` has the words of the run's task, in the form of ``singular``: the objects of its actions.
+    ``named`` has the words of the run's task, in the form of ``singular``: the objects of its actions, and the tables
+    and columns of its changes to a schema.
     """
     if language == "sql":
-        yield from _sql(text)
+        yield from _sql(text, named)
     elif language == "shell":
-        yield from _line(text)
+        yield from _line(text, named)
     elif language == "code":
         names = dict.fromkeys(module or function for module, function in _FORMS["code"].findall(text[:CODE_CHARS]))
         for name in list(names)[:MOST_FUNCTIONS]:
@@ -149,19 +150,22 @@ def _act_words(text: str) -> Sequence[str]:
     return _FORMS["act_word"].findall(text.replace("_", " "))
 
 
-def _sql(text: str) -> Iterator[tuple[str, bool]]:
+def _sql(text: str, named: Collection[str]) -> Iterator[tuple[str, bool]]:
     """Yields the moves of each SQL statement in a text; a transaction's beginning and its commit are none."""
     statement: list[Token] = []
     for token in (*tokens(text, "sql"), Token(";", ";")):
         if token.text == ";" and statement:
-            yield from _sql_statement(statement)
+            yield from _sql_statement(statement, named)
             statement = []
         elif statement or (token.text != ";" and token.text.casefold() not in _WORDS["transaction"]):
             statement.append(token)
 
 
-def _sql_statement(statement: Sequence[Token]) -> Iterator[tuple[str, bool]]:
-    """Yields an SQL statement's moves: its kind and tables, columns and clauses, and values compared with columns."""
+def _sql_statement(statement: Sequence[Token], named: Collection[str]) -> Iterator[tuple[str, bool]]:
+    """Yields an SQL statement's moves: its kind and tables, columns and clauses, and values compared with columns.
+
+    A table or column of a change to the schema is data if the task names it.
+    """
     words = [token.text.casefold() for token in statement]
     verb = _verb(words)
     changes = verb not in {"select", "explain"}
@@ -169,6 +173,7 @@ def _sql_statement(statement: Sequence[Token]) -> Iterator[tuple[str, bool]]:
     before, column, told = words[0], "", _WORDS.get(f"in_{words[0]}", frozenset())
     inserted = _inserted(words) if verb == "insert" else {}
     types = _WORDS["types"] if words[0] in {"alter", "create"} else frozenset()
+    named = named if words[0] in {"alter", "create", "drop"} else ()
     for at, (token, word, after) in enumerate(zip(statement[1:], words[1:], [*words, ""][2:], strict=True), 1):
         column = inserted.get(at - 1, column)
         if word in told and before != "column":
@@ -181,6 +186,8 @@ def _sql_statement(statement: Sequence[Token]) -> Iterator[tuple[str, bool]]:
             yield f"sql:{_ALIKE.get(word, word)}", changes
         elif token.shown == "<identifier>" or (word.isalpha() and after == "="):
             name = _column(word)
+            if named and all(singular(part) in named for part in re.findall("[^\\W\\d_]+", name)):
+                name = NAMED
             if before in _WORDS["before_table"]:
                 yield f"sql:{verb} {name}", changes
             elif len(name) > 1 and before != "as" and statement[at - 1].shown != "<identifier>":  # an alias otherwise
@@ -238,17 +245,17 @@ def _sql_value(column: str, token: Token, before: str) -> str:
     return word if word in {"0", "1"} and before in {"=", "values"} and placeholder_of(column) is None else ""
 
 
-def _line(text: str, depth: int = 0) -> Iterator[tuple[str, bool]]:
+def _line(text: str, named: Collection[str], depth: int = 0) -> Iterator[tuple[str, bool]]:
     """Yields the moves of a command line: SQL of a database client, the command behind ssh, or the command itself."""
     for command in mains(text):
         texts = (operand for operand in command.operands if " " in operand)
         statement = next((each for each in texts if language_of(each) == "sql" or _FORMS["more_sql"].match(each)), None)
         if command.program in DATABASES and statement is not None:
             yield f"shell:{command.program}", False
-            yield from _sql(statement)
+            yield from _sql(statement, named)
         elif depth < DEEPEST and (inner := inner_line(command)):
             yield f"shell:{command.program} {command.sub}".strip(), False
-            yield from _line(inner, depth + 1)
+            yield from _line(inner, named, depth + 1)
         elif command.program == "curl":
             yield from request_moves(command.words)
         else:

@@ -58,6 +58,17 @@ async def test_what_put_the_failure_right_once_is_told_with_the_value_that_made_
     assert answer["why_empty"] is None
 
 
+async def test_a_fix_is_told_for_each_table_that_a_task_names_however_many_were_altered_before(alice: User):
+    silent = []
+    for table in ("users", "orders", "invoices", "products", "carts", "sessions", "shipments", "refunds"):
+        task, add = f"Add a label column to the {table} table", f"ALTER TABLE {table} ADD COLUMN label"
+        wrong = call("sql", {"query": add}, "Error: syntax error at end of input")
+        if not (await advice(alice, wrong, task=task))["fixes"]:
+            silent.append(table)
+        await learn(alice, wrong, call("sql", {"query": f"{add} text"}), task=task)
+    assert silent == ["users"]  # the first, before which none had failed
+
+
 async def test_a_fix_says_that_all_runs_which_made_it_were_judged_to_have_failed(alice: User):
     (case_id,) = await learn(alice, *MENDED)
     await alice.feedback(case_id=case_id, thumb="down")
