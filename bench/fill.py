@@ -7,6 +7,7 @@ import asyncpg
 
 from app.providers.wordllama import WordLlamaEmbedder
 from retrieval.ports import embed_each
+from writer.privacy.master_keys import fingerprint
 from writer.privacy.seal import new_user_key, wrap_key
 
 AGENT = "bench"
@@ -61,8 +62,9 @@ async def fill(url: str, users: int, master_key: bytes, per_user: int = CASES_PE
         for statement in _STATEMENTS:
             await connection.execute(statement.format(users=users, per_user=per_user, pool=POOL, agent=AGENT))
         names = [f"user-{number + 1}" for number in range(users)]
-        keys = [(wrap_key(new_user_key(), master_key, user_sub=name), name) for name in names]
-        await connection.executemany("UPDATE user_keys SET wrapped_key = $1 WHERE user_sub = $2", keys)
+        by = fingerprint(master_key)
+        keys = [(name, wrap_key(new_user_key(), master_key, user_sub=name), by) for name in names]
+        await connection.executemany("UPDATE user_keys SET wrapped_key = $2, master_key = $3 WHERE user_sub = $1", keys)
     finally:
         await connection.close()
 
