@@ -19,7 +19,7 @@ from retrieval.ranking.question import Question
 from retrieval.ranking.retrieved import Choice, Mode, Retrieved
 from retrieval.ranking.search_result import SearchResult
 from retrieval.ranking.why import TellingWords, why
-from retrieval.sealed import opened
+from retrieval.sealed import opened, unreadable
 from retrieval.search.candidates import Candidate
 from retrieval.sections.cases import CasesSection, OthersSection, Remembered, tool_called
 from retrieval.sections.context import MemoryContext, memory_context
@@ -96,13 +96,15 @@ def rank(
     # a slate left empty on purpose shows what is done without any memory, so it goes without procedures, too
     if result.procedures and settings is not None and (decision.slate or not decision.allowed):
         teach = ~traits.failed & (traits.proven if quarantine else True)
+        broken = unreadable(cases)
+        readable = [row for row in cases if row.id not in broken]
         served = [index for index in dict.fromkeys([*decision.slate, *ordered]) if teach[index]]
         shown = ShownCases(
             pool.places(served),
             traits.similarity[served].tolist(),
             slate=frozenset(pool.places([index for index in decision.slate if teach[index]])),
             went_well=frozenset(row.id for row in cases if not row.failed),
-            tools=frozenset(filter(None, (tool_called(step) for row in cases for step in row.plan))),
+            tools=frozenset(filter(None, (tool_called(step) for row in readable for step in row.plan))),
             warn=any(row.failed for row in cases),
         )
         procedures = compose_procedures(result.procedures, settings.procedures, shown, quarantine=quarantine)
