@@ -128,7 +128,7 @@ def moves_of_call(call: Call, named: Collection[str] = ()) -> Iterator[tuple[str
 
     Args:
         call: the call.
-        named: what the run's task names, see ``named_by``.
+        named: words and numbers of the run's task, as ``named_by`` returns them.
     """
     called, arguments = _dispatched(call.tool, as_object(call.arguments))
     tool = normal(called[:TOOL_CHARS])
