@@ -37,7 +37,7 @@ async def test_a_410_says_since_when_why_and_what_to_do(service: Service, user: 
     assert datetime.fromisoformat(said["erased_at"]) == receipt.erased_at
     assert datetime.fromisoformat(said["tokens_issued_after"]) == receipt.erased_at + timedelta(seconds=LEEWAY_S)
     assert said["begin_again"] == "POST /v1/users/begin-again"
-    assert "ask for a new one" in said["detail"]
+    assert "use a token issued after `tokens_issued_after`" in said["detail"]
     assert (await client.get("/v1/cases")).json()["erased_at"] == said["erased_at"]
 
 
