@@ -12,7 +12,7 @@ from functools import partial
 from http import HTTPStatus
 from typing import Any, cast
 
-from httptools import HttpParserUpgrade, HttpRequestParser
+from httptools import HttpParserInvalidMethodError, HttpParserUpgrade, HttpRequestParser
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 from app.settings import Settings
@@ -149,8 +149,10 @@ class BoundedConnection(HttpToolsProtocol):
             super().on_header(name, value)
 
     def on_headers_complete(self) -> None:
-        """Notes that the body is to come."""
-        if not self._asks_for_upgrade:
+        """Notes that the body is to come, and refuses a CONNECT, behind which nothing is HTTP."""
+        if self.parser.get_method() == b"CONNECT":
+            raise HttpParserInvalidMethodError
+        if not self.parser.should_upgrade():
             self._awaited, self._head_bytes = _Awaited.BODY, 0
             super().on_headers_complete()
 
@@ -161,7 +163,7 @@ class BoundedConnection(HttpToolsProtocol):
 
     def on_message_complete(self) -> None:
         """Notes that the request is whole."""
-        if not self._asks_for_upgrade:
+        if not self.parser.should_upgrade():
             self._awaited = _Awaited.NOTHING
             super().on_message_complete()
 
@@ -170,11 +172,6 @@ class BoundedConnection(HttpToolsProtocol):
         first = b"%s %s HTTP/%s" % (self.parser.get_method(), self.url, self.parser.get_http_version().encode())
         headers = [b"%s: %s" % header for header in self.headers if header[0] != b"upgrade"]
         return b"\r\n".join([first, *headers, b"", b""])
-
-    @property
-    def _asks_for_upgrade(self) -> bool:
-        """True while the parser would go on in another protocol; a CONNECT has no path, so it is refused."""
-        return self.parser.should_upgrade() and self.parser.get_method() != b"CONNECT"
 
     def send_400_response(self, _msg: str) -> None:
         """Refuses what the parser does not take for a request."""

@@ -181,10 +181,11 @@ async def test_a_request_that_asks_for_another_protocol_is_answered_with_its_bod
         assert [await client.answer(), await client.answer()] == [(200, b"0123456789"), (200, b"abcdefghij")]
 
 
-async def test_a_connect_is_refused():
+@pytest.mark.parametrize("target", [b"x:1", b"/", b"*", b"http://x/"])
+async def test_a_connect_is_refused(target: bytes):
     async with listening(echo) as server:
         client = await server.connect()
-        client.send(b"CONNECT x:1 HTTP/1.1\r\nHost: x\r\n\r\n")
+        client.send(b"CONNECT " + target + b" HTTP/1.1\r\nHost: x\r\n\r\n")
         assert (await client.answer())[0] == 400
 
 
