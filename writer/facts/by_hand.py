@@ -107,7 +107,7 @@ class FactWritten(Strict):
 async def write_fact(database: Database, keyring: Keyring, written: FactWritten, author: Author) -> UUID:
     """Stores the fact and returns its id; if an equal fact held at that time, counts the repetition and returns its id.
 
-    A repetition that ends earlier than the equal fact ends it then.
+    A repetition that ends earlier than the equal fact ends it then, unless that was told again since.
 
     Raises:
         MemoryOff: the user switched off writing for this agent.

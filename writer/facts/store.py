@@ -165,22 +165,23 @@ class _Timeline:
     def take(self, fact: _TimedFact) -> UUID:
         """Counts a fact as a repeat of an equal one, or adds it, which closes others of its slot; returns its id.
 
-        A repeat with an earlier end than the equal fact ends the equal fact then. Without a slot, an equal fact counts
-        also if it holds at a later time alone.
+        A repeat with an earlier end than the equal fact ends the equal fact then, unless that was told again since.
+        Without a slot, an equal fact counts also if it begins later, but before the fact's end.
         """
-        at = fact.valid_from
+        at, end = fact.valid_from, fact.valid_to
         equal = [
             held
             for held in self._by_said.get(fact.said, ())
-            if held.holds(at) and (held.slot is None or held.valid_from <= at)
+            if held.holds(at)
+            and (held.valid_from <= at or (held.slot is None and (end is None or end > held.valid_from)))
         ]
         if equal:
             held = min(equal, key=_begin)
+            if end is not None and held.holds(end) and held.last_told_at <= end:
+                held.valid_to, held.superseded_by = end, None
             held.told += 1
             held.last_told_at = max(held.last_told_at, at)
             held.valid_from = min(held.valid_from, at)
-            if fact.valid_to is not None and held.holds(fact.valid_to):
-                held.valid_to, held.superseded_by = fact.valid_to, None
             return held.id
         same_slot = [] if fact.slot is None else self._by_slot.get(fact.slot, [])
         later = min((held for held in same_slot if held.valid_from > at), key=_begin, default=None)

@@ -77,6 +77,24 @@ async def test_a_fact_that_is_written_again_with_an_end_ends_then(alice: User):
     assert await facts(alice) == []
 
 
+async def test_a_time_of_the_past_ends_no_equal_fact_of_a_later_time(alice: User):
+    now = await written(alice, "I play the cello.", valid_from="2024-01-01T00:00:00Z")
+    past = {"valid_from": "2010-01-01T00:00:00Z", "valid_to": "2012-01-01T00:00:00Z"}
+    before = await written(alice, "I play the cello.", **past)
+    assert (before["fact_id"] != now["fact_id"], before["valid_to"]) == (True, past["valid_to"])
+    assert [(fact["fact_id"], fact["valid_from"]) for fact in await facts(alice)] == [
+        (now["fact_id"], "2024-01-01T00:00:00Z")
+    ]
+
+
+async def test_an_end_before_a_fact_was_told_again_does_not_end_it(alice: User):
+    for begin in ("2024-01-01T00:00:00Z", "2026-03-01T00:00:00Z"):
+        told = await written(alice, "I play the cello.", valid_from=begin)
+    past = {"valid_from": "2024-01-01T00:00:00Z", "valid_to": "2025-01-01T00:00:00Z"}
+    again = await written(alice, "I play the cello.", **past)
+    assert (again["fact_id"], again["told"], again["valid_to"]) == (told["fact_id"], 3, None)
+
+
 async def test_a_newer_value_closes_the_older_points_to_it_and_both_stay_readable(alice: User, name: str):
     await say(alice, name, "My goal is to save 500 EUR a month.", time="2026-03-02T10:00:00Z")
     await say(alice, name, "My goal is to save 600 euros a month.", time="2026-05-02T10:00:00Z")
