@@ -208,7 +208,8 @@ class BoundedConnection(HttpToolsProtocol):
             answers = True
         else:
             is_body = self._awaited is _Awaited.BODY
-            answers = not self.cycle.response_started if is_body else self.cycle.response_complete
+            is_next = not self.pipeline  # else the request waits for the answers to those before it
+            answers = is_next and not self.cycle.response_started if is_body else self.cycle.response_complete
         if answers:  # with a problem document, in the form of app.edge.problems
             document = {
                 "type": f"urn:casebank:problem:{slug}",

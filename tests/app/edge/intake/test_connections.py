@@ -198,6 +198,23 @@ async def test_what_is_no_request_is_refused_with_a_problem():
         assert await client.rest() == b""
 
 
+async def test_a_refusal_is_not_written_into_the_answer_to_an_earlier_request():
+    async def answers_in_part(scope: Scope, receive: Receive, send: Send) -> None:
+        async def parts() -> AsyncIterator[bytes]:
+            yield b"begun"
+            await asyncio.Event().wait()
+
+        await StreamingResponse(parts())(scope, receive, send)
+
+    async with listening(answers_in_part) as server:
+        client = await server.connect()
+        client.send(GET)
+        begun = await client.reader.readuntil(b"begun\r\n")
+        client.send(CHUNKED + b"no number\r\n")
+        assert begun.startswith(b"HTTP/1.1 200 OK")
+        assert await client.rest() == b""
+
+
 async def test_a_large_body_is_no_large_head():
     async with listening(echo) as server:
         client = await server.connect()
