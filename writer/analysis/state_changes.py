@@ -16,8 +16,10 @@ _LOOKS_UP = frozenset((
 _NOUNS = frozenset(("list", "check", "view", "show", "head", "cat", "tail", "stat", "ls"))
 """Those of these words that may be a part of a noun within a name, as in ``mailing_list_join``."""
 _CHANGES = frozenset((
-    "accept", "archive", "attach", "copy", "export", "forward", "join", "leave", "mark", "pay", "pin", "post", "put",
-    "reply", "save", "share", "submit", "sync", "toggle",
+    "accept", "approve", "archive", "attach", "ban", "copy", "deny", "disable", "enable", "export", "forward", "grant",
+    "invite", "join", "kill", "leave", "lock", "mark", "mute", "notify", "pay", "pin", "post", "promote", "push", "put",
+    "refresh", "reject", "reorder", "reply", "save", "share", "submit", "subscribe", "sync", "toggle", "unsubscribe",
+    "void",
 ))  # fmt: skip
 """Words of a change that are no verbs of a kind of task, see ``query_kind``."""
 _WORKS_OUT = {"calculate", "think"}

@@ -27,7 +27,17 @@ def test_the_verb_of_a_lookup_may_stand_after_a_noun(tool: str):
 
 @pytest.mark.parametrize(
     "tool",
-    ["mark_as_read", "create_list", "order_list_update", "mailing_list_join", "switch_view", "saved_search_delete"],
+    [
+        "mark_as_read",
+        "create_list",
+        "order_list_update",
+        "mailing_list_join",
+        "switch_view",
+        "saved_search_delete",
+        "void_check",
+        "approve_list",
+        "notify_list",
+    ],
 )
 def test_a_noun_spelt_like_a_lookup_or_a_word_of_a_change_tells_a_change(tool: str):
     assert changes_state(tool)
