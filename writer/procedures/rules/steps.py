@@ -140,7 +140,8 @@ def _successes(calls: Sequence[Call], replaced: Collection[int]) -> Iterator[Cal
                     changed.clear()
                 (changed if changing else looked_up).add(made)
                 yield call
-        injected |= _instruction_words(call)
+        if call.index not in replaced:
+            injected |= _instruction_words(call)
 
 
 def _instruction_words(call: Call) -> set[str]:

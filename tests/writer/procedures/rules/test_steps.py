@@ -50,6 +50,12 @@ def test_in_a_run_with_a_failed_call_a_repeat_is_a_retry():
     assert len(steps(reset, again, failed, reset, again, failed, reset, again, worked)) == 3
 
 
+def test_what_the_error_of_a_call_asked_for_before_it_worked_is_a_step():
+    refused = call("get_account", {"id": 1}, "Error: please call authenticate first", "error")
+    told = steps(refused, call("authenticate", {"key": "k"}), call("get_account", {"id": 1}), call("close", {"id": 1}))
+    assert any("authenticate" in step for step in told)
+
+
 def test_calls_of_one_form_in_a_row_are_one_step_with_their_values_in_order():
     (step,) = steps(*(call("delete_row", {"id": number}) for number in range(3)))
     assert step == "Call delete_row with id=<number> (for example 0, then 1, then 2). Once for each, in this order."
