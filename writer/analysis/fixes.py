@@ -255,7 +255,7 @@ def change_terms(failed: Call, later: Call) -> list[str]:
     return list(dict.fromkeys((*names, *source_changes(failed.arguments, later.arguments), *moves)))
 
 
-def has_change(call: Call, terms: Sequence[str], changes: Sequence[str] = ()) -> bool:
+def has_change(call: Call, terms: Sequence[str], in_words: Sequence[str] = ()) -> bool:
     """Returns whether a fix would change nothing in a call, because the call has all its changes.
 
     It is false for a fix that needs another tool, or another call first.
@@ -263,13 +263,13 @@ def has_change(call: Call, terms: Sequence[str], changes: Sequence[str] = ()) ->
     Args:
         call: the call.
         terms: the terms of the fix.
-        changes: the changes of the fix in words, which are read if the fix only leaves arguments out.
+        in_words: the changes of the fix in words, which are read if the fix only leaves arguments out.
     """
     words_had, moves_had = _words_of(call).keys(), _moves_of(call).keys()
     parts = [term for term in terms if not term.startswith("arg:")]
     if not parts:
-        gone = [each.removesuffix(LEFT_OUT) for each in changes if each.endswith(LEFT_OUT)]
-        return 0 < len(gone) == len(changes) and not any(_has_argument(call.arguments, path) for path in gone)
+        gone = [each.removesuffix(LEFT_OUT) for each in in_words if each.endswith(LEFT_OUT)]
+        return 0 < len(gone) == len(in_words) and not any(_has_argument(call.arguments, path) for path in gone)
 
     def has(term: str) -> bool:
         if words_had and term[0] in "+-":
