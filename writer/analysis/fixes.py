@@ -120,7 +120,8 @@ def sign_of(call: Call, task: str = "") -> Sign:
     text = (call.failure or "")[:ERROR_CHARS]
     error = [*words(without_placeholders(abstract(text))), *(code.casefold() for code in _CODE.findall(text))]
     tool, line = tool_name(call.tool), _line_of(call)
-    moves = dict.fromkeys(move for move, _ in moves_of_call(call, named_by(task)))
+    named = named_by(task)
+    moves = dict.fromkeys(move for move, _ in moves_of_call(call, named, named))
     return Sign(tool, line, list(dict.fromkeys(error))[:MOST_TERMS], list(moves)[:MOST_TERMS])
 
 

@@ -120,7 +120,7 @@ def _stated(task: str) -> list[str]:
     ]
 
 
-def moves_of_call(call: Call, named: Collection[str] = ()) -> Iterator[tuple[str, bool]]:
+def moves_of_call(call: Call, named: Collection[str] = (), tables: Collection[str] = ()) -> Iterator[tuple[str, bool]]:
     """Yields the moves of a call, each with whether it changes something.
 
     Values of a lookup that are placeholders or numbered objects ("drawer 3") are left out, because lookups of different
@@ -129,6 +129,8 @@ def moves_of_call(call: Call, named: Collection[str] = ()) -> Iterator[tuple[str
     Args:
         call: the call.
         named: words and numbers of the run's task, as ``named_by`` returns them.
+        tables: words that make a table or column of a change to a schema data. For plans it is empty: their moves do
+            not tell all ways to spell such a statement, and the tables keep runs with other ways apart.
     """
     called, arguments = _dispatched(call.tool, as_object(call.arguments))
     tool = normal(called[:TOOL_CHARS])
@@ -145,7 +147,7 @@ def moves_of_call(call: Call, named: Collection[str] = ()) -> Iterator[tuple[str
     yield f"tool:{tool}", changes and not any(languages)
     for (name, value), language in zip(fields, languages, strict=True):
         if language is not None and isinstance(value, str):
-            yield from statement_moves(language, value, named)
+            yield from statement_moves(language, value, named, tables)
             continue
         if is_request and isinstance(value, str) and normal(name) in _ADDRESSES and (route := route_of(value)):
             yield f"{tool}:{route}", changes

@@ -83,16 +83,18 @@ def _taken(tool: str, name: str) -> frozenset[str]:
     return frozenset(what for what, is_taken in takes.items() if is_taken)
 
 
-def statement_moves(language: Language, text: str, named: Collection[str] = ()) -> Iterator[tuple[str, bool]]:
+def statement_moves(
+    language: Language, text: str, named: Collection[str] = (), tables: Collection[str] = ()
+) -> Iterator[tuple[str, bool]]:
     """Yields the moves of a statement, each with whether it changes something.
 
-    ``named`` has the words of the run's task, in the form of ``singular``: the objects of its actions, and the tables
-    and columns of its changes to a schema.
+    ``named`` has the words of the run's task, in the form of ``singular``: the objects of its actions. ``tables`` has
+    the words that make a table or column of a change to a schema data.
     """
     if language == "sql":
-        yield from _sql(text, named)
+        yield from _sql(text, tables)
     elif language == "shell":
-        yield from _line(text, named)
+        yield from _line(text, tables)
     elif language == "code":
         names = dict.fromkeys(module or function for module, function in _FORMS["code"].findall(text[:CODE_CHARS]))
         for name in list(names)[:MOST_FUNCTIONS]:
@@ -150,21 +152,21 @@ def _act_words(text: str) -> Sequence[str]:
     return _FORMS["act_word"].findall(text.replace("_", " "))
 
 
-def _sql(text: str, named: Collection[str]) -> Iterator[tuple[str, bool]]:
+def _sql(text: str, tables: Collection[str]) -> Iterator[tuple[str, bool]]:
     """Yields the moves of each SQL statement in a text; a transaction's beginning and its commit are none."""
     statement: list[Token] = []
     for token in (*tokens(text, "sql"), Token(";", ";")):
         if token.text == ";" and statement:
-            yield from _sql_statement(statement, named)
+            yield from _sql_statement(statement, tables)
             statement = []
         elif statement or (token.text != ";" and token.text.casefold() not in _WORDS["transaction"]):
             statement.append(token)
 
 
-def _sql_statement(statement: Sequence[Token], named: Collection[str]) -> Iterator[tuple[str, bool]]:
+def _sql_statement(statement: Sequence[Token], tables: Collection[str]) -> Iterator[tuple[str, bool]]:
     """Yields an SQL statement's moves: its kind and tables, columns and clauses, and values compared with columns.
 
-    A table or column of a change to the schema is data if the task names it.
+    A table or column of a change to the schema is data if all its words are in ``tables``.
     """
     words = [token.text.casefold() for token in statement]
     verb = _verb(words)
@@ -173,7 +175,7 @@ def _sql_statement(statement: Sequence[Token], named: Collection[str]) -> Iterat
     before, column, told = words[0], "", _WORDS.get(f"in_{words[0]}", frozenset())
     inserted = _inserted(words) if verb == "insert" else {}
     types = _WORDS["types"] if words[0] in {"alter", "create"} else frozenset()
-    named = named if words[0] in {"alter", "create", "drop"} else ()
+    tables = tables if words[0] in {"alter", "create", "drop"} else ()
     for at, (token, word, after) in enumerate(zip(statement[1:], words[1:], [*words, ""][2:], strict=True), 1):
         column = inserted.get(at - 1, column)
         if word in told and before != "column":
@@ -186,7 +188,7 @@ def _sql_statement(statement: Sequence[Token], named: Collection[str]) -> Iterat
             yield f"sql:{_ALIKE.get(word, word)}", changes
         elif token.shown == "<identifier>" or (word.isalpha() and after == "="):
             name = _column(word)
-            if named and all(singular(part) in named for part in re.findall("[^\\W\\d_]+", name)):
+            if tables and all(singular(part) in tables for part in re.findall("[^\\W\\d_]+", name)):
                 name = NAMED
             if before in _WORDS["before_table"]:
                 yield f"sql:{verb} {name}", changes
@@ -245,17 +247,17 @@ def _sql_value(column: str, token: Token, before: str) -> str:
     return word if word in {"0", "1"} and before in {"=", "values"} and placeholder_of(column) is None else ""
 
 
-def _line(text: str, named: Collection[str], depth: int = 0) -> Iterator[tuple[str, bool]]:
+def _line(text: str, tables: Collection[str], depth: int = 0) -> Iterator[tuple[str, bool]]:
     """Yields the moves of a command line: SQL of a database client, the command behind ssh, or the command itself."""
     for command in mains(text):
         texts = (operand for operand in command.operands if " " in operand)
         statement = next((each for each in texts if language_of(each) == "sql" or _FORMS["more_sql"].match(each)), None)
         if command.program in DATABASES and statement is not None:
             yield f"shell:{command.program}", False
-            yield from _sql(statement, named)
+            yield from _sql(statement, tables)
         elif depth < DEEPEST and (inner := inner_line(command)):
             yield f"shell:{command.program} {command.sub}".strip(), False
-            yield from _line(inner, named, depth + 1)
+            yield from _line(inner, tables, depth + 1)
         elif command.program == "curl":
             yield from request_moves(command.words)
         else:

@@ -1069,15 +1069,6 @@ MIGRATOR = Agent(
         "all rights": queried("GRANT ALL ON films TO bob"),
         "unique": queried("CREATE UNIQUE INDEX by_plate ON trucks (plate)"),
         "not unique": queried("CREATE INDEX by_plate ON trucks (plate)"),
-        "add a named": asked(
-            "Add a label column to the boats table", call("sql", query="ALTER TABLE boats ADD COLUMN label text")
-        ),
-        "add another named": asked(
-            "Please add last_name to pets", call("sql", query="ALTER TABLE pets ADD COLUMN last_name text;")
-        ),
-        "drop a named": asked(
-            "Drop the label column of the boats table", call("sql", query="ALTER TABLE boats DROP COLUMN label")
-        ),
     },
     pairs={
         "same": [
@@ -1088,7 +1079,6 @@ MIGRATOR = Agent(
             ("more", "one more"),
             ("large sums", "larger sums"),
             ("youngest", "youngest again"),
-            ("add a named", "add another named"),
         ],
         "partly": [
             ("pay", "pay in vain"),
@@ -1101,7 +1091,6 @@ MIGRATOR = Agent(
             ("add a text", "add a number"),
             ("read", "all rights"),
             ("unique", "not unique"),
-            ("add a named", "drop a named"),
         ],
         "different": [
             ("pay", "drop orders"),
