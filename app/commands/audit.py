@@ -9,7 +9,7 @@ import typer
 from rich.table import Table
 
 from app.settings.numbers import CENTURY_DAYS
-from app.terminal.command_line import MaybeUser, checked, parts
+from app.terminal.command_line import MaybeUser, checked, doubt_name, parts
 from app.terminal.plain_console import plain_console
 from app.terminal.run_to_end import run_to_end as run
 from retrieval.database.database import Database
@@ -53,7 +53,7 @@ def verify(
     results, stones = run(work())
     _show(results, stones, as_json=as_json)
     if user is not None and not results[0].seq:
-        plain_console(stderr=True, soft_wrap=True).print("casebank: this user has no entry: is the name right?")
+        doubt_name("entry")
     if any(each.fault for each in results) or (stones is not None and stones.fault):
         raise typer.Exit(1)
 

@@ -61,9 +61,9 @@ async def parts(*, only_reads: bool = False) -> AsyncIterator[Runtime]:
             await runtime.worker.wakes.notify()  # there may be work now
 
 
-def doubt_name() -> None:
-    """Warns that the user's name may be misspelt, because no row has it."""
-    text = "casebank: this user has no rows: is the name right?"
+def doubt_name(lacks: str = "rows") -> None:
+    """Warns that the user's name may be misspelt, because the bank has no such thing of the user."""
+    text = f"casebank: this user has no {lacks}: is the name right?"
     plain_console(stderr=True, soft_wrap=True).print(text, style="yellow")
 
 
