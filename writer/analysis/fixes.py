@@ -8,7 +8,7 @@ that differ in every run, such as ids.
 
 import re
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import chain, pairwise
 
@@ -120,8 +120,7 @@ def sign_of(call: Call, task: str = "") -> Sign:
     text = (call.failure or "")[:ERROR_CHARS]
     error = [*words(without_placeholders(abstract(text))), *(code.casefold() for code in _CODE.findall(text))]
     tool, line = tool_name(call.tool), _line_of(call)
-    named = named_by(task)
-    moves = dict.fromkeys(move for move, _ in moves_of_call(call, named, named))
+    moves = _moves_of(call, named_by(task))
     return Sign(tool, line, list(dict.fromkeys(error))[:MOST_TERMS], list(moves)[:MOST_TERMS])
 
 
@@ -292,8 +291,8 @@ def _has_argument(arguments: object, path: str) -> bool:
     return True
 
 
-def _moves_of(call: Call) -> dict[str, None]:
-    return dict.fromkeys(move for move, _ in moves_of_call(call))
+def _moves_of(call: Call, named: Collection[str] = ()) -> dict[str, None]:
+    return dict.fromkeys(move for move, _ in moves_of_call(call, named, named))
 
 
 def _words_of(call: Call) -> Counter[str]:
