@@ -292,7 +292,7 @@ def _has_argument(arguments: object, path: str) -> bool:
 
 
 def _moves_of(call: Call, named: Collection[str] = ()) -> dict[str, None]:
-    return dict.fromkeys(move for move, _ in moves_of_call(call, named, named))
+    return dict.fromkeys(move for move, _ in moves_of_call(call, named))
 
 
 def _words_of(call: Call) -> Counter[str]:

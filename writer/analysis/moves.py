@@ -120,7 +120,7 @@ def _stated(task: str) -> list[str]:
     ]
 
 
-def moves_of_call(call: Call, named: Collection[str] = (), tables: Collection[str] = ()) -> Iterator[tuple[str, bool]]:
+def moves_of_call(call: Call, named: Collection[str] = ()) -> Iterator[tuple[str, bool]]:
     """Yields the moves of a call, each with whether it changes something.
 
     Values of a lookup that are placeholders or numbered objects ("drawer 3") are left out, because lookups of different
@@ -129,8 +129,6 @@ def moves_of_call(call: Call, named: Collection[str] = (), tables: Collection[st
     Args:
         call: the call.
         named: words and numbers of the run's task, as ``named_by`` returns them.
-        tables: words that make a table or column of a change to a schema data. For plans it is empty: their moves do
-            not tell all ways to spell such a statement, and the tables keep runs with other ways apart.
     """
     called, arguments = _dispatched(call.tool, as_object(call.arguments))
     tool = normal(called[:TOOL_CHARS])
@@ -147,7 +145,7 @@ def moves_of_call(call: Call, named: Collection[str] = (), tables: Collection[st
     yield f"tool:{tool}", changes and not any(languages)
     for (name, value), language in zip(fields, languages, strict=True):
         if language is not None and isinstance(value, str):
-            yield from statement_moves(language, value, named, tables)
+            yield from statement_moves(language, value, named)
             continue
         if is_request and isinstance(value, str) and normal(name) in _ADDRESSES and (route := route_of(value)):
             yield f"{tool}:{route}", changes

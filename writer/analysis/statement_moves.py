@@ -11,12 +11,12 @@ from typing import Literal
 
 from retrieval.patterns import patterns, word_sets
 from writer.analysis.command_goals import mains
-from writer.analysis.command_moves import command_moves, inner_line, request_moves
+from writer.analysis.command_moves import SESSION, command_moves, inner_line, request_moves
 from writer.analysis.command_names import DATABASES, PROGRAMS
 from writer.analysis.commands import DEEPEST, is_command_key
 from writer.analysis.move_values import LITTLE, NAMED, last_word, normal, placeholder_of, singular, value_of
 from writer.analysis.state_changes import changes_state
-from writer.analysis.statements import Token, language_of, tokens
+from writer.analysis.statements import SQL_WORDS, Token, language_of, tokens
 
 Language = Literal["sql", "shell", "act", "code", "graphql"]
 
@@ -83,18 +83,16 @@ def _taken(tool: str, name: str) -> frozenset[str]:
     return frozenset(what for what, is_taken in takes.items() if is_taken)
 
 
-def statement_moves(
-    language: Language, text: str, named: Collection[str] = (), tables: Collection[str] = ()
-) -> Iterator[tuple[str, bool]]:
+def statement_moves(language: Language, text: str, named: Collection[str] = ()) -> Iterator[tuple[str, bool]]:
     """Yields the moves of a statement, each with whether it changes something.
 
-    ``named`` has the words of the run's task, in the form of ``singular``: the objects of its actions. ``tables`` has
-    the words that make a table or column of a change to a schema data.
+    ``named`` has the words of the run's task, in the form of ``singular``: the objects of its actions, and the tables,
+    columns and values of SQL that changes something.
     """
     if language == "sql":
-        yield from _sql(text, tables)
+        yield from _sql(text, named)
     elif language == "shell":
-        yield from _line(text, tables)
+        yield from _line(text, named)
     elif language == "code":
         names = dict.fromkeys(module or function for module, function in _FORMS["code"].findall(text[:CODE_CHARS]))
         for name in list(names)[:MOST_FUNCTIONS]:
@@ -152,30 +150,33 @@ def _act_words(text: str) -> Sequence[str]:
     return _FORMS["act_word"].findall(text.replace("_", " "))
 
 
-def _sql(text: str, tables: Collection[str]) -> Iterator[tuple[str, bool]]:
+def _sql(text: str, named: Collection[str]) -> Iterator[tuple[str, bool]]:
     """Yields the moves of each SQL statement in a text; a transaction's beginning and its commit are none."""
     statement: list[Token] = []
     for token in (*tokens(text, "sql"), Token(";", ";")):
         if token.text == ";" and statement:
-            yield from _sql_statement(statement, tables)
+            yield from _sql_statement(statement, named)
             statement = []
         elif statement or (token.text != ";" and token.text.casefold() not in _WORDS["transaction"]):
             statement.append(token)
 
 
-def _sql_statement(statement: Sequence[Token], tables: Collection[str]) -> Iterator[tuple[str, bool]]:
+def _sql_statement(statement: Sequence[Token], named: Collection[str]) -> Iterator[tuple[str, bool]]:
     """Yields an SQL statement's moves: its kind and tables, columns and clauses, and values compared with columns.
 
-    A table or column of a change to the schema is data if all its words are in ``tables``.
+    Where the statement changes something, names and values of the task are data, but for a schema and needed quotes.
     """
     words = [token.text.casefold() for token in statement]
     verb = _verb(words)
-    changes = verb not in {"select", "explain"}
+    changes = verb not in _WORDS["looks"]
+    if verb in _WORDS["prepares"]:
+        yield SESSION, False
+        return
     yield f"sql:{verb}", changes
+    named = named if changes else ()  # what a query reads belongs to its plan
     before, column, told = words[0], "", _WORDS.get(f"in_{words[0]}", frozenset())
     inserted = _inserted(words) if verb == "insert" else {}
     types = _WORDS["types"] if words[0] in {"alter", "create"} else frozenset()
-    tables = tables if words[0] in {"alter", "create", "drop"} else ()
     for at, (token, word, after) in enumerate(zip(statement[1:], words[1:], [*words, ""][2:], strict=True), 1):
         column = inserted.get(at - 1, column)
         if word in told and before != "column":
@@ -188,18 +189,34 @@ def _sql_statement(statement: Sequence[Token], tables: Collection[str]) -> Itera
             yield f"sql:{_ALIKE.get(word, word)}", changes
         elif token.shown == "<identifier>" or (word.isalpha() and after == "="):
             name = _column(word)
-            if tables and all(singular(part) in tables for part in re.findall("[^\\W\\d_]+", name)):
-                name = NAMED
-            if before in _WORDS["before_table"]:
-                yield f"sql:{verb} {name}", changes
+            shown, is_table = _unless_named(name, named), before in _WORDS["before_table"]
+            if shown == NAMED:
+                yield from ((f"sql:{form}", changes) for form in _forms_of_name(token.text, is_table=is_table))
+            if is_table:
+                yield f"sql:{verb} {shown}", changes
             elif len(name) > 1 and before != "as" and statement[at - 1].shown != "<identifier>":  # an alias otherwise
                 column = name
                 # a sign tells, as " >" or " desc", unless it is a bound of ids (id > 7)
                 tells = after in _WORDS["signs"] and (after == "desc" or placeholder_of(column) != "<id>")
-                yield f"sql.{column} {_ALIKE.get(after, after)}" if tells else f"sql.{column}", changes
-        elif column and (value := _sql_value(column, token, "values" if at - 1 in inserted else before)):
-            yield f"sql.{column}={value}", changes
+                yield f"sql.{shown} {_ALIKE.get(after, after)}" if tells else f"sql.{shown}", changes
+        elif column and (value := _sql_value(column, token, "values" if at - 1 in inserted else before, named)):
+            yield f"sql.{_unless_named(column, named)}={value}", changes
         before = word
+
+
+def _unless_named(name: str, named: Collection[str]) -> str:
+    """Returns the name of a table, a column, or an index such as "orders_total_idx"; NAMED if the task names it."""
+    parts = set(map(singular, _FORMS["part"].findall(name))) - _WORDS["parts"]
+    return NAMED if parts and parts.issubset(named) else name
+
+
+def _forms_of_name(text: str, *, is_table: bool) -> Iterator[str]:
+    """Yields the forms of a name in SQL that may be what a statement needs: a table's schema, and needed quotes."""
+    if is_table and "." in text:
+        yield f"{NAMED}."
+    name = _column(text)
+    if name.casefold() in SQL_WORDS or not _FORMS["plain"].fullmatch(name):
+        yield f'"{NAMED}"'
 
 
 def _verb(words: Sequence[str]) -> str:
@@ -232,14 +249,14 @@ def _column(word: str) -> str:
     return word.rsplit(".", 1)[-1].strip('"`')[:WORD_CHARS]
 
 
-def _sql_value(column: str, token: Token, before: str) -> str:
+def _sql_value(column: str, token: Token, before: str, named: Collection[str]) -> str:
     """Returns the value that a column is compared with or set to; empty: it is data, or no value stands here.
 
     Of numbers only 0 and 1 are choices, because many databases write a boolean so; NULL in a row of values was not set.
     """
     word = token.text.casefold()
     if token.shown == "<string>" and before in _WORDS["compares"] | {"values"}:
-        return value_of(column, token.text.strip("'"))
+        return value_of(column, token.text.strip("'"), named)
     if word in {"true", "false"} and before in {"=", "is", "not", "values"}:
         return word
     if word == "null" and before in {"=", "is"}:
@@ -247,17 +264,17 @@ def _sql_value(column: str, token: Token, before: str) -> str:
     return word if word in {"0", "1"} and before in {"=", "values"} and placeholder_of(column) is None else ""
 
 
-def _line(text: str, tables: Collection[str], depth: int = 0) -> Iterator[tuple[str, bool]]:
+def _line(text: str, named: Collection[str], depth: int = 0) -> Iterator[tuple[str, bool]]:
     """Yields the moves of a command line: SQL of a database client, the command behind ssh, or the command itself."""
     for command in mains(text):
         texts = (operand for operand in command.operands if " " in operand)
         statement = next((each for each in texts if language_of(each) == "sql" or _FORMS["more_sql"].match(each)), None)
         if command.program in DATABASES and statement is not None:
             yield f"shell:{command.program}", False
-            yield from _sql(statement, tables)
+            yield from _sql(statement, named)
         elif depth < DEEPEST and (inner := inner_line(command)):
             yield f"shell:{command.program} {command.sub}".strip(), False
-            yield from _line(inner, tables, depth + 1)
+            yield from _line(inner, named, depth + 1)
         elif command.program == "curl":
             yield from request_moves(command.words)
         else:

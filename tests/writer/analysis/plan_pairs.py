@@ -1069,6 +1069,32 @@ MIGRATOR = Agent(
         "all rights": queried("GRANT ALL ON films TO bob"),
         "unique": queried("CREATE UNIQUE INDEX by_plate ON trucks (plate)"),
         "not unique": queried("CREATE INDEX by_plate ON trucks (plate)"),
+        "add a named": asked(
+            "Add a label column to the boats table", call("sql", query="ALTER TABLE boats ADD COLUMN label text")
+        ),
+        "add another named": asked(
+            "Please add last_name to pets", call("sql", query="ALTER TABLE pets ADD COLUMN last_name text;")
+        ),
+        "drop a named": asked(
+            "Drop the label column of the boats table", call("sql", query="ALTER TABLE boats DROP COLUMN label")
+        ),
+        "add in a schema": asked(
+            "Add a label column to the boats table", call("sql", query="ALTER TABLE yard.boats ADD COLUMN label text")
+        ),
+        "add with quotes": asked(
+            "Add an order column to the boats table", call("sql", query='ALTER TABLE boats ADD COLUMN "order" text')
+        ),
+        "index": asked("Index the label of boats", call("sql", query="CREATE INDEX boats_label_idx ON boats (label)")),
+        "index again": asked("Pets need an index on age", call("sql", query="CREATE INDEX pets_age_idx ON pets (age)")),
+        "insert": asked(
+            "Create booking K12 with indigo as its nickname",
+            call("sql", query="INSERT INTO bookings (code, nickname) VALUES ('K12', 'indigo')"),
+        ),
+        "insert again": asked(
+            "A new user, M14, with the nickname amber",
+            call("sql", query="insert into users (code, nickname) values ('M14', 'amber');"),
+        ),
+        "vacuum with a limit": queried("SET lock_timeout = '2s'", "SHOW lock_timeout", "VACUUM parcels"),
     },
     pairs={
         "same": [
@@ -1079,6 +1105,10 @@ MIGRATOR = Agent(
             ("more", "one more"),
             ("large sums", "larger sums"),
             ("youngest", "youngest again"),
+            ("add a named", "add another named"),
+            ("index", "index again"),
+            ("insert", "insert again"),
+            ("vacuum", "vacuum with a limit"),
         ],
         "partly": [
             ("pay", "pay in vain"),
@@ -1091,6 +1121,9 @@ MIGRATOR = Agent(
             ("add a text", "add a number"),
             ("read", "all rights"),
             ("unique", "not unique"),
+            ("add a named", "drop a named"),
+            ("add a named", "add in a schema"),
+            ("add a named", "add with quotes"),
         ],
         "different": [
             ("pay", "drop orders"),
@@ -1098,6 +1131,7 @@ MIGRATOR = Agent(
             ("call refund", "load"),
             ("pay in vain", "less"),
             ("pay by a client", "drop orders"),
+            ("insert", "index"),
         ],
     },
 )
