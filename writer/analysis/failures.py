@@ -93,7 +93,7 @@ class _Search:
             if same is not None:
                 same.calls.append(call)
                 return
-            waiting.append(_Open([call]))
+            waiting.append(_Open([*self._taken_back(call), call]))
             if len(waiting) > MOST_OPEN:
                 self.lost.append(_never(waiting.pop(0).calls))
             return
@@ -113,6 +113,18 @@ class _Search:
         elif earlier is not None and respelled(earlier.arguments, call.arguments):
             self.recovered.append(self._fixed([_as_failure(earlier, "empty_output")], call))
 
+    def _taken_back(self, call: Call) -> list[Call]:
+        """Removes the fix that changed the arguments of a call which now fails again, and returns the calls before it.
+
+        The same call with the same error shows that the fix reached another goal.
+        """
+        for failure in reversed(self.recovered[-MOST_OPEN:]):
+            last = self.calls[failure.failed[-1]]
+            if failure.differences and _made(last) == _made(call):
+                self.recovered.remove(failure)
+                return [self.calls[at] for at in failure.failed]
+        return []
+
     def _fixed(self, failed: Sequence[Call], success: Call) -> Failure:
         return _fixed(self.calls, failed, success, concrete=self.concrete)
 
@@ -127,6 +139,10 @@ class _Search:
         self.lost = [failure for failure, done in pairs if done is None]
         every = [*self.recovered, *(done for _, done in pairs if done)]
         self.recovered = sorted(every, key=lambda failure: (failure.succeeded, failure.failed))
+
+
+def _made(call: Call) -> tuple[object, ...]:
+    return call.tool, call.arguments, call.failure
 
 
 def _as_failure(call: Call, evidence: Evidence) -> Call:

@@ -55,6 +55,19 @@ def test_a_call_that_failed_between_is_not_what_put_it_right():
     ]
 
 
+def test_a_change_after_which_the_same_call_fails_again_put_nothing_right():
+    alter = "ALTER TABLE shops ALTER COLUMN size {};"
+    calls = [
+        call("sql", alter.format("TYPE bigint"), FAILED),
+        call("sql", alter.format("DROP DEFAULT"), "ALTER TABLE"),
+        call("sql", alter.format("TYPE bigint"), FAILED),
+        call("sql", alter.format("TYPE bigint USING size::bigint"), "ALTER TABLE"),
+    ]
+    (fix,) = analysed(*calls).recovered
+    assert (fix.failed, fix.succeeded) == ((0, 2), 3)
+    assert not analysed(*calls[:3], outcome="failure").recovered
+
+
 def test_failures_of_two_tools_are_told_apart():
     analysis = analysed(call("a", 1, FAILED), call("b", 1, FAILED), call("b", 2), call("a", 1))
     assert [(fix.tool, fix.kind) for fix in analysis.recovered] == [
