@@ -92,7 +92,7 @@ def redact(value: Json) -> tuple[Json, list[Redaction]]:
     strings together finds the few strings that need a scan of their own.
     """
     read = _read(value)
-    suspects = _suspects([text for text in read.strings if not (_NAME.fullmatch(text) and not redact_text(text)[1])])
+    suspects = _suspects([text for text in read.strings if not (_NAME.fullmatch(text) and _is_clean_name(text))])
     if not (read.must_walk or suspects):
         return value, []
     counts: Counter[str] = Counter()

@@ -3,7 +3,7 @@
 import re
 from collections.abc import Iterable, Iterator
 from functools import cache
-from typing import Protocol, cast
+from typing import Any
 
 import re2
 
@@ -19,47 +19,7 @@ In a long text many rules match, and one automaton for all of them would exceed 
 _BOUND = re.compile(r"(?<!\\)\{([01]),\d+\}")
 
 
-class Match(Protocol):
-    """A match of an RE2 expression; its positions are in bytes, -1 for a group that took no part in the match."""
-
-    def span(self, group: int = 0, /) -> tuple[int, int]:
-        """Returns the start and end of the match or of one of its groups."""
-        ...
-
-    def start(self, group: int = 0, /) -> int:
-        """Returns the position of the first byte of the match or of one of its groups."""
-        ...
-
-    def end(self, group: int = 0, /) -> int:
-        """Returns the position after the last byte of the match or of one of its groups."""
-        ...
-
-
-class Regex(Protocol):
-    """The interface of an RE2 expression, as far as it is used here; RE2 ships no types."""
-
-    @property
-    def pattern(self) -> str:
-        """Returns the source of the expression."""
-
-    @property
-    def groups(self) -> int:
-        """Returns the number of groups in the expression."""
-
-    def search(self, data: bytes, start: int = 0, /) -> Match | None:
-        """Returns the first match that begins at or after ``start``; None: there is none."""
-        ...
-
-
-class RegexSet(Protocol):
-    """The interface of a set of RE2 expressions, which are scanned together."""
-
-    def Match(self, data: bytes, /) -> list[int]:  # noqa: N802 - RE2's name
-        """Returns the indices of the set's expressions that match the text."""
-        ...
-
-
-def _compiled(patterns: Iterable[tuple[str, str]], *, capture: bool) -> Iterator[tuple[str, Regex]]:
+def _compiled(patterns: Iterable[tuple[str, str]], *, capture: bool) -> Iterator[tuple[str, re.Pattern[bytes]]]:
     """Yields the kind and the RE2 expression of each pattern."""
     options = re2.Options()
     options.log_errors, options.never_capture, options.max_mem = False, not capture, SET_MEMORY_BYTES
@@ -67,15 +27,15 @@ def _compiled(patterns: Iterable[tuple[str, str]], *, capture: bool) -> Iterator
         yield kind, re2.compile(pattern, options)
 
 
-def _set_of(patterns: Iterable[str], memory_bytes: int = SET_MEMORY_BYTES) -> RegexSet:
-    """Returns a set that finds in one scan the patterns that match a text, by their indices in the list."""
+def _set_of(patterns: Iterable[str], memory_bytes: int = SET_MEMORY_BYTES) -> Any:
+    """Returns a set of RE2, which ships no types, whose ``Match`` finds in one scan the indices of the patterns that match."""
     options = re2.Options()
     options.max_mem = memory_bytes
     rules_set = re2.Set.SearchSet(options)
     for pattern in patterns:
         rules_set.Add(pattern)
     rules_set.Compile()
-    return cast("RegexSet", rules_set)
+    return rules_set
 
 
 def _unbounded(pattern: str) -> str:
@@ -114,14 +74,14 @@ _LOOK_NAMES = list(LOOKS)
 
 
 @cache
-def widened(place: int) -> Regex:
+def widened(place: int) -> re.Pattern[bytes]:
     """Returns a rule with unbounded repetitions, as in the set of all rules, so that both match in the same texts."""
     kind, regex = RULES[place]
     return next(each for _, each in _compiled([(kind, _unbounded(regex.pattern))], capture=False))
 
 
 @cache
-def _sets_of_long() -> list[tuple[list[int], RegexSet]]:
+def _sets_of_long() -> list[tuple[list[int], Any]]:
     """Returns the sets for long texts, each with the indices of its rules."""
     parts = [_SET[first::SETS_OF_LONG] for first in range(SETS_OF_LONG)]
     return [
