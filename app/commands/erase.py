@@ -107,14 +107,14 @@ def purge(  # noqa: PLR0913, PLR0917 - each is an option of the command line
             doubt_name()
         typer.confirm(f"Erase everything of {user!r}? This cannot be undone.", abort=True)
     say = plain_console(stderr=True, style="dim")
-    done = run(erasure.purge(patient(), user, scrubs=scrub, progress=say.print))
-    if done.receipt is None:
-        out.print(f"scrubbed; {done.receipts} receipts say so")
+    signed, completed = run(erasure.purge(patient(), user, scrubs=scrub, progress=say.print))
+    if signed is None:
+        out.print(f"scrubbed; {completed} receipts say so")
         return
-    print_receipt(out, done.receipt, as_json=as_json)
-    if yes and erasure.found_nothing(done.receipt):
+    print_receipt(out, signed, as_json=as_json)
+    if yes and erasure.found_nothing(signed):
         doubt_name()
-    if not done.receipt["clean"]:
+    if not signed["clean"]:
         raise typer.Exit(1)
 
 

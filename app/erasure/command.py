@@ -5,7 +5,7 @@ import re
 from collections import Counter
 from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -28,7 +28,7 @@ from writer.privacy.master_keys import MasterKeys, agree
 from writer.privacy.words import words_of
 from writer.rights.elsewhere import NAMES, digest, named
 from writer.rights.erase import erase
-from writer.rights.places import MarkSearch, Scrubbed, Surroundings
+from writer.rights.places import MarkSearch, Surroundings
 from writer.rights.receipt import Issuer, stored
 from writer.rights.signature import Signer
 
@@ -40,24 +40,8 @@ FOLDERS = ("base", "global", "pg_wal")
 """Folders of a Postgres data directory with rows, indexes, statistics and the write-ahead log."""
 
 
-@dataclass(frozen=True, slots=True)
-class Marks:
-    """Texts of an erased user, to search tables and logs for leftovers; no row of another user contains one of them."""
-
-    name: str
-    texts: Sequence[str] = ()
-
-    def by_kind(self) -> dict[str, int]:
-        """Returns the number of marks of each kind."""
-        return {"name": 1, "texts": len(self.texts)}
-
-    def all(self) -> list[str]:
-        """Returns every mark."""
-        return [self.name, *self.texts]
-
-
-async def sample(database: Database, keyring: Keyring, user_sub: str) -> Marks:
-    """Returns the marks of a user who is about to be erased.
+async def sample(database: Database, keyring: Keyring, user_sub: str) -> list[str]:
+    """Returns pieces of the texts of a user who is about to be erased, to search the server's files for.
 
     Sealed texts are opened: they may have been written in plain before, and still lie in a dead row.
     """
@@ -70,7 +54,7 @@ async def sample(database: Database, keyring: Keyring, user_sub: str) -> Marks:
                 texts += [words.opened(row)["task"] for row in runs]
                 texts += [words.open_query(row)["query"] for row in queries]
     lines = [max(each.splitlines(), key=len, default="").strip()[:MOST_CHARS] for each in texts]
-    return Marks(user_sub, list(dict.fromkeys(line for line in lines if len(line) >= LEAST_CHARS)))
+    return list(dict.fromkeys(line for line in lines if len(line) >= LEAST_CHARS))
 
 
 async def _newest(
@@ -108,38 +92,30 @@ _REPLICAS = text(
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Purged:
-    """Result of a purge.
-
-    Attributes:
-        receipt: signed receipt; None: no user was erased.
-        receipts: number of receipts that a scrub completed.
-    """
-
-    receipt: dict[str, Any] | None
-    receipts: int = 0
-
-
-async def purge(settings: Settings, user: str | None, *, scrubs: bool, progress: Progress) -> Purged:
+async def purge(
+    settings: Settings, user: str | None, *, scrubs: bool, progress: Progress
+) -> tuple[dict[str, Any] | None, int]:
     """Erases the user, if given, and then scrubs the disk, if ``scrubs``.
+
+    Returns the signed receipt, None if no user was given, and the number of receipts that the scrub completed.
 
     Raises:
         ScrubRefused: the user is erased and the disk is not scrubbed, as the receipt says; a scrub can be repeated.
         DatabaseUnavailable: the erasure failed, or its result is unknown; repeat it.
     """
-    marks, receipt = None, None
+    texts: list[str] = []
+    receipt = None
     if user is not None:
         async with running(settings) as runtime:
-            marks = await sample(runtime.database, runtime.keyring, user) if scrubs else None
+            texts = await sample(runtime.database, runtime.keyring, user) if scrubs else []
             issuer = await make_issuer(runtime.database, settings)
             receipt = await issuer.issue(await erase(runtime.database, user))
     if not scrubs:
-        return Purged(receipt)
-    completed = await scrub_bank(settings, marks, progress)
-    if user is None:
-        return Purged(None, completed)
-    return Purged((await receipts(settings, digest(user)))[-1], completed)
+        return receipt, 0
+    completed = await scrub_bank(settings, user, texts, progress)
+    if user is not None:
+        receipt = (await receipts(settings, digest(user)))[-1]
+    return receipt, completed
 
 
 async def is_known(database: Database, user: str) -> bool:
@@ -163,10 +139,10 @@ async def receipts(settings: Settings, user_digest: str) -> list[dict[str, Any]]
         return [document for _, _, document in await stored(database, user_digest)]
 
 
-async def scrub_bank(settings: Settings, marks: Marks | None, progress: Progress) -> int:
+async def scrub_bank(settings: Settings, user: str | None, texts: Sequence[str], progress: Progress) -> int:
     """Scrubs the disk, completes the receipts of earlier erasures with the result, and returns their number.
 
-    ``marks`` are searched for in the server's files, if these are on this machine; None: no search. ``progress``
+    The erased user's name and texts are searched for in the server's files, if these are on this machine. ``progress``
     receives the digests whose receipts are left as they are, because this installation did not sign them.
 
     Raises:
@@ -176,20 +152,17 @@ async def scrub_bank(settings: Settings, marks: Marks | None, progress: Progress
     async with owner_url(settings) as url:
         async with service_database(url, pool_size=1) as database, database.as_worker() as connection:
             await agree(connection, held)
-        rewritten = await scrub(url, progress)
-        readable = settings.database_url is None
+        scrubbed = replace(await scrub(url, progress), readable=settings.database_url is None)
         searches = {}
-        if readable and marks is not None:
+        if scrubbed.readable and user is not None:
             progress("searching the files")
-            searches[digest(marks.name)] = await _search(url, settings.home / "postgres", marks)
+            searches[digest(user)] = await _search(url, settings.home / "postgres", user, texts)
         async with service_database(url, pool_size=1, timeout_s=settings.timeouts_s.database) as database:
             issuer = await make_issuer(database, settings)
-            at = rewritten.began_at.isoformat(timespec="seconds")
-            scrubbed = Scrubbed(at=at, tables=rewritten.tables, log=rewritten.log, readable=readable)
-            completed = await issuer.complete(scrubbed, rewritten.began_at, searches)
-        for user_digest in completed.left:
+            completed, left = await issuer.complete(scrubbed, searches)
+        for user_digest in left:
             progress(f"left as it is, because this installation did not sign it: the receipt of {user_digest}")
-        return completed.receipts
+        return completed
 
 
 async def make_issuer(database: Database, settings: Settings) -> Issuer:
@@ -211,12 +184,12 @@ SEALED = {
 }
 
 
-async def _search(url: str, data: Path, marks: Marks) -> MarkSearch:
-    """Searches the server's files for the marks, samples of the erased user's texts, and returns the number in each.
+async def _search(url: str, data: Path, user: str, texts: Sequence[str]) -> MarkSearch:
+    """Searches the server's files for the erased user's name and texts, and returns the number of hits in each file.
 
     A mark that stands in a row of another user is no proof and is left out.
     """
-    by_file = search(data, marks.all())
+    by_file = search(data, [user, *texts])
     met = sorted({mark for counts in by_file.values() for mark in counts})
     shared: set[str] = set()
     if met:
@@ -225,4 +198,6 @@ async def _search(url: str, data: Path, marks: Marks) -> MarkSearch:
                 there = f"SELECT m FROM unnest($1::text[]) m WHERE EXISTS (SELECT FROM {table.name} t WHERE strpos(t::text, m) > 0)"  # noqa: E501, S608
                 shared |= {row["m"] for row in await connection.fetch(there, met)}
     rest = {file: sum(n for mark, n in counts.items() if mark not in shared) for file, counts in by_file.items()}
-    return MarkSearch(marks.by_kind(), len(shared), {file: count for file, count in rest.items() if count})
+    return MarkSearch(
+        {"name": 1, "texts": len(texts)}, len(shared), {file: count for file, count in rest.items() if count}
+    )

@@ -7,8 +7,6 @@ while. Nothing is lost if it breaks off: each table is rewritten whole or not at
 import asyncio
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
-from datetime import datetime
 from typing import Literal
 
 import asyncpg
@@ -19,7 +17,7 @@ from retrieval.patterns import read
 from retrieval.tables.audit import erasures
 from retrieval.tables.keys import token_revocations
 from retrieval.tables.metadata import USER_TABLES
-from writer.rights.places import Log
+from writer.rights.places import Scrubbed
 
 _SQL = read("app.postgres", "statements.toml")["scrub"]
 
@@ -41,24 +39,11 @@ class ScrubRefused(CasebankError):
     """The scrub stopped before its end; the text names the obstacle. Rewritten tables stay so, and a repeat is safe."""
 
 
-@dataclass(frozen=True, slots=True)
-class ScrubResult:
-    """Result of a scrub.
-
-    Attributes:
-        began_at: start, by the database's clock.
-    """
-
-    began_at: datetime
-    tables: int
-    log: Log
-
-
 Progress = Callable[[str], None]
 """Callback that receives the name of each step before it begins."""
 
 
-async def scrub(url: str, progress: Progress, patience_s: float = PATIENCE_S) -> ScrubResult:
+async def scrub(url: str, progress: Progress, patience_s: float = PATIENCE_S) -> Scrubbed:
     """Rewrites every table that held users' rows, and makes the server drop its earlier log, if the login may.
 
     After an erasure the deleted rows are still in the files of the tables and in the log; after a scrub they are not.
@@ -86,7 +71,7 @@ async def scrub(url: str, progress: Progress, patience_s: float = PATIENCE_S) ->
         log = await _drop_log(owner, progress, patience_s)
     finally:
         await owner.close()
-    return ScrubResult(began_at, len(TABLES), log)
+    return Scrubbed(began_at, len(TABLES), *log)
 
 
 async def _wait_for_old_transactions(owner: asyncpg.Connection, progress: Progress, patience_s: float) -> None:
@@ -118,15 +103,17 @@ async def _rewrite(owner: asyncpg.Connection, table: str, patience_s: float) -> 
             return
 
 
-async def _drop_log(owner: asyncpg.Connection, progress: Progress, patience_s: float) -> Log:
-    """Writes the log on until the server holds no page of it from before now, and returns what the server holds.
+async def _drop_log(owner: asyncpg.Connection, progress: Progress, patience_s: float) -> tuple[str | None, str]:
+    """Writes the log on until the server holds no page of it from before now; returns its first segment.
+
+    If older content is left, it returns None and the reason for that.
 
     A checkpoint removes a segment of the log, or gives it a later name and keeps its content ("recycles" it). A
     recycled segment is written over in the next round, and no setting of the server has to change for that. The pages
     themselves show when the work is done.
     """
     if not await owner.fetchval("SELECT rolsuper FROM pg_roles WHERE rolname = current_user"):
-        return Log(None, "the login may not make the server drop it: that takes a superuser")
+        return None, "the login may not make the server drop it: that takes a superuser"
     progress("dropping the log")
     position, last = await owner.fetchrow(
         "SELECT lsn - '0/0' AS position, pg_walfile_name(lsn) AS last FROM pg_current_wal_insert_lsn() AS lsn"
@@ -136,12 +123,12 @@ async def _drop_log(owner: asyncpg.Connection, progress: Progress, patience_s: f
     while True:
         segments = await _segments(owner)
         if segments[0] <= last:
-            return Log(None, "a replication slot, wal_keep_size or an archive that lags behind keeps it")
+            return None, "a replication slot, wal_keep_size or an archive that lags behind keeps it"
         old = [segment for segment in segments if await _has_page_before(owner, segment, int(position))]
         if not old:
-            return Log(segments[0])
+            return segments[0], ""
         if time.monotonic() >= deadline:
-            return Log(None, f"the server recycled it, and {len(old)} segments still hold pages from before the scrub")
+            return None, f"the server recycled it, and {len(old)} segments still hold pages from before the scrub"
         progress(f"writing over {len(old)} recycled segments of the log")
         await _write_past_segments(owner)
 

@@ -5,38 +5,18 @@ queries no server; it concludes from facts that its callers gathered.
 """
 
 from collections.abc import Iterator, Mapping
-from dataclasses import asdict, dataclass
-from typing import Any, Literal, get_args
+from dataclasses import dataclass
+from datetime import datetime
 
 from retrieval.patterns import read
 from writer.rights.erase import Receipt
 
-State = Literal["gone", "unknown", "remains"]
-STATES: tuple[State, ...] = get_args(State)
+STATES = ("gone", "unknown", "remains")
 """The states, the best first."""
 
-_TOLD = read("writer.rights", "places.toml")
-ON_THE_DISK: tuple[str, ...] = (_TOLD["dead_rows"]["place"], _TOLD["log"]["place"])
+_TOLD: Mapping[str, dict[str, str]] = read("writer.rights", "places.toml")
+ON_THE_DISK = (_TOLD["dead_rows"]["place"], _TOLD["log"]["place"])
 """The places that a scrub cleans."""
-
-
-@dataclass(frozen=True, slots=True)
-class StoragePlace:
-    """A place, such as the backups, and the state of the erased user's words there.
-
-    Attributes:
-        what: the state of the words, in a sentence or two.
-        until: the event that removes the remaining words; empty: no words remain.
-    """
-
-    place: str
-    state: State
-    what: str
-    until: str = ""
-
-    def as_dict(self) -> dict[str, str]:
-        """Returns the place as JSON values."""
-        return {name: value for name, value in asdict(self).items() if value}
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,81 +50,72 @@ class MarkSearch:
     shared: int
     found: Mapping[str, int]
 
-    def as_dict(self) -> dict[str, object]:
-        """Returns the search as JSON values."""
-        return {"looked_for": dict(self.looked_for), "shared": self.shared, "found": dict(self.found)}
-
-
-@dataclass(frozen=True, slots=True)
-class Log:
-    """State of the database's write-ahead log after a scrub.
-
-    Attributes:
-        oldest: first segment of the log that the server still holds; None: content from before the scrub is left.
-        why: reason why older content is left; empty: none is left.
-    """
-
-    oldest: str | None
-    why: str = ""
-
 
 @dataclass(frozen=True, slots=True)
 class Scrubbed:
     """Result of a scrub, which removes deleted rows from the database's files after an erasure.
 
     Attributes:
-        at: start of the scrub, ISO 8601.
+        began_at: start of the scrub, by the database's clock.
         tables: number of tables that were rewritten and so contain no deleted row.
-        search: result of the search for this user's marks; None: there was no search.
+        log_from: first segment of the write-ahead log that the server still holds; None: older content is left.
+        log_kept_by: reason why older content of the log is left; empty: none is left.
         readable: true if this machine can read the server's files.
+        search: result of the search for this user's marks; None: there was no search.
     """
 
-    at: str
+    began_at: datetime
     tables: int
-    log: Log
-    readable: bool
+    log_from: str | None
+    log_kept_by: str = ""
+    readable: bool = False
     search: MarkSearch | None = None
 
+    @property
+    def at(self) -> str:
+        """Returns the start in ISO 8601, to the second."""
+        return self.began_at.isoformat(timespec="seconds")
 
-def places(receipt: Receipt, around: Surroundings, scrubbed: Scrubbed | None = None) -> list[StoragePlace]:
-    """Returns every place in which data of the user was or may be, with its state."""
-    return [*_in_the_bank(receipt), *_on_the_disk(scrubbed), *_elsewhere(around)]
+
+def places(receipt: Receipt, around: Surroundings, scrubbed: Scrubbed | None = None) -> list[dict[str, str]]:
+    """Returns every place in which data of the user was or may be.
+
+    A place has its name as ``place``, its ``state``, a sentence as ``what``, and the event that removes words that
+    remain as ``until``.
+    """
+    left, named, renamed = (sum(each.values()) for each in (receipt.residue, receipt.names_left, receipt.renamed))
+    return [
+        _told("rows_left", left=left) if left else _told("rows"),
+        _told("key", destroyed="destroyed" if receipt.keys_destroyed else "there was none"),
+        _told("names_left", left=named) if named else _told("names", renamed=renamed),
+        *map(_told, ("statistics", "reasons", "tombstone")),
+        *_on_the_disk(scrubbed),
+        *_elsewhere(around),
+    ]
 
 
-def _told(key: str, **found: object) -> StoragePlace:
+def _told(key: str, **found: object) -> dict[str, str]:
     """Returns the place of this key in ``places.toml``, with what was found in its sentence."""
-    told: dict[str, Any] = _TOLD[key]
-    return StoragePlace(**{**told, "what": told["what"].format(**found)})
+    return {**_TOLD[key], "what": _TOLD[key]["what"].format(**found)}
 
 
-def _in_the_bank(receipt: Receipt) -> Iterator[StoragePlace]:
-    left, named = sum(receipt.residue.values()), sum(receipt.names_left.values())
-    yield _told("rows_left", left=left) if left else _told("rows")
-    yield _told("key", destroyed="destroyed" if receipt.keys_destroyed else "there was none")
-    renamed = sum(receipt.renamed.values())
-    yield _told("names_left", left=named) if named else _told("names", renamed=renamed)
-    yield _told("statistics")
-    yield _told("reasons")
-    yield _told("tombstone")
-
-
-def _on_the_disk(scrubbed: Scrubbed | None) -> Iterator[StoragePlace]:
+def _on_the_disk(scrubbed: Scrubbed | None) -> Iterator[dict[str, str]]:
     if scrubbed is None:
         yield _told("dead_rows")
         yield _told("log", why="the log still holds what was written")
     else:
         yield _scrubbed_rows(scrubbed)
         log_files = sorted(file for file in (scrubbed.search.found if scrubbed.search else ()) if _is_log(file))
-        if scrubbed.log.oldest is None:
-            yield _told("log", why=scrubbed.log.why)
+        if scrubbed.log_from is None:
+            yield _told("log", why=scrubbed.log_kept_by)
         elif log_files:
             yield _told("log_found", files=", ".join(log_files))
         else:
-            yield _told("log_gone", oldest=scrubbed.log.oldest)
+            yield _told("log_gone", oldest=scrubbed.log_from)
     yield _told("disk")
 
 
-def _scrubbed_rows(scrubbed: Scrubbed) -> StoragePlace:
+def _scrubbed_rows(scrubbed: Scrubbed) -> dict[str, str]:
     rewritten = f"{scrubbed.tables} tables were rewritten at {scrubbed.at}, which leaves no dead row behind"
     search = scrubbed.search
     if not scrubbed.readable:
@@ -164,7 +135,7 @@ def _is_log(file: str) -> bool:
     return "pg_wal" in file.split("/")
 
 
-def _elsewhere(around: Surroundings) -> Iterator[StoragePlace]:
+def _elsewhere(around: Surroundings) -> Iterator[dict[str, str]]:
     if around.standbys is None or around.archives is None:
         yield _told("replicas_unseen")
     elif around.standbys or around.archives:

@@ -1,11 +1,11 @@
 """Issues receipts of erasures as signed documents, stores and reads them, and adds the results of a scrub."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import Select, Update, select, update
+from sqlalchemy import Update, select, update
 
 from retrieval.database.database import Database
 from retrieval.tables.audit import erasures
@@ -14,19 +14,6 @@ from writer.rights.places import ON_THE_DISK, STATES, MarkSearch, Scrubbed, Surr
 from writer.rights.signature import SIGNATURE, SignatureBroken, Signer, verified
 
 FORMAT = "casebank erasure receipt 1"
-
-
-@dataclass(frozen=True, slots=True)
-class Completed:
-    """Result of adding a scrub to receipts.
-
-    Attributes:
-        receipts: number of receipts to which the result of the scrub was added.
-        left: digests of the names whose receipts were left as they are, because this installation did not sign them.
-    """
-
-    receipts: int
-    left: Sequence[str]
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,16 +35,17 @@ class Issuer:
         await self._store(erased.user_digest, erased.erased_at, document)
         return document
 
-    async def complete(self, scrubbed: Scrubbed, began_at: datetime, searches: Mapping[str, MarkSearch]) -> Completed:
+    async def complete(self, scrubbed: Scrubbed, searches: Mapping[str, MarkSearch]) -> tuple[int, list[str]]:
         """Adds the result of a scrub to the receipts of all earlier erasures, and signs them anew.
 
-        A receipt that this installation did not sign, or that is another erasure's, is left as it is: whoever wrote it
-        would get it signed. ``searches`` has the results of searches of the server's files, by the digest of the user's
-        name.
+        Returns the number of these receipts, and the digests of names whose receipts are left as they are: one that
+        this installation did not sign, or that is another erasure's, could come from anyone, and would be signed here.
+
+        ``searches`` has the results of searches of the server's files, by the digest of the user's name.
         """
         done, left = 0, []
         for user_digest, erased_at, document in await stored(self.database):
-            if document.get("format") != FORMAT or erased_at >= began_at:
+            if document.get("format") != FORMAT or erased_at >= scrubbed.began_at:
                 continue
             if not self._signed(document) or _erasure(document) != (user_digest, erased_at):
                 left.append(user_digest)
@@ -65,7 +53,7 @@ class Issuer:
             completed = _completed(document, self.around, replace(scrubbed, search=searches.get(user_digest)))
             await self._store(user_digest, erased_at, self.signer.sign(completed))
             done += 1
-        return Completed(done, left)
+        return done, left
 
     def _signed(self, document: dict[str, Any]) -> bool:
         """Returns whether this installation signed the document, with its present key or an earlier one."""
@@ -79,28 +67,23 @@ class Issuer:
             await connection.execute(store(user_digest, erased_at, document))
 
 
+def store(user_digest: str, erased_at: datetime, document: dict[str, Any]) -> Update:
+    """Returns the statement that stores a signed receipt in the row of its erasure."""
+    stone = update(erasures).where(erasures.c.user_sub == user_digest, erasures.c.erased_at == erased_at)
+    return stone.values(receipt=document)
+
+
 async def stored(database: Database, user_digest: str | None = None) -> list[tuple[str, datetime, dict[str, Any]]]:
     """Returns the user's digest, the time and the receipt of each erasure, the oldest first.
 
     Without a digest: of the erasures of all users.
     """
-    async with database.as_eraser_elsewhere() as connection:
-        rows = (await connection.execute(receipts(user_digest))).all()
-    return [(row.user_sub, row.erased_at, row.receipt) for row in rows]
-
-
-def receipts(user_digest: str | None) -> Select[str, datetime, dict[str, Any]]:
-    """Returns the statement that selects the receipts of one user, or of all users if None, in the order of time."""
     every = select(erasures.c.user_sub, erasures.c.erased_at, erasures.c.receipt)
     if user_digest is not None:
         every = every.where(erasures.c.user_sub == user_digest)
-    return every.order_by(erasures.c.erased_at, erasures.c.user_sub)
-
-
-def store(user_digest: str, erased_at: datetime, document: dict[str, Any]) -> Update:
-    """Returns the statement that stores a signed receipt in the row of its erasure."""
-    stone = update(erasures).where(erasures.c.user_sub == user_digest, erasures.c.erased_at == erased_at)
-    return stone.values(receipt=document)
+    async with database.as_eraser_elsewhere() as connection:
+        rows = await connection.execute(every.order_by(erasures.c.erased_at, erasures.c.user_sub))
+        return [(row.user_sub, row.erased_at, row.receipt) for row in rows]
 
 
 def is_signed(document: dict[str, Any]) -> bool:
@@ -114,10 +97,10 @@ def _erasure(document: dict[str, Any]) -> tuple[str, datetime]:
 
 def _document(erased: Receipt, around: Surroundings, scrubbed: Scrubbed | None = None) -> dict[str, Any]:
     document: dict[str, Any] = {"format": FORMAT, **erased.as_dict()}
-    document["places"] = [place.as_dict() for place in places(erased, around, scrubbed)]
+    document["places"] = places(erased, around, scrubbed)
     if scrubbed is not None:
         document["scrubbed_at"] = scrubbed.at
-        document["search"] = None if scrubbed.search is None else scrubbed.search.as_dict()
+        document["search"] = None if scrubbed.search is None else asdict(scrubbed.search)
     return document
 
 

@@ -18,7 +18,7 @@ from app import postgres
 from app.backup.erase_again import read_receipts
 from app.cli import cli
 from app.erasure import command
-from app.erasure.command import Marks, search
+from app.erasure.command import search
 from app.erasure.scrub import ScrubRefused, scrub
 from app.postgres.pools import dsn
 from app.runtime import running
@@ -143,10 +143,9 @@ async def found_by_bob(settings: Settings) -> list[str]:
 async def test_after_a_purge_with_a_scrub_no_mark_of_the_user_is_left_anywhere(settings: Settings):
     await live(settings, runs=12)
     assert on_disk(settings.home)  # or else this proves nothing
-    done = await command.purge(settings, MARK, scrubs=True, progress=lambda _step: None)
+    receipt, _ = await command.purge(settings, MARK, scrubs=True, progress=lambda _step: None)
     assert await living(settings) == []
     assert on_disk(settings.home) == {}
-    receipt = done.receipt
     assert receipt is not None
     assert verified(receipt)
     assert receipt["clean"]
@@ -167,9 +166,9 @@ async def test_after_a_purge_with_a_scrub_no_mark_of_the_user_is_left_anywhere(s
 
 async def test_without_a_scrub_the_receipt_says_what_is_on_the_disk_and_a_later_scrub_completes_it(settings: Settings):
     await live(settings, runs=3)
-    done = await command.purge(settings, MARK, scrubs=False, progress=lambda _step: None)
-    assert done.receipt is not None
-    assert (states(done.receipt)["dead rows"], states(done.receipt)["write-ahead log"]) == ("remains", "remains")
+    receipt, _ = await command.purge(settings, MARK, scrubs=False, progress=lambda _step: None)
+    assert receipt is not None
+    assert (states(receipt)["dead rows"], states(receipt)["write-ahead log"]) == ("remains", "remains")
     assert await living(settings) == []
     assert on_disk(settings.home)
     steps: list[str] = []
@@ -235,7 +234,7 @@ async def test_a_transaction_that_still_sees_what_was_deleted_is_named_and_waite
             with pytest.raises(ScrubRefused, match="a long report"):
                 await scrub(url, lambda _step: None, patience_s=0.5)
         await old.close()
-        assert (await scrub(url, lambda _step: None)).log.oldest
+        assert (await scrub(url, lambda _step: None)).log_from
         assert on_disk(settings.home) == {}
 
 
@@ -254,7 +253,7 @@ async def test_a_writer_in_another_database_is_named_and_waited_for_because_snap
             with pytest.raises(ScrubRefused, match="another program"):
                 await scrub(server.url(), lambda _step: None, patience_s=0.5)
         await elsewhere.close()
-        assert (await scrub(server.url(), lambda _step: None)).log.oldest
+        assert (await scrub(server.url(), lambda _step: None)).log_from
         assert on_disk(settings.home) == {}
 
 
@@ -271,11 +270,11 @@ async def test_segments_that_the_server_recycles_are_reported_until_they_are_wri
 
         try:
             impatient = await scrub(server.url(), stop_server, patience_s=0)
-            assert (impatient.log.oldest, "recycled" in impatient.log.why) == (None, True)
+            assert (impatient.log_from, "recycled" in impatient.log.why) == (None, True)
             assert on_disk(settings.home)
             os.kill(server.pid, signal.SIGCONT)
             patient = await scrub(server.url(), stop_server)
-            assert (bool(patient.log.oldest), on_disk(settings.home)) == (True, {})
+            assert (bool(patient.log_from), on_disk(settings.home)) == (True, {})
         finally:
             os.kill(server.pid, signal.SIGCONT)
 
@@ -286,11 +285,11 @@ async def test_a_log_that_a_replication_slot_keeps_is_reported_and_searched(sett
     owner = await asyncpg.connect(dsn(server.url()))
     await owner.execute("SELECT pg_create_physical_replication_slot('standby', true)")
     await owner.close()
-    done = await command.purge(settings, MARK, scrubs=True, progress=lambda _step: None)
-    assert done.receipt is not None
-    assert states(done.receipt)["write-ahead log"] == "remains"
-    assert done.receipt["search"]["found"]
-    assert all("/pg_wal/" in file for file in done.receipt["search"]["found"])
+    receipt, _ = await command.purge(settings, MARK, scrubs=True, progress=lambda _step: None)
+    assert receipt is not None
+    assert states(receipt)["write-ahead log"] == "remains"
+    assert receipt["search"]["found"]
+    assert all("/pg_wal/" in file for file in receipt["search"]["found"])
 
 
 async def test_a_login_that_does_not_own_the_tables_is_told_so(settings: Settings):
@@ -316,7 +315,7 @@ async def test_a_cluster_is_not_scrubbed_for_other_nodes_files_are_out_of_reach(
 
 async def test_a_mark_that_others_rows_hold_proves_nothing_and_is_said_to_be_shared(settings: Settings):
     await live(settings, runs=1)
-    done = await command.scrub_bank(settings, Marks(MARK, [KEPT]), lambda _step: None)
+    done = await command.scrub_bank(settings, MARK, [KEPT], lambda _step: None)
     assert done == 0
     await command.purge(settings, BOB[:3], scrubs=True, progress=lambda _step: None)
     (receipt,) = await command.receipts(settings, hashlib.sha256(BOB[:3].encode()).hexdigest())

@@ -4,7 +4,7 @@ import json
 import os
 from collections.abc import Callable
 from dataclasses import replace
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from typing import Any
 from uuid import uuid4
 
@@ -13,14 +13,19 @@ import pytest
 from tests.writer.conftest import Bank, keep
 from writer.rights.elsewhere import digest
 from writer.rights.erase import Receipt, erase
-from writer.rights.places import Log, MarkSearch, Scrubbed, Surroundings
+from writer.rights.places import MarkSearch, Scrubbed, Surroundings
 from writer.rights.receipt import Issuer, store, stored
 from writer.rights.signature import Signer, verified
 
 AROUND = Surroundings("tool traces", (), 0, archives=False)
 SENDS = replace(AROUND, providers=("api.openai.com",))
 COPIES = replace(AROUND, standbys=1, archives=True)
-SCRUBBED = Scrubbed("2026-11-22T08:00:00+00:00", 13, Log("000000010000000000000009"), readable=True)
+SCRUBBED = Scrubbed(datetime(2026, 11, 22, 8, tzinfo=UTC), 13, "000000010000000000000009", readable=True)
+
+
+def after(erased_at: datetime, scrubbed: Scrubbed = SCRUBBED) -> Scrubbed:
+    """The scrub as if it began right after the erasure."""
+    return replace(scrubbed, began_at=erased_at + timedelta(microseconds=1))
 
 
 @pytest.fixture
@@ -90,7 +95,7 @@ async def test_what_is_sent_or_copied_elsewhere_is_told(
         (SCRUBBED, MarkSearch({"name": 1}, 0, {"base/1/2": 3}), ("remains", "gone")),
         (SCRUBBED, MarkSearch({"name": 1}, 0, {"postgres/pg_wal/00000001000000000000000A": 3}), ("gone", "remains")),
         (SCRUBBED, None, ("gone", "gone")),
-        (replace(SCRUBBED, readable=False, log=Log(None, "may not")), None, ("unknown", "remains")),
+        (replace(SCRUBBED, readable=False, log_from=None, log_kept_by="may not"), None, ("unknown", "remains")),
     ],
 )
 async def test_a_scrub_completes_the_receipt(
@@ -100,7 +105,7 @@ async def test_a_scrub_completes_the_receipt(
     erased = await erase(bank.database, user)
     await issuer.issue(erased)
     searches = {} if search is None else {digest(user): search}
-    await issuer.complete(scrubbed, erased.erased_at + timedelta(microseconds=1), searches)
+    await issuer.complete(after(erased.erased_at, scrubbed), searches)
     ((_, _, mine),) = await stored(bank.database, digest(user))
     assert (states(mine)["dead rows"], states(mine)["write-ahead log"]) == expected
     assert verified(mine) == issuer.signer.public_key
@@ -114,20 +119,21 @@ async def test_a_scrub_speaks_in_the_receipts_of_all_before_it_and_of_nobody_aft
     await issuer.issue(last)
     later = await issuer.issue(await erase(bank.database, f"{user}-later"))
     search = MarkSearch({"name": 1, "texts": 7}, 0, {})
-    await issuer.complete(SCRUBBED, last.erased_at + timedelta(microseconds=1), {digest(user): search})
+    scrubbed = after(last.erased_at)
+    await issuer.complete(scrubbed, {digest(user): search})
     ((_, _, theirs),) = await stored(bank.database, earlier["user_sha256"])
-    ((_, _, after),) = await stored(bank.database, later["user_sha256"])
-    assert (theirs["scrubbed_at"], theirs["search"]) == (SCRUBBED.at, None)
-    assert after == later
+    ((_, _, unchanged),) = await stored(bank.database, later["user_sha256"])
+    assert (theirs["scrubbed_at"], theirs["search"]) == (scrubbed.at, None)
+    assert unchanged == later
 
 
 async def complete(
-    issuer: Issuer, receipt: dict[str, Any], search: MarkSearch | None = None, scrubbed: Scrubbed = SCRUBBED
+    issuer: Issuer, receipt: dict[str, Any], search: MarkSearch | None = None, scrubbed: Scrubbed | None = None
 ) -> dict[str, Any]:
     """Adds the result of a scrub right after the erasure; returns the receipt as it is stored then."""
     user_digest, erased_at = receipt["user_sha256"], datetime.fromisoformat(receipt["erased_at"])
     searches = {} if search is None else {user_digest: search}
-    await issuer.complete(scrubbed, erased_at + timedelta(microseconds=1), searches)
+    await issuer.complete(scrubbed or after(erased_at), searches)
     ((_, _, kept),) = await stored(issuer.database, user_digest)
     return kept
 
@@ -138,9 +144,9 @@ async def test_what_a_search_found_stays_found_until_a_search_of_as_many_marks_f
 ):
     receipt = await issuer.issue(await erase(bank.database, user))
     found = await complete(issuer, receipt, MarkSearch({"name": 1, "texts": 7}, 0, {"base/1/2": 3}))
-    after = await complete(issuer, receipt, later, replace(SCRUBBED, at="2026-12-24T08:00:00+00:00"))
+    a_minute_later = after(datetime.fromisoformat(receipt["erased_at"]) + timedelta(minutes=1))
     assert states(found)["dead rows"] == "remains"
-    assert after == found
+    assert await complete(issuer, receipt, later, a_minute_later) == found
     clean = await complete(issuer, receipt, MarkSearch({"name": 1, "texts": 7}, 0, {}))
     assert (states(clean)["dead rows"], clean["search"]["found"]) == ("gone", {})
 
@@ -148,8 +154,8 @@ async def test_what_a_search_found_stays_found_until_a_search_of_as_many_marks_f
 async def test_a_search_of_fewer_marks_that_finds_one_is_told(bank: Bank, user: str, issuer: Issuer):
     receipt = await issuer.issue(await erase(bank.database, user))
     await complete(issuer, receipt, MarkSearch({"name": 1, "texts": 7}, 0, {}))
-    after = await complete(issuer, receipt, MarkSearch({"name": 1, "texts": 0}, 0, {"base/1/2": 3}))
-    assert (states(after)["dead rows"], after["search"]["found"]) == ("remains", {"base/1/2": 3})
+    worse = await complete(issuer, receipt, MarkSearch({"name": 1, "texts": 0}, 0, {"base/1/2": 3}))
+    assert (states(worse)["dead rows"], worse["search"]["found"]) == ("remains", {"base/1/2": 3})
 
 
 @pytest.mark.parametrize(
@@ -168,9 +174,9 @@ async def test_a_scrub_makes_no_place_elsewhere_better_than_it_was_at_the_erasur
 ):
     signer = Signer.of(os.urandom(32))
     receipt = await Issuer(bank.database, signer, then).issue(await erase(bank.database, user))
-    after = states(await complete(Issuer(bank.database, signer, now), receipt))
+    completed = states(await complete(Issuer(bank.database, signer, now), receipt))
     for place in ("embedder and language model", "replicas and archives"):
-        assert after[place] == expected.get(place, "gone")
+        assert completed[place] == expected.get(place, "gone")
 
 
 @pytest.mark.parametrize(
@@ -187,8 +193,8 @@ async def test_a_scrub_signs_no_receipt_that_this_installation_did_not_sign(
     erased = await erase(bank.database, user)
     forged = change(await issuer.issue(erased))
     await write(bank, erased, forged)
-    done = await issuer.complete(SCRUBBED, erased.erased_at + timedelta(microseconds=1), {})
-    assert digest(user) in done.left
+    _, left = await issuer.complete(after(erased.erased_at), {})
+    assert digest(user) in left
     assert [receipt for _, _, receipt in await stored(bank.database, digest(user))] == [forged]
 
 
@@ -196,8 +202,8 @@ async def test_a_scrub_signs_no_receipt_in_the_row_of_another_erasure(bank: Bank
     other = await issuer.issue(await erase(bank.database, f"{user}-other"))
     erased = await erase(bank.database, user)
     await write(bank, erased, other)
-    done = await issuer.complete(SCRUBBED, erased.erased_at + timedelta(microseconds=1), {})
-    assert digest(user) in done.left
+    _, left = await issuer.complete(after(erased.erased_at), {})
+    assert digest(user) in left
     assert [receipt for _, _, receipt in await stored(bank.database, digest(user))] == [other]
 
 
@@ -206,8 +212,8 @@ async def test_a_scrub_completes_a_receipt_of_an_earlier_master_key_with_the_pre
 ):
     receipt = await issuer.issue(await erase(bank.database, user))
     rotated = Issuer(bank.database, Signer.of(os.urandom(32)), AROUND, [issuer.signer.public_key])
-    after = await complete(rotated, receipt)
-    assert (verified(after), states(after)["dead rows"]) == (rotated.signer.public_key, "gone")
+    completed = await complete(rotated, receipt)
+    assert (verified(completed), states(completed)["dead rows"]) == (rotated.signer.public_key, "gone")
 
 
 async def write(bank: Bank, erased: Receipt, document: dict[str, Any]) -> None:
