@@ -3,11 +3,10 @@
 import hashlib
 import json
 from collections.abc import Mapping
-from datetime import UTC, datetime, timedelta
+from datetime import datetime
+from typing import Any
 
-from writer.audit.signing import actor_sha256
-
-_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+from writer.audit.signing import actor_sha256, microseconds
 
 
 def genesis(chain: str) -> bytes:
@@ -20,32 +19,25 @@ def link_hash(before: bytes, seq: int, content: str) -> bytes:
     return hashlib.sha256(before + seq.to_bytes(8, signed=True) + content.encode()).digest()
 
 
-def entry_content(entry: Mapping[str, object]) -> str:
+def entry_content(entry: Mapping[str, Any]) -> str:
     """Returns the text of an audit entry, with its payload as Postgres writes it, that its link's hash covers."""
-    subject, mac, at = entry["subject_id"], entry["mac"], entry["created_at"]
+    subject, mac = entry["subject_id"], entry["mac"]
     return _array(
         entry["user_sub"],
         str(entry["id"]),
         entry["agent_key"],
-        actor_sha256(str(entry["actor"])),
+        actor_sha256(entry["actor"]),
         entry["action"],
         None if subject is None else str(subject),
         entry["payload"],
-        microseconds(at),
-        mac.hex() if isinstance(mac, bytes) else None,
+        microseconds(entry["created_at"]),
+        None if mac is None else mac.hex(),
     )
 
 
 def tombstone_content(user_sha256: str, erased_at: datetime) -> str:
     """Returns the text of a tombstone that its link's hash covers."""
     return _array(user_sha256, microseconds(erased_at))
-
-
-def microseconds(at: object) -> int:
-    """Returns the microseconds from 1970 to a time, in UTC."""
-    if not isinstance(at, datetime):
-        raise TypeError("expected a datetime")
-    return (at - _EPOCH) // timedelta(microseconds=1)
 
 
 def _array(*values: object) -> str:

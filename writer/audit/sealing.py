@@ -4,7 +4,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
-from sqlalchemy import Delete, Select, Update, delete, func, select, update
+from sqlalchemy import Delete, Update, delete, func, select, update
 
 from retrieval.database.database import Database
 from retrieval.database.rows import Rows
@@ -38,16 +38,14 @@ async def seal_all(database: Database) -> Sealed:
     """
     key, begun_at = _key(database), datetime.now(UTC)
     async with database.as_worker() as connection:
-        grown = list((await connection.scalars(unsealed())).all())
+        unsealed = select(audit_heads.c.user_sub).where(audit_heads.c.seq > audit_heads.c.sealed_seq)
+        grown = (await connection.scalars(unsealed.order_by(audit_heads.c.user_sub))).all()
     erasures = await read_erasures(database)
     sealed = 0
     broken: list[Verified] = []
     for user_sub in grown:
         with suppress(UserErased):  # erased since the list was made
             chain = await verify_user(database, user_sub, erasures, since_seal=True)
-            if chain.fault is not None:  # it may name an actor who was erased since
-                erasures = await read_erasures(database)
-                chain = await verify_user(database, user_sub, erasures, since_seal=True)
             if chain.fault is not None:
                 broken.append(chain)
                 continue
@@ -97,12 +95,6 @@ def _key(database: Database) -> AuditKey:
     if key is None:
         raise AssertionError("the audit of a running process has a key")
     return key
-
-
-def unsealed() -> Select[str]:
-    """Returns the statement that selects, in the worker's role, users whose audit chains grew since the last seal."""
-    grown = select(audit_heads.c.user_sub).where(audit_heads.c.seq > audit_heads.c.sealed_seq)
-    return grown.order_by(audit_heads.c.user_sub)
 
 
 def put_seal(chain: Verified, seal: bytes) -> Update:

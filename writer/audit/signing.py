@@ -61,7 +61,7 @@ class AuditKey:
 
     def time_of_sealing(self, at: datetime) -> bytes:
         """Returns the signed time of a sealing, which follows the seal of the erasures."""
-        micros = (at - _EPOCH) // timedelta(microseconds=1)
+        micros = microseconds(at)
         return micros.to_bytes(8, "big") + self.mac("all sealed", micros)
 
     def sealed_at(self, seal: bytes) -> datetime | None:
@@ -73,6 +73,11 @@ class AuditKey:
             if hmac.compare_digest(self.mac("all sealed", micros), mac)
             else None
         )
+
+
+def microseconds(at: datetime) -> int:
+    """Returns the microseconds from 1970 to a time, in UTC."""
+    return (at - _EPOCH) // timedelta(microseconds=1)
 
 
 def actor_sha256(actor: str) -> str:

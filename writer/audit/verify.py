@@ -3,7 +3,6 @@
 import hmac
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
-from typing import Self
 from uuid import UUID
 
 from sqlalchemy import CompoundSelect, RowMapping, Select, Text, cast, select, union
@@ -72,44 +71,20 @@ class Erasures:
     seal: bytes | None
 
 
-@dataclass(frozen=True, slots=True)
-class _Head:
-    """The stored end of a user's audit chain: its last link, its seal, and its last pruned link."""
-
-    user_sub: str
-    seq: int
-    hash: bytes
-    pruned: tuple[int, bytes | None]
-    sealed_seq: int
-    seal: bytes | None
-
-    @classmethod
-    def of(cls, row: RowMapping) -> Self:
-        """Builds the stored end of a chain from a row of ``audit_heads``."""
-        pruned = row["pruned_seq"], row["pruned_hash"]
-        return cls(row["user_sub"], row["seq"], row["hash"], pruned, row["sealed_seq"], row["seal"])
-
-    def start(self) -> tuple[int, bytes]:
-        """Returns the number and the hash of the last pruned link, after which the stored links begin."""
-        seq, pruned_hash = self.pruned
-        return seq, genesis(self.user_sub) if pruned_hash is None else pruned_hash
-
-
 @dataclass(slots=True)
 class _Walk:
     """A walk along a user's audit chain, link by link.
 
     Attributes:
+        head: row of ``audit_heads``: the chain's last link, its seal, and its last pruned link.
         seq: number of the last verified link.
         hash: hash of that link.
         sealed_hash: hash of the sealed link, once the walk has passed it.
-        sealed_at: time of the last sealing of all chains; None: unknown.
         oldest: time of the oldest entry that was passed, by its id.
     """
 
-    head: _Head
+    head: RowMapping
     key: AuditKey | None
-    sealed_at: datetime | None
     seq: int
     hash: bytes
     sealed_hash: bytes | None = None
@@ -138,31 +113,28 @@ class _Walk:
         self._look_at_seal()
         return None
 
-    def end(self) -> Fault | None:
-        """Returns the fault at the end of the chain or in its seal, or None."""
-        if self.seq != self.head.seq or self.hash != self.head.hash:
-            return Fault(self.seq + 1, None, f"the end was cut: the head says {self.head.seq} entries")
+    def end(self, sealing: bytes | None) -> Fault | None:
+        """Returns the fault at the end of the chain or in its seal, or None; ``sealing``: seal of the erasures."""
+        if self.seq != self.head["seq"] or self.hash != self.head["hash"]:
+            return Fault(self.seq + 1, None, f"the end was cut: the head says {self.head['seq']} entries")
         if self.key is None:
             return None
-        if self.head.seal is None:
-            return self._unsealed()
+        sealed_seq, pruned = self.head["sealed_seq"], _pruned(self.head)
+        if self.head["seal"] is None:
+            if pruned[0]:
+                return Fault(1, None, "the start is gone, and no seal speaks for it")
+            # a chain that is newer than the last sealing of all chains has no seal yet
+            sealed_at = (sealing and self.key.sealed_at(sealing)) or datetime.now(UTC)
+            is_new = not sealed_seq and self.oldest >= sealed_at - COMMITTED_WITHIN
+            return None if is_new else Fault(sealed_seq or 1, None, "no seal speaks for it: its seal was removed")
         if self.sealed_hash is None:
-            return Fault(self.head.sealed_seq, None, "the seal is of an entry that is not there")
-        seal = self.key.seal(self.head.user_sub, self.head.sealed_seq, self.sealed_hash, self.head.pruned)
-        if hmac.compare_digest(seal, self.head.seal):
-            return None
-        return Fault(None, None, f"the chain was linked anew: the seal of entry {self.head.sealed_seq} is broken")
-
-    def _unsealed(self) -> Fault | None:
-        """Returns the fault of a chain without a seal; None if it is newer than the last sealing of all chains."""
-        if self.head.pruned[0]:
-            return Fault(1, None, "the start is gone, and no seal speaks for it")
-        if not self.head.sealed_seq and self.oldest >= (self.sealed_at or datetime.now(UTC)) - COMMITTED_WITHIN:
-            return None
-        return Fault(self.head.sealed_seq or 1, None, "no seal speaks for it: its seal was removed")
+            return Fault(sealed_seq, None, "the seal is of an entry that is not there")
+        seal = self.key.seal(self.head["user_sub"], sealed_seq, self.sealed_hash, pruned)
+        what = f"the chain was linked anew: the seal of entry {sealed_seq} is broken"
+        return None if hmac.compare_digest(seal, self.head["seal"]) else Fault(None, None, what)
 
     def _look_at_seal(self) -> None:
-        if self.seq == self.head.sealed_seq:
+        if self.seq == self.head["sealed_seq"]:
             self.sealed_hash = self.hash
 
     def _signature(self, row: RowMapping) -> str | None:
@@ -176,33 +148,45 @@ class _Walk:
         return "the entry's signature is false: casebank did not write it"
 
 
+def _pruned(head: RowMapping) -> tuple[int, bytes | None]:
+    return head["pruned_seq"], head["pruned_hash"]
+
+
 async def verify_user(database: Database, user_sub: str, erasures: Erasures, *, since_seal: bool = False) -> Verified:
     """Verifies the audit chain of a user in one snapshot of the database.
 
-    ``since_seal``: begin at the last sealed link. The erasures must be read before: the snapshot may be newer.
+    ``since_seal``: begin at the last sealed link. The erasures may be older than the snapshot: if a fault is found,
+    which may be an actor who was erased since, the chain is verified by those of now.
 
     Raises:
         UserErased: the user was erased, and the chain with the user.
     """
-    key = key_of(database.engine)
-    sealed_at = None if key is None or erasures.seal is None else key.sealed_at(erasures.seal)
+    chain = await _verify(database, user_sub, erasures, since_seal=since_seal)
+    if chain.fault is None:
+        return chain
+    return await _verify(database, user_sub, await read_erasures(database), since_seal=since_seal)
+
+
+async def _verify(database: Database, user_sub: str, erasures: Erasures, *, since_seal: bool) -> Verified:
     as_it_stands = database.engine.execution_options(isolation_level="REPEATABLE READ")
     async with replace(database, engine=as_it_stands).as_user(user_sub, datetime.now(UTC)) as connection:
-        row = (await connection.execute(head_of(user_sub))).mappings().one_or_none()
-        if row is None:
+        its_head = select(audit_heads).where(audit_heads.c.user_sub == user_sub)
+        head = (await connection.execute(its_head)).mappings().one_or_none()
+        if head is None:
             stray = await connection.scalar(anything_of(user_sub))
             what = "there are entries, and the head of their chain is gone"
             return Verified(user_sub, 0, genesis(user_sub), fault=None if stray is None else Fault(None, stray, what))
-        head = _Head.of(row)
-        sealed = await connection.scalar(hash_of(user_sub, head.sealed_seq)) if since_seal else None
-        seq, start = head.start() if sealed is None else (head.sealed_seq, sealed)
-        walk = _Walk(head, key, sealed_at, seq, start)
-        fault = await _walk_to_end(connection, walk, erasures.users)
+        # the stored links begin after the last pruned one
+        seq, start = head["pruned_seq"], genesis(user_sub) if head["pruned_hash"] is None else head["pruned_hash"]
+        if since_seal and (sealed := await connection.scalar(hash_of(user_sub, head["sealed_seq"]))) is not None:
+            seq, start = head["sealed_seq"], sealed
+        walk = _Walk(head, key_of(database.engine), seq, start)
+        fault = await _walk_to_end(connection, walk, erasures)
         if fault is None and (beyond := await connection.scalar(link_beyond(user_sub, walk.seq))) is not None:
             fault = Fault(walk.seq + 1, beyond, "the head was put back: there are later links")
         if fault is None and (stray := await connection.scalar(unlinked(user_sub))) is not None:
             fault = Fault(None, stray, "the entry is on no chain: it was put in")
-        return Verified(user_sub, walk.seq, walk.hash, head.sealed_seq, head.pruned, fault)
+        return Verified(user_sub, walk.seq, walk.hash, head["sealed_seq"], _pruned(head), fault)
 
 
 def _made_at(entry_id: UUID) -> datetime:
@@ -213,23 +197,16 @@ def _made_at(entry_id: UUID) -> datetime:
     return datetime.fromtimestamp(millis / 1000, UTC)
 
 
-async def _walk_to_end(connection: AsyncConnection, walk: _Walk, erased: set[str]) -> Fault | None:
+async def _walk_to_end(connection: AsyncConnection, walk: _Walk, erasures: Erasures) -> Fault | None:
     """Verifies all links up to the head, page by page, and the seal; returns the first fault, or None."""
-    after = walk.seq
     while True:
-        statement = page(walk.head.user_sub, after, walk.head.seq)
+        statement = page(walk.head["user_sub"], walk.seq, walk.head["seq"])
         rows = (await connection.execute(statement)).mappings().all()
         for row in rows:
-            if fault := walk.step(row, erased):
+            if fault := walk.step(row, erasures.users):
                 return fault
         if len(rows) < PAGE:
-            return walk.end()
-        after = rows[-1]["seq"]
-
-
-def head_of(user_sub: str) -> Rows:
-    """Returns the statement that selects the stored end of a user's audit chain: last link, seal, last pruned link."""
-    return select(audit_heads).where(audit_heads.c.user_sub == user_sub)
+            return walk.end(erasures.seal)
 
 
 def page(user_sub: str, after: int, until: int) -> Rows:

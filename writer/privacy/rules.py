@@ -1,7 +1,7 @@
 """Rules of redaction as RE2 expressions and as one set."""
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from functools import cache
 from typing import Any
 
@@ -19,12 +19,11 @@ In a long text many rules match, and one automaton for all of them would exceed 
 _BOUND = re.compile(r"(?<!\\)\{([01]),\d+\}")
 
 
-def _compiled(patterns: Iterable[tuple[str, str]], *, capture: bool) -> Iterator[tuple[str, re.Pattern[bytes]]]:
-    """Yields the kind and the RE2 expression of each pattern."""
+def _compiled(pattern: str, *, capture: bool = False) -> re.Pattern[bytes]:
     options = re2.Options()
     options.log_errors, options.never_capture, options.max_mem = False, not capture, SET_MEMORY_BYTES
-    for kind, pattern in patterns:
-        yield kind, re2.compile(pattern, options)
+    expression: re.Pattern[bytes] = re2.compile(pattern, options)
+    return expression
 
 
 def _set_of(patterns: Iterable[str], memory_bytes: int = SET_MEMORY_BYTES) -> Any:
@@ -38,12 +37,10 @@ def _set_of(patterns: Iterable[str], memory_bytes: int = SET_MEMORY_BYTES) -> An
     return rules_set
 
 
-def _unbounded(pattern: str) -> str:
-    """Returns a pattern with unbounded repetitions, which take a tenth of the memory and start-up time in a set."""
-    return _BOUND.sub(lambda least: "*" if least[1] == "0" else "+", pattern)
-
-
-RULES = list(_compiled({**SECRETS, **EVERYDAY, **PROVIDERS, **PERSONAL}.items(), capture=True))
+_PATTERNS = {**SECRETS, **EVERYDAY, **PROVIDERS, **PERSONAL}
+_UNBOUNDED = [_BOUND.sub(lambda least: "*" if least[1] == "0" else "+", each) for each in _PATTERNS.values()]
+"""Patterns of the rules with unbounded repetitions, which take a tenth of the memory and start-up time in a set."""
+RULES = [(kind, _compiled(pattern, capture=True)) for kind, pattern in _PATTERNS.items()]
 """All rules of redaction: pairs of the kind of secret and the expression that finds it, the most specific first."""
 KINDS = ["unread", *(kind for kind, _ in RULES), ARGUMENT, SET, SAID, PROVIDER_TOKEN]
 RANK = {kind: place for place, kind in enumerate(KINDS)}
@@ -61,40 +58,37 @@ _SIGNS = {
     ),
     ENCODED: r"[A-Za-z0-9+/_-]{20}",
     TOKENLIKE: r"[\w+/=~.-]{8}\d|\d[\w+/=~.-]{9}|[\w+/=~.-]{20}",
+    LOOSE: LOOSE_SIGN,
 }
-LOOKS = dict(_compiled({**_SIGNS, LOOSE: LOOSE_SIGN}.items(), capture=False))
+LOOKS = {name: _compiled(pattern) for name, pattern in _SIGNS.items()}
 """Expressions that find the signs of a text that needs a closer look, by the names of the signs."""
-LABELLED = next(regex for _, regex in _compiled([("", rf"(?i)(?:{PHONE_WORDS}|\bssn|pin)\\*\"")], capture=False))
+LABELLED = _compiled(rf"(?i)(?:{PHONE_WORDS}|\bssn|pin)\\*\"")
 """Pattern of names in a JSON text whose numbers must be judged by the names around them."""
 _SET = [place for place, (kind, _) in enumerate(RULES) if kind != LOOSE]
 _LOOSE_PLACE = next(place for place, (kind, _) in enumerate(RULES) if kind == LOOSE)
-ANY_RULE = _set_of(_unbounded(RULES[place][1].pattern) for place in _SET)
-_ANY_LOOK = _set_of(regex.pattern for regex in LOOKS.values())
+_ANY_RULE = _set_of(_UNBOUNDED[place] for place in _SET)
+_ANY_LOOK = _set_of(_SIGNS.values())
 _LOOK_NAMES = list(LOOKS)
 
 
 @cache
 def widened(place: int) -> re.Pattern[bytes]:
     """Returns a rule with unbounded repetitions, as in the set of all rules, so that both match in the same texts."""
-    kind, regex = RULES[place]
-    return next(each for _, each in _compiled([(kind, _unbounded(regex.pattern))], capture=False))
+    return _compiled(_UNBOUNDED[place])
 
 
 @cache
 def _sets_of_long() -> list[tuple[list[int], Any]]:
     """Returns the sets for long texts, each with the indices of its rules."""
     parts = [_SET[first::SETS_OF_LONG] for first in range(SETS_OF_LONG)]
-    return [
-        (part, _set_of([_unbounded(RULES[place][1].pattern) for place in part], SET_MEMORY_BYTES // SETS_OF_LONG))
-        for part in parts
-    ]
+    return [(part, _set_of([_UNBOUNDED[place] for place in part], SET_MEMORY_BYTES // SETS_OF_LONG)) for part in parts]
 
 
 def signs(data: bytes) -> tuple[list[int], set[str]]:
     """Returns the indices of the rules that can match a text, and the text's signs that require a closer look."""
     looks = {_LOOK_NAMES[place] for place in _ANY_LOOK.Match(data) or []}
     if len(data) < LONG_BYTES:
-        places = [_SET[place] for place in ANY_RULE.Match(data) or []]
+        places = [_SET[place] for place in _ANY_RULE.Match(data) or []]
     else:
         places = sorted(part[place] for part, rules_set in _sets_of_long() for place in rules_set.Match(data) or [])
     return ([*places, _LOOSE_PLACE] if LOOSE in looks else places), looks - {LOOSE}
