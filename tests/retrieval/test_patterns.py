@@ -52,7 +52,9 @@ def test_each_form_of_a_fact_that_is_compiled_late_is_a_pattern():
     assert about_me()
     forms = [form for form, *_ in read("writer.facts")["ended"]["by"]]
     forms += [form for pairs in read("writer.facts")["replacements"].values() for form, _ in pairs]
-    forms += [rule.form for each in LANGUAGES for rules in (each.rules, each.endings, each.aversions) for rule in rules]
+    forms += [
+        form for each in LANGUAGES for table in ("rules", "endings", "aversions") for form in each[table].values()
+    ]
     assert len(forms) > 100
     for form in forms:
         assert compiled("writer.facts", form).groups >= 0

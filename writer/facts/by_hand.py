@@ -15,7 +15,7 @@ from retrieval.tables.kinds import FactKind, Speaker
 from retrieval.tables.profiles import profiles
 from writer.author import Author
 from writer.examples import examples_of
-from writer.facts.extract import FactDraft, category_of
+from writer.facts.draft import FactDraft, category_of
 from writer.facts.goals import unit_of
 from writer.facts.store import Provenance, store_facts
 from writer.facts.times import Days

@@ -6,15 +6,13 @@ context. The sentence is stored verbatim beside the extracted values.
 
 import re
 import unicodedata
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from datetime import date
 
-from retrieval.tables.kinds import FactKind
-from retrieval.text import folded
+from writer.facts.draft import REGULARLY, TAKING, FactDraft, category_of
 from writer.facts.endings import positives
 from writer.facts.forms import (
-    CATEGORY,
     FORMS,
     KIN_DOES,
     ONE_OF,
@@ -25,73 +23,16 @@ from writer.facts.forms import (
     states,
 )
 from writer.facts.goals import amount_of, metric_of, target_of, words_of_metric
-from writer.facts.languages import readings, without_period
+from writer.facts.languages import of_other_language
 from writer.facts.sentences import DOT, Sentence, Statement, is_denied, statements
-from writer.facts.times import Days, days_of, without_time
+from writer.facts.times import days_of, without_time
 
 MOST_OF_TURN = 50
 """Maximum number of stated facts that are read from a turn."""
 MOST_DRAFTS = 500
 """Maximum number of facts, stated or ended, that are read from a turn."""
-_AVERSIONS = ("hates", "dislikes")
 _OF_ONESELF = re.compile(r"\b(?:i|my|we|our|me|here)\b")
 """Every statement that a rule can match has one of these words, in small letters: "Fiona here" has "here"."""
-_REGULARLY = "regularly"
-TAKING = "takes"
-"""Beginning of the attribute of a medicine, whatever it is taken for."""
-_ARTICLE = re.compile(r"^(?:the|an?|my) ", re.IGNORECASE)
-
-
-@dataclass(frozen=True, slots=True)
-class FactDraft:
-    """A fact before it is stored.
-
-    Attributes:
-        text: the sentence, verbatim.
-        subject: the person or thing that the fact is about; ``user`` is the user.
-        attribute: the attribute of the subject; the metric of a goal.
-        value: the value, without its unit.
-        unit: the unit of the value; empty: the value has no unit.
-        about: the days of an event; None without a date.
-        category: the part of life to which the fact belongs, such as work; empty: not yet determined.
-        single: true if the attribute has only one value at a time, so that a newer value closes this one.
-        ends: true if the fact no longer holds; with an empty value, the attribute's fact ends whatever its value was.
-    """
-
-    kind: FactKind
-    text: str
-    subject: str = "user"
-    attribute: str = ""
-    value: str = ""
-    unit: str = ""
-    category: str = ""
-    about: Days | None = None
-    single: bool = False
-    ends: bool = False
-
-    @property
-    def slot(self) -> str:
-        """Name of the slot, an attribute or a taste that holds one fact at a time; empty: the fact has no slot."""
-        if self.single:
-            return self.attribute
-        if self.attribute == _REGULARLY:
-            return f"{_REGULARLY} {FORMS['how_often'].sub('', self.value)}"
-        if self.attribute.startswith(TAKING):
-            return f"{TAKING} {self.value}"
-        return f"taste of {_ARTICLE.sub('', self.value)}" if self.kind == "preference" and self.value else ""
-
-    def takes_back(self, held: Mapping[str, str]) -> bool:
-        """Returns whether this draft ends a stored fact of its slot.
-
-        A taste ends another of its kind, a liking or an aversion. A habit always ends one. Any other draft ends a fact
-        if one value has all words of the other.
-        """
-        if self.kind == "preference" and not self.single:
-            return (self.attribute in _AVERSIONS) == (held["attribute"] in _AVERSIONS)
-        if self.attribute == _REGULARLY:
-            return True
-        mine, its = set(folded(self.value).split()), set(folded(held["value"]).split())
-        return mine <= its or its <= mine
 
 
 def read(text: str, day: date) -> list[FactDraft]:
@@ -102,7 +43,7 @@ def read(text: str, day: date) -> list[FactDraft]:
     drafts: list[FactDraft] = []
     left = MOST_OF_TURN
     for sentence in statements(unicodedata.normalize("NFC", text).replace("\u2019", "'")):
-        for draft in _of_sentence(sentence, day) or _of_other_language(sentence.text):
+        for draft in _of_sentence(sentence, day) or of_other_language(sentence.text):
             if len(drafts) == MOST_DRAFTS or not (left or draft.ends):
                 return drafts
             drafts.append(draft)
@@ -120,21 +61,6 @@ def _of_sentence(sentence: Sentence, day: date) -> list[FactDraft]:
         elif same.value != draft.value:
             facts[facts.index(same)] = draft
     return [replace(facts[0], text=sentence.text)] if len(facts) == 1 else facts
-
-
-def _of_other_language(sentence: str) -> list[FactDraft]:
-    """Returns the facts of a sentence in German, Spanish or French, and of its clauses, each fact once."""
-    facts: dict[tuple[str, str, bool], FactDraft] = {}
-    for reading in readings(sentence):
-        value, unit, attribute, single = reading.value, "", reading.attribute, reading.single
-        if reading.kind == "goal":
-            amount = FORMS["amount"].search(value)
-            attribute = attribute or words_of_metric(without_period(value) if amount else value)
-            if amount:
-                single, (value, unit) = True, amount_of(amount)
-        draft = FactDraft(reading.kind, reading.text, "user", attribute, value, unit, category_of(reading.text))
-        facts.setdefault((reading.kind, attribute, reading.ends), replace(draft, single=single, ends=reading.ends))
-    return list(facts.values())
 
 
 def _name(draft: FactDraft) -> tuple[str, str, str, str | None]:
@@ -196,11 +122,6 @@ def _denied(plain: str) -> Iterator[FactDraft]:
         yield FactDraft("preference", plain, "user", "dislikes", _clean(match["value"]))
 
 
-def category_of(sentence: str) -> str:
-    """Returns the part of life that a sentence is about, such as work, judged by its words."""
-    return next((name for name, words in CATEGORY.all().items() if words.search(sentence)), "other")
-
-
 def _drafts(sentence: str, day: date) -> Iterator[FactDraft]:
     """Yields the facts in a sentence, the most certain form first."""
     if states().match(sentence) or FORMS["kin_named"].search(sentence):
@@ -258,7 +179,7 @@ def _activity(sentence: str) -> Iterator[FactDraft]:
     if match := FORMS["takes"].search(sentence):
         yield FactDraft("fact", sentence, "user", f"takes for {match['for']}", _clean(match["value"]), "", "health")
     if (match := FORMS["routine"].search(sentence)) and not FORMS["points"].search(match["value"]):
-        yield FactDraft("fact", sentence, "user", _REGULARLY, _clean(match["value"]))
+        yield FactDraft("fact", sentence, "user", REGULARLY, _clean(match["value"]))
     if (match := FORMS["habit"].search(sentence)) and _stands_alone(match["value"]):
         yield FactDraft("fact", sentence, "user", match["often"].lower(), _clean(match["value"]))
     if match := FORMS["has"].search(sentence):

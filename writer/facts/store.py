@@ -19,7 +19,7 @@ from retrieval.errors import SealBroken
 from retrieval.tables.kinds import FactOrigin, Speaker
 from retrieval.tables.memories import facts
 from writer.audit import Change, note
-from writer.facts.extract import FactDraft
+from writer.facts.draft import FactDraft
 from writer.memories import remember_facts
 from writer.privacy.words import Words
 

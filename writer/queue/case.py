@@ -41,7 +41,7 @@ from retrieval.tables.profiles import profiles
 from writer.analysis.fixes import RunFailure
 from writer.analysis.recount import Recount
 from writer.analysis.tool_use import ToolUse
-from writer.facts.extract import FactDraft
+from writer.facts.draft import FactDraft
 from writer.privacy.words import Words
 from writer.procedures import versions
 from writer.procedures.learn_from_run import Lessons, UsedVersion

@@ -16,7 +16,8 @@ from retrieval.sessions.messages import SessionTurn
 from retrieval.tables.sessions import sessions
 from retrieval.telemetry import log
 from writer.errors import LeaseLost
-from writer.facts.extract import FactDraft, read
+from writer.facts.draft import FactDraft
+from writer.facts.extract import read
 from writer.facts.store import Provenance, store_facts
 from writer.privacy.keys import Keyring
 from writer.privacy.words import Words

@@ -2,7 +2,8 @@
 
 from datetime import date
 
-from writer.facts.extract import FactDraft, read
+from writer.facts.draft import FactDraft
+from writer.facts.extract import read
 
 
 def stated(text: str, day: date) -> list[FactDraft]:

@@ -5,7 +5,7 @@ from datetime import date
 import pytest
 
 from tests.writer.facts.stated import stated
-from writer.facts.extract import FactDraft
+from writer.facts.draft import FactDraft
 from writer.facts.times import Days
 
 MONDAY = date(2026, 3, 2)

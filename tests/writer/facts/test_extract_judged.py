@@ -16,7 +16,7 @@ import pytest
 
 from tests.paths import DATA
 from tests.writer.facts.stated import stated
-from writer.facts.extract import FactDraft
+from writer.facts.draft import FactDraft
 
 CONVERSATIONS = DATA / "locomo" / "conversations.jsonl"
 VERDICTS: dict[str, bool] = json.loads((Path(__file__).parent / "data" / "locomo_verdicts.json").read_text())

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests.writer.facts.stated import stated
-from writer.facts.extract import FactDraft
+from writer.facts.draft import FactDraft
 
 MONDAY = date(2026, 3, 2)
 SENTENCES = json.loads((Path(__file__).parent / "data" / "chat_sentences.json").read_text())

@@ -12,7 +12,8 @@ from retrieval.tables.audit import audit
 from retrieval.tables.memories import facts, memories
 from retrieval.tables.profiles import profiles
 from tests.writer.conftest import AGENT, Bank
-from writer.facts.extract import FactDraft, read
+from writer.facts.draft import FactDraft
+from writer.facts.extract import read
 from writer.facts.remove import close_fact, delete_fact
 from writer.facts.store import Provenance, store_facts
 from writer.privacy.words import Words
