@@ -10,6 +10,7 @@ from writer.facts.forms import CATEGORY, FORMS
 from writer.facts.times import Days
 
 _AVERSIONS = ("hates", "dislikes")
+_PLACES = ("home", "origin")
 REGULARLY = "regularly"
 TAKING = "takes"
 """Beginning of the attribute of a medicine, whatever it is taken for."""
@@ -57,15 +58,22 @@ class FactDraft:
     def takes_back(self, held: Mapping[str, str]) -> bool:
         """Returns whether this draft ends a stored fact of its slot.
 
-        A taste ends another of its kind, a liking or an aversion. A habit always ends one. Any other draft ends a fact
-        if one value has all words of the other.
+        A taste ends another of its kind, a liking or an aversion. A habit always ends one. A place ends the same place,
+        however exactly it was named. Any other draft ends a fact if one value has all words of the other.
         """
         if self.kind == "preference" and not self.single:
             return (self.attribute in _AVERSIONS) == (held["attribute"] in _AVERSIONS)
         if self.attribute == REGULARLY:
             return True
-        mine, its = set(folded(self.value).split()), set(folded(held["value"]).split())
-        return mine <= its or its <= mine
+        mine, its = folded(self.value), folded(held["value"])
+        if self.attribute in _PLACES:
+            return _is_place(mine, its) or _is_place(its, mine)
+        return set(mine.split()) <= set(its.split()) or set(its.split()) <= set(mine.split())
+
+
+def _is_place(one: str, other: str) -> bool:
+    """Returns whether a part of the other place begins with the one: of "York, England" with "York", not of "New York"."""
+    return one == other or any(f"{part} ".startswith(f"{one} ") for part in other.split(", "))
 
 
 def category_of(sentence: str) -> str:

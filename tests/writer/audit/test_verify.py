@@ -440,3 +440,12 @@ async def test_the_service_itself_may_not(kept: Bank, user: str, deed: str):
     with pytest.raises(Exception, match=r"permission denied|append-only|goes with its user"):
         await act()
     assert (await verified(kept, user)).fault is None
+
+
+async def test_erasures_that_were_read_before_an_actor_was_erased_break_no_chain(kept: Bank, user: str):
+    before = await read_erasures(kept.database)
+    actor = f"{user}-actor"
+    async with kept.database.as_user(user, datetime.now(UTC)) as connection:
+        await note(connection, Change.of((user, AGENT), actor, "do"))
+    await erase(kept.database, actor)
+    assert (await verify_user(kept.database, user, before)).fault is None
