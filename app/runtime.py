@@ -182,11 +182,10 @@ async def signed(database: Database, held: MasterKeys) -> Database:
 
 async def _audit_key(database: Database, held: MasterKeys) -> AuditKey:
     async with database.as_worker() as connection:
-        made = await find_or_make(connection, held, "audit")
-        key = AuditKey(made.key)
-        if made.is_new:
-            await begin_seals(connection, key)
-    return key
+        key, is_new = await find_or_make(connection, held, "audit")
+        if is_new:
+            await begin_seals(connection, AuditKey(key))
+    return AuditKey(key)
 
 
 async def _signed_at_last(database: Database, held: MasterKeys) -> tuple[Database, LaterKey]:

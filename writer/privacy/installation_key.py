@@ -2,7 +2,6 @@
 
 import os
 from contextlib import suppress
-from dataclasses import dataclass, field
 from datetime import UTC, datetime
 
 from cryptography.exceptions import InvalidTag
@@ -19,20 +18,8 @@ _NONCE_BYTES = 12
 _KEY_BYTES = 32
 
 
-@dataclass(frozen=True, slots=True)
-class InstallationKey:
-    """A key of the installation.
-
-    Attributes:
-        is_new: True for the caller whose transaction makes the key.
-    """
-
-    key: bytes = field(repr=False)
-    is_new: bool = field(default=False, compare=False)
-
-
-async def find_or_make(connection: AsyncConnection, held: MasterKeys, name: str) -> InstallationKey:
-    """Returns the installation's key of this name, and makes it if there is none; concurrent callers get the same key.
+async def find_or_make(connection: AsyncConnection, held: MasterKeys, name: str) -> tuple[bytes, bool]:
+    """Returns the installation's key of this name, and whether this call made it; concurrent callers get the same key.
 
     The connection must be the worker's.
 
@@ -50,7 +37,7 @@ async def find_or_make(connection: AsyncConnection, held: MasterKeys, name: str)
         fresh = insert(installation_keys).values(name=name, wrapped_key=wrapped, created_at=made_at)
         is_new = (await connection.execute(fresh.on_conflict_do_nothing())).rowcount > 0
         row = (await connection.execute(query)).one()
-    return InstallationKey(_unwrap(row.wrapped_key, held, name, row.created_at), is_new)
+    return _unwrap(row.wrapped_key, held, name, row.created_at), is_new
 
 
 async def rewrap_all(connection: AsyncConnection, held: MasterKeys) -> int:

@@ -1,12 +1,12 @@
 """Users' keys: one AES key for each user, wrapped by a master key, in a table apart from the encrypted data."""
 
-from collections import OrderedDict
 from dataclasses import dataclass, field
 from functools import cache
-from typing import Protocol
+from typing import Any
 from uuid import UUID
 
 import uuid_utils.compat as uuids
+from cachetools import LRUCache
 from sqlalchemy import select
 from sqlalchemy.dialects.postgresql import insert
 from sqlalchemy.ext.asyncio import AsyncConnection
@@ -28,16 +28,8 @@ class UserKey:
     key: bytes = field(repr=False)
 
 
-class _Stored(Protocol):
-    """A user's key as it is stored."""
-
-    key_id: UUID
-    wrapped_key: bytes
-    master_key: str
-
-
 @cache
-def key_of_user() -> FastStatement[_Stored]:
+def key_of_user() -> FastStatement[Any]:
     """Returns the prepared statement that selects the key of the connection's user."""
     return FastStatement.of(select(*_STORED).where(may_enter(), user_keys.c.user_sub == USER_SUB))
 
@@ -61,7 +53,7 @@ class Keyring:
     old: tuple[bytes, ...] = field(default=(), repr=False)
     seals_words: bool = False
     masters: MasterKeys = field(init=False)
-    _cache: OrderedDict[str, UserKey] = field(default_factory=OrderedDict, repr=False)
+    _cache: LRUCache[str, UserKey] = field(default_factory=lambda: LRUCache(CACHED_KEYS), repr=False)
 
     def __post_init__(self) -> None:
         """Computes the fingerprints of the master keys."""
@@ -90,7 +82,7 @@ class Keyring:
         rows = await connection.all(key_of_user(), {})
         return self._opened(rows[0] if rows else None, connection.user_sub)
 
-    def _opened(self, row: _Stored | None, user_sub: str) -> UserKey | None:
+    def _opened(self, row: Any, user_sub: str) -> UserKey | None:
         if row is None:
             self.forget(user_sub)
             return None
@@ -99,8 +91,6 @@ class Keyring:
             return known
         key = UserKey(row.key_id, self.masters.unwrap(row.wrapped_key, row.master_key, user_sub=user_sub))
         self._cache[user_sub] = key
-        if len(self._cache) > CACHED_KEYS:
-            self._cache.popitem(last=False)
         return key
 
     async def find_or_make(self, connection: AsyncConnection, user_sub: str) -> UserKey:
