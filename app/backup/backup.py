@@ -19,6 +19,7 @@ import asyncpg
 
 from app import postgres
 from app.backup.erase_again import erase_again, latest, read_receipts, tombstones, users
+from app.erasure.command import make_issuer
 from app.postgres.migrate import migrate
 from app.postgres.pools import one_connection, service_database
 from app.postgres.server import REPLACED, RESTORED
@@ -30,7 +31,6 @@ _SQL = read("app.postgres", "statements.toml")["backup"]
 
 DUMP, MANIFEST = "casebank.dump", "manifest.json"
 BANK = "casebank"
-_PORTION_BYTES = 1 << 20
 
 
 class BackupRefused(ValueError):
@@ -58,7 +58,8 @@ class Restored:
     """Result of a restore.
 
     Attributes:
-        erased_again: number of users whom the backup brought back, and who were erased again.
+        erased_again: number of users whom the backup brought back, and who were erased again; their deleted rows are in
+            the server's files once more, until a scrub.
     """
 
     manifest: Manifest
@@ -140,6 +141,10 @@ async def restore(settings: Settings, folder: Path, receipts: Iterable[Path], *,
             await _refuse_sealed(settings, restored)
             await _execute_many(restored, _SQL["keep_revocation"], kept[1])  # their reasons go with who is erased
             again = await erase_again(restored, erased)
+            async with service_database(restored, pool_size=1) as database:
+                issuer = await make_issuer(database, settings)
+                for receipt in again:
+                    await issuer.issue(receipt)
             await _execute_many(restored, _SQL["keep_receipt"], kept[0])
             count = len(await users(restored))
             # in one transaction, so that there is no moment without a bank
@@ -150,7 +155,7 @@ async def restore(settings: Settings, folder: Path, receipts: Iterable[Path], *,
             raise in_use from None
         finally:  # also after a refusal: the backup's rows must not stay, out of reach of a purge
             await _execute(admin, *(f"DROP DATABASE IF EXISTS {name} WITH (FORCE)" for name in (RESTORED, REPLACED)))
-    return Restored(manifest, count, again)
+    return Restored(manifest, count, len(again))
 
 
 def _draft(folder: Path) -> Path:
@@ -198,11 +203,8 @@ def _held(settings: Settings) -> MasterKeys:
 
 
 def _digest(file: Path) -> str:
-    digest = hashlib.sha256()
     with file.open("rb") as data:
-        while portion := data.read(_PORTION_BYTES):
-            digest.update(portion)
-    return digest.hexdigest()
+        return hashlib.file_digest(data, "sha256").hexdigest()
 
 
 def _run(program: str, server: postgres.EmbeddedPostgres, *words: str) -> None:

@@ -11,7 +11,7 @@ from retrieval.tables.audit import erasures
 from retrieval.tables.keys import token_revocations
 from retrieval.tables.metadata import USER_TABLES
 from writer.rights.elsewhere import NAMES, digest
-from writer.rights.erase import erase
+from writer.rights.erase import Receipt, erase
 from writer.rights.signature import SignatureBroken, documents
 
 
@@ -54,8 +54,8 @@ def latest(erasures: Iterable[tuple[str, datetime]]) -> dict[str, datetime]:
     return last
 
 
-async def erase_again(url: str, erased: dict[str, datetime]) -> int:
-    """Erases the users whose erasure the database does not know, and returns the number of those it had traces of.
+async def erase_again(url: str, erased: dict[str, datetime]) -> list[Receipt]:
+    """Erases the users whose erasure the database does not know; returns receipts of those of whom it had traces.
 
     These have rows, or their names stand in rows of others. All other users get their tombstone, too, so that an old
     token cannot make the user anew.
@@ -80,7 +80,7 @@ async def erase_again(url: str, erased: dict[str, datetime]) -> int:
     await _unforced(url, blank, [(each,) for each in unknown])
     if left := [receipt.user_digest for receipt in receipts if not receipt.clean]:
         raise NamesLeft(f"stop the service, and erase with `casebank purge` whose names have the SHA-256 {left}")
-    return len(receipts)
+    return receipts
 
 
 async def users(url: str) -> list[str]:

@@ -40,3 +40,5 @@ def restore(
     tell_database(settings)
     done = run(restore_backup(settings, folder, receipt or [], replace=replace))
     out.print(f"{done.users} users are back as of {done.manifest.created_at}; {done.erased_again} erased again")
+    if done.erased_again:
+        out.print("deleted rows of these are in the files once more: casebank purge --scrub removes them")

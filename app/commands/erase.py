@@ -145,6 +145,9 @@ def again(
         settings = Settings()
         tell_database(settings)
         async with owner_url(settings) as url:
-            return await erase_again(url, read_receipts(receipts))
+            return len(await erase_again(url, read_receipts(receipts)))
 
-    out.print(f"{run(work())} users erased again")
+    count = run(work())
+    out.print(f"{count} users erased again")
+    if count:
+        out.print("deleted rows of these are in the files once more: casebank purge --scrub removes them")

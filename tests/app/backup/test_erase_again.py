@@ -30,7 +30,8 @@ async def test_a_name_that_stands_only_in_rows_of_others_is_replaced(database: D
     owner, judge = f"user-{uuid4()}", f"judge-{uuid4()}"
     async with database.as_user(owner, datetime.now(UTC)) as connection:
         await note(connection, Change.of((owner, None), judge, "do"))
-    assert await erase_again(database_url, {digest(judge): datetime.now(UTC)}) == 1
+    (receipt,) = await erase_again(database_url, {digest(judge): datetime.now(UTC)})
+    assert receipt.renamed["audit.actor"] == 1
     async with database.as_user(owner, datetime.now(UTC)) as connection:
         assert await connection.scalar(select(audit.c.actor).where(audit.c.user_sub == owner)) == tombstone(judge)
 
