@@ -1,7 +1,8 @@
-"""Signatures of the audit: HMACs with a key that cannot be read from the database alone.
+"""Hashes and signatures of the audit: a chain of hashes, and HMACs with a key that is not in the database alone.
 
-The process that writes an entry adds its MAC, so that a write to the database alone cannot forge an entry. Seals
-over the chains make it impossible to remove an entry and link the others again; see docs/decisions/0011.
+The database's triggers hash the links of a chain; this module does the same to verify them. The process that writes an
+entry adds its MAC, so that a write to the database alone cannot forge an entry. Seals over the chains make it
+impossible to remove an entry and link the others again; see docs/decisions/0011.
 """
 
 import hashlib
@@ -12,6 +13,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from decimal import Context, Decimal
+from typing import Any
 from uuid import UUID
 
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
@@ -85,6 +87,42 @@ def actor_sha256(actor: str) -> str:
     if erased := TOMBSTONE.fullmatch(actor):
         return erased[1]
     return hashlib.sha256(actor.encode()).hexdigest()
+
+
+def genesis(chain: str) -> bytes:
+    """Returns the hash with which the audit chain of a user, or of ``erasures``, begins, before its first link."""
+    return hashlib.sha256(chain.encode()).digest()
+
+
+def link_hash(before: bytes, seq: int, content: str) -> bytes:
+    """Returns the hash of a link of an audit chain, from the hash of the link before it, its number and its content."""
+    return hashlib.sha256(before + seq.to_bytes(8, signed=True) + content.encode()).digest()
+
+
+def entry_content(entry: Mapping[str, Any]) -> str:
+    """Returns the text of an audit entry, with its payload as Postgres writes it, that its link's hash covers."""
+    subject, mac = entry["subject_id"], entry["mac"]
+    return _array(
+        entry["user_sub"],
+        str(entry["id"]),
+        entry["agent_key"],
+        actor_sha256(entry["actor"]),
+        entry["action"],
+        None if subject is None else str(subject),
+        entry["payload"],
+        microseconds(entry["created_at"]),
+        None if mac is None else mac.hex(),
+    )
+
+
+def tombstone_content(user_sha256: str, erased_at: datetime) -> str:
+    """Returns the text of a tombstone that its link's hash covers."""
+    return _array(user_sha256, microseconds(erased_at))
+
+
+def _array(*values: object) -> str:
+    """Returns the values in the form of Postgres' jsonb_build_array(…)::text."""
+    return json.dumps(values, ensure_ascii=False, separators=(", ", ": "))
 
 
 def canonical(payload: object) -> str:

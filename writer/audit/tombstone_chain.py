@@ -10,8 +10,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 from retrieval.database.database import Database
 from retrieval.tables.audit import erasure_heads, erasure_links
-from writer.audit.links import genesis, link_hash, tombstone_content
-from writer.audit.signing import SEAL_BYTES, AuditKey, key_of
+from writer.audit.signing import SEAL_BYTES, AuditKey, genesis, key_of, link_hash, tombstone_content
 from writer.audit.verify import tombstones
 
 CHAIN = "erasures"

@@ -11,8 +11,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 from retrieval.database.database import Database
 from retrieval.database.rows import Rows
 from retrieval.tables.audit import audit, audit_heads, audit_links, erasure_heads, erasures
-from writer.audit.links import entry_content, genesis, link_hash
-from writer.audit.signing import TOMBSTONE, AuditKey, key_of
+from writer.audit.signing import TOMBSTONE, AuditKey, entry_content, genesis, key_of, link_hash
 
 PAGE = 1_000
 

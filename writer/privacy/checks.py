@@ -11,8 +11,7 @@ from stdnum import iban
 
 from retrieval.patterns import byte_patterns, patterns
 from writer.privacy import numbers
-from writer.privacy.patterns import ARGUMENT, CALLED, KEYED, SAID, SET
-from writer.privacy.providers import PROVIDER_TOKEN
+from writer.privacy.patterns import ARGUMENT, CALLED, KEYED, PROVIDER_TOKEN, SAID, SET
 
 SHORTEST_KEY, LONG_KEY = 8, 20  # a long key may do without a digit
 SHORTEST_QUOTED, SHORTEST_BARE, SHORTEST_CHOSEN = 3, 4, 5  # a password's
@@ -104,10 +103,6 @@ def _is_form(data: bytes, start: int, end: int) -> bool:
     return len(set(value[-16:])) >= FEWEST_LETTERS and bool(_BYTES["digit"].search(value) or _is_mixed(value))
 
 
-def _is_ssn(data: bytes, start: int, end: int) -> bool:
-    return bool(_BYTES["ssn"].fullmatch(data, start, end))
-
-
 def _is_phone(data: bytes, start: int, end: int) -> bool:
     """Returns whether the phone number exists; one in national form is tried as North American, Italian or Mexican."""
     for number in _readings(data, start, end):
@@ -126,13 +121,19 @@ def _readings(data: bytes, start: int, end: int) -> list[str]:
 
 
 Check = Callable[[bytes, int, int], bool]
+
+
+def _has_form(name: str) -> Check:
+    return lambda data, start, end: _BYTES[name].fullmatch(data, start, end) is not None
+
+
 CHECKS: dict[str, Check] = {
     "authorization": _is_credential,
     "iban": lambda data, start, end: any(map(iban.is_valid, _readings(data, start, end))),
     "openai-key": _is_random,
     "password": _is_password,
-    "card-code": numbers.is_card_code,
-    "card-code/key": numbers.is_card_code,
+    "card-code": _has_form("code"),
+    "card-code/key": _has_form("code"),
     "payment-card": numbers.is_card,
     "payment-card/key": numbers.is_named_card,
     "phone": _is_phone,
@@ -143,10 +144,10 @@ CHECKS: dict[str, Check] = {
     "phone/national": numbers.is_national,
     "phone/near": numbers.is_near_phone,
     "token": lambda *place: _is_random(*place) and not _BYTES["no_key"].fullmatch(*place),
-    "pin": numbers.is_pin,
-    "pin/key": numbers.is_pin,
-    "ssn": _is_ssn,
-    "ssn/key": _is_ssn,
+    "pin": _has_form("pin"),
+    "pin/key": _has_form("pin"),
+    "ssn": _has_form("ssn"),
+    "ssn/key": _has_form("ssn"),
     PROVIDER_TOKEN: _is_form,
     ARGUMENT: _is_argument,
     CALLED: _is_passed,

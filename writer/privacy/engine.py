@@ -11,7 +11,7 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
-from writer.privacy.providers import PROVIDER_TOKEN
+from writer.privacy.patterns import PROVIDER_TOKEN
 
 try:
     from betterleaks import scan_string

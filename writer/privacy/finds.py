@@ -12,8 +12,8 @@ from writer.privacy import engine, layouts
 from writer.privacy.checks import QUOTES, check_of
 from writer.privacy.disguises import Revealed, encoded, revealed
 from writer.privacy.json_text import whole_number
-from writer.privacy.patterns import PERSONAL
-from writer.privacy.rules import DISGUISED, ENCODED, NAMED, RANK, RULES, TOKENLIKE, signs
+from writer.privacy.patterns import PERSONAL, RANK
+from writer.privacy.rules import DISGUISED, ENCODED, NAMED, RULES, TOKENLIKE, signs
 
 MOST_CANDIDATES = 10_000  # candidates of one rule in one text; the text after them is removed, not trusted
 MOST_PASSES = 8  # a replacement may uncover a neighbour; only a crafted text needs more passes

@@ -104,16 +104,6 @@ def is_named_card(data: bytes, start: int, end: int) -> bool:
     return bool(_FORMS["issuer"].fullmatch(digits)) and bool(luhn.is_valid(digits))
 
 
-def is_card_code(data: bytes, start: int, end: int) -> bool:
-    """Returns whether the bytes have as many digits as the security code of a payment card."""
-    return _BYTES["code"].fullmatch(data, start, end) is not None
-
-
-def is_pin(data: bytes, start: int, end: int) -> bool:
-    """Returns whether the bytes are four digits, as most PINs are."""
-    return _BYTES["pin"].fullmatch(data, start, end) is not None
-
-
 def is_from_abroad(data: bytes, start: int, end: int) -> bool:
     """Returns whether the bytes are a phone number in its form for calls from abroad, after 00 or 011, and no id."""
     written = data[start:end].decode()

@@ -117,13 +117,9 @@ def _kind_of_number(value: float, place: ValuePlace) -> str:
 
 def named(item: Mapping[str, object]) -> str:
     """Returns the kind of secret in an object's field `value`, by fields such as `name` and `type`; empty: none."""
-    kind = _sensitive(item.get("name")) or _sensitive(item.get("key"))
-    return kind or next((each for name in TYPES if (each := _sensitive(item.get(name))) in NUMBER_KINDS), "")
-
-
-def _sensitive(key: object) -> str:
-    """Returns the kind of secret that a key of this name holds, or an empty string."""
-    return sensitive_name(key) if isinstance(key, str) else ""
+    kinds = {name: sensitive_name(key) for name in ("name", "key", *TYPES) if isinstance(key := item.get(name), str)}
+    number = next((kinds[name] for name in TYPES if kinds.get(name) in NUMBER_KINDS), "")
+    return kinds.get("name") or kinds.get("key") or number
 
 
 @lru_cache(maxsize=4096)  # the same few names come in every run

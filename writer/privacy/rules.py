@@ -7,8 +7,7 @@ from typing import Any
 
 import re2
 
-from writer.privacy.patterns import ANY_NAME, ARGUMENT, EVERYDAY, PERSONAL, PHONE_WORDS, SAID, SECRETS, SET, WEAK
-from writer.privacy.providers import LOOSE, LOOSE_SIGN, PROVIDER_TOKEN, PROVIDERS
+from writer.privacy.patterns import ALL, ANY_NAME, LOOSE, LOOSE_SIGN, PHONE_WORDS, WEAK
 
 SET_MEMORY_BYTES = 32 << 20
 LONG_BYTES, SETS_OF_LONG = 1 << 14, 16
@@ -37,14 +36,10 @@ def _set_of(patterns: Iterable[str], memory_bytes: int = SET_MEMORY_BYTES) -> An
     return rules_set
 
 
-_PATTERNS = {**SECRETS, **EVERYDAY, **PROVIDERS, **PERSONAL}
-_UNBOUNDED = [_BOUND.sub(lambda least: "*" if least[1] == "0" else "+", each) for each in _PATTERNS.values()]
+_UNBOUNDED = [_BOUND.sub(lambda least: "*" if least[1] == "0" else "+", each) for each in ALL.values()]
 """Patterns of the rules with unbounded repetitions, which take a tenth of the memory and start-up time in a set."""
-RULES = [(kind, _compiled(pattern, capture=True)) for kind, pattern in _PATTERNS.items()]
+RULES = [(kind, _compiled(pattern, capture=True)) for kind, pattern in ALL.items()]
 """All rules of redaction: pairs of the kind of secret and the expression that finds it, the most specific first."""
-KINDS = ["unread", *(kind for kind, _ in RULES), ARGUMENT, SET, SAID, PROVIDER_TOKEN]
-RANK = {kind: place for place, kind in enumerate(KINDS)}
-"""Rank of each kind of secret; the most specific kind has the smallest rank."""
 
 # Signs in a text that require a closer look.
 NAMED, DISGUISED, ENCODED, TOKENLIKE = "named", "disguised", "encoded", "token-like"

@@ -1,8 +1,7 @@
 """The rules, all of them run by RE2."""
 
-from writer.privacy.patterns import EVERYDAY, PERSONAL, SECRETS
-from writer.privacy.providers import PROVIDERS
-from writer.privacy.rules import KINDS, RULES, signs
+from writer.privacy.patterns import EVERYDAY, KINDS, PERSONAL, PROVIDERS, SECRETS
+from writer.privacy.rules import RULES, signs
 
 
 def test_every_pattern_is_a_rule_and_has_a_kind():
