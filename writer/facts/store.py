@@ -5,6 +5,7 @@ A slot is an attribute, or a taste, that has one value at a time.
 Values are never overwritten: each value of a slot holds from its own time until the time of the next one.
 """
 
+from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
@@ -25,6 +26,7 @@ from writer.privacy.words import Words
 
 _TIMES = ("valid_from", "valid_to", "superseded_by", "told", "last_told_at")
 """Columns of a fact that a later fact may change."""
+_FROM_SOURCE = ["agent_key", "origin", "valid_from", "valid_to", "said_by", "session_id", "turn_number", "case_id"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,8 +128,8 @@ class _Timeline:
     """The facts that equal stated ones or have their slots, found by either."""
 
     facts: list[_TimedFact] = field(default_factory=list)
-    _by_said: dict[bytes, list[_TimedFact]] = field(default_factory=dict)
-    _by_slot: dict[bytes, list[_TimedFact]] = field(default_factory=dict)
+    _by_said: defaultdict[bytes, list[_TimedFact]] = field(default_factory=lambda: defaultdict(list))
+    _by_slot: defaultdict[bytes | None, list[_TimedFact]] = field(default_factory=lambda: defaultdict(list))
 
     @classmethod
     async def read(
@@ -158,9 +160,8 @@ class _Timeline:
     def add(self, fact: _TimedFact) -> None:
         """Adds a fact as it is."""
         self.facts.append(fact)
-        self._by_said.setdefault(fact.said, []).append(fact)
-        if fact.slot is not None:
-            self._by_slot.setdefault(fact.slot, []).append(fact)
+        self._by_said[fact.said].append(fact)
+        self._by_slot[fact.slot].append(fact)
 
     def take(self, fact: _TimedFact) -> UUID:
         """Counts a fact as a repeat of an equal one, or adds it, which closes others of its slot; returns its id.
@@ -171,7 +172,7 @@ class _Timeline:
         at, end = fact.valid_from, fact.valid_to
         equal = [
             held
-            for held in self._by_said.get(fact.said, ())
+            for held in self._by_said[fact.said]
             if held.holds(at)
             and (held.valid_from <= at or (held.slot is None and (end is None or end > held.valid_from)))
         ]
@@ -183,7 +184,7 @@ class _Timeline:
             held.last_told_at = max(held.last_told_at, at)
             held.valid_from = min(held.valid_from, at)
             return held.id
-        same_slot = [] if fact.slot is None else self._by_slot.get(fact.slot, [])
+        same_slot = [] if fact.slot is None else self._by_slot[fact.slot]
         later = min((held for held in same_slot if held.valid_from > at), key=_begin, default=None)
         if later is not None and (fact.valid_to is None or fact.valid_to > later.valid_from):
             fact.valid_to, fact.superseded_by = later.valid_from, later.id
@@ -199,7 +200,7 @@ class _Timeline:
         Returns the ids of the closed facts.
         """
         closed: list[UUID] = []
-        for held in self._by_said.get(said, ()) if slot is None else self._by_slot.get(slot, ()):
+        for held in self._by_said[said] if slot is None else self._by_slot[slot]:
             if not (held.valid_from <= at and held.holds(at) and held.last_told_at <= at):
                 continue
             try:
@@ -227,24 +228,17 @@ async def _insert(
         texts = {name: getattr(draft, name) for name in ("text", "subject", "attribute", "value", "unit")}
         rows.append(
             {
+                **{name: getattr(source, name) for name in _FROM_SOURCE},
                 "user_sub": words.user_sub,
                 "id": new.id,
-                "agent_key": source.agent_key,
                 "kind": draft.kind,
                 "category": draft.category,
                 "key_id": words.key_id,
                 "slot": new.slot,
                 "said": new.said,
-                "about_from": None if draft.about is None else draft.about.first,
-                "about_to": None if draft.about is None else draft.about.last,
-                "origin": source.origin,
-                "said_by": source.said_by,
-                "session_id": source.session_id,
-                "turn_number": source.turn_number,
-                "case_id": source.case_id,
+                "about_from": draft.about and draft.about.first,
+                "about_to": draft.about and draft.about.last,
                 "last_told_at": source.valid_from,
-                "valid_from": source.valid_from,
-                "valid_to": source.valid_to,
                 "words": words.seal("fact", texts, new.id),
             }
         )

@@ -8,7 +8,7 @@ begins again only by an explicit call that confirms the erasure, never by a late
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 
-from sqlalchemy import Delete, Select, Table, and_, delete, func, insert, select, text
+from sqlalchemy import Select, Table, and_, delete, func, insert, select, text
 from sqlalchemy.ext.asyncio import AsyncConnection
 from sqlalchemy.sql.dml import ReturningInsert
 
@@ -81,7 +81,10 @@ async def erase(database: Database, user_sub: str) -> Receipt:
     """
     user_digest = digest(user_sub)
     async with database.as_eraser(user_sub) as connection:
-        rows = {table.name: (await connection.execute(delete_rows(user_sub, table))).rowcount for table in USER_TABLES}
+        rows = {
+            table.name: (await connection.execute(delete(table).where(table.c.user_sub == user_sub))).rowcount
+            for table in USER_TABLES
+        }
         # last, because its time must be later than every read of these rows
         erased_at = (await connection.execute(bury(user_digest, rows))).scalar_one()
     async with database.as_worker() as connection:
@@ -95,11 +98,6 @@ async def erase(database: Database, user_sub: str) -> Receipt:
             for table in USER_TABLES
         }
     return Receipt(user_digest, erased_at, rows, residue, renamed, names_left)
-
-
-def delete_rows(user_sub: str, table: Table) -> Delete:
-    """Returns the statement that deletes all the user's rows of the table."""
-    return delete(table).where(table.c.user_sub == user_sub)
 
 
 def bury(user_digest: str, rows: dict[str, int]) -> ReturningInsert[datetime]:
