@@ -111,9 +111,10 @@ def _denied(plain: str) -> Iterator[FactDraft]:
     if goal and not is_denied(plain[: goal.start("what")]):
         yield from _goal(plain)
     if match := FORMS["does_not"].search(plain):
-        how = f"does not {match['how'].lower()}"
-        value = _clean(match["value"])
-        yield FactDraft("fact", plain, "user", how, value, single=not value)
+        how, value = match["how"].lower(), _clean(match["value"])
+        # "I can't speak right now" says nothing for good
+        if (value and not FORMS["points"].search(value)) or (not value and how in {"drink", "drive", "smoke"}):
+            yield FactDraft("fact", plain, "user", f"does not {how}", value, single=not value)
     if match := FORMS["stopped"].search(plain):
         yield FactDraft("fact", plain, "user", "stopped", _clean(match["value"]))
     if FORMS["former"].search(plain):

@@ -188,6 +188,14 @@ def test_a_sentence_with_two_facts_gives_both():
         "vivo en una casa",
         "ich wohne in einer wg",
         "j'habite à côté",
+        "I can't speak right now.",
+        "I can't eat right now.",
+        "I can't drive you home.",
+        "I don't drink and drive.",
+        "I'm from HR.",
+        "I'm from Marketing.",
+        "I work at the speed of light.",
+        "I work for peanuts.",
     ],
 )
 def test_a_sentence_that_only_looks_like_a_fact_gives_none(text: str):
