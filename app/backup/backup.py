@@ -79,11 +79,9 @@ async def backup(settings: Settings, folder: Path) -> Manifest:
         if await _value(url, "SELECT to_regclass('alembic_version')") is None:
             raise BackupRefused(f"there is no bank in {settings.home} to back up")
         revision = str(await _value(url, "SELECT version_num FROM alembic_version"))
-        keys: list[str] = []  # fingerprints of the master keys that open the dump
-        if await _value(url, "SELECT to_regclass('master_keys')") is not None:
-            rows = await _rows(url, "SELECT fingerprint FROM master_keys WHERE status <> 'retired' ORDER BY 1")
-            keys = [row["fingerprint"] for row in rows]
-        keys = keys or [fingerprint(settings.master_key_bytes)]  # a bank from before its keys had fingerprints
+        rows = await _rows(url, "SELECT fingerprint FROM master_keys WHERE status <> 'retired' ORDER BY 1")
+        # of the master keys that open the dump; a bank that no process has used yet knows none
+        keys = [row["fingerprint"] for row in rows] or [fingerprint(settings.master_key_bytes)]
         draft = _draft(folder)
         try:
             _run("pg_dump", server, "--format=custom", f"--file={draft}", BANK)
@@ -226,7 +224,6 @@ async def _execute(url: str, *statements: str) -> None:
 
 
 async def _execute_many(url: str, statement: str, rows: Sequence[asyncpg.Record]) -> None:
-    """Executes the statement once for each row."""
     async with one_connection(url) as connection:
         await connection.executemany(statement, [tuple(row) for row in rows])
 

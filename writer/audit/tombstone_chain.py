@@ -80,16 +80,11 @@ def _chain_fault(links: Sequence[RowMapping], head: RowMapping, key: AuditKey | 
     hashes = [genesis(CHAIN), *(link["hash"] for link in links)]
     if len(links) != head["seq"] or hashes[-1] != head["hash"]:
         return f"the end was cut: the head says {head['seq']} erasures"
-    return None if key is None else _seal_fault(hashes, head, key)
-
-
-def _seal_fault(hashes: Sequence[bytes], head: RowMapping, key: AuditKey) -> str | None:
-    """Returns the fault of the seal, or None if it fits the links' hashes."""
+    if key is None:
+        return None
     sealed, seal = head["sealed_seq"], head["seal"]
     if seal is None:
         return "no seal speaks for the erasures: it was removed"
     if sealed >= len(hashes) or not hmac.compare_digest(key.seal(CHAIN, sealed, hashes[sealed]), seal[:SEAL_BYTES]):
         return f"the erasures were linked anew: the seal of erasure {sealed} is broken"
-    if key.sealed_at(seal) is None:
-        return "the time of the last sealing was changed or removed"
-    return None
+    return None if key.sealed_at(seal) else "the time of the last sealing was changed or removed"

@@ -113,7 +113,9 @@ def _completed(document: dict[str, Any], around: Surroundings, scrubbed: Scrubbe
     counts = {name: document[name] for name in ("rows", "residue", "renamed", "names_left")}
     later = _document(Receipt(*_erasure(document), **counts), around, scrubbed)
     anew: Sequence[str] = ON_THE_DISK
-    if (earlier := document.get("search")) is not None and not _says_more(scrubbed.search, earlier):
+    search, earlier = scrubbed.search, document.get("search")
+    looked = 0 if search is None else sum(search.looked_for.values())
+    if earlier and not (search and search.found) and looked < sum(earlier["looked_for"].values()):
         later |= {name: document[name] for name in ("scrubbed_at", "search")}
         anew = ()
     found = {place["place"]: place for place in later["places"]}
@@ -124,9 +126,3 @@ def _completed(document: dict[str, Any], around: Surroundings, scrubbed: Scrubbe
         for place in document["places"]
     ]
     return later
-
-
-def _says_more(search: MarkSearch | None, earlier: dict[str, Any]) -> bool:
-    if search is None:
-        return False
-    return bool(search.found) or sum(search.looked_for.values()) >= sum(earlier["looked_for"].values())
