@@ -20,8 +20,7 @@ from app.terminal.plain_console import plain_console
 from app.terminal.run_to_end import run_to_end as run
 from app.terminal.which_database import tell_database
 from writer.rights.elsewhere import digest as name_digest
-from writer.rights.receipt import is_signed
-from writer.rights.signature import SignatureBroken, Signer, documents, verified
+from writer.rights.signature import SIGNATURE, SignatureBroken, Signer, documents, verified
 
 WIDTH = 100
 """Width of the tables in characters, so that a digest has a line of its own on any terminal."""
@@ -34,7 +33,7 @@ def print_receipt(console: Console, receipt: dict[str, Any], *, as_json: bool) -
 
 def as_table(receipt: dict[str, Any]) -> Group:
     """Returns the erased rows by table, and the state of each place."""
-    if not is_signed(receipt):
+    if SIGNATURE not in receipt:
         return Group(Text(f"an erasure that broke off, or of an older version: repeat the purge\n{receipt}"))
     rows = Table(title="Erasure receipt", min_width=WIDTH)
     rows.add_column("table")
@@ -112,7 +111,7 @@ def purge(  # noqa: PLR0913, PLR0917 - each is an option of the command line
         out.print(f"scrubbed; {completed} receipts say so")
         return
     print_receipt(out, signed, as_json=as_json)
-    if yes and erasure.found_nothing(signed):
+    if yes and not any((*signed["rows"].values(), *signed["renamed"].values())):
         doubt_name()
     if not signed["clean"]:
         raise typer.Exit(1)

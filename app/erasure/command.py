@@ -128,11 +128,6 @@ async def is_known(database: Database, user: str) -> bool:
         return any([await connection.scalar(named(user, column)) for column in NAMES])
 
 
-def found_nothing(receipt: dict[str, Any]) -> bool:
-    """Returns whether the erasure found neither a row of the user nor one that names the user."""
-    return not any(receipt["rows"].values()) and not any(receipt["renamed"].values())
-
-
 async def receipts(settings: Settings, user_digest: str) -> list[dict[str, Any]]:
     """Returns the stored receipts of a user's erasures, the oldest first."""
     async with owner_url(settings) as url, service_database(url, pool_size=1) as database:

@@ -67,7 +67,7 @@ async def prune_audit(database: Database, user_sub: str, before: datetime) -> in
     key = _key(database)
     chain = await verify_user(database, user_sub, await read_erasures(database))
     if chain.fault is not None:
-        raise AuditBroken(chain)
+        raise AuditBroken(f"the audit does not hold: {chain.fault.what}")
     async with database.as_user(user_sub, datetime.now(UTC)) as connection:
         last = (await connection.execute(last_before(user_sub, before, chain.seq))).one_or_none()
         if last is None:
@@ -82,12 +82,7 @@ async def prune_audit(database: Database, user_sub: str, before: datetime) -> in
 
 
 class AuditBroken(Exception):
-    """A user's audit chain is not intact; `chain` has the fault."""
-
-    def __init__(self, chain: Verified) -> None:
-        what = chain.fault.what if chain.fault else ""
-        super().__init__(f"the audit does not hold: {what}")
-        self.chain = chain
+    """A user's audit chain is not intact."""
 
 
 def _key(database: Database) -> AuditKey:

@@ -11,7 +11,7 @@ from retrieval.database.database import Database
 from retrieval.tables.audit import erasures
 from writer.rights.erase import Receipt
 from writer.rights.places import ON_THE_DISK, STATES, MarkSearch, Scrubbed, Surroundings, places
-from writer.rights.signature import SIGNATURE, SignatureBroken, Signer, verified
+from writer.rights.signature import SignatureBroken, Signer, verified
 
 FORMAT = "casebank erasure receipt 1"
 
@@ -84,11 +84,6 @@ async def stored(database: Database, user_digest: str | None = None) -> list[tup
     async with database.as_eraser_elsewhere() as connection:
         rows = await connection.execute(every.order_by(erasures.c.erased_at, erasures.c.user_sub))
         return [(row.user_sub, row.erased_at, row.receipt) for row in rows]
-
-
-def is_signed(document: dict[str, Any]) -> bool:
-    """Returns whether a stored receipt is signed; receipts of an interrupted erasure or an older version are not."""
-    return SIGNATURE in document
 
 
 def _erasure(document: dict[str, Any]) -> tuple[str, datetime]:
