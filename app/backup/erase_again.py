@@ -10,8 +10,7 @@ from app.postgres.pools import one_connection, service_database
 from retrieval.tables.audit import erasures
 from retrieval.tables.keys import token_revocations
 from retrieval.tables.metadata import USER_TABLES
-from writer.rights.elsewhere import NAMES, digest
-from writer.rights.erase import Receipt, erase
+from writer.rights.erase import NAMES, Receipt, digest, erase
 from writer.rights.signature import SignatureBroken, documents
 
 

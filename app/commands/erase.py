@@ -19,7 +19,7 @@ from app.terminal.command_line import MaybeUser, checked, doubt_name, parts, pat
 from app.terminal.plain_console import plain_console
 from app.terminal.run_to_end import run_to_end as run
 from app.terminal.which_database import tell_database
-from writer.rights.elsewhere import digest as name_digest
+from writer.rights.erase import digest as name_digest
 from writer.rights.signature import SIGNATURE, SignatureBroken, Signer, documents, verified
 
 WIDTH = 100

@@ -26,8 +26,7 @@ from retrieval.tables.procedures import procedures
 from writer.privacy.keys import Keyring
 from writer.privacy.master_keys import MasterKeys, agree
 from writer.privacy.words import words_of
-from writer.rights.elsewhere import NAMES, digest, named
-from writer.rights.erase import erase
+from writer.rights.erase import NAMES, digest, erase, named
 from writer.rights.places import MarkSearch, Surroundings
 from writer.rights.receipt import Issuer, stored
 from writer.rights.signature import Signer

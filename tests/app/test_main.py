@@ -13,8 +13,7 @@ from app.edge.dependencies import admitted, parts_of
 from tests.app.routes.conftest import STEPS
 from tests.policies import stored
 from tests.service import AGENT, Service, User
-from writer.rights.elsewhere import digest
-from writer.rights.erase import bury
+from writer.rights.erase import bury, digest
 from writer.training import lifecycle
 
 

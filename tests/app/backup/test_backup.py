@@ -34,7 +34,7 @@ from tests.processes import (
     worked,
 )
 from writer.privacy.master_keys import MasterKeys
-from writer.rights.elsewhere import digest
+from writer.rights.erase import digest
 from writer.rights.signature import documents, verified
 from writer.training import lifecycle
 

@@ -16,8 +16,7 @@ from retrieval.tables.audit import audit
 from tests.cluster import one_postgres
 from tests.writer.blocked import begin_blocked
 from writer.audit import Change, note
-from writer.rights.elsewhere import digest, tombstone
-from writer.rights.erase import erase
+from writer.rights.erase import digest, erase, tombstone
 
 
 @pytest.fixture

@@ -21,8 +21,7 @@ from tests.writer.conftest import AGENT
 from writer.audit import Change, note
 from writer.privacy.keys import Keyring
 from writer.privacy.master_keys import MasterKeys
-from writer.rights.elsewhere import digest
-from writer.rights.erase import erase
+from writer.rights.erase import digest, erase
 
 KEY = "5a" * 32
 """The master key of the module's database."""

@@ -44,8 +44,7 @@ from writer.queue.queue import Pace
 from writer.queue.worker import Worker
 from writer.retain.retain import retain
 from writer.rewards.feedback import Feedback, give_feedback
-from writer.rights.elsewhere import NAMES
-from writer.rights.erase import begin_again, erase
+from writer.rights.erase import NAMES, begin_again, erase
 from writer.run import FinishedRun
 from writer.upkeep.prune import prune_all
 

@@ -11,8 +11,7 @@ from uuid import uuid4
 import pytest
 
 from tests.writer.conftest import Bank, keep
-from writer.rights.elsewhere import digest
-from writer.rights.erase import Receipt, erase
+from writer.rights.erase import Receipt, digest, erase
 from writer.rights.places import MarkSearch, Scrubbed, Surroundings
 from writer.rights.receipt import Issuer, store, stored
 from writer.rights.signature import Signer, verified
