@@ -2,10 +2,12 @@
 
 import asyncio
 import hashlib
+import itertools
 import json
 import os
 import signal
 from collections.abc import Iterator
+from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -23,6 +25,7 @@ from app.erasure.scrub import ScrubRefused, scrub
 from app.postgres.pools import dsn
 from app.runtime import running
 from app.settings import Settings
+from retrieval.errors import UserErased
 from retrieval.ranking.question import Question
 from retrieval.search.candidates import CaseSearch
 from retrieval.tables.audit import erasures
@@ -322,12 +325,21 @@ async def test_a_mark_that_others_rows_hold_proves_nothing_and_is_said_to_be_sha
     assert (receipt["search"]["shared"], receipt["search"]["found"]) == (1, {})
 
 
-async def test_a_purge_while_the_users_worker_is_at_work_leaves_nothing(settings: Settings):
+async def test_a_purge_while_a_worker_a_retain_and_a_retrieve_of_the_user_are_under_way_leaves_nothing(
+    settings: Settings,
+):
+    async def go_on(runtime: Any, since: datetime) -> None:
+        with suppress(UserErased):
+            for number in itertools.count(100):
+                await retain(runtime.database, runtime.keyring, marked(number), Author(MARK, MARK, since))
+                asked = Question(CaseSearch(AGENT, f"how is Zwiebelmus {number} cooked for Quendelbaum"))
+                await runtime.reader.retrieve(MARK, since, asked)
+
     async with running(settings) as runtime:
         now = datetime.now(UTC)
         for number in range(20):
             await retain(runtime.database, runtime.keyring, marked(number), Author(MARK, MARK, now))
-        working = asyncio.create_task(settle(runtime))
+        working = asyncio.gather(settle(runtime), go_on(runtime, now))
         words = ("purge", "--user", MARK, "--yes", "--scrub", "--json")
         purged = await asyncio.to_thread(casebank, settings.home, *words)
         await working
