@@ -5,6 +5,7 @@ from collections.abc import AsyncIterator, Iterator, Sequence
 from contextlib import asynccontextmanager
 from ipaddress import IPv4Network, IPv6Network, ip_address
 from typing import Annotated
+from urllib.parse import urlsplit
 
 from fastapi import Depends, Header, Request, Response
 from fastapi.dependencies.models import Dependant
@@ -16,6 +17,7 @@ from app.admission.quotas import Standing, fields
 from app.auth.tokens import Identity, TokenVerifier
 from app.edge.requests import of_user
 from app.runtime import Runtime
+from app.settings import Settings
 from retrieval.errors import CasebankError
 from writer.author import Author
 
@@ -62,7 +64,7 @@ async def operator(request: Request) -> None:
         NotAuthenticated, NotAllowed, KeysUnavailable: see TokenVerifier.operator.
     """
     networks: Networks = request.app.state.operator_networks
-    if not is_direct_from(request, networks):
+    if not is_direct_from(request, networks) or _may_be_rebound(request):
         verifier: TokenVerifier = request.app.state.verifier
         await verifier.operator(request.headers.get("authorization"))
 
@@ -85,6 +87,23 @@ def is_direct_from(request: Request, networks: Networks) -> bool:
     except ValueError:
         return False
     return any(address in network for network in networks)
+
+
+def _may_be_rebound(request: Request) -> bool:
+    """Returns whether a foreign page may have sent a request to this machine, by pointing its own name here.
+
+    The name of such a page has a dot (DNS rebinding): `localhost`, the name of a container, an address in digits, and
+    the name in CASEBANK_PUBLIC_URL are ours.
+    """
+    if not ip_address(request.client.host if request.client else "").is_loopback:
+        return False
+    settings: Settings = request.app.state.settings
+    try:
+        host = urlsplit(f"//{request.headers.get('host', '')}").hostname or "."
+    except ValueError:
+        return True
+    is_address = host.replace(".", "").isdigit()
+    return "." in host and not is_address and host != urlsplit(settings.public_url or "").hostname
 
 
 def refuse_wrong_parameters(request: Request) -> None:

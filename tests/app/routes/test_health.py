@@ -202,3 +202,12 @@ async def test_a_proxy_on_the_same_machine_is_no_operator(service: Service, head
 @pytest.mark.parametrize("address", ["127.0.0.1", "127.8.0.1", "::1"])
 async def test_the_machine_itself_sees_the_numbers(service: Service, address: str):
     assert (await (await asked_from(service, address)).get("/metrics")).status_code == 200
+
+
+async def test_a_page_that_points_its_own_name_at_this_machine_sees_no_numbers(service: Service):
+    local = await asked_from(service, "127.0.0.1")
+    hosts = {"evil.example": 401, "evil.example:8700": 401, "localhost.evil.example": 401, "[": 401, "": 401}
+    hosts |= {"localhost:8700": 200, "127.0.0.1:8700": 200, "[::1]:8700": 200, "casebank:8700": 200}
+    for host, status in hosts.items():
+        assert (await local.get("/metrics", headers={"Host": host})).status_code == status, host
+        assert ("queue" in (await local.get("/readyz", headers={"Host": host})).json()) is (status == 200), host
