@@ -80,6 +80,7 @@ def create_app(settings: Settings) -> FastAPI:
                 await intake.aside.close()
 
     app = FastAPIOffline(
+        redirect_slashes=False,  # a redirect would lead to whatever address the request's Host header names
         redoc_url=None,  # it would fetch a picture
         swagger_ui_parameters={"validatorUrl": None},  # or each reader's browser would send this address to a stranger
         title="casebank",

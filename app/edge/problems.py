@@ -17,7 +17,7 @@ from app.auth.errors import KeysUnavailable, NotAllowed, NotAuthenticated, UserN
 from app.auth.tokens import LEEWAY_S
 from app.edge.errors import McpNotInstalled
 from app.edge.intake.errors import BodyIncomplete, BodyNotJson, BodyTooComplex, BodyTooCostly, BodyTooLarge, Busy
-from app.edge.intake.faults import faults
+from app.edge.intake.faults import faults, printable
 from app.edge.requests import with_problem
 from app.erasure.scrub import ScrubRefused
 from app.postgres import EmbeddedPostgresFailed
@@ -102,11 +102,6 @@ class Kind:
 RETRY = (("Retry-After", "1"),)
 INVALID = Kind("invalid-request", HTTPStatus.UNPROCESSABLE_ENTITY)
 """Kind of a request that does not have the documented form."""
-_NO_ROUTE = {
-    HTTPStatus.NOT_FOUND: "there is no such path; /docs has every operation",
-    HTTPStatus.METHOD_NOT_ALLOWED: "the path has no such method; the header Allow names its methods",
-}
-"""Details of a request that no route takes, by status."""
 PROBLEMS = "x-problems"
 """Key of the OpenAPI document for the types of problem that an operation answers with a status."""
 
@@ -206,7 +201,7 @@ def not_now(refusal: NotNow) -> JSONResponse:
     return problem(kind, str(refusal), retry_at=retry_at, **{"violated-policies": [refusal.policy]})
 
 
-async def _answer(_request: Request, error: Exception) -> JSONResponse:
+async def _answer(request: Request, error: Exception) -> JSONResponse:
     """Returns the problem document of an error that ended a request."""
     if isinstance(error, NotNow):
         return not_now(error)
@@ -226,8 +221,12 @@ async def _answer(_request: Request, error: Exception) -> JSONResponse:
         return problem(INVALID, "the request does not have the documented form", errors=faults(error.errors()))
     if isinstance(error, HTTPException):
         status = HTTPStatus(error.status_code)
-        detail = _NO_ROUTE.get(status, error.detail) if error.detail == status.phrase else error.detail
+        detail = str(error.detail)
+        if detail == status.phrase and status == HTTPStatus.NOT_FOUND:
+            detail = f"there is no path {printable(request.url.path)}; /docs has every operation"
+        elif detail == status.phrase and status == HTTPStatus.METHOD_NOT_ALLOWED:
+            detail = "the path has no such method; the header Allow names its methods"
         kind = Kind(status.phrase.lower().replace(" ", "-"), status, tuple((error.headers or {}).items()))
-        return problem(kind, str(detail))
+        return problem(kind, detail)
     log.error("request.crash", error=type(error).__name__, exc_info=error)  # the answer does not tell the cause
     return problem(Kind("internal-error", HTTPStatus.INTERNAL_SERVER_ERROR), "something broke on this side")

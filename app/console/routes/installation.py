@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 from fastapi import APIRouter, HTTPException, Request, Response
 
-from app.console.page import ROOT, Operating, Page, show
+from app.console.page import ROOT, Operating, Page, go, show
 from app.jobs.metrics import state, table_sizes
 from app.jobs.schedule import is_well, periods
 from retrieval.database.rows import AnyRow
@@ -43,6 +43,8 @@ async def installation_page(request: Request, operating: Operating) -> Response:
 
 
 @router.get("/{rest:path}")
-async def no_page(rest: str) -> Response:  # noqa: ARG001 - any path
-    """Answers 404 for every path that no other page takes; this route is the last one."""
+async def no_page(rest: str) -> Response:
+    """Leads from /console/ to the console; answers 404 for every other path that no page takes. It is the last route."""
+    if not rest:
+        return go(ROOT)
     raise HTTPException(404, "no such page")

@@ -3,20 +3,28 @@
 from collections.abc import Mapping, Sequence
 from typing import Any, get_args
 
-from pydantic import BaseModel
+from pydantic import BaseModel, TypeAdapter
 
 from writer.privacy.redact import without_secrets
+from writer.run import AgentKey, SessionName
 
 LONGEST_QUOTED = 1_000
 """Characters of an unknown field's name, or of a message, that are redacted; fewer of the result are shown."""
-LONGEST_NAME = 200
-"""Characters of a field's name that are shown."""
-LONGEST_MESSAGE = 500
-"""Characters of a message that are shown."""
+LONGEST_NAME, LONGEST_MESSAGE = 200, 500
+"""Characters that are shown: of a field's name or a path, and of a message."""
 MOST = 20
 _OBJECT = "Input should be a JSON object"
 _PLAIN = {"model_attributes_type": _OBJECT, "model_type": _OBJECT, "dict_type": _OBJECT}
 """Messages in place of those in which pydantic speaks of its own types."""
+_NO_CONTROL = "must have no control character"
+_PATTERNS = {
+    TypeAdapter(AgentKey).json_schema()["pattern"]: _NO_CONTROL,
+    TypeAdapter(SessionName).json_schema()["pattern"]: (
+        f"{_NO_CONTROL}, and no part between slashes that is empty or only dots"
+    ),
+    "^[0-9a-f]{64}$": "must be 64 hexadecimal digits in lower case",
+}
+"""Messages for texts that do not match a pattern, in place of the pattern."""
 
 
 def faults(errors: Sequence[Mapping[str, Any]]) -> list[dict[str, str]]:
@@ -26,8 +34,8 @@ def faults(errors: Sequence[Mapping[str, Any]]) -> list[dict[str, str]]:
     """
     return [
         {
-            "field": ".".join(_printable(part, LONGEST_NAME) for part in item["loc"]),
-            "message": _printable(_PLAIN.get(item["type"], item["msg"]), LONGEST_MESSAGE).removeprefix("Value error, "),
+            "field": ".".join(printable(part) for part in item["loc"]),
+            "message": printable(_message(item), LONGEST_MESSAGE).removeprefix("Value error, "),
         }
         for item in errors[:MOST]
     ]
@@ -63,6 +71,14 @@ def fields_at(annotation: Any, place: Sequence[int | str]) -> list[str]:
     return sorted(annotation.model_fields) if annotation.model_config.get("extra") == "forbid" else []
 
 
-def _printable(text: object, most: int) -> str:
+def _message(error: Mapping[str, Any]) -> str:
+    message: str = _PLAIN.get(error["type"], error["msg"])
+    if error["type"] == "string_pattern_mismatch":
+        return _PATTERNS.get(message.partition("'")[2].removesuffix("'"), message)
+    return message
+
+
+def printable(text: object, most: int = LONGEST_NAME) -> str:
+    """Returns at most so many characters of a caller's text, without secrets and without what no answer can have."""
     plain = str(text)[:LONGEST_QUOTED].encode(errors="replace").decode().replace("\x00", "?")
     return without_secrets(plain)[:most]

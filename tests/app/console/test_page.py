@@ -357,6 +357,11 @@ async def test_what_is_wrong_in_an_address_is_said_on_a_page(console: httpx.Asyn
         assert (answer.status_code, answer.headers["content-type"]) == (status, "text/html; charset=utf-8")
 
 
+async def test_the_console_with_a_slash_leads_to_the_console_at_any_of_its_addresses(console: httpx.AsyncClient):
+    answer = await console.get("/console/")
+    assert (answer.status_code, answer.headers["location"]) == (303, "/console")
+
+
 @pytest.mark.parametrize("form", ["x" * 70_000, "=&" * 300, b"\xff"])
 async def test_what_no_form_sends_is_refused(console: httpx.AsyncClient, form: str | bytes):
     headers = {"Origin": HERE, "Content-Type": "application/x-www-form-urlencoded"}

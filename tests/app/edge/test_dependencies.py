@@ -33,11 +33,47 @@ async def test_a_wrong_value_of_a_filter_is_told_once_with_the_values_that_there
 async def test_a_request_that_no_route_takes_is_told_where_the_operations_are(service: Service):
     user = await service.user()
     nowhere, no_method = await user.http.get("/v1/case"), await user.http.get("/v1/retain")
-    assert nowhere.json()["detail"] == "there is no such path; /docs has every operation"
+    assert nowhere.json()["detail"] == "there is no path /v1/case; /docs has every operation"
     assert (no_method.json()["detail"], no_method.headers["Allow"]) == (
         "the path has no such method; the header Allow names its methods",
         "POST",
     )
+
+
+async def test_a_path_with_a_slash_too_many_is_told_and_not_redirected_to_the_address_that_the_request_names(
+    service: Service,
+):
+    user = await service.user()
+    run = {"agent": "a", "task": "water the plants", "outcome": "success"}
+    answer = await user.http.post("/v1/retain/", json=run, headers={"Host": "evil.example"})
+    assert (answer.status_code, answer.headers.get("location")) == (404, None)
+    assert answer.json()["detail"] == "there is no path /v1/retain/; /docs has every operation"
+
+
+async def test_a_secret_in_a_path_that_there_is_not_is_not_repeated(service: Service):
+    user = await service.user()
+    answer = await user.http.get("/v1/ghp_0123456789abcdefghijklmnopqrstuvwxyzAB")
+    assert (answer.status_code, "ghp_0123" in answer.text) == (404, False)
+
+
+async def test_a_name_that_cannot_be_one_is_refused_in_words(service: Service):
+    user = await service.user()
+    session = {"agent": "a", "query": "the plants", "session_id": "monday//tuesday"}
+    agent = {"agent": "a\nb", "query": "the plants"}
+    known = {"tool": "read_file", "query": "a.py", "hash": "0" * 63}
+    refused = [
+        await user.http.post("/v1/retrieve", json=session),
+        await user.http.get("/v1/sessions/monday//tuesday"),
+        await user.http.post("/v1/retrieve", json=session | {"query": "the plants " * 500}),  # a large one
+        await user.http.post("/v1/retrieve", json=agent),
+        await user.http.post(f"/v1/runs/{uuid.uuid4()}/known", json=known),
+    ]
+    no_session = "must have no control character, and no part between slashes that is empty or only dots"
+    assert [answer.json()["errors"][0]["message"] for answer in refused] == [
+        *([no_session] * 3),
+        "must have no control character",
+        "must be 64 hexadecimal digits in lower case",
+    ]
 
 
 async def test_who_acts_for_another_is_the_actor_and_the_other_the_owner(service: Service):
