@@ -63,7 +63,7 @@ async def latency(bank: Bank, name: str = "retrieve", aim: float = 1.5) -> Measu
     async def whole(number: int) -> None:
         search = CaseSearch(bank.agent, queries[number])
         author = Author(bank.user(number), "bench", bank.now)
-        async with bank.admission.admitted(author, Wanted("reads")):
+        async with bank.admission.admitted(author, Wanted("POST", "/v1/retrieve")):
             await bank.admission.of_agent(author, "reads", bank.agent)
             await bank.reader.retrieve(author.user_sub, bank.now, Question(search))
 

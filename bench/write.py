@@ -98,7 +98,7 @@ class _Writing:
         """Retains one run."""
         run = self.run_of(number)
         admission = self.bank.admission
-        async with admission.admitted(self.author, Wanted("writes", retains=True)):
+        async with admission.admitted(self.author, Wanted("POST", "/v1/retain")):
             await admission.of_agent(self.author, "writes", run.agent)
             await retain_run(self.database, self.keyring, run, self.author)
             admission.backlog.took(self.author.user_sub)

@@ -16,7 +16,7 @@ class Author:
 
     Attributes:
         actor: the user or the service that changes it, as the audit names it.
-        authorised_at: the time at which the caller's token was checked.
+        authorised_at: earliest time at which the caller's token may have been issued.
         is_service: true if the caller is a service that acts for the user.
     """
 

@@ -42,24 +42,20 @@ class Wanted:
     """Properties of a request that decide its limits.
 
     Attributes:
-        kind: reads or writes.
-        retains: True if the request adds a case to the queue.
         session: name of the session; None: outside of one.
         agent: name of the agent; None: the body names it, or the request has none.
-        begins_again: True if the request restarts the memory of an erased user, who has no quota.
     """
 
-    kind: Kind
-    retains: bool = False
+    method: str
+    path: str
     session: str | None = None
     agent: str | None = None
-    begins_again: bool = False
 
-
-def kind_of(method: str, path: str) -> Kind:
-    """Returns whether a request with this method and path reads or writes."""
-    asks = path in READING_POSTS or (path.startswith("/v1/runs/") and path.endswith("/known"))
-    return "reads" if method in {"GET", "HEAD"} or asks else "writes"
+    @property
+    def kind(self) -> Kind:
+        """Reads or writes, by method and path."""
+        asks = self.path in READING_POSTS or (self.path.startswith("/v1/runs/") and self.path.endswith("/known"))
+        return "reads" if self.method in {"GET", "HEAD"} or asks else "writes"
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,7 +86,7 @@ class Admission:
         """
         try:
             try:
-                if wanted.retains:
+                if wanted.path in RETAINS:
                     self.backlog.check(author.user_sub)
                 names: dict[Scope, str | None] = {"user": "", "session": wanted.session, "agent": wanted.agent}
                 standings = [
@@ -99,7 +95,7 @@ class Admission:
                     if name is not None and (quota := self.quotas.get((scope, wanted.kind)))
                 ]
             except UserErased:
-                if not wanted.begins_again:
+                if wanted.path != BEGIN_AGAIN:  # such a user has no quota
                     raise
                 standings = []
             turn = await self.turns.enter(author.user_sub) if self.turns else None
@@ -112,15 +108,16 @@ class Admission:
             if self.turns and turn:
                 self.turns.leave(turn)
 
-    async def of_agent(self, author: Author, kind: Kind, agent: str) -> Standing | None:
-        """Takes a token from the quota of an agent that only the body names, and returns its rest; None: no limit.
+    async def of_agent(self, author: Author, kind: Kind, agent: str) -> None:
+        """Takes a token from the quota of an agent that only the body names.
 
         Raises:
             RateExceeded: the agent's limit is used up.
         """
         quota = self.quotas.get(("agent", kind))
         try:
-            return await self.buckets.take(quota, author, agent) if quota else None
+            if quota:
+                await self.buckets.take(quota, author, agent)
         except NotNow as refusal:
             REFUSED.labels(refusal.policy).inc()
             raise

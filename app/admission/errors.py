@@ -1,12 +1,4 @@
-"""Errors of requests that are refused for now; no part of the request was done, and a later try may succeed.
-
-CasebankError
-└── NotNow
-    ├── RateExceeded    the user, the agent or the session has used up its requests for the moment
-    ├── TooManyAtOnce   the user's requests before it took too long to wait for
-    ├── BacklogFull     the user has as many cases in the queue as one may have
-    └── QueueFull       the queue of all users is nearly full
-"""
+"""Errors of requests that are refused for now; no part of the request was done, and a later try may succeed."""
 
 from app.admission.quotas import Standing
 from retrieval.errors import CasebankError
@@ -39,12 +31,12 @@ class RateExceeded(NotNow):
 
 
 class TooManyAtOnce(NotNow):
-    """The user has too many requests under way in this process."""
+    """The user's earlier requests in this process took too long to wait for, or too many wait already."""
 
 
 class BacklogFull(NotNow):
-    """Too many of the user's runs wait for the worker."""
+    """The user has as many cases in the queue as one user may have."""
 
 
 class QueueFull(NotNow):
-    """Too many runs of all users wait for the workers."""
+    """The queue of all users is too full for another case of this user."""

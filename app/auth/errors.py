@@ -1,23 +1,14 @@
-"""Errors of bearer tokens.
-
-    CasebankError
-    ├── NotAuthenticated   the header or the token in it is missing, malformed, expired or not meant for us
-    ├── NotAllowed         the token is valid, but does not let its bearer act for that user
-    ├── UserNotNamed       the token lets its bearer act for users, and the request names no user
-    └── KeysUnavailable    the issuer's public keys cannot be fetched; a later try may succeed
-
-No message holds any part of the token, so all of them can be shown to the caller.
-"""
+"""Errors of bearer tokens; no message holds any part of a token, so all can be shown to the caller."""
 
 from retrieval.errors import CasebankError
 
 
 class NotAuthenticated(CasebankError):
-    """The caller is not identified."""
+    """The header or the token in it is missing, malformed, expired, revoked or not meant for us."""
 
 
 class NotAllowed(CasebankError):
-    """The caller is identified, but may not act for the user of the request."""
+    """The token is valid, but does not let its bearer act for the user of the request, or see what it asks for."""
 
 
 class UserNotNamed(CasebankError):
@@ -25,4 +16,4 @@ class UserNotNamed(CasebankError):
 
 
 class KeysUnavailable(CasebankError):
-    """The issuer's keys cannot be fetched, and the token names a key not seen before."""
+    """The issuer's keys cannot be fetched, and the token names a key not seen before; a later try may succeed."""

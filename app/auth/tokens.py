@@ -15,6 +15,7 @@ from app.auth.errors import NotAllowed, NotAuthenticated, UserNotNamed
 from app.auth.keys import OldSecret, PublishedKeys, SharedSecret, key_id
 from app.auth.revocations import Revocations, sha256
 from writer.audit.signing import TOMBSTONE
+from writer.author import Author
 
 ACT_AS = "casebank:act-as"
 """Scope that lets a service act for the user it names in `X-Casebank-User`, and reward runs as judge or metric."""
@@ -42,24 +43,6 @@ _REASONS: list[tuple[type[jwt.PyJWTError], str]] = [
 
 
 @dataclass(frozen=True, slots=True)
-class Identity:
-    """A verified caller.
-
-    Attributes:
-        actor: the token's subject.
-        authorised_at: earliest possible time of issue, since the issuer's clock may be ahead by the leeway; so a token
-            from before a purge cannot pass for one from after it.
-        is_service: True if the token has the scope to act for users.
-    """
-
-    user_sub: str
-    actor: str
-    issued_at: datetime
-    authorised_at: datetime = field(default=datetime.min.replace(tzinfo=UTC), compare=False)
-    is_service: bool = False
-
-
-@dataclass(frozen=True, slots=True)
 class Bearer:
     """Claims of a valid token.
 
@@ -67,14 +50,14 @@ class Bearer:
         subject: name of a user or a service.
         jti: the token's id; None: the token cannot be revoked alone.
         key_id: name of the key that verified the token, published or made by ``key_id``.
-        authorised_at: earliest time of issue, with the issuer's clock ahead by the leeway.
+        authorised_at: earliest time of issue, with the issuer's clock ahead by the leeway; so a token from before a
+            purge cannot pass for one from after it.
         is_operator: True if the token has the scope that shows the numbers of the installation.
     """
 
     subject: str
     jti: str | None
     key_id: str
-    issued_at: datetime
     authorised_at: datetime
     expires_at: datetime
     is_service: bool
@@ -82,25 +65,18 @@ class Bearer:
 
 
 @dataclass(frozen=True, slots=True)
-class _Verdict:
-    """A valid token's claims, with the key that verified it and the name of the key in the token."""
-
-    bearer: Bearer
-    key: str | jwt.PyJWK
-    kid: str | None
-
-
-@dataclass(frozen=True, slots=True)
 class TokenVerifier:
-    """Turns the headers of a request into an Identity; the source of the keys decides the algorithms."""
+    """Turns the headers of a request into its author; the source of the keys decides the algorithms."""
 
     keys: SharedSecret | PublishedKeys
     issuer: str
     audience: str
     leeway_s: float = LEEWAY_S
     revocations: Revocations = field(default_factory=Revocations)
-    _verdicts: LRUCache[bytes, _Verdict] = field(default_factory=lambda: LRUCache(REMEMBERED), repr=False)
-    """Valid tokens of late, by digest."""
+    _verdicts: LRUCache[bytes, tuple[Bearer, str | jwt.PyJWK, str | None]] = field(
+        default_factory=lambda: LRUCache(REMEMBERED), repr=False
+    )
+    """Valid tokens of late, by digest: the claims, the key that verified them, and the key's name in the token."""
 
     @classmethod
     def hs256(
@@ -122,7 +98,7 @@ class TokenVerifier:
         """
         return cls(PublishedKeys(jwks_url), issuer, audience, leeway_s)
 
-    async def identify(self, authorization: str | None, acting_for: str | None) -> Identity:
+    async def identify(self, authorization: str | None, acting_for: str | None) -> Author:
         """Returns the caller and the user, from the values of `Authorization` and `X-Casebank-User`.
 
         Raises:
@@ -137,16 +113,7 @@ class TokenVerifier:
             raise NotAllowed(f"acting for another user needs the scope {ACT_AS}")
         begun = self.revocations.admitted(user, actor) if user != actor else None
         since = max(filter(None, (begun, bearer.authorised_at)))
-        return Identity(user, actor, bearer.issued_at, since, bearer.is_service)
-
-    async def operator(self, authorization: str | None) -> None:
-        """Returns if the caller may see the numbers of the installation.
-
-        Raises:
-            NotAuthenticated, NotAllowed, KeysUnavailable: see app.auth.errors.
-        """
-        if not (await self.bearer(authorization)).is_operator:
-            raise NotAllowed(f"the numbers of the installation need the scope {OPERATOR}")
+        return Author(user, actor, since, bearer.is_service)
 
     async def bearer(self, authorization: str | None) -> Bearer:
         """Returns the claims of a token that is valid and was not revoked.
@@ -166,13 +133,13 @@ class TokenVerifier:
 
         The verdict is kept: while the token has not expired and its key serves, it is not checked again.
         """
-        known = self._verdicts.get(sha256(token))
+        known, by, kid = self._verdicts.get(sha256(token), (None, None, None))
         try:
-            kid = known.kid if known else jwt.get_unverified_header(token).get("kid")
+            kid = kid if known else jwt.get_unverified_header(token).get("kid")
             keys: Sequence[str | jwt.PyJWK] = await self.keys.find(kid)
             earliest_end = datetime.now(UTC) - timedelta(seconds=self.leeway_s)
-            if known is not None and known.bearer.expires_at > earliest_end and known.key in keys:
-                return known.bearer
+            if known is not None and known.expires_at > earliest_end and by in keys:
+                return known
             for key in keys[:-1]:
                 with suppress(jwt.InvalidSignatureError):
                     return self._decode(token, kid, key)
@@ -200,13 +167,12 @@ class TokenVerifier:
             subject=subject,
             jti=jti if isinstance(jti, str) else None,
             key_id=key_id(key) if isinstance(key, str) else str(key.key_id),
-            issued_at=_time(claims["iat"], "of issue"),
             authorised_at=_time(claims["iat"], "of issue", self.leeway_s),
             expires_at=_time(claims["exp"], "of its end"),
             is_service=ACT_AS in scopes,
             is_operator=OPERATOR in scopes,
         )
-        self._verdicts[sha256(token)] = _Verdict(bearer, key, kid)
+        self._verdicts[sha256(token)] = bearer, key, kid
         return bearer
 
 

@@ -180,7 +180,7 @@ async def visitor(
         raise SignInNeeded(request)
     of_user(visit.user_sub)
     author = Author(visit.user_sub, visit.user_sub, visit.authorised_at)
-    parts = runtime(request)
+    parts = await runtime(request)
     async with let_in(request, author):
         async with parts.database.as_user(author.user_sub, author.authorised_at) as connection:
             agents = list((await connection.execute(listing.agents_of(author.user_sub))).scalars())

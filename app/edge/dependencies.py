@@ -12,9 +12,10 @@ from fastapi.dependencies.models import Dependant
 from fastapi.exceptions import RequestValidationError
 from fastapi.routing import APIRoute
 
-from app.admission.admission import BEGIN_AGAIN, RETAINS, Wanted, kind_of
+from app.admission.admission import Wanted
 from app.admission.quotas import Standing, fields
-from app.auth.tokens import Identity, TokenVerifier
+from app.auth.errors import NotAllowed
+from app.auth.tokens import OPERATOR, TokenVerifier
 from app.edge.requests import of_user
 from app.runtime import Runtime
 from app.settings import Settings
@@ -25,29 +26,23 @@ Networks = Sequence[IPv4Network | IPv6Network]
 FORWARDED = ("forwarded", "x-forwarded-for", "x-forwarded-host", "x-real-ip", "via")
 """Headers that a proxy adds: the connection's address is then not the caller's."""
 
-
 _IDENTITY = "casebank.identity"
 ACTING_FOR = "X-Casebank-User"
 
 
-def runtime(request: Request) -> Runtime:
-    """Returns the parts of the running process."""
+async def runtime(request: Request) -> Runtime:
+    """Returns the parts of the running process; a coroutine, because FastAPI runs a plain dependency in a thread."""
     parts: Runtime = request.app.state.runtime
     return parts
 
 
-async def parts_of(request: Request) -> Runtime:
-    """Returns the same; a coroutine, because FastAPI runs a plain dependency in a thread."""
-    return runtime(request)
-
-
-async def identify(request: Request) -> Identity:
+async def identify(request: Request) -> Author:
     """Returns the caller, by the headers alone; verified once for each request.
 
     Raises:
         NotAuthenticated, NotAllowed, UserNotNamed, KeysUnavailable: see TokenVerifier.identify.
     """
-    known: Identity | None = request.scope.get(_IDENTITY)
+    known: Author | None = request.scope.get(_IDENTITY)
     if known is None:
         verifier: TokenVerifier = request.app.state.verifier
         headers = request.headers
@@ -61,12 +56,13 @@ async def operator(request: Request) -> None:
     """Returns if the caller may see the numbers of the installation: from this machine, or with the operator's scope.
 
     Raises:
-        NotAuthenticated, NotAllowed, KeysUnavailable: see TokenVerifier.operator.
+        NotAuthenticated, NotAllowed, KeysUnavailable: see app.auth.errors.
     """
     networks: Networks = request.app.state.operator_networks
     if not is_direct_from(request, networks) or _may_be_rebound(request):
         verifier: TokenVerifier = request.app.state.verifier
-        await verifier.operator(request.headers.get("authorization"))
+        if not (await verifier.bearer(request.headers.get("authorization"))).is_operator:
+            raise NotAllowed(f"the numbers of the installation need the scope {OPERATOR}")
 
 
 async def is_operator(request: Request) -> bool:
@@ -142,12 +138,9 @@ async def let_in(request: Request, caller: Author) -> AsyncIterator[Sequence[Sta
     Raises:
         NotNow: the request is refused.
     """
-    method, path = request.method, request.url.path
     agent = request.path_params.get("agent") or request.query_params.get("agent")
-    wanted = Wanted(
-        kind_of(method, path), path in RETAINS, request.headers.get(SESSION) or None, agent, path == BEGIN_AGAIN
-    )
-    async with runtime(request).admission.admitted(caller, wanted) as standings:
+    wanted = Wanted(request.method, request.url.path, request.headers.get(SESSION) or None, agent)
+    async with (await runtime(request)).admission.admitted(caller, wanted) as standings:
         yield standings
 
 
@@ -176,14 +169,13 @@ async def admitted(
         RequestValidationError: there are unknown or repeated query parameters.
         NotNow: the request is refused.
     """
-    identity = await identify(request)
+    caller = await identify(request)
     refuse_wrong_parameters(request)
-    caller = Author(identity.user_sub, identity.actor, identity.authorised_at, identity.is_service)
     async with let_in(request, caller) as standings:
         response.headers.update(fields(standings))
         yield caller
 
 
 Operator = Annotated[None, Depends(operator)]
-Parts = Annotated[Runtime, Depends(parts_of)]
+Parts = Annotated[Runtime, Depends(runtime)]
 Caller = Annotated[Author, Depends(admitted, scope="function")]

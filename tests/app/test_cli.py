@@ -95,7 +95,7 @@ async def test_a_token_is_signed_with_the_secret_of_the_home_and_says_what_it_ma
     plain, service = (casebank("token", "--user", "alice", *more).stdout.strip() for more in ((), ("--service",)))
     identity = await verifier.identify(f"Bearer {plain}", None)
     assert (identity.user_sub, identity.actor) == ("alice", "alice")
-    assert identity.issued_at <= datetime.now(UTC)
+    assert identity.authorised_at <= datetime.now(UTC)
     assert (await verifier.identify(f"Bearer {service}", "bob")).user_sub == "bob"
     assert ACT_AS not in plain
 

@@ -9,7 +9,7 @@ from uuid import uuid4
 from fastapi.dependencies.models import Dependant
 from fastapi.routing import iter_route_contexts
 
-from app.edge.dependencies import admitted, parts_of
+from app.edge.dependencies import admitted, runtime
 from tests.app.routes.conftest import STEPS
 from tests.policies import stored
 from tests.service import AGENT, Service, User
@@ -41,7 +41,7 @@ def test_no_dependency_of_a_route_runs_in_a_thread(service: Service):
 
     routes = [getattr(context, "dependant", None) for context in iter_route_contexts(service.app.routes)]
     used = {call for dependant in routes if dependant is not None for call in calls(dependant)}
-    assert used >= {admitted, parts_of}
+    assert used >= {admitted, runtime}
     functions = [call if isfunction(call) else type(call).__call__ for call in used]
     assert [each for each in functions if not iscoroutinefunction(each) and not isasyncgenfunction(each)] == []
 

@@ -80,8 +80,9 @@ async def follow_link(request: Request) -> Response:
     link = doors(request).seal.open(Link, fields.get("code"))
     is_unused = False
     if link is not None:
-        await runtime(request).rest.wake()
-        async with runtime(request).database.as_worker() as connection:
+        parts = await runtime(request)
+        await parts.rest.wake()
+        async with parts.database.as_worker() as connection:
             is_unused = await use_up(connection, link.id, link.ends_at, "a link to the console was used")
     if link is None or not is_unused:
         return show(request, "link.html", code="", link=None, status=410)
@@ -100,7 +101,7 @@ async def sign_out(request: Request, looking: Looking, _form: Form) -> Response:
 async def end(request: Request, visit: Visit) -> None:
     """Ends a visit, here at once and within two seconds on every replica."""
     revocation = Revocation("signed out of the console", visit.id, expires_at=visit.ends_at)
-    async with runtime(request).database.as_worker() as connection:
+    async with (await runtime(request)).database.as_worker() as connection:
         await revoke(connection, revocation)
     verifier: TokenVerifier = request.app.state.verifier
     verifier.revocations.refuse(visit.id)

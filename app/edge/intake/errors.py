@@ -1,13 +1,4 @@
-"""Errors of bodies that are refused.
-
-CasebankError
-├── BodyNotJson       its Content-Type is not JSON's, or it is compressed
-├── BodyTooLarge      it has more bytes than a request may have
-├── BodyTooComplex    it has more values, fields or levels than a request may have
-├── BodyTooCostly     its check and redaction took too long
-├── BodyIncomplete    its sender went away, or was too slow
-└── Busy              too many large bodies are under way; a later try may succeed
-"""
+"""Errors of bodies that are refused."""
 
 from retrieval.errors import CasebankError
 
@@ -29,12 +20,12 @@ class BodyTooComplex(CasebankError):
 
 
 class BodyTooCostly(CasebankError):
-    """The check of the body took too long; nothing was stored."""
+    """The check and redaction of the body took too long; nothing was stored."""
 
 
 class BodyIncomplete(CasebankError):
-    """The body did not arrive whole."""
+    """The body did not arrive whole: its sender went away, or was too slow."""
 
 
 class Busy(CasebankError):
-    """No room in memory, or no side process, became free for the body in time."""
+    """No room in memory, or no side process, became free for the body in time; a later try may succeed."""

@@ -13,7 +13,7 @@ import httpx
 import pytest
 from prometheus_client import REGISTRY
 
-from app.admission.admission import kind_of
+from app.admission.admission import Wanted
 from app.main import create_app
 from app.postgres import EmbeddedPostgres
 from app.postgres.pools import dsn
@@ -188,8 +188,8 @@ def test_every_post_that_reads_is_known_as_such(service: Service):
         *(f"/v1/memory-tools/{name}" for name in ("recall", "get_my_goals", "get_tool_suggestions")),
         "/functions/v1/hybrid-search-context-eng",
     }
-    assert {path for path in posts if kind_of("POST", path) == "reads"} == reading
-    assert [kind_of(*of) for of in (("GET", "/v1/cases"), ("DELETE", "/v1/cases/1"))] == ["reads", "writes"]
+    assert {path for path in posts if Wanted("POST", path).kind == "reads"} == reading
+    assert [Wanted(*of).kind for of in (("GET", "/v1/cases"), ("DELETE", "/v1/cases/1"))] == ["reads", "writes"]
 
 
 def test_the_documentation_tells_of_the_limits(service: Service):

@@ -13,22 +13,24 @@ from hypothesis import strategies as st
 
 from app.auth.errors import NotAllowed, NotAuthenticated, UserNotNamed
 from app.auth.keys import SharedSecret
-from app.auth.tokens import ACT_AS, MAX_TOKEN_CHARS, Identity, TokenVerifier, issue_token
+from app.auth.tokens import ACT_AS, LEEWAY_S, MAX_TOKEN_CHARS, TokenVerifier, issue_token
 from tests.app.tokens import AUDIENCE, ISSUER, NOW, SECRET, VERIFIER, bearer, claims, segment
+from writer.author import Author
 
+EARLIEST = NOW - timedelta(seconds=LEEWAY_S)
 FIRST_SECOND = -62_135_596_800
 """First second of the year 1: the leeway before it is no time."""
 
 
 async def test_a_good_token_says_who_it_is_and_since_when():
-    assert await VERIFIER.identify(bearer(), None) == Identity("alice", "alice", NOW)
+    assert await VERIFIER.identify(bearer(), None) == Author("alice", "alice", EARLIEST)
 
 
-async def test_an_identity_cannot_be_changed_and_its_time_is_utc():
-    identity = await VERIFIER.identify(bearer(), None)
-    assert identity.issued_at.utcoffset() == timedelta(0)
+async def test_an_author_cannot_be_changed_and_the_time_is_utc():
+    author = await VERIFIER.identify(bearer(), None)
+    assert author.authorised_at.utcoffset() == timedelta(0)
     with pytest.raises(FrozenInstanceError):
-        identity.user_sub = "bob"  # type: ignore[misc]
+        author.user_sub = "bob"  # type: ignore[misc]
 
 
 async def test_an_issued_token_is_accepted_and_expires_after_its_ttl():
@@ -37,7 +39,7 @@ async def test_an_issued_token_is_accepted_and_expires_after_its_ttl():
             SECRET, user="ålice", issuer=ISSUER, audience=AUDIENCE, ttl=timedelta(hours=1), now=now
         )
 
-    assert await VERIFIER.identify(issued(NOW), None) == Identity("ålice", "ålice", NOW)
+    assert await VERIFIER.identify(issued(NOW), None) == Author("ålice", "ålice", EARLIEST)
     with pytest.raises(NotAuthenticated, match="expired"):
         await VERIFIER.identify(issued(NOW - timedelta(hours=2)), None)
 
@@ -231,9 +233,8 @@ async def test_only_the_scope_lets_a_service_act_for_a_user_it_names(
         with pytest.raises(NotAllowed):
             await VERIFIER.identify(header, acting_for)
     else:
-        assert await VERIFIER.identify(header, acting_for) == Identity(
-            user, "bot", NOW, is_service=ACT_AS in (scope or "")
-        )
+        author = Author(user, "bot", EARLIEST, is_service=ACT_AS in (scope or ""))
+        assert await VERIFIER.identify(header, acting_for) == author
 
 
 @pytest.mark.parametrize("scope", [ACT_AS, f"openid {ACT_AS}", [ACT_AS]])
