@@ -17,7 +17,6 @@ from app.edge.intake.route import Intake, include
 from app.edge.requests import Follow
 from app.jobs.jobs import beside
 from app.jobs.schedule import jobs_of, sign_of_life
-from app.mcp.installed import mcp_when_asked
 from app.routes import (
     about,
     advice,
@@ -60,11 +59,7 @@ def create_app(settings: Settings) -> FastAPI:
     @asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
         trainings = Trainings(settings)
-        async with (
-            running(settings) as runtime,
-            beside(_endless(runtime, trainings)),
-            mcp_when_asked(intake) as app.state.mcp,
-        ):
+        async with running(settings) as runtime, beside(_endless(runtime, trainings)):
             with suppress(SchemaOutdated):  # requests are refused until it is migrated
                 await app.state.verifier.revocations.refresh(runtime.database)
             app.state.verifier.revocations.rest = runtime.rest

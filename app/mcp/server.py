@@ -24,19 +24,12 @@ from pydantic import BaseModel
 from app.edge.intake.faults import faults
 from app.edge.intake.reading import Fault, RouteInput
 from app.memory_tools.asking import Asking
-from app.memory_tools.definitions import TOOLS, definitions
-from app.memory_tools.run import run_tool
+from app.memory_tools.definitions import TOOLS, definitions, run_tool
 from retrieval.errors import CasebankError
 from retrieval.telemetry import log
 
-_KINDS: Mapping[str, type | tuple[type, ...]] = {
-    "object": dict,
-    "array": list,
-    "integer": int,
-    "number": (int, float),
-    "boolean": bool,
-}
-"""Types of Python for the types of JSON Schema that a text can stand for."""
+_KINDS: Mapping[object, type] = {"object": dict, "array": list}
+"""Types of Python for the types of JSON Schema that a text can stand for; pydantic reads numbers in texts by itself."""
 
 
 def with_json_read(arguments: object, schema: Mapping[str, Any]) -> object:
@@ -54,16 +47,10 @@ def with_json_read(arguments: object, schema: Mapping[str, Any]) -> object:
     arguments = _read(arguments, "object")
     if not isinstance(arguments, dict):
         return arguments
-    read = {}
-    for name, given in arguments.items():
-        if given is None:
-            continue
-        field = schema.get("properties", {}).get(name, {})
-        value = _read(given, field.get("type"))
-        if isinstance(value, list) and "items" in field:
-            value = [_read(item, field["items"].get("type")) for item in value]
-        read[name] = value
-    return read
+    fields = schema.get("properties", {})
+    return {
+        name: _read(given, fields.get(name, {}).get("type")) for name, given in arguments.items() if given is not None
+    }
 
 
 _ESCAPES = re.compile(
@@ -82,15 +69,14 @@ def without_halves(message: bytes) -> bytes:
 
 def _read(value: object, kind: object) -> object:
     """Returns the JSON in a text if it is of the kind, else the value."""
-    if not isinstance(value, str) or not isinstance(kind, str) or kind not in _KINDS:
+    if not isinstance(value, str) or kind not in _KINDS:
         return value
     try:
         parsed = json.loads(value)
         parsed = json.loads(parsed) if isinstance(parsed, str) else parsed
     except (ValueError, RecursionError):
         return value
-    is_kind = isinstance(parsed, _KINDS[kind]) and (isinstance(parsed, bool) == (kind == "boolean"))
-    return parsed if is_kind else value
+    return parsed if isinstance(parsed, _KINDS[kind]) else value
 
 
 INSTRUCTIONS = (
@@ -102,8 +88,8 @@ INSTRUCTIONS = (
 Context = ServerRequestContext[Any, Any]
 AskingOf = Callable[[Context], Asking]
 """Finds the user and agent of a request: from its token, or from the process's arguments."""
-Check = Callable[[str, type[Any], bytes], Awaitable[RouteInput]]
-"""Validates the JSON arguments of a user's call, without blocking other requests."""
+Check = Callable[[Context, type[Any], bytes], Awaitable[RouteInput]]
+"""Validates the JSON arguments of a call, without blocking other requests."""
 
 
 def make_server(asking_of: AskingOf, check: Check) -> Server[Any]:
@@ -114,11 +100,10 @@ def make_server(asking_of: AskingOf, check: Check) -> Server[Any]:
 
     async def call_tool(context: Context, params: CallToolRequestParams) -> CallToolResult:
         try:
-            asking = asking_of(context)
             arguments = json.dumps(params.arguments or {}).encode()
-            taken = await check(asking.author.user_sub, TOOLS[params.name].arguments, arguments)
+            taken = await check(context, TOOLS[params.name].arguments, arguments)
             if not taken.faults:
-                return _text_result(await run_tool(params.name, asking, cast("BaseModel", taken.value)))
+                return _text_result(await run_tool(params.name, asking_of(context), cast("BaseModel", taken.value)))
             return _text_result(f"Invalid arguments: {'; '.join(in_words(taken.faults))}", is_error=True)
         except CasebankError as error:  # the model can act on the message or pass it to its user
             return _text_result(f"Failed: {error}", is_error=True)

@@ -23,7 +23,7 @@ from mcp_types import (
 from pydantic import ValidationError
 
 from app.edge.intake.reading import RouteInput, take
-from app.mcp.server import make_server, without_halves
+from app.mcp.server import Context, make_server, without_halves
 from app.memory_tools.asking import Asking
 from retrieval.telemetry import origin
 
@@ -61,7 +61,7 @@ class OpenCalls:
 async def serve_on_stdio(asking: Asking) -> None:
     """Serves this user and agent until standard input ends and what it asked is answered."""
 
-    async def check(_user_sub: str, kind: type[object], body: bytes) -> RouteInput:
+    async def check(_context: Context, kind: type[object], body: bytes) -> RouteInput:
         return take(kind, body, origin())  # the process serves one user, so validation may block
 
     server = make_server(lambda _context: asking, check)

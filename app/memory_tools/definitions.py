@@ -1,21 +1,26 @@
-"""Definitions of the five tools, in the formats of OpenAI and MCP.
+"""The five tools: their calls, and their definitions in the formats of OpenAI and MCP.
 
 Every prompt contains all definitions, so together they have at most ``MAX_CHARS`` characters.
 """
 
-from collections.abc import Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from functools import cache
-from typing import Any, Literal
+from typing import Any
 
+from prometheus_client import Counter
 from pydantic import BaseModel
 
+from app.memory_tools.asking import Asking
+from app.memory_tools.recall import my_goals, recall
+from app.memory_tools.remember import forget, remember
+from app.memory_tools.suggestions import suggestions
 from app.schemas.memory_tools import ForgetIn, Format, GoalsIn, RememberIn, SuggestionsIn, TaskIn
 
 MAX_TOOLS, MAX_CHARS = 5, 2_000
 """Limits on the number of tools, and on the characters of all definitions as compact JSON in either format."""
 
-ToolName = Literal["get_my_goals", "get_tool_suggestions", "recall", "remember", "forget"]
+CALLS = Counter("casebank_memory_tool_calls_total", "Calls of memory tools, by tool and result", ["tool", "how"])
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,13 +28,15 @@ class Definition:
     """One tool.
 
     Attributes:
+        run: answers a call with its arguments.
         reads: true: the tool only reads, apart from the log of decisions.
         destructive: true: the tool takes a memory out of use, so a client may ask its user first.
     """
 
-    name: ToolName
+    name: str
     description: str
     arguments: type[BaseModel]
+    run: Callable[[Asking, Any], Awaitable[str]]
     reads: bool = True
     destructive: bool = False
 
@@ -44,33 +51,51 @@ class Definition:
 TOOLS: Mapping[str, Definition] = {
     tool.name: tool
     for tool in (
-        Definition("get_my_goals", "The user's current goals, the most relevant first.", GoalsIn),
+        Definition("get_my_goals", "The user's current goals, the most relevant first.", GoalsIn, my_goals),
         Definition(
             "get_tool_suggestions",
             "Procedures and tools for a task; after a failed call, what put it right before.",
             SuggestionsIn,
+            suggestions,
         ),
         Definition(
             "recall",
             "Call before you act: earlier runs of similar tasks, procedures, facts about the user, and a retrieval_id"
             " for remember.",
             TaskIn,
+            recall,
         ),
         Definition(
             "remember",
             "Store a fact about the user, a finished run, or feedback on a recall.",
             RememberIn,
+            remember,
             reads=False,
         ),
         Definition(
             "forget",
             "Take a fact or procedure out of use, if the user asks.",
             ForgetIn,
+            forget,
             reads=False,
             destructive=True,
         ),
     )
 }
+
+for _name in TOOLS:
+    CALLS.labels(_name, "answered"), CALLS.labels(_name, "refused")  # so that the first call shows as an increase
+
+
+async def run_tool(name: str, asking: Asking, given: BaseModel) -> str:
+    """Runs the tool and returns its answer, a text for the model."""
+    how = "refused"
+    try:
+        text = await TOOLS[name].run(asking, given)
+        how = "answered"
+    finally:
+        CALLS.labels(name, how).inc()
+    return text
 
 
 @cache

@@ -15,7 +15,7 @@ from app.edge.intake.counts import check_counts
 from app.edge.intake.errors import BodyIncomplete, BodyTooComplex, BodyTooLarge, Busy
 from app.edge.intake.route import BodyRoute, Intake
 from app.edge.problems import DOCUMENTED, kind_of, problem, raises
-from app.mcp.installed import McpWhenAsked
+from app.mcp.installed import answer_over_http
 from app.memory_tools.asking import Asking
 from app.settings import Settings
 from writer.privacy.names import nameable
@@ -88,14 +88,13 @@ async def speak_mcp(
 
     The body is a JSON-RPC message, at most 256 KiB. The tools are those of `/v1/memory-tools`.
     """
-    mcp: McpWhenAsked = request.app.state.mcp
-    served = await mcp.served()
+    answer_message = await answer_over_http()
     asking = Asking(parts, caller, nameable(agent or parts.settings.mcp_agent))
     intake: Intake = request.app.state.intake
     bounded = replace(intake, max_bytes=min(intake.max_bytes, MAX_BYTES))
     async with bounded.body(request, caller.user_sub) as body:
         check_counts(body)
-        answer = await served.answer(request, body, asking)
+        answer = await answer_message(request, body, asking)
     answer.headers.update(response.headers)  # rate limits of the caller
     return answer
 

@@ -11,8 +11,7 @@ from app.edge.dependencies import Caller, Parts
 from app.edge.intake.route import BodyRoute
 from app.edge.problems import DOCUMENTED, raises
 from app.memory_tools.asking import Asking
-from app.memory_tools.definitions import TOOLS, Definition, definitions
-from app.memory_tools.run import run_tool
+from app.memory_tools.definitions import TOOLS, Definition, definitions, run_tool
 from app.schemas.memory_tools import Format, ToolDefinitionsOut, ToolTextOut
 from retrieval.errors import NotFound
 from writer.errors import MemoryOff, SecretInName, UnknownReference

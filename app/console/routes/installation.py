@@ -44,7 +44,7 @@ async def installation_page(request: Request, operating: Operating) -> Response:
 
 @router.get("/{rest:path}")
 async def no_page(rest: str) -> Response:
-    """Leads from /console/ to the console; answers 404 for every other path that no page takes. It is the last route."""
+    """Leads from /console/ to the console, and answers 404 for other paths that no page takes; it is the last route."""
     if not rest:
         return go(ROOT)
     raise HTTPException(404, "no such page")
