@@ -1,15 +1,26 @@
 """Route that restarts the memory of an erased user."""
 
+from datetime import datetime
+
 from fastapi import APIRouter, Request
+from pydantic import BaseModel
 
 from app.auth.tokens import TokenVerifier
 from app.edge.dependencies import Caller, Parts
 from app.edge.intake.route import BodyRoute
 from app.edge.problems import DOCUMENTED, raises
-from app.schemas.begin_again import BeginAgainIn, BeginAgainOut
+from app.schemas.bank import BeginAgainIn
 from retrieval.errors import NotFound
 from writer.errors import ErasureNotConfirmed
 from writer.rights import erase
+
+
+class BeginAgainOut(BaseModel):
+    """The confirmed erasure, and the time from which tokens are accepted for this user again."""
+
+    erased_at: datetime
+    begun_at: datetime
+
 
 router = APIRouter(prefix="/v1/users", tags=["users"], responses=DOCUMENTED, route_class=BodyRoute)
 

@@ -1,18 +1,52 @@
 """Routes for language models: rewrite a query, and read the tokens used by a profile."""
 
+from datetime import date
 from typing import Annotated
 
 from fastapi import APIRouter, Path, Query
+from pydantic import BaseModel, Field
 
 from app.edge.dependencies import Caller, Parts
 from app.edge.intake.route import BodyRoute
 from app.edge.problems import DOCUMENTED, raises
-from app.schemas.llm import RewriteIn, RewriteOut, UsageOut, UsagesOut
+from app.schemas.loop import RewriteIn
 from retrieval.rewriting.choice import Asker
+from retrieval.tables.kinds import LlmPurpose, Rewrite
 from writer.errors import SecretInName
 from writer.privacy.names import nameable
 from writer.procedures.llm import token_budget
 from writer.run import AgentKey
+
+
+class RewriteOut(BaseModel):
+    """The rewritten query, and the rewriter that produced it."""
+
+    query: str
+    rewritten_by: Rewrite = Field(
+        description="rewriter that was used; off: the query is unchanged but for removed secrets"
+    )
+    degraded: list[str] = Field(description="`rewriter`: the rewriter failed and the query was left as it is")
+
+
+class UsageOut(BaseModel):
+    """Calls and tokens of a language model on one day for one purpose."""
+
+    day: date
+    purpose: LlmPurpose
+    calls: int
+    failures: int = Field(description="calls without a usable answer")
+    prompt_tokens: int
+    completion_tokens: int
+
+
+class UsagesOut(BaseModel):
+    """The profile's use of language models by day and purpose, the newest day first."""
+
+    tokens_left_today: int = Field(
+        description="tokens left until midnight UTC; negative: the last calls exceeded the budget"
+    )
+    usage: list[UsageOut]
+
 
 router = APIRouter(prefix="/v1", tags=["language model"], responses=DOCUMENTED, route_class=BodyRoute)
 

@@ -1,4 +1,4 @@
-"""The bodies that show and change a bank: cases, profiles, the audit."""
+"""The bodies that show and change a bank: cases, profiles, the audit; and small requests about an agent or a user."""
 
 from datetime import datetime
 from uuid import UUID
@@ -15,7 +15,8 @@ from retrieval.tables.kinds import (
     SummaryChoice,
     ToolKind,
 )
-from writer.run import Strict
+from writer.moment import Moment
+from writer.run import AgentKey, Strict
 
 
 class CaseOut(BaseModel):
@@ -209,3 +210,23 @@ class AuditOut(BaseModel):
 
     entries: list[AuditEntry]
     next_cursor: str | None
+
+
+class AgentIn(Strict):
+    """Names an agent."""
+
+    model_config = ConfigDict(extra="forbid", json_schema_extra={"examples": [{"agent": "db-operator"}]})
+
+    agent: AgentKey
+
+
+class BeginAgainIn(BaseModel):
+    """The erasure that the caller confirms."""
+
+    model_config = ConfigDict(
+        extra="forbid", json_schema_extra={"examples": [{"erased_at": "2026-11-22T08:00:00.123456+00:00"}]}
+    )
+
+    erased_at: Moment = Field(
+        description="time of the erasure as the 410 response gave it; it confirms that the caller knows of the erasure"
+    )

@@ -284,3 +284,13 @@ class Memory(BaseModel):
     outcome: str
     reward: Real | None
     tags: list[str]
+
+
+class RewriteIn(Strict):
+    """A user's message that is to be rewritten as a search query."""
+
+    model_config = ConfigDict(extra="forbid", json_schema_extra=examples_of("RewriteIn"))
+
+    agent: AgentKey
+    query: SearchText
+    rewrite: Rewrite | None = Field(default=None, description="rewriter; null: the one set in the profile")

@@ -8,8 +8,7 @@ from fastapi import APIRouter, Query, Request, Response
 
 from app.console.page import ROOT, Looking, Page, Visitor, show
 from app.console.words import REASONS
-from app.routes.decisions import get_decision, list_decisions
-from app.schemas.decisions import CandidateOut, WholeDecisionOut
+from app.routes.decisions import CandidateOut, WholeDecisionOut, get_decision, list_decisions
 from policy.channels import idf, words
 from retrieval.ranking.why import TellingWords
 from retrieval.sealed import TERMS

@@ -9,7 +9,7 @@ from app.console.page import ROOT, Form, Looking, Page, go, show
 from app.console.routes.bank import be_sure
 from app.routes.bank import get_profile
 from app.routes.policy import get_policy, roll_back_policy
-from app.schemas.policy import AgentIn
+from app.schemas.bank import AgentIn
 from policy.verdict import Verdict
 from writer.training.candidates import Demand
 

@@ -15,7 +15,7 @@ from starlette.types import Message
 import app.routes
 from app.edge.dependencies import Caller
 from app.edge.intake.route import INLINE_BYTES, BodyRoute, include
-from app.schemas.policy import AgentIn
+from app.schemas.bank import AgentIn
 from tests.paths import ROOT
 from tests.service import Service, User
 
