@@ -126,7 +126,7 @@ async def _parts(settings: Settings, url: str) -> AsyncIterator[Runtime]:
         with suppress(SchemaOutdated):  # requests are refused until it is migrated, and then it is asked again
             async with database.as_worker() as connection:
                 await agree(connection, keyring.masters)
-        database, later = await _signed_at_last(database, keyring.masters)
+        database, later = await signed(database, keyring.masters)
         rewriting, llm, summarist = Rewriting(database), None, None
         if settings.llm == "openai":
             patient, quick = make_model(settings), make_model(settings, settings.timeouts_s.llm_rewrite)
@@ -170,14 +170,19 @@ async def _parts(settings: Settings, url: str) -> AsyncIterator[Runtime]:
         yield runtime
 
 
-async def signed(database: Database, held: MasterKeys) -> Database:
-    """Returns the database, on the same connections, that signs each new entry of the audit; makes the key if need be.
+async def signed(database: Database, held: MasterKeys) -> tuple[Database, LaterKey]:
+    """Returns the database, on the same connections, that signs each new entry of the audit; and its key.
+
+    The key is made if need be. Until the database is migrated there is no key, and it takes no audit entry.
 
     Raises:
         MasterKeyMismatch: this process does not hold the database's master key.
         SealBroken: the installation's keys were wrapped by another master key.
     """
-    return replace(database, engine=signing(database.engine, await _audit_key(database, held)))
+    later = LaterKey()
+    with suppress(SchemaOutdated):
+        later.key = await _audit_key(database, held)
+    return replace(database, engine=signing(database.engine, later)), later
 
 
 async def _audit_key(database: Database, held: MasterKeys) -> AuditKey:
@@ -186,17 +191,6 @@ async def _audit_key(database: Database, held: MasterKeys) -> AuditKey:
         if is_new:
             await begin_seals(connection, AuditKey(key))
     return AuditKey(key)
-
-
-async def _signed_at_last(database: Database, held: MasterKeys) -> tuple[Database, LaterKey]:
-    """Returns the database as ``signed`` does, and its key; without one if the migration is still to come.
-
-    Until the key is there, the database takes no audit entry.
-    """
-    later = LaterKey()
-    with suppress(SchemaOutdated):
-        later.key = await _audit_key(database, held)
-    return replace(database, engine=signing(database.engine, later.key or later)), later
 
 
 async def _ask_again(runtime: Runtime, later: LaterKey) -> None:

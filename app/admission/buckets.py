@@ -1,15 +1,14 @@
 """The buckets of tokens that replicas share: the statement that takes some, and what this process holds of them.
 
 A process takes a block of tokens at a time, so that most requests cost no round trip. All that it holds was taken from
-the shared bucket before, and is less than one and a half blocks: in any span of t seconds, P processes together let at
-most ``size + t / every_s + P * 1.5 * (block - 1)`` requests of one bucket through. With blocks of one that is exact.
+the shared bucket before, and is less than a block: in any span of t seconds, P processes together let at most
+``size + t / every_s + P * (block - 1)`` requests of one bucket through. With blocks of one that is exact.
 
 Source: the generic cell rate algorithm (ITU-T I.371): all that is stored is the time at which the bucket will be full.
 """
 
 import asyncio
 import time
-from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from functools import cache
@@ -36,7 +35,6 @@ from app.admission.quotas import Quota, Standing
 from retrieval.database.database import Database
 from retrieval.database.fast_path import FastStatement
 from retrieval.database.parameters import USER_SUB, may_enter
-from retrieval.errors import CasebankError
 from retrieval.tables.keys import rate_limits
 from writer.author import Author
 
@@ -110,22 +108,11 @@ class _LocalBucket:
 
 
 @dataclass(frozen=True, slots=True)
-class _Bucket:
-    """A bucket, its user, and the clock to reckon with."""
-
-    quota: Quota
-    author: Author
-    name: str
-    at: datetime | None
-
-
-@dataclass(frozen=True, slots=True)
 class Buckets:
     """Takes tokens from those that the process holds, or else from the database."""
 
     database: Database
     _held: LRUCache[tuple[str, bytes], _LocalBucket] = field(default_factory=lambda: LRUCache(REMEMBERED))
-    _asking: set[asyncio.Task[None]] = field(default_factory=set)
 
     async def take(self, quota: Quota, author: Author, name: str, at: datetime | None = None) -> Standing:
         """Takes one token of the user's bucket of that name, and returns the rest.
@@ -146,38 +133,29 @@ class Buckets:
         if not held.tokens:
             async with held.asking:  # one at a time: those that wait here take from what the first one got
                 if not held.tokens:
-                    await self._refill(held, _Bucket(quota, author, name, at))
+                    await self._refill(held, quota, author, key[1], at)
             if not held.tokens:
                 wait_s = max(0.001, held.empty_until - time.monotonic())
                 scope, kind = quota.name.split("-")
                 text = f"this {scope} has used up its {kind} for now"
                 raise RateExceeded(text, wait_s, Standing(quota, 0, wait_s))
         held.tokens -= 1
-        if held.tokens < quota.block // 2 and not held.asking.locked() and held.empty_until < time.monotonic():
-            asking = asyncio.create_task(self._refill_ahead(held, _Bucket(quota, author, name, at)))
-            self._asking.add(asking)
-            asking.add_done_callback(self._asking.discard)
         return Standing(quota, held.tokens + held.left, max(0.0, held.whole_at - time.monotonic()))
 
-    async def _refill_ahead(self, held: _LocalBucket, bucket: _Bucket) -> None:
-        """Takes the next block before the last one is used up, so that no request waits for it."""
-        async with held.asking:
-            with suppress(CasebankError):  # whoever needs the tokens will meet it, too
-                await self._refill(held, bucket)
-
-    async def _refill(self, held: _LocalBucket, bucket: _Bucket) -> None:
+    async def _refill(
+        self, held: _LocalBucket, quota: Quota, author: Author, bucket: bytes, at: datetime | None
+    ) -> None:
         """Adds up to a block of tokens to those held here; a bucket that is known to be empty is not read."""
-        quota = bucket.quota
-        if bucket.at is None and held.empty_until > time.monotonic():
+        if at is None and held.empty_until > time.monotonic():
             return
         parameters = {
-            "bucket": quota.bucket(bucket.name),
+            "bucket": bucket,
             "size": quota.size,
             "every": timedelta(seconds=quota.every_s),
             "block": quota.block,
-            "now": bucket.at,
+            "now": at,
         }
-        async with self.database.fast(bucket.author.user_sub, bucket.author.authorised_at) as connection:
+        async with self.database.fast(author.user_sub, author.authorised_at) as connection:
             (taken,) = await connection.all(take(), parameters)
         whole_in_s, now = float(taken.whole_in_s), time.monotonic()
         held.tokens += taken.granted

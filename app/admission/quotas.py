@@ -45,11 +45,6 @@ class Quota:
         """Returns the key of the bucket of this name; the name cannot be read from it."""
         return hashlib.blake2b(f"{self.name}\n{name}".encode(), digest_size=16).digest()
 
-    @property
-    def policy(self) -> str:
-        """Returns the item of the RateLimit-Policy field."""
-        return f'"{self.name}";q={self.size};w={math.ceil(self.size * self.every_s)}'
-
 
 @dataclass(frozen=True, slots=True)
 class Standing:
@@ -59,17 +54,12 @@ class Standing:
     left: int
     more_in_s: float
 
-    @property
-    def item(self) -> str:
-        """Returns the item of the RateLimit field."""
-        return f'"{self.quota.name}";r={self.left};t={math.ceil(self.more_in_s)}'
-
 
 def fields(standings: Sequence[Standing]) -> dict[str, str]:
     """Returns the header fields for the rest of the caller's quotas; without quotas an empty mapping."""
     if not standings:
         return {}
-    return {
-        "RateLimit-Policy": ", ".join(standing.quota.policy for standing in standings),
-        "RateLimit": ", ".join(standing.item for standing in standings),
-    }
+    quotas = [each.quota for each in standings]
+    policies = [f'"{quota.name}";q={quota.size};w={math.ceil(quota.size * quota.every_s)}' for quota in quotas]
+    rests = [f'"{each.quota.name}";r={each.left};t={math.ceil(each.more_in_s)}' for each in standings]
+    return {"RateLimit-Policy": ", ".join(policies), "RateLimit": ", ".join(rests)}

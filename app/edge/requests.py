@@ -46,20 +46,15 @@ class Followed:
 _current: ContextVar[Followed | None] = ContextVar("followed", default=None)
 
 
-def current() -> Followed | None:
-    """Returns the request under way; None outside of one."""
-    return _current.get()
-
-
 def of_user(user_sub: str) -> None:
     """Notes the user of the request under way."""
-    if (followed := current()) is not None:
+    if (followed := _current.get()) is not None:
         followed.user = hashlib.sha256(user_sub.encode()).hexdigest()[:HASH_CHARS]
 
 
 def with_problem(slug: str) -> None:
     """Notes the type of problem in the answer to the request under way."""
-    if (followed := current()) is not None:
+    if (followed := _current.get()) is not None:
         followed.problem = slug
 
 

@@ -8,12 +8,11 @@ import math
 import re
 import sys
 from collections import Counter
-from collections.abc import Collection, Sequence
-from dataclasses import dataclass
-from datetime import date
+from collections.abc import Collection, Mapping, Sequence
 from uuid import UUID
 
 import snowballstemmer
+from sqlalchemy import RowMapping
 
 from app.memory_tools.asking import Asking
 from retrieval.facts.listing import facts_to_rank
@@ -21,7 +20,7 @@ from retrieval.pages.listing import one_profile
 from retrieval.recall.memory import MOST, FactSource, RecallQuestion
 from retrieval.sealed import UNREADABLE
 from retrieval.sections.quoting import quoted, unquoted
-from retrieval.tables.kinds import FactKind, Speaker
+from retrieval.tables.kinds import FactKind
 from retrieval.text import folded
 from writer.privacy.words import words_of_page
 
@@ -30,35 +29,10 @@ LOOK = 500
 _STEMMER = snowballstemmer.stemmer("english")
 
 
-@dataclass(frozen=True, slots=True)
-class KnownFact:
-    """A decrypted fact that holds today, with its relevance to the query.
-
-    Attributes:
-        value: attribute, value and unit that were recognised in the text, as "height 180 cm"; empty: no value.
-        said_by: speaker of the turn that stated the fact.
-        since: first day on which the fact held.
-    """
-
-    id: UUID
-    kind: FactKind
-    text: str
-    value: str
-    said_by: Speaker
-    since: date
-    relevance: float
-
-    def line(self) -> str:
-        """Returns the fact as one line: id, quoted text, and speaker."""
-        value = f", {quoted(self.value)}" if self.value else ""
-        by = "" if self.said_by == "user" else f", said by the {self.said_by}"
-        return f"[{unquoted(self.kind)} {self.id}] {quoted(self.text)}{value} (since {self.since.isoformat()}{by})"
-
-
 async def facts_for(
     asking: Asking, query: str | None, limit: int, *, kinds: Collection[FactKind], always: Collection[FactKind]
-) -> list[KnownFact]:
-    """Returns facts of these kinds, by falling relevance and then the newest first; an empty list if memory is off.
+) -> list[str]:
+    """Returns facts of these kinds as lines, by falling relevance and then the newest first; none if memory is off.
 
     Without a query all facts are equally relevant. Facts of the kinds ``always`` are returned even if they share no
     word with it. Facts that do not decrypt say so, and come last.
@@ -81,14 +55,22 @@ async def facts_for(
     opened = [words.open("fact", row["words"], row["id"]) for row in rows]
     relevances = relevance(query or "", [each["text"] for each in opened])
     facts = []
-    for row, of, share in zip(rows, opened, relevances, strict=True):
+    for row, fact, share in zip(rows, opened, relevances, strict=True):
         if row["id"] in near or share > 0 or row["kind"] in always:
-            since = row["valid_from"].date()
-            attribute = "" if of["value"].startswith(of["attribute"]) else of["attribute"]
-            value = " ".join(filter(None, (attribute, of["value"], of["unit"]))) if of["value"] else ""
-            facts.append(KnownFact(row["id"], row["kind"], of["text"], value, row["said_by"], since, share))
-    facts.sort(key=lambda fact: (fact.text == UNREADABLE, near.get(fact.id, MOST + 1), -fact.relevance))
-    return facts[:limit]
+            place = fact["text"] == UNREADABLE, near.get(row["id"], MOST + 1), -share
+            facts.append((place, _line(row, fact)))
+    facts.sort(key=lambda each: each[0])
+    return [line for _, line in facts[:limit]]
+
+
+def _line(row: RowMapping, fact: Mapping[str, str]) -> str:
+    """Returns a fact as one line: id, quoted text, recognised value as in "height 180 cm", first day, and speaker."""
+    value = ""
+    if fact["value"]:
+        attribute = "" if fact["value"].startswith(fact["attribute"]) else fact["attribute"]
+        value = f", {quoted(' '.join(filter(None, (attribute, fact['value'], fact['unit']))))}"
+    by = "" if row["said_by"] == "user" else f", said by the {row['said_by']}"
+    return f"[{unquoted(row['kind'])} {row['id']}] {quoted(fact['text'])}{value} (since {row['valid_from'].date()}{by})"
 
 
 def relevance(query: str, texts: Sequence[str]) -> list[float]:

@@ -24,7 +24,7 @@ ALWAYS: tuple[FactKind, ...] = ("goal", "preference")
 async def my_goals(asking: Asking, arguments: GoalsIn) -> str:
     """Returns the current goals, the most relevant to the query first."""
     goals = await facts_for(asking, arguments.query, arguments.top_k, kinds=GOAL, always=GOAL)
-    return framed(GOALS, [goal.line() for goal in goals]) or "The user has not stated a goal yet."
+    return framed(GOALS, goals) or "The user has not stated a goal yet."
 
 
 async def recall(asking: Asking, arguments: TaskIn) -> str:
@@ -39,7 +39,7 @@ async def recall(asking: Asking, arguments: TaskIn) -> str:
     recalled = await asking.parts.reader.recall(author.user_sub, author.authorised_at, wanted)
     memories = answer(
         slate.context.text,
-        framed(FACTS, [fact.line() for fact in known]),
+        framed(FACTS, known),
         framed(FOUND, [line_of(each) for each in recalled.memories]),
     )
     return answer(

@@ -168,6 +168,6 @@ def test_in_no_window_more_gets_through_than_size_and_rate_allow(
             return times
 
     times = runner.run(through())
-    most_held = len({process for process, _ in asked}) * 1.5 * (quota.block - 1)
+    most_held = len({process for process, _ in asked}) * (quota.block - 1)
     for first, last in combinations_with_replacement(range(len(times)), 2):
         assert last - first + 1 <= size + (times[last] - times[first]) / every_ms + most_held

@@ -49,7 +49,7 @@ async def user(settings: Settings) -> str:
     """Somebody with five entries in the audit."""
     name = f"user-{uuid4()}"
     async with service_database(str(settings.database_url)) as plain:
-        database = await signed(plain, MasterKeys.of(settings.master_key_bytes))
+        database, _ = await signed(plain, MasterKeys.of(settings.master_key_bytes))
         async with database.as_user(name, datetime.now(UTC)) as connection:
             await note(connection, *(Change.of((name, AGENT), name, "do", number=number) for number in range(5)))
     return name

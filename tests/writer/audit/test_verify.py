@@ -33,7 +33,8 @@ from writer.rights.erase import erase
 @pytest.fixture
 async def kept(bank: Bank) -> Bank:
     """The bank of a running process, which signs what it notes."""
-    return replace(bank, database=await signed(bank.database, MasterKeys.of(MASTER)))
+    database, _ = await signed(bank.database, MasterKeys.of(MASTER))
+    return replace(bank, database=database)
 
 
 MASTER = os.urandom(32)
