@@ -21,18 +21,16 @@ from app.schemas.bank import (
     ProfilesOut,
     WholeCaseOut,
 )
-from app.schemas.responses import next_cursor, without
+from app.schemas.responses import next_cursor
 from retrieval.errors import NotFound
 from retrieval.pages import listing
 from retrieval.pages.procedures import procedure_of
 from retrieval.procedures.lessons import NO_FAILURE, wrapped
 from retrieval.tables.kinds import CaseStatus
-from writer.author import Author
 from writer.errors import SecretInName
-from writer.privacy.keys import UserKey
 from writer.privacy.names import nameable
 from writer.privacy.seal import unseal
-from writer.privacy.words import Words, words_of_page
+from writer.privacy.words import words_of, words_of_page
 from writer.rights.edit import delete_case, set_profile, set_tags
 from writer.run import AgentKey
 
@@ -62,7 +60,7 @@ async def list_cases(  # noqa: PLR0913, PLR0917 - each is a query parameter
     async with parts.database.as_user(caller.user_sub, caller.authorised_at) as connection:
         rows = (await connection.execute(statement)).mappings().all()
         words = await words_of_page(parts.keyring, connection, caller.user_sub) if rows else None
-    shown = [CaseOut.model_validate(_shown(row, words)) for row in rows if words is not None]
+    shown = [CaseOut.model_validate(words.opened(row)) for row in rows if words is not None]
     return CasesOut(cases=shown, next_cursor=next_cursor(rows, limit))
 
 
@@ -71,11 +69,11 @@ async def get_case(case_id: UUID, parts: Parts, caller: Caller) -> WholeCaseOut:
     """Returns one case with its tool traces, turns, prompt snapshot and learned procedure."""
     async with parts.database.as_user(caller.user_sub, caller.authorised_at) as connection:
         row = (await connection.execute(listing.one_case(caller.user_sub, case_id))).mappings().one_or_none()
-        key = await parts.keyring.find(connection, caller.user_sub)
+        words = await words_of(parts.keyring, connection, caller.user_sub)
         learned = (await connection.execute(procedure_of(caller.user_sub, case_id))).one_or_none()
-    if row is None or key is None:
+    if row is None or words is None:
         raise NotFound("no such case")
-    sealed: dict[str, object] = unseal(row["payload"], key.key, user_sub=caller.user_sub, case_id=case_id)
+    sealed: dict[str, object] = unseal(row["payload"], words.key.key, user_sub=caller.user_sub, case_id=case_id)
     procedure = cast("dict[str, object] | None", sealed.pop("procedure"))
     is_clean = row["lessons"] == "ready" and not row["error_count"]  # analysed, and no call failed
     if learned is not None:
@@ -83,7 +81,7 @@ async def get_case(case_id: UUID, parts: Parts, caller: Caller) -> WholeCaseOut:
     elif is_clean or (procedure is not None and procedure["data"] is None):
         procedure = dict(NO_FAILURE)
     named: dict[str, object] = {"files": [], "plan_references": []}  # sealed where the run named some
-    return WholeCaseOut.model_validate({**_shown(row, _words(caller, key)), **named, **sealed, "procedure": procedure})
+    return WholeCaseOut.model_validate({**words.opened(row), **named, **sealed, "procedure": procedure})
 
 
 @router.patch("/cases/{case_id}")
@@ -92,8 +90,10 @@ async def patch_case(case_id: UUID, patch: CasePatch, parts: Parts, caller: Call
     async with parts.database.as_user(caller.user_sub, caller.authorised_at) as connection:
         await set_tags(connection, parts.keyring, caller, case_id, patch.tags)
         row = (await connection.execute(listing.one_case(caller.user_sub, case_id))).mappings().one()
-        key = await parts.keyring.find(connection, caller.user_sub)
-    return CaseOut.model_validate(_shown(row, _words(caller, key)))
+        words = await words_of(parts.keyring, connection, caller.user_sub)
+    if words is None:
+        raise NotFound("no such case")
+    return CaseOut.model_validate(words.opened(row))
 
 
 @router.delete("/cases/{case_id}", status_code=204)
@@ -148,37 +148,10 @@ async def list_audit(
     statement = listing.page_of_audit(caller.user_sub, agent, before=cursor, limit=limit)
     async with parts.database.as_user(caller.user_sub, caller.authorised_at) as connection:
         rows = (await connection.execute(statement)).mappings().all()
-    entries = [
-        AuditEntry.model_validate({**without(row, {"user_sub", "agent_key"}), "agent": row["agent_key"]})
-        for row in rows
-    ]
-    return AuditOut(entries=entries, next_cursor=next_cursor(rows, limit))
+    return AuditOut(entries=list(map(AuditEntry.model_validate, rows)), next_cursor=next_cursor(rows, limit))
 
 
 def _profile(row: RowMapping, counts: Sequence[Row[str, str, int]]) -> ProfileOut:
-    agent = row["agent_key"]
-    return ProfileOut.model_validate(
-        {
-            **without(row, {"user_sub", "agent_key"}),
-            "agent": agent,
-            "shares": {part: row[f"{part}_share"] for part in ("session", "facts", "procedures")},
-            "cases": {count.status: count.cases for count in counts if count.agent_key == agent},
-        }
-    )
-
-
-def _words(caller: Author, key: UserKey | None) -> Words:
-    """Returns the opener of the sealed words of the caller's cases.
-
-    Raises:
-        NotFound: the user has no key, and so no case.
-    """
-    if key is None:
-        raise NotFound("no such case")
-    return Words(caller.user_sub, key)
-
-
-def _shown(row: RowMapping, words: Words) -> dict[str, object]:
-    """Returns the columns of a case under the names of the API, with its words opened."""
-    columns = without(words.opened(row), {"id", "agent_key", "payload"})
-    return {"case_id": row["id"], "agent": row["agent_key"], **columns}
+    shares = {part: row[f"{part}_share"] for part in ("session", "facts", "procedures")}
+    cases = {count.status: count.cases for count in counts if count.agent_key == row["agent_key"]}
+    return ProfileOut.model_validate({**row, "shares": shares, "cases": cases})

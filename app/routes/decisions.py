@@ -14,7 +14,7 @@ from app.edge.dependencies import Caller, Parts
 from app.edge.intake.route import BodyRoute
 from app.edge.problems import DOCUMENTED
 from app.schemas.fields import Real
-from app.schemas.responses import next_cursor, response_of
+from app.schemas.responses import RowOut, next_cursor, response_of
 from policy.decide import REPLAYED, Policy
 from policy.reasons import Reason
 from policy.weights import WeightsError
@@ -33,11 +33,11 @@ from writer.storable import storable
 from writer.training.lifecycle import LIVE
 
 
-class DecisionOut(BaseModel):
+class DecisionOut(RowOut):
     """One decision: a query, and the slate that was served for it."""
 
-    retrieval_id: UUID
-    agent: str
+    retrieval_id: UUID = Field(validation_alias="id")
+    agent: str = Field(validation_alias="agent_key")
     query: str
     rewritten: str | None = Field(description="rewritten query that was searched for; null: the query itself")
     mode: str
@@ -116,10 +116,10 @@ class ToldVersionOut(BaseModel):
     used: bool | None
 
 
-class RunOfDecision(BaseModel):
+class RunOfDecision(RowOut):
     """A run that received the slate of the decision."""
 
-    case_id: UUID
+    case_id: UUID = Field(validation_alias="id")
     status: CaseStatus
     outcome: RunOutcome
     reward: Real | None
@@ -238,7 +238,7 @@ async def get_decision(retrieval_id: UUID, parts: Parts, caller: Caller) -> Whol
                 for version, ids in found.would_serve.items()
                 if version in live
             ],
-            "runs": [RunOfDecision.model_validate({**run, "case_id": run["id"]}) for run in runs],
+            "runs": list(map(RunOfDecision.model_validate, runs)),
             "rewards": list(map(dict, rewards)),
             "missing": _missing(row, found, now),
         }
@@ -253,10 +253,8 @@ async def remove_decision(retrieval_id: UUID, parts: Parts, caller: Caller) -> N
 
 
 def _shown(row: RowMapping | Mapping[str, Any], words: Words) -> dict[str, Any]:
-    """Returns the columns of a decision under the names of the API, with its texts decrypted."""
     opened = words.open_query(row)
-    slate = {"case_ids": opened["case_ids"] or []}
-    return {**opened, **slate, "retrieval_id": opened["id"], "agent": opened["agent_key"]}
+    return {**opened, "case_ids": opened["case_ids"] or []}
 
 
 def _candidate(each: Reviewed, row: AnyRow, now: Mapping[str, Any] | None) -> CandidateOut:

@@ -11,7 +11,7 @@ from sqlalchemy import RowMapping
 from app.edge.dependencies import Caller, Parts
 from app.edge.intake.route import BodyRoute
 from app.edge.problems import DOCUMENTED, raises
-from app.schemas.responses import next_cursor, without
+from app.schemas.responses import RowOut, next_cursor
 from retrieval.errors import NotFound
 from retrieval.facts.listing import FactPage, one_fact, page_of_facts
 from retrieval.tables.kinds import FactKind, FactOrigin, Speaker
@@ -23,11 +23,11 @@ from writer.privacy.words import Words, words_of, words_of_page
 from writer.run import AgentKey, Tag
 
 
-class FactOut(BaseModel):
+class FactOut(RowOut):
     """A fact about the user, with its source and the time it held."""
 
-    fact_id: UUID
-    agent: str
+    fact_id: UUID = Field(validation_alias="id")
+    agent: str = Field(validation_alias="agent_key")
     kind: FactKind
     category: str = Field(description="subject of the fact, in a word of the caller or by the words of the text")
     text: str = Field(description="the fact in the words of its source")
@@ -118,6 +118,4 @@ async def remove_fact(fact_id: UUID, parts: Parts, caller: Caller) -> None:
 
 
 def _shown(row: RowMapping, words: Words) -> FactOut:
-    """Returns the columns of a fact under the names of the API, with its words opened."""
-    columns = without(row, {"id", "agent_key", "words"}) | words.open("fact", row["words"], row["id"])
-    return FactOut.model_validate({"fact_id": row["id"], "agent": row["agent_key"], **columns})
+    return FactOut.model_validate({**row, **words.open("fact", row["words"], row["id"])})

@@ -12,7 +12,7 @@ from sqlalchemy import RowMapping
 from app.edge.dependencies import Caller, Parts
 from app.edge.intake.route import BodyRoute
 from app.edge.problems import DOCUMENTED, raises
-from app.schemas.responses import next_cursor
+from app.schemas.responses import RowOut, next_cursor
 from retrieval.errors import NotFound
 from retrieval.recall.knowledge import KnowledgePage, one_entry, page_of_knowledge
 from writer.errors import KnowledgeExists, MemoryOff, SecretInName
@@ -22,13 +22,13 @@ from writer.privacy.words import Words, words_of, words_of_page
 from writer.run import AgentKey, Tag
 
 
-class KnowledgeOut(BaseModel):
+class KnowledgeOut(RowOut):
     """An entry of domain knowledge."""
 
-    knowledge_id: UUID
-    agent: str
+    knowledge_id: UUID = Field(validation_alias="id")
+    agent: str = Field(validation_alias="agent_key")
     category: str
-    type: str
+    type: str = Field(validation_alias="entry_type")
     title: str = Field(description="title of the entry; empty: no title")
     text: str
     created_at: datetime
@@ -110,8 +110,4 @@ async def remove_knowledge(knowledge_id: UUID, parts: Parts, caller: Caller) -> 
 
 
 def _shown(row: RowMapping, words: Words) -> KnowledgeOut:
-    """Returns the columns of an entry under the names of the API, with its words opened."""
-    opened = words.open("knowledge", row["words"], row["id"])
-    names = {"knowledge_id": row["id"], "agent": row["agent_key"], "type": row["entry_type"]}
-    columns = {name: row[name] for name in ("category", "created_at", "updated_at")}
-    return KnowledgeOut.model_validate({**names, **columns, **opened})
+    return KnowledgeOut.model_validate({**row, **words.open("knowledge", row["words"], row["id"])})

@@ -16,7 +16,7 @@ from app.routes.advice import advice_out, decrypted
 from app.runtime import Runtime
 from app.schemas.advice import MOST_TRIED, AdviceOut
 from app.schemas.loop import RedactionOut
-from app.schemas.responses import next_cursor, response_of, without
+from app.schemas.responses import RowOut, next_cursor, response_of
 from retrieval.errors import CasebankError, NotFound
 from retrieval.pages import listing
 from retrieval.tables.kinds import RunStatus
@@ -44,11 +44,11 @@ class AppendedOut(BaseModel):
     )
 
 
-class RunOut(BaseModel):
+class RunOut(RowOut):
     """A run whose steps are sent one by one, in progress or ended."""
 
-    run_id: UUID
-    agent: str
+    run_id: UUID = Field(validation_alias="id")
+    agent: str = Field(validation_alias="agent_key")
     status: RunStatus
     task: str
     retrieval_id: UUID | None
@@ -170,6 +170,4 @@ async def remove_run(run_id: RunId, parts: Parts, caller: Caller) -> None:
 
 
 def _shown(row: RowMapping, words: Words) -> dict[str, object]:
-    """Returns the columns of a run under the names of the API, with its words opened."""
-    columns = without(row, {"id", "agent_key", "words"})
-    return {"run_id": row["id"], "agent": row["agent_key"], "task": words.open_run(row["id"], row["words"]), **columns}
+    return {**row, "task": words.open_run(row["id"], row["words"])}

@@ -12,7 +12,7 @@ from app.edge.intake.reading import MadeFrom
 from app.edge.intake.route import BodyRoute
 from app.edge.problems import DOCUMENTED, raises
 from app.schemas.loop import RedactionOut
-from app.schemas.responses import next_cursor, response_of
+from app.schemas.responses import RowOut, next_cursor, response_of
 from retrieval.errors import NotFound
 from retrieval.pages import listing
 from retrieval.sessions.summary import ItemKind
@@ -61,11 +61,11 @@ class SummaryItemOut(BaseModel):
     by: SummaryChoice = Field(description="rules: a quotation; llm: a language model's words")
 
 
-class SessionOut(BaseModel):
+class SessionOut(RowOut):
     """A session."""
 
-    session_id: str
-    agent: str
+    session_id: str = Field(validation_alias="name")
+    agent: str = Field(validation_alias="agent_key")
     turn_count: int
     last_turn_at: datetime
     created_at: datetime
@@ -137,8 +137,7 @@ async def list_sessions(
     statement = listing.page_of_sessions(caller.user_sub, agent, before=cursor, limit=limit)
     async with parts.database.as_user(caller.user_sub, caller.authorised_at) as connection:
         rows = (await connection.execute(statement)).mappings().all()
-    shown = [SessionOut.model_validate({**row, "session_id": row["name"], "agent": row["agent_key"]}) for row in rows]
-    return SessionsOut(sessions=shown, next_cursor=next_cursor(rows, limit))
+    return SessionsOut(sessions=list(map(SessionOut.model_validate, rows)), next_cursor=next_cursor(rows, limit))
 
 
 @router.get("/{session_id:path}")

@@ -6,6 +6,7 @@ from uuid import UUID
 from pydantic import BaseModel, ConfigDict, Field, JsonValue
 
 from app.schemas.fields import CleanTag, CleanToolName, K, Real, Share, Similarity, Tokens
+from app.schemas.responses import RowOut
 from retrieval.tables.kinds import (
     Abstraction,
     AnalystChoice,
@@ -19,11 +20,11 @@ from writer.moment import Moment
 from writer.run import AgentKey, Strict
 
 
-class CaseOut(BaseModel):
+class CaseOut(RowOut):
     """A case without its sealed payload."""
 
-    case_id: UUID
-    agent: str
+    case_id: UUID = Field(validation_alias="id")
+    agent: str = Field(validation_alias="agent_key")
     kind: CaseKind
     parent_case_id: UUID | None = Field(
         description="run that a subtask or tool case belongs to; null: the case is a run of its own"
@@ -159,10 +160,10 @@ class SharesOut(BaseModel):
     procedures: Real
 
 
-class ProfileOut(BaseModel):
+class ProfileOut(RowOut):
     """A profile: its settings and case counts."""
 
-    agent: str
+    agent: str = Field(validation_alias="agent_key")
     enabled: bool = Field(description="true: memory is read")
     writing: bool = Field(description="true: memory is written")
     window_size: int
@@ -193,11 +194,11 @@ class ProfilesOut(BaseModel):
     profiles: list[ProfileOut]
 
 
-class AuditEntry(BaseModel):
+class AuditEntry(RowOut):
     """One change, and who made it."""
 
     id: UUID
-    agent: str | None
+    agent: str | None = Field(validation_alias="agent_key")
     actor: str
     action: str
     subject_id: UUID | None

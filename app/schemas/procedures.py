@@ -9,6 +9,7 @@ from sqlalchemy import RowMapping
 
 from app.schemas.fields import CleanNote, K, Milliseconds, Real, SearchText, Share, Similarity
 from app.schemas.loop import ThresholdOut, ToldProcedureOut
+from app.schemas.responses import RowOut
 from retrieval.pages.procedures import REVIEW, Measures
 from retrieval.tables.kinds import (
     AbstractionLevel,
@@ -89,12 +90,12 @@ class ReviewOut(BaseModel):
     created_at: datetime
 
 
-class ProcedureOut(BaseModel):
+class ProcedureOut(RowOut):
     """One version of a procedure."""
 
     id: UUID
     version: int
-    agent: str
+    agent: str = Field(validation_alias="agent_key")
     kind: ProcedureKind
     origin: ProcedureOrigin
     level: AbstractionLevel | None = Field(description="abstraction level; null: learned from a failure")
@@ -120,9 +121,8 @@ class ProcedureOut(BaseModel):
     @classmethod
     def of(cls, row: RowMapping) -> Self:
         """Builds the response from a row of the query that lists procedures."""
-        shown = {"agent" if name == "agent_key" else name: value for name, value in row.items()}
         review = {name: row[f"review_{name}"] for name in REVIEW} if row["review_verdict"] else None
-        return cls.model_validate({**shown, "review": review})
+        return cls.model_validate({**row, "review": review})
 
 
 class ProceduresOut(BaseModel):

@@ -1,12 +1,18 @@
 """Builds responses from objects and rows whose names are those of the API."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any, TypeVar
 
-from pydantic import BaseModel
+from pydantic import BaseModel, ConfigDict
 from sqlalchemy import RowMapping
 
 Response = TypeVar("Response", bound=BaseModel)
+
+
+class RowOut(BaseModel):
+    """A response made from a row; the alias of a field is its column, where the names differ."""
+
+    model_config = ConfigDict(validate_by_name=True)
 
 
 def response_of(model: type[Response], source: object, /, **others: Any) -> Response:
@@ -16,11 +22,6 @@ def response_of(model: type[Response], source: object, /, **others: Any) -> Resp
     """
     names = [name for name in model.model_fields if name not in others and hasattr(source, name)]
     return model.model_validate({name: getattr(source, name) for name in names} | others, from_attributes=True)
-
-
-def without(row: Mapping[Any, Any], names: Iterable[str]) -> dict[str, Any]:
-    """Returns the columns of a row except those named."""
-    return {name: value for name, value in row.items() if name not in names}
 
 
 def next_cursor(rows: Sequence[RowMapping], limit: int) -> str | None:

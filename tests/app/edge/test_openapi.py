@@ -1,7 +1,10 @@
 """The OpenAPI document is worth generating a client from: every error of an operation, and a type for every field."""
 
+import re
 from collections.abc import Iterator
 from typing import Any
+
+import pytest
 
 from tests.service import Service
 
@@ -76,3 +79,20 @@ def test_a_status_names_its_types_of_problem(service: Service):
     (turns,) = (operation for name, operation in operations(service) if name == "post /v1/sessions/{session_id}/turns")
     assert turns["responses"]["409"]["x-problems"] == ["idempotency-conflict", "memory-off", "turns-out-of-order"]
     assert "payload-too-large" in turns["responses"]["413"]["x-problems"]
+
+
+async def test_the_page_of_the_api_asks_nobody_but_this_service(service: Service):
+    anybody = await service.http(None)
+    page = (await anybody.get("/docs")).text
+    wanted = re.findall(r"""(?:src|href)=["']([^"']+)["']""", page)
+    assert len(wanted) >= 3
+    assert "://" not in page
+    for each in wanted:
+        answer = await anybody.get(each)
+        assert (answer.status_code, len(answer.content) > 1000) == (200, True), each
+    assert '"validatorUrl": null' in page
+
+
+@pytest.mark.parametrize("path", ["/redoc", "/static-offline-docs/../main.py", "/static-offline-docs/%2e%2e/core.py"])
+async def test_there_is_no_page_that_asks_others_and_no_way_out_of_the_folder(service: Service, path: str):
+    assert (await (await service.http(None)).get(path)).status_code == 404
