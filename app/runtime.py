@@ -15,6 +15,7 @@ from app.admission.backlog import Backlog, PendingBounds
 from app.admission.buckets import Buckets
 from app.admission.quotas import KINDS, SCOPES, Quota
 from app.admission.turns import Places, Turns
+from app.auth.keys import PublishedKeys, SharedSecret
 from app.auth.tokens import TokenVerifier
 from app.postgres.pools import service_database
 from app.postgres.revisions import is_newest
@@ -274,7 +275,9 @@ def make_model(settings: Settings, budget_s: float | None = None) -> "OpenAIMode
 
 def make_verifier(settings: Settings) -> TokenVerifier:
     """Returns the verifier of tokens: RS256 and ES256 with a JWKS URL, else HS256 with the secret."""
-    if settings.jwks_url is not None:
-        return TokenVerifier.published(settings.jwks_url, settings.jwt_issuer, settings.jwt_audience)
-    older = settings.older_signing_secrets
-    return TokenVerifier.hs256(settings.signing_secret, settings.jwt_issuer, settings.jwt_audience, older=older)
+    keys: PublishedKeys | SharedSecret
+    if settings.jwks_url is None:
+        keys = SharedSecret(settings.signing_secret, settings.older_signing_secrets)
+    else:
+        keys = PublishedKeys(settings.jwks_url)
+    return TokenVerifier(keys, settings.jwt_issuer, settings.jwt_audience)

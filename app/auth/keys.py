@@ -73,6 +73,9 @@ class PublishedKeys:
     `outage_s`. A fetch starts at most every `refetch_after_s`, however many unknown keys are requested.
     PyJWKClient's own cache is off: it forgets every key at the end of its lifespan, answer or no
     answer, and its cooldown does not count the fetches that failed.
+
+    Raises:
+        jwt.PyJWKClientError: the URL is not http or https.
     """
 
     url: str

@@ -5,14 +5,14 @@ from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
-from typing import Self, TypeGuard
+from typing import TypeGuard
 from uuid import uuid4
 
 import jwt
 from cachetools import LRUCache
 
 from app.auth.errors import NotAllowed, NotAuthenticated, UserNotNamed
-from app.auth.keys import OldSecret, PublishedKeys, SharedSecret, key_id
+from app.auth.keys import PublishedKeys, SharedSecret, key_id
 from app.auth.revocations import Revocations, sha256
 from writer.audit.signing import TOMBSTONE
 from writer.author import Author
@@ -77,26 +77,6 @@ class TokenVerifier:
         default_factory=lambda: LRUCache(REMEMBERED), repr=False
     )
     """Valid tokens of late, by digest: the claims, the key that verified them, and the key's name in the token."""
-
-    @classmethod
-    def hs256(
-        cls, secret: str, issuer: str, audience: str, *, older: tuple[OldSecret, ...] = (), leeway_s: float = LEEWAY_S
-    ) -> Self:
-        """Returns a verifier of tokens signed with shared secrets.
-
-        Raises:
-            ValueError: a secret is shorter than 32 bytes.
-        """
-        return cls(SharedSecret(secret, older), issuer, audience, leeway_s)
-
-    @classmethod
-    def published(cls, jwks_url: str, issuer: str, audience: str, *, leeway_s: float = LEEWAY_S) -> Self:
-        """Returns a verifier of tokens signed with the keys published at `jwks_url`, which are fetched later.
-
-        Raises:
-            jwt.PyJWKClientError: the URL is not http or https.
-        """
-        return cls(PublishedKeys(jwks_url), issuer, audience, leeway_s)
 
     async def identify(self, authorization: str | None, acting_for: str | None) -> Author:
         """Returns the caller and the user, from the values of `Authorization` and `X-Casebank-User`.

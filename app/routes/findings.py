@@ -1,6 +1,5 @@
 """Routes for the findings of a run, which spare an agent a second look at the same file or question."""
 
-from collections.abc import Sequence
 from typing import Annotated
 from uuid import UUID
 
@@ -14,7 +13,6 @@ from app.routes.runs import RunId
 from app.runtime import Runtime
 from app.schemas.findings import FindingOut, KnownIn, KnownOut, SummaryOut, WrittenOut
 from app.schemas.responses import response_of
-from retrieval.database.rows import AnyRow
 from retrieval.errors import NotFound
 from retrieval.findings.statements import findings_of, run_named
 from retrieval.findings.summary import SummaryFinding, summary
@@ -24,7 +22,7 @@ from writer.findings.aspects import SHELL_FOLDER
 from writer.findings.known import PlannedCall, is_known
 from writer.findings.record import clear_findings
 from writer.privacy.seal import PayloadTooLarge
-from writer.privacy.words import Words, words_of_page
+from writer.privacy.words import words_of_page
 from writer.retain.by_hand import FindingsWritten, PreparedFindings, prepare_findings, write_findings
 
 router = APIRouter(prefix="/v1/runs", tags=["findings"], responses=DOCUMENTED, route_class=BodyRoute)
@@ -81,16 +79,13 @@ async def findings_in(run_id: UUID, parts: Runtime, author: Author) -> list[Summ
     Raises:
         NotFound: the user has no such run.
     """
-    words: Words | None = None
-    found: Sequence[AnyRow] = ()
     async with parts.database.as_user(author.user_sub, author.authorised_at) as connection:
         agent_key = await connection.scalar(run_named(author.user_sub, run_id))
         words = await words_of_page(parts.keyring, connection, author.user_sub)
-        if words is not None:
-            folder = words.number_of("place", SHELL_FOLDER)
-            found = (await connection.execute(findings_of(author.user_sub, run_id, folder))).all()
-    if agent_key is None or words is None:
-        raise NotFound("no such run")
+        if agent_key is None or words is None:
+            raise NotFound("no such run")
+        folder = words.number_of("place", SHELL_FOLDER)
+        found = (await connection.execute(findings_of(author.user_sub, run_id, folder))).all()
     return [
         SummaryFinding(
             row.step,

@@ -32,7 +32,7 @@ from app.schemas.responses import response_of
 from retrieval.errors import NotFound
 from retrieval.procedures.lessons import lesson_of
 from retrieval.ranking.question import Question
-from retrieval.ranking.retrieved import Choice, Retrieved
+from retrieval.ranking.retrieved import Retrieved
 from retrieval.search.candidates import CaseSearch, Filters
 from retrieval.tables.columns import ALL_AGENTS
 from retrieval.telemetry import REWARDS
@@ -103,7 +103,18 @@ async def retrieve(question: RetrieveIn, parts: Parts, caller: Caller) -> Retrie
     return response_of(
         RetrieveOut,
         slate,
-        cases=[slot_out(choice, explain=question.explain) for choice in slate.choices],
+        cases=[
+            response_of(
+                SlotOut,
+                choice.row,
+                case_id=choice.row.id,
+                q_value=choice.q_value,
+                propensity=choice.propensity,
+                why=choice.why,
+                explain=choice.terms() if question.explain else None,
+            )
+            for choice in slate.choices
+        ],
         others=[response_of(OtherOut, row, case_id=row.id) for row in slate.others],
         procedure_threshold=slate.threshold,
         memory_context=slate.context.text,
@@ -205,17 +216,4 @@ def question_of(body: RetrieveIn) -> Question:
         rewrite=body.rewrite,
         session=body.session_id,
         recall=body.recall,
-    )
-
-
-def slot_out(choice: Choice, *, explain: bool) -> SlotOut:
-    """Returns the response for one place of the slate."""
-    return response_of(
-        SlotOut,
-        choice.row,
-        case_id=choice.row.id,
-        q_value=choice.q_value,
-        propensity=choice.propensity,
-        why=choice.why,
-        explain=choice.terms() if explain else None,
     )

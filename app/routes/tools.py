@@ -1,7 +1,7 @@
 """Routes for tool memory: calls of each tool, their failures and the fixes that worked."""
 
+from collections import Counter, defaultdict
 from datetime import datetime
-from itertools import groupby
 from typing import Annotated
 
 from fastapi import APIRouter, Path, Query
@@ -99,18 +99,18 @@ async def get_tool_memory(name: Name, agent: Agent, parts: Parts, caller: Caller
         fixes = (await connection.execute(tools.failures_of(*which))).all()
     if row is None:
         raise NotFound("no such tool")
-    failures = []
-    for cause, group in groupby(sorted(fixes, key=lambda each: str(each[0])), key=lambda each: each[0]):
-        counts: list[tuple[str | None, int]] = [(fix, count) for _, fix, count in group]  # fix is None: unresolved
-        failures.append(
-            ToolFailureOut(
-                cause=cause,
-                count=sum(count for _, count in counts),
-                fixes=[FixOut(fix=fix, count=count) for fix, count in counts if fix is not None],
-                unresolved=sum(count for fix, count in counts if fix is None),
-            )
+    by_cause: defaultdict[str, Counter[str | None]] = defaultdict(Counter)
+    for cause, fix, count in fixes:  # fix is None: unresolved
+        by_cause[cause][fix] += count
+    failures = [
+        ToolFailureOut(
+            cause=cause,
+            count=counts.total(),
+            fixes=[FixOut(fix=fix, count=count) for fix, count in counts.items() if fix is not None],
+            unresolved=counts[None],
         )
-    failures.sort(key=lambda each: -each.count)
+        for cause, counts in sorted(by_cause.items(), key=lambda each: (-each[1].total(), each[0]))
+    ]
     return ToolMemoryOut.model_validate({**_counted(row), "arguments": list(map(dict, forms)), "failures": failures})
 
 

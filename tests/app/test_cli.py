@@ -18,6 +18,7 @@ from typer.core import TyperOption
 from typer.testing import CliRunner, Result
 
 from app import __version__
+from app.auth.keys import SharedSecret
 from app.auth.tokens import ACT_AS, TokenVerifier
 from app.cli import COMMANDS, body_of, cli
 from app.postgres import EmbeddedPostgres
@@ -91,7 +92,7 @@ def test_a_service_imports_what_migrates_only_where_it_migrates():
 
 
 async def test_a_token_is_signed_with_the_secret_of_the_home_and_says_what_it_may(home: Path):
-    verifier = TokenVerifier.hs256(Settings(home=home).signing_secret, "casebank", "casebank")
+    verifier = TokenVerifier(SharedSecret(Settings(home=home).signing_secret), "casebank", "casebank")
     plain, service = (casebank("token", "--user", "alice", *more).stdout.strip() for more in ((), ("--service",)))
     identity = await verifier.identify(f"Bearer {plain}", None)
     assert (identity.user_sub, identity.actor) == ("alice", "alice")

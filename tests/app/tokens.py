@@ -7,12 +7,13 @@ from typing import Any
 
 import jwt
 
+from app.auth.keys import SharedSecret
 from app.auth.tokens import TokenVerifier
 
 SECRET = "a secret of more than thirty-two bytes"
 ISSUER, AUDIENCE = "https://issuer.example", "casebank"
 NOW = datetime.now(UTC).replace(microsecond=0)
-VERIFIER = TokenVerifier.hs256(SECRET, ISSUER, AUDIENCE)
+VERIFIER = TokenVerifier(SharedSecret(SECRET), ISSUER, AUDIENCE)
 
 
 def claims(**changed: Any) -> dict[str, Any]:

@@ -39,16 +39,6 @@ class ConnectionBounds:
     body_timeout_s: float
     open_from: Counter[str] = field(default_factory=Counter)
 
-    @classmethod
-    def of(cls, settings: Settings) -> "ConnectionBounds":
-        """Returns the bounds that the settings name."""
-        return cls(
-            settings.connections.total,
-            settings.connections.per_address or settings.connections.total,
-            settings.timeouts_s.headers,
-            settings.timeouts_s.body,
-        )
-
     def opened(self, address: str) -> bool:
         """Counts a connection, and returns whether the bounds allow it."""
         self.open_from[address] += 1
@@ -235,4 +225,7 @@ class BoundedConnection(HttpToolsProtocol):
 
 def bounded(settings: Settings) -> type[asyncio.Protocol]:
     """Returns the class of connections for uvicorn; all connections together keep to the bounds of the settings."""
-    return cast("type[asyncio.Protocol]", partial(BoundedConnection, ConnectionBounds.of(settings)))
+    connections, timeouts_s = settings.connections, settings.timeouts_s
+    per_address = connections.per_address or connections.total
+    bounds = ConnectionBounds(connections.total, per_address, timeouts_s.headers, timeouts_s.body)
+    return cast("type[asyncio.Protocol]", partial(BoundedConnection, bounds))

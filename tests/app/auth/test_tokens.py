@@ -52,7 +52,7 @@ def test_no_token_is_issued_with_a_short_secret_or_for_an_impossible_user(secret
 
 def test_a_verifier_refuses_a_short_secret_and_does_not_show_a_long_one():
     with pytest.raises(ValueError, match="32 bytes"):
-        TokenVerifier.hs256("x" * 31, ISSUER, AUDIENCE)
+        TokenVerifier(SharedSecret("x" * 31), ISSUER, AUDIENCE)
     assert SECRET not in repr(VERIFIER)
 
 
@@ -135,7 +135,7 @@ async def test_a_token_of_another_secret_is_refused_with_the_reason():
 
 
 async def test_a_token_may_have_any_text_as_its_id_and_is_refused_by_it_once_revoked():
-    verifier = TokenVerifier.hs256(SECRET, ISSUER, AUDIENCE)
+    verifier = TokenVerifier(SharedSecret(SECRET), ISSUER, AUDIENCE)
     token = jwt.api_jws.encode(json.dumps(claims(jti="\ud800", iat=1, exp=2**31)).encode(), SECRET, algorithm="HS256")
     known = await verifier.bearer(f"Bearer {token}")
     verifier.revocations.refuse(str(known.jti))
@@ -150,11 +150,11 @@ async def test_clocks_may_differ_by_the_leeway():
     assert await VERIFIER.identify(ahead, None)
     assert await VERIFIER.identify(behind, None)
     with pytest.raises(NotAuthenticated):
-        await TokenVerifier.hs256(SECRET, ISSUER, AUDIENCE, leeway_s=0).identify(behind, None)
+        await TokenVerifier(SharedSecret(SECRET), ISSUER, AUDIENCE, leeway_s=0).identify(behind, None)
 
 
 async def test_the_verdict_on_a_token_is_kept_until_the_token_expires_or_its_secret_ends():
-    verifier = TokenVerifier.hs256(SECRET, ISSUER, AUDIENCE)
+    verifier = TokenVerifier(SharedSecret(SECRET), ISSUER, AUDIENCE)
     late = bearer(exp=datetime.now(UTC) - timedelta(seconds=5))  # within the leeway
     assert await verifier.bearer(late) is await verifier.bearer(late)
     with pytest.raises(NotAuthenticated, match="expired"):
@@ -196,7 +196,7 @@ async def test_only_the_one_algorithm_is_accepted(alg: str):
     with pytest.raises(NotAuthenticated):
         await VERIFIER.identify(bearer(key=SECRET * 2, alg=alg), None)
     with pytest.raises(NotAuthenticated):
-        await TokenVerifier.hs256(SECRET * 2, ISSUER, AUDIENCE).identify(bearer(key=SECRET * 2, alg=alg), None)
+        await TokenVerifier(SharedSecret(SECRET * 2), ISSUER, AUDIENCE).identify(bearer(key=SECRET * 2, alg=alg), None)
 
 
 @pytest.mark.parametrize(

@@ -243,12 +243,14 @@ async def test_an_answer_that_trickles_in_is_given_up_on(issuer: Issuer):
 
 async def test_an_issuer_that_is_not_there_has_no_keys():
     with pytest.raises(KeysUnavailable):
-        await TokenVerifier.published("http://127.0.0.1:1/jwks.json", ISSUER, AUDIENCE).identify(signed("one"), None)
+        await TokenVerifier(PublishedKeys("http://127.0.0.1:1/jwks.json"), ISSUER, AUDIENCE).identify(
+            signed("one"), None
+        )
 
 
 def test_keys_come_from_the_web_only():
     with pytest.raises(jwt.PyJWKClientError):
-        TokenVerifier.published("file:///etc/keys.json", ISSUER, AUDIENCE)
+        TokenVerifier(PublishedKeys("file:///etc/keys.json"), ISSUER, AUDIENCE)
 
 
 async def test_a_token_without_a_key_id_is_refused_unfetched(published: TokenVerifier, issuer: Issuer):

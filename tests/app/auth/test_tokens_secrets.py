@@ -8,7 +8,7 @@ import pytest
 from typer.testing import CliRunner
 
 from app.auth.errors import NotAuthenticated
-from app.auth.keys import OldSecret, key_id
+from app.auth.keys import OldSecret, SharedSecret, key_id
 from app.auth.tokens import ACT_AS, TokenVerifier, issue_token
 from app.cli import cli
 from app.doctor.machine import tokens
@@ -26,7 +26,7 @@ def token(secret: str) -> str:
 
 
 def verifier(*older: OldSecret) -> TokenVerifier:
-    return TokenVerifier.hs256(NEW, "casebank", "casebank", older=older)
+    return TokenVerifier(SharedSecret(NEW, older), "casebank", "casebank")
 
 
 async def test_tokens_of_both_secrets_are_good_in_the_overlap_whatever_key_they_name():
