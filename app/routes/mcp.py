@@ -89,6 +89,8 @@ async def speak_mcp(
     The body is a JSON-RPC message, at most 256 KiB. The tools are those of `/v1/memory-tools`.
     """
     answer_message = await answer_over_http()
+    if agent is None:  # else its limit is counted already
+        await parts.admission.of_agent(caller, "writes", parts.settings.mcp_agent)
     asking = Asking(parts, caller, nameable(agent or parts.settings.mcp_agent))
     intake: Intake = request.app.state.intake
     bounded = replace(intake, max_bytes=min(intake.max_bytes, MAX_BYTES))

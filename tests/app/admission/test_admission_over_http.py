@@ -91,6 +91,14 @@ async def test_another_agent_goes_on_until_the_user_has_used_up_theirs(quotas: A
     assert await statuses(alice, 3, "another") == [200, 200, 429]
 
 
+async def test_a_message_of_the_model_context_protocol_counts_for_the_agent_of_the_settings(quotas: Any, alice: User):
+    pytest.importorskip("mcp", reason="the extra mcp is not installed")
+    message, accept = {"jsonrpc": "2.0", "id": 1, "method": "tools/list"}, "application/json, text/event-stream"
+    answers = [await alice.http.post("/mcp", json=message, headers={"Accept": accept}) for _ in range(6)]
+    assert [answer.status_code for answer in answers] == [200] * 5 + [429]
+    assert answers[-1].json()["violated-policies"] == ["agent-writes"]
+
+
 async def test_a_session_has_a_limit_of_its_own_and_names_made_up_widen_nothing(quotas: Any, alice: User):
     assert await statuses(alice, 4, **{"X-Casebank-Session": "s"}) == [200] * 3 + [429]
     made_up = [(await ask(alice, **{"X-Casebank-Session": f"s{n}"})).status_code for n in range(4)]
