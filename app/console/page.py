@@ -281,7 +281,7 @@ def _refused(request: Request, error: CasebankError | AnyHTTPException | Request
     if isinstance(error, SignInNeeded):
         return Response(status_code=303, headers=error.headers)
     if isinstance(error, CasebankError):
-        status, message = int(problems.kind_of(error).status), str(error)
+        status, message = int(problems.kind_of(type(error)).status), str(error)
     elif isinstance(error, AnyHTTPException):
         status, message = error.status_code, error.detail
     else:

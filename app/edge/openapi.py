@@ -8,7 +8,7 @@ from fastapi import FastAPI
 from app.auth.errors import KeysUnavailable, NotAllowed, NotAuthenticated, UserNotNamed
 from app.edge.dependencies import ACTING_FOR
 from app.edge.intake.errors import BodyIncomplete, BodyNotJson, BodyTooComplex, BodyTooCostly, BodyTooLarge, Busy
-from app.edge.problems import DOCUMENTED, INVALID, PROBLEMS, Kind, Problem, kind_of_type
+from app.edge.problems import DOCUMENTED, INVALID, PROBLEMS, Kind, Problem, kind_of
 from retrieval.errors import DatabaseUnavailable, NotFound, UserErased
 
 JSON = {
@@ -51,13 +51,13 @@ def _complete(operation: dict[str, Any]) -> None:
     kinds: list[Kind] = []
     if any(each["name"] == ACTING_FOR for each in parameters):
         operation["security"] = [{"HTTPBearer": []}]
-        kinds += map(kind_of_type, OF_A_CALLER)
+        kinds += map(kind_of, OF_A_CALLER)
     if "requestBody" in operation:
-        kinds += map(kind_of_type, OF_A_BODY)
+        kinds += map(kind_of, OF_A_BODY)
     if "requestBody" in operation or parameters:
         kinds.append(INVALID)
     if any(each["in"] == "path" and each["name"].endswith("_id") for each in parameters):
-        kinds.append(kind_of_type(NotFound))
+        kinds.append(kind_of(NotFound))
     for kind in kinds:
         response = responses.setdefault(str(int(kind.status)), {})
         response[PROBLEMS] = sorted({*response.get(PROBLEMS, ()), kind.slug})

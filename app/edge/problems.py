@@ -152,12 +152,7 @@ KINDS: dict[type[CasebankError], Kind] = {
 }
 
 
-def kind_of(error: CasebankError) -> Kind:
-    """Returns slug, status and headers of the answer to an error; see ``kind_of_type``."""
-    return kind_of_type(type(error))
-
-
-def kind_of_type(error: type[CasebankError]) -> Kind:
+def kind_of(error: type[CasebankError]) -> Kind:
     """Returns the entry in ``KINDS`` for a type of error, or for the nearest base class with an entry."""
     return next(KINDS[cls] for cls in error.__mro__ if cls in KINDS)
 
@@ -165,7 +160,7 @@ def kind_of_type(error: type[CasebankError]) -> Kind:
 def raises(*errors: type[CasebankError]) -> dict[int | str, dict[str, object]]:
     """Returns the ``responses`` of a route that may answer these errors besides the usual ones."""
     by_status: dict[int | str, list[str]] = {}
-    for kind in map(kind_of_type, errors):
+    for kind in map(kind_of, errors):
         by_status.setdefault(int(kind.status), []).append(kind.slug)
     return {status: {"description": "", PROBLEMS: slugs} for status, slugs in by_status.items()}
 
@@ -195,7 +190,7 @@ def not_now(refusal: NotNow) -> JSONResponse:
     headers = {"Retry-After": str(retry_s)}
     if isinstance(refusal, RateExceeded):
         headers |= fields([refusal.standing])
-    kind = replace(kind_of(refusal), headers=tuple(headers.items()))
+    kind = replace(kind_of(type(refusal)), headers=tuple(headers.items()))
     retry_at = (datetime.now(UTC) + timedelta(seconds=retry_s)).isoformat(timespec="seconds")
     # the names of the draft that the RateLimit fields are from
     return problem(kind, str(refusal), retry_at=retry_at, **{"violated-policies": [refusal.policy]})
@@ -216,7 +211,7 @@ async def _answer(request: Request, error: Exception) -> JSONResponse:
                 "tokens_issued_after": earliest.isoformat(),
                 "begin_again": "POST /v1/users/begin-again",
             }
-        return problem(kind_of(error), str(error), **more)
+        return problem(kind_of(type(error)), str(error), **more)
     if isinstance(error, RequestValidationError):  # without the values, which may be secret or not text
         return problem(INVALID, "the request does not have the documented form", errors=faults(error.errors()))
     if isinstance(error, HTTPException):

@@ -58,7 +58,7 @@ class McpRoute(BodyRoute):
                 return await handle(request)
             except NotAuthenticated as refused:
                 where = f'Bearer resource_metadata="{quote(_base(request) + METADATA + PATH, safe=":/[]@")}"'
-                return problem(replace(kind_of(refused), headers=(("WWW-Authenticate", where),)), str(refused))
+                return problem(replace(kind_of(NotAuthenticated), headers=(("WWW-Authenticate", where),)), str(refused))
 
         return pointing
 

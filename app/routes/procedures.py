@@ -95,7 +95,7 @@ async def get_procedure(
     procedure_id: UUID, parts: Parts, caller: Caller, version: Version | None = None
 ) -> ProcedureOut:
     """Returns the active version of a procedure, or the given version."""
-    versions = (await _versions(procedure_id, parts, caller)).versions
+    versions = (await list_versions(procedure_id, parts, caller)).versions
     wanted = (each for each in versions if (each.status == "active" if version is None else each.version == version))
     if (one := next(wanted, None)) is None:
         raise NotFound("no version of this procedure is active" if version is None else "no such version")
@@ -105,7 +105,11 @@ async def get_procedure(
 @router.get("/{procedure_id}/versions")
 async def list_versions(procedure_id: UUID, parts: Parts, caller: Caller) -> VersionsOut:
     """Returns every version of a procedure, the newest first."""
-    return await _versions(procedure_id, parts, caller)
+    async with parts.database.as_user(caller.user_sub, caller.authorised_at) as connection:
+        rows = (await connection.execute(pages.versions_of(caller.user_sub, procedure_id))).mappings().all()
+    if not rows:
+        raise NotFound("no such procedure")
+    return VersionsOut(versions=[ProcedureOut.of(row) for row in rows])
 
 
 @router.get("/{procedure_id}/diff")
@@ -117,7 +121,7 @@ async def diff_versions(
     after: Annotated[Version, Query(alias="to")],
 ) -> VersionChangesOut:
     """Compares two versions: changed fields, and steps added, removed or changed."""
-    versions = {each.version: each for each in (await _versions(procedure_id, parts, caller)).versions}
+    versions = {each.version: each for each in (await list_versions(procedure_id, parts, caller)).versions}
     if before not in versions or after not in versions:
         raise NotFound("no such version")
     changes = difference(versions[before], versions[after])
@@ -149,11 +153,3 @@ async def review_procedure(procedure_id: UUID, body: ReviewIn, parts: Parts, cal
     async with parts.database.as_user(caller.user_sub, caller.authorised_at) as connection:
         version = await review.review(connection, caller, procedure_id, body.version, verdict)
     return await get_procedure(procedure_id, parts, caller, version)
-
-
-async def _versions(procedure_id: UUID, parts: Parts, caller: Caller) -> VersionsOut:
-    async with parts.database.as_user(caller.user_sub, caller.authorised_at) as connection:
-        rows = (await connection.execute(pages.versions_of(caller.user_sub, procedure_id))).mappings().all()
-    if not rows:
-        raise NotFound("no such procedure")
-    return VersionsOut(versions=[ProcedureOut.of(row) for row in rows])

@@ -12,8 +12,6 @@ MAX_FIELDS = 100_000
 MAX_DEPTH = 250
 """Most objects and lists inside each other; redaction looks no deeper, and orjson writes no deeper ones."""
 
-DOCUMENTED = f"at most {MAX_VALUES:,} values, {MAX_FIELDS:,} fields and {MAX_DEPTH} levels"
-
 # Possessive, and content with an end that never comes: linear, whatever the bytes.
 _TEXT = re.compile(rb'"[^"\\]*+(?:\\.?[^"\\]*+)*+"?', re.DOTALL)
 _BRACKETS = b"[]{}"
@@ -34,7 +32,8 @@ def check_counts(body: bytes) -> None:
     if _opened(bare) <= MAX_VALUES:  # most brackets that are open at once
         depth = max(accumulate(_LEVEL[sign] for sign in bare.translate(None, _NOT_BRACKETS)), default=0)
     if not _within(bare, deep=depth):
-        raise BodyTooComplex(f"a request may hold {DOCUMENTED}")
+        most = f"{MAX_VALUES:,} values, {MAX_FIELDS:,} fields and {MAX_DEPTH} levels"
+        raise BodyTooComplex(f"a request may hold at most {most}")
 
 
 def _within(body: bytes, *, deep: int | None = None) -> bool:

@@ -13,7 +13,6 @@ from fastapi.routing import APIRoute
 from app.edge import dependencies as deps
 from app.edge.intake.aside import Aside
 from app.edge.intake.body import announced, read_body
-from app.edge.intake.counts import DOCUMENTED
 from app.edge.intake.errors import BodyNotJson
 from app.edge.intake.faults import with_fields
 from app.edge.intake.reading import MadeFrom, parse, take
@@ -90,16 +89,6 @@ class BodyRoute(APIRoute):
     Raises:
         TypeError: the route takes a body without identifying the caller, or one that no side process can validate.
     """
-
-    def __init__(self, *arguments: Any, **options: Any) -> None:
-        super().__init__(*arguments, **options)
-        if self.made_from is not None:
-            description = (
-                f"The body has more bytes than the service takes, or holds more than {DOCUMENTED}, or takes too long to"
-                " check and redact; a problem document says which"
-            )
-            usual, own = self.responses.get("default", {}), self.responses.get(413, {})
-            self.responses = {**self.responses, 413: {**usual, **own, "description": description}}
 
     @property
     def made_from(self) -> MadeFrom | None:
