@@ -8,7 +8,7 @@ from fastapi import FastAPI
 from app.auth.errors import KeysUnavailable, NotAllowed, NotAuthenticated, UserNotNamed
 from app.edge.dependencies import ACTING_FOR
 from app.edge.intake.errors import BodyIncomplete, BodyNotJson, BodyTooComplex, BodyTooCostly, BodyTooLarge, Busy
-from app.edge.problems import DOCUMENTED, INVALID, PROBLEMS, Kind, Problem, kind_of
+from app.edge.problems import DOCUMENTED, INVALID, Kind, Problem, kind_of
 from retrieval.errors import DatabaseUnavailable, NotFound, UserErased
 
 JSON = {
@@ -45,7 +45,8 @@ def install(app: FastAPI) -> None:
 def _complete(operation: dict[str, Any]) -> None:
     """Adds the token, and the errors that follow from the form: of a token, a body, parameters, an id in the path.
 
-    Errors that only this operation answers are in it already: its route names them (``problems.raises``).
+    Errors that only this operation answers are in it already: its route names them (``problems.raises``). The
+    description of a status lists its types of problem.
     """
     responses, parameters = operation["responses"], operation.get("parameters", [])
     kinds: list[Kind] = []
@@ -59,10 +60,9 @@ def _complete(operation: dict[str, Any]) -> None:
     if any(each["in"] == "path" and each["name"].endswith("_id") for each in parameters):
         kinds.append(kind_of(NotFound))
     for kind in kinds:
-        response = responses.setdefault(str(int(kind.status)), {})
-        response[PROBLEMS] = sorted({*response.get(PROBLEMS, ()), kind.slug})
-    for response in responses.values():
-        if PROBLEMS in response:
+        response = responses.setdefault(str(int(kind.status)), {"description": kind.slug})
+        response["description"] = ", ".join(sorted({*response["description"].split(", "), kind.slug}))
+    for status, response in responses.items():
+        if status.startswith(("4", "5")):
             response.setdefault("content", DOCUMENTED["default"]["content"])
-            response["description"] = response.get("description") or ", ".join(response[PROBLEMS])
     operation["responses"] = dict(sorted(responses.items()))

@@ -102,8 +102,6 @@ class Kind:
 RETRY = (("Retry-After", "1"),)
 INVALID = Kind("invalid-request", HTTPStatus.UNPROCESSABLE_ENTITY)
 """Kind of a request that does not have the documented form."""
-PROBLEMS = "x-problems"
-"""Key of the OpenAPI document for the types of problem that an operation answers with a status."""
 
 KINDS: dict[type[CasebankError], Kind] = {
     NotAuthenticated: Kind("not-authenticated", HTTPStatus.UNAUTHORIZED, (("WWW-Authenticate", "Bearer"),)),
@@ -162,7 +160,7 @@ def raises(*errors: type[CasebankError]) -> dict[int | str, dict[str, object]]:
     by_status: dict[int | str, list[str]] = {}
     for kind in map(kind_of, errors):
         by_status.setdefault(int(kind.status), []).append(kind.slug)
-    return {status: {"description": "", PROBLEMS: slugs} for status, slugs in by_status.items()}
+    return {status: {"description": ", ".join(sorted(slugs))} for status, slugs in by_status.items()}
 
 
 def problem(kind: Kind, detail: str, **more: object) -> JSONResponse:

@@ -14,7 +14,6 @@ from app.edge.dependencies import Caller, Parts
 from app.edge.intake.reading import MadeFrom
 from app.edge.intake.route import BodyRoute
 from app.edge.problems import DOCUMENTED, raises
-from app.routes.recall import recalled_out
 from app.schemas.hosted import MemoriesIn, PreparedMemories, prepared
 from app.schemas.loop import (
     FeedbackIn,
@@ -22,7 +21,6 @@ from app.schemas.loop import (
     HybridSearchIn,
     LessonOut,
     Memory,
-    OtherOut,
     RetainOut,
     RetrieveIn,
     RetrieveOut,
@@ -107,7 +105,6 @@ async def retrieve(question: RetrieveIn, parts: Parts, caller: Caller) -> Retrie
             response_of(
                 SlotOut,
                 choice.row,
-                case_id=choice.row.id,
                 q_value=choice.q_value,
                 propensity=choice.propensity,
                 why=choice.why,
@@ -115,12 +112,9 @@ async def retrieve(question: RetrieveIn, parts: Parts, caller: Caller) -> Retrie
             )
             for choice in slate.choices
         ],
-        others=[response_of(OtherOut, row, case_id=row.id) for row in slate.others],
-        procedure_threshold=slate.threshold,
         memory_context=slate.context.text,
         tokens=slate.context.tokens,
         parts=slate.context.parts,
-        recalled=None if slate.recalled is None else recalled_out(slate.recalled),
     )
 
 
@@ -138,9 +132,7 @@ async def feedback(body: FeedbackIn, parts: Parts, caller: Caller) -> FeedbackOu
         reached = await give_feedback(connection, caller.user_sub, caller.actor, reward)
     REWARDS.labels(body.source).inc()
     parts.worker.wake()
-    return response_of(
-        FeedbackOut, reached, retrieval_id=reached.decision_id, withdrawn_procedure_ids=reached.withdrawn
-    )
+    return response_of(FeedbackOut, reached)
 
 
 @router.post(
@@ -162,10 +154,7 @@ async def hybrid_search(body: HybridSearchIn, parts: Parts, caller: Caller, resp
         response_of(
             Memory,
             choice.row,
-            content=choice.row.task,
             metadata=LessonOut.model_validate(lesson_of(slate.lessons.get(choice.row.id), choice.row.error_count)),
-            created_dt=choice.row.created_at,
-            agent=choice.row.agent_key,
         )
         for choice in slate.choices
     ]

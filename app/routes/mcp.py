@@ -73,12 +73,8 @@ Agent = Annotated[AgentKey | None, Query(description="agent whose memory is used
     PATH,
     response_class=Response,
     responses={
-        **raises(McpNotInstalled, BodyTooLarge, BodyTooComplex, Busy),
+        **raises(McpNotInstalled, BodyIncomplete, BodyTooLarge, BodyTooComplex, Busy),
         202: {"description": "a notification, which has no response"},
-        400: {
-            **raises(BodyIncomplete)[400],
-            "description": "the body is incomplete; or, as a JSON-RPC error, it is not a message of the protocol",
-        },
     },
 )
 async def speak_mcp(
@@ -86,7 +82,8 @@ async def speak_mcp(
 ) -> Response:
     """Answers one message of the Model Context Protocol, as JSON and without a session.
 
-    The body is a JSON-RPC message, at most 256 KiB. The tools are those of `/v1/memory-tools`.
+    The body is a JSON-RPC message, at most 256 KiB; a body that is none gets a JSON-RPC error with status 400. The
+    tools are those of `/v1/memory-tools`.
     """
     answer_message = await answer_over_http()
     if agent is None:  # else its limit is counted already

@@ -1,15 +1,13 @@
 """Route for recall: search turns of all sessions, facts and knowledge of an agent by a question."""
 
-from dataclasses import asdict
-
 from fastapi import APIRouter
 
 from app.edge.dependencies import Caller, Parts
 from app.edge.intake.route import BodyRoute
 from app.edge.problems import DOCUMENTED, raises
-from app.schemas.recall import RecalledMemoryOut, RecallIn, RecallOut
+from app.schemas.recall import RecallIn, RecallOut
 from app.schemas.responses import response_of
-from retrieval.recall.memory import Recalled, RecallQuestion
+from retrieval.recall.memory import RecallQuestion
 from writer.errors import SecretInName
 from writer.privacy.names import nameable
 
@@ -29,19 +27,4 @@ async def recall(body: RecallIn, parts: Parts, caller: Caller) -> RecallOut:
         as_of=body.as_of,
         token_budget=body.token_budget,
     )
-    found = await parts.reader.recall(caller.user_sub, caller.authorised_at, question)
-    return recalled_out(found)
-
-
-def recalled_out(found: Recalled) -> RecallOut:
-    """Returns the response for the memories of a recall."""
-    renamed = {"number": "turn_number", "kind": "fact_kind", "entry_type": "type"}
-    memories = [
-        response_of(
-            RecalledMemoryOut,
-            memory,
-            source={renamed.get(name, name): value for name, value in asdict(memory.source).items()},
-        )
-        for memory in found.memories
-    ]
-    return response_of(RecallOut, found, memories=memories)
+    return response_of(RecallOut, await parts.reader.recall(caller.user_sub, caller.authorised_at, question))

@@ -8,6 +8,7 @@ from pydantic import BaseModel, ConfigDict, Field, JsonValue, model_validator
 
 from app.schemas.fields import K, Real, RrfK, SearchText, Similarity, Weight
 from app.schemas.recall import RecallOut
+from app.schemas.responses import RowOut
 from retrieval.sections.context import PartName
 from retrieval.tables.kinds import CaseKind, ProcedureKind, RewardSource, Rewrite, RunOutcome
 from writer.examples import examples_of
@@ -93,10 +94,10 @@ class RetrieveIn(Strict):
     rewrite: Rewrite | None = Field(default=None, description="rewriter of the query; null: the one set in the profile")
 
 
-class SlotOut(BaseModel):
+class SlotOut(RowOut):
     """One place of the slate."""
 
-    case_id: UUID
+    case_id: UUID = Field(validation_alias="id")
     kind: CaseKind
     task: str
     plan: list[str]
@@ -139,10 +140,10 @@ class ToldProcedureOut(BaseModel):
     alternative_to: UUID | None = Field(description="better procedure of this response with the same trigger")
 
 
-class OtherOut(BaseModel):
+class OtherOut(RowOut):
     """A run in ``memory_context`` outside the slate; it has no place and earns no credit."""
 
-    case_id: UUID
+    case_id: UUID = Field(validation_alias="id")
     task: str
     plan: list[str]
     outcome: str
@@ -175,7 +176,7 @@ class PartOut(BaseModel):
     left_out: int = Field(description="number of items that did not fit the budget")
 
 
-class RetrieveOut(BaseModel):
+class RetrieveOut(RowOut):
     """The slate, the text for the prompt, and the id for the later reward."""
 
     retrieval_id: UUID
@@ -183,7 +184,7 @@ class RetrieveOut(BaseModel):
     procedures: list[ToldProcedureOut]
     others: list[OtherOut] = Field(description="runs outside the slate that `memory_context` contains")
     procedure_threshold: ThresholdOut | None = Field(
-        description="least similarity of a procedure; null: the profile has no procedures"
+        validation_alias="threshold", description="least similarity of a procedure; null: the profile has no procedures"
     )
     memory_context: str = Field(
         description="text for the prompt: session, facts about the user, procedures, cases, other runs, in this order"
@@ -233,7 +234,7 @@ class FeedbackIn(Strict):
         return self.reward if self.reward is not None else float(self.thumb == "up")
 
 
-class FeedbackOut(BaseModel):
+class FeedbackOut(RowOut):
     """The reward that now counts for the named run or retrieval, and the rows it changed."""
 
     reward: Real
@@ -242,9 +243,12 @@ class FeedbackOut(BaseModel):
         description="runs that were rewarded: the run of the case, or all runs of the retrieval"
     )
     retrieval_id: UUID | None = Field(
-        description="retrieval whose cases and procedures were credited; null: the run had no retrieval"
+        validation_alias="decision_id",
+        description="retrieval whose cases and procedures were credited; null: the run had no retrieval",
     )
-    withdrawn_procedure_ids: list[UUID] = Field(description="procedures learned from these runs alone, now out of use")
+    withdrawn_procedure_ids: list[UUID] = Field(
+        validation_alias="withdrawn", description="procedures learned from these runs alone, now out of use"
+    )
 
 
 class HybridSearchIn(Strict):
@@ -272,14 +276,14 @@ class LessonOut(BaseModel):
     data: dict[str, JsonValue] | None = Field(description="learned-procedure record; null: no record")
 
 
-class Memory(BaseModel):
+class Memory(RowOut):
     """One memory in the format of the hosted flow, without vectors and internal fields."""
 
     id: UUID
-    content: str
+    content: str = Field(validation_alias="task")
     metadata: LessonOut = Field(description="lesson of the run: the learned-procedure record in its wrapping")
-    created_dt: datetime
-    agent: str
+    created_dt: datetime = Field(validation_alias="created_at")
+    agent: str = Field(validation_alias="agent_key")
     plan: list[str]
     outcome: str
     reward: Real | None

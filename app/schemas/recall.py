@@ -6,6 +6,7 @@ from uuid import UUID
 from pydantic import BaseModel, ConfigDict, Field
 
 from app.schemas.fields import SearchText
+from app.schemas.responses import RowOut
 from retrieval.recall.memory import KINDS, MOST
 from retrieval.tables.kinds import FactKind, MemoryKind, Speaker
 from writer.moment import Moment
@@ -34,15 +35,17 @@ class RecallIn(Strict):
     token_budget: int = Field(default=2_000, ge=0, le=100_000, description="maximum tokens of all texts together")
 
 
-class SourceOut(BaseModel):
+class SourceOut(RowOut):
     """The source of a memory: session, number and time of a turn; id and validity of a fact; id of knowledge."""
 
     session_id: str | None = None
-    turn_number: int | None = Field(default=None, description="1-based number of the turn in the session")
+    turn_number: int | None = Field(
+        default=None, validation_alias="number", description="1-based number of the turn in the session"
+    )
     role: str | None = None
     said_at: datetime | None = None
     fact_id: UUID | None = None
-    fact_kind: FactKind | None = None
+    fact_kind: FactKind | None = Field(default=None, validation_alias="kind")
     said_by: Speaker | None = Field(
         default=None, description="speaker of the fact; only `user` counts as the user's own statement"
     )
@@ -50,7 +53,7 @@ class SourceOut(BaseModel):
     valid_to: datetime | None = None
     knowledge_id: UUID | None = None
     category: str | None = Field(default=None, description="category of a knowledge entry")
-    type: str | None = Field(default=None, description="type of a knowledge entry")
+    type: str | None = Field(default=None, validation_alias="entry_type", description="type of a knowledge entry")
     shared: bool | None = Field(
         default=None, description="true: knowledge that an operator wrote for all users of the agent"
     )
