@@ -132,7 +132,7 @@ class Buckets:
             held = self._held[key] = _LocalBucket()
         if not held.tokens:
             async with held.asking:  # one at a time: those that wait here take from what the first one got
-                if not held.tokens:
+                if not held.tokens and (at is not None or held.empty_until <= time.monotonic()):
                     await self._refill(held, quota, author, key[1], at)
             if not held.tokens:
                 wait_s = max(0.001, held.empty_until - time.monotonic())
@@ -145,9 +145,7 @@ class Buckets:
     async def _refill(
         self, held: _LocalBucket, quota: Quota, author: Author, bucket: bytes, at: datetime | None
     ) -> None:
-        """Adds up to a block of tokens to those held here; a bucket that is known to be empty is not read."""
-        if at is None and held.empty_until > time.monotonic():
-            return
+        """Adds up to a block of tokens to those held here."""
         parameters = {
             "bucket": bucket,
             "size": quota.size,

@@ -89,13 +89,20 @@ class TokenVerifier:
         return Author(user, actor, since, bearer.is_service)
 
     async def bearer(self, authorization: str | None) -> Bearer:
-        """Returns the claims of a token that is valid and was not revoked.
+        """Returns the claims of the token in an Authorization header, if it is valid and was not revoked.
 
         Raises:
             NotAuthenticated, KeysUnavailable: see app.auth.errors.
             DatabaseUnavailable: it does not answer, so revocations cannot be checked.
         """
-        bearer = await self._verified(_token_in(authorization))
+        if authorization is None:
+            raise NotAuthenticated("the Authorization header is missing")
+        if len(authorization) > MAX_TOKEN_CHARS + len("Bearer "):
+            raise NotAuthenticated("the token is too long")
+        scheme, _, token = authorization.partition(" ")
+        if scheme.lower() != "bearer" or not token or not token.isascii():
+            raise NotAuthenticated("the Authorization header must be 'Bearer' and a token")
+        bearer = await self._verified(token)
         await self.revocations.fresh()
         if self.revocations.revoked(bearer.subject, bearer.jti, bearer.authorised_at):
             raise NotAuthenticated("the token was revoked")
@@ -165,18 +172,6 @@ def is_user(name: object) -> TypeGuard[str]:
     if not isinstance(name, str) or not 1 <= len(name) <= MAX_USER_CHARS or TOMBSTONE.fullmatch(name):
         return False
     return not any(unicodedata.category(char) in {"Cc", "Cs"} for char in name)
-
-
-def _token_in(authorization: str | None) -> str:
-    """Returns the token of an Authorization header, still unverified."""
-    if authorization is None:
-        raise NotAuthenticated("the Authorization header is missing")
-    if len(authorization) > MAX_TOKEN_CHARS + len("Bearer "):
-        raise NotAuthenticated("the token is too long")
-    scheme, _, token = authorization.partition(" ")
-    if scheme.lower() != "bearer" or not token or not token.isascii():
-        raise NotAuthenticated("the Authorization header must be 'Bearer' and a token")
-    return token
 
 
 def _user_in(acting_for: str) -> str:

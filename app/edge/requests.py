@@ -79,28 +79,22 @@ class Follow:
                 MutableHeaders(scope=message)[HEADER] = followed.request_id
             await send(message)
 
-        try:
-            with structlog.contextvars.bound_contextvars(request_id=followed.request_id):
-                try:
-                    await self.app(scope, receive, answer)
-                finally:
-                    _report(scope, followed)
-        finally:
-            _current.reset(token)
-
-
-def _report(scope: Scope, followed: Followed) -> None:
-    method = scope["method"] if scope["method"] in _METHODS else OTHER
-    route = getattr(scope.get("route"), "path", OTHER)
-    REQUESTS.labels(method, route, followed.status).inc()
-    if followed.status >= _FIRST_REFUSAL:
-        problem = followed.problem or OTHER
-        REFUSED.labels(problem).inc()
-        log.info(
-            "request.refused",
-            method=method,
-            route=route,
-            status=followed.status,
-            type=problem,
-            user=followed.user,
-        )
+        with structlog.contextvars.bound_contextvars(request_id=followed.request_id):
+            try:
+                await self.app(scope, receive, answer)
+            finally:
+                _current.reset(token)
+                method = scope["method"] if scope["method"] in _METHODS else OTHER
+                route = getattr(scope.get("route"), "path", OTHER)
+                REQUESTS.labels(method, route, followed.status).inc()
+                if followed.status >= _FIRST_REFUSAL:
+                    problem = followed.problem or OTHER
+                    REFUSED.labels(problem).inc()
+                    log.info(
+                        "request.refused",
+                        method=method,
+                        route=route,
+                        status=followed.status,
+                        type=problem,
+                        user=followed.user,
+                    )

@@ -51,16 +51,18 @@ async def answer(request: Request, body: bytes, asking: Asking) -> Response:
     return Response(bytes(collected.body), collected.status, dict(collected.headers))
 
 
-def _asking(context: Context) -> Asking:
+def asking_of(context: Context) -> Asking:
+    """Returns the user and agent of a request."""
     asking: Asking = cast("Request", context.request).scope[_ASKING]
     return asking
 
 
-async def _check(context: Context, kind: type[object], arguments: bytes) -> RouteInput:
+async def check(context: Context, kind: type[object], arguments: bytes) -> RouteInput:
+    """Validates the arguments of a call, large ones in a side process."""
     if len(arguments) <= INLINE_BYTES:
         return take(kind, arguments, origin())
     intake: Intake = cast("Request", context.request).app.state.intake
-    return await intake.aside.run(_asking(context).author.user_sub, take, kind, arguments, origin())
+    return await intake.aside.run(asking_of(context).author.user_sub, take, kind, arguments, origin())
 
 
-_SERVER = make_server(_asking, _check)
+_SERVER = make_server(asking_of, check)

@@ -44,7 +44,14 @@ async def remember(asking: Asking, given: RememberIn) -> str:
     if given.kind == "run":
         return await _run(asking, given)
     if given.kind == "feedback":
-        return await _feedback(asking, given)
+        author = asking.author
+        reward = Feedback(REWARD[given.outcome or "failure"], GUESS, decision_id=given.retrieval_id)
+        async with asking.parts.database.as_user(author.user_sub, author.authorised_at) as connection:
+            await _check_agent(connection, asking, decisions, given.retrieval_id)
+            reached = await give_feedback(connection, author.user_sub, author.actor, reward)
+        REWARDS.labels(GUESS).inc()
+        counts = f"The reward that counts is {reached.reward:g}, from {reached.source}."
+        return f"Stored as a heuristic reward of {reward.reward:g}. {counts}"
     written = FactWritten(
         agent=asking.agent,
         kind=given.kind,
@@ -110,14 +117,3 @@ async def _run(asking: Asking, given: RememberIn) -> str:
     parts.admission.backlog.took(author.user_sub)
     parts.worker.wake()
     return f"Stored as run {retained.case_id}" + (", joined to its recall." if retained.retrieval_id else ".")
-
-
-async def _feedback(asking: Asking, given: RememberIn) -> str:
-    author = asking.author
-    reward = Feedback(REWARD[given.outcome or "failure"], GUESS, decision_id=given.retrieval_id)
-    async with asking.parts.database.as_user(author.user_sub, author.authorised_at) as connection:
-        await _check_agent(connection, asking, decisions, given.retrieval_id)
-        reached = await give_feedback(connection, author.user_sub, author.actor, reward)
-    REWARDS.labels(GUESS).inc()
-    counts = f"The reward that counts is {reached.reward:g}, from {reached.source}."
-    return f"Stored as a heuristic reward of {reward.reward:g}. {counts}"

@@ -5,13 +5,11 @@ from typing import Annotated, Literal
 
 from fastapi import APIRouter, Query, Request
 from pydantic import BaseModel, Field, JsonValue
-from sqlalchemy.ext.asyncio import AsyncConnection
 
 from app.edge.dependencies import Caller, Parts
 from app.edge.intake.route import BodyRoute
 from app.edge.problems import DOCUMENTED, raises
 from app.impact.compared import compared
-from app.runtime import Runtime
 from app.schemas.bank import AgentIn
 from app.schemas.fields import Real
 from app.schemas.responses import response_of
@@ -131,26 +129,25 @@ async def get_policy(agent: Annotated[AgentKey, Query()], parts: Parts, caller: 
         rows = (await connection.execute(lifecycle.versions(caller.user_sub, agent))).all()
         rewarded = (await connection.execute(decision_log.rewarded(caller.user_sub, agent))).scalar_one()
         profile = (await connection.execute(listing.one_profile(caller.user_sub, agent))).one_or_none()
-        replayed = await _replay(connection, parts, caller.user_sub, agent)
+        replay = None
+        if (replayed := await stored_replay(connection, caller.user_sub, agent)) is not None:
+            replay = response_of(
+                ReplayOut,
+                replayed,
+                sentence=replayed.sentence(),
+                orders=[response_of(OrderOut, tally, order=name) for name, tally in replayed.tallies.items()],
+                telling_words=await telling_words(connection, parts.keyring, caller.user_sub, agent, replayed.fit),
+            )
         with_and_without = await compared(connection, caller.user_sub, agent, datetime.now(UTC))
     learns = profile is not None and profile.learning
     serving = next((name_of(row.version) for row in rows if row.status == "serving"), REPLAYED)
     return PoliciesOut(
         serving=serving if learns else REPLAYED,
-        replay=replayed,
+        replay=replay,
         compared=with_and_without,
         rewarded_decisions=rewarded,
         policies=[_shown(row) for row in rows],
     )
-
-
-async def _replay(connection: AsyncConnection, parts: Runtime, user_sub: str, agent: str) -> ReplayOut | None:
-    found = await stored_replay(connection, user_sub, agent)
-    if found is None:
-        return None
-    orders = [response_of(OrderOut, tally, order=name) for name, tally in found.tallies.items()]
-    telling = await telling_words(connection, parts.keyring, user_sub, agent, found.fit)
-    return response_of(ReplayOut, found, sentence=found.sentence(), orders=orders, telling_words=telling)
 
 
 def _shown(row: AnyRow) -> PolicyOut:

@@ -32,13 +32,14 @@ def faults(errors: Sequence[Mapping[str, Any]]) -> list[dict[str, str]]:
 
     The name of an unknown field is the caller's text, so it is redacted.
     """
-    return [
-        {
-            "field": ".".join(printable(part) for part in item["loc"]),
-            "message": printable(_message(item), LONGEST_MESSAGE).removeprefix("Value error, "),
-        }
-        for item in errors[:MOST]
-    ]
+    shown = []
+    for error in errors[:MOST]:
+        message: str = _PLAIN.get(error["type"], error["msg"])
+        if error["type"] == "string_pattern_mismatch":
+            message = _PATTERNS.get(message.partition("'")[2].removesuffix("'"), message)
+        field = ".".join(printable(part) for part in error["loc"])
+        shown.append({"field": field, "message": printable(message, LONGEST_MESSAGE).removeprefix("Value error, ")})
+    return shown
 
 
 def with_fields(errors: Sequence[Mapping[str, Any]], model: type[Any]) -> list[Mapping[str, Any]]:
@@ -69,13 +70,6 @@ def fields_at(annotation: Any, place: Sequence[int | str]) -> list[str]:
         field = annotation.model_fields.get(names[0])
         return fields_at(field.annotation, names[1:]) if field else []
     return sorted(annotation.model_fields) if annotation.model_config.get("extra") == "forbid" else []
-
-
-def _message(error: Mapping[str, Any]) -> str:
-    message: str = _PLAIN.get(error["type"], error["msg"])
-    if error["type"] == "string_pattern_mismatch":
-        return _PATTERNS.get(message.partition("'")[2].removesuffix("'"), message)
-    return message
 
 
 def printable(text: object, most: int = LONGEST_NAME) -> str:
