@@ -14,9 +14,8 @@ MAX_DEPTH = 250
 
 # Possessive, and content with an end that never comes: linear, whatever the bytes.
 _TEXT = re.compile(rb'"[^"\\]*+(?:\\.?[^"\\]*+)*+"?', re.DOTALL)
-_BRACKETS = b"[]{}"
-_NOT_BRACKETS = bytes(set(range(256)) - set(_BRACKETS))
 _LEVEL = {ord("["): 1, ord("{"): 1, ord("]"): -1, ord("}"): -1}
+_NOT_BRACKETS = bytes(set(range(256)) - set(_LEVEL))
 
 
 def check_counts(body: bytes) -> None:
@@ -25,22 +24,16 @@ def check_counts(body: bytes) -> None:
     Raises:
         BodyTooComplex: the body has more.
     """
-    if _within(body):  # nearly every body is, even with the signs inside texts counted
-        return
-    bare = _TEXT.sub(b"", body)
-    depth = MAX_DEPTH + 1
-    if _opened(bare) <= MAX_VALUES:  # most brackets that are open at once
-        depth = max(accumulate(_LEVEL[sign] for sign in bare.translate(None, _NOT_BRACKETS)), default=0)
-    if not _within(bare, deep=depth):
-        most = f"{MAX_VALUES:,} values, {MAX_FIELDS:,} fields and {MAX_DEPTH} levels"
-        raise BodyTooComplex(f"a request may hold at most {most}")
+    if _is_wide(body) or _opened(body) > MAX_DEPTH:  # nearly no body is, even with the signs inside texts counted
+        bare = _TEXT.sub(b"", body)
+        levels = accumulate(_LEVEL[sign] for sign in bare.translate(None, _NOT_BRACKETS))
+        if _is_wide(bare) or max(levels, default=0) > MAX_DEPTH:
+            most = f"{MAX_VALUES:,} values, {MAX_FIELDS:,} fields and {MAX_DEPTH} levels"
+            raise BodyTooComplex(f"a request may hold at most {most}")
 
 
-def _within(body: bytes, *, deep: int | None = None) -> bool:
-    """Returns whether the signs between values are few; without ``deep`` every bracket may be a level."""
-    opened = _opened(body)
-    levels = opened if deep is None else deep
-    return opened + body.count(b",") < MAX_VALUES and body.count(b":") <= MAX_FIELDS and levels <= MAX_DEPTH
+def _is_wide(body: bytes) -> bool:
+    return _opened(body) + body.count(b",") >= MAX_VALUES or body.count(b":") > MAX_FIELDS
 
 
 def _opened(body: bytes) -> int:

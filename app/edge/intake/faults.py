@@ -13,6 +13,7 @@ LONGEST_QUOTED = 1_000
 LONGEST_NAME, LONGEST_MESSAGE = 200, 500
 """Characters that are shown: of a field's name or a path, and of a message."""
 MOST = 20
+"""Most faults of an invalid input that its answer names."""
 _OBJECT = "Input should be a JSON object"
 _PLAIN = {"model_attributes_type": _OBJECT, "model_type": _OBJECT, "dict_type": _OBJECT}
 """Messages in place of those in which pydantic speaks of its own types."""

@@ -10,11 +10,9 @@ from pydantic import GetCoreSchemaHandler, TypeAdapter, ValidationError
 from pydantic_core import CoreSchema, core_schema
 
 from app.edge.intake.counts import check_counts
+from app.edge.intake.faults import MOST
 from retrieval.telemetry import on_behalf_of
 from writer.finite import NotFinite, parsed
-
-MOST_FAULTS = 20
-"""Most faults of an invalid body that its answer names."""
 
 Fault = dict[str, Any]
 
@@ -72,7 +70,7 @@ def take(
             value = _adapter(model).validate_python(whole.value)
             return RouteInput(value if prepare is None else prepare(value))
     except ValidationError as error:
-        wrong = error.errors(include_url=False, include_context=False, include_input=False)[:MOST_FAULTS]
+        wrong = error.errors(include_url=False, include_context=False, include_input=False)[:MOST]
         return RouteInput(faults=[_fault(each["type"], ("body", *each["loc"]), each["msg"]) for each in wrong])
     except ValueError as error:  # from prepare; answered as pydantic answers it for a small body
         return RouteInput(faults=[_fault("value_error", ("body",), f"Value error, {error}")])
