@@ -11,11 +11,11 @@ from app.edge.dependencies import Caller, Parts
 from app.edge.intake.route import BodyRoute
 from app.edge.problems import DOCUMENTED
 from app.runtime import Runtime
-from app.schemas.advice import MOST_TRIED, AdviceIn, AdviceOut, AdvisedFixOut, AdvisedPlanOut
+from app.schemas.advice import MOST_TRIED, AdviceIn, AdviceOut
 from app.schemas.responses import response_of
 from retrieval.database.rows import Rows
 from retrieval.pages import listing
-from writer.advice.answer import AdviceAnswer, FailedCall, first_like
+from writer.advice.answer import FailedCall, first_like
 from writer.analysis.calls import Call, calls_in
 from writer.author import Author
 from writer.messages import tool_traces
@@ -50,7 +50,7 @@ async def advise(failed: AdviceIn, parts: Parts, caller: Caller) -> AdviceOut:
         failed.token_budget,
         failed.plans,
     )
-    return advice_out(await parts.adviser.advise(caller, asked))
+    return response_of(AdviceOut, await parts.adviser.advise(caller, asked))
 
 
 async def _calls_of_session(failed: AdviceIn, parts: Runtime, caller: Author) -> list[Call]:
@@ -72,10 +72,3 @@ async def decrypted(
         rows = (await connection.execute(statement)).all()
         words = await words_of(parts.keyring, connection, caller.user_sub) if rows else None
     return [] if words is None else list(readable(partial(opened, words), rows))
-
-
-def advice_out(answer: AdviceAnswer) -> AdviceOut:
-    """Returns the response of the API for an answer about a failed call."""
-    fixes = [response_of(AdvisedFixOut, each, dangerous=each.fix["dangerous"]) for each in answer.fixes]
-    plans = [response_of(AdvisedPlanOut, each) for each in answer.plans]
-    return response_of(AdviceOut, answer, fixes=fixes, plans=plans)

@@ -12,7 +12,7 @@ from app.edge.dependencies import Caller, Parts
 from app.edge.intake.reading import MadeFrom
 from app.edge.intake.route import BodyRoute
 from app.edge.problems import DOCUMENTED, raises
-from app.routes.advice import advice_out, decrypted
+from app.routes.advice import decrypted
 from app.runtime import Runtime
 from app.schemas.advice import MOST_TRIED, AdviceOut
 from app.schemas.loop import RedactionOut
@@ -112,7 +112,7 @@ async def _advice(run_id: UUID, steps: PreparedSteps, parts: Runtime, caller: Au
         calls = [*await _calls_before(ordered[0].number, run_id, parts, caller), *calls]
         call, tried = first_like(failed, calls)
         asked = FailedCall(steps.agent_key, call, steps.task, run_id, steps.retrieval_id, tried=tried)
-        return advice_out(await parts.adviser.advise(caller, asked))
+        return response_of(AdviceOut, await parts.adviser.advise(caller, asked))
     except CasebankError as error:
         log.warning("advice.failed", error=type(error).__name__)
         return None

@@ -3,9 +3,10 @@
 from typing import Literal
 from uuid import UUID
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import AliasPath, BaseModel, ConfigDict, Field
 
 from app.schemas.fields import CleanToolName, RedactedJson, SearchText
+from app.schemas.responses import RowOut
 from policy.advice import RIGHT
 from retrieval.advice.text import TOKENS
 from writer.advice.answer import Silence
@@ -56,7 +57,7 @@ class AdviceIn(Strict):
     )
 
 
-class AdvisedFixOut(BaseModel):
+class AdvisedFixOut(RowOut):
     """A fix: the calls and changes that put such a failure right in an earlier run."""
 
     what: str = Field(description="the call that worked, and its difference to the failed call")
@@ -67,7 +68,9 @@ class AdvisedFixOut(BaseModel):
     runs: int = Field(description="number of earlier runs that failed like this")
     told: int = Field(description="number of times that advice on such a failure had this fix")
     helped: int = Field(description="number of these times after which the failure did not come back")
-    dangerous: bool = Field(description="true: the fix deletes something or skips a check")
+    dangerous: bool = Field(
+        validation_alias=AliasPath("fix", "dangerous"), description="true: the fix deletes something or skips a check"
+    )
     why: str
 
 
