@@ -9,10 +9,11 @@ from typing import TypeGuard
 from uuid import uuid4
 
 import jwt
+from cachetools import LRUCache
 
 from app.auth.errors import NotAllowed, NotAuthenticated, UserNotNamed
 from app.auth.keys import PublishedKeys, SharedSecret, key_id
-from app.auth.revocations import Revocations
+from app.auth.revocations import Revocations, sha256
 from writer.audit.signing import TOMBSTONE
 from writer.author import Author
 
@@ -26,6 +27,8 @@ LEEWAY_S = 30.0
 """Seconds that the issuer's clock may be ahead: a token may have been issued so much earlier than it says."""
 
 MAX_TOKEN_CHARS = 8 * 1024
+REMEMBERED = 10_000
+"""Most tokens whose verdict is kept."""
 MAX_USER_CHARS = 255
 REQUIRED_CLAIMS = ["exp", "iat", "iss", "aud", "sub"]
 
@@ -70,6 +73,10 @@ class TokenVerifier:
     audience: str
     leeway_s: float = LEEWAY_S
     revocations: Revocations = field(default_factory=Revocations)
+    _verdicts: LRUCache[bytes, tuple[Bearer, str | jwt.PyJWK, str | None]] = field(
+        default_factory=lambda: LRUCache(REMEMBERED), repr=False
+    )
+    """Valid tokens of late, by digest: the claims, the key that verified them, and the key's name in the token."""
 
     async def identify(self, authorization: str | None, acting_for: str | None) -> Author:
         """Returns the caller and the user, from the values of `Authorization` and `X-Casebank-User`.
@@ -109,19 +116,26 @@ class TokenVerifier:
         return bearer
 
     async def _verified(self, token: str) -> Bearer:
-        """Returns the token's claims, after a check of its signature, times, issuer and audience."""
+        """Returns the token's claims, after a check of its signature, times, issuer and audience.
+
+        The verdict is kept: while the token has not expired and its key serves, it is not checked again.
+        """
+        known, by, kid = self._verdicts.get(sha256(token), (None, None, None))
         try:
-            kid = jwt.get_unverified_header(token).get("kid")
+            kid = kid if known else jwt.get_unverified_header(token).get("kid")
             keys: Sequence[str | jwt.PyJWK] = await self.keys.find(kid)
+            earliest_end = datetime.now(UTC) - timedelta(seconds=self.leeway_s)
+            if known is not None and known.expires_at > earliest_end and by in keys:
+                return known
             for key in keys[:-1]:
                 with suppress(jwt.InvalidSignatureError):
-                    return self._decode(token, key)
-            return self._decode(token, keys[-1])
+                    return self._decode(token, kid, key)
+            return self._decode(token, kid, keys[-1])
         except jwt.PyJWTError as error:
             reason = next((text for kind, text in _REASONS if isinstance(error, kind)), "the token is not valid")
             raise NotAuthenticated(reason) from None  # without its cause, whose text can quote what the caller sent
 
-    def _decode(self, token: str, key: str | jwt.PyJWK) -> Bearer:
+    def _decode(self, token: str, kid: str | None, key: str | jwt.PyJWK) -> Bearer:
         claims: dict[str, object] = jwt.decode(
             token,
             key,
@@ -136,7 +150,7 @@ class TokenVerifier:
             raise NotAuthenticated("the token's subject cannot be a user's name")
         scope = claims.get("scope")
         scopes = scope.split(" ") if isinstance(scope, str) else scope if isinstance(scope, list) else []  # RFC 8693
-        return Bearer(
+        bearer = Bearer(
             subject=subject,
             jti=jti if isinstance(jti, str) else None,
             key_id=key_id(key) if isinstance(key, str) else str(key.key_id),
@@ -145,6 +159,8 @@ class TokenVerifier:
             is_service=ACT_AS in scopes,
             is_operator=OPERATOR in scopes,
         )
+        self._verdicts[sha256(token)] = bearer, key, kid
+        return bearer
 
 
 def issue_token(  # noqa: PLR0913 - each is a claim
