@@ -2,15 +2,17 @@
 
     python -m tests.fork_server NUMBER
 
-A message on the socket of that number asks for one command: JSON with its words, environment and folder, and four
-descriptors: its standard input, output and error, and a socket on which the server answers the command's pid and, when
-the command has ended, its wait status. The fork has no thread, no connection and no loop yet, only modules.
+Each connection to the listening socket of that number asks for one command, a program's or of `OWN_MODULE`: JSON with
+its words, environment and folder, and three descriptors: its standard input, output and error. The server answers the
+command's pid and, when the command has ended, its wait status; it kills the command if the connection ends before. The
+fork has no thread, no connection and no loop yet, only modules. The server ends with its own standard input.
 """
 
 import atexit
 import gc
 import json
 import os
+import runpy
 import selectors
 import signal
 import socket
@@ -20,6 +22,7 @@ from contextlib import suppress
 from datetime import date
 
 from app.cli import COMMANDS, cli
+from app.processes.own_module import OWN_MODULE
 from app.providers.wordllama import WordLlamaEmbedder
 from app.terminal.plain_commands import imported
 from writer.facts.extract import read
@@ -32,19 +35,29 @@ def main() -> None:
     """Forks for every message until the other side is gone; runs the command in each fork."""
     before = dict(os.environ)
     gc.disable()  # imported objects stay
-    for command in COMMANDS.values():
-        imported(command.module)
+    for module in (*(command.module for command in COMMANDS.values()), "app.training.command"):
+        imported(module)
     WordLlamaEmbedder()  # which reads weights that every service uses
     read("I live in Rome. I went there yesterday.", date(2026, 1, 2))  # which compiles the patterns of facts
     gc.freeze()
     added = {name: value for name, value in os.environ.items() if name not in before}
     words = _words_of_fork(socket.socket(fileno=int(sys.argv[1])), added)
     if words:
-        sys.argv = words
         try:
-            cli()
+            _run(words)
         except SystemExit as end:
             _exit(end)
+
+
+def _run(words: list[str]) -> None:
+    """Runs the command: `casebank` or the module that follows the words of `OWN_MODULE`."""
+    program, *rest = words
+    if rest[:2] == list(OWN_MODULE[1:]):
+        _, _, program, *rest = rest
+    sys.argv = [program, *rest]
+    if program == "app.training":
+        runpy.run_module(program, run_name="__main__", alter_sys=True)
+    cli()
 
 
 def _exit(end: SystemExit) -> None:
@@ -56,38 +69,50 @@ def _exit(end: SystemExit) -> None:
     os._exit(end.code if isinstance(end.code, int) else int(end.code is not None))
 
 
-def _words_of_fork(control: socket.socket, added: dict[str, str]) -> list[str]:
+def _words_of_fork(listener: socket.socket, added: dict[str, str]) -> list[str]:
     """Returns the words of the command in its fork, and no words in the server when it is to end."""
-    children: dict[int, tuple[int, socket.socket]] = {}  # by the descriptor that becomes readable at the child's end
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the terminal's is for the tests
     selector = selectors.DefaultSelector()
-    selector.register(control, selectors.EVENT_READ)
+    selector.register(listener, selectors.EVENT_READ)
+    selector.register(sys.stdin, selectors.EVENT_READ)
     while True:
-        for key, _ in selector.select():
-            if key.fd in children:
-                selector.unregister(key.fd)
-                pid, answers = children.pop(key.fd)
-                os.close(key.fd)
-                _answer(answers, os.waitpid(pid, 0)[1])
-                answers.close()
-                continue
-            message, descriptors, _, _ = socket.recv_fds(control, MOST_BYTES, 4)
-            if not message:
-                return []
-            answers = socket.socket(fileno=descriptors[3])
+        (key, _), *_ = selector.select()  # which finds the others again
+        if key.fileobj is sys.stdin:
+            return []
+        if key.data is None:
+            answers, _ = listener.accept()
+            message, descriptors, _, _ = socket.recv_fds(answers, MOST_BYTES, 3)
             pid = os.fork()
             if pid == 0:
-                for each in (selector, control, answers, *(answers for _, answers in children.values())):
-                    each.close()
-                for descriptor in children:
-                    os.close(descriptor)
-                return _become(json.loads(message), descriptors[:3], added)
-            for descriptor in descriptors[:3]:
+                answers.close()
+                _close(selector)
+                return _become(json.loads(message), descriptors, added)
+            for descriptor in descriptors:
                 os.close(descriptor)
             _answer(answers, pid)
-            descriptor = os.pidfd_open(pid)
-            children[descriptor] = (pid, answers)
-            selector.register(descriptor, selectors.EVENT_READ)
+            selector.register(answers, selectors.EVENT_READ, (pid, answers))
+            selector.register(os.pidfd_open(pid), selectors.EVENT_READ, (pid, answers))
+            continue
+        pid, answers = key.data
+        selector.unregister(key.fileobj)
+        if key.fileobj is answers:  # whoever asked is gone
+            os.kill(pid, signal.SIGKILL)
+            continue
+        os.close(key.fd)
+        _answer(answers, os.waitpid(pid, 0)[1])
+        if answers in selector.get_map():
+            selector.unregister(answers)
+        answers.close()
+
+
+def _close(selector: selectors.BaseSelector) -> None:
+    """Closes what the server listens to."""
+    for key in list(selector.get_map().values()):
+        if isinstance(key.fileobj, socket.socket):
+            key.fileobj.close()
+        elif key.fileobj is not sys.stdin:
+            os.close(key.fd)
+    selector.close()
 
 
 def _answer(answers: socket.socket, number: int) -> None:

@@ -3,6 +3,7 @@
 import atexit
 import json
 import os
+import select
 import shlex
 import shutil
 import signal
@@ -22,8 +23,11 @@ from tests.paths import ROOT
 COLUMNS = "500"
 """Width of the output, which the commands read when they are imported."""
 
-_turn = threading.Lock()
-_servers: list[socket.socket] = []
+IS_POSSIBLE = hasattr(os, "pidfd_open")
+"""Whether the system tells the end of another's child, as only Linux does."""
+
+FORKS = "forks"
+"""Name of the server's socket, in the folder of the stubs."""
 
 
 class Forked:
@@ -35,10 +39,9 @@ class Forked:
         self.args = args
         self.returncode: int | None = None
         command = {"words": list(args), "environment": dict(environment), "folder": str(ROOT)}
-        self._answers, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-        with theirs:
-            descriptors = [each.fileno() for each in (*streams, theirs)]
-            socket.send_fds(_server(), [json.dumps(command).encode()], descriptors)
+        self._answers = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        self._answers.connect(str(_folder() / FORKS))
+        socket.send_fds(self._answers, [json.dumps(command).encode()], [each.fileno() for each in streams])
         self.pid = int(self._answers.recv(64))
 
     def poll(self) -> int | None:
@@ -75,50 +78,47 @@ class Forked:
 
 
 def is_possible(environment: Mapping[str, str]) -> bool:
-    """Returns whether a fork is the process that a start would be: only Linux tells the end of another's child."""
-    return hasattr(os, "pidfd_open") and environment.get("COLUMNS") == COLUMNS
+    """Returns whether a fork is the process that a start would be."""
+    return IS_POSSIBLE and environment.get("COLUMNS") == COLUMNS
 
 
-def for_shells(program: str) -> tuple[Path, int]:
-    """Returns a folder with the program, by its own name but as a fork, and the descriptor that a shell must inherit.
+def stub(program: str) -> Path:
+    """Returns a program of the same name that is a fork: for shells, and for programs that start it themselves.
 
-    The shell's variable `FORKS` has the descriptor's number.
+    It passes SIGTERM, SIGINT and SIGHUP on, and whoever kills it kills the fork.
     """
-    return _folder(program), _server().fileno()
+    path = _folder() / Path(program).name
+    if not path.exists():
+        words = shlex.join([sys.executable, "-IS", str(ROOT / "tests" / "forked_command.py"), str(_folder() / FORKS)])
+        path.write_text(f'#!/bin/sh\nexec {words} {shlex.quote(program)} "$@"\n')
+        path.chmod(0o700)
+    return path
 
 
 @cache
-def _folder(program: str) -> Path:
+def _folder() -> Path:
+    """Returns the folder of the stubs and of the socket of this process's server, which the first to connect starts."""
     folder = Path(tempfile.mkdtemp(prefix="casebank-tests-"))
     atexit.register(shutil.rmtree, folder, ignore_errors=True)
-    words = shlex.join([sys.executable, "-IS", str(ROOT / "tests" / "forked_command.py"), program])
-    stub = folder / Path(program).name
-    stub.write_text(f'#!/bin/sh\nexec {words} "$@"\n')
-    stub.chmod(0o700)
+    listener = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    listener.bind(str(folder / FORKS))
+    listener.listen()
+    threading.Thread(target=_serve, args=(listener,), daemon=True).start()
     return folder
 
 
-def _server() -> socket.socket:
-    """Returns the socket of this process's server, which ends with this process."""
-    with _turn:
-        if not _servers:
-            control, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-            command = (sys.executable, "-m", "tests.fork_server", str(theirs.fileno()))
-            around = {name: value for name, value in os.environ.items() if not name.startswith("CASEBANK_")}
-            with theirs:
-                server = subprocess.Popen(
-                    command,
-                    env=around | {"COLUMNS": COLUMNS},
-                    cwd=ROOT,
-                    stdin=subprocess.DEVNULL,
-                    stdout=subprocess.DEVNULL,
-                    pass_fds=(theirs.fileno(),),
-                )
-            _servers.append(control)
-            atexit.register(_end, server, control)
-        return _servers[0]
-
-
-def _end(server: subprocess.Popen[bytes], control: socket.socket) -> None:
-    control.close()
-    server.wait(timeout=30)
+def _serve(listener: socket.socket) -> None:
+    """Starts the server when somebody connects; it ends with this process, when its standard input ends."""
+    select.select([listener], [], [])
+    command = (sys.executable, "-m", "tests.fork_server", str(listener.fileno()))
+    around = {name: value for name, value in os.environ.items() if not name.startswith("CASEBANK_")}
+    with listener:
+        server = subprocess.Popen(
+            command,
+            env=around | {"COLUMNS": COLUMNS},
+            cwd=ROOT,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.DEVNULL,
+            pass_fds=(listener.fileno(),),
+        )
+    atexit.register(server.communicate)

@@ -1,6 +1,6 @@
-"""The program `casebank` of a shell's commands: asks the fork server that `FORKS` names and ends as the command ends.
+"""A program that is a fork: asks the fork server at that socket for the command and ends as the command ends.
 
-    python -IS forked_command.py WORDS
+    python -IS forked_command.py SOCKET WORDS
 
 It needs nothing but the standard library, and so starts in no time.
 """
@@ -14,11 +14,10 @@ import sys
 
 def main() -> int:
     """Runs the command of these words on this process's standard input, output and error."""
-    server = socket.socket(fileno=int(os.environ.pop("FORKS")))
-    command = {"words": sys.argv[1:], "environment": dict(os.environ), "folder": os.getcwd()}  # noqa: PTH109 - no import
-    answers, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-    socket.send_fds(server, [json.dumps(command).encode()], [0, 1, 2, theirs.fileno()])
-    theirs.close()
+    command = {"words": sys.argv[2:], "environment": dict(os.environ), "folder": os.getcwd()}  # noqa: PTH109 - no import
+    answers = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    answers.connect(sys.argv[1])
+    socket.send_fds(answers, [json.dumps(command).encode()], [0, 1, 2])
     pid = int(answers.recv(64))
     for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
         signal.signal(number, lambda received, _frame: os.kill(pid, received))

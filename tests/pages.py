@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from app.postgres import program
-from tests.forked import for_shells, is_possible
+from tests.forked import is_possible, stub
 from tests.paths import ROOT
 from tests.processes import CASEBANK, surroundings
 
@@ -29,15 +29,11 @@ def shell(home: Path, commands: str, url: str = ADDRESS, *, folder: Path = ROOT,
     """
     path = f"{Path(CASEBANK).parent}:{program('pg_dump').parent}:{os.environ['PATH']}"
     around = surroundings(home, PATH=path, **variables)
-    inherited: tuple[int, ...] = ()
     if is_possible(around):
-        forks, server = for_shells(CASEBANK)
-        around |= {"PATH": f"{forks}:{around['PATH']}", "FORKS": str(server)}
-        inherited = (server,)
+        around["PATH"] = f"{stub(CASEBANK).parent}:{around['PATH']}"
     done = subprocess.run(
         ("/bin/bash", "-euo", "pipefail", "-c", commands.replace(ADDRESS, url)),
         env=around,
-        pass_fds=inherited,
         cwd=folder,
         stdin=subprocess.DEVNULL,
         capture_output=True,

@@ -24,10 +24,12 @@ from app import postgres
 from app.auth.tokens import issue_token
 from app.processes.own_service import free_port
 from app.settings import Settings
-from tests.forked import COLUMNS, Forked, is_possible
+from tests.forked import COLUMNS, IS_POSSIBLE, Forked, is_possible, stub
 from tests.paths import ROOT, memory
 
 CASEBANK = str(Path(sys.executable).parent / "casebank")
+CASEBANK_FORK = str(stub(CASEBANK)) if IS_POSSIBLE else CASEBANK
+"""The same program, as a fork where that is possible."""
 PATIENCE_S = 120
 """Seconds before `until` gives up: a service starts slowly on a busy machine."""
 

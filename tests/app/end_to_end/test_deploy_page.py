@@ -20,7 +20,7 @@ from tests.app.auth.test_tokens_published_keys import Issuer, issuer, rsa  # noq
 from tests.app.tokens import bearer
 from tests.pages import blocks, shell
 from tests.paths import ROOT
-from tests.processes import CASEBANK, CERTIFICATES, get, new_home, surroundings, until, worked
+from tests.processes import CASEBANK_FORK, CERTIFICATES, get, new_home, surroundings, until, worked
 
 pytestmark = pytest.mark.timeout(600)
 PAGE = (ROOT / "docs" / "deploy.md").read_text()
@@ -34,7 +34,7 @@ def started(unit: str, folder: Path) -> tuple[list[str], dict[str, str]]:
     """Returns the command that the unit of that name in the folder runs, and the settings that it gives."""
     name, _, instance = unit.partition("@")
     text = (folder / (f"{name}@.service" if instance else f"{name}.service")).read_text()
-    text = text.replace("%i", instance).replace("/opt/casebank/bin/casebank", CASEBANK)
+    text = text.replace("%i", instance).replace("/opt/casebank/bin/casebank", CASEBANK_FORK)
     assert "EnvironmentFile=/etc/casebank/environment\n" in text
     (command,) = re.findall(r"^ExecStart=(.*)$", text, re.MULTILINE)
     (given,) = re.findall(r"^Environment=(.*)$", text, re.MULTILINE)
@@ -97,7 +97,7 @@ def test_two_replicas_and_a_worker_are_one_service(issuer: Issuer, tmp_path: Pat
         until(lambda: answers(f"http://127.0.0.1:{ports['8710']}/metrics"))
         assert [unit for unit in services if "memory at " not in (tmp_path / f"{unit}.log").read_text()] == []
         shell(home, here(WELL), **given)
-        night = here(CRON).replace("/opt/casebank/bin/casebank", CASEBANK)  # cron has no variables of the service
+        night = here(CRON).replace("/opt/casebank/bin/casebank", CASEBANK_FORK)  # cron has no variables of the service
         bare = surroundings(tmp_path / "root")
         trained = run(shlex.split(night), check=True, env=bare, cwd=ROOT, capture_output=True, text=True)
         assert trained.stderr.startswith("casebank: database: memory at ")

@@ -12,7 +12,7 @@ import pytest
 
 from tests.pages import blocks, shell
 from tests.paths import ROOT
-from tests.processes import CASEBANK, Service, migrated_home, surroundings
+from tests.processes import CASEBANK_FORK, Service, migrated_home, surroundings
 
 mcp = pytest.importorskip("mcp", reason="the extra mcp is not installed")
 
@@ -56,7 +56,9 @@ def test_there_is_something_to_try():
 async def test_a_command_of_the_page_starts_a_server_of_five_tools(words: list[str], service: Service):
     assert words[0] == "casebank"
     # beside a service of the same home, which is no harm
-    started = mcp.StdioServerParameters(command=CASEBANK, args=words[1:], env=surroundings(service.home), cwd=str(ROOT))
+    started = mcp.StdioServerParameters(
+        command=CASEBANK_FORK, args=words[1:], env=surroundings(service.home), cwd=str(ROOT)
+    )
     async with mcp.Client(started) as client:
         assert len((await client.list_tools()).tools) == 5
 

@@ -18,7 +18,18 @@ from retrieval.database.database import Database
 from retrieval.tables.keys import master_keys
 from tests.app.end_to_end.test_master_key import refused
 from tests.conftest import new_database
-from tests.processes import CASEBANK, ROOT, Service, casebank, get, migrated_home, retain, started, surroundings, worked
+from tests.processes import (
+    CASEBANK_FORK,
+    ROOT,
+    Service,
+    casebank,
+    get,
+    migrated_home,
+    retain,
+    started,
+    surroundings,
+    worked,
+)
 from writer.privacy.keys import Keyring, UserKey
 from writer.privacy.master_keys import agree
 
@@ -149,7 +160,7 @@ def test_it_asks_first_and_says_where_there_is_nothing_to_do(url: str, home: Pat
     settings = {"DATABASE_URL": url, "CASEBANK_MASTER_KEY": OLD}
     assert "CASEBANK_MASTER_KEY_OLD" in refused(home, "rotate-key", "--yes", **settings)
     done = subprocess.run(
-        (CASEBANK, "rotate-key"),
+        (CASEBANK_FORK, "rotate-key"),
         input="n\n",
         env=surroundings(home, **settings),
         cwd=ROOT,

@@ -11,7 +11,7 @@ from typer.testing import CliRunner
 
 from app.cli import cli
 from tests.paths import ROOT
-from tests.processes import ANSWER_S, CASEBANK, casebank, migrated_home, surroundings
+from tests.processes import ANSWER_S, CASEBANK_FORK, casebank, migrated_home, surroundings
 
 mcp = pytest.importorskip("mcp", reason="the extra mcp is not installed")
 
@@ -32,7 +32,7 @@ async def said(client: "mcp.Client", tool: str, **given: object) -> str:
 async def test_what_one_user_remembers_is_recalled_and_is_in_their_export(mode: str, home: Path):
     user = f"ann {mode}"
     words = ["mcp", "--user", user, "--agent", "coach"]
-    server = mcp.StdioServerParameters(command=CASEBANK, args=words, env=surroundings(home), cwd=str(ROOT))
+    server = mcp.StdioServerParameters(command=CASEBANK_FORK, args=words, env=surroundings(home), cwd=str(ROOT))
     async with mcp.Client(server, mode=mode) as client:
         tools = (await client.list_tools()).tools
         assert len(tools) == 5
@@ -54,7 +54,9 @@ async def begun(home: Path, user: str, *messages: dict[str, object]) -> asyncio.
     """Starts the server for this user, and sends it the first message of the protocol and then these."""
     pipe = asyncio.subprocess.PIPE
     words = ("mcp", "--user", user, "--agent", "coach")
-    process = await asyncio.create_subprocess_exec(CASEBANK, *words, env=surroundings(home), stdin=pipe, stdout=pipe)
+    process = await asyncio.create_subprocess_exec(
+        CASEBANK_FORK, *words, env=surroundings(home), stdin=pipe, stdout=pipe
+    )
     assert process.stdin is not None
     who = {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "test", "version": "1"}}
     for message in ({"id": 1, "method": "initialize", "params": who}, *messages):
@@ -116,7 +118,7 @@ async def test_it_ends_when_it_is_told_to_while_its_input_is_open(number: signal
 async def test_it_ends_if_its_input_cannot_be_read(home: Path, tmp_path: Path):
     words = ("mcp", "--user", "ann blind", "--agent", "coach")
     with (tmp_path / "written only").open("wb") as stdin:
-        process = await asyncio.create_subprocess_exec(CASEBANK, *words, env=surroundings(home), stdin=stdin)
+        process = await asyncio.create_subprocess_exec(CASEBANK_FORK, *words, env=surroundings(home), stdin=stdin)
     try:
         await asyncio.wait_for(process.wait(), ANSWER_S)
     except TimeoutError:
