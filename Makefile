@@ -30,10 +30,14 @@ serve: .venv/demo ## keep the service running (state in CASEBANK_HOME)
 	$(BIN)/casebank serve
 
 # Every process of the tests shares one cache of bytecode, also where the environment forbids to write any. A collection
-# beside the checks, which take one processor, fills it: each process would compile for itself what it does not find.
+# fills it: each process would compile for itself what it does not find. The checks, which take one processor for a
+# minute or two, run beside all that.
 test: setup ## run every check and every test
-	$(PYTEST) --collect-only -qq > /dev/null 2>&1 & $(CHECKS) && wait
-	$(PYTEST) -n auto --dist loadfile --no-loadscope-reorder
+	{ $(CHECKS); } & checks=$$!; \
+	$(PYTEST) --collect-only -qq > /dev/null 2>&1; \
+	$(PYTEST) -n auto --dist loadfile --no-loadscope-reorder; tests=$$?; \
+	wait $$checks || { echo 'a check failed: make check'; exit 1; }; \
+	exit $$tests
 
 test-mcp: setup ## run the protocol's own conformance suite against /mcp (needs Node)
 	CONFORMANCE=1 $(BIN)/python -m pytest -q -rs tests/app/end_to_end/test_mcp_conformance.py
