@@ -2,18 +2,14 @@
 
 import os
 import re
-import subprocess
 from pathlib import Path
 
 import jwt
 from prometheus_client.parser import text_string_to_metric_families
 
 from app.auth.tokens import OPERATOR
-from app.processes.own_service import free_port
-from tests.app.end_to_end.test_worker_alone import numbers
 from tests.pages import blocks, shell
 from tests.paths import ROOT
-from tests.processes import CASEBANK, surroundings, until
 from tests.service import Service, User
 
 ROWS = re.findall(r"^\| `(casebank_\w+)` \| (.*?) \|", (ROOT / "docs" / "watch.md").read_text(), re.MULTILINE)
@@ -30,15 +26,6 @@ def exported(page: str) -> dict[str, set[str]]:
     return found
 
 
-OF_THE_SERVICE = {
-    "casebank_memory_tool_calls_total",
-    "casebank_procedure_reviews_total",
-    "casebank_refusals_total",
-    "casebank_requests_total",
-}
-"""What a worker alone never counts: it answers no requests, and procedures are reviewed by one."""
-
-
 async def test_each_metric_of_the_service_is_on_the_page_with_its_labels(service: Service, alice: User):
     await alice.retain("feed the cat")
     await alice.settle()
@@ -47,27 +34,6 @@ async def test_each_metric_of_the_service_is_on_the_page_with_its_labels(service
     assert told.keys() == DOCUMENTED.keys()
     for name, labels in told.items():
         assert labels <= DOCUMENTED[name], name
-
-
-def test_each_metric_of_a_worker_is_on_the_page(service: Service, tmp_path: Path):
-    port = free_port()
-    settings = service.settings
-    assert settings.master_key is not None
-    around = surroundings(
-        tmp_path,
-        DATABASE_URL=str(settings.database_url),
-        CASEBANK_MASTER_KEY=settings.master_key.get_secret_value(),
-    )
-    # not a fork, which would have the metrics of the service as well
-    command = (CASEBANK, "worker", "--metrics-port", str(port))
-    with (tmp_path / "log").open("wb") as log:
-        worker = subprocess.Popen(command, env=around, cwd=ROOT, stdout=log, stderr=log)
-    try:
-        told = exported(until(lambda: numbers(port)))
-    finally:
-        worker.terminate()
-        worker.wait(timeout=60)
-    assert told.keys() == DOCUMENTED.keys() - OF_THE_SERVICE
 
 
 def test_the_operators_token_is_renewed_as_the_page_says(tmp_path: Path):
