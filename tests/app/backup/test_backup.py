@@ -22,7 +22,7 @@ from tests.conftest import WAITING
 from tests.pages import blocks, python, shell
 from tests.policies import stored
 from tests.processes import (
-    CASEBANK,
+    CASEBANK_FORK,
     Service,
     casebank,
     migrated_home,
@@ -244,7 +244,7 @@ async def held_restore(home: Path, folder: Path) -> AsyncIterator[tuple[Embedded
 @contextmanager
 def began(home: Path, *words: str) -> Iterator[subprocess.Popen[str]]:
     """Yields the command under way, and leaves it to its end."""
-    command = (CASEBANK, *words)
+    command = (CASEBANK_FORK, *words)
     process = subprocess.Popen(
         command, env=surroundings(home), text=True, stderr=subprocess.PIPE, stdout=subprocess.PIPE
     )
@@ -261,7 +261,7 @@ async def test_a_token_that_is_revoked_during_a_restore_stays_revoked(
     casebank(home, "backup", str(tmp_path / "one"))
     async with held_restore(home, tmp_path / "one") as (_, restore):
         with began(home, "token", "revoke", "--user", "alice") as revoke, suppress(subprocess.TimeoutExpired):
-            revoke.wait(10)  # it may wait for the restore
+            revoke.wait(2)  # it may wait for the restore
     assert restore.wait() == 0
     assert revoke.wait() == 0
     with Service(home) as service, service.client("bob") as client:
