@@ -143,7 +143,10 @@ def _migrated_data() -> Path:
     folder = Path(tempfile.mkdtemp(prefix="casebank-tests-", dir=memory())).resolve()
     atexit.register(shutil.rmtree, folder, ignore_errors=True)
     casebank(folder / "home", "migrate")
-    return folder / "home" / "postgres"
+    data = folder / "home" / "postgres"
+    with (data / "postgresql.conf").open("a") as settings:
+        settings.write("shared_buffers = 32MB\n")  # an eighth of the memory takes 40 ms of a processor at each start
+    return data
 
 
 @contextmanager
