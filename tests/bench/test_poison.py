@@ -38,10 +38,8 @@ async def bank(attack: Attack, honest_urls: dict[int, str], postgres: EmbeddedPo
     "attack",
     [
         Attack("alike", poison.FEW, 10),
-        Attack("aimed", poison.FEW),
         Attack("aimed", poison.MANY),
         Attack("stuffed", poison.MANY),
-        Attack("padded", poison.FEW),
         Attack("padded", poison.MANY),
         Attack("chorus", poison.MANY),
         Attack("failures", poison.MANY),

@@ -1,11 +1,12 @@
 """In the world of a shell one command line works for each task, errors are the programs', and nothing leaves it."""
 
 import random
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from bench.failures.kinds import Kind, Task, draw_tasks, fill
+from bench.failures.kinds import Kind, Task, fill
 from bench.failures.shell import ShellWorld
 
 KINDS = ShellWorld.kinds
@@ -35,12 +36,6 @@ def test_of_the_ways_to_do_a_task_only_its_own_works(kind: Kind, world: ShellWor
         assert done == [task.works] * bool(task.works)
 
 
-def test_one_command_line_works_before_and_after_the_rules_change(world: ShellWorld):
-    for task in draw_tasks(world, 1, 24):
-        done = [title for title, act in task.acts.items() if world.attempt(task, act).done]
-        assert done == [task.works] * bool(task.works), task.text
-
-
 @pytest.mark.parametrize(
     ("kind", "error"),
     [
@@ -58,14 +53,13 @@ def test_one_command_line_works_before_and_after_the_rules_change(world: ShellWo
 )
 def test_errors_are_those_of_the_programs(kind: str, error: str, world: ShellWorld):
     tasks = next(tasks_of(each) for each in KINDS if each.key == kind)
-    outputs = [world.attempt(task, act).output for task in tasks for act in task.acts.values()]
     wanted = error.replace("{d}", next(name["d"] for name in world.names if name["d"] in tasks[0].text))
-    assert any(wanted in output for output in outputs), outputs
+    assert any(wanted in world.attempt(task, act).output for task in tasks for act in task.acts.values())
 
 
 def test_an_attempt_leaves_nothing_beside_its_folder_nor_for_the_next(world: ShellWorld, tmp_path: Path):
     (tmp_path / "beside").write_text("as it was")
-    for kind in KINDS:
+    for kind in KINDS[::4]:
         (task, *_) = tasks_of(kind)
         for act in task.acts.values():
             world.attempt(task, act)
@@ -88,8 +82,8 @@ def test_a_command_line_that_may_leave_its_folder_is_refused(act: str, world: Sh
 
 
 def test_a_command_line_that_does_not_end_is_killed(tmp_path: Path):
-    world = ShellWorld(tmp_path, timeout_s=0.2)
+    world = ShellWorld(tmp_path, timeout_s=1)
     (task, *_) = tasks_of(KINDS[0])
-    result = world.attempt(task, "sleep 60 & sleep 60")
+    result = world.attempt(replace(task, setup="true"), "sleep 60 & sleep 60")
     assert not result.done
     assert "exit status" in result.output
