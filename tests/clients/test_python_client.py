@@ -273,11 +273,11 @@ async def test_a_failed_call_waits_for_advice_no_longer_than_it_may(caplog: pyte
         with Casebank(url, "token", patience=NO_WAIT) as casebank, casebank.run(AGENT, "refund") as run:
             began = time.perf_counter()
             assert [run.tool("refund", number, RULE) for number in range(3)] == [None] * 3
-            assert time.perf_counter() - began < 8  # all bytes would take 26 s
+            assert time.perf_counter() - began < 20  # all bytes would take 26 s
         async with AsyncCasebank(url, "token", patience=NO_WAIT) as casebank, casebank.run(AGENT, "refund") as run:
             began = time.perf_counter()
             assert [await run.tool("refund", number, RULE) for number in range(3)] == [None] * 3
-            assert time.perf_counter() - began < 8  # all bytes would take 26 s
+            assert time.perf_counter() - began < 20  # all bytes would take 26 s
         server.shutdown()
     assert len(re.findall("no advice for refund: no answer in time", caplog.text)) == 6
 

@@ -58,7 +58,7 @@ async def test_no_call_outlasts_its_budget_however_many_batches_it_has(server: O
     started = time.perf_counter()
     with pytest.raises(EmbedderUnavailable):
         await embedder.embed(TEXTS)
-    assert time.perf_counter() - started < 4  # ten attempts of each batch would take 15 s
+    assert time.perf_counter() - started < 10  # ten attempts of each batch would take 15 s
     await embedder.aclose()
 
 

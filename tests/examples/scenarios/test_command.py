@@ -3,7 +3,6 @@
 import subprocess
 import sys
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 import typer
@@ -53,8 +52,9 @@ def test_an_address_without_casebank_is_one_line_and_exit_status_1():
     assert (done.exit_code, len(done.stderr.splitlines())) == (1, 1)
 
 
-def test_without_an_address_a_scenario_starts_a_service_of_its_own(tmp_path: Path):
+def test_without_an_address_a_scenario_starts_a_service_of_its_own():
     command = (sys.executable, "-m", "examples.scenarios", "n8n")
-    environment = surroundings(tmp_path)
-    done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, check=False, timeout=280)
+    with migrated_home() as home:
+        around = surroundings(home)
+        done = subprocess.run(command, cwd=ROOT, env=around, capture_output=True, text=True, check=False, timeout=280)
     assert done.returncode == 0, done.stderr

@@ -66,7 +66,7 @@ async def test_a_byte_now_and_then_buys_no_more_time_for_the_head():
 
 
 async def test_empty_lines_between_requests_do_not_keep_a_connection():
-    async with listening(echo, headers_timeout_s=0.2) as server:
+    async with listening(echo, headers_timeout_s=1.0) as server:
         client = await server.connect()
         client.send(POST + b"0123456789")
         assert (await client.answer())[0] == 200
@@ -102,7 +102,7 @@ async def test_a_body_that_was_refused_unread_is_given_up_without_a_second_answe
     async def refuses(scope: Scope, receive: Receive, send: Send) -> None:
         await Response(b"no", 401)(scope, receive, send)
 
-    async with listening(refuses, body_timeout_s=0.2) as server:
+    async with listening(refuses, body_timeout_s=1.0) as server:
         client = await server.connect()
         client.send(POST + b"01234")
         assert await client.answer() == (401, b"no")
