@@ -10,6 +10,7 @@ import httpx
 import pytest
 from rich.console import Console
 
+from bench.experiment import rows_of
 from examples.experiment.files import write_files
 from examples.experiment.prediction import predictions
 from examples.experiment.report import Report
@@ -75,7 +76,10 @@ def test_gains_are_told_from_task_to_task_of_a_kind_with_tokens_and_rating(repor
 
 
 async def test_gains_of_the_first_and_of_later_tasks_are_compared(service: Service):
-    report = await run(service, Riddles(), practice=6, test=1, ks=(0,))
+    class Two(Riddles):
+        families = ("vault", "dog")
+
+    report = await run(service, Two(), practice=6, test=1, ks=(0,))
     assert report.measured["compounding"] == report.gain(range(5, 7)) - report.gain(range(2, 5))
 
 
@@ -115,6 +119,16 @@ def test_the_report_is_printed_and_written_as_numbers_and_a_picture(report: Repo
 def test_a_world_without_other_rules_measures_nothing(report: Report):
     verdicts = {each["key"]: each["verdict"] for each in report.as_dict()["predictions"]}
     assert verdicts["reflection"] == verdicts["reflection_steps"] == "not measured"
+
+
+def test_the_benchmark_sets_the_numbers_against_their_aims(report: Report):
+    rows = {row.name.removeprefix("experiment riddles: "): row for row in rows_of(report)}
+    assert rows["change of steps"].value == report.measured["steps"]
+    assert rows["change of steps"].reached
+    assert rows["success won"].value == pytest.approx(report.measured["success"] / 100)
+    assert rows["success won, wrong family"].reached
+    assert "at K = 8" in rows["break-even"].detail
+    assert rows["success won, expert's bank"].reached is None
 
 
 async def test_wrong_memory_that_is_injected_costs_steps_and_is_not_obeyed(service: Service):
