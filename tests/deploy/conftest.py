@@ -8,8 +8,6 @@ import subprocess
 import sys
 import sysconfig
 import venv
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -46,27 +44,12 @@ def run(*command: str | Path, cwd: Path, **environment: str) -> str:
 
 
 @pytest.fixture(scope="session")
-def shared(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder that the processes of the tests share: what one of them has made is for the others, too."""
+def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A wheel of the files that git knows, built by the image's own command; the processes of the tests share it."""
     own = tmp_path_factory.getbasetemp()
-    folder = (own.parent if "PYTEST_XDIST_WORKER" in os.environ else own) / "deploy"
-    folder.mkdir(exist_ok=True)
-    return folder
-
-
-@contextmanager
-def turn(shared: Path) -> Iterator[None]:
-    """Lets one process after the other into the block."""
-    with (shared / "turn").open("w") as file:
-        fcntl.flock(file, fcntl.LOCK_EX)
-        yield
-
-
-@pytest.fixture(scope="session")
-def wheel(shared: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A wheel of the files that git knows, built by the image's own command."""
-    wheels = shared / "wheels"
-    with turn(shared):
+    wheels = (own.parent if "PYTEST_XDIST_WORKER" in os.environ else own) / "wheels"
+    with wheels.with_suffix(".lock").open("w") as turn:
+        fcntl.flock(turn, fcntl.LOCK_EX)
         if not wheels.exists():
             clone, made = [tmp_path_factory.mktemp(name) for name in ("clone", "wheels")]
             for name in run("git", "ls-files", "--cached", "--others", "--exclude-standard", cwd=ROOT).splitlines():
@@ -82,16 +65,13 @@ def wheel(shared: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="session")
-def installed(wheel: Path, shared: Path) -> Path:
+def installed(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The programs of a fresh environment, with casebank from the wheel and the dependencies that are here."""
-    home = shared / "environment"
+    home = tmp_path_factory.mktemp("environment")
+    venv.create(home, with_pip=False, symlinks=True)
+    python = home / "bin" / "python"
+    run(sys.executable, "-m", "pip", "--python", python, "install", wheel, cwd=home, **OFFLINE)
     libraries = sysconfig.get_path("purelib", vars={"base": str(home), "platbase": str(home)})
     # in an environment with an index pip brings the dependencies; no .pth of that folder is read, so no clone comes in
-    dependencies = Path(libraries, "dependencies.pth")
-    with turn(shared):
-        if not dependencies.exists():
-            venv.create(home, with_pip=False, symlinks=True)
-            python = home / "bin" / "python"
-            run(sys.executable, "-m", "pip", "--python", python, "install", wheel, cwd=shared, **OFFLINE)
-            dependencies.write_text(sysconfig.get_path("purelib") + "\n")
+    Path(libraries, "dependencies.pth").write_text(sysconfig.get_path("purelib") + "\n")
     return home / "bin"

@@ -24,7 +24,7 @@ from app.processes.own_service import free_port
 from tests.conftest import new_database
 from tests.deploy.conftest import CONTAINERFILE, OFFLINE, instructions, run
 from tests.paths import ROOT
-from tests.processes import new_home, until
+from tests.processes import CASEBANK_FORK, new_home, until
 
 pytestmark = pytest.mark.timeout(600)
 DEPLOY = ROOT / "deploy"
@@ -32,6 +32,8 @@ COMPOSE: dict[str, Any] = yaml.safe_load((DEPLOY / "compose.yaml").read_text())
 OURS = {name: service for name, service in COMPOSE["services"].items() if name != "postgres"}
 UNITS = sorted((DEPLOY / "systemd").iterdir())
 ANALYZE = shutil.which("systemd-analyze")
+PROGRAMS = Path(CASEBANK_FORK).parent
+"""Folder of the program; that a wheel's does as much is the matter of `test_wheel.py`."""
 SECRET = {"POSTGRES_PASSWORD": "p" * 32, "CASEBANK_MASTER_KEY": "a" * 64, "CASEBANK_JWT_SECRET": "j" * 64}
 
 
@@ -80,8 +82,8 @@ def test_the_image_is_built_by_commands_that_run(wheel: Path, tmp_path: Path):
     assert (tmp_path / "home").stat().st_mode & 0o777 == 0o700
 
 
-def test_the_compose_file_runs_two_replicas_a_worker_and_the_nightly_training(installed: Path, url: str):
-    casebank = str(installed / "casebank")
+def test_the_compose_file_runs_two_replicas_a_worker_and_the_nightly_training(url: str):
+    casebank = CASEBANK_FORK
     with new_home() as home:
         home.mkdir()
         given = {name: environment(service, url, home / name) for name, service in OURS.items()}
@@ -95,7 +97,7 @@ def test_the_compose_file_runs_two_replicas_a_worker_and_the_nightly_training(in
             started([casebank, *OURS["worker"]["command"]], given["worker"], home / "worker"),
         ):
             for port in ports:
-                until(lambda port=port: healthy(installed, port))
+                until(lambda port=port: healthy(port))
             token = run(casebank, "token", "--user", "alice", cwd=home, **given["service"]).strip()
             bearer = {"Authorization": f"Bearer {token}"}
             here, there = [
@@ -106,21 +108,21 @@ def test_the_compose_file_runs_two_replicas_a_worker_and_the_nightly_training(in
             until(lambda: there.get(f"/v1/cases/{case_id}").json()["status"] == "ready")
             (nightly,) = OURS["nightly"]["command"]
             (command,) = re.findall(r"do (.*); done", nightly)
-            path = f"{installed}:{os.environ['PATH']}"
+            path = f"{PROGRAMS}:{os.environ['PATH']}"
             run(*OURS["nightly"]["entrypoint"], command, cwd=home, **{**given["nightly"], "PATH": path})
 
 
-def healthy(installed: Path, port: int) -> bool:
+def healthy(port: int) -> bool:
     """What the health check of the image says of a service that takes connections."""
     with suppress(ConnectionRefusedError), socket.create_connection(("127.0.0.1", port)):
-        return _passes_the_health_check(installed, port)
+        return _passes_the_health_check(port)
     return False
 
 
-def _passes_the_health_check(installed: Path, port: int) -> bool:
+def _passes_the_health_check(port: int) -> bool:
     (words,) = re.findall(r"^HEALTHCHECK .*CMD (\[.*\])$", CONTAINERFILE, re.MULTILINE)
     python, *rest = yaml.safe_load(words.replace("8700", str(port)))
-    done = subprocess.run([str(installed / python), *rest], capture_output=True, check=False)
+    done = subprocess.run([str(Path(sys.executable).with_name(python)), *rest], capture_output=True, check=False)
     return done.returncode == 0
 
 
@@ -138,9 +140,9 @@ def test_every_service_waits_for_the_migration_and_has_the_same_keys():
 
 
 @pytest.mark.skipif(ANALYZE is None, reason="there is no systemd here")
-def test_systemd_finds_nothing_wrong_with_the_units(installed: Path, tmp_path: Path):
+def test_systemd_finds_nothing_wrong_with_the_units(tmp_path: Path):
     for unit in UNITS:
-        placed = unit.read_text().replace("/opt/casebank/bin", str(installed))
+        placed = unit.read_text().replace("/opt/casebank/bin", str(PROGRAMS))
         (tmp_path / unit.name).write_text(placed)
     for unit in UNITS:
         done = subprocess.run(
@@ -161,12 +163,12 @@ def test_a_unit_is_exposed_by_3_of_10_at_most(unit: Path, tmp_path: Path):
     run(str(ANALYZE), "security", "--offline=yes", "--threshold=30", "--no-pager", str(placed), cwd=tmp_path)
 
 
-def test_every_command_of_the_units_runs(installed: Path):
+def test_every_command_of_the_units_runs():
     with new_home() as home:
         settings: dict[str, str] = {}
         commands: list[list[str]] = []
         for unit in (DEPLOY / "systemd" / "casebank.service", DEPLOY / "systemd" / "casebank-train.service"):
-            text = unit.read_text().replace("/opt/casebank/bin", str(installed))
+            text = unit.read_text().replace("/opt/casebank/bin", str(PROGRAMS))
             text = text.replace("/var/lib/casebank", str(home))
             for line in re.findall(r"^Environment=(.*)$", text, re.MULTILINE):
                 settings |= dict(word.split("=", 1) for word in shlex.split(line))
@@ -175,5 +177,5 @@ def test_every_command_of_the_units_runs(installed: Path):
         bare = {name: value for name, value in os.environ.items() if not name.startswith("CASEBANK_")}
         port = free_port()
         with started([*serve, "--port", str(port)], bare | settings, home):
-            until(lambda: healthy(installed, port))
+            until(lambda: healthy(port))
             run(*train, cwd=home, **bare | settings)
