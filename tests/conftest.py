@@ -17,16 +17,11 @@ from sqlalchemy.engine import make_url
 from app.postgres import EmbeddedPostgres, release, start
 from app.postgres.migrate import migrate
 from app.postgres.pools import dsn
-from app.processes import own_module
 from retrieval.telemetry import log
 from tests.cluster import CITUS_URL, OF_ONE_POSTGRES, Cluster, cluster_of, one_postgres
-from tests.forked import IS_POSSIBLE, stub
 from tests.paths import ROOT, memory
 
-pytest_plugins = ["tests.service"]  # imported below this module, as all that starts `OWN_MODULE` is
-
-if IS_POSSIBLE:
-    own_module.OWN_MODULE = (str(stub("own-module")), *own_module.OWN_MODULE[1:])
+pytest_plugins = ["tests.service"]
 
 # The same examples in every run: chance makes none red. `pytest --hypothesis-profile thorough` looks for more.
 hypothesis.settings.register_profile("steady", derandomize=True, deadline=None, max_examples=50)

@@ -2,17 +2,16 @@
 
     python -m tests.fork_server NUMBER
 
-Each connection to the listening socket of that number asks for one command, a program's or of `OWN_MODULE`: JSON with
-its words, environment and folder, and three descriptors: its standard input, output and error. The server answers the
-command's pid and, when the command has ended, its wait status; it kills the command if the connection ends before. The
-fork has no thread, no connection and no loop yet, only modules. The server ends with its own standard input.
+Each connection to the listening socket of that number asks for one command: JSON with its words, environment and
+folder, and three descriptors: its standard input, output and error. The server answers the command's pid and, when the
+command has ended, its wait status; it kills the command if the connection ends before. The fork has no thread, no
+connection and no loop yet, only modules. The server ends with its own standard input.
 """
 
 import atexit
 import gc
 import json
 import os
-import runpy
 import selectors
 import signal
 import socket
@@ -22,7 +21,6 @@ from contextlib import suppress
 from datetime import date
 
 from app.cli import COMMANDS, cli
-from app.processes.own_module import OWN_MODULE
 from app.providers.wordllama import WordLlamaEmbedder
 from app.terminal.plain_commands import imported
 from writer.facts.extract import read
@@ -35,29 +33,19 @@ def main() -> None:
     """Forks for every message until the other side is gone; runs the command in each fork."""
     before = dict(os.environ)
     gc.disable()  # imported objects stay
-    for module in (*(command.module for command in COMMANDS.values()), "app.training.command"):
-        imported(module)
+    for command in COMMANDS.values():
+        imported(command.module)
     WordLlamaEmbedder()  # which reads weights that every service uses
     read("I live in Rome. I went there yesterday.", date(2026, 1, 2))  # which compiles the patterns of facts
     gc.freeze()
     added = {name: value for name, value in os.environ.items() if name not in before}
     words = _words_of_fork(socket.socket(fileno=int(sys.argv[1])), added)
     if words:
+        sys.argv = words
         try:
-            _run(words)
+            cli()
         except SystemExit as end:
             _exit(end)
-
-
-def _run(words: list[str]) -> None:
-    """Runs the command: `casebank` or the module that follows the words of `OWN_MODULE`."""
-    program, *rest = words
-    if rest[:2] == list(OWN_MODULE[1:]):
-        _, _, program, *rest = rest
-    sys.argv = [program, *rest]
-    if program == "app.training":
-        runpy.run_module(program, run_name="__main__", alter_sys=True)
-    cli()
 
 
 def _exit(end: SystemExit) -> None:

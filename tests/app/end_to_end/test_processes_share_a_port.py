@@ -1,7 +1,6 @@
 """`casebank serve --processes`: several processes serve one port, with limits, counts and a queue in common."""
 
 import signal
-import sys
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import suppress
@@ -11,6 +10,7 @@ import psutil
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
+from app.processes.own_module import OWN_MODULE
 from tests.processes import Service, alive, get, migrated_home, postgres_processes, retain, retrieve, until, worked
 
 FEW = 12
@@ -22,7 +22,7 @@ REQUESTS = "casebank_requests_total"
 class Processes(Service):
     """Two processes on one port."""
 
-    program = (sys.executable, "-P", "-m", "app.cli", "serve", "--processes", "2", "--port")
+    program = (*OWN_MODULE, "app.cli", "serve", "--processes", "2", "--port")
 
     def serving(self) -> set[int]:
         """Returns the processes that accept connections, by number."""
