@@ -27,6 +27,8 @@ def run_to_end(work: Coroutine[object, None, Result]) -> Result:
     """Returns the result of the work; an expected error is one line on standard error and exit status 1."""
     try:
         return uvloop.run(work)
+    except BrokenPipeError:  # the reader of the output went away: click ends the command in silence
+        raise
     except EXPECTED as error:
         refuse(error)
     except asyncpg.PostgresError as error:  # of a connection of its own, which no pool translates

@@ -1,4 +1,4 @@
-"""Training in a process of its own, which leaves the service its processor: ``python -m app.training``."""
+"""``casebank train``: trains policies from the logs. The service starts it as a process, which leaves it its own."""
 
 import json
 import sys
@@ -16,12 +16,15 @@ from tqdm import tqdm
 from app import logs
 from app.runtime import running
 from app.settings import Settings
+from app.terminal.command_line import MaybeUser, checked
 from app.terminal.plain_console import plain_console
 from app.terminal.run_to_end import run_to_end
 from app.terminal.which_database import tell_database
 from policy.examples import Examples
 from policy.network import Head
 from policy.train import train
+from retrieval.errors import NotFound
+from retrieval.pages.listing import one_profile
 from retrieval.ranking.policies import name_of
 from writer.profiles import Profile
 from writer.training.candidates import Recipe, TrainHeads
@@ -47,18 +50,23 @@ def engine(name: Engine) -> TrainHeads:
 
 
 async def run(settings: Settings, train_heads: TrainHeads, only: Profile | None, seed: int) -> list[TrainingResult]:
-    """Trains and judges, and returns the result for each profile."""
+    """Trains and judges, and returns the result for each profile.
+
+    Raises:
+        NotFound: there is no such profile as the only one to train.
+    """
     async with running(settings) as runtime:
+        if only is not None:
+            async with runtime.database.as_user(only.user_sub, only.seen_at) as connection:
+                if (await connection.execute(one_profile(only.user_sub, only.agent_key))).one_or_none() is None:
+                    raise NotFound("no such profile")
         recipe = Recipe(train_heads, seed=seed, first_order=settings.first_order)
         return [learnt async for learnt in learn(runtime.database, recipe, only)]
 
 
 def main(  # noqa: PLR0913, PLR0917 - each is a choice of the command line
-    user: Annotated[
-        str | None,
-        typer.Option(help="user, with --agent, of the only profile to train; -: read the name from standard input"),
-    ] = None,
-    agent: Annotated[str | None, typer.Option(help="assistant of the user that --user names")] = None,
+    user: MaybeUser = None,
+    agent: Annotated[str | None, typer.Option(help="assistant of that user, whose profile alone is trained")] = None,
     engine_name: Annotated[str, typer.Option("--engine", help="local, or ray for a cluster")] = "local",
     seed: Annotated[int, typer.Option(help="seed; the same seed and logs give the same weights")] = 0,
     out_dir: Annotated[Path | None, typer.Option(help="folder for train.json")] = None,
@@ -79,11 +87,9 @@ def main(  # noqa: PLR0913, PLR0917 - each is a choice of the command line
     if profile_from_stdin:
         profile = json.loads(sys.stdin.read())
         user, agent = profile["user"], profile["agent"]
-    elif user == "-":
-        user = sys.stdin.readline().rstrip("\n")
     if (user is None) != (agent is None):
         raise typer.BadParameter("give --user and --agent together")
-    only = None if user is None or agent is None else Profile(user, agent, datetime.now(UTC))
+    only = None if user is None or agent is None else Profile(checked(user), agent, datetime.now(UTC))
     if engine_name not in {"local", "ray"}:
         raise typer.BadParameter("local or ray", param_hint="--engine")
     train_heads = engine("ray" if engine_name == "ray" else "local")

@@ -83,7 +83,7 @@ class Trainings:
         async with self._turn:
             with self._opened_log("wb") as output:
                 process = await asyncio.create_subprocess_exec(
-                    *(*OWN_MODULE, "app.training", "--outcomes", *options),
+                    *(*OWN_MODULE, "app.cli", "train", "--outcomes", *options),
                     stdin=piped,
                     stdout=piped,
                     stderr=output,

@@ -147,6 +147,21 @@ def test_an_output_that_takes_no_more_is_one_line(home: Path, words: tuple[str, 
     assert (done.returncode, done.stderr) == (1, "casebank: [Errno 28] No space left on device\n")
 
 
+def test_a_reader_that_goes_away_amid_an_export_ends_it_in_silence(
+    database_url: str, home: Path, monkeypatch: pytest.MonkeyPatch
+):
+    insert = "INSERT INTO profiles (user_sub, agent_key) SELECT 'alice', 'a' || n FROM generate_series(1, 500) n"
+    asyncio.run(as_owner(database_url, insert))
+    environment = surroundings(home, DATABASE_URL=database_url, CASEBANK_MASTER_KEY="5" * 64)
+    export = (CASEBANK, "export", "--user", "alice")
+    with subprocess.Popen(export, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=environment) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline().startswith(b'{"type": ')
+        process.stdout.close()
+        process.stdout = None
+        assert process.communicate()[1] == b""
+
+
 @pytest.mark.parametrize("command", ["prune", "requeue --user alice", "worker --metrics-port 0", "export --user alice"])
 @pytest.mark.parametrize("wrong", ["login", "database"])
 async def test_a_wrong_login_and_a_wrong_database_are_one_line_that_says_so(
@@ -288,16 +303,13 @@ def test_each_command_is_known_as_one_that_writes_or_reads():
 
 
 @pytest.mark.parametrize("name", WRITING)
-def test_a_command_that_writes_says_which_database_it_uses(
-    name: str, home: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
-):
+def test_a_command_that_writes_says_which_database_it_uses(name: str, home: Path, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setenv("DATABASE_URL", NOWHERE)
     monkeypatch.chdir(home)
     Path("runs.jsonl").write_text("")
     done = casebank(name, *WRITING[name].split())
     assert done.exit_code == 1, done.output
-    said = done.stderr + capfd.readouterr().err  # what a training says comes from its own process
-    assert said.startswith("casebank: database: nowhere at 127.0.0.1:1 (DATABASE_URL)\n"), said
+    assert done.stderr.startswith("casebank: database: nowhere at 127.0.0.1:1 (DATABASE_URL)\n"), done.stderr
 
 
 def test_a_variable_of_the_environment_counts_more_than_the_file(home: Path, monkeypatch: pytest.MonkeyPatch):

@@ -261,7 +261,7 @@ async def test_the_command_rolls_back_once_and_then_says_that_nothing_serves(ali
 async def test_a_training_that_is_killed_as_it_stores_leaves_everything_as_it_was(alice: User):
     await fill(alice)
     database: Database = alice.service.runtime.database
-    command = [sys.executable, "-m", "app.training", "--user", alice.name, "--agent", AGENT]
+    command = [sys.executable, "-m", "app.cli", "train", "--user", alice.name, "--agent", AGENT]
     environment = surroundings(alice.service.settings.home, **reach(alice.service))
     waiting = text("SELECT count(*) FROM pg_locks WHERE NOT granted AND locktype = 'transactionid'")
 

@@ -1,5 +1,6 @@
 """The command that trains: whom it trains, and what it prints."""
 
+import asyncio
 import io
 from pathlib import Path
 
@@ -10,6 +11,7 @@ from typer.testing import CliRunner, Result
 
 from app.settings import Settings
 from app.training.command import as_table, engine, main, run
+from tests.app.doctor.conftest import as_owner
 from writer.training.result import TrainingResult
 
 
@@ -27,6 +29,18 @@ def train(home: Path, *words: str) -> Result:
 async def test_a_bank_without_profiles_has_nobody_to_train(database_url: str, tmp_path: Path):
     settings = Settings(home=tmp_path, database_url=database_url, master_key="5" * 64)
     assert await run(settings, engine("local"), None, seed=0) == []
+
+
+def test_a_misspelt_user_or_agent_is_told_and_ends_with_an_error(
+    database_url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    asyncio.run(as_owner(database_url, "INSERT INTO profiles (user_sub, agent_key) VALUES ('alice', 'a')"))
+    monkeypatch.setenv("DATABASE_URL", database_url)
+    monkeypatch.setenv("CASEBANK_MASTER_KEY", "5" * 64)
+    assert train(tmp_path, "--user", "alice", "--agent", "a").exit_code == 0
+    for user, agent in (("alcie", "a"), ("alice", "aa")):
+        misspelt = train(tmp_path, "--user", user, "--agent", agent)
+        assert (misspelt.exit_code, misspelt.stderr.splitlines()[-1]) == (1, "casebank: no such profile")
 
 
 def test_the_table_has_a_line_for_each_profile():
