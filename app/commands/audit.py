@@ -10,8 +10,8 @@ from rich.table import Table
 
 from app.settings.numbers import CENTURY_DAYS
 from app.terminal.command_line import MaybeUser, checked, doubt_name, parts
-from app.terminal.plain_console import plain_console
-from app.terminal.run_to_end import run_to_end as run
+from app.terminal.plain_console import out
+from app.terminal.run_to_end import runs_to_end
 from retrieval.database.database import Database
 from retrieval.errors import UserErased
 from writer.audit.sealing import AuditBroken, prune_audit
@@ -23,30 +23,27 @@ commands = typer.Typer(
     no_args_is_help=True,
     help="Verify that the audit was not changed, or delete old entries.",
 )
-out = plain_console()
+
 
 All = Annotated[bool, typer.Option("--all", help="all users, and the erasures")]
 
 
 @commands.command()
-def verify(
+@runs_to_end
+async def verify(
     user: MaybeUser = None,
     everyone: All = False,
     as_json: Annotated[bool, typer.Option("--json", help="print the result as JSON lines")] = False,
 ) -> None:
     """Verify the chain of a user's entries, or all chains; exit with status 1 if an entry was changed."""
     _one_or_all(user, everyone=everyone)
-
-    async def work() -> tuple[list[Verified], Tombstones | None]:
-        async with parts(only_reads=True) as runtime:
-            database, results = runtime.database, []
-            chosen, erasures = await _chosen(database, user), await read_erasures(database)
-            for each in chosen:
-                with suppress(*_passed_over(everyone=everyone)):
-                    results.append(await verify_user(database, each, erasures))
-            return results, await verify_tombstones(database) if everyone else None
-
-    results, stones = run(work())
+    async with parts(only_reads=True) as runtime:
+        database, results = runtime.database, list[Verified]()
+        chosen, erasures = await _chosen(database, user), await read_erasures(database)
+        for each in chosen:
+            with suppress(*_passed_over(everyone=everyone)):
+                results.append(await verify_user(database, each, erasures))
+        stones = await verify_tombstones(database) if everyone else None
     _show(results, stones, as_json=as_json)
     if user is not None and not results[0].seq:
         doubt_name("entry")
@@ -55,7 +52,8 @@ def verify(
 
 
 @commands.command()
-def prune(
+@runs_to_end
+async def prune(
     days: Annotated[
         int, typer.Option("--keep-days", min=1, max=CENTURY_DAYS, help="age in days above which entries are deleted")
     ],
@@ -64,19 +62,14 @@ def prune(
 ) -> None:
     """Delete old entries; the rest can still be verified. A chain that was changed is left alone."""
     _one_or_all(user, everyone=everyone)
-
-    async def work() -> tuple[int, int]:
-        before, gone, broken = datetime.now(UTC) - timedelta(days=days), 0, 0
-        async with parts() as runtime:
-            for each in await _chosen(runtime.database, user):
-                with suppress(*_passed_over(everyone=everyone)):
-                    try:
-                        gone += await prune_audit(runtime.database, each, before)
-                    except AuditBroken:
-                        broken += 1
-        return gone, broken
-
-    gone, broken = run(work())
+    before, gone, broken = datetime.now(UTC) - timedelta(days=days), 0, 0
+    async with parts() as runtime:
+        for each in await _chosen(runtime.database, user):
+            with suppress(*_passed_over(everyone=everyone)):
+                try:
+                    gone += await prune_audit(runtime.database, each, before)
+                except AuditBroken:
+                    broken += 1
     out.print(f"{gone} entries deleted")
     if broken:
         out.print(f"{broken} chains were changed and are left alone: casebank audit verify")

@@ -9,22 +9,22 @@ from app import logs
 from app.backup.backup import backup as make_backup
 from app.backup.backup import restore as restore_backup
 from app.settings import Settings
-from app.terminal.plain_console import plain_console
-from app.terminal.run_to_end import run_to_end as run
+from app.terminal.plain_console import out
+from app.terminal.run_to_end import runs_to_end
 from app.terminal.which_database import tell_database
 
-out = plain_console()
 
-
-def backup(folder: Annotated[Path, typer.Argument(help="a new folder for the dump and its manifest")]) -> None:
+@runs_to_end
+async def backup(folder: Annotated[Path, typer.Argument(help="a new folder for the dump and its manifest")]) -> None:
     """Back up the embedded database into a folder, without the master key; the service may run meanwhile."""
     logs.quiet()
-    made = run(make_backup(Settings(), folder))
+    made = await make_backup(Settings(), folder)
     out.print(f"schema {made.revision}, sha256 {made.sha256}")
     out.print(f"keep the master key apart: sealed texts open with it alone: {made.master_key}")
 
 
-def restore(
+@runs_to_end
+async def restore(
     folder: Annotated[Path, typer.Argument(help="folder that `casebank backup` wrote")],
     replace: Annotated[bool, typer.Option("--replace", help="delete the bank that is in place")] = False,
     receipt: Annotated[
@@ -38,7 +38,7 @@ def restore(
     logs.quiet()
     settings = Settings()
     tell_database(settings)
-    done = run(restore_backup(settings, folder, receipt or [], replace=replace))
+    done = await restore_backup(settings, folder, receipt or [], replace=replace)
     out.print(f"{done.users} users are back as of {done.manifest.created_at}; {done.erased_again} erased again")
     if done.erased_again:
         out.print("deleted rows of these are in the files once more: casebank purge --scrub removes them")

@@ -14,6 +14,7 @@ from app.console.page import ROOT
 from app.console.visits import Link, VisitSeal
 from app.settings import Settings
 from app.terminal.command_line import MaybeUser, checked
+from app.terminal.plain_console import notice
 
 
 def console(
@@ -36,9 +37,7 @@ def console(
     made = link(settings, address, name, is_operator=operator)
     typer.echo(made)
     if not answers(address):
-        typer.echo(
-            f"casebank: nothing answers at {address}: start `casebank serve`, or name another with --at", err=True
-        )
+        notice(f"nothing answers at {address}: start `casebank serve`, or name another with --at")
     if opens:
         open_privately(settings, made)
 

@@ -16,8 +16,9 @@ from app.erasure import command as erasure
 from app.runtime import owner_url
 from app.settings import Settings
 from app.terminal.command_line import MaybeUser, checked, doubt_name, parts, patient
-from app.terminal.plain_console import plain_console
+from app.terminal.plain_console import notice, out, plain_console
 from app.terminal.run_to_end import run_to_end as run
+from app.terminal.run_to_end import runs_to_end
 from app.terminal.which_database import tell_database
 from writer.rights.erase import digest as name_digest
 from writer.rights.signature import SIGNATURE, SignatureBroken, Signer, documents, verified
@@ -63,9 +64,6 @@ def check(settings: Settings, receipts: str) -> str:
     return "\n".join(f"signed by this installation, {s}" if s == own else f"signed by {s}, {others}" for s in signers)
 
 
-out = plain_console()
-
-
 def purge(  # noqa: PLR0913, PLR0917 - each is an option of the command line
     user: MaybeUser = None,
     yes: Annotated[bool, typer.Option("--yes", help="do not ask for confirmation")] = False,
@@ -92,7 +90,7 @@ def purge(  # noqa: PLR0913, PLR0917 - each is an option of the command line
         try:
             out.print(check(Settings(), verify.read_text(encoding="utf-8")), soft_wrap=True)
         except (SignatureBroken, OSError, UnicodeError) as error:
-            plain_console(stderr=True).print(f"casebank: {error}", style="red")
+            notice(str(error), style="red")
             raise typer.Exit(1) from None
         return
     if receipt:
@@ -128,25 +126,22 @@ def _print_receipts(found: Coroutine[object, None, list[dict[str, Any]]], *, as_
     for each in receipts:
         print_receipt(out, each, as_json=as_json)
     if not receipts:
-        plain_console(stderr=True).print("casebank: no erasure of that name is known here", style="red")
+        notice("no erasure of that name is known here", style="red")
         raise typer.Exit(1)
 
 
-def again(
+@runs_to_end
+async def again(
     receipts: Annotated[
         list[Path], typer.Argument(help="files with receipts (purge --json) of erasures after the backup")
     ],
 ) -> None:
     """Erase users whom a restored database brought back; `restore` does it by itself."""
     logs.quiet()
-
-    async def work() -> int:
-        settings = Settings()
-        tell_database(settings)
-        async with owner_url(settings) as url:
-            return len(await erase_again(url, read_receipts(receipts)))
-
-    count = run(work())
+    settings = Settings()
+    tell_database(settings)
+    async with owner_url(settings) as url:
+        count = len(await erase_again(url, read_receipts(receipts)))
     out.print(f"{count} users erased again")
     if count:
         out.print("deleted rows of these are in the files once more: casebank purge --scrub removes them")

@@ -7,27 +7,22 @@ import typer
 from rich.table import Table
 
 from app.impact.report import ImpactRequest, impact_of
-from app.schemas.impact import ImpactOut, RunMeansOut
+from app.schemas.impact import RunMeansOut
 from app.terminal.command_line import Agent, User, checked, parts
-from app.terminal.plain_console import plain_console
-from app.terminal.run_to_end import run_to_end as run
-
-out = plain_console()
+from app.terminal.plain_console import out
+from app.terminal.run_to_end import runs_to_end
 
 
-def show_impact(
+@runs_to_end
+async def show_impact(
     user: User,
     agent: Agent,
     *,
     as_json: Annotated[bool, typer.Option("--json", help="print the report as the API's JSON")] = False,
 ) -> None:
     """Report whether memory helped: rewards with memory beside those with none and with other policies."""
-
-    async def work() -> ImpactOut:
-        async with parts(only_reads=True) as runtime:
-            return await impact_of(runtime, ImpactRequest(checked(user), datetime.now(UTC), agent))
-
-    report = run(work())
+    async with parts(only_reads=True) as runtime:
+        report = await impact_of(runtime, ImpactRequest(checked(user), datetime.now(UTC), agent))
     if as_json:
         typer.echo(report.model_dump_json(indent=2))
         return

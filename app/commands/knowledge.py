@@ -15,8 +15,8 @@ from sqlalchemy import RowMapping
 from app.commands.tokens import OPERATOR_NAME
 from app.runtime import Runtime
 from app.terminal.command_line import Agent, MaybeUser, checked, parts
-from app.terminal.plain_console import plain_console
-from app.terminal.run_to_end import run_to_end as run
+from app.terminal.plain_console import notice, out
+from app.terminal.run_to_end import runs_to_end
 from retrieval.errors import EmbedderError
 from retrieval.recall.knowledge import KnowledgePage, page_of_knowledge, page_of_shared
 from writer.author import Author
@@ -32,7 +32,7 @@ commands = typer.Typer(
     no_args_is_help=True,
     help="Import, list, edit or delete knowledge: what an agent should know of its domain.",
 )
-out = plain_console()
+
 
 ACTOR = "casebank knowledge"
 AT_ONCE = 200
@@ -49,7 +49,8 @@ Id = Annotated[UUID, typer.Argument(metavar="ID", help="id of the entry, as `lis
 
 
 @commands.command("import")
-def import_file(  # noqa: PLR0913, PLR0917 - each is an option of the command line
+@runs_to_end
+async def import_file(  # noqa: PLR0913, PLR0917 - each is an option of the command line
     file: Annotated[Path, typer.Argument(exists=True, dir_okay=False, help="JSON lines (.jsonl) or Markdown (.md)")],
     agent: Agent,
     user: MaybeUser = None,
@@ -66,22 +67,19 @@ def import_file(  # noqa: PLR0913, PLR0917 - each is an option of the command li
     --category and --type apply where the file has none.
     """
     author = _author(user, shared=shared)
-
-    async def work() -> int:
-        entries = read_entries(file, Defaults(agent, category, type_))
-        async with parts() as runtime:
-            if shared:
-                ids = await write_shared(runtime.database, agent, entries, author)
-                await _embed(runtime, author)
-            else:
-                ids = await write_knowledge(runtime.database, runtime.keyring, agent, entries, author)
-        return len(set(ids))
-
-    out.print(f"{run(work())} entries kept")
+    entries = read_entries(file, Defaults(agent, category, type_))
+    async with parts() as runtime:
+        if shared:
+            ids = await write_shared(runtime.database, agent, entries, author)
+            await _embed(runtime, author)
+        else:
+            ids = await write_knowledge(runtime.database, runtime.keyring, agent, entries, author)
+    out.print(f"{len(set(ids))} entries kept")
 
 
 @commands.command("list")
-def show(
+@runs_to_end
+async def show(
     agent: Agent,
     user: MaybeUser = None,
     shared: Shared = False,
@@ -90,24 +88,21 @@ def show(
 ) -> None:
     """Print the entries, the newest first, one JSON object a line."""
     author = _author(user, shared=shared)
-
-    async def work() -> None:
-        async with parts(only_reads=True) as runtime:
-            before: UUID | None = None
-            while True:
-                page = KnowledgePage(agent, category, type_, before, AT_ONCE)
-                rows = await _page(runtime, author, page, shared=shared)
-                for row in rows:
-                    typer.echo(json.dumps(row))
-                if len(rows) < AT_ONCE:
-                    return
-                before = UUID(rows[-1]["id"])
-
-    run(work())
+    async with parts(only_reads=True) as runtime:
+        before: UUID | None = None
+        while True:
+            page = KnowledgePage(agent, category, type_, before, AT_ONCE)
+            rows = await _page(runtime, author, page, shared=shared)
+            for row in rows:
+                typer.echo(json.dumps(row))
+            if len(rows) < AT_ONCE:
+                return
+            before = UUID(rows[-1]["id"])
 
 
 @commands.command()
-def edit(  # noqa: PLR0913, PLR0917 - each is an option of the command line
+@runs_to_end
+async def edit(  # noqa: PLR0913, PLR0917 - each is an option of the command line
     entry_id: Id,
     agent: Agent,
     category: Annotated[str, typer.Option(help="topic of the entry")],
@@ -125,33 +120,26 @@ def edit(  # noqa: PLR0913, PLR0917 - each is an option of the command line
         written = KnowledgeWritten.model_validate(fields)
     except ValidationError as error:
         raise typer.BadParameter(reason_of(error)) from None
-
-    async def work() -> None:
-        async with parts() as runtime:
-            if shared:
-                await edit_shared(runtime.database, entry_id, written, author)
-                await _embed(runtime, author)
-            else:
-                await edit_knowledge(runtime.database, runtime.keyring, entry_id, written, author)
-
-    run(work())
+    async with parts() as runtime:
+        if shared:
+            await edit_shared(runtime.database, entry_id, written, author)
+            await _embed(runtime, author)
+        else:
+            await edit_knowledge(runtime.database, runtime.keyring, entry_id, written, author)
     out.print("changed")
 
 
 @commands.command()
-def delete(entry_id: Id, agent: Agent, user: MaybeUser = None, shared: Shared = False) -> None:
+@runs_to_end
+async def delete(entry_id: Id, agent: Agent, user: MaybeUser = None, shared: Shared = False) -> None:
     """Delete an entry of knowledge for good."""
     author = _author(user, shared=shared)
-
-    async def work() -> None:
-        async with parts() as runtime:
-            if shared:
-                await delete_shared(runtime.database, agent, entry_id, author)
-                return
+    async with parts() as runtime:
+        if shared:
+            await delete_shared(runtime.database, agent, entry_id, author)
+        else:
             async with runtime.database.as_user(author.user_sub, author.authorised_at) as connection:
                 await delete_knowledge(connection, author, entry_id, agent)
-
-    run(work())
     out.print("deleted")
 
 
@@ -171,7 +159,7 @@ async def embed_shared_too(runtime: Runtime) -> None:
     try:
         await embed_shared(runtime.database, runtime.embedder, operator)
     except NotTheOwner as error:
-        plain_console(stderr=True).print(f"casebank: shared knowledge is left as it is: {error}")
+        notice(f"shared knowledge is left as it is: {error}")
 
 
 async def _embed(runtime: Runtime, operator: Author) -> None:
@@ -179,7 +167,7 @@ async def _embed(runtime: Runtime, operator: Author) -> None:
     try:
         await embed_shared(runtime.database, runtime.embedder, operator)
     except EmbedderError as error:
-        plain_console(stderr=True).print(f"casebank: {error}; `casebank reembed` makes the vectors")
+        notice(f"{error}; `casebank reembed` makes the vectors")
 
 
 async def _page(runtime: Runtime, author: Author, page: KnowledgePage, *, shared: bool) -> Sequence[dict[str, str]]:

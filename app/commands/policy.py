@@ -11,13 +11,13 @@ from sqlalchemy import RowMapping
 
 from app.impact.compared import compared
 from app.terminal.command_line import Agent, User, checked, parts
-from app.terminal.plain_console import plain_console
-from app.terminal.run_to_end import run_to_end as run
+from app.terminal.plain_console import out
+from app.terminal.run_to_end import runs_to_end
 from policy.replay import CHOICE
 from policy.verdict import trial_of
 from retrieval.errors import NotFound
 from retrieval.pages.listing import one_profile
-from writer.replays.installation import ReplayTotals, totals
+from writer.replays.installation import totals
 from writer.replays.profile_replay import SPOKEN, StoredReplay, stored_replay
 from writer.replays.telling_words import telling_words
 from writer.training.candidates import Demand
@@ -29,58 +29,49 @@ commands = typer.Typer(
     no_args_is_help=True,
     help="Show a profile's policies, take the serving one out of service, or compare orders over all profiles.",
 )
-out = plain_console()
+
 
 LOOKS_SHOWN = 3
 """Number of a trial's latest looks that are printed; at a look the gate compares the evidence with its bound."""
 
 
 @commands.command()
-def rollback(user: User, agent: Agent) -> None:
+@runs_to_end
+async def rollback(user: User, agent: Agent) -> None:
     """Take the serving policy out of service; the order that replay chose serves instead."""
-
-    async def work() -> int:
-        async with parts() as runtime, runtime.database.as_user(checked(user), datetime.now(UTC)) as connection:
-            return await roll_back(connection, user, agent, actor="casebank policy rollback")
-
-    out.print(f"q-{run(work())} serves no more")
+    async with parts() as runtime, runtime.database.as_user(checked(user), datetime.now(UTC)) as connection:
+        version = await roll_back(connection, user, agent, actor="casebank policy rollback")
+    out.print(f"q-{version} serves no more")
 
 
 @commands.command()
-def show(user: User, agent: Agent) -> None:
+@runs_to_end
+async def show(user: User, agent: Agent) -> None:
     """Show what a replay of the profile's runs says of each order, runs with and without a case, and its policies."""
-
-    async def work() -> tuple[list[RenderableType], Sequence[RowMapping], int | None]:
-        async with (
-            parts(only_reads=True) as runtime,
-            runtime.database.as_user(checked(user), datetime.now(UTC)) as connection,
-        ):
-            if (profile := (await connection.execute(one_profile(user, agent))).one_or_none()) is None:
-                raise NotFound("no such profile")
-            lines = [_replayed(found := await stored_replay(connection, user, agent))]
-            if found and (words := await telling_words(connection, runtime.keyring, user, agent, found.fit)):
-                lines.append(f"words that tell the kinds of tasks apart: {', '.join(words)}")
-            lines.append(await compared(connection, user, agent, datetime.now(UTC)))
-            policies = (await connection.execute(versions(user, agent))).mappings().all()
-            if not (profile.learning and profile.canary):
-                return lines, policies, None
-            return lines, policies, (await connection.execute(rewarded(user, agent))).scalar_one()
-
-    lines, found, decisions = run(work())
-    for line in lines:
-        out.print(line, soft_wrap=True)
-    if not found:
+    now = datetime.now(UTC)
+    async with parts(only_reads=True) as runtime, runtime.database.as_user(checked(user), now) as connection:
+        if (profile := (await connection.execute(one_profile(user, agent))).one_or_none()) is None:
+            raise NotFound("no such profile")
+        out.print(_replayed(replay := await stored_replay(connection, user, agent)), soft_wrap=True)
+        if replay and (words := await telling_words(connection, runtime.keyring, user, agent, replay.fit)):
+            out.print(f"words that tell the kinds of tasks apart: {', '.join(words)}", soft_wrap=True)
+        out.print(await compared(connection, user, agent, now), soft_wrap=True)
+        policies = (await connection.execute(versions(user, agent))).mappings().all()
+        decisions = (await connection.execute(rewarded(user, agent))).scalar_one()
+    if policies:
+        out.print(_as_table(policies))
+    elif profile.learning and profile.canary:
+        needed = f"it needs {Demand().decisions} rewarded decisions, and there are {decisions}"
+        out.print(f"no trained policy yet: {needed}; until then the order that replay chose serves", soft_wrap=True)
+    else:
         off = "learning or its trials are off (`learning` and `canary` of the profile)"
-        told = (
-            f"no trained policy, and none is trained: {off}; the order that replay chose serves"
-            if decisions is None
-            else f"no trained policy yet: it needs {Demand().decisions} rewarded decisions, and there are {decisions};"
-            " until then the order that replay chose serves"
-        )
-        out.print(told, soft_wrap=True)
-        return
+        text = f"no trained policy, and none is trained: {off}; the order that replay chose serves"
+        out.print(text, soft_wrap=True)
+
+
+def _as_table(policies: Sequence[RowMapping]) -> Table:
     table = Table("policy", "status", "decisions", "blend", "trained", "why")
-    for row in found:
+    for row in policies:
         why = list(row["verdict"]["reasons"]) if row["verdict"] else []
         trial = trial_of(row["verdict"])
         if trial is not None and row["status"] == "candidate":
@@ -90,22 +81,19 @@ def show(user: User, agent: Agent) -> None:
             why.append(f"looks at {name}: {', '.join(looks)}")
         numbers = str(row["decisions"]), f"{row['blend']:.2f}", f"{row['created_at']:%F %R}"
         table.add_row(f"q-{row['version']}", row["status"], *numbers, "\n".join(why))
-    out.print(table)
+    return table
 
 
 @commands.command()
-def orders(
+@runs_to_end
+async def orders(
     least: Annotated[
         int, typer.Option("--at-least", min=1, help="only profiles with at least so many replayed runs")
     ] = 20,
 ) -> None:
     """Compare the orders over all profiles, to choose CASEBANK_FIRST_ORDER; print only sums, without users' names."""
-
-    async def work() -> tuple[ReplayTotals, str]:
-        async with parts(only_reads=True) as runtime:
-            return await totals(runtime.database, least), runtime.settings.first_order
-
-    total, first_order = run(work())
+    async with parts(only_reads=True) as runtime:
+        total = await totals(runtime.database, least)
     out.print(f"{total.profiles} profiles with at least {least} replayed runs, {total.questions} runs in all")
     if not total.profiles:
         return
@@ -113,7 +101,7 @@ def orders(
     for each in total.orders:
         table.add_row(each.order, SPOKEN[each.order], f"{each.first:.1%}", f"{each.charges:.1f}", str(each.serves))
     out.print(table)
-    out.print(f"profiles: those that the order serves now; new ones start with {first_order}")
+    out.print(f"profiles: those that the order serves now; new ones start with {runtime.settings.first_order}")
 
 
 def _replayed(replay: StoredReplay | None) -> RenderableType:

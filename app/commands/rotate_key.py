@@ -7,11 +7,9 @@ import typer
 from tqdm import tqdm
 
 from app.terminal.command_line import parts
-from app.terminal.plain_console import plain_console
+from app.terminal.plain_console import out
 from app.terminal.run_to_end import run_to_end as run
 from writer.privacy.rotation import Rotation, rotate
-
-out = plain_console()
 
 
 def rotate_key(

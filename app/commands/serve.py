@@ -14,7 +14,7 @@ from app.edge.server import check_free, run_server, run_servers
 from app.main import create_app
 from app.settings import Settings
 from app.terminal.command_line import warn_of_unknown_variables
-from app.terminal.plain_console import plain_console
+from app.terminal.plain_console import notice, plain_console
 from app.terminal.which_database import database_of
 
 
@@ -28,8 +28,7 @@ def serve(
         check_free(host, port)
     except OSError as error:
         why = str(error.strerror).partition(" (")[0]  # Python adds the address
-        message = f"casebank: cannot listen on {host}:{port}: {why}; --port takes another"
-        plain_console(stderr=True, soft_wrap=True).print(message, style="red")
+        notice(f"cannot listen on {host}:{port}: {why}; --port takes another", style="red")
         raise typer.Exit(1) from None
     settings = Settings()
     warn_of_unknown_variables()

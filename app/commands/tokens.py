@@ -8,7 +8,6 @@ from typing import Annotated, Literal
 import jwt
 import typer
 from rich.table import Table
-from sqlalchemy import RowMapping
 
 from app.auth.revocations import Revocation, listed, revoke
 from app.auth.tokens import ACT_AS, LEEWAY_S, OPERATOR, issue_token
@@ -16,8 +15,8 @@ from app.erasure import command as erasure
 from app.settings import Settings
 from app.settings.numbers import CENTURY_DAYS
 from app.terminal.command_line import MaybeUser, checked, doubt_name, parts
-from app.terminal.plain_console import plain_console
-from app.terminal.run_to_end import run_to_end as run
+from app.terminal.plain_console import out
+from app.terminal.run_to_end import runs_to_end
 from writer.audit import Change, note
 from writer.privacy.redact import redact_text
 from writer.rights.erase import is_gone
@@ -27,7 +26,7 @@ commands = typer.Typer(
     invoke_without_command=True,
     help="Print a bearer token, revoke tokens, or replace the secret that signs them.",
 )
-out = plain_console()
+
 
 OPERATOR_NAME = "operator"
 MAX_HOURS = 24 * CENTURY_DAYS
@@ -68,7 +67,8 @@ def token(
 
 
 @commands.command("revoke")
-def revoke_tokens(
+@runs_to_end
+async def revoke_tokens(
     user: MaybeUser = None,
     jti: Annotated[str | None, typer.Option(help="id (claim jti) of the token to revoke")] = None,
     token_from_stdin: Annotated[
@@ -88,22 +88,17 @@ def revoke_tokens(
         raise typer.BadParameter("an id has at least one character", param_hint="--jti")
     why, _ = redact_text(why)
     revocation = _read(sys.stdin.readline().strip(), why) if token_from_stdin else Revocation(why, jti, user)
-
-    async def work() -> tuple[datetime, bool]:
-        async with parts() as runtime:
-            subject = revocation.subject
-            async with runtime.database.as_worker() as connection:
-                is_erased = subject is not None and await connection.scalar(is_gone(subject))
-                at = await revoke(connection, replace(revocation, why="") if is_erased else revocation)
-            is_known = user is None or is_erased or await erasure.is_known(runtime.database, user)
-            if subject is not None and not is_erased:
-                which: Literal["one", "all"] = "all" if revocation.jti is None else "one"
-                change = Change.of((subject, None), OPERATOR_NAME, "revoke_tokens", which=which, why=why)
-                async with runtime.database.as_user(subject, at) as connection:
-                    await note(connection, change)
-            return at, bool(is_known)
-
-    at, is_known = run(work())
+    async with parts() as runtime:
+        subject = revocation.subject
+        async with runtime.database.as_worker() as connection:
+            is_erased = subject is not None and await connection.scalar(is_gone(subject))
+            at = await revoke(connection, replace(revocation, why="") if is_erased else revocation)
+        is_known = user is None or is_erased or await erasure.is_known(runtime.database, user)
+        if subject is not None and not is_erased:
+            which: Literal["one", "all"] = "all" if revocation.jti is None else "one"
+            change = Change.of((subject, None), OPERATOR_NAME, "revoke_tokens", which=which, why=why)
+            async with runtime.database.as_user(subject, at) as connection:
+                await note(connection, change)
     if not is_known:
         doubt_name()
     out.print(f"revoked at {at.isoformat()}; every replica refuses within two seconds")
@@ -123,15 +118,13 @@ def _read(token: str, why: str) -> Revocation:
 
 
 @commands.command("list-revoked")
-def list_revoked() -> None:
+@runs_to_end
+async def list_revoked() -> None:
     """List the revocations, as digests and times: tokens and names are not stored."""
-
-    async def work() -> list[RowMapping]:
-        async with parts(only_reads=True) as runtime, runtime.database.as_worker() as connection:
-            return list((await connection.execute(listed())).mappings().all())
-
+    async with parts(only_reads=True) as runtime, runtime.database.as_worker() as connection:
+        revocations = (await connection.execute(listed())).mappings().all()
     table = Table("revoked", "what", "expires", "why")
-    for row in run(work()):
+    for row in revocations:
         jti, subject = row["jti_sha256"], row["subject_sha256"]
         what = f"token {jti.hex()[:16]}" if jti else f"all of {subject.hex()[:16]} issued up to then"
         ends = "" if row["expires_at"] is None else f"{row['expires_at']:%F %R}"

@@ -12,7 +12,7 @@ from app import logs
 from app.auth.tokens import is_user
 from app.runtime import Runtime, running
 from app.settings import Settings
-from app.terminal.plain_console import plain_console
+from app.terminal.plain_console import notice
 from app.terminal.which_database import tell_database
 from writer.run import AgentKey
 
@@ -63,14 +63,13 @@ async def parts(*, only_reads: bool = False) -> AsyncIterator[Runtime]:
 
 def doubt_name(lacks: str = "rows") -> None:
     """Warns that the user's name may be misspelt, because the bank has no such thing of the user."""
-    text = f"casebank: this user has no {lacks}: is the name right?"
-    plain_console(stderr=True, soft_wrap=True).print(text, style="yellow")
+    notice(f"this user has no {lacks}: is the name right?", style="yellow")
 
 
 def warn_of_unknown_variables() -> None:
     """Prints a line on standard error for each ``CASEBANK_…`` variable that is no setting."""
     for line in Settings.unknown_variables():
-        plain_console(stderr=True, soft_wrap=True).print(f"casebank: {line}")
+        notice(line)
 
 
 def patient() -> Settings:

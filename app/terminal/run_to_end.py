@@ -3,16 +3,17 @@
 import asyncio
 import signal
 import sys
-from collections.abc import Coroutine
+from collections.abc import Callable, Coroutine
 from dataclasses import dataclass
-from typing import NoReturn, TypeVar
+from functools import wraps
+from typing import NoReturn, ParamSpec, TypeVar
 
 import asyncpg
 import typer
 import uvloop
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from app.terminal.plain_console import plain_console
+from app.terminal.plain_console import notice
 from app.wrong_settings import WrongSettings
 from retrieval.database.database import raise_own
 from retrieval.errors import CasebankError
@@ -21,6 +22,7 @@ EXPECTED = (CasebankError, WrongSettings, ValueError, OSError)
 """Errors that the reader of their message can put right."""
 
 Result = TypeVar("Result")
+Options = ParamSpec("Options")
 
 
 def run_to_end(work: Coroutine[object, None, Result]) -> Result:
@@ -39,11 +41,20 @@ def run_to_end(work: Coroutine[object, None, Result]) -> Result:
         raise
 
 
+def runs_to_end(command: Callable[Options, Coroutine[object, None, Result]]) -> Callable[Options, Result]:
+    """Returns an asynchronous command as typer calls it; see ``run_to_end``."""
+
+    @wraps(command)
+    def called(*arguments: Options.args, **options: Options.kwargs) -> Result:
+        return run_to_end(command(*arguments, **options))
+
+    return called
+
+
 def refuse(error: Exception) -> NoReturn:
     """Ends the command with the error's message: one line on standard error, or one for each wrong setting."""
     message = str(error).replace("\n", "\ncasebank: ") if isinstance(error, WrongSettings) else str(error)
-    message = message or "the database does not answer"  # a timeout has no words
-    plain_console(stderr=True, soft_wrap=True).print(f"casebank: {message}", style="red")
+    notice(message or "the database does not answer", style="red")  # a timeout has no words
     raise typer.Exit(1) from None
 
 

@@ -6,7 +6,7 @@ from urllib.parse import unquote
 
 from app.postgres.pools import dsn
 from app.settings import Settings
-from app.terminal.plain_console import plain_console
+from app.terminal.plain_console import notice
 from app.wrong_settings import WrongSettings
 
 
@@ -39,4 +39,4 @@ def database_of(settings: Settings) -> str:
 
 def tell_database(settings: Settings) -> None:
     """Prints the database on standard error, for a job that was started without the variables of the service."""
-    plain_console(stderr=True, soft_wrap=True).print(f"casebank: database: {database_of(settings)}", style="dim")
+    notice(f"database: {database_of(settings)}", style="dim")
