@@ -1,7 +1,7 @@
 """``casebank doctor``: checks the installation and prints the findings."""
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping
 from dataclasses import asdict
 from typing import Annotated
 
@@ -11,30 +11,29 @@ from rich.table import Table
 from app import logs
 from app.doctor import CheckResult, examine
 from app.settings import Settings
-from app.terminal.plain_console import plain_console
-from app.terminal.run_to_end import run_to_end as run
-
-out = plain_console()
+from app.terminal.plain_console import out
+from app.terminal.run_to_end import runs_to_end
 
 
-def doctor(
+@runs_to_end
+async def doctor(
     as_json: Annotated[bool, typer.Option("--json", help="print the findings as JSON")] = False,
 ) -> None:
     """Check this machine, the settings and the database; exit with status 1 if a check fails."""
     logs.quiet()
-    findings = run(examine(Settings()))
+    findings = await examine(Settings())
     if as_json:
-        typer.echo(json.dumps([asdict(finding) for finding in findings], indent=2))
+        typer.echo(json.dumps([{"name": name, **asdict(finding)} for name, finding in findings.items()], indent=2))
     else:
         out.print(as_table(findings))
-    if any(finding.ok is False for finding in findings):
+    if any(finding.ok is False for finding in findings.values()):
         raise typer.Exit(1)
 
 
-def as_table(findings: Sequence[CheckResult]) -> Table:
+def as_table(findings: Mapping[str, CheckResult]) -> Table:
     """Returns the findings for the terminal."""
     table = Table("check", "", "finding", "what to do")
-    for finding in findings:
+    for name, finding in findings.items():
         mark = {True: "ok", False: "BAD", None: "-"}[finding.ok]
-        table.add_row(finding.name, mark, finding.detail, "" if finding.ok else finding.advice)
+        table.add_row(name, mark, finding.detail, "" if finding.ok else finding.advice)
     return table

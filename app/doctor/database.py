@@ -30,7 +30,7 @@ async def postgres(installation: Installation) -> CheckResult:
     async with installation.owner.connect() as connection:
         number = int(str(await connection.scalar(text("SHOW server_version_num"))))
         name = await connection.scalar(text("SHOW server_version"))
-    return CheckResult("postgres", number >= OLDEST_POSTGRES, f"PostgreSQL {name}", "casebank needs 15 or newer")
+    return CheckResult(number >= OLDEST_POSTGRES, f"PostgreSQL {name}", "casebank needs 15 or newer")
 
 
 async def pgvector(installation: Installation) -> CheckResult:
@@ -38,12 +38,10 @@ async def pgvector(installation: Installation) -> CheckResult:
     async with installation.owner.connect() as connection:
         version = await connection.scalar(text("SELECT extversion FROM pg_extension WHERE extname = 'vector'"))
     if version is None:
-        return CheckResult(
-            "pgvector", ok=None, detail="not installed: the service compares vectors by itself, more slowly"
-        )
+        return CheckResult(ok=None, detail="not installed: the service compares vectors by itself, more slowly")
     new_enough = tuple(map(int, version.split(".")[:2])) >= OLDEST_PGVECTOR
     return CheckResult(
-        "pgvector", new_enough, f"pgvector {version}", "as a superuser: ALTER EXTENSION vector UPDATE, to 0.8 or newer"
+        new_enough, f"pgvector {version}", "as a superuser: ALTER EXTENSION vector UPDATE, to 0.8 or newer"
     )
 
 
@@ -54,7 +52,7 @@ async def schema(installation: Installation) -> CheckResult:
         known = await connection.scalar(text("SELECT to_regclass('alembic_version') IS NOT NULL"))
         revision = await connection.scalar(text("SELECT version_num FROM alembic_version")) if known else None
     advice = unknown_revision(revision) or "casebank migrate"
-    return CheckResult("schema", revision == head, f"revision {revision}, head {head}", advice)
+    return CheckResult(revision == head, f"revision {revision}, head {head}", advice)
 
 
 async def role(installation: Installation) -> CheckResult:
@@ -63,7 +61,7 @@ async def role(installation: Installation) -> CheckResult:
         name, is_plain = (await connection.execute(text(_SQL["acting_role"]))).one()
     detail = f"the service acts as {name}: {'owns nothing, bypasses nothing' if is_plain else 'NOT a plain role'}"
     return CheckResult(
-        "role", is_plain, detail, f"as a superuser: ALTER ROLE {name} NOSUPERUSER NOBYPASSRLS, and let it own no table"
+        is_plain, detail, f"as a superuser: ALTER ROLE {name} NOSUPERUSER NOBYPASSRLS, and let it own no table"
     )
 
 
@@ -72,13 +70,12 @@ async def login(installation: Installation) -> CheckResult:
     async with installation.owner.connect() as connection:
         name, is_superuser, bypasses, owns = (await connection.execute(text(_SQL["login"]))).one()
     if not installation.settings.database_url:
-        return CheckResult("login", ok=None, detail=f"{name}, of the embedded Postgres, which no network reaches")
+        return CheckResult(ok=None, detail=f"{name}, of the embedded Postgres, which no network reaches")
     powers = {"is a superuser": is_superuser, "has BYPASSRLS": bypasses, "owns tables": owns}
     held = " and ".join(power for power, has in powers.items() if has)
     if not held:
-        return CheckResult("login", ok=True, detail=f"{name} is no superuser, bypasses nothing, owns nothing")
+        return CheckResult(ok=True, detail=f"{name} is no superuser, bypasses nothing, owns nothing")
     return CheckResult(
-        "login",
         ok=None,
         detail=f"{name} {held}: users are kept apart only while each connection stays {SERVICE_ROLE}",
         advice="give the service a login of its own (docs/deploy.md, The database); this one is for casebank migrate",
@@ -90,7 +87,7 @@ async def row_security(installation: Installation) -> CheckResult:
     async with installation.owner.connect() as connection:
         open_tables = sorted(set(metadata.tables) - set((await connection.scalars(text(_SQL["row_security"]))).all()))
     detail = f"not forced on {', '.join(open_tables)}" if open_tables else f"forced on {len(metadata.tables)} tables"
-    return CheckResult("row security", not open_tables, detail, "as the owner: ALTER TABLE … FORCE ROW LEVEL SECURITY")
+    return CheckResult(not open_tables, detail, "as the owner: ALTER TABLE … FORCE ROW LEVEL SECURITY")
 
 
 async def isolation(installation: Installation) -> CheckResult:
@@ -98,7 +95,7 @@ async def isolation(installation: Installation) -> CheckResult:
     async with installation.database.as_user(f"doctor-{uuid4()}", datetime.now(UTC)) as connection:
         seen = [t.name for t in USER_TABLES if await connection.scalar(select(select(t.c.user_sub).exists()))]
     detail = f"a stranger sees rows of {', '.join(seen)}" if seen else "a stranger sees no rows"
-    return CheckResult("isolation", not seen, detail, "stop the service: users can read each other")
+    return CheckResult(not seen, detail, "stop the service: users can read each other")
 
 
 async def clock(installation: Installation) -> CheckResult:
@@ -108,9 +105,7 @@ async def clock(installation: Installation) -> CheckResult:
         there = (await connection.execute(select(func.clock_timestamp()))).scalar_one()
         skew = there - (before + (datetime.now(UTC) - before) / 2)
     detail = f"the database is {skew.total_seconds():+.3f} s off"
-    return CheckResult(
-        "clock", abs(skew) <= SKEW, detail, "set both clocks by NTP: erasures go by token and database time"
-    )
+    return CheckResult(abs(skew) <= SKEW, detail, "set both clocks by NTP: erasures go by token and database time")
 
 
 async def indexes(installation: Installation) -> CheckResult:
@@ -120,7 +115,7 @@ async def indexes(installation: Installation) -> CheckResult:
         missing = sorted(wanted - set((await connection.scalars(text(_SQL["indexes"]))).all()))
     detail = f"missing: {', '.join(missing)}" if missing else f"all {len(wanted)} are there"
     advice = "make them as the migrations do, or restore a backup: without them the queue and searches get slow"
-    return CheckResult("indexes", not missing, detail, advice)
+    return CheckResult(not missing, detail, advice)
 
 
 async def search(installation: Installation) -> CheckResult:
@@ -133,7 +128,7 @@ async def search(installation: Installation) -> CheckResult:
             await connection.all(*vectors(question))
             question = replace(question, measured=Measured([], []))
         await connection.all(*candidates(question))
-    return CheckResult("search", ok=True, detail="the statements of a retrieve run")
+    return CheckResult(ok=True, detail="the statements of a retrieve run")
 
 
 async def sizes(installation: Installation) -> CheckResult:
@@ -142,7 +137,7 @@ async def sizes(installation: Installation) -> CheckResult:
         rows = (await connection.execute(text(_SQL["sizes"]), {"names": list(metadata.tables)})).all()
     total = f"{sum(size for _, size in rows) / 1e6:.1f} MB in {len(rows)} tables"
     large = [f"{name} {size / 1e6:.1f} MB" for name, size in rows if size >= LARGE_BYTES]
-    return CheckResult("sizes", ok=None, detail=": ".join(filter(None, (total, ", ".join(large)))))
+    return CheckResult(ok=None, detail=": ".join(filter(None, (total, ", ".join(large)))))
 
 
 _MIGRATE = "casebank migrate --citus, with the owner's login"
@@ -165,9 +160,9 @@ async def cluster(installation: Installation) -> CheckResult:
             there = set((await connection.scalars(text(DISTRIBUTED))).all()) & {*BY_USER, *EVERYWHERE}
         if not there:
             if not installation.database.citus:
-                return CheckResult("cluster", ok=None, detail="none: all tables are on one Postgres")
+                return CheckResult(ok=None, detail="none: all tables are on one Postgres")
             advice = f"{_MIGRATE}; or leave citus=true out of DATABASE_URL"
-            return CheckResult("cluster", ok=False, detail="citus=true, and no table is distributed", advice=advice)
+            return CheckResult(ok=False, detail="citus=true, and no table is distributed", advice=advice)
         nodes = (await connection.execute(_NODES)).all()
         tells_nodes, untold = await connection.scalar(_TELLS_NODES), await connection.scalar(_UNTOLD)
     missing = sorted({*BY_USER, *EVERYWHERE} - there)
@@ -181,4 +176,4 @@ async def cluster(installation: Installation) -> CheckResult:
     }
     found = {fault: advice for fault, advice in faults.items() if advice}
     detail = f"{len(there)} tables over {len(nodes)} nodes" + "".join(f"; {fault}" for fault in found)
-    return CheckResult("cluster", not found, detail, "; ".join(dict.fromkeys(map(str, found.values()))))
+    return CheckResult(not found, detail, "; ".join(dict.fromkeys(map(str, found.values()))))

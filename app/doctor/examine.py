@@ -1,6 +1,7 @@
 """Runs the checks; one that breaks does not stop the others."""
 
 from collections.abc import Awaitable, Callable, Mapping
+from typing import TypeVar
 
 from app.doctor import database, machine, memory
 from app.doctor.installation import CheckResult, Installation, in_brief, opened
@@ -8,6 +9,7 @@ from app.settings import Settings
 
 Check = Callable[[Installation], Awaitable[CheckResult]]
 Look = Callable[[Settings], CheckResult]
+Subject = TypeVar("Subject", Settings, Installation)
 
 BEFORE: tuple[Look, ...] = (
     machine.software,
@@ -47,32 +49,22 @@ False: the check would find faults that `casebank migrate` corrects, and waits f
 """
 
 
-async def examine(settings: Settings) -> list[CheckResult]:
-    """Returns the findings of all checks, in a fixed order; a check that breaks is a finding, too."""
-    findings = []
-    for look in BEFORE:
-        try:
-            findings.append(look(settings))
-        except Exception as error:  # noqa: BLE001 - the report must come out
-            findings.append(_broken(look, error))
+async def examine(settings: Settings) -> dict[str, CheckResult]:
+    """Returns the findings of all checks by name, in a fixed order; a check that breaks is a finding, too."""
+    findings = {_name(look): await _finding(look, settings) for look in BEFORE}
+    where = "DATABASE_URL" if settings.database_url else f"embedded Postgres in {settings.home}"
     try:
         async with opened(settings) as installation:
-            findings.append(CheckResult("connection", ok=True, detail=_where(settings)))
+            findings["connection"] = CheckResult(ok=True, detail=where)
             # with another schema, the checks that depend on it wait for the migration
-            migrated = (await _guarded(database.schema, installation)).ok
-            later = "can be judged after casebank migrate"
-            findings += [
-                await _guarded(check, installation)
-                if migrated or any_schema
-                else CheckResult(_name(check), ok=None, detail=later)
-                for check, any_schema in CHECKS.items()
-            ]
+            migrated = (await _finding(database.schema, installation)).ok
+            later = CheckResult(ok=None, detail="can be judged after casebank migrate")
+            for check, any_schema in CHECKS.items():
+                findings[_name(check)] = await _finding(check, installation) if migrated or any_schema else later
     except Exception as error:  # noqa: BLE001 - whatever it was, the report must come out
         of_url, of_home = "is the database running, and DATABASE_URL right?", "see postgres.log in the home folder"
         advice = of_url if settings.database_url else of_home
-        findings.append(
-            CheckResult("connection", ok=False, detail=f"{_where(settings)}: {in_brief(error)}", advice=advice)
-        )
+        findings["connection"] = CheckResult(ok=False, detail=f"{where}: {in_brief(error)}", advice=advice)
     return findings
 
 
@@ -80,17 +72,10 @@ def _name(check: Check | Look) -> str:
     return check.__name__.replace("_", " ")
 
 
-async def _guarded(check: Check, installation: Installation) -> CheckResult:
+async def _finding(check: Callable[[Subject], CheckResult | Awaitable[CheckResult]], subject: Subject) -> CheckResult:
     try:
-        return await check(installation)
+        found = check(subject)
+        return found if isinstance(found, CheckResult) else await found
     except Exception as error:  # noqa: BLE001 - as above
-        return _broken(check, error)
-
-
-def _broken(check: Check | Look, error: Exception) -> CheckResult:
-    advice = "the check itself failed: look at the ones before it, and at the settings"
-    return CheckResult(_name(check), ok=False, detail=in_brief(error), advice=advice)
-
-
-def _where(settings: Settings) -> str:
-    return "DATABASE_URL" if settings.database_url else f"embedded Postgres in {settings.home}"
+        advice = "the check itself failed: look at the ones before it, and at the settings"
+        return CheckResult(ok=False, detail=in_brief(error), advice=advice)

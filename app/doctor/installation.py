@@ -18,7 +18,6 @@ from retrieval.ports import Embedder
 class CheckResult:
     """Result of one check; ``ok`` is None if the check does not apply."""
 
-    name: str
     ok: bool | None
     detail: str
     advice: str = ""

@@ -51,7 +51,7 @@ async def queue(installation: Installation) -> CheckResult:
     if bound := installation.settings.limits.pending:
         detail += f"; {bound} may be pending"
     advice = "casebank requeue, once the cause is gone" if gave_up else "is a worker running? casebank worker"
-    return CheckResult("queue", not gave_up and age <= WAIT, detail, advice)
+    return CheckResult(not gave_up and age <= WAIT, detail, advice)
 
 
 async def worker(installation: Installation) -> CheckResult:
@@ -64,9 +64,9 @@ async def worker(installation: Installation) -> CheckResult:
         now = (await connection.execute(select(func.now()))).scalar_one()
     waited = any(now - oldest > SILENCE for oldest in pending)
     if (sign := known.get(WORKER)) is None:
-        return CheckResult("worker", False if waited else None, "none has run here yet", advice)
+        return CheckResult(False if waited else None, "none has run here yet", advice)
     ok = sign.last_error is None and (sign.age <= SILENCE or not waited)
-    return CheckResult("worker", ok, _how_it_went(sign), advice)
+    return CheckResult(ok, _how_it_went(sign), advice)
 
 
 async def jobs(installation: Installation) -> CheckResult:
@@ -76,10 +76,10 @@ async def jobs(installation: Installation) -> CheckResult:
     wanted = periods(installation.settings)
     here = [(job, wanted[job.name]) for job in known if job.name in wanted]
     if not here:
-        return CheckResult("jobs", ok=None, detail="no service has run here yet")
+        return CheckResult(ok=None, detail="no service has run here yet")
     well = all(is_well(job, every) for job, every in here)
     detail = "; ".join(_how_it_went(job) for job, _ in here)
-    return CheckResult("jobs", well, detail, "is a service running? its log has job.failed, with the cause")
+    return CheckResult(well, detail, "is a service running? its log has job.failed, with the cause")
 
 
 def _how_it_went(job: JobRecord) -> str:
@@ -97,7 +97,7 @@ async def keys(installation: Installation) -> CheckResult:
             keyring.masters.require(await connection.scalars(in_use()))
     except (CasebankError, NoMasterKey) as error:
         advice = "until then no process starts here; docs/operating.md, Master keys"
-        return CheckResult("keys", ok=False, detail=str(error), advice=advice)
+        return CheckResult(ok=False, detail=str(error), advice=advice)
     async with installation.database.as_worker() as connection:
         sample = select(profiles.c.user_sub).distinct().order_by(profiles.c.user_sub).limit(SAMPLE)
         users = (await connection.scalars(sample)).all()
@@ -107,12 +107,8 @@ async def keys(installation: Installation) -> CheckResult:
                 opened += await keyring.find(connection, user_sub) is not None
             except Exception as error:  # noqa: BLE001 - any failure to open a key is the finding
                 advice = "CASEBANK_MASTER_KEY or secrets.json is not the one that these keys were made with"
-                return CheckResult(
-                    "keys", ok=False, detail=f"a user's key does not open: {in_brief(error)}", advice=advice
-                )
-    return CheckResult(
-        "keys", True if opened else None, f"the master key opens {opened} of {len(users)} users' keys tried"
-    )
+                return CheckResult(ok=False, detail=f"a user's key does not open: {in_brief(error)}", advice=advice)
+    return CheckResult(True if opened else None, f"the master key opens {opened} of {len(users)} users' keys tried")
 
 
 async def embedder(installation: Installation) -> CheckResult:
@@ -122,9 +118,9 @@ async def embedder(installation: Installation) -> CheckResult:
     try:
         vectors = await embedder.embed(["how is the memory today?"])
     except Exception as error:  # noqa: BLE001 - any failure to embed is the finding
-        return CheckResult("embedder", ok=False, detail=f"{embedder.model}: {in_brief(error)}", advice=advice)
+        return CheckResult(ok=False, detail=f"{embedder.model}: {in_brief(error)}", advice=advice)
     detail = f"{embedder.model}, {vectors.shape[1]} dimensions"
-    return CheckResult("embedder", vectors.shape == (1, embedder.dimension), detail, advice)
+    return CheckResult(vectors.shape == (1, embedder.dimension), detail, advice)
 
 
 class _Well(BaseModel):
@@ -137,17 +133,17 @@ async def language_model(installation: Installation) -> CheckResult:
     """Judges whether the language model, if there is one, answers in the requested form."""
     settings = installation.settings
     if settings.llm == "off":
-        return CheckResult("language model", ok=None, detail="none configured: the rules explain and abstract")
+        return CheckResult(ok=None, detail="none configured: the rules explain and abstract")
     model = make_model(settings)
     advice = "check CASEBANK_LLM_…; until then the rules replace the model"
     try:
         reply = await model.ask("Say in JSON that you are well.", {}, _Well)
     except CasebankError as error:
-        return CheckResult("language model", ok=False, detail=f"{model.name}: {in_brief(error)}", advice=advice)
+        return CheckResult(ok=False, detail=f"{model.name}: {in_brief(error)}", advice=advice)
     finally:
         await model.aclose()
     tokens = reply.tokens.prompt + reply.tokens.completion
-    return CheckResult("language model", ok=True, detail=f"{model.name} answers in JSON; that took {tokens} tokens")
+    return CheckResult(ok=True, detail=f"{model.name} answers in JSON; that took {tokens} tokens")
 
 
 async def embedding_models(installation: Installation) -> CheckResult:
@@ -159,4 +155,4 @@ async def embedding_models(installation: Installation) -> CheckResult:
     here = counts.pop(installation.embedder.model, 0)
     strays = ", ".join(f"{count} in {name}" for name, count in sorted(counts.items()))
     detail = f"profiles in the embedder's space: {here}" + (f"; {strays}" if strays else "")
-    return CheckResult("embedding models", not strays, detail, "casebank reembed; until then these go by keywords")
+    return CheckResult(not strays, detail, "casebank reembed; until then these go by keywords")

@@ -164,7 +164,7 @@ async def _faults(settings: Settings, battle: Battle) -> list[Fault]:
             in_bank = await reckon(bank, battle.ledger)
         finally:
             await bank.close()
-        complaints = [finding.name for finding in await examine(settings) if finding.ok is False]
+        complaints = [name for name, finding in (await examine(settings)).items() if finding.ok is False]
     finally:
         await asyncio.to_thread(postgres.release, settings.home)
     unexpected = [f"{count} x {what}" for what, count in battle.ledger.unexpected.items()]

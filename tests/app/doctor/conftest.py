@@ -34,7 +34,7 @@ def settings(url: str, home: Path, **more: Any) -> Settings:
 
 
 async def look(url: str, home: Path, **more: Any) -> dict[str, CheckResult]:
-    return {finding.name: finding for finding in await examine(settings(url, home, **more))}
+    return await examine(settings(url, home, **more))
 
 
 async def as_owner(url: str, statement: str) -> None:

@@ -28,7 +28,7 @@ def test_the_space_of_a_home_that_is_not_there_yet_is_that_of_the_folder_above(t
 
 async def test_a_secret_that_is_too_short_is_found(url: str, tmp_path: Path):
     (tmp_path / "secrets.json").write_text('{"jwt_secret": "hunter2"}')
-    found = {finding.name: finding for finding in await examine(Settings(home=tmp_path, database_url=url))}
+    found = await examine(Settings(home=tmp_path, database_url=url))
     assert found["tokens"].ok is False
     assert found["secrets"].ok is False
     assert "too short" in found["secrets"].detail
@@ -78,7 +78,7 @@ async def test_a_broken_file_of_secrets_is_a_finding_and_the_rest_of_the_report_
 ):
     (tmp_path / "secrets.json").write_text("{")
     (tmp_path / "secrets.json").chmod(stat.S_IRUSR)
-    found = {finding.name: finding for finding in await examine(Settings(home=tmp_path, database_url=url))}
+    found = await examine(Settings(home=tmp_path, database_url=url))
     assert found["tokens"].ok is False
     assert found["secrets"].ok is False
     assert found["keys"].ok is not True

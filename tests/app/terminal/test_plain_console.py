@@ -4,14 +4,14 @@ import re
 
 from app.commands import doctor
 from app.doctor import CheckResult
-from app.terminal.plain_console import plain_console
+from app.terminal.plain_console import out, plain_console
 from tests.paths import ROOT
 
 
 def test_the_doctors_remedy_keeps_the_words_in_brackets():
     advice = "pip install 'casebank[plots]'"
-    with doctor.out.capture() as printed:
-        doctor.out.print(doctor.as_table([CheckResult("training", ok=False, detail="no matplotlib", advice=advice)]))
+    with out.capture() as printed:
+        out.print(doctor.as_table({"training": CheckResult(ok=False, detail="no matplotlib", advice=advice)}))
     assert "casebank[plots]" in " ".join(re.sub("[│┃]", "", printed.get()).split())
 
 
