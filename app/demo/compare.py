@@ -8,7 +8,7 @@ from math import nan
 import numpy as np
 from numpy.typing import NDArray
 
-from app.demo.arms import Arm, Stream, TaskRecord
+from app.demo.arms import Stream, TaskRecord
 from policy.evaluate import Resampling, resampled
 
 RESAMPLES = 2000
@@ -98,30 +98,25 @@ class ArmComparison:
         return {name: [round(each, 4) for each in (d.value, d.low, d.high)] for name, d in named.items()}
 
 
-Contest = Sequence[tuple[int, Arm, Arm]]
-"""Seeds of houses, each with the rival arm and the compared arm over the same tasks."""
+def compare(streams: Sequence[Stream], *, at_failures: bool = False) -> ArmComparison:
+    """Returns casebank against keyword memory; tasks of one family in one house count as one group.
 
+    ``at_failures``: against the keyword memory that is asked at failures, too.
+    """
 
-def compare(streams: Sequence[Stream]) -> ArmComparison:
-    """Returns the comparison of casebank with keyword memory over the streams."""
-    return compare_arms([(stream.seed, stream.keywords, stream.casebank) for stream in streams])
+    def pairs(value: Callable[[TaskRecord], float]) -> Sequence[Pairs]:
+        groups: dict[tuple[int, str], list[tuple[float, float]]] = defaultdict(list)
+        for stream in streams:
+            rival = stream.at_failures if at_failures else stream.keywords
+            for before, after in zip(rival.records, stream.casebank.records, strict=True):
+                groups[stream.seed, before.family].append((value(before), value(after)))
+        return list(groups.values())
 
-
-def compare_arms(contest: Contest) -> ArmComparison:
-    """Returns the comparison over the houses; tasks of one family in one house count as one group."""
     return ArmComparison(
-        bootstrap(_pairs(contest, lambda record: record.steps), relative),
-        bootstrap(_pairs(contest, lambda record: 100.0 * record.success), absolute),
-        bootstrap(_pairs(contest, lambda record: 100.0 * record.first_try), absolute),
+        bootstrap(pairs(lambda record: record.steps), relative),
+        bootstrap(pairs(lambda record: 100.0 * record.success), absolute),
+        bootstrap(pairs(lambda record: 100.0 * record.first_try), absolute),
     )
-
-
-def _pairs(contest: Contest, value: Callable[[TaskRecord], float]) -> Sequence[Pairs]:
-    groups: dict[tuple[int, str], list[tuple[float, float]]] = defaultdict(list)
-    for seed, rival, own in contest:
-        for before, after in zip(rival.records, own.records, strict=True):
-            groups[seed, before.family].append((value(before), value(after)))
-    return list(groups.values())
 
 
 def _percent(change: float) -> str:

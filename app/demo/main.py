@@ -1,42 +1,57 @@
-"""Runs the demo against its own service, which it starts like `casebank serve` and stops at the end."""
+"""``casebank demo``: compares memories by the runs of a scripted agent, each house of tasks as a user of its own.
+
+The demo starts its own service like `casebank serve`, and stops it at the end.
+"""
 
 import os
 import sys
-from collections.abc import Sequence
 from datetime import UTC, datetime
 from importlib.util import find_spec
 from pathlib import Path
 from shlex import quote
 from shutil import which
+from typing import Annotated
 
+import typer
+
+from app import logs
 from app.demo.operator.house import House
 from app.demo.operator.operator import STEP_BUDGET
 from app.demo.report import DemoReport, print_report
-from app.demo.run import AGENT, Addresses, run_stream
+from app.demo.run import AGENT, run_stream
 from app.processes.own_service import own_service
 from app.runtime import owner_url
 from app.settings import Settings
-from app.terminal.plain_console import plain_console
+from app.terminal.plain_console import out
+from app.terminal.run_to_end import runs_to_end
+from app.terminal.which_database import tell_database
 
 
-async def demo(settings: Settings, *, tasks: int, seeds: Sequence[int], out_dir: Path) -> None:
-    """Runs each house's tasks in the four arms, each house as a user of its own; writes and prints the report."""
-    console = plain_console()
-    users = [f"demo-{datetime.now(UTC):%Y%m%d-%H%M%S}-{seed}" for seed in seeds]
+@runs_to_end
+async def demo(
+    tasks: Annotated[int, typer.Option(min=10, help="number of tasks of each house")] = 120,
+    seed: Annotated[list[int], typer.Option(help="seed of a house; may be repeated")] = [31],  # noqa: B006 (typer's way)
+    out_dir: Annotated[Path, typer.Option(help="folder for the plot and the numbers")] = Path("out"),
+) -> None:
+    """Run a scripted database operator with no memory, keyword memory and casebank, and compare them."""
+    logs.quiet()
+    settings = Settings()
+    tell_database(settings)
+    houses = {f"demo-{datetime.now(UTC):%Y%m%d-%H%M%S}-{each}": House(each, tasks) for each in seed}
     async with owner_url(settings) as scratch_dsn, own_service(settings) as service:
-        places = [Addresses(service.base_url, service.headers(user), scratch_dsn) for user in users]
-        houses = [House(seed, tasks) for seed in seeds]
-        pairs = zip(places, houses, strict=True)
-        streams = [await run_stream(place, house, console=console) for place, house in pairs]
+        streams = []
+        for user, house in houses.items():
+            async with service.client(user) as client:
+                streams.append(await run_stream(client, scratch_dsn, house, console=out))
     report = DemoReport(STEP_BUDGET, streams)
-    print_report(report, console)
-    console.print(f"  {report.write(out_dir)} has all numbers")
+    print_report(report, out)
+    out.print(f"  {report.write(out_dir)} has all numbers")
     if find_spec("matplotlib"):
         from app.demo.plot import plot  # noqa: PLC0415 (matplotlib is an extra)
 
-        console.print(f"  {plot(report, out_dir)} shows them")
+        out.print(f"  {plot(report, out_dir)} shows them")
     command = own_command(Path(sys.executable), os.environ.get("PATH"), Path.cwd())
-    console.print(next_commands(command, users[0]), soft_wrap=True)
+    out.print(next_commands(command, next(iter(houses))), soft_wrap=True)
 
 
 def own_command(python: Path, path: str | None, folder: Path) -> str:

@@ -4,11 +4,11 @@ import asyncio
 import time
 import uuid
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field
-from typing import Protocol
+from dataclasses import asdict, dataclass, field, replace
+from typing import Annotated, Protocol
 
 import httpx
-from pydantic import BaseModel
+from pydantic import Field, TypeAdapter
 
 from retrieval.sections.cases import CasesSection, Remembered
 from retrieval.sections.context import memory_context
@@ -62,7 +62,7 @@ class RetrievedCases:
 
     cases: tuple[RememberedCase, ...] = ()
     procedures: tuple[RememberedProcedure, ...] = ()
-    text: str = ""
+    text: Annotated[str, Field(validation_alias="memory_context")] = ""
     """Text for the agent's prompt, and the only part that the agent reads."""
     retrieval_id: str | None = None
     tokens: int = 0
@@ -112,26 +112,7 @@ class FailureMemory(Protocol):
         """Returns a text about failures like that of this call; empty without any."""
 
 
-class _RetrieveAnswer(BaseModel):
-    """The fields used from the response of POST /v1/retrieve."""
-
-    cases: tuple[RememberedCase, ...]
-    procedures: tuple[RememberedProcedure, ...] = ()
-    memory_context: str = ""
-    retrieval_id: str | None = None
-    tokens: int = 0
-
-
-class _AdviceAnswer(BaseModel):
-    """The field used from the response of POST /v1/advice."""
-
-    text: str
-
-
-class _RetainAnswer(BaseModel):
-    """The fields used from the response of POST /v1/retain."""
-
-    case_id: str
+_RETRIEVED = TypeAdapter(RetrievedCases)
 
 
 class NoMemory:
@@ -172,20 +153,12 @@ class HttpMemory:
         body = {**self._options, "query": task}
         started = time.perf_counter()
         try:
-            body_of_response = await self._post("/v1/retrieve", body)
+            answer = await self._post("/v1/retrieve", body)
             latency_ms = (time.perf_counter() - started) * 1000
-            answer = _RetrieveAnswer.model_validate_json(body_of_response)
+            return replace(_RETRIEVED.validate_json(answer.content), latency_ms=latency_ms)
         except _MEMORY_ERRORS as error:
             self.errors.append(f"retrieve: {error!r}")
             return RetrievedCases()
-        return RetrievedCases(
-            cases=answer.cases,
-            procedures=answer.procedures,
-            text=answer.memory_context,
-            retrieval_id=answer.retrieval_id,
-            tokens=answer.tokens,
-            latency_ms=latency_ms,
-        )
 
     async def at_failure(self, task: str, failed: Trace, slate: RetrievedCases) -> str:
         """Returns the service's advice for a failed call; empty after an error."""
@@ -202,7 +175,7 @@ class HttpMemory:
             "token_budget": TOKEN_BUDGET,
         }
         try:
-            return _AdviceAnswer.model_validate_json(await self._post("/v1/advice", body)).text
+            return str((await self._post("/v1/advice", body)).json()["text"])
         except _MEMORY_ERRORS as error:
             self.errors.append(f"advice: {error!r}")
             return ""
@@ -223,7 +196,7 @@ class HttpMemory:
         case_id = None
         try:
             answer = await self._post("/v1/retain", body, {"Idempotency-Key": str(uuid.uuid4())})
-            case_id = _RetainAnswer.model_validate_json(answer).case_id
+            case_id = str(answer.json()["case_id"])
             async with asyncio.timeout(15):  # so that each task meets the same bank in every run
                 while True:
                     response = await self._client.get(f"/v1/cases/{case_id}")
@@ -236,6 +209,7 @@ class HttpMemory:
             self.errors.append(f"retain: {error!r}")
         return case_id
 
-    async def _post(self, path: str, body: Mapping[str, object], headers: dict[str, str] | None = None) -> bytes:
-        response = await self._client.post(path, json=body, headers=headers)
-        return response.raise_for_status().content
+    async def _post(
+        self, path: str, body: Mapping[str, object], headers: dict[str, str] | None = None
+    ) -> httpx.Response:
+        return (await self._client.post(path, json=body, headers=headers)).raise_for_status()

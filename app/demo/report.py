@@ -11,7 +11,7 @@ from rich.console import Console
 from rich.table import Table
 
 from app.demo.arms import FIRST_TRY, PARTS, STEPS, SUCCESS, Arm, Stream, mean, pooled
-from app.demo.compare import ArmComparison, compare, compare_arms
+from app.demo.compare import ArmComparison, compare
 from retrieval.patterns import read
 
 EXPLANATION: str = read("app.demo.operator", "texts.toml")["explanation"]
@@ -32,7 +32,7 @@ class DemoReport:
     @cached_property
     def comparison_at_failures(self) -> ArmComparison:
         """Casebank against keyword memory that is asked at failures, too, over all streams."""
-        return compare_arms([(stream.seed, stream.at_failures, stream.casebank) for stream in self.streams])
+        return compare(self.streams, at_failures=True)
 
     @cached_property
     def arms(self) -> list[Arm]:
@@ -85,8 +85,12 @@ def print_report(report: DemoReport, console: Console) -> None:
     table.add_row("all", *_cells(report.arms), style="bold")
     console.print(table)
     for stream in report.streams if len(report.streams) > 1 else ():
-        found = "; ".join(f"{arm.name} {headline(arm)}" for arm in stream.arms)
-        console.print(f"  seed {stream.seed}: {found}")
+        houses = {arm.name: arm.totals() for arm in stream.arms}
+        found = (
+            f"{name} {each.steps_per_task:.1f} steps, {each.success:.0%}, first try {each.first_try:.0%}"
+            for name, each in houses.items()
+        )
+        console.print(f"  seed {stream.seed}: {'; '.join(found)}")
     for text, before, after in report.story():
         console.print(f"  “{text}”: {before} steps without memory, {after} with casebank")
     console.print(f"  {report.comparison.sentence()}", style="bold")
@@ -102,9 +106,3 @@ def _cells(arms: Sequence[Arm]) -> list[str]:
     rows = [arm.records for arm in arms]
     steps = [f"{mean(row, STEPS):.1f}" for row in rows]
     return [*steps, *(f"{mean(row, value):.0%}" for value in (SUCCESS, FIRST_TRY) for row in rows)]
-
-
-def headline(arm: Arm) -> str:
-    """Returns the totals of the arm in a few words."""
-    totals = arm.totals()
-    return f"{totals.steps_per_task:.1f} steps, {totals.success:.0%}, first try {totals.first_try:.0%}"

@@ -1,8 +1,7 @@
 """The demo: the same stream of tasks without memory, with keyword memory, and with casebank."""
 
 import time
-from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 
 import httpx
 from rich.console import Console
@@ -18,46 +17,31 @@ from app.demo.operator.scratch import Scratch, scratch_database
 AGENT = "database-operator"
 
 
-@dataclass(frozen=True, slots=True)
-class Addresses:
-    """The URL and headers for casebank, and a Postgres whose role may create databases.
+async def run_stream(client: httpx.AsyncClient, scratch_dsn: str, house: House, *, console: Console) -> Stream:
+    """Runs the house's tasks in the four arms, and returns the results; the bank should be empty.
 
-    The demo creates a scratch database on the server of ``scratch_dsn`` and drops it at the end; it touches no other.
+    Args:
+        client: client that calls casebank as the agent's backend, for one user.
+        scratch_dsn: Postgres with a role that may create databases; scratch databases are dropped at the end.
+        house: tasks of the stream.
+        console: console that shows the progress.
     """
-
-    base_url: str
-    headers: Mapping[str, str] = field(repr=False)
-    scratch_dsn: str = field(repr=False)
-
-    def client(self) -> httpx.AsyncClient:
-        """Returns an HTTP client that calls casebank as the agent's backend."""
-        return httpx.AsyncClient(base_url=self.base_url, headers=dict(self.headers), timeout=30)
-
-
-@dataclass(frozen=True, slots=True)
-class RetainedRun:
-    """The harness's knowledge of a run in the bank; the operator never sees it."""
-
-    family: str
-    success: bool
-
-
-async def run_stream(place: Addresses, house: House, *, console: Console) -> Stream:
-    """Runs the house's tasks in the four arms, and returns the results; the bank should be empty."""
-    async with scratch_database(place.scratch_dsn, budget=STEP_BUDGET) as scratch:
+    async with scratch_database(scratch_dsn, budget=STEP_BUDGET) as scratch:
         without = await run_arm("no memory", NoMemory(), house, scratch, console=console)
         keywords = await run_arm("keyword memory", KeywordMemory(), house, scratch, console=console)
         both = KeywordMemory(with_errors=True)
         at_failures = await run_arm("keyword memory at failures", both, house, scratch, both, console=console)
-    casebank = await run_with_memory(place, "casebank", house, console=console)
+    casebank = await run_with_memory(client, scratch_dsn, house, console=console)
     return Stream(house.seed, without, keywords, at_failures, casebank)
 
 
-async def run_with_memory(place: Addresses, name: str, house: House, *, console: Console | None = None) -> Arm:
-    """Runs the house's tasks with the present bank and policy, and returns the records."""
-    async with scratch_database(place.scratch_dsn, budget=STEP_BUDGET) as scratch, place.client() as client:
+async def run_with_memory(
+    client: httpx.AsyncClient, scratch_dsn: str, house: House, *, console: Console | None = None
+) -> Arm:
+    """Runs the house's tasks with the present bank and policy, and returns the records; see ``run_stream``."""
+    async with scratch_database(scratch_dsn, budget=STEP_BUDGET) as scratch:
         memory = HttpMemory(client, agent=AGENT)
-        arm = await run_arm(name, memory, house, scratch, memory, console=console)
+        arm = await run_arm("casebank", memory, house, scratch, memory, console=console)
     return replace(arm, errors=tuple(memory.errors))
 
 
@@ -71,7 +55,7 @@ async def run_arm(  # noqa: PLR0913 - the memory that is asked at a failure may 
     console: Console | None = None,
 ) -> Arm:
     """Runs the tasks once, each in an empty scratch schema, with the planted runs between, and returns the records."""
-    bank: dict[str, RetainedRun] = {}
+    bank: dict[str, TaskRecord] = {}  # known to the harness alone
     planted, records = house.planted(), []
     for place, task in enumerate(track(house.tasks(), name, console=console, disable=console is None, transient=True)):
         for forged in planted.get(place, ()):
@@ -85,8 +69,6 @@ async def run_arm(  # noqa: PLR0913 - the memory that is asked at a failure may 
         relevant = any(kept.family == task.family and kept.success for kept in bank.values())
         families = [bank[case.case_id].family for case in slate.cases if case.case_id in bank]
         case_id = await memory.retain(run, slate)
-        if case_id is not None:
-            bank[case_id] = RetainedRun(task.family, run.success)
         record = TaskRecord(
             task_id=task.id,
             family=task.family,
@@ -103,4 +85,6 @@ async def run_arm(  # noqa: PLR0913 - the memory that is asked at a failure may 
             wall_ms=round(wall_ms, 2),
         )
         records.append(record)
+        if case_id is not None:
+            bank[case_id] = record
     return Arm(name, tuple(records))

@@ -47,6 +47,10 @@ class OwnService:
         """Returns the headers of a backend that acts for the user, and may send rewards of a metric."""
         return {"Authorization": f"Bearer {self.token(BACKEND, ACT_AS)}", "X-Casebank-User": user}
 
+    def client(self, user: str) -> httpx.AsyncClient:
+        """Returns an HTTP client that calls the service as a backend that acts for the user."""
+        return httpx.AsyncClient(base_url=self.base_url, headers=self.headers(user), timeout=30)
+
 
 @asynccontextmanager
 async def own_service(settings: Settings, processes: int = 1) -> AsyncIterator[OwnService]:

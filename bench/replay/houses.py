@@ -22,7 +22,7 @@ A_DAY = 8
 """Number of runs a day."""
 USELESS_FIRST, OTHER_WAY_FIRST = 0.15, 0.15
 """Shares of runs that begin with a useless repair, and of a house's conventions begun in the other way."""
-_WAYS = {each.key: [way.solution for way in each.ways] for each in CONVENTIONS}
+_WAYS = {key: [way.solution for way in ways] for key, ways in CONVENTIONS.items()}
 
 _TABLE = r"INSERT INTO (\w+) .*"
 _DUPLICATE = r'duplicate key value violates unique constraint "\1_code_key"\nDETAIL:  Key (code)=(A1) already exists.'
@@ -107,7 +107,7 @@ ERRORS: dict[str, tuple[str, str]] = {
     "closed_books": ("", "the books of last year are closed"),
 }
 """Error of each family's statement: a pattern of the statement and the layout behind it, and Postgres's message."""
-_SQLSTATES = {family.key: family.sqlstate for family in FAMILIES} | {each.key: each.sqlstate for each in CONVENTIONS}
+_SQLSTATES = {family.key: family.sqlstate for family in (*FAMILIES, *(ways[0] for ways in CONVENTIONS.values()))}
 
 
 def error_of(task: Task) -> str:

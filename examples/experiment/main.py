@@ -1,14 +1,16 @@
 """Runs an experiment against a service of its own: started as `casebank serve` would be, stopped at the end."""
 
+import os
+import sys
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-import httpx
 from rich.console import Console
 
+from app.demo.main import own_command
 from app.processes.own_service import own_service
 from app.runtime import owner_url
 from app.settings import Settings
@@ -43,12 +45,14 @@ async def experiment(settings: Settings, environment: str, wanted: Mapping[str, 
     async with (
         owner_url(settings) as dsn,
         own_service(settings) as service,
-        httpx.AsyncClient(base_url=service.base_url, headers=service.headers(user), timeout=30) as client,
+        service.client(user) as client,
     ):
         adapter = ENVIRONMENTS[environment](dsn)
         report = await run_experiment(adapter, client, replace(adapter.size, **wanted), console)
     print_report(report, console)
     for kind, path in write_files(report, out_dir).items():
         console.print(f"  {kind}: {path}", markup=False)
-    console.print(f"  casebank purge --user {user} deletes what was remembered", markup=False, highlight=False)
+    command = own_command(Path(sys.executable), os.environ.get("PATH"), Path.cwd())
+    purge = f"  {command} purge --user {user} deletes what was remembered"
+    console.print(purge, markup=False, highlight=False, soft_wrap=True)
     return report

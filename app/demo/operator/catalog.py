@@ -1,17 +1,18 @@
 """The operator's view of the database: one query over the system catalog."""
 
-import json
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from importlib.resources import files
-from typing import TypedDict
+from typing import NamedTuple
+
+from pydantic import TypeAdapter
 
 WORK_SCHEMA = "work"
 
 INSPECT = files("app.demo.operator").joinpath("catalog.sql").read_text(encoding="utf-8")
 
 
-@dataclass(frozen=True)
-class Column:
+class Column(NamedTuple):
     """One column of one table, with names as in the catalog."""
 
     schema: str
@@ -34,7 +35,7 @@ class Catalog:
     columns: tuple[Column, ...] = ()
     foreign_keys: tuple[tuple[str, str, str, str], ...] = ()  # child, its column, parent, its column
     uniques: tuple[tuple[str, str], ...] = ()  # table, its column
-    enums: tuple[tuple[str, tuple[str, ...]], ...] = ()  # type, its labels
+    enums: Mapping[str, tuple[str, ...]] = field(default_factory=dict)  # type, its labels
     views: tuple[tuple[str, str], ...] = ()  # name, definition
     sequences: tuple[tuple[str, str, str], ...] = ()  # sequence, the table and column it feeds
 
@@ -49,28 +50,12 @@ class Catalog:
         return tuple(dict.fromkeys(column.table for column in self.columns))
 
 
-class _Inspected(TypedDict):
-    """The result of the `INSPECT` query; rows are lists, since JSON has no tuples."""
-
-    columns: list[tuple[str, str, str, str, bool, bool]]
-    foreign_keys: list[tuple[str, str, str, str]]
-    uniques: list[tuple[str, str]]
-    enums: dict[str, list[str]]
-    views: list[tuple[str, str]]
-    sequences: list[tuple[str, str, str]]
+_CATALOG = TypeAdapter(Catalog)
 
 
 def read_catalog(text: str) -> Catalog:
     """Parses the result of the `INSPECT` query."""
-    rows: _Inspected = json.loads(text)
-    return Catalog(
-        columns=tuple(Column(*row) for row in rows["columns"]),
-        foreign_keys=tuple((child, column, parent, key) for child, column, parent, key in rows["foreign_keys"]),
-        uniques=tuple((table, column) for table, column in rows["uniques"]),
-        enums=tuple((name, tuple(labels)) for name, labels in sorted(rows["enums"].items())),
-        views=tuple((name, definition) for name, definition in rows["views"]),
-        sequences=tuple((sequence, table, column) for sequence, table, column in rows["sequences"]),
-    )
+    return _CATALOG.validate_json(text)
 
 
 def sample_of(type_name: str) -> str:

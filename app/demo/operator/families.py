@@ -24,36 +24,16 @@ class Family:
     first: tuple[Mapping[str, str], ...] = field(default=(), repr=False)  # names of the first variations
 
 
-@dataclass(frozen=True)
-class Way:
-    """One solution of a task, and the check of a house that requires it."""
-
-    solution: tuple[str, ...]
-    goal: str
-
-
-@dataclass(frozen=True)
-class Convention:
-    """A kind of task with two solutions; each house requires one of them, and can change to the other."""
-
-    key: str
-    sqlstate: str
-    naive: str
-    wordings: tuple[str, ...]
-    ways: tuple[Way, Way]
-    extra: str = ""
-
-    def family(self, way: Way) -> Family:
-        """Returns the family of these tasks in a house that requires this solution."""
-        return Family(self.key, self.sqlstate, self.naive, way.goal, way.solution, self.wordings, self.extra)
-
-
 _READ = read("app.demo.operator", "families.toml")
 NAMES: dict[str, Any] = _READ["names"]
 """Tables that every task begins with, and the words that fill the holes in its text."""
 FAMILIES = TypeAdapter(tuple[Family, ...]).validate_python(_READ["families"])
 FAMILY_BY_KEY = {family.key: family for family in FAMILIES}
-CONVENTIONS = TypeAdapter(tuple[Convention, ...]).validate_python(_READ["conventions"])
+CONVENTIONS = {
+    each["key"]: TypeAdapter(tuple[Family, Family]).validate_python([each | way for way in each["ways"]])
+    for each in _READ["conventions"]
+}
+"""Kinds of tasks with two solutions, by key; each house requires one of them, and can change to the other."""
 CLOSED_BOOKS = TypeAdapter(Family).validate_python(_READ["closed_books"])
 
 
@@ -61,4 +41,4 @@ def houses_ways(seed: int, *, changed: bool) -> list[Family]:
     """Returns the families with the solutions that the house of this seed requires, before or after its change."""
     rng = random.Random(f"{seed}:conventions")
     firsts = [rng.randrange(2) for _ in CONVENTIONS]
-    return [each.family(each.ways[first ^ changed]) for each, first in zip(CONVENTIONS, firsts, strict=True)]
+    return [ways[first ^ changed] for ways, first in zip(CONVENTIONS.values(), firsts, strict=True)]

@@ -39,21 +39,24 @@ OTHER_CASE = "other case"
 """Placeholder for a name in other upper and lower case, such as Payments for payments."""
 
 
-def advised(text: str, chain: tuple[Repair, ...], script: RepairScript, catalog: Catalog) -> list[tuple[Repair, ...]]:
+Chain = tuple[Repair, ...]
+
+
+def advised(text: str, chain: Chain, script: RepairScript, catalog: Catalog) -> list[Chain]:
     """Returns a chain of repairs for each fix of the text, the best fix first, and then for each plan.
 
     These are the repairs that the plan of the fix's run names, or else, behind this chain or alone, the one whose
     change of SQL is likest to the fix.
     """
     fixes = parse_fixes(text)
-    of_plans = [chain for plan in parse_plans(text) if (chain := _named(plan))]
+    of_plans = [chain for plan in parse_plans(text) if (chain := _repairs(plan))]
     if not fixes:
         return of_plans
     behind = {repair: _made_by(script, chain, repair, catalog) for repair in REPAIRS}
     alone = {repair: _made_by(script, (), repair, catalog) for repair in REPAIRS}
     found = []
     for fix in fixes:
-        if named := _named(fix.plan):
+        if named := _repairs(fix.plan):
             found.append(named)
             continue
         told = Counter[str]()  # the change of SQL that the fix tells
@@ -71,11 +74,7 @@ def advised(text: str, chain: tuple[Repair, ...], script: RepairScript, catalog:
     return found + of_plans
 
 
-def _named(plan: Sequence[str]) -> tuple[Repair, ...]:
-    return tuple(repair for line in plan if (repair := named_in(line)))
-
-
-def _made_by(script: RepairScript, chain: tuple[Repair, ...], repair: Repair, catalog: Catalog) -> Counter[str] | None:
+def _made_by(script: RepairScript, chain: Chain, repair: Repair, catalog: Catalog) -> Counter[str] | None:
     """Returns the change of SQL that a repair makes; None if it does not apply or was applied."""
     current = apply_chain(script, chain, catalog)
     longer = None if current is None or repair in chain else repair.edit(current, catalog)
@@ -99,8 +98,6 @@ def _sql(text: str) -> Counter[str]:
     words = (A_TYPE if word in _TYPES else word for word in _WORD.findall(re.sub(r"<\w+>", "''", text)))
     return Counter(word for word in words if not word[0].isalnum() or word.isupper() or word in {A_TYPE, *_FUNCTIONS})
 
-
-Chain = tuple[Repair, ...]
 
 STEP_BUDGET = 14
 """Maximum number of steps of a task; enough for about four in five tasks without memory."""

@@ -97,12 +97,11 @@ def advance_sequence(script: RepairScript, catalog: Catalog) -> RepairScript | N
 
 def add_enum_label(script: RepairScript, catalog: Catalog) -> RepairScript | None:
     """Adds a word assigned to an enum column to its labels."""
-    labels = dict(catalog.enums)
     types = {column.name: column.type for column in catalog.columns}
     additions = [
         f"ALTER TYPE {types[name]} ADD VALUE IF NOT EXISTS '{word}'"
         for name, word in re.findall(r"(\w+) = '(\w+)'", script.main)
-        if word not in labels.get(types.get(name, ""), (word,))
+        if word not in catalog.enums.get(types.get(name, ""), (word,))
     ]
     return script.first(*additions)
 

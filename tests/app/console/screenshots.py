@@ -24,7 +24,7 @@ from app.commands.console import link
 from app.console.page import COOKIE, ROOT, SIGN_IN
 from app.console.visits import Link, VisitSeal
 from app.demo.operator.house import House
-from app.demo.run import AGENT, Addresses, run_with_memory
+from app.demo.run import AGENT, run_with_memory
 from app.postgres.pools import dsn
 from app.processes.own_service import OwnService, own_service
 from app.runtime import owner_url, running
@@ -92,9 +92,8 @@ FROM spread WHERE cases.user_sub = '{USER}' AND cases.id = spread.id
 
 
 async def _fill(settings: Settings, service: OwnService) -> None:
-    async with owner_url(settings) as url, httpx.AsyncClient(base_url=service.base_url, timeout=60) as http:
-        await run_with_memory(Addresses(service.base_url, service.headers(USER), url), "casebank", House(31, TASKS))
-        http.headers.update(service.headers(USER))
+    async with owner_url(settings) as url, service.client(USER) as http:
+        await run_with_memory(http, url, House(31, TASKS))
         for number in range(TASKS // 3):
             body = {"agent": AGENT, "task": f"Look at the size of table {number}", "outcome": "success"}
             steps = [{"tool": "sql", "input": "SELECT 1", "status": "ok"}] * (8 + number % 5)

@@ -14,7 +14,7 @@ def test_the_same_seed_is_the_same_house_and_another_seed_another():
 
 def test_at_half_time_the_house_wants_every_convention_done_the_other_way():
     tasks = House(3, TASKS).tasks()
-    for key in (convention.key for convention in CONVENTIONS):
+    for key in CONVENTIONS:
         first = {shape(task.goal) for task in tasks[: TASKS // 2] if task.family == key}
         second = {shape(task.goal) for task in tasks[TASKS // 2 :] if task.family == key}
         assert (len(first), len(second)) == (1, 1), key
