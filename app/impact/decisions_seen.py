@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Protocol
+from typing import Any
 
 import numpy as np
 
@@ -42,36 +42,10 @@ class DecisionsSeen:
         return difference(self.logged.take(rows), self.empty.take(rows), self.least_chance)
 
 
-class EarnedRow(Protocol):
-    """A row of ``retrieval.pages.impact.earned``."""
-
-    @property
-    def query(self) -> str:
-        """Query text; empty if words are sealed."""
-
-    @property
-    def query_group(self) -> int | None:
-        """Group number of the query, if words are sealed."""
-
-    @property
-    def reward(self) -> float | None:
-        """Reward, 0 to 1; None: missing."""
-
-    @property
-    def slate_propensity(self) -> float:
-        """Probability of the served slate, above 0 and at most 1."""
-
-    @property
-    def is_empty(self) -> bool:
-        """True for an empty slate."""
-
-    @property
-    def created_at(self) -> datetime:
-        """Time of the decision."""
-
-
-def seen_in(rows: Sequence[EarnedRow], explore: float) -> DecisionsSeen:
+def seen_in(rows: Sequence[Any], explore: float) -> DecisionsSeen:
     """Returns the decisions for the estimator, with time and earlier rewards of the query as covariates.
+
+    ``rows`` have the columns of ``retrieval.pages.impact.earned``, the oldest first.
 
     ``explore`` is the profile's share of explored slates now. It sets the least probability of an empty slate, together
     with the empty slates that were drawn: at the time the share may have been another, or is 0 by now.

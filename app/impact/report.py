@@ -25,7 +25,7 @@ from app.schemas.impact import (
     RunMeansOut,
 )
 from app.schemas.responses import response_of
-from policy.decide import REPLAYED, Policy
+from policy.decide import REPLAYED
 from policy.logged import Logged, Target
 from policy.reward_difference import RewardDifference, difference
 from policy.weights import WeightsError
@@ -39,7 +39,6 @@ from retrieval.tables.cases import cases
 from retrieval.tables.decisions import decisions
 from writer.privacy.words import words_of_page
 from writer.training import decision_log, training_data
-from writer.training.decision_log import LoggedDecision
 
 MOST, MOST_FOR_POLICIES = 10_000, 500
 """Maximum number of decisions used, the newest first; fewer for a policy, whose slates are recomputed in 2 ms each."""
@@ -62,29 +61,50 @@ class ImpactRequest:
         return Span(most, self.since, self.until)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class _ImpactRows:
-    """The rows that an impact is computed from."""
-
-    seen: DecisionsSeen
-    decisions: list[LoggedDecision]
-    last_policy: Policy | None
-    weeks: list[datetime]
-    decisions_by_week: Sequence[AnyRow]
-    runs: Sequence[AnyRow]
-    never_helped: list[NeverHelped]
-    put_right: list[PutRight]
-
-
 async def impact_of(parts: Runtime, request: ImpactRequest) -> ImpactOut:
     """Returns the impact of memory; the arithmetic runs in a thread, so that it does not block other requests.
 
     Raises:
         NotFound: the user has no such profile.
     """
+    whose, span = (request.user_sub, request.agent), request.span(MOST)
+    weeks, last_policy = last_weeks(datetime.now(UTC), request.until), None
     async with parts.database.as_user(request.user_sub, request.authorised_at) as connection:
-        read = await _read(parts, connection, request)
-    return await asyncio.to_thread(_impact, request, read)
+        seen = await _seen(connection, request)
+        useless = impact.never_helped(*whose, span, least=LEAST_JUDGED, limit=LISTED)
+        rows = (await connection.execute(useless)).mappings().all()
+        words = await words_of_page(parts.keyring, connection, request.user_sub) if rows else None
+        never_helped = [] if words is None else [words.opened(row) for row in rows]
+        put_right = (await connection.execute(impact.put_right(*whose, limit=LISTED))).all()
+        newest_policy = (await connection.execute(impact.newest_policy(*whose))).one_or_none()
+        with suppress(WeightsError):  # a policy that cannot be loaded is left out
+            last_policy = None if newest_policy is None else policy_of(newest_policy)
+        logged = await decision_log.read(connection, *whose, MOST_FOR_POLICIES, span.holds(decisions.c.created_at))
+        asked = (await connection.execute(impact.asked_by_week(*whose, span, weeks))).all()
+        ended = statistics.runs_by_week(*whose, weeks).where(*span.holds(cases.c.created_at))
+        runs = (await connection.execute(ended)).all()
+
+    def computed() -> ImpactOut:
+        rewards, log = seen.rewards, training_data.logged(logged)
+        to_default = _less(log, training_data.target(logged, None))
+        differences = [_compared(seen.less_empty(), "an empty slate"), _compared(to_default, "the default", REPLAYED)]
+        if last_policy is not None:
+            to_last = _less(log, training_data.target(logged, last_policy))
+            differences.append(_compared(to_last, "the last policy", last_policy.version))
+        return ImpactOut(
+            agent=request.agent,
+            looked_at=_looked_at(seen),
+            mean_reward=float(rewards.mean()) if len(rewards) else None,
+            differences=differences,
+            weeks=list(_weeks(seen, weeks, asked, runs)),
+            never_helped=[NeverHelped.model_validate({**row, "case_id": row["id"]}) for row in never_helped],
+            put_right=[
+                response_of(PutRight, row, procedure_id=row.id, name=str(row.record["procedure_name"]))
+                for row in put_right
+            ],
+        )
+
+    return await asyncio.to_thread(computed)
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,60 +156,11 @@ async def _seen(connection: AsyncConnection, request: ImpactRequest) -> Decision
     return seen_in(list(reversed(rows)), profile.explore)
 
 
-async def _read(parts: Runtime, connection: AsyncConnection, request: ImpactRequest) -> _ImpactRows:
-    whose, span = (request.user_sub, request.agent), request.span(MOST)
-    seen = await _seen(connection, request)
-    weeks = last_weeks(datetime.now(UTC), request.until)
-    useless = impact.never_helped(*whose, span, least=LEAST_JUDGED, limit=LISTED)
-    rows = (await connection.execute(useless)).mappings().all()
-    words = await words_of_page(parts.keyring, connection, request.user_sub) if rows else None
-    opened = [] if words is None else [words.opened(row) for row in rows]
-    put_right = (await connection.execute(impact.put_right(*whose, limit=LISTED))).all()
-    ended = statistics.runs_by_week(*whose, weeks).where(*span.holds(cases.c.created_at))
-    newest_policy = (await connection.execute(impact.newest_policy(*whose))).one_or_none()
-    last_policy = None
-    with suppress(WeightsError):  # a policy that cannot be loaded is left out
-        last_policy = None if newest_policy is None else policy_of(newest_policy)
-    return _ImpactRows(
-        seen=seen,
-        decisions=await decision_log.read(connection, *whose, MOST_FOR_POLICIES, span.holds(decisions.c.created_at)),
-        last_policy=last_policy,
-        weeks=weeks,
-        decisions_by_week=(await connection.execute(impact.asked_by_week(*whose, span, weeks))).all(),
-        runs=(await connection.execute(ended)).all(),
-        never_helped=[NeverHelped.model_validate({**row, "case_id": row["id"]}) for row in opened],
-        put_right=[
-            response_of(PutRight, row, procedure_id=row.id, name=str(row.record["procedure_name"])) for row in put_right
-        ],
-    )
-
-
 def last_weeks(now: datetime, until: datetime | None = None) -> list[datetime]:
     """Returns the start of each of the last weeks until now, or until an earlier time: Monday in UTC, in order."""
     today = min(until or now, now).astimezone(UTC).replace(hour=0, minute=0, second=0, microsecond=0)
     monday = today - timedelta(days=today.weekday())
     return [monday - timedelta(weeks=before) for before in reversed(range(WEEKS))]
-
-
-def _impact(request: ImpactRequest, read: _ImpactRows) -> ImpactOut:
-    rewards, log = read.seen.rewards, training_data.logged(read.decisions)
-    to_default = _less(log, training_data.target(read.decisions, None))
-    differences = [
-        _compared(read.seen.less_empty(), "an empty slate"),
-        _compared(to_default, "the default", REPLAYED),
-    ]
-    if (policy := read.last_policy) is not None:
-        to_last = _less(log, training_data.target(read.decisions, policy))
-        differences.append(_compared(to_last, "the last policy", policy.version))
-    return ImpactOut(
-        agent=request.agent,
-        looked_at=_looked_at(read.seen),
-        mean_reward=float(rewards.mean()) if len(rewards) else None,
-        differences=differences,
-        weeks=list(_weeks(read)),
-        never_helped=read.never_helped,
-        put_right=read.put_right,
-    )
 
 
 def _looked_at(seen: DecisionsSeen) -> LookedAt:
@@ -251,11 +222,12 @@ def sentence(result: RewardDifference) -> str:
     return f"cannot say yet: {wanted}" + (f"; so far {interval}" if interval else "")
 
 
-def _weeks(read: _ImpactRows) -> Iterable[ImpactWeekOut]:
-    decisions = {row.week: row for row in read.decisions_by_week}
-    runs = {(row.week, row.shown): row for row in read.runs}
-    for week in sorted({*decisions, *(number for number, _ in runs)}):
-        row, starts = decisions.get(week), read.weeks[week - 1]
+def _weeks(
+    seen: DecisionsSeen, weeks: Sequence[datetime], asked: Sequence[AnyRow], ended: Sequence[AnyRow]
+) -> Iterable[ImpactWeekOut]:
+    by_week, runs = {row.week: row for row in asked}, {(row.week, row.shown): row for row in ended}
+    for week in sorted({*by_week, *(number for number, _ in runs)}):
+        row, starts = by_week.get(week), weeks[week - 1]
         ends = starts + timedelta(weeks=1)
         yield ImpactWeekOut(
             starts=starts,
@@ -265,7 +237,7 @@ def _weeks(read: _ImpactRows) -> Iterable[ImpactWeekOut]:
             mean_tokens=_ratio(row.tokens, row.decisions) if row else None,
             with_memory=_runs(runs.get((week, True))),
             without_memory=_runs(runs.get((week, False))),
-            so_far=_range(read.seen.less_empty(ends)) if row else None,
+            so_far=_range(seen.less_empty(ends)) if row else None,
         )
 
 
