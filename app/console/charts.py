@@ -1,12 +1,13 @@
 """Charts as numbers for an SVG template: paths of the lines, and labels of the axes."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 MINUS = "\u2212"
 WIDTH, HEIGHT = 640, 240
-LEFT, RIGHT, TOP, BOTTOM = 48, 28, 16, 40
+LEFT, RIGHT, TOP, BOTTOM = 48, 612, 16, 200
+"""Edges of the part of the chart that has the lines."""
 MOST_LABELS = 8
 """Number of labels that fit beside each other below the chart."""
 
@@ -45,33 +46,21 @@ class Drawn:
 
 
 @dataclass(frozen=True, slots=True)
-class Tick:
-    """A mark at an axis."""
-
-    at: float
-    label: str
-
-
-@dataclass(frozen=True, slots=True)
 class Chart:
     """A chart ready to be drawn.
 
     Attributes:
+        across: positions and labels along the horizontal axis.
+        up: positions and labels along the vertical axis.
         ruled: path of the diagonal; empty: no diagonal.
     """
 
     title: str
     description: str
     drawn: list[Drawn]
-    across: list[Tick]
-    up: list[Tick]
-    ruled: str = ""
-    width: int = WIDTH
-    height: int = HEIGHT
-    left: int = LEFT
-    right: int = WIDTH - RIGHT
-    top: int = TOP
-    bottom: int = HEIGHT - BOTTOM
+    across: list[tuple[float, str]]
+    up: list[tuple[float, str]]
+    ruled: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,36 +90,25 @@ def chart(title: str, description: str, series: Sequence[Series], axes: Axes) ->
     else:
         low, high = axes.up
     first, last = min(at for at, _ in axes.labels), max(at for at, _ in axes.labels)
-    x = _Scale(first, last, LEFT, WIDTH - RIGHT)
-    y = _Scale(low, high, HEIGHT - BOTTOM, TOP)
+    x, y = _scale(first, last, LEFT, RIGHT), _scale(low, high, BOTTOM, TOP)
     ruled = f"M{x(low)} {y(low)}L{x(high)} {y(high)}" if axes.diagonal else ""
     return Chart(
         title,
         description,
         [_drawn(line, x, y) for line in series],
-        [Tick(x(at), label) for at, label in axes.labels[:: math.ceil(len(axes.labels) / MOST_LABELS)]],
-        [
-            Tick(y(value), f"{value:.2f}".rstrip("0").rstrip(".").replace("-", MINUS) or "0")
-            for value in _ticks(low, high)
-        ],
+        [(x(at), label) for at, label in axes.labels[:: math.ceil(len(axes.labels) / MOST_LABELS)]],
+        [(y(value), f"{value:.2f}".rstrip("0").rstrip(".").replace("-", MINUS)) for value in _ticks(low, high)],
         ruled,
     )
 
 
-@dataclass(frozen=True, slots=True)
-class _Scale:
-    low: float
-    high: float
-    begin: float
-    end: float
-
-    def __call__(self, value: float) -> float:
-        span = self.high - self.low
-        part = (value - self.low) / span if span else 0.5
-        return round(self.begin + part * (self.end - self.begin), 1)
+def _scale(low: float, high: float, begin: float, end: float) -> Callable[[float], float]:
+    """Returns the function that maps values from low to high to positions from begin to end."""
+    span = high - low
+    return lambda value: round(begin + ((value - low) / span if span else 0.5) * (end - begin), 1)
 
 
-def _drawn(line: Series, x: _Scale, y: _Scale) -> Drawn:
+def _drawn(line: Series, x: Callable[[float], float], y: Callable[[float], float]) -> Drawn:
     path, before = "", None
     for point in line.points:
         far = before is None or (line.longest_step is not None and point.along - before > line.longest_step)

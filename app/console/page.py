@@ -1,7 +1,7 @@
 """Basis of the console's pages: access, forms, error pages, and the headers that keep scripts from running."""
 
 import hmac
-from collections.abc import AsyncIterator, Callable, Coroutine, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Coroutine, Sequence
 from dataclasses import dataclass, field
 from typing import Annotated, Any
 from urllib.parse import parse_qsl, quote, urlsplit
@@ -28,31 +28,14 @@ from retrieval.pages import listing
 from writer.author import Author
 from writer.run import AgentKey
 
-MOST = 10
-WINDOW_S = 60
-_ADDRESSES = 10_000
-
-
-@dataclass(frozen=True, slots=True)
-class Attempts:
-    """Counters of recently failed attempts, by address, in this process."""
-
-    most: int = MOST
-    _failed: TTLCache[str, int] = field(default_factory=lambda: TTLCache(_ADDRESSES, WINDOW_S))
-
-    def are_used_up(self, address: str) -> bool:
-        """Returns whether an address has to wait with its next sign-in: too many failed within the last minute."""
-        return self._failed.get(address, 0) >= self.most
-
-    def failed(self, address: str) -> None:
-        """Counts a failed attempt of the address."""
-        self._failed[address] = self._failed.get(address, 0) + 1
-
-
 ROOT = "/console"
 SIGN_IN = f"{ROOT}/sign-in"
 COOKIE = "casebank_console"
+PER_PAGE = 25
+"""Number of rows on a page of a list."""
 MAX_FORM_BYTES = 64 * 1024
+MOST_FAILED, WINDOW_S = 10, 60
+"""Number of failed sign-ins after which an address has to wait, and seconds for which they are counted."""
 MOST_FIELDS = 200
 
 HEADERS = {
@@ -75,12 +58,13 @@ class Doors:
 
     Attributes:
         origins: addresses at which the console answers besides this machine's own; None: the console is off.
+        failed: number of sign-ins that failed lately, by address.
         exporting: users whose export is under way.
     """
 
     settings: Settings
     origins: Sequence[str] | None
-    attempts: Attempts = field(default_factory=Attempts)
+    failed: TTLCache[str, int] = field(default_factory=lambda: TTLCache(10_000, WINDOW_S))
     exporting: set[str] = field(default_factory=set)
 
     @property
@@ -208,13 +192,8 @@ async def operating(looking: Looking) -> Visitor:
 Operating = Annotated[Visitor, Depends(operating, scope="function")]
 
 
-class Fields(dict[str, str]):
-    """Fields of a posted form, by name; of several fields with one name, the last counts."""
-
-    @property
-    def named(self) -> Mapping[str, str]:
-        """The fields without the form token."""
-        return {name: value for name, value in self.items() if name != "form_token"}
+Fields = dict[str, str]
+"""Fields of a posted form, by name; of several fields with one name, the last counts."""
 
 
 async def sent(request: Request) -> Fields:

@@ -4,7 +4,7 @@ import hashlib
 import json
 import math
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from datetime import date, datetime, timedelta
 from functools import cache
@@ -15,7 +15,7 @@ from urllib.parse import quote
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup, escape
 
-from app.console import words
+from app.console import charts, words
 from app.console.charts import MINUS
 from retrieval.text import shortened
 
@@ -175,24 +175,11 @@ def static_version(name: str) -> str:
     return hashlib.sha256(static(name)).hexdigest()[:12]
 
 
-FILTERS: dict[str, Callable[..., object]] = {
-    "when": when,
-    "ago": ago,
-    "days": days,
-    "number": number,
-    "percent": percent,
-    "signed": signed,
-    "plain": plain,
-    "times": times,
-    "measured": measured,
-    "typed": typed,
-    "form_value": form_value,
-    "with_commas": with_commas,
-    "pretty": pretty,
-    "label": label,
-    "call": call,
-    "chat_call": chat_call,
-}
+FILTERS: Sequence[Callable[..., object]] = (
+    *(when, ago, days, number, percent, signed, plain, times, measured, typed),
+    *(form_value, with_commas, pretty, label, call, chat_call),
+)
+"""Filters of the templates, each under the function's name."""
 
 
 @cache
@@ -206,8 +193,8 @@ def _environment() -> Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    made.filters |= FILTERS
-    made.globals |= {"static_version": static_version, "words": words}
+    made.filters |= {each.__name__: each for each in FILTERS}
+    made.globals |= {"static_version": static_version, "words": words, "charts": charts}
     return made
 
 

@@ -8,15 +8,13 @@ from uuid import UUID
 from fastapi import APIRouter, HTTPException, Query, Request, Response
 from pydantic import ValidationError
 
-from app.console.page import ROOT, Form, Looking, Page, back, go, show
+from app.console.page import PER_PAGE, ROOT, Form, Looking, Page, back, go, show
 from app.routes.bank import Status, get_case, list_cases, patch_case, remove_case
 from app.routes.loop import question_of
 from app.schemas.bank import CasePatch
 from app.schemas.loop import RetrieveIn
 
 router = APIRouter(prefix=ROOT, route_class=Page, include_in_schema=False)
-
-PER_PAGE = 25
 
 
 @router.get("/bank")

@@ -6,7 +6,7 @@ from uuid import UUID
 import numpy as np
 from fastapi import APIRouter, Query, Request, Response
 
-from app.console.page import ROOT, Looking, Page, Visitor, show
+from app.console.page import PER_PAGE, ROOT, Looking, Page, Visitor, show
 from app.console.words import REASONS
 from app.routes.decisions import CandidateOut, WholeDecisionOut, get_decision, list_decisions
 from policy.channels import idf, words
@@ -52,8 +52,6 @@ def sentence(candidate: CandidateOut, shared: list[str]) -> str:
 
 
 router = APIRouter(prefix=f"{ROOT}/decisions", route_class=Page, include_in_schema=False)
-
-PER_PAGE = 25
 
 
 @router.get("")

@@ -13,7 +13,7 @@ from fastapi.responses import StreamingResponse
 from app.admission.errors import TooManyAtOnce
 from app.admission.turns import AT_ONCE
 from app.console.known import Kind, known
-from app.console.page import COOKIE, ROOT, Form, Looking, Page, Visitor, doors, form, show, visitor
+from app.console.page import COOKIE, PER_PAGE, ROOT, Form, Looking, Page, Visitor, doors, form, show, visitor
 from app.console.routes.sign_in import end
 from app.erasure.command import make_issuer
 from writer.rights.erase import erase
@@ -22,8 +22,8 @@ from writer.rights.export import export
 router = APIRouter(prefix=f"{ROOT}/known", route_class=Page, include_in_schema=False)
 
 KINDS: tuple[Kind, ...] = get_args(Kind)
-PER_PAGE, PER_KIND = 25, 5
-"""Number of memories on the page of one kind, and of each kind on the page of all kinds."""
+PER_KIND = 5
+"""Number of memories of each kind on the page of all kinds."""
 RETRY_S = 10.0
 """Seconds after which a refused export may be tried again."""
 

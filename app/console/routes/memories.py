@@ -5,7 +5,7 @@ from uuid import UUID
 
 from fastapi import APIRouter, HTTPException, Query, Request, Response
 
-from app.console.page import ROOT, Form, Looking, Page, back, show
+from app.console.page import PER_PAGE, ROOT, Form, Looking, Page, back, show
 from app.console.routes.bank import be_sure
 from app.routes.facts import list_facts, remove_fact
 from app.routes.knowledge import list_knowledge, remove_knowledge
@@ -18,7 +18,6 @@ from writer.run import SessionName
 
 router = APIRouter(prefix=ROOT, route_class=Page, include_in_schema=False)
 
-PER_PAGE = 25
 MOST_TOOLS = 200
 TURNS_TOKENS = 20_000
 """Maximum tokens of a session on its page; an export has the whole session."""

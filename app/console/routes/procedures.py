@@ -6,7 +6,7 @@ from uuid import UUID
 from fastapi import APIRouter, HTTPException, Query, Request, Response
 from pydantic import ValidationError
 
-from app.console.page import ROOT, Form, Looking, Page, go, show
+from app.console.page import PER_PAGE, ROOT, Form, Looking, Page, go, show
 from app.console.routes.bank import be_sure
 from app.routes.procedures import diff_versions, list_procedures, list_versions, pin_procedure, retire_procedure
 from app.schemas.procedures import PinIn
@@ -14,7 +14,6 @@ from retrieval.tables.kinds import ProcedureKind
 
 router = APIRouter(prefix=f"{ROOT}/procedures", route_class=Page, include_in_schema=False)
 
-PER_PAGE = 25
 LARGEST_VERSION = 2**31 - 1
 Version = Annotated[int | None, Query(ge=1, le=LARGEST_VERSION)]
 

@@ -5,15 +5,13 @@ from uuid import UUID
 
 from fastapi import APIRouter, Query, Request, Response
 
-from app.console.page import ROOT, Looking, Page, show
+from app.console.page import PER_PAGE, ROOT, Looking, Page, show
 from app.routes.findings import findings_in
 from app.routes.runs import get_run, list_runs
 from retrieval.findings.summary import standings
 from retrieval.tables.kinds import RunStatus
 
 router = APIRouter(prefix=ROOT, route_class=Page, include_in_schema=False)
-
-PER_PAGE = 25
 
 
 @router.get("/runs")
