@@ -42,6 +42,7 @@ from app.routes import (
 )
 from app.runtime import Runtime, make_verifier, running
 from app.settings import Settings
+from app.settings.texts import networks, origins
 from app.terminal.run_to_end import PlainRefusal
 from app.training.processes import Trainings
 from retrieval.errors import SchemaOutdated
@@ -85,8 +86,8 @@ def create_app(settings: Settings) -> FastAPI:
     )
     app.state.settings = settings
     app.state.verifier = make_verifier(settings)
-    app.state.operator_networks = settings.operator_networks
-    app.state.console = Doors(settings, settings.console_origins)
+    app.state.operator_networks = networks(settings.operator_from)
+    app.state.console = Doors(settings, origins(settings.console))
     app.state.intake = intake = Intake.of(settings)
     app.add_middleware(PlainRefusal)
     app.add_middleware(Follow)  # the last added is the outermost

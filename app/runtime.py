@@ -84,9 +84,7 @@ async def running(settings: Settings) -> AsyncIterator[Runtime]:
         async with _parts(settings, settings.database_url) as runtime:
             yield runtime
         return
-    settings.make_home()
-    url = postgres.start(settings.home).url()
-    try:
+    async with owner_url(settings) as url:
         if not await is_newest(url):
             # .2 s and 7 MiB, which a start without a migration does without
             from app.postgres.migrate import migrate  # noqa: PLC0415
@@ -94,8 +92,6 @@ async def running(settings: Settings) -> AsyncIterator[Runtime]:
             await migrate(url, pgvector=settings.pgvector)
         async with _parts(settings, url) as runtime:
             yield runtime
-    finally:
-        postgres.release(settings.home)
 
 
 @asynccontextmanager
@@ -105,10 +101,8 @@ async def owner_url(settings: Settings) -> AsyncIterator[str]:
         yield settings.database_url
         return
     settings.make_home()
-    try:
-        yield postgres.start(settings.home).url()
-    finally:
-        postgres.release(settings.home)
+    with postgres.running(settings.home) as server:
+        yield server.url()
 
 
 @asynccontextmanager

@@ -3,7 +3,7 @@
 import asyncpg
 
 from app.postgres.errors import MigrationRefused
-from app.postgres.migration_rights import ROLES
+from app.postgres.migrate import ROLES
 from app.postgres.pools import one_connection
 from retrieval.patterns import read
 from retrieval.tables.keys import rate_limits

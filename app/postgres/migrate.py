@@ -6,17 +6,20 @@ from alembic.config import Config
 from alembic.runtime.migration import MigrationContext
 from alembic.script import ScriptDirectory
 from alembic.util.exc import CommandError
-from sqlalchemy import Connection
+from sqlalchemy import Connection, text
 from sqlalchemy.exc import DBAPIError
 
 from alembic import command
 from app.postgres.errors import MigrationRefused, SchemaInUse
-from app.postgres.migration_rights import missing_rights
 from app.postgres.pools import engine_of
 from app.postgres.revisions import folder
 from retrieval.database.database import sqlstate
+from retrieval.patterns import read
 
 LOCK_NOT_AVAILABLE = "55P03"
+ROLES = ("casebank_service", "casebank_worker", "casebank_eraser")
+
+_SQL = read("app.postgres", "statements.toml")["rights"]
 
 Act = Callable[[Connection, Config], None]
 
@@ -63,6 +66,26 @@ async def migrate(url: str, revision: str = "head", *, pgvector: str = "auto") -
             " has ended (pg_stat_activity shows it)"
         ) from error
     return reached[0]
+
+
+def missing_rights(connection: Connection, *, pgvector: str = "auto") -> list[str]:
+    """Returns the missing rights, as statements for a superuser, or as the login to use."""
+    login = connection.execute(text(_SQL["login"])).one()
+    if login.rolsuper:
+        return []
+    if login.migrated:
+        return [f"log in as {owner}, who owns the tables" for owner in connection.scalars(text(_SQL["owners"]))]
+    lacking = [] if login.creates else [f'GRANT CREATE ON SCHEMA public TO "{login.name}"']
+    known = {row.rolname: row.admin for row in connection.execute(text(_SQL["roles"]), {"names": list(ROLES)})}
+    if len(known) < len(ROLES) and not login.rolcreaterole:
+        lacking.append(f'ALTER ROLE "{login.name}" CREATEROLE')
+    foreign = [role for role, admin in known.items() if not admin]
+    if foreign and (login.roles_have_admins or not login.rolcreaterole):
+        lacking.append(f'GRANT {", ".join(sorted(foreign))} TO "{login.name}" WITH ADMIN OPTION')
+    vector = None if pgvector == "off" else connection.execute(text(_SQL["vector"])).one_or_none()
+    if vector is not None and not (vector.trusted and login.extends):
+        lacking.append(f"CREATE EXTENSION vector, in the database {login.database} (or set CASEBANK_PGVECTOR=off)")
+    return lacking
 
 
 def unknown_revision(revision: str | None) -> str | None:

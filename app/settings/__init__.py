@@ -3,7 +3,6 @@
 import os
 from datetime import datetime
 from functools import cached_property
-from ipaddress import IPv4Network, IPv6Network
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self
 
@@ -219,24 +218,6 @@ class Settings(BaseSettings):
         with home_errors():
             rotate_jwt_secret(self._secrets_path, until)
         del self.home_secrets
-
-    @property
-    def operator_networks(self) -> list[IPv4Network | IPv6Network]:
-        """Returns the networks that see the numbers of the installation without a token.
-
-        Raises:
-            ValueError: a part of the setting is no network.
-        """
-        return texts.networks(self.operator_from)
-
-    @property
-    def console_origins(self) -> list[str] | None:
-        """Returns the origins besides the machine's own at which the console answers; None: the console is off.
-
-        Raises:
-            ValueError: a part of the setting is no origin.
-        """
-        return texts.origins(self.console)
 
     @property
     def master_key_bytes(self) -> bytes:
