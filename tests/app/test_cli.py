@@ -150,10 +150,10 @@ def test_an_output_that_takes_no_more_is_one_line(home: Path, words: tuple[str, 
 def test_a_reader_that_goes_away_amid_an_export_ends_it_in_silence(
     database_url: str, home: Path, monkeypatch: pytest.MonkeyPatch
 ):
-    insert = "INSERT INTO profiles (user_sub, agent_key) SELECT 'alice', 'a' || n FROM generate_series(1, 500) n"
+    insert = "INSERT INTO profiles (user_sub, agent_key) SELECT 'ada', 'a' || n FROM generate_series(1, 500) n"
     asyncio.run(as_owner(database_url, insert))
     environment = surroundings(home, DATABASE_URL=database_url, CASEBANK_MASTER_KEY="5" * 64)
-    export = (CASEBANK, "export", "--user", "alice")
+    export = (CASEBANK, "export", "--user", "ada")
     with subprocess.Popen(export, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=environment) as process:
         assert process.stdout is not None
         assert process.stdout.readline().startswith(b'{"type": ')
