@@ -229,7 +229,7 @@ def make_embedder(settings: Settings) -> Embedder:
     """Returns the embedder of the settings."""
     if settings.embedder == "wordllama":
         return WordLlamaEmbedder()
-    # A second and 15 MiB to load, which only such a server needs.
+    # A third of a second to load, with the HTTP client, which only such a server needs.
     from app.providers.openai import Endpoint, OpenAIEmbedder  # noqa: PLC0415
     from app.providers.wire import Patience  # noqa: PLC0415
 

@@ -1,13 +1,10 @@
 """Chat completions of servers: reads the model's text, its cost, and the answer in it."""
 
 import re
-from collections.abc import AsyncIterator
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache
-from typing import cast
 
-import openai
 from pydantic import BaseModel, Field, JsonValue, ValidationError
 
 from app.providers.wire import NoAnswer
@@ -41,21 +38,21 @@ class Completion:
 @cache
 def form_of(answer: type[BaseModel]) -> dict[str, JsonValue]:
     """Returns the schema of an answer as a request to the model has it: strict, without UNSUPPORTED keywords."""
-    strict = cast("JsonValue", openai.pydantic_function_tool(answer)["function"]["parameters"])
     name = re.sub(r"\W+", "_", answer.__name__)[:60]
-    return {"name": name, "strict": True, "schema": _plain(strict)}
+    return {"name": name, "strict": True, "schema": _strict(answer.model_json_schema())}
 
 
-def _plain(schema: JsonValue) -> JsonValue:
-    """Returns the schema without the unsupported keywords; a property may have the name of one."""
+def _strict(schema: JsonValue) -> JsonValue:
+    """Returns the schema without the unsupported keywords, with all properties of objects required and no others."""
     if isinstance(schema, list):
-        return [_plain(item) for item in schema]
+        return [_strict(item) for item in schema]
     if not isinstance(schema, dict):
         return schema
-    properties = schema.get("properties")
-    names = {name: _plain(item) for name, item in properties.items()} if isinstance(properties, dict) else {}
-    rest = {name: _plain(item) for name, item in schema.items() if name not in UNSUPPORTED}
-    return rest | {"properties": names} if names else rest
+    plain = {name: _strict(item) for name, item in schema.items() if name not in UNSUPPORTED}
+    if isinstance(properties := schema.get("properties"), dict):  # one of them may have the name of a keyword
+        plain["properties"] = {name: _strict(item) for name, item in properties.items()}
+        plain |= {"required": list(properties), "additionalProperties": False}
+    return plain
 
 
 class _Message(BaseModel):
@@ -76,26 +73,6 @@ class _Completion(BaseModel):
 class _Usage(BaseModel):
     prompt_tokens: int = Field(ge=0, le=100_000_000)
     completion_tokens: int = Field(ge=0, le=100_000_000)
-
-
-async def bounded(chunks: AsyncIterator[bytes]) -> bytes:
-    """Returns the whole body.
-
-    Raises:
-        NoCompletion: the body broke off.
-        ModelMisbehaved: the body is longer than MOST_BYTES.
-    """
-    body = bytearray()
-    try:
-        async for chunk in chunks:
-            body += chunk
-            if len(body) > MOST_BYTES:
-                break
-    except Exception as error:  # noqa: BLE001 - of whichever HTTP library the client uses
-        raise NoCompletion(f"the answer broke off ({type(error).__name__})") from None
-    if len(body) > MOST_BYTES:
-        raise ModelMisbehaved(f"an answer of more than {MOST_BYTES} bytes")
-    return bytes(body)
 
 
 def read(body: bytes) -> tuple[Completion, Tokens | None]:

@@ -9,20 +9,16 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import Any, Literal
+from typing import Literal
 
-import openai
 from pydantic import BaseModel, JsonValue
 
-from app.providers import wire
-from app.providers.completions import Completion, NoCompletion, Unusable, bounded, form_of, parsed, read
-from app.providers.wire import FAULTS, Breaker, Patience, client, with_retries
+from app.providers.completions import MOST_BYTES, Completion, NoCompletion, Unusable, form_of, parsed, read
+from app.providers.wire import CHECK, FAULTS, Client, Patience, Refused
 from retrieval.errors import ModelError, ModelMisbehaved, ModelRefused, ModelUnavailable, Tokens
 from retrieval.ports import Answer, Reply
 from retrieval.rewriting.fence import MOST_CHARS, WHAT_IS_DATA, fenced
 from retrieval.tokens import count_tokens
-
-CHECK = wire.CHECK | {400: "check the model's context length"}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -61,27 +57,18 @@ class _Talk:
     tokens: Tokens = field(default_factory=Tokens)
 
 
-class OpenAIModel:
+class OpenAIModel(Client):
     """Asks a language model over HTTP, and checks every part of its answer."""
+
+    what = "language model"
+    refused, unavailable, no_answer, misbehaved = ModelRefused, ModelUnavailable, NoCompletion, ModelMisbehaved
+    advice = CHECK | {400: "check the model's context length"}
 
     def __init__(
         self, endpoint: ModelEndpoint, patience: Patience, clock: Callable[[], float] = time.monotonic
     ) -> None:
-        """Prepares the client, without a request."""
-        self._endpoint = endpoint
-        self._patience = patience
-        self._breaker = Breaker(patience, clock, ModelUnavailable, "language model")
-        self._client = client(endpoint.base_url, endpoint.api_key, patience)
-        self._dialect = _Dialect()
-
-    @property
-    def name(self) -> str:
-        """Name of the model on the server."""
-        return self._endpoint.model
-
-    async def aclose(self) -> None:
-        """Closes the connections; the model cannot be asked afterwards."""
-        await self._client.close()
+        self.name, self._endpoint, self._dialect = endpoint.model, endpoint, _Dialect()
+        super().__init__(endpoint.model, endpoint.base_url, endpoint.api_key, patience, clock)
 
     async def ask(self, instructions: str, material: JsonValue, answer: type[Answer]) -> Reply[Answer]:
         """Returns the model's answer within `budget_s` seconds; see ``retrieval.ports.Model``."""
@@ -93,12 +80,8 @@ class OpenAIModel:
         ]
         talk = _Talk(messages, answer, asyncio.get_running_loop().time() + self._patience.budget_s)
         try:
-            with self._breaker:
-                try:
-                    async with asyncio.timeout_at(talk.ends_at):
-                        return Reply(await self._repaired(talk, answer), talk.tokens)
-                except TimeoutError:
-                    raise NoCompletion(f"no answer from {self.name} in {self._patience.budget_s} s") from None
+            async with self._call(talk.ends_at):
+                return Reply(await self._repaired(talk, answer), talk.tokens)
         except ModelError as error:
             error.tokens = talk.tokens
             raise
@@ -118,65 +101,48 @@ class OpenAIModel:
             raise ModelMisbehaved(f"{self.name} repeated a fault after an explanation: {fault}") from None
 
     async def _say(self, talk: _Talk) -> Completion:
-        return await with_retries(partial(self._request, talk), self._patience)
+        return await self._retried(partial(self._request, talk))
 
     async def _request(self, talk: _Talk) -> Completion:
-        """Returns the model's completion, requested in the server's dialect.
-
-        Errors are raised without their cause: the client's errors quote the server, which may quote key or texts.
-        """
+        """Returns the model's completion, requested in the server's dialect."""
         dialect: _Dialect | None = self._dialect
         while dialect is not None:
             try:
-                completion = await self._post(talk, dialect)
-            except openai.APIStatusError as error:
-                advice = CHECK.get(error.status_code, "see the log of its server")
-                message = f"{self.name} answered HTTP {error.status_code}: {advice}"
-                left_s = talk.ends_at - asyncio.get_running_loop().time()
-                refusal = wire.refusal(error, message, left_s, (ModelRefused, ModelUnavailable, NoCompletion))
-                dialect = _simpler(dialect, error)
+                completion = await self._completion(talk, dialect)
+            except Refused as refusal:
+                error = self._error_of(refusal, talk.ends_at)
+                dialect = _simpler(dialect, refusal)
             else:
                 self._dialect = dialect
                 return completion
-        raise refusal
+        raise error
 
-    async def _post(self, talk: _Talk, dialect: _Dialect) -> Completion:
-        """Returns the completion of one request, and adds its cost to the call's tokens; a refusal has no cost.
-
-        Raises:
-            openai.APIStatusError: the server refused the request, perhaps for its dialect.
-            NoCompletion: the server gave no whole answer in time.
-        """
+    async def _completion(self, talk: _Talk, dialect: _Dialect) -> Completion:
+        """Returns the completion of one request, and adds its cost to the call's tokens; a refusal has no cost."""
         before, prompt = talk.tokens, Tokens(prompt=sum(count_tokens(each["content"]) for each in talk.messages))
-        options: dict[str, Any] = {dialect.limit: self._endpoint.max_output_tokens}  # of the client's overloads
+        payload: dict[str, object] = {
+            "model": self.name,
+            "messages": talk.messages,
+            dialect.limit: self._endpoint.max_output_tokens,
+        }
         if dialect.schema:
-            options["response_format"] = {"type": "json_schema", "json_schema": form_of(talk.answer)}
+            payload["response_format"] = {"type": "json_schema", "json_schema": form_of(talk.answer)}
+        talk.tokens = before + prompt  # an answer that never arrives may have been paid for
         try:
-            async with asyncio.timeout(self._patience.timeout_s):  # the client's own restarts with every byte
-                talk.tokens = before + prompt  # an answer that never arrives may have been paid for
-                async with self._client.chat.completions.with_streaming_response.create(
-                    model=self.name,
-                    messages=talk.messages,  # type: ignore[arg-type]
-                    **options,
-                ) as response:
-                    body = await bounded(response.iter_bytes())
-        except openai.APIStatusError:
+            body = await self._post("/chat/completions", payload, MOST_BYTES)
+        except Refused:
             talk.tokens = before
             raise
-        except ModelError:
-            raise
-        except Exception as error:  # noqa: BLE001 - the HTTP library's, too, where the body of a refusal breaks off
-            raise NoCompletion(f"no answer from {self.name} ({type(error).__name__})") from None
         completion, cost = read(body)
         estimate = prompt + Tokens(completion=count_tokens(completion.text))
         talk.tokens = before + (cost or estimate)
         return completion
 
 
-def _simpler(dialect: _Dialect, error: openai.APIStatusError) -> _Dialect | None:
+def _simpler(dialect: _Dialect, error: Refused) -> _Dialect | None:
     """Returns the dialect to try after a refusal: another name of the limit, or no schema; None: no other is left."""
-    if error.status_code not in FAULTS:
+    if error.status not in FAULTS:
         return None
-    if "max_completion_tokens" in str(error.body) and dialect.limit == "max_tokens":
+    if b"max_completion_tokens" in error.body and dialect.limit == "max_tokens":
         return replace(dialect, limit="max_completion_tokens")
     return replace(dialect, schema=False) if dialect.schema else None

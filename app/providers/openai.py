@@ -8,18 +8,14 @@ from functools import partial
 from typing import Literal
 
 import numpy as np
-import openai
 from pydantic import BaseModel, ConfigDict, ValidationError
 
-from app.providers import wire
-from app.providers.wire import Breaker, NoAnswer, Patience, client, with_retries
+from app.providers.wire import CHECK, Client, NoAnswer, Patience, Refused
 from retrieval.errors import EmbedderMisbehaved, EmbedderRefused, EmbedderUnavailable
 from retrieval.ports import Vectors, embedder_inputs
 
-CHECK = wire.CHECK | {
-    400: "check the model's limit on text length (CASEBANK_OPENAI_MAX_CHARS), and whether it can shorten vectors"
-    " (CASEBANK_OPENAI_ASK_DIMENSION)"
-}
+MOST_BYTES = 1 << 28
+"""Maximum bytes of an answer's body."""
 CHECK_DIMENSION = "check the model and CASEBANK_OPENAI_EMBEDDING_DIMENSION"
 
 
@@ -50,31 +46,24 @@ class _NoAnswer(NoAnswer, EmbedderUnavailable):
     """The server gave no answer, or wants the request again later."""
 
 
-class OpenAIEmbedder:
+class OpenAIEmbedder(Client):
     """Makes vectors of texts over HTTP, and checks every part of the server's answer."""
+
+    what = "embedder"
+    refused, unavailable, no_answer, misbehaved = EmbedderRefused, EmbedderUnavailable, _NoAnswer, EmbedderMisbehaved
+    advice = CHECK | {
+        400: "check the model's limit on text length (CASEBANK_OPENAI_MAX_CHARS), and whether it can shorten vectors"
+        " (CASEBANK_OPENAI_ASK_DIMENSION)"
+    }
 
     def __init__(
         self, endpoint: Endpoint, patience: Patience | None = None, clock: Callable[[], float] = time.monotonic
     ) -> None:
-        self._endpoint = endpoint
-        self._patience = patience or Patience()
-        self._breaker = Breaker(self._patience, clock, EmbedderUnavailable, "embedder")
-        self._client = client(endpoint.base_url, endpoint.api_key, self._patience)
-        self._ask_dimension = bool(endpoint.ask_dimension)
-
-    @property
-    def model(self) -> str:
+        self._endpoint, self.dimension = endpoint, endpoint.dimension
+        self.model = f"{endpoint.model}@{endpoint.dimension}"
         """Name of the vector space: model and dimension, for vectors of two lengths cannot be compared."""
-        return f"{self._endpoint.model}@{self._endpoint.dimension}"
-
-    @property
-    def dimension(self) -> int:
-        """Length of each vector."""
-        return self._endpoint.dimension
-
-    async def aclose(self) -> None:
-        """Closes the connections; the embedder cannot be used afterwards."""
-        await self._client.close()
+        self._ask_dimension = bool(endpoint.ask_dimension)
+        super().__init__(self.model, endpoint.base_url, endpoint.api_key, patience or Patience(), clock)
 
     async def embed(self, texts: Sequence[str]) -> Vectors:
         """Returns the texts' unit vectors, (len(texts), dimension), within `budget_s` seconds.
@@ -89,47 +78,32 @@ class OpenAIEmbedder:
         size = self._endpoint.batch_size
         batches = [inputs[start : start + size] for start in range(0, len(inputs), size)]
         rows = [np.empty((0, self.dimension), np.float32)]
-        with self._breaker:
-            try:
-                async with asyncio.timeout(self._patience.budget_s):
-                    rows += [await self._embed_batch(batch) for batch in batches]
-            except TimeoutError:
-                raise _NoAnswer(f"no vectors from {self.model} in {self._patience.budget_s} s") from None
+        ends_at = asyncio.get_running_loop().time() + self._patience.budget_s
+        async with self._call(ends_at):
+            rows += [await self._embed_batch(batch, ends_at) for batch in batches]
         return np.concatenate(rows)
 
-    async def _embed_batch(self, inputs: list[str]) -> Vectors:
+    async def _embed_batch(self, inputs: list[str], ends_at: float) -> Vectors:
         """Returns the vectors of one request; with `ask_dimension="try"` a refused one goes without the dimension."""
         asks = self._ask_dimension  # for this request alone: others go on beside it
         try:
-            return await with_retries(partial(self._request, inputs, asks=asks), self._patience)
+            return await self._retried(partial(self._request, inputs, ends_at, asks=asks))
         except EmbedderRefused:
             if not asks or self._endpoint.ask_dimension != "try":
                 raise
-        vectors = await with_retries(partial(self._request, inputs, asks=False), self._patience)
+        vectors = await self._retried(partial(self._request, inputs, ends_at, asks=False))
         self._ask_dimension = False  # the dimension was the cause of the refusal
         return vectors
 
-    async def _request(self, inputs: list[str], *, asks: bool) -> Vectors:
-        """Sends one request for the vectors of the texts, which names the dimension if ``asks``, and returns them.
-
-        Errors are raised without their cause: the client's errors quote the server, which may quote key or texts.
-        """
+    async def _request(self, inputs: list[str], ends_at: float, *, asks: bool) -> Vectors:
+        """Sends one request for the vectors of the texts, which names the dimension if ``asks``, and returns them."""
+        payload: dict[str, object] = {"model": self._endpoint.model, "input": inputs, "encoding_format": "float"}
+        wanted = {"dimensions": self.dimension} if asks else {}
         try:
-            async with asyncio.timeout(self._patience.timeout_s):  # the client's own restarts with every byte
-                response = await self._client.embeddings.with_raw_response.create(
-                    model=self._endpoint.model,
-                    input=inputs,
-                    encoding_format="float",
-                    dimensions=self.dimension if asks else openai.omit,
-                )
-        except openai.APIStatusError as error:
-            advice = CHECK.get(error.status_code, "see the log of the embedding server")
-            message = f"{self.model} answered HTTP {error.status_code}: {advice}"
-            kinds = EmbedderRefused, EmbedderUnavailable, _NoAnswer
-            raise wire.refusal(error, message, self._patience.budget_s, kinds) from None
-        except (TimeoutError, openai.OpenAIError) as error:
-            raise _NoAnswer(f"no answer from {self.model} ({type(error).__name__})") from None
-        return _vectors(response.content, len(inputs), self.dimension)
+            body = await self._post("/embeddings", payload | wanted, MOST_BYTES)
+        except Refused as refusal:
+            raise self._error_of(refusal, ends_at) from None
+        return _vectors(body, len(inputs), self.dimension)
 
 
 class _Item(BaseModel):

@@ -1,19 +1,19 @@
-"""Common parts of clients of OpenAI-compatible servers: timeouts, retries, and a breaker for dead servers."""
+"""Client of an OpenAI-compatible server, with timeouts, retries, and a breaker for dead servers."""
 
-from collections.abc import Awaitable, Callable
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from types import TracebackType
-from typing import TypeVar
+from typing import ClassVar, TypeVar
 
 import httpx
-import openai
 import stamina
 
 from retrieval.errors import CasebankError
 from retrieval.telemetry import Outage
 
 Answer = TypeVar("Answer")
-_Kind = Callable[[str], CasebankError]
 
 RETRYABLE = {408, 409, 429}
 """Statuses worth a retry besides 5xx: too slow, locked, too many requests."""
@@ -90,45 +90,6 @@ class Breaker:
             self._failures, self._open_until = 0, float("-inf")
 
 
-def client(base_url: str, api_key: str, patience: Patience) -> openai.AsyncOpenAI:
-    """Returns a client that never tries again by itself, for it would sleep as long as a server tells it to.
-
-    Raises:
-        ValueError: an HTTP header cannot carry the key, or the base URL is no address.
-    """
-    key = api_key.strip()  # a key read from a file often brings its line end
-    if not key.isascii():
-        raise ValueError("the API key has characters that an HTTP header cannot carry")
-    try:
-        httpx.URL(base_url)
-    except httpx.InvalidURL as error:
-        raise ValueError(f"the base URL of the embedder or the language model is no address: {error}") from None
-    # The client takes no empty key, and reads the environment's when it is given none.
-    return openai.AsyncOpenAI(base_url=base_url, api_key=key or "none", timeout=patience.timeout_s, max_retries=0)
-
-
-def refusal(
-    error: openai.APIStatusError,
-    message: str,
-    left_s: float,
-    kinds: tuple[_Kind, _Kind, Callable[[str, float | None], CasebankError]],
-) -> CasebankError:
-    """Returns the error to raise for an HTTP status, of the kinds refused, unavailable, and worth another attempt.
-
-    ``left_s`` are the seconds that the call still has; an answer that asks to wait longer is worth no attempt.
-    """
-    refused, unavailable, worth_another = kinds
-    if error.status_code in FAULTS:
-        return refused(message)
-    if error.status_code not in RETRYABLE and error.status_code < 500:  # noqa: PLR2004 - 5xx
-        return unavailable(message)
-    header = error.response.headers.get("retry-after", "")  # a date counts as no time
-    wait_s = float(header) if header.isdecimal() else None
-    if wait_s is not None and wait_s >= left_s:
-        return unavailable(f"{message}; it asks to wait {wait_s:.0f} s")
-    return worth_another(message, wait_s)
-
-
 def backoff(error: Exception) -> bool | float:
     """Returns whether to try again, or the seconds until then if the server named a time."""
     if not isinstance(error, NoAnswer):
@@ -136,21 +97,116 @@ def backoff(error: Exception) -> bool | float:
     return True if error.wait_s is None else error.wait_s
 
 
-async def with_retries(request: Callable[[], Awaitable[Answer]], patience: Patience) -> Answer:
-    """Returns the request's answer, after up to ``attempts`` tries.
+class Refused(Exception):
+    """The server answered with a status that is no success."""
 
-    Raises:
-        Exception: the last try's error, or the first that another try cannot correct.
+    def __init__(self, response: httpx.Response, body: bytes) -> None:
+        super().__init__(response.status_code)
+        self.status, self.body = response.status_code, body
+        header = response.headers.get("retry-after", "")  # a date counts as no time
+        self.wait_s = float(header) if header.isdecimal() else None
+
+
+class Client:
+    """A client of one model on a server with OpenAI's wire format; each kind of client has errors of its own.
+
+    Attributes:
+        what: kind of the model, for the log.
+        refused: error of a request that the server does not take; another one may succeed.
+        unavailable: error while the server answers no request.
+        no_answer: the same, of a request that may be sent again; a ``NoAnswer``.
+        misbehaved: error of an answer that is not of the agreed form.
+        advice: remedies of refusals, by status.
     """
-    # Not stamina's decorator or caller: those may log the arguments, which are a user's texts.
-    async for attempt in stamina.retry_context(
-        on=backoff,
-        attempts=patience.attempts,
-        timeout=patience.budget_s,
-        wait_initial=patience.wait_initial_s,
-        wait_jitter=patience.wait_initial_s,
-        wait_max=patience.wait_max_s,
-    ):
-        with attempt:
-            return await request()
-    raise AssertionError("unreachable: the last attempt returns or raises")
+
+    what: ClassVar[str]
+    refused: ClassVar[type[CasebankError]]
+    unavailable: ClassVar[type[CasebankError]]
+    no_answer: ClassVar[Callable[..., CasebankError]]
+    misbehaved: ClassVar[type[CasebankError]]
+    advice: ClassVar[Mapping[int, str]]
+
+    def __init__(self, name: str, base_url: str, api_key: str, patience: Patience, clock: Callable[[], float]) -> None:
+        """Prepares the client, without a request.
+
+        Raises:
+            ValueError: an HTTP header cannot carry the key, or the base URL is no address.
+        """
+        key = api_key.strip()  # a key read from a file often brings its line end
+        if not key.isascii():
+            raise ValueError("the API key has characters that an HTTP header cannot carry")
+        headers, timeout_s = {"Authorization": f"Bearer {key or 'none'}"}, patience.timeout_s
+        try:
+            self._http = httpx.AsyncClient(base_url=base_url, headers=headers, timeout=timeout_s, follow_redirects=True)
+        except httpx.InvalidURL as error:
+            raise ValueError(f"the base URL of the embedder or the language model is no address: {error}") from None
+        self._name, self._patience = name, patience
+        self._breaker = Breaker(patience, clock, self.unavailable, self.what)
+
+    async def aclose(self) -> None:
+        """Closes the connections; the model cannot be asked afterwards."""
+        await self._http.aclose()
+
+    @asynccontextmanager
+    async def _call(self, ends_at: float) -> AsyncIterator[None]:
+        """Lets the block use the server until a time of the event loop; refuses at once while the server is dead."""
+        with self._breaker:
+            try:
+                async with asyncio.timeout_at(ends_at):
+                    yield
+            except TimeoutError:
+                raise self.no_answer(f"no answer from {self._name} in {self._patience.budget_s} s") from None
+
+    async def _post(self, path: str, payload: Mapping[str, object], most_bytes: int) -> bytes:
+        """Returns the body of the answer to one request.
+
+        Errors are raised without their cause, which may quote the server, and the server the key or texts.
+
+        Raises:
+            Refused: the server refused the request.
+            CasebankError: ``no_answer``, there was no whole answer in time; ``misbehaved``, it is too long.
+        """
+        body = bytearray()
+        try:
+            async with asyncio.timeout(self._patience.timeout_s):  # the HTTP client's own restarts with every byte
+                async with self._http.stream("POST", path, json=payload) as response:
+                    async for chunk in response.aiter_bytes():
+                        body += chunk
+                        if len(body) > most_bytes:
+                            raise self.misbehaved(f"an answer of more than {most_bytes} bytes")
+        except (TimeoutError, httpx.HTTPError) as error:
+            raise self.no_answer(f"no answer from {self._name} ({type(error).__name__})") from None
+        if not response.is_success:
+            raise Refused(response, bytes(body))
+        return bytes(body)
+
+    def _error_of(self, refusal: Refused, ends_at: float) -> CasebankError:
+        """Returns the error to raise for a refusal; one that asks to wait beyond the call's end is not retried."""
+        status, wait_s = refusal.status, refusal.wait_s
+        message = f"{self._name} answered HTTP {status}: {self.advice.get(status, 'see the log of its server')}"
+        if status in FAULTS:
+            return self.refused(message)
+        if status not in RETRYABLE and status < 500:  # noqa: PLR2004 - 5xx
+            return self.unavailable(message)
+        if wait_s is not None and wait_s >= ends_at - asyncio.get_running_loop().time():
+            return self.unavailable(f"{message}; it asks to wait {wait_s:.0f} s")
+        return self.no_answer(message, wait_s)
+
+    async def _retried(self, request: Callable[[], Awaitable[Answer]]) -> Answer:
+        """Returns the request's answer, after up to ``attempts`` tries.
+
+        Raises:
+            Exception: the last try's error, or the first that another try cannot correct.
+        """
+        # Not stamina's decorator or caller: those may log the arguments, which are a user's texts.
+        async for attempt in stamina.retry_context(
+            on=backoff,
+            attempts=self._patience.attempts,
+            timeout=self._patience.budget_s,
+            wait_initial=self._patience.wait_initial_s,
+            wait_jitter=self._patience.wait_initial_s,
+            wait_max=self._patience.wait_max_s,
+        ):
+            with attempt:
+                return await request()
+        raise AssertionError("unreachable: the last attempt returns or raises")

@@ -1,13 +1,12 @@
 """Chat completions: the answer in them is found whatever stands around it, and nothing else is taken for one."""
 
 import json
-from collections.abc import AsyncIterator
 from typing import Any, Literal
 
 import pytest
 from pydantic import BaseModel, Field
 
-from app.providers.completions import MOST_BYTES, Completion, NoCompletion, Unusable, bounded, form_of, parsed, read
+from app.providers.completions import Completion, Unusable, form_of, parsed, read
 from retrieval.errors import ModelMisbehaved, ModelRefused, Tokens
 
 
@@ -77,18 +76,3 @@ def test_the_form_is_strict_and_drops_keywords_but_no_field_of_that_name():
         "title": {"type": "string"},
         "kind": {"enum": ["good", "bad"], "type": "string"},
     }
-
-
-async def chunks(count: int, *, breaks: bool = False) -> AsyncIterator[bytes]:
-    for _ in range(count):
-        yield b"x" * 1024
-    if breaks:
-        raise OSError("the connection, with words of the server")
-
-
-async def test_a_body_is_bounded_and_one_that_breaks_off_is_no_answer():
-    assert len(await bounded(chunks(3))) == 3072
-    with pytest.raises(ModelMisbehaved, match=str(MOST_BYTES)):
-        await bounded(chunks(MOST_BYTES // 1024 + 1))
-    with pytest.raises(NoCompletion, match=r"OSError\)$"):
-        await bounded(chunks(1, breaks=True))
