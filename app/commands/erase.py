@@ -102,7 +102,7 @@ def purge(  # noqa: PLR0913, PLR0917 - each is an option of the command line
     if user is not None and not yes:
         if not run(has_rows(user)):
             doubt_name()
-        typer.confirm(f"Erase everything of {user!r}? This cannot be undone.", abort=True)
+        typer.confirm(f"Erase everything of {user!r}? This cannot be undone.", abort=True, err=True)
     say = plain_console(stderr=True, style="dim")
     signed, completed = run(erasure.purge(patient(), user, scrubs=scrub, progress=say.print))
     if signed is None:

@@ -18,7 +18,7 @@ def rotate_key(
 ) -> None:
     """Wrap every user's key with CASEBANK_MASTER_KEY in place of CASEBANK_MASTER_KEY_OLD; may be repeated."""
     if not yes:
-        typer.confirm("Does every service, worker and job hold both keys by now?", abort=True)
+        typer.confirm("Does every service, worker and job hold both keys by now?", abort=True, err=True)
 
     async def work() -> Rotation:
         async with parts() as runtime:

@@ -22,7 +22,7 @@ from app.settings import texts
 from app.settings.home import USUAL_HOME, HomeFolder, HomeSecrets, home_errors, load_or_make_secrets, rotate_jwt_secret
 from app.settings.numbers import CENTURY_DAYS, LONGEST_S, Connections, Limits, Timeouts, WorkerPace
 from app.settings.texts import NoMasterKey
-from app.settings.variables import unknown_variables
+from app.settings.variables import ENV_FILE, unknown_variables
 from app.wrong_settings import WrongSettings, as_lines, variable_of
 from writer.run import AgentKey
 
@@ -262,7 +262,7 @@ class Settings(BaseSettings):
 
     def as_environment(self) -> dict[str, str]:
         """Returns the environment in which another process has these settings."""
-        environment = dict(os.environ)
+        environment = {name: value for name, value in os.environ.items() if name != ENV_FILE}  # it was read already
         for name in self.model_fields_set | {"home"}:
             variable, value = variable_of(name), getattr(self, name)
             if value is None:

@@ -6,7 +6,9 @@ from difflib import get_close_matches
 
 from app.wrong_settings import variable_of
 
-OTHER_READERS = {"CASEBANK_DATA", "CASEBANK_ENV_FILE", "CASEBANK_TOKEN", "CASEBANK_URL"}
+ENV_FILE = "CASEBANK_ENV_FILE"
+"""Variable that names a file of further variables, for the command line."""
+OTHER_READERS = {"CASEBANK_DATA", ENV_FILE, "CASEBANK_TOKEN", "CASEBANK_URL"}
 """Variables that the benchmarks, the clients and the command line read."""
 
 ORCHESTRATED = re.compile(r"CASEBANK_(SERVICE_|PORT(_|$))")

@@ -12,7 +12,7 @@ from app.wrong_settings import WrongSettings
 
 def read_environment(file: Path) -> None:
     """Sets each variable of a file of `NAME=value` lines that the environment does not set already."""
-    for line in file.read_text(encoding="utf-8").splitlines():
+    for line in file.read_text(encoding="utf-8-sig").splitlines():
         name, is_set, value = line.strip().removeprefix("export ").partition("=")
         if is_set and not name.startswith("#"):
             plain = value.strip()

@@ -44,8 +44,10 @@ def engine(name: Engine) -> TrainHeads:
     """Returns the function that trains policies: on this machine, or in portions on a Ray cluster."""
     if name == "local":
         return locally
-    from app.training.ray import OnRay  # noqa: PLC0415 - an extra that most installations lack
-
+    try:
+        from app.training.ray import OnRay  # noqa: PLC0415 - an extra that most installations lack
+    except ModuleNotFoundError:
+        raise typer.BadParameter("it needs the extra: pip install 'casebank[ray]'", param_hint="--engine") from None
     return OnRay()
 
 

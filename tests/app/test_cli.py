@@ -188,6 +188,19 @@ def test_a_user_is_not_erased_without_being_asked(database_url: str, home: Path,
     assert "casebank: database: " in asked.stderr  # whoever is asked knows of which
 
 
+@pytest.mark.parametrize(
+    ("words", "question"),
+    [("purge --user cleo --json", "cannot be undone"), ("rotate-key --json", "hold both keys")],
+)
+def test_a_question_does_not_stand_in_an_output_for_machines(
+    words: str, question: str, database_url: str, home: Path, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setenv("DATABASE_URL", database_url)
+    monkeypatch.setenv("CASEBANK_MASTER_KEY", "5" * 64)
+    done = casebank(*words.split(), given="y\n")
+    assert (question in done.stderr, question in done.stdout) == (True, False)
+
+
 def test_the_commands_do_their_work_on_the_bank_of_the_settings(
     database_url: str, home: Path, monkeypatch: pytest.MonkeyPatch
 ):
@@ -241,7 +254,10 @@ def test_a_requeue_tells_of_the_lessons_that_it_queued(database_url: str, home: 
     assert casebank("requeue", "--user", "bob").stdout == "0 cases queued again, lessons of 1\n"
 
 
-@pytest.mark.parametrize("line", ["DATABASE_URL={}", "export DATABASE_URL='{}'", '# a comment\n\nDATABASE_URL="{}"\n'])
+@pytest.mark.parametrize(
+    "line",
+    ["DATABASE_URL={}", "\ufeffDATABASE_URL={}", "export DATABASE_URL='{}'", '# a comment\n\nDATABASE_URL="{}"\n'],
+)
 @pytest.mark.parametrize("word", ["option", "variable"])
 def test_a_command_uses_the_database_of_the_file_it_is_pointed_to_and_says_so(
     database_url: str, home: Path, monkeypatch: pytest.MonkeyPatch, line: str, word: str

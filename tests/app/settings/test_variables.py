@@ -7,14 +7,15 @@ from typing import Any
 
 import pytest
 
-from app.providers import llm, openai
+from app.providers.llm import OpenAIModel
+from app.providers.openai import CHECK_DIMENSION, OpenAIEmbedder
 from app.settings import Connections, Limits, Settings, Timeouts, WorkerPace
 from app.settings.numbers import Numbers
 from app.settings.variables import OTHER_READERS
 from tests.paths import ROOT
 
 NAMES = {f"CASEBANK_{name.upper()}" for name in Settings.model_fields}
-HINTS = [*openai.CHECK.values(), openai.CHECK_DIMENSION, *llm.CHECK.values()]
+HINTS = [*OpenAIEmbedder.advice.values(), CHECK_DIMENSION, *OpenAIModel.advice.values()]
 SOURCES = sorted((ROOT / "app").rglob("*.py"))
 
 
@@ -145,3 +146,9 @@ def test_secrets_are_on_the_disk_before_anything_is_encrypted_with_them(
     whole, (folder, _, _) = synced
     assert whole == (kept.stat().st_ino, kept.stat().st_size, False)  # whole, before it got its name
     assert folder == tmp_path.stat().st_ino
+
+
+def test_another_process_reads_no_file_of_variables_over_the_settings(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setenv("CASEBANK_ENV_FILE", "/etc/casebank/environment")  # of a service, with its DATABASE_URL
+    environment = Settings(database_url=None).as_environment()
+    assert not {"CASEBANK_ENV_FILE", "DATABASE_URL"} & set(environment)

@@ -2,6 +2,7 @@
 
 import asyncio
 import io
+import sys
 from pathlib import Path
 
 import pytest
@@ -18,6 +19,15 @@ from writer.training.result import TrainingResult
 @pytest.mark.parametrize("words", [("--user", "alice"), ("--agent", "a"), ("--engine", "abacus")])
 def test_half_a_profile_and_an_unknown_engine_are_refused(words: tuple[str, ...], tmp_path: Path):
     assert train(tmp_path, *words).exit_code == 2
+
+
+def test_without_its_extra_the_engine_ray_is_refused_with_what_to_install(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.delitem(sys.modules, "app.training.ray", raising=False)
+    monkeypatch.setitem(sys.modules, "ray", None)  # as if it were not installed
+    refused = train(tmp_path, "--engine", "ray")
+    assert (refused.exit_code, "pip install 'casebank[ray]'" in refused.stderr) == (2, True)
 
 
 def train(home: Path, *words: str) -> Result:
