@@ -35,7 +35,7 @@ def as_lines(errors: Iterable["ErrorDetails"]) -> list[str]:
         field, *number = map(str, error["loc"])
         variable = variable_of(field)
         if error["type"] == "value_error":
-            message = str(error["ctx"]["error"]).removeprefix(f"{variable}: ")
+            message = str(error["ctx"]["error"])
         else:
             message = MESSAGES.get(error["type"]) or _SHOULD.sub("must", error["msg"])
         lines.append(f"{variable}: {' '.join([*number, message])}")

@@ -144,7 +144,7 @@ async def _post(http: httpx.AsyncClient, path: str, body: Mapping[str, object]) 
 
 def _cookie(service: OwnService) -> str:
     visit = Link(user_sub=USER, made_at=datetime.now(UTC), is_operator=True).visit()
-    return VisitSeal.of(service.settings).seal(visit)
+    return VisitSeal(service.settings).seal(visit)
 
 
 async def _page_times(service: OwnService, cookie: str, path: str, paint: Any) -> PageTimes:

@@ -49,7 +49,7 @@ def link(settings: Settings, address: str, user_sub: str, *, is_operator: bool) 
         NoMasterKey: no key is configured to seal the link.
     """
     made = Link(user_sub=user_sub, made_at=datetime.now(UTC), is_operator=is_operator)
-    return f"{address.rstrip('/')}{ROOT}/link?{urlencode({'code': VisitSeal.of(settings).seal(made)})}"
+    return f"{address.rstrip('/')}{ROOT}/link?{urlencode({'code': VisitSeal(settings).seal(made)})}"
 
 
 def is_address(address: str) -> bool:

@@ -162,7 +162,12 @@ def _of_sessions(
     words: Words, rows: Sequence[AnyRow], sealed: Sequence[AnyRow], wanted: Sequence[str]
 ) -> list[ListedMemory]:
     """Returns sessions by their rows and turns."""
-    turns = _opened(words, sealed)
+    turns: dict[UUID, list[str]] = defaultdict(list)
+    for row in sealed:
+        message = words.open("turn", row.payload, row.session_id, row.number)
+        content = message.get("content")
+        text = content if isinstance(content, str) else json.dumps(message, ensure_ascii=False, default=str)
+        turns[row.session_id].append(text)
     return [
         ListedMemory(
             id=row.id,
@@ -181,17 +186,6 @@ def _of_sessions(
 
 
 _READ: dict[Kind, _Read] = {"facts": _facts, "cases": _cases, "sessions": _sessions, "knowledge": _knowledge}
-
-
-def _opened(words: Words, sealed: Sequence[AnyRow]) -> dict[UUID, list[str]]:
-    """Returns the texts of turns by session, in their order."""
-    texts: dict[UUID, list[str]] = defaultdict(list)
-    for row in sealed:
-        message = words.open("turn", row.payload, row.session_id, row.number)
-        content = message.get("content")
-        text = content if isinstance(content, str) else json.dumps(message, ensure_ascii=False, default=str)
-        texts[row.session_id].append(text)
-    return texts
 
 
 def _matches(wanted: Sequence[str], *texts: str) -> bool:

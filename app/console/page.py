@@ -70,7 +70,7 @@ class Doors:
     @property
     def seal(self) -> VisitSeal:
         """The seal that encrypts cookies, and opens unchanged ones."""
-        return VisitSeal.of(self.settings)
+        return VisitSeal(self.settings)
 
 
 def doors(request: Request) -> Doors:

@@ -97,23 +97,17 @@ Sealed = TypeVar("Sealed", Visit, Link)
 class VisitSeal:
     """Seals visits and links, and opens those that are intact and not expired."""
 
-    def __init__(self, master_key: bytes, older: tuple[bytes, ...] = ()) -> None:
-        """Derives the keys: the newest one seals, all of them open."""
-        self._fernet = MultiFernet(
-            [
-                Fernet(base64.urlsafe_b64encode(HKDF(SHA256(), 32, salt=None, info=_PURPOSE).derive(key)))
-                for key in (master_key, *older)
-            ]
-        )
-
-    @classmethod
-    def of(cls, settings: Settings) -> Self:
-        """Returns the seal of the installation.
+    def __init__(self, settings: Settings) -> None:
+        """Derives the keys of the installation: the newest one seals, all of them open.
 
         Raises:
             NoMasterKey: no master key is configured.
         """
-        return cls(settings.master_key_bytes, settings.old_master_keys)
+        keys = (
+            HKDF(SHA256(), 32, salt=None, info=_PURPOSE).derive(key)
+            for key in (settings.master_key_bytes, *settings.old_master_keys)
+        )
+        self._fernet = MultiFernet([Fernet(base64.urlsafe_b64encode(key)) for key in keys])
 
     def seal(self, what: Visit | Link) -> str:
         """Returns a visit or link as encrypted and authenticated text for a cookie or an address."""

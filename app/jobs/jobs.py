@@ -10,7 +10,7 @@ from datetime import timedelta
 
 from prometheus_client import Counter, Gauge
 
-from app.jobs.records import JobRecord, JobRecords
+from app.jobs.records import JobRecords
 from retrieval.database.rest import Rest
 from retrieval.tasks import is_cancelled
 from retrieval.telemetry import log
@@ -154,12 +154,6 @@ class Job:
                 if is_cancelled():
                     raise
                 log.warning("job.unrecorded", job=self.name, error=type(unrecorded).__name__)
-
-
-def set_last_success(record: JobRecord) -> None:
-    """Sets the metric of a job's last success to the time in the job's record, which may be another process's."""
-    if record.since_success is not None:
-        LAST_SUCCESS.labels(record.name).set(time.time() - record.since_success.total_seconds())
 
 
 @asynccontextmanager

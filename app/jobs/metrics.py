@@ -1,6 +1,7 @@
 """Metrics that are read from the database, and a worker's own page of metrics."""
 
 import os
+import time
 from dataclasses import dataclass
 from datetime import timedelta
 
@@ -9,7 +10,7 @@ from sqlalchemy import text
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from app.edge.server import METRICS_FOLDER
-from app.jobs.jobs import set_last_success
+from app.jobs.jobs import LAST_SUCCESS
 from app.jobs.records import JobRecord, all_records
 from retrieval.database.database import Database
 from retrieval.tables.metadata import metadata
@@ -75,8 +76,9 @@ async def refresh(database: Database) -> None:
     current = await state(database)
     async with database.as_worker() as connection:
         sizes = await table_sizes(connection)
-    for job in current.jobs:
-        set_last_success(job)
+    for job in current.jobs:  # it may have run in another process
+        if job.since_success is not None:
+            LAST_SUCCESS.labels(job.name).set(time.time() - job.since_success.total_seconds())
     for status in WAITING:
         QUEUE.labels(status).set(current.cases.get(status, 0))
     OLDEST.set(current.oldest.total_seconds())

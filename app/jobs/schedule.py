@@ -4,6 +4,7 @@ import asyncio
 import time
 from collections.abc import Mapping
 from datetime import timedelta
+from functools import partial
 
 from app import postgres
 from app.jobs.jobs import DAY_S, Job
@@ -55,25 +56,15 @@ def is_well(record: JobRecord, every: timedelta) -> bool:
 
 def jobs_of(runtime: Runtime, trainings: Trainings) -> list[Job]:
     """Returns the jobs of a service."""
-    work = {UPKEEP: lambda: upkeep(runtime), TRAINING: trainings.train_all}
-    records = JobRecords(runtime.database)
-    settles_s, rest = {UPKEEP: runtime.settings.run_silent_s}, runtime.rest
-    jobs = [
-        Job(
-            name,
-            every.total_seconds(),
-            work[name],
-            records,
-            rest=rest,
-            settles_s=settles_s.get(name, 0.0),
-            is_shared=True,
-        )
-        for name, every in periods(runtime.settings).items()
-    ]
-    jobs.append(Job(AUDIT, SEAL_EVERY_S, lambda: seal_audit(runtime), rest=rest))
-    if runtime.settings.limits.bounds_queue:
+    settings, rest, records = runtime.settings, runtime.rest, JobRecords(runtime.database)
+    in_turn = partial(Job, records=records, rest=rest, is_shared=True)
+    jobs = [in_turn(UPKEEP, settings.upkeep_every_s, partial(upkeep, runtime), settles_s=settings.run_silent_s)]
+    if settings.train_every_s:
+        jobs.append(in_turn(TRAINING, settings.train_every_s, trainings.train_all))
+    jobs.append(Job(AUDIT, SEAL_EVERY_S, partial(seal_audit, runtime), rest=rest))
+    if settings.limits.bounds_queue:
         jobs.append(Job(QUEUE, LOOK_EVERY_S, runtime.admission.backlog.look, rest=rest))
-    return jobs + _postgres_job(runtime)
+    return [*jobs, *_postgres_job(runtime)]
 
 
 def sign_of_life(runtime: Runtime) -> Job:
@@ -89,16 +80,15 @@ def sign_of_life(runtime: Runtime) -> Job:
 
 def worker_jobs(runtime: Runtime) -> list[Job]:
     """Returns the jobs of a process that is a worker alone: its sign of life, and its metrics."""
-    numbers = Job(NUMBERS, SIGN_EVERY_S, lambda: refresh(runtime.database), rest=runtime.rest)
-    jobs = [sign_of_life(runtime), numbers]
-    return jobs + _postgres_job(runtime)
+    numbers = Job(NUMBERS, SIGN_EVERY_S, partial(refresh, runtime.database), rest=runtime.rest)
+    return [sign_of_life(runtime), numbers, *_postgres_job(runtime)]
 
 
 def _postgres_job(runtime: Runtime) -> list[Job]:
     """Returns the watch over the embedded Postgres; an empty list with another database."""
     if runtime.settings.database_url is not None:
         return []
-    return [Job(POSTGRES, REVIVE_EVERY_S, lambda: keep_postgres(runtime))]
+    return [Job(POSTGRES, REVIVE_EVERY_S, partial(keep_postgres, runtime))]
 
 
 async def upkeep(runtime: Runtime) -> None:

@@ -43,7 +43,7 @@ def networks(text: str) -> list[IPv4Network | IPv6Network]:
     try:
         return [ip_network(part) for part in text.split()]
     except ValueError:
-        raise ValueError("CASEBANK_OPERATOR_FROM: networks like 10.0.0.0/8 with spaces between them") from None
+        raise ValueError("networks like 10.0.0.0/8 with spaces between them") from None
 
 
 def is_origin(text: str) -> bool:
@@ -62,7 +62,7 @@ def origins(text: str) -> list[str] | None:
         return None
     named = [part for part in text.split() if part != "loopback"]
     if not all(map(is_origin, named)):
-        raise ValueError("CASEBANK_CONSOLE: loopback, off, or addresses like https://memory.example.org")
+        raise ValueError("loopback, off, or addresses like https://memory.example.org")
     return named
 
 
@@ -73,7 +73,7 @@ def callers(text: str) -> list[str]:
         ValueError: a part of the text is no origin.
     """
     if not all(map(is_origin, text.split())):
-        raise ValueError("CASEBANK_MCP_ORIGINS: addresses like https://chat.example.org with spaces between them")
+        raise ValueError("addresses like https://chat.example.org with spaces between them")
     return text.split()
 
 
@@ -126,8 +126,7 @@ def old_secrets(text: str) -> tuple[OldSecret, ...]:
         try:
             secrets.append(OldSecret(secret=secret, until=datetime.fromisoformat(until)))
         except ValueError:
-            form = "each is secret@until, until like 2026-12-31T00:00:00Z"
-            raise ValueError(f"CASEBANK_JWT_SECRETS_OLD: {form}") from None
+            raise ValueError("each is secret@until, until like 2026-12-31T00:00:00Z") from None
         if not is_strong(secret):
-            raise ValueError(f"CASEBANK_JWT_SECRETS_OLD: each secret needs {MIN_SECRET_BYTES} bytes at least")
+            raise ValueError(f"each secret needs {MIN_SECRET_BYTES} bytes at least")
     return tuple(secrets)

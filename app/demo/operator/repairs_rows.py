@@ -27,33 +27,30 @@ def parent_rows_first(script: RepairScript, catalog: Catalog) -> RepairScript | 
 
 def child_rows_first(script: RepairScript, catalog: Catalog) -> RepairScript | None:
     """Deletes the rows that refer to a deleted row first."""
-    match = re.match(r"DELETE FROM (\S+) WHERE (.+)$", script.main)
-    if match is None:
-        return None
     template = "DELETE FROM {child} WHERE {column} IN (SELECT {key} FROM {parent} WHERE {condition})"
-    children = [
-        template.format(child=child, column=column, key=key, parent=parent, condition=match[2])
-        for child, column, parent, key in catalog.foreign_keys
-        if parent == match[1]
-    ]
-    return script.first(*children)
+    return _of_each_child(template, script, catalog)
 
 
 def move_child_rows(script: RepairScript, catalog: Catalog) -> RepairScript | None:
     """Moves the rows that refer to a deleted row to the first remaining row."""
-    match = re.match(r"DELETE FROM (\S+) WHERE (.+)$", script.main)
-    if match is None:
-        return None
     template = (
         "UPDATE {child} SET {column} = (SELECT min({key}) FROM {parent} WHERE NOT ({condition}))"
         " WHERE {column} IN (SELECT {key} FROM {parent} WHERE {condition})"
     )
-    moves = [
+    return _of_each_child(template, script, catalog)
+
+
+def _of_each_child(template: str, script: RepairScript, catalog: Catalog) -> RepairScript | None:
+    """Begins with a statement for each table that refers to the one of a DELETE."""
+    match = re.match(r"DELETE FROM (\S+) WHERE (.+)$", script.main)
+    if match is None:
+        return None
+    statements = [
         template.format(child=child, column=column, key=key, parent=parent, condition=match[2])
         for child, column, parent, key in catalog.foreign_keys
         if parent == match[1]
     ]
-    return script.first(*moves)
+    return script.first(*statements)
 
 
 def fill_required(script: RepairScript, catalog: Catalog) -> RepairScript | None:

@@ -177,7 +177,7 @@ async def main(folder: Path, *, whole: bool) -> None:
         visit = Link(user_sub=USER, made_at=now, is_operator=True).visit()
         cookie: Any = {
             "name": COOKIE,
-            "value": VisitSeal.of(settings).seal(visit),
+            "value": VisitSeal(settings).seal(visit),
             "domain": "127.0.0.1",
             "path": ROOT,
         }

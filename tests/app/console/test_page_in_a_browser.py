@@ -106,7 +106,7 @@ async def test_an_expired_visit_goes_by_sign_in_back_to_where_it_was(
     await sign_in(page, service.token(alice.name), "/console/tools")
     await page.get_by_role("heading", name="Tools").wait_for()
     (cookie,) = await page.context.cookies()
-    seal = VisitSeal.of(service.settings)
+    seal = VisitSeal(service.settings)
     visit = seal.open(Visit, cookie["value"])
     assert visit is not None
     over = seal.seal(visit.model_copy(update={"ends_at": datetime.now(UTC)}))
