@@ -1,12 +1,11 @@
 """Commands ``casebank purge`` and ``erase-again``, which erase all data of a user for good, and show receipts."""
 
 import json
-from collections.abc import Coroutine
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
-from rich.console import Console, Group
+from rich.console import Group
 from rich.table import Table
 from rich.text import Text
 
@@ -27,9 +26,9 @@ WIDTH = 100
 """Width of the tables in characters, so that a digest has a line of its own on any terminal."""
 
 
-def print_receipt(console: Console, receipt: dict[str, Any], *, as_json: bool) -> None:
+def print_receipt(receipt: dict[str, Any], *, as_json: bool) -> None:
     """Prints the receipt, as tables or as the signed JSON."""
-    console.print(json.dumps(receipt) if as_json else as_table(receipt), soft_wrap=as_json)
+    out.print(json.dumps(receipt) if as_json else as_table(receipt), soft_wrap=as_json)
 
 
 def as_table(receipt: dict[str, Any]) -> Group:
@@ -94,7 +93,7 @@ def purge(  # noqa: PLR0913, PLR0917 - each is an option of the command line
             raise typer.Exit(1) from None
         return
     if receipt:
-        _print_receipts(erasure.receipts(patient(), digest or name_digest(checked(user or ""))), as_json=as_json)
+        _print_receipts(digest or name_digest(checked(user or "")), as_json=as_json)
         return
     if user is not None or not scrub:
         checked(user or "")
@@ -108,7 +107,7 @@ def purge(  # noqa: PLR0913, PLR0917 - each is an option of the command line
     if signed is None:
         out.print(f"scrubbed; {completed} receipts say so")
         return
-    print_receipt(out, signed, as_json=as_json)
+    print_receipt(signed, as_json=as_json)
     if yes and not any((*signed["rows"].values(), *signed["renamed"].values())):
         doubt_name()
     if not signed["clean"]:
@@ -121,10 +120,10 @@ async def has_rows(user: str) -> bool:
         return await erasure.is_known(runtime.database, user)
 
 
-def _print_receipts(found: Coroutine[object, None, list[dict[str, Any]]], *, as_json: bool) -> None:
-    receipts = run(found)
+def _print_receipts(user_sha256: str, *, as_json: bool) -> None:
+    receipts = run(erasure.receipts(patient(), user_sha256))
     for each in receipts:
-        print_receipt(out, each, as_json=as_json)
+        print_receipt(each, as_json=as_json)
     if not receipts:
         notice("no erasure of that name is known here", style="red")
         raise typer.Exit(1)

@@ -3,7 +3,6 @@
 from typing import Annotated
 
 import typer
-from prometheus_client import REGISTRY
 
 from app import logs
 from app.jobs.jobs import beside
@@ -28,7 +27,7 @@ async def worker(
     warn_of_unknown_variables()
     logs.as_json(settings.log_level)
     if metrics_port:
-        serve_alone("127.0.0.1", metrics_port, REGISTRY)
+        serve_alone(metrics_port)
     async with (
         running(settings) as runtime,
         beside([runtime.worker.wakes.listen, *(job.run for job in worker_jobs(runtime))]),

@@ -33,8 +33,3 @@ def origin_of(request: Request, origins: Collection[str] | None) -> str:
         if name in NAMES and is_direct_from(request, LOOPBACK):
             return f"{request.url.scheme}://{host}"
     raise HTTPException(404, "the console does not answer at this address; CASEBANK_CONSOLE lists its addresses")
-
-
-def is_from(request: Request, origin: str) -> bool:
-    """Returns whether a page of that origin sent the request, by the Origin header that browsers add to forms."""
-    return request.headers.get("origin", "").lower() == origin

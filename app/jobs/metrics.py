@@ -101,11 +101,11 @@ def exposition() -> bytes:
     return generate_latest(together)
 
 
-def serve_alone(host: str, port: int, registry: CollectorRegistry) -> None:
-    """Serves the metrics of a process without an HTTP service, until it ends; a taken port is only logged."""
+def serve_alone(port: int) -> None:
+    """Serves this process's metrics on the loopback address, until it ends; a taken port is only logged."""
     try:
-        start_http_server(port, host, registry)
+        start_http_server(port, "127.0.0.1")
     except OSError as error:
-        log.warning("metrics.not_served", host=host, port=port, error=type(error).__name__)
+        log.warning("metrics.not_served", port=port, error=type(error).__name__)
     else:
-        log.info("metrics.served", host=host, port=port)
+        log.info("metrics.served", port=port)

@@ -66,13 +66,13 @@ class Trainings:
     def _log(self) -> Path:
         return self.settings.home / "training.log"
 
-    def _opened_log(self, mode: Literal["wb", "ab"]) -> BinaryIO:
+    def _opened_log(self) -> BinaryIO:
         """Returns the opened file; where the home cannot be written, standard error, for the service's own log."""
         with suppress(OSError):
             self._log.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
             self._log.touch(mode=0o600)
-            return self._log.open(mode)
-        return os.fdopen(os.dup(2), mode)
+            return self._log.open("wb")
+        return os.fdopen(os.dup(2), "wb")
 
     async def _run(self, words: str = "", *options: str) -> int:
         """Runs one training to its end and returns its status; kills a cancelled one, which stores all or no results.
@@ -81,7 +81,7 @@ class Trainings:
         """
         piped = asyncio.subprocess.PIPE
         async with self._turn:
-            with self._opened_log("wb") as output:
+            with self._opened_log() as output:
                 process = await asyncio.create_subprocess_exec(
                     *(*OWN_MODULE, "app.cli", "train", "--outcomes", *options),
                     stdin=piped,
@@ -89,13 +89,12 @@ class Trainings:
                     stderr=output,
                     env=self.settings.as_environment(),
                 )
-            try:
-                printed, _ = await process.communicate(words.encode())
-            except asyncio.CancelledError:
-                process.kill()
-                await process.wait()
-                raise
-            with self._opened_log("ab") as output:
+                try:
+                    printed, _ = await process.communicate(words.encode())
+                except asyncio.CancelledError:
+                    process.kill()
+                    await process.wait()
+                    raise
                 output.write(printed)
         status = process.returncode or 0
         report = _Report()
