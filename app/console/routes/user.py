@@ -35,6 +35,8 @@ async def change_settings(looking: Looking, form: Form) -> Response:
     edited = [each for each in named if form.get(each.name, "").strip() != typed(values[each.name])]
     wanted = {each.name: _value(each, form) for each in edited}
     changed = {name: value for name, value in wanted.items() if value != values[name]}
+    if "enabled" in changed:
+        changed["writing"] = wanted.get("writing", values["writing"])  # else the API would set both to the same
     if not changed:
         return go(f"{ROOT}/user", agent=looking.agent)
     shares = {name.removesuffix("_share"): changed.pop(name) for name in list(changed) if name.endswith("_share")}

@@ -262,6 +262,17 @@ async def test_settings_are_explained_changed_and_refused_with_their_name(alice:
     assert (wrong.status_code, "Share for the session" in wrong.text) == (422, True)
 
 
+async def test_memory_that_is_no_longer_read_is_still_written_where_the_form_says_so(
+    alice: User, console: httpx.AsyncClient
+):
+    await furnish(alice)
+    form = Page((await console.get("/console/user")).text).form("/console/user/settings")
+    form.fields.pop("enabled")
+    assert (await send(console, form)).status_code == 303
+    profile = (await alice.http.get("/v1/profiles/operator")).json()
+    assert (profile["enabled"], profile["writing"]) == (False, True)
+
+
 async def test_an_export_is_a_file_with_everything(alice: User, console: httpx.AsyncClient):
     things = await furnish(alice)
     answer = await send(console, Page((await console.get("/console/known")).text).form("/console/known/export"))
