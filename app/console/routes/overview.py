@@ -70,8 +70,8 @@ class Curve:
             for mean in (newest.shown, newest.not_shown)
         )
         description = (
-            f"{self.name} by week, {len(self.weeks)} weeks. Last week: {with_case} {SHOWN}, {without} {NOT_SHOWN}."
-            " The table below has all numbers."
+            f"{self.name} by week, {len(self.weeks)} weeks. Week of {newest.starts:%d %b}: {with_case} {SHOWN},"
+            f" {without} {NOT_SHOWN}. The table below has all numbers."
         )
         axes = Axes(labels, (0.0, 1.0) if self.unit == "reward" else None)
         return chart(f"{self.name} by week", description, series, axes)

@@ -1,11 +1,13 @@
 """The overview shows what the bank honestly has."""
 
 import asyncio
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
+from types import SimpleNamespace
 from typing import Any
 
 import httpx
 
+from app.console.routes.overview import curves
 from tests.app.console.pages import Page
 from tests.app.console.weeks import WEEKS, add_weeks
 from tests.service import AGENT, SETTLES_WITHIN_S, User
@@ -59,6 +61,14 @@ async def test_enough_runs_are_compared_by_steps_and_failures_beside_their_count
     ) in text
     assert "1.00 with a case, 0.25 without a case" in text
     assert {"svg", "title", "desc", "table"} <= Page(text).elements
+
+
+def test_a_chart_tells_of_the_newest_week_that_has_runs_by_its_date():
+    weeks = [datetime(2026, 1, 5, tzinfo=UTC) + timedelta(weeks=number) for number in range(26)]
+    row: Any = SimpleNamespace(week=2, shown=True, runs=6, steps=3, steps_sd=None, rewarded=0)
+    drawn = curves(weeks, [row])[1].chart()
+    assert drawn is not None
+    assert "Week of 12 Jan: 3.00 with a case, too few runs without a case." in drawn.description
 
 
 async def write_about(alice: User, *names: str) -> None:
