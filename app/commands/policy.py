@@ -105,7 +105,6 @@ async def orders(
 
 
 def _replayed(replay: StoredReplay | None) -> RenderableType:
-    """Returns the replay for the terminal."""
     if replay is None:
         return "no replay yet: it needs a finished case"
     if not replay.questions:

@@ -161,7 +161,6 @@ async def _sessions(looking: Visitor, cursor: UUID | None, size: int, wanted: Se
 def _of_sessions(
     words: Words, rows: Sequence[AnyRow], sealed: Sequence[AnyRow], wanted: Sequence[str]
 ) -> list[ListedMemory]:
-    """Returns sessions by their rows and turns."""
     turns: dict[UUID, list[str]] = defaultdict(list)
     for row in sealed:
         message = words.open("turn", row.payload, row.session_id, row.number)

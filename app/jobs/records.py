@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from datetime import timedelta
 
-from sqlalchemy import Select, Update, func, or_, select, update
+from sqlalchemy import Update, func, or_, select, update
 from sqlalchemy.dialects.postgresql import Insert, insert
 from sqlalchemy.ext.asyncio import AsyncConnection
 
@@ -72,15 +72,9 @@ class JobRecords:
 
 async def all_records(connection: AsyncConnection) -> list[JobRecord]:
     """Returns every job's record by name; the connection must be the worker's."""
-    return [JobRecord(*row) for row in await connection.execute(records())]
-
-
-def records() -> Select[str, timedelta, timedelta | None, int, str | None]:
-    """Returns the statement for the fields of every JobRecord."""
-    now = func.clock_timestamp()
-    return select(
-        jobs.c.name, now - jobs.c.created_at, now - jobs.c.last_succeeded, jobs.c.failures, jobs.c.last_error
-    ).order_by(jobs.c.name)
+    now, job = func.clock_timestamp(), jobs.c
+    fields = job.name, now - job.created_at, now - job.last_succeeded, job.failures, job.last_error
+    return [JobRecord(*row) for row in await connection.execute(select(*fields).order_by(job.name))]
 
 
 def first_known(name: str) -> Insert:

@@ -194,7 +194,6 @@ def _encoded(rest: str) -> str:
 
 
 def _translated(name: str, value: str) -> tuple[str, str]:
-    """Returns the parameter with the name and value that asyncpg knows."""
     if name == "ssl":
         return "sslmode", SSL_WORDS.get(value.lower(), value)
     if (name, value) == ("sslrootcert", "system"):

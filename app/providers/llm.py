@@ -104,7 +104,6 @@ class OpenAIModel(Client):
         return await self._retried(partial(self._request, talk))
 
     async def _request(self, talk: _Talk) -> Completion:
-        """Returns the model's completion, requested in the server's dialect."""
         dialect: _Dialect | None = self._dialect
         while dialect is not None:
             try:

@@ -17,7 +17,7 @@ from app import logs
 from app.runtime import running
 from app.settings import Settings
 from app.terminal.command_line import MaybeUser, checked
-from app.terminal.plain_console import plain_console
+from app.terminal.plain_console import out
 from app.terminal.run_to_end import run_to_end
 from app.terminal.which_database import tell_database
 from policy.examples import Examples
@@ -69,7 +69,7 @@ async def run(settings: Settings, train_heads: TrainHeads, only: Profile | None,
 def main(  # noqa: PLR0913, PLR0917 - each is a choice of the command line
     user: MaybeUser = None,
     agent: Annotated[str | None, typer.Option(help="assistant of that user, whose profile alone is trained")] = None,
-    engine_name: Annotated[str, typer.Option("--engine", help="local, or ray for a cluster")] = "local",
+    engine_name: Annotated[Engine, typer.Option("--engine", help="local, or ray for a cluster")] = "local",
     seed: Annotated[int, typer.Option(help="seed; the same seed and logs give the same weights")] = 0,
     out_dir: Annotated[Path | None, typer.Option(help="folder for train.json")] = None,
     outcomes: Annotated[
@@ -92,9 +92,7 @@ def main(  # noqa: PLR0913, PLR0917 - each is a choice of the command line
     if (user is None) != (agent is None):
         raise typer.BadParameter("give --user and --agent together")
     only = None if user is None or agent is None else Profile(checked(user), agent, datetime.now(UTC))
-    if engine_name not in {"local", "ray"}:
-        raise typer.BadParameter("local or ray", param_hint="--engine")
-    train_heads = engine("ray" if engine_name == "ray" else "local")
+    train_heads = engine(engine_name)
     settings = Settings()
     tell_database(settings)
     learnt = run_to_end(run(settings, train_heads, only, seed))
@@ -104,7 +102,7 @@ def main(  # noqa: PLR0913, PLR0917 - each is a choice of the command line
         counts = {"outcomes": Counter(each.outcome for each in learnt), "more": more}
         sys.stdout.write(json.dumps(counts) + "\n")
     else:
-        plain_console().print(as_table(learnt))
+        out.print(as_table(learnt))
     if out_dir is not None:
         out_dir.mkdir(parents=True, exist_ok=True)
         results = [{**asdict(each), "verdict": each.verdict and each.verdict.as_json()} for each in learnt]

@@ -49,7 +49,6 @@ class House:
         return [family.solution for family in self._drawn()]
 
     def _drawn(self) -> list[Family]:
-        """Returns the family of each task."""
         taken = {FAMILIES[0].key, *READ_ALIKE, *OWN_WAY}
         others = [family for family in FAMILIES if family.key not in taken]
         kinds = [FAMILIES[0], *(FAMILY_BY_KEY[key] for key in READ_ALIKE)]

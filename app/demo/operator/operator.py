@@ -261,5 +261,4 @@ class Operator:
 
 
 def _repairs(plan: Sequence[str]) -> Chain:
-    """Returns the repairs named in a plan, in order."""
     return tuple(repair for repair in map(named_in, plan) if repair is not None)
