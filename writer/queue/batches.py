@@ -8,6 +8,8 @@ from itertools import groupby, islice
 from typing import ClassVar
 from uuid import UUID
 
+from sqlalchemy.ext.asyncio import AsyncConnection
+
 from retrieval.errors import (
     CasebankError,
     DatabaseUnavailable,
@@ -20,10 +22,11 @@ from retrieval.errors import (
 from retrieval.ports import Embedder, Vector, embed_each
 from retrieval.tasks import all_ended, is_cancelled
 from retrieval.telemetry import caused_by, log, stage
+from writer.audit import noted_together
 from writer.errors import LeaseLost
 from writer.privacy.master_keys import MasterKeyMismatch
-from writer.queue.case import ClaimedCase, Work, claimed, used_by
-from writer.queue.finish import Finish
+from writer.profiles import lock_loop
+from writer.queue.case import ClaimedCase, Work, claimed, lock_held, used_by
 from writer.queue.lease import Lease
 from writer.queue.queue import Queue
 from writer.queue.teaching import Teaching
@@ -34,11 +37,10 @@ AT_ONCE = 2
 
 @dataclass(slots=True)
 class Batches:
-    """The steps of the work on batches of cases, of which a handler gives three.
+    """The steps of the work on batches of cases, of which a handler gives four.
 
     Attributes:
         goes_without: errors of the embedder for one case alone, after which it is stored without vectors.
-        done_event: name of the log event for the end of the work on a case.
     """
 
     queue: Queue
@@ -55,8 +57,8 @@ class Batches:
         """Returns the texts whose vectors are stored."""
         raise NotImplementedError
 
-    async def finish(self, finish: Finish, batch: Sequence[Work]) -> dict[UUID, str]:
-        """Stores what was found for cases of one user, takes them off the queue and returns the end of each."""
+    async def finish(self, connection: AsyncConnection, batch: Sequence[Work]) -> dict[UUID, str]:
+        """Stores what was found for locked cases of one user, takes them off the queue and returns the end of each."""
         raise NotImplementedError
 
     def ended(self, work: Work, how: str) -> None:
@@ -175,10 +177,17 @@ class Batches:
         return how is None
 
     async def _finalise(self, batch: Sequence[Work]) -> dict[UUID, str]:
-        """Finishes cases of one user, and returns the end of each."""
+        """Finishes those cases of one user that their leases still hold, in one transaction; returns their ends."""
         held = batch[0].held
-        async with self.queue.database.as_user(held.user_sub, held.claimed_at) as connection:
-            return await self.finish(Finish(connection, held.user_sub, self.embedder), batch)
+        agents = {work.held.agent_key for work in batch}
+        retrievals = {work.case.retrieval_id for work in batch if work.case.retrieval_id is not None}
+        async with (
+            self.queue.database.as_user(held.user_sub, held.claimed_at) as connection,
+            noted_together(connection),
+        ):
+            await lock_loop(connection, held.user_sub, agents, retrievals)
+            locked = await lock_held(connection, batch, self.queue.table)
+            return await self.finish(connection, locked) if locked else {}
 
     async def _finalise_alone(self, work: Work) -> str:
         """Finishes one case, and returns how it ended.

@@ -4,6 +4,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from datetime import datetime
 from functools import cache
+from itertools import groupby
+from operator import attrgetter
 from typing import Any
 from uuid import UUID
 
@@ -110,11 +112,11 @@ class Work:
     """Signatures of the errors in the run, see ``error_signatures``."""
     failures: Sequence[RunFailure] = ()
     """Failures of the run, each with its fix."""
-    seal: Words | None = None
-    """Encrypts, decrypts and hashes with the user's key; None until the case is opened."""
+    seal: Words = field(init=False)
+    """Encrypts, decrypts and hashes with the user's key; set when the case is opened."""
     terms: Sequence[int] = ()
     """Keyed hashes of the task's words."""
-    corrected_plan: Mapping[str, object] = field(default_factory=dict)
+    corrected_plan: dict[str, object] = field(default_factory=dict)
     """New columns of the case if the calls' outputs change its plan; empty: the plan stays."""
     moves: Sequence[int] = ()
     """Keyed hashes of the plan's moves."""
@@ -132,6 +134,17 @@ class Work:
     def __post_init__(self) -> None:
         """Begins with the case as it was claimed."""
         self.now = self.case
+
+    @property
+    def owner(self) -> tuple[str, str]:
+        """Returns the case's user and agent."""
+        return self.held.user_sub, self.held.agent_key
+
+
+def by_agent(batch: Sequence[Work]) -> list[tuple[tuple[str, str], list[Work]]]:
+    """Returns the works of each user and agent, in the order of the batch."""
+    owner = attrgetter("owner")
+    return [(each, list(works)) for each, works in groupby(sorted(batch, key=owner), key=owner)]
 
 
 _OF_THE_PROFILE = ("analyst", "abstraction", "least_success", "embedding_model")

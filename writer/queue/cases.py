@@ -7,15 +7,24 @@ from datetime import datetime
 from uuid import UUID
 
 from prometheus_client import Counter
+from sqlalchemy import insert, update
+from sqlalchemy.ext.asyncio import AsyncConnection
 
 from policy.fit import FIRST_ORDER
+from retrieval.tables.kinds import is_trusted
+from retrieval.tables.procedures import reflections
+from retrieval.tables.profiles import profiles
 from retrieval.telemetry import log, stage
+from writer.audit import Change, note
 from writer.profiles import Profile
 from writer.queue.batches import Batches
-from writer.queue.case import Work
-from writer.queue.finish import Finish
+from writer.queue.case import Work, by_agent, close
+from writer.queue.correction import corrected, earlier_feedback
+from writer.queue.dedupe import count_again, twins
 from writer.queue.lease import Lease
 from writer.replays.profile_replay import replay_if_due
+from writer.rewards.proof import prove
+from writer.vectors import add_vector, as_text
 
 FINISHED = Counter("casebank_worker_cases_total", "Cases that left the queue, by how", ["how"])
 
@@ -55,9 +64,54 @@ class CaseHandler(Batches):
         """Returns the task."""
         return [work.text.task]
 
-    async def finish(self, finish: Finish, batch: Sequence[Work]) -> dict[UUID, str]:
-        """Makes the cases ready, or merges them; returns "ready" or "merged" for each."""
-        return await finish.make_findable(batch)
+    async def finish(self, connection: AsyncConnection, batch: Sequence[Work]) -> dict[UUID, str]:
+        """Corrects the cases, makes them ready or merges them into equal ones, and queues their runs for the lessons.
+
+        Returns "ready" or "merged" for each. The audit entry for the insert of a case is written here, under the actor
+        that retained the run, because a retain writes only the case's row.
+        """
+        user_sub = batch[0].held.user_sub
+        for work in batch:
+            details = {"outcome": work.case.outcome, "reward": work.case.reward}
+            await note(connection, Change.of(work.owner, work.now.source, "insert_case", work.held.row_id, **details))
+            work.now = await earlier_feedback(connection, user_sub, await corrected(connection, work))
+        kept = await twins(connection, user_sub, [work.now for work in batch])
+        await close(connection, batch, kept)
+        for work in batch:
+            if (repeated := kept.get(work.held.row_id)) is not None:
+                await connection.execute(count_again(user_sub, repeated, work.now))
+                merged = Change.of(work.owner, "worker", "merge_case", work.held.row_id, into=str(repeated))
+                await note(connection, merged)
+                if is_trusted(work.now.reward_source):  # feedback may have come before the worker
+                    await prove(connection, user_sub, [repeated])
+        await self._store_vectors(connection, [work for work in batch if work.held.row_id not in kept])
+        to_learn = [
+            {"user_sub": user_sub, "id": work.held.row_id, "agent_key": work.held.agent_key, "is_new": True}
+            for work in batch
+        ]
+        await connection.execute(insert(reflections), to_learn)
+        return {work.held.row_id: "merged" if work.held.row_id in kept else "ready" for work in batch}
+
+    async def _store_vectors(self, connection: AsyncConnection, batch: Sequence[Work]) -> None:
+        """Inserts the vectors of the cases' tasks."""
+        for (user_sub, agent_key), mine in by_agent(batch):
+            rows = [
+                {"case_id": work.held.row_id, "vector": as_text(work.vectors[0])}
+                for work in mine
+                if work.vectors[0] is not None
+            ]
+            if not rows:
+                continue
+            vector = add_vector(user_sub, agent_key, self.embedder.model, self.embedder.dimension)
+            await connection.execute(vector, rows)
+            if any(work.case.embedding_model is None for work in mine):
+                # The first vector of a profile chooses its space; a later change of model goes through reembed.
+                chosen = update(profiles).where(
+                    profiles.c.user_sub == user_sub,
+                    profiles.c.agent_key == agent_key,
+                    profiles.c.embedding_model.is_(None),
+                )
+                await connection.execute(chosen.values(embedding_model=self.embedder.model))
 
     def ended(self, work: Work, how: str) -> None:
         """Counts and logs the end of the work on a case."""

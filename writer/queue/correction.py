@@ -6,7 +6,7 @@ success in the case's row until the worker finalises the case.
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Any, TypedDict
+from typing import Any
 
 from pydantic import JsonValue
 from sqlalchemy import exists, select, update
@@ -16,75 +16,52 @@ from retrieval.tables.cases import cases
 from retrieval.tables.decisions import rewards
 from retrieval.tables.kinds import is_trusted
 from writer.analysis.calls import StoredRun
-from writer.analysis.recount import Recount
 from writer.audit import Change, note
 from writer.queue.case import ClaimedCase, Work
-from writer.queue.lease import Lease
 from writer.retain.heuristic import heuristic_reward
 from writer.retain.plan import plan_by_output
 from writer.retain.prepare import message_hash
 from writer.rewards.history import Given, add_reward
 
 
-class CorrectedValues(TypedDict, total=False):
-    """The values of a case that may be corrected: its number of errors, its effects, and its guessed reward."""
+async def corrected(connection: AsyncConnection, work: Work) -> ClaimedCase:
+    """Corrects the columns of a case that its calls' outputs contradict; returns the corrected case.
 
-    error_count: int
-    effects: list[str]
-    reward: float
-
-
-async def corrected(connection: AsyncConnection, held: Lease, case: ClaimedCase, counts: Recount | None) -> ClaimedCase:
-    """Corrects the values in the case's row that the calls' outputs contradict; returns the corrected case.
-
-    The worker calls it when it finalises a case; the audit gets an entry. Only a reward that retain guessed is guessed
-    again; a given reward stays, whatever its source. (A heuristic reward of the backend that equals retain's guess
-    counts as a guess.)
+    The worker calls it when it finalises a case; the audit gets an entry, except for the plan. Only a reward that
+    retain guessed is guessed again; a given reward stays, whatever its source. (A heuristic reward of the backend that
+    equals retain's guess counts as a guess.)
     """
-    if counts is None:
-        return case
-    right, wrong = counts.by_output, CorrectedValues()
-    if case.error_count != right.error_count:
-        wrong["error_count"] = right.error_count
-    if case.effects != right.effects:
-        wrong["effects"] = right.effects
-    guessed = heuristic_reward(case.outcome, unresolved=counts.by_status.unresolved)
-    reward = heuristic_reward(case.outcome, unresolved=right.unresolved)
-    if case.reward_source == "heuristic" and reward is not None and case.reward == guessed != reward:
-        feedback = exists().where(rewards.c.user_sub == held.user_sub, rewards.c.case_id == held.row_id)
-        if not await connection.scalar(select(feedback)):  # the case is locked: no feedback can come meanwhile
-            wrong["reward"] = reward
+    held, case, wrong = work.held, work.now, dict[str, Any]()
+    if work.counts is not None:
+        right = work.counts.by_output
+        guessed = heuristic_reward(case.outcome, unresolved=work.counts.by_status.unresolved)
+        reward = heuristic_reward(case.outcome, unresolved=right.unresolved)
+        if case.error_count != right.error_count:
+            wrong["error_count"] = right.error_count
+        if case.effects != right.effects:
+            wrong["effects"] = right.effects
+        if case.reward_source == "heuristic" and reward is not None and case.reward == guessed != reward:
+            feedback = exists().where(rewards.c.user_sub == held.user_sub, rewards.c.case_id == held.row_id)
+            if not await connection.scalar(select(feedback)):  # the case is locked: no feedback can come meanwhile
+                wrong["reward"] = reward
     if wrong:
+        changed = {name: {"from": getattr(case, name), "to": value} for name, value in wrong.items()}
+        await note(connection, Change.of(work.owner, "worker", "correct_case", held.row_id, **changed))
+    if columns := wrong | work.corrected_plan:
         row = update(cases).where(cases.c.user_sub == held.user_sub, cases.c.id == held.row_id)
-        await connection.execute(row.values(wrong))
-        was = {"error_count": case.error_count, "effects": case.effects, "reward": case.reward}
-        changed = {name: {"from": was[name], "to": value} for name, value in wrong.items()}
-        owner = held.user_sub, held.agent_key
-        await note(connection, Change.of(owner, "worker", "correct_case", held.row_id, **changed))
-    return replace(case, **wrong)
+        await connection.execute(row.values(columns))
+    return replace(case, **columns)
 
 
-def corrected_plan(work: Work, run: StoredRun, traces: Sequence[Mapping[str, JsonValue]]) -> Mapping[str, object]:
+def corrected_plan(work: Work, run: StoredRun, traces: Sequence[Mapping[str, JsonValue]]) -> dict[str, object]:
     """Returns the new columns of a case whose plan has calls that failed by their output; empty: the plan has none."""
     plan = plan_by_output(traces, run.calls, run.plan)
     if plan == run.plan:
         return {}
-    if work.seal is None or work.case.words is None:
+    if work.case.words is None:
         return {"plan": plan, "message_hash": message_hash(run.task, plan)}
     sealed = work.seal.seal_case(work.held.row_id, run.task, plan, ())
     return {name: sealed[name] for name in ("plan", "words", "message_hash")}
-
-
-async def with_plan(
-    connection: AsyncConnection, held: Lease, case: ClaimedCase, plan: Mapping[str, object]
-) -> ClaimedCase:
-    """Stores the columns that ``corrected_plan`` returned, if any, in the case's row; returns the case with them."""
-    if not plan:
-        return case
-    columns: dict[str, Any] = dict(plan)
-    row = update(cases).where(cases.c.user_sub == held.user_sub, cases.c.id == held.row_id)
-    await connection.execute(row.values(columns))
-    return replace(case, **columns)
 
 
 async def earlier_feedback(connection: AsyncConnection, user_sub: str, case: ClaimedCase) -> ClaimedCase:

@@ -8,14 +8,27 @@ from operator import itemgetter
 from typing import ClassVar
 from uuid import UUID
 
+from sqlalchemy import delete, func, update
+from sqlalchemy.ext.asyncio import AsyncConnection
+
 from retrieval.errors import CasebankError, EmbedderMisbehaved, EmbedderRefused
+from retrieval.tables.kinds import has_failed
+from retrieval.tables.procedures import reflections
 from retrieval.tasks import all_ended
 from retrieval.telemetry import log, stage
+from writer.advice.settle import advised, settle_advice
+from writer.advice.store import failure_rows, store_failures
 from writer.analysis.placeholders import without_placeholders
+from writer.facts.store import Provenance, store_facts
+from writer.procedures import versions
+from writer.procedures.ports import Source
+from writer.procedures.reflection import ask_to_reflect
+from writer.procedures.withdrawal import retire_lessons, withdraw_learned
 from writer.queue.batches import Batches
-from writer.queue.case import Work
-from writer.queue.finish import Finish
+from writer.queue.case import ClaimedCase, Work, by_agent, remember_tools
 from writer.queue.lease import Lease
+from writer.queue.sessions import MOST_FACTS
+from writer.rewards.feedback import credit_run
 
 READ_AT_ONCE = 4
 """Maximum number of runs that a language model reads for this worker at the same time, once it answered quickly."""
@@ -80,10 +93,73 @@ class LessonHandler(Batches):
         """Returns the triggers of the learned procedures."""
         return list(map(without_placeholders, work.taught.triggers()))
 
-    async def finish(self, finish: Finish, batch: Sequence[Work]) -> dict[UUID, str]:
-        """Stores the lessons; returns "learned" for each run."""
-        return await finish.learn(batch, pgvector=self.pgvector)
+    async def finish(self, connection: AsyncConnection, batch: Sequence[Work]) -> dict[UUID, str]:
+        """Stores the lessons of the runs, of those that are not new only the revisions; returns "learned" for each."""
+        user_sub = batch[0].held.user_sub
+        new = [work for work in batch if work.case.is_new]
+        for work in batch:
+            await self._store_procedures(connection, work)
+        if new:
+            await _store_facts(connection, new)
+            await _store_failures(connection, new)
+            for work in new:
+                if work.case.retrieval_id is not None:
+                    await credit_run(connection, user_sub, "worker", work.held.row_id)
+        mine = reflections.c.user_sub == user_sub
+        if new:
+            ids = [work.held.row_id for work in new]
+            await connection.execute(delete(reflections).where(mine, reflections.c.id.in_(ids)))
+        if again := [work.held.row_id for work in batch if not work.case.is_new]:
+            done = {"status": "ready", "lease_token": None, "last_error": None, "available_at": func.now()}
+            await connection.execute(update(reflections).where(mine, reflections.c.id.in_(again)).values(done))
+        late = [work.held.row_id for work in new if _failed(work.now) and not _failed(work.case)]
+        if late:  # a reward showed meanwhile that these runs failed
+            await withdraw_learned(connection, user_sub, "worker", late)
+            await ask_to_reflect(connection, user_sub, late)
+        return dict.fromkeys((work.held.row_id for work in batch), "learned")
+
+    async def _store_procedures(self, connection: AsyncConnection, work: Work) -> None:
+        """Stores the procedures that were learned from a run, if it is new, and the revisions of those that it used."""
+        source = Source(work.held.user_sub, work.held.agent_key, work.held.row_id, self.embedder.model, self.pgvector)
+        vectors = iter(work.vectors)
+        for draft in work.taught.drafts:
+            vector = next(vectors)
+            if work.case.is_new:
+                await versions.add(connection, source, draft, vector)
+        for used, draft in work.taught.revisions:
+            await versions.revise(connection, source, used, draft, next(vectors))
 
     def ended(self, work: Work, how: str) -> None:
         """Logs the end of the work on a run."""
         log.info("lessons.ended", how=how, case_id=str(work.held.row_id))
+
+
+async def _store_facts(connection: AsyncConnection, batch: Sequence[Work]) -> None:
+    """Stores the tool use of the runs, and the facts in their turns."""
+    await remember_tools(connection, batch)
+    for (_, agent_key), mine in by_agent(batch):
+        facts = [
+            (fact, Provenance(agent_key, "worker", "run", work.case.created_at, case_id=work.held.row_id))
+            for work in mine
+            for fact in work.facts
+        ]
+        for first in range(0, len(facts), MOST_FACTS):
+            await store_facts(connection, mine[0].seal, agent_key, facts[first : first + MOST_FACTS])
+
+
+async def _store_failures(connection: AsyncConnection, batch: Sequence[Work]) -> None:
+    """Stores what failed in the runs, and settles the advice that they got and the lessons that failed again."""
+    rows = [
+        row for work in batch for row in failure_rows(work.seal, work.held.agent_key, work.held.row_id, work.failures)
+    ]
+    await store_failures(connection, rows)
+    were_advised = await advised(connection, batch[0].held.user_sub, [work.held.row_id for work in batch])
+    for (_, agent_key), mine in by_agent(batch):
+        await retire_lessons(connection, mine[0].seal, agent_key, [each for work in mine for each in work.failures])
+    for work in batch:
+        if work.held.row_id in were_advised:
+            await settle_advice(connection, work.seal, work.held.row_id, work.failures)
+
+
+def _failed(case: ClaimedCase) -> bool:
+    return has_failed(case.outcome, case.reward, case.reward_source)

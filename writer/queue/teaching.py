@@ -116,9 +116,8 @@ class Teaching:
 
 def _count(work: Work, run: StoredRun, opened: Mapping[str, Any]) -> None:
     """Stores in the work the numbers of its run, and the errors of its calls."""
-    if work.seal is not None:
-        work.terms = work.seal.numbers(TERMS, words(work.text.task))
-        work.moves = work.seal.numbers(MOVES, moves_of(run))
+    work.terms = work.seal.numbers(TERMS, words(work.text.task))
+    work.moves = work.seal.numbers(MOVES, moves_of(run))
     if run.tool_traces:
         work.counts, work.errors = recount(run), error_signatures(run)
         work.corrected_plan = corrected_plan(work, run, opened["tool_traces"])

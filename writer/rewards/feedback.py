@@ -2,7 +2,6 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Protocol
 from uuid import UUID
 
 from sqlalchemy import select
@@ -19,7 +18,7 @@ from writer.procedures.withdrawal import failed_runs, withdraw_learned
 from writer.profiles import lock_loop
 from writer.rewards.credit import credit_slate
 from writer.rewards.history import Given, add_reward
-from writer.rewards.slate_use import FollowingRun, remember_followed, remember_followed_by, speaks_for_slate
+from writer.rewards.slate_use import remember_followed, speaks_for_slate
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +67,7 @@ async def give_feedback(connection: AsyncConnection, user_sub: str, actor: str, 
         before = await failed_runs(connection, user_sub, case_ids)  # lessons of a failure stay when it is confirmed
         source = feedback.source
         if feedback.case_id and decision_id and await speaks_for_slate(connection, user_sub, decision_id, source):
-            await remember_followed_by(connection, user_sub, feedback.case_id)
+            await remember_followed(connection, user_sub, feedback.case_id)
         subjects = [Given(feedback.reward, source, case_id=each) for each in case_ids]
         of_run = feedback.case_id is not None
         if decision_id:
@@ -107,36 +106,20 @@ async def _loop(connection: AsyncConnection, user_sub: str, feedback: Feedback) 
     return run.agent_key, run.retrieval_id, [feedback.case_id]
 
 
-class FinishedCase(FollowingRun, Protocol):
-    """A case whose run is over, with the run's reward."""
+async def credit_run(connection: AsyncConnection, user_sub: str, actor: str, case_id: UUID) -> None:
+    """Gives a run's reward, if any, to the retrieval that it began with, and so to the cases and procedures it used.
 
-    @property
-    def reward(self) -> float | None:
-        """The run's reward, 0 to 1, given or guessed; None: it has no reward."""
-
-    @property
-    def reward_source(self) -> RewardSource | None:
-        """Source of the reward; None: the run has no reward."""
-
-
-async def credit_run(connection: AsyncConnection, user_sub: str, actor: str, finished: FinishedCase) -> None:
-    """Gives a finished run's reward, if any, to its retrieval, and so to the cases and procedures that it used.
-
-    Called by the worker as its last step with a run. Does nothing for a run that began without a retrieval.
-
-    Raises:
-        NotFound: the run began with a retrieval that the user does not have.
+    Called by the worker as its last step with a run that began with a retrieval.
     """
-    decision_id = finished.retrieval_id
-    if decision_id is None:
-        return
-    source = None if finished.reward is None else finished.reward_source or "heuristic"
+    mine = select(cases.c.retrieval_id, cases.c.reward, cases.c.reward_source)
+    run = (await connection.execute(mine.where(cases.c.user_sub == user_sub, cases.c.id == case_id))).one()
+    decision_id, source = run.retrieval_id, run.reward_source
     speaks = await speaks_for_slate(connection, user_sub, decision_id, source)
     if speaks:
-        await remember_followed(connection, user_sub, finished)
+        await remember_followed(connection, user_sub, case_id)
     with stage("evaluate"):
-        if finished.reward is not None and source is not None:
-            given = Given(finished.reward, source, decision_id=decision_id, of_run=True)
+        if run.reward is not None:
+            given = Given(run.reward, source, decision_id=decision_id, of_run=True)
             await add_reward(connection, user_sub, actor, given)
         elif speaks:
             retrieval = decisions.c.user_sub == user_sub, decisions.c.id == decision_id

@@ -5,7 +5,6 @@ its parts. The slate has one reward, and its cases share it by their use in one 
 """
 
 from collections.abc import Sequence
-from typing import Protocol
 from uuid import UUID
 
 import numpy as np
@@ -17,26 +16,6 @@ from policy.agreement import agreement
 from retrieval.tables.cases import cases
 from retrieval.tables.decisions import decision_slots, decisions
 from retrieval.tables.kinds import RewardSource, is_trusted
-
-
-class FollowingRun(Protocol):
-    """A finished run, its retrieval, and the cases and procedures that its backend named as used."""
-
-    @property
-    def moves(self) -> Sequence[int]:
-        """Keyed hashes of the moves of the run's plan."""
-
-    @property
-    def retrieval_id(self) -> UUID | None:
-        """The retrieval that the run began with; None: it began without a retrieval."""
-
-    @property
-    def used_case_ids(self) -> Sequence[UUID] | None:
-        """Cases of the slate that the run used; None: the backend did not say."""
-
-    @property
-    def used_procedure_ids(self) -> Sequence[UUID] | None:
-        """Procedures that the run used; None: the backend did not say."""
 
 
 async def speaks_for_slate(
@@ -59,19 +38,21 @@ async def speaks_for_slate(
     return counts or not decision.heard
 
 
-async def remember_followed(connection: AsyncConnection, user_sub: str, run: FollowingRun) -> None:
+async def remember_followed(connection: AsyncConnection, user_sub: str, case_id: UUID) -> None:
     """Logs the cases and procedures that a run used, if its backend named them, and how well plans agree with its plan.
 
     The agreement with a case of the slate is a number from 0 to 1, see ``agreed_with``; deleted cases have none.
     """
-    slot = decision_slots.c
+    row, slot = cases.c, decision_slots.c
+    columns = select(row.retrieval_id, row.moves, row.used_case_ids, row.used_procedure_ids)
+    run = (await connection.execute(columns.where(row.user_sub == user_sub, row.id == case_id))).one()
     mine = slot.user_sub == user_sub, slot.decision_id == run.retrieval_id
     if run.used_case_ids is not None:
         slots = update(decision_slots).where(*mine)
         await connection.execute(slots.values(used=slot.case_id.in_(run.used_case_ids)))
     if run.used_procedure_ids is not None:
-        row = update(decisions).where(decisions.c.user_sub == user_sub, decisions.c.id == run.retrieval_id)
-        await connection.execute(row.values(used_procedure_ids=list(run.used_procedure_ids)))
+        decision = update(decisions).where(decisions.c.user_sub == user_sub, decisions.c.id == run.retrieval_id)
+        await connection.execute(decision.values(used_procedure_ids=run.used_procedure_ids))
     shown_cases = (
         select(slot.place, cases.c.moves)
         .join(cases, and_(cases.c.user_sub == slot.user_sub, cases.c.id == slot.case_id))
@@ -85,14 +66,6 @@ async def remember_followed(connection: AsyncConnection, user_sub: str, run: Fol
         each_slot = update(decision_slots).where(*mine, slot.place == noted.c.place).values(agreed=noted.c.agreed)
         told = agreed_with(run.moves, [row.moves for row in shown])
         await connection.execute(each_slot, {"places": [row.place for row in shown], "agreed": told})
-
-
-async def remember_followed_by(connection: AsyncConnection, user_sub: str, case_id: UUID) -> None:
-    """Logs what the run of this case used, and how well plans agree with its plan, as ``remember_followed`` does."""
-    row = cases.c
-    run = select(row.retrieval_id, row.moves, row.used_case_ids, row.used_procedure_ids)
-    row_of_run = (await connection.execute(run.where(row.user_sub == user_sub, row.id == case_id))).one()
-    await remember_followed(connection, user_sub, row_of_run)
 
 
 def agreed_with(moves: Sequence[int], shown: Sequence[Sequence[int]]) -> list[float]:

@@ -1,9 +1,8 @@
 """Feedback: which of several rewards counts, and what a finished run passes on to the slate that it began with."""
 
 import asyncio
-from dataclasses import dataclass
 from datetime import UTC, datetime
-from uuid import UUID, uuid4
+from uuid import uuid4
 
 import asyncpg
 import pytest
@@ -24,16 +23,6 @@ from writer.rights.edit import delete_case
 given_rewards = st.tuples(
     st.sampled_from(["heuristic", "user", "judge", "metric"]), st.sampled_from([0.0, 0.25, 0.5, 1.0])
 )
-
-
-@dataclass(frozen=True)
-class Finished:
-    retrieval_id: UUID | None
-    reward: float | None
-    reward_source: RewardSource | None = "user"
-    used_case_ids: tuple[UUID, ...] | None = None
-    used_procedure_ids: tuple[UUID, ...] | None = None
-    moves: tuple[int, ...] = ()
 
 
 @settings(deadline=None, max_examples=25, suppress_health_check=[HealthCheck.function_scoped_fixture])
@@ -61,10 +50,11 @@ async def test_feedback_on_what_is_not_there_is_refused(bank: Bank, user: str):
                 await give_feedback(connection, user, "test", Feedback(1.0, "user", **subject))
 
 
-@pytest.mark.parametrize("finished", [Finished(None, 1.0), Finished(uuid4(), None)], ids=["no retrieval", "no reward"])
-async def test_a_run_without_a_retrieval_or_a_reward_passes_nothing_on(finished: Finished, bank: Bank, user: str):
+async def test_a_run_without_a_reward_passes_nothing_on(bank: Bank, user: str):
+    decision_id = await log_decision(bank, user, Logged((), None, None), [], [])
+    (case_id,) = await bank.add(user, {"retrieval_id": decision_id, "reward": None, "reward_source": None})
     async with bank.database.as_user(user, datetime.now(UTC)) as connection:
-        await credit_run(connection, user, "test", finished)
+        await credit_run(connection, user, "test", case_id)
     assert (await bank.counts(user))["rewards"] == 0
 
 

@@ -1,6 +1,7 @@
 """Which of the cases shown a run followed: by what it did, whatever its backend says of it."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from uuid import UUID
 
@@ -9,14 +10,26 @@ from sqlalchemy import delete, select
 
 from retrieval.tables.cases import cases
 from retrieval.tables.decisions import decision_slots
+from retrieval.tables.kinds import RewardSource
 from tests.writer.conftest import Bank
 from tests.writer.rewards.test_credit import Logged, log_decision
-from tests.writer.rewards.test_feedback import Finished
 from writer.rewards.feedback import Feedback, credit_run, give_feedback
 from writer.rewards.slate_use import agreed_with
 
 CANCEL, MAIL, REFUND, CALL = range(4)
 """Moves of plans, as the hashes of them that are stored."""
+
+
+@dataclass(frozen=True)
+class Finished:
+    """A case whose run began with a retrieval."""
+
+    retrieval_id: UUID
+    reward: float | None
+    reward_source: RewardSource | None = "user"
+    used_case_ids: tuple[UUID, ...] | None = None
+    used_procedure_ids: tuple[UUID, ...] | None = None
+    moves: tuple[int, ...] = ()
 
 
 @pytest.mark.parametrize(
@@ -73,7 +86,7 @@ async def test_the_case_that_a_run_followed_earns_its_reward_and_what_stood_besi
     decision_id = await log_decision(bank, user, Logged([0, 1, 2], None, None), known, known)
     await finish(bank, user, Finished(decision_id, 1.0, moves=(MAIL,)), gone=known[2])
     assert await agreed(bank, user, decision_id) == [0.0, 1.0, None]
-    counted = select(cases.c.reuse_count).where(cases.c.user_sub == user).order_by(cases.c.id)
+    counted = select(cases.c.reuse_count).where(cases.c.id.in_(known)).order_by(cases.c.id)
     assert [row[0] for row in await bank.read(user, counted)] == pytest.approx([0.01 / 1.03, 1.01 / 1.03])
 
 
@@ -82,7 +95,7 @@ async def test_of_the_cases_that_a_backend_says_it_used_the_one_that_the_run_fol
     decision_id = await log_decision(bank, user, Logged([0, 1, 2], None, None), known, known)
     used = (known[0], known[2])
     await finish(bank, user, Finished(decision_id, 1.0, used_case_ids=used, moves=(REFUND,)))
-    counted = select(cases.c.reuse_count).where(cases.c.user_sub == user).order_by(cases.c.id)
+    counted = select(cases.c.reuse_count).where(cases.c.id.in_(known)).order_by(cases.c.id)
     rows = await bank.read(user, counted)
     assert [row[0] for row in rows] == pytest.approx([0.01 / 1.02, 0, 1.01 / 1.02])
 
@@ -96,7 +109,7 @@ async def test_of_two_runs_of_one_retrieval_the_one_that_was_judged_last_speaks_
     moves = {"A": [CANCEL], "B": [MAIL]}
     runs = dict(zip(moves, await bank.add(user, *began_with(decision_id, moves)), strict=True))
     for name in (first, *({*moves} - {first})):
-        await finish(bank, user, Finished(decision_id, 1.0, "heuristic", moves=tuple(moves[name])))
+        await credit(bank, user, runs[name])
     await judge(bank, user, Feedback(0.0, "user", case_id=runs["A"]))
     assert await agreed(bank, user, decision_id) == [1.0, 0.0]
     assert await records(bank, user, known) == pytest.approx([1.01 / 1.02, 0.01 / 1.02, 0, 0])
@@ -124,7 +137,7 @@ async def test_what_a_run_without_a_reward_followed_shares_the_reward_that_its_r
 
 async def test_a_run_without_a_reward_is_no_use_of_what_a_retrieval_without_one_showed(bank: Bank, user: str):
     known = await bank.add(user, {"moves": [CANCEL]}, {"moves": [MAIL]})
-    used = select(cases.c.last_used_at).where(cases.c.user_sub == user).order_by(cases.c.id)
+    used = select(cases.c.last_used_at).where(cases.c.id.in_(known)).order_by(cases.c.id)
     for reward in (1.0, None):
         before = await bank.read(user, used)
         decision_id = await log_decision(bank, user, Logged([0, 1], None, None), known, known)
@@ -156,12 +169,12 @@ async def test_to_be_followed_proves_nothing_and_to_be_tried_in_vain_does_not_ei
     decision_id = await log_decision(bank, user, Logged([0, 1, 2, 3], None, None), known, known)
     said = tuple(known[move] for move in used)
     await finish(bank, user, Finished(decision_id, 1.0, used_case_ids=said, moves=(does,)))
-    found = select(cases.c.moves).where(cases.c.user_sub == user, cases.c.proven).order_by(cases.c.id)
+    found = select(cases.c.moves).where(cases.c.id.in_(known), cases.c.proven).order_by(cases.c.id)
     assert [row[0] for row in await bank.read(user, found)] == [[move] for move in proven]
 
 
 def began_with(decision_id: UUID, moves: Mapping[str, Sequence[int]]) -> list[dict[str, object]]:
-    return [{"retrieval_id": decision_id, "moves": each} for each in moves.values()]
+    return [{"retrieval_id": decision_id, "moves": each, "reward_source": "heuristic"} for each in moves.values()]
 
 
 async def agreed(bank: Bank, user: str, decision_id: UUID) -> list[float | None]:
@@ -183,6 +196,11 @@ async def judge(bank: Bank, user: str, feedback: Feedback) -> None:
 
 
 async def finish(bank: Bank, user: str, run: Finished, gone: UUID | None = None) -> None:
+    (case_id,) = await bank.add(user, asdict(run))
+    await credit(bank, user, case_id, gone)
+
+
+async def credit(bank: Bank, user: str, case_id: UUID, gone: UUID | None = None) -> None:
     async with bank.database.as_user(user, datetime.now(UTC)) as connection:
         await connection.execute(delete(cases).where(cases.c.user_sub == user, cases.c.id == gone))
-        await credit_run(connection, user, "test", run)
+        await credit_run(connection, user, "test", case_id)
