@@ -17,11 +17,12 @@ from bench.bank import Bank, empty, endless, settings_of
 from bench.measure import Measurement
 from retrieval.retrieve import Reader
 from writer.author import Author
+from writer.messages import Turn
 from writer.privacy.keys import Keyring
 from writer.privacy.words import WordSeals
 from writer.queue.worker import Worker
 from writer.retain.retain import retain
-from writer.run import FinishedRun, ToolTrace, Turn
+from writer.run import FinishedRun, ToolTrace
 
 AGENT = "clerk"
 RUNS, USERS, QUERIES = 600, 6, 300

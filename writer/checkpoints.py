@@ -20,8 +20,8 @@ from writer.privacy.names import nameable
 from writer.privacy.seal import PayloadTooLarge, pack
 from writer.privacy.words import Words
 from writer.profiles import check_writing, lock_profile
-from writer.run import AgentKey, Strict, line
-from writer.storable import storable
+from writer.run import AgentKey, Strict
+from writer.storable import line, storable
 
 ThreadId = line(500)
 Namespace = Annotated[str, Field(max_length=2_000), AfterValidator(storable)]

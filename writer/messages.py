@@ -1,64 +1,60 @@
-"""Reads the tool calls out of a conversation in the format of OpenAI's chat completions API.
+"""The messages of a conversation, in the format of OpenAI's chat completions API, and the tool calls in them.
 
 Source: https://platform.openai.com/docs/api-reference/chat (messages of the roles assistant and tool).
 """
 
 from collections import defaultdict, deque
-from collections.abc import Iterable, Mapping, Sequence
-from typing import Protocol
+from collections.abc import Iterable, Mapping
+from typing import Annotated, Literal
 
-from pydantic import JsonValue
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, JsonValue
 
-
-class Function(Protocol):
-    """The function of a tool call."""
-
-    @property
-    def name(self) -> str:
-        """The tool's name."""
-
-    @property
-    def arguments(self) -> str:
-        """The arguments as JSON text; a model may write invalid JSON."""
+from writer.blocks import as_chat
+from writer.storable import Payload, encodable, line
 
 
-class FunctionCall(Protocol):
-    """A tool call in an assistant's message."""
+class Kept(BaseModel):
+    """A model that ignores unknown fields, because each provider adds its own to messages."""
 
-    @property
-    def id(self) -> str:
-        """Returns the id that the tool's answer refers to."""
-
-    @property
-    def function(self) -> Function:
-        """Returns the function that the model calls."""
+    model_config = ConfigDict(extra="ignore")
 
 
-class Message(Protocol):
-    """A message of the conversation."""
+class FunctionData(Kept):
+    """The function that a model called, and its arguments as JSON text."""
 
-    @property
-    def role(self) -> str:
-        """The author of the message, such as "tool"."""
-
-    @property
-    def content(self) -> JsonValue:
-        """The message's text, or a list of parts."""
-
-    @property
-    def tool_calls(self) -> Sequence[FunctionCall] | None:
-        """Returns the calls of an assistant's message; None for other messages."""
-
-    @property
-    def tool_call_id(self) -> str | None:
-        """The id of the call that a tool's message answers; None for other messages."""
-
-    @property
-    def is_error(self) -> bool | None:
-        """True if a tool's message is an error."""
+    name: line(200)  # type: ignore[valid-type]
+    arguments: Annotated[str, AfterValidator(encodable)] = ""
 
 
-def tool_traces(messages: Iterable[Message]) -> list[dict[str, JsonValue]]:
+class ToolCall(Kept):
+    """A call in an assistant's message."""
+
+    id: line(200)  # type: ignore[valid-type]
+    type: Literal["function"] = "function"
+    function: FunctionData
+
+
+class Turn(Kept):
+    """One message of the conversation, as chat completions have it; further fields are ignored.
+
+    Messages of Anthropic, of Vercel's AI SDK and of the Responses API are accepted as well: their calls and answers
+    become turns of their own. A part that is kept and not read, such as an image, is named in `warnings`.
+    """
+
+    role: line(50)  # type: ignore[valid-type]
+    content: Payload = None
+    name: line(200) | None = None  # type: ignore[valid-type]
+    tool_calls: list[ToolCall] | None = Field(default=None, max_length=200)
+    tool_call_id: line(200) | None = None  # type: ignore[valid-type]
+    refusal: Payload = None
+    is_error: bool | None = Field(default=None, description="true: the tool's answer in this message is an error")
+
+
+Conversation = Annotated[list[Turn], Field(max_length=10_000), BeforeValidator(as_chat)]
+"""The turns of a run; messages of other APIs become those of chat completions."""
+
+
+def tool_traces(messages: Iterable[Turn]) -> list[dict[str, JsonValue]]:
     """Returns the conversation's tool calls in their order, each with its arguments and the tool's answer.
 
     Arguments are JSON text, which ``ToolTrace`` parses; the output of a call without an answer is None. An answer

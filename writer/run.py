@@ -1,45 +1,29 @@
 """The body of a retain request: a finished run; all of its fields are checked here."""
 
-from typing import Annotated, Any, Literal, Self
+from contextlib import suppress
+from typing import Annotated, Literal, Self
 from uuid import UUID
 
 from pydantic import (
     AfterValidator,
     BaseModel,
-    BeforeValidator,
     ConfigDict,
     Field,
-    JsonValue,
+    ValidatorFunctionWrapHandler,
+    WrapValidator,
     model_validator,
 )
 
 from retrieval.tables.cases import cases
 from retrieval.tables.columns import fits
 from retrieval.tables.kinds import CaseKind, RewardSource, RunOutcome
-from writer.arguments import AsArguments
-from writer.blocks import as_chat
 from writer.examples import examples_of
-from writer.messages import tool_traces
-from writer.storable import encodable, storable
+from writer.finite import parsed
+from writer.messages import Conversation, tool_traces
+from writer.storable import Payload, line, storable
 
 Reward = Annotated[float, Field(strict=True, ge=0, le=1, allow_inf_nan=False), fits(cases.c.reward)]
 """A reward, 0 to 1; only numbers are accepted, because ``true`` and ``"0.5"`` are mistakes of the caller."""
-
-
-def _says_something(text: str) -> str:
-    if not text.strip():
-        raise ValueError("must not be blank")
-    return text
-
-
-def line(longest: int, *, blank: bool = True) -> Any:
-    """Returns a pydantic type: a text of 1 to ``longest`` characters that Postgres can store.
-
-    With ``blank=False`` a text of white space alone is refused, too. The return type is Any because mypy cannot express
-    a type that is made at run time.
-    """
-    text = Annotated[str, Field(min_length=1, max_length=longest), AfterValidator(storable)]
-    return text if blank else Annotated[text, AfterValidator(_says_something)]
 
 
 def _has_own_address(agent: str) -> str:
@@ -69,14 +53,24 @@ It is part of a URL's path: no control characters, and no part between slashes t
 """
 Tag = line(100)
 ToolName = line(200)
-Payload = Annotated[JsonValue, AfterValidator(encodable)]
-"""Any JSON. It is encrypted before it is stored, so a NUL character in it is kept."""
 
 
 class Strict(BaseModel):
     """A model that refuses unknown fields."""
 
     model_config = ConfigDict(extra="forbid")
+
+
+def _of_a_call(given: object, validated: ValidatorFunctionWrapHandler) -> object:
+    """Returns the object of arguments that are JSON in a text, as models write them; other arguments as given."""
+    if isinstance(given, str) and given.lstrip().startswith("{"):
+        with suppress(ValueError, RecursionError):  # no JSON, too deep, or a lone surrogate: it stays a text
+            return validated(parsed(given))
+    return validated(given)
+
+
+AsArguments = WrapValidator(_of_a_call)
+"""A validator that parses the arguments of a call if they are JSON in a text."""
 
 
 class ToolTrace(Strict):
@@ -87,47 +81,6 @@ class ToolTrace(Strict):
     output: Payload = None
     status: Literal["ok", "error"] = "ok"
     duration_ms: float | None = Field(default=None, ge=0, allow_inf_nan=False)
-
-
-class Kept(BaseModel):
-    """A model that ignores unknown fields, because each provider adds its own to messages."""
-
-    model_config = ConfigDict(extra="ignore")
-
-
-class FunctionData(Kept):
-    """The function that a model called, and its arguments as JSON text."""
-
-    name: line(200)  # type: ignore[valid-type]
-    arguments: Annotated[str, AfterValidator(encodable)] = ""
-
-
-class ToolCall(Kept):
-    """A call in an assistant's message."""
-
-    id: line(200)  # type: ignore[valid-type]
-    type: Literal["function"] = "function"
-    function: FunctionData
-
-
-class Turn(Kept):
-    """One message of the conversation, as chat completions have it; further fields are ignored.
-
-    Messages of Anthropic, of Vercel's AI SDK and of the Responses API are accepted as well: their calls and answers
-    become turns of their own. A part that is kept and not read, such as an image, is named in `warnings`.
-    """
-
-    role: line(50)  # type: ignore[valid-type]
-    content: Payload = None
-    name: line(200) | None = None  # type: ignore[valid-type]
-    tool_calls: list[ToolCall] | None = Field(default=None, max_length=200)
-    tool_call_id: line(200) | None = None  # type: ignore[valid-type]
-    refusal: Payload = None
-    is_error: bool | None = Field(default=None, description="true: the tool's answer in this message is an error")
-
-
-Conversation = Annotated[list[Turn], Field(max_length=10_000), BeforeValidator(as_chat)]
-"""The turns of a run; messages of other APIs become those of chat completions."""
 
 
 class ProcedureData(Strict):

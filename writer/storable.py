@@ -1,6 +1,8 @@
-"""Makes text storable, and refuses JSON that cannot be encoded."""
+"""Makes text storable, refuses JSON that cannot be encoded, and has the types of such fields of a request."""
 
-from pydantic import JsonValue
+from typing import Annotated, Any
+
+from pydantic import AfterValidator, Field, JsonValue
 
 
 def storable(text: str) -> str:
@@ -28,3 +30,23 @@ def encodable(value: JsonValue) -> JsonValue:
         elif isinstance(item, list):
             pending += item
     return value
+
+
+Payload = Annotated[JsonValue, AfterValidator(encodable)]
+"""Any JSON. It is encrypted before it is stored, so a NUL character in it is kept."""
+
+
+def _says_something(text: str) -> str:
+    if not text.strip():
+        raise ValueError("must not be blank")
+    return text
+
+
+def line(longest: int, *, blank: bool = True) -> Any:
+    """Returns a pydantic type: a text of 1 to ``longest`` characters that Postgres can store.
+
+    With ``blank=False`` a text of white space alone is refused, too. The return type is Any because mypy cannot express
+    a type that is made at run time.
+    """
+    text = Annotated[str, Field(min_length=1, max_length=longest), AfterValidator(storable)]
+    return text if blank else Annotated[text, AfterValidator(_says_something)]

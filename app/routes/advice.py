@@ -18,9 +18,8 @@ from retrieval.pages import listing
 from writer.advice.answer import FailedCall, first_like
 from writer.analysis.calls import Call, calls_in
 from writer.author import Author
-from writer.messages import tool_traces
+from writer.messages import Turn, tool_traces
 from writer.privacy.words import Words, readable, words_of
-from writer.run import Turn
 
 router = APIRouter(tags=["the loop"], responses=DOCUMENTED, route_class=BodyRoute)
 

@@ -9,8 +9,8 @@ from retrieval.tables.columns import fits
 from retrieval.tables.procedures import procedures
 from retrieval.tables.profiles import profiles
 from writer.privacy.redact import redact, without_secrets
-from writer.run import Payload, Tag, TaskText, ToolName
-from writer.storable import storable
+from writer.run import Tag, TaskText, ToolName
+from writer.storable import Payload, storable
 
 SearchText = Annotated[TaskText, AfterValidator(without_secrets)]
 """A search query, redacted so that no secret reaches the embedder or a log.

@@ -10,8 +10,7 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 from app.schemas.fields import RedactedJson
 from app.schemas.loop import RedactionOut
 from retrieval.tables.kinds import FindingKind, FindingStatus
-from writer.arguments import AsArguments
-from writer.run import AgentKey, Strict, ToolName
+from writer.run import AgentKey, AsArguments, Strict, ToolName
 
 Sha256 = Annotated[str, Field(pattern="^[0-9a-f]{64}$")]
 

@@ -14,7 +14,8 @@ from app.schemas.fields import CleanToolName, RedactedJson, SearchText
 from retrieval.tables.kinds import FactKind
 from writer.examples import examples_of
 from writer.facts.by_hand import as_written
-from writer.run import Strict, line
+from writer.run import Strict
+from writer.storable import line
 
 Format = Literal["openai", "mcp"]
 RunEnd = Literal["success", "partial", "failure"]

@@ -26,7 +26,8 @@ from writer.privacy.names import nameable
 from writer.privacy.redact import redact, redact_text, without_secrets
 from writer.privacy.words import Words
 from writer.profiles import check_writing, lock_profile
-from writer.run import AgentKey, Strict, line
+from writer.run import AgentKey, Strict
+from writer.storable import line
 
 
 def as_written(value: object) -> object:

@@ -13,7 +13,8 @@ from writer.privacy.names import nameable
 from writer.privacy.objects import without_titled_secrets
 from writer.privacy.redact import without_secrets
 from writer.privacy.words import Words
-from writer.run import AgentKey, Strict, line
+from writer.run import AgentKey, Strict
+from writer.storable import line
 
 _Name = line(100, blank=False)
 _Text = Annotated[line(MAX_CHARS, blank=False), AfterValidator(without_secrets)]  # type: ignore[valid-type]

@@ -23,8 +23,8 @@ from writer.privacy.names import nameable
 from writer.privacy.redact import Redaction, redact
 from writer.privacy.seal import PayloadTooLarge
 from writer.retain.steps import MOST_STEPS, open_run
-from writer.run import AgentKey, Strict, TaskText, ToolName, line
-from writer.storable import storable
+from writer.run import AgentKey, Strict, TaskText, ToolName
+from writer.storable import line, storable
 
 FIRST_PART = 1_000
 """Number of a step's first finding that was written by hand; lower numbers are for findings extracted from the step."""

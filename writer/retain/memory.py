@@ -6,7 +6,8 @@ from typing import Annotated
 from pydantic import BeforeValidator, ConfigDict, Field, JsonValue
 
 from retrieval.tables.kinds import RunOutcome
-from writer.run import AgentKey, FinishedRun, LearnedProcedure, Payload, Strict, TaskText
+from writer.run import AgentKey, FinishedRun, LearnedProcedure, Strict, TaskText
+from writer.storable import Payload
 
 
 def _parsed(metadata: object) -> object:

@@ -17,13 +17,13 @@ from retrieval.telemetry import origin, stage
 from retrieval.text import as_repeated
 from writer.analysis.run_counts import counted_by_status, failed_by_status
 from writer.blocks import unread
-from writer.messages import tool_traces
+from writer.messages import Turn, tool_traces
 from writer.privacy.names import nameable
 from writer.privacy.redact import Redaction, redact
 from writer.privacy.seal import Packed, pack
 from writer.retain.heuristic import heuristic_reward
 from writer.retain.plan import CallMade, plan_of
-from writer.run import OF_PROCEDURES, FinishedRun, ToolTrace, Turn
+from writer.run import OF_PROCEDURES, FinishedRun, ToolTrace
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,10 +12,11 @@ from pydantic import BeforeValidator, ConfigDict, Field, model_validator
 from writer.blocks import as_chat, unread
 from writer.examples import examples_of
 from writer.memories import text_of_turn
+from writer.messages import Turn
 from writer.moment import Moment
 from writer.privacy.redact import Redaction, redact
 from writer.privacy.seal import Packed, pack
-from writer.run import AgentKey, Strict, Turn
+from writer.run import AgentKey, Strict
 
 MOST_AT_ONCE = 200
 """Maximum number of turns of one request."""
