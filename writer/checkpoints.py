@@ -10,7 +10,6 @@ from sqlalchemy.dialects.postgresql import insert as upsert
 
 from retrieval.database.database import Database
 from retrieval.pages.checkpoints import plain_bytes
-from retrieval.tables.profiles import profiles
 from retrieval.tables.runs import checkpoints
 from writer.audit import Change, note
 from writer.author import Author
@@ -19,7 +18,7 @@ from writer.privacy.keys import Keyring
 from writer.privacy.names import nameable
 from writer.privacy.seal import PayloadTooLarge, pack
 from writer.privacy.words import Words
-from writer.profiles import check_writing, lock_profile
+from writer.profiles import lock_profile, open_for_writing
 from writer.run import AgentKey, Strict
 from writer.storable import line, storable
 
@@ -68,13 +67,12 @@ async def write_checkpoint(database: Database, keyring: Keyring, written: Checkp
     agent_key = nameable(written.agent)
     async with database.as_user(author.user_sub, author.authorised_at) as connection:
         words = Words(author.user_sub, await keyring.find_or_make(connection, author.user_sub))
-        profile = {"user_sub": author.user_sub, "agent_key": agent_key}
-        await connection.execute(upsert(profiles).values(profile).on_conflict_do_nothing())
         # pruning deletes threads that are silent, and one that speaks again while it looks is not
         await lock_profile(connection, author.user_sub, agent_key)
-        await check_writing(connection, author.user_sub, agent_key)
+        await open_for_writing(connection, author.user_sub, agent_key)
         checkpoint = {
-            **profile,
+            "user_sub": author.user_sub,
+            "agent_key": agent_key,
             **hashes(words, written.thread_id, written.namespace),
             "checkpoint_id": written.checkpoint_id,
         }

@@ -7,6 +7,7 @@ from typing import Any, TypeVar
 from uuid import UUID
 
 from sqlalchemy import Column, ScalarSelect, Select, exists, func, literal, or_, select, text, tuple_
+from sqlalchemy.dialects.postgresql import insert
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from retrieval.database.database import Database
@@ -102,14 +103,15 @@ async def in_every_profile(
         raise failed
 
 
-async def check_writing(connection: AsyncConnection, user_sub: str, agent_key: str) -> None:
-    """Checks that memory may be written for the agent; an agent without a profile may write.
+async def open_for_writing(connection: AsyncConnection, user_sub: str, agent_key: str) -> None:
+    """Makes the agent's profile if it is missing, and checks that memory may be written for the agent.
 
     Raises:
         MemoryOff: the user switched off writing for this agent.
     """
+    await connection.execute(insert(profiles).values(user_sub=user_sub, agent_key=agent_key).on_conflict_do_nothing())
     mine = profiles.c.user_sub == user_sub, profiles.c.agent_key == agent_key
-    if await connection.scalar(select(profiles.c.writing).where(*mine)) is False:
+    if not await connection.scalar(select(profiles.c.writing).where(*mine)):
         raise MemoryOff
 
 

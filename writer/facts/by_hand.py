@@ -8,11 +8,9 @@ from uuid import UUID
 
 from pydantic import AfterValidator, BeforeValidator, ConfigDict, Field, model_validator
 from sqlalchemy import func, select
-from sqlalchemy.dialects.postgresql import insert as upsert
 
 from retrieval.database.database import Database
 from retrieval.tables.kinds import FactKind, Speaker
-from retrieval.tables.profiles import profiles
 from writer.author import Author
 from writer.examples import examples_of
 from writer.facts.draft import FactDraft, category_of
@@ -25,7 +23,7 @@ from writer.privacy.keys import Keyring
 from writer.privacy.names import nameable
 from writer.privacy.redact import redact, redact_text, without_secrets
 from writer.privacy.words import Words
-from writer.profiles import check_writing, lock_profile
+from writer.profiles import lock_profile, open_for_writing
 from writer.run import AgentKey, Strict
 from writer.storable import line
 
@@ -119,9 +117,7 @@ async def write_fact(database: Database, keyring: Keyring, written: FactWritten,
     nameable(written.category or "", "a category's")
     async with database.as_user(author.user_sub, author.authorised_at) as connection:
         words = Words(author.user_sub, await keyring.find_or_make(connection, author.user_sub))
-        profile = {"user_sub": author.user_sub, "agent_key": agent_key}
-        await connection.execute(upsert(profiles).values(profile).on_conflict_do_nothing())
-        await check_writing(connection, author.user_sub, agent_key)
+        await open_for_writing(connection, author.user_sub, agent_key)
         await lock_profile(connection, author.user_sub, agent_key)
         valid_from = written.valid_from or (await connection.execute(select(func.now()))).scalar_one()
         source = Provenance(agent_key, author.actor, "hand", valid_from, written.valid_to, written.said_by)

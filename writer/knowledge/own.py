@@ -5,7 +5,6 @@ from uuid import UUID
 
 import uuid_utils.compat as uuids
 from sqlalchemy import delete, func, insert, select, update
-from sqlalchemy.dialects.postgresql import insert as upsert
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from retrieval.database.database import Database
@@ -13,7 +12,6 @@ from retrieval.database.rows import Rows
 from retrieval.errors import NotFound
 from retrieval.recall.knowledge import text_of
 from retrieval.tables.memories import knowledge
-from retrieval.tables.profiles import profiles
 from writer.audit import Change, note
 from writer.author import Author
 from writer.errors import KnowledgeExists
@@ -22,7 +20,7 @@ from writer.memories import remember_knowledge
 from writer.privacy.contexts import forget_contexts
 from writer.privacy.keys import Keyring
 from writer.privacy.words import Words, WordsOfPage
-from writer.profiles import check_writing, lock_profile, lock_profile_of
+from writer.profiles import lock_profile, lock_profile_of, open_for_writing
 
 
 async def write_knowledge(
@@ -42,10 +40,8 @@ async def write_knowledge(
         each.check_names()
     async with database.as_user(author.user_sub, author.authorised_at) as connection:
         words = WordsOfPage(author.user_sub, await keyring.find_or_make(connection, author.user_sub))
-        profile = {"user_sub": author.user_sub, "agent_key": agent_key}
-        await connection.execute(upsert(profiles).values(profile).on_conflict_do_nothing())
         await lock_profile(connection, author.user_sub, agent_key)
-        await check_writing(connection, author.user_sub, agent_key)
+        await open_for_writing(connection, author.user_sub, agent_key)
         ids, changed = list[UUID](), list[UUID]()
         for each in entries:
             owner = author.user_sub, each.agent
@@ -82,7 +78,7 @@ async def edit_knowledge(
     async with database.as_user(author.user_sub, author.authorised_at) as connection:
         words = Words(author.user_sub, await keyring.find_or_make(connection, author.user_sub))
         await lock_profile(connection, author.user_sub, agent_key)
-        await check_writing(connection, author.user_sub, agent_key)
+        await open_for_writing(connection, author.user_sub, agent_key)
         mine = knowledge.c.user_sub == author.user_sub, knowledge.c.agent_key == agent_key
         if await connection.scalar(select(knowledge.c.id).where(*mine, knowledge.c.id == entry_id)) is None:
             raise NotFound("no such knowledge")

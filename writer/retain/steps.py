@@ -16,7 +16,6 @@ from retrieval.database.database import Database
 from retrieval.database.fast_path import FastConnection
 from retrieval.pages.listing import steps_of_run
 from retrieval.tables.kinds import RunStatus
-from retrieval.tables.profiles import profiles
 from retrieval.tables.runs import run_steps, runs
 from writer.audit import Change, note
 from writer.author import Author
@@ -29,7 +28,7 @@ from writer.privacy.names import nameable
 from writer.privacy.redact import Redaction, redact
 from writer.privacy.seal import Packed, PayloadTooLarge, pack
 from writer.privacy.words import Words
-from writer.profiles import check_writing
+from writer.profiles import open_for_writing
 from writer.retain.references import wrong_reference
 from writer.retain.under_way import UnderWay, lock_run, take_back
 from writer.run import AgentKey, Strict, TaskText, ToolTrace
@@ -188,11 +187,9 @@ async def open_run(
     """
     agent_key, task, retrieval_id = first
     words = Words(author.user_sub, await keyring.find_or_make(connection, author.user_sub))
-    profile = {"user_sub": author.user_sub, "agent_key": agent_key}
-    await connection.execute(upsert(profiles).values(profile).on_conflict_do_nothing())
-    await check_writing(connection, author.user_sub, agent_key)
+    await open_for_writing(connection, author.user_sub, agent_key)
     sealed = {"key_id": words.key_id, "words": words.seal_run(run_id, task), "retrieval_id": retrieval_id}
-    made = upsert(runs).values({**profile, "id": run_id, **sealed})
+    made = upsert(runs).values({"user_sub": author.user_sub, "agent_key": agent_key, "id": run_id, **sealed})
     made = made.on_conflict_do_nothing(index_elements=["user_sub", "id"])
     begins, run = False, None
     while run is None and not begins:  # whoever held the run's lock may have deleted the run: then it begins anew

@@ -9,7 +9,6 @@ from sqlalchemy.dialects.postgresql import insert as upsert
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from retrieval.database.database import Database
-from retrieval.tables.profiles import profiles
 from retrieval.tables.sessions import sessions, turns
 from writer.audit import Change, note
 from writer.author import Author
@@ -20,7 +19,7 @@ from writer.privacy.names import looks_secret, nameable, unsecret
 from writer.privacy.redact import Redaction
 from writer.privacy.seal import PayloadTooLarge
 from writer.privacy.words import Words
-from writer.profiles import check_writing
+from writer.profiles import open_for_writing
 from writer.sessions.lock import Locked, lock_session
 from writer.sessions.prepare import PreparedTurns
 
@@ -69,10 +68,9 @@ async def append_turns(  # noqa: PLR0913, PLR0917 - retain's own parameters, and
     nameable(name, "a session's")
     async with database.as_user(author.user_sub, author.authorised_at) as connection:
         words = Words(author.user_sub, await keyring.find_or_make(connection, author.user_sub))
-        profile = {"user_sub": author.user_sub, "agent_key": new.agent_key}
-        await connection.execute(upsert(profiles).values(profile).on_conflict_do_nothing())
-        await check_writing(connection, author.user_sub, new.agent_key)
-        row = {**profile, "id": uuids.uuid7(), "name": name, "key_id": words.key_id}
+        await open_for_writing(connection, author.user_sub, new.agent_key)
+        ids = {"user_sub": author.user_sub, "id": uuids.uuid7(), "key_id": words.key_id}
+        row = {**ids, "agent_key": new.agent_key, "name": name}
         made = upsert(sessions).values(row).on_conflict_do_nothing(index_elements=["user_sub", "name"])
         begins, session = False, None
         while session is None and not begins:  # whoever held its lock may have deleted it: then it begins anew
