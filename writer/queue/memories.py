@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from itertools import groupby
 from uuid import UUID
 
-from sqlalchemy import Select, Update, Uuid, and_, bindparam, func, select, update
+from sqlalchemy import Select, Text, Update, Uuid, and_, bindparam, case, func, literal, select, update
 
 from retrieval.database.rows import AnyRow, Rows
 from retrieval.errors import EmbedderMisbehaved, EmbedderRefused, SealBroken
@@ -71,17 +71,13 @@ class MemoryHandler:
             return "one by one"
         async with database.as_user(user_sub, since) as connection:
             free = set(await connection.scalars(unlocked(user_sub, list(texts), token)))
-            made = {memory: vector for memory, vector in zip(texts, vectors, strict=True) if memory in free}
-            with_vector = [
-                {"memory_id": memory, "model": self.embedder.model, "vector": as_text(vector)}
-                for memory, vector in made.items()
-                if vector is not None
+            made = [
+                {"memory_id": memory, "vector": None if vector is None else as_text(vector)}
+                for memory, vector in zip(texts, vectors, strict=True)
+                if memory in free
             ]
-            without = [{"memory_id": memory} for memory, vector in made.items() if vector is None]
-            if with_vector:
-                await connection.execute(finish(user_sub, token, with_vector=True), with_vector)
-            if without:
-                await connection.execute(finish(user_sub, token, with_vector=False), without)
+            if made:
+                await connection.execute(finish(user_sub, token, self.embedder.model), made)
         return "ready"
 
 
@@ -126,15 +122,16 @@ def sources(user_sub: str, memory_ids: Sequence[UUID]) -> Rows:
     )
 
 
-def finish(user_sub: str, lease_token: UUID, *, with_vector: bool) -> Update:
+def finish(user_sub: str, lease_token: UUID, model: str) -> Update:
     """Returns a statement that takes memories off the queue if the lease still holds, and stores their vectors.
 
-    Its parameters for each memory are ``memory_id``, and with ``with_vector`` also ``model`` and ``vector``, a text.
+    Its parameters for each memory are ``memory_id`` and ``vector``, a text; NULL: the memory has none.
     """
     row = update(memories).where(
         memories.c.user_sub == user_sub,
         memories.c.id == bindparam("memory_id", type_=Uuid),
         memories.c.lease_token == lease_token,
     )
-    made = {"embedding": stored_later("vector")} if with_vector else {}
-    return row.values(status="ready", attempts=0, lease_token=None, last_error=None, available_at=func.now(), **made)
+    done = {"status": "ready", "attempts": 0, "lease_token": None, "last_error": None, "available_at": func.now()}
+    made_by = case((bindparam("vector", type_=Text).is_not(None), literal(model)))
+    return row.values(**done, embedding=stored_later("vector"), model=made_by)

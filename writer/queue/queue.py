@@ -9,7 +9,7 @@ from datetime import timedelta
 from uuid import UUID
 
 import uuid_utils.compat as uuids
-from sqlalchemy import Table, func, select
+from sqlalchemy import Table, func, select, update
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from retrieval.database.database import Database
@@ -20,7 +20,10 @@ from retrieval.telemetry import log
 from writer.errors import LeaseLost
 from writer.privacy.master_keys import MasterKeyMismatch
 from writer.queue import statements
-from writer.queue.lease import Lease
+from writer.queue.lease import Lease, is_held
+
+MOST_DOUBLINGS = 20
+"""Maximum doublings of a delay, because 2 to the power of a thousand attempts is no float."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -210,18 +213,24 @@ class Queue:
         log.warning(self.failed_event, error=name, rows=len(leases), attempts=attempts, dead=any(dead))
 
     def _backoff(self, attempts: int, first_s: float | None = None) -> timedelta:
+        """Returns the delay after ``attempts`` failed attempts; a random part keeps rows from becoming due together."""
         first_s = self.pace.backoff_s if first_s is None else first_s
-        return statements.backoff(attempts, first_s, self.pace.backoff_max_s, self.rng)
+        delay_s = min(self.pace.backoff_max_s, first_s * 2 ** min(attempts - 1, MOST_DOUBLINGS))
+        return timedelta(seconds=delay_s * (0.5 + 0.5 * self.rng.random()))
 
     async def release(self, leases: Sequence[Lease]) -> None:
         """Queues leased rows again at once, because the work did not begin or was stopped; the attempt does not count.
 
-        Rows that are finished, or whose lease has ended, stay unchanged.
+        Rows that are finished, or whose lease has ended, stay unchanged: ``take`` ends a lease that ran out, so that a
+        row that holds up each of its workers uses up its attempts.
         """
+        queue = self.table
+        unused = {"attempts": queue.c.attempts - 1, "available_at": func.now(), "lease_token": None}
         if leases:
             async with self.database.as_worker() as connection:
                 for lease in leases:
-                    await connection.execute(statements.release(lease, self.table))
+                    row = update(queue).where(is_held(queue, lease), queue.c.available_at > func.now())
+                    await connection.execute(row.values(unused))
 
     async def renew(self, lease: Lease) -> None:
         """Restarts the time of a lease; called before each request to a language model, which may take most of a lease.
@@ -231,6 +240,7 @@ class Queue:
                 another worker may ask it.
         """
         async with self.database.as_worker() as connection:
-            renewed = await connection.execute(statements.renew(lease, self.pace.lease, self.table))
+            row = update(self.table).where(is_held(self.table, lease))
+            renewed = await connection.execute(row.values(available_at=func.now() + self.pace.lease))
         if renewed.rowcount != 1:
             raise LeaseLost("the lease ran out, or the row is gone")

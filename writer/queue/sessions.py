@@ -4,13 +4,13 @@ import asyncio
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta, timezone
+from functools import partial
 from typing import Any
 from uuid import UUID
 
 from prometheus_client import Counter
 from sqlalchemy import Update, case, func, select, update
 
-from retrieval.database.rows import Rows
 from retrieval.errors import DatabaseUnavailable, UserErased
 from retrieval.sessions.messages import SessionTurn
 from retrieval.tables.sessions import sessions
@@ -93,7 +93,7 @@ class SessionHandler:
         """
         async with self.queue.database.as_user(lease.user_sub, lease.claimed_at) as connection:
             key = await self.keyring.find(connection, lease.user_sub)
-            read = await connection.scalar(read_so_far(lease))
+            read = await connection.scalar(select(sessions.c.read_turns).where(is_held(sessions, lease)))
             if key is None or read is None:
                 raise LeaseLost("the lease ran out, or the session is gone")
             words = Words(lease.user_sub, key)
@@ -108,20 +108,8 @@ class SessionHandler:
             facts = await asyncio.to_thread(facts_in, turns)
             if facts:
                 await lock_profile(connection, lease.user_sub, lease.agent_key)
-            stated = [
-                (
-                    fact,
-                    Provenance(
-                        lease.agent_key,
-                        "worker",
-                        "turn",
-                        turn.said_at,
-                        session_id=lease.row_id,
-                        turn_number=turn.number,
-                    ),
-                )
-                for turn, fact in facts
-            ]
+            in_session = partial(Provenance, lease.agent_key, "worker", "turn", session_id=lease.row_id)
+            stated = [(fact, in_session(turn.said_at, turn_number=turn.number)) for turn, fact in facts]
             await store_facts(connection, words, lease.agent_key, stated)
             last = facts[-1][0].number if len(facts) >= MOST_FACTS else turns[-1].number if turns else read
             if (await connection.execute(close(lease, last))).rowcount != 1:
@@ -146,11 +134,6 @@ def facts_in_run(messages: Sequence[Mapping[str, Any]], said_at: datetime) -> li
     """Returns the facts that the user's own turns of a run state or end, in order."""
     turns = [SessionTurn(number, said_at, message) for number, message in enumerate(messages, start=1)]
     return [fact for _, fact in facts_in(turns)]
-
-
-def read_so_far(held: Lease) -> Rows:
-    """Returns a statement that selects the number of the last turn read for facts; no row if the lease is lost."""
-    return select(sessions.c.read_turns).where(is_held(sessions, held))
 
 
 def close(held: Lease, last: int) -> Update:

@@ -7,7 +7,6 @@ On a cluster, a statement that names no user asks all shards, and says so. What 
 pending rows, of which admission allows `PendingBounds.in_all` cases.
 """
 
-import random
 from datetime import datetime, timedelta
 from functools import cache
 from typing import Literal
@@ -49,8 +48,6 @@ from retrieval.tables.cases import cases, inserted_memories
 from retrieval.tables.procedures import reflections
 from writer.queue.lease import Lease, is_held
 
-MOST_DOUBLINGS = 20
-"""Maximum doublings of a delay, because 2 to the power of a thousand attempts is no float."""
 DIED = UUID(int=0)
 """Token in place of a lease that ran out: the row may have killed its worker, and is handled alone."""
 TURNS = 4
@@ -227,22 +224,6 @@ def end_expired(max_attempts: int, queue: Table = cases) -> ReturningUpdate[str]
     )
 
 
-def renew(held: Lease, lease: timedelta, queue: Table = cases) -> Update:
-    """Returns a statement that restarts the time of a lease; it changes no row if the lease is lost."""
-    return update(queue).where(is_held(queue, held)).values(available_at=func.now() + lease)
-
-
-def backoff(attempts: int, first_s: float, longest_s: float, rng: random.Random) -> timedelta:
-    """Returns the delay before the next attempt on a row, after ``attempts`` failed attempts (at least one).
-
-    The delay begins with ``first_s`` seconds and doubles with each attempt, up to ``longest_s``; a random factor of 0.5
-    to 1 keeps rows from becoming due together.
-    """
-    doublings = min(attempts - 1, MOST_DOUBLINGS)
-    delay_s = min(longest_s, first_s * 2**doublings)
-    return timedelta(seconds=delay_s * (0.5 + 0.5 * rng.random()))
-
-
 def hand_back(held: Lease, error: str, delay: timedelta, ending: Ending, queue: Table = cases) -> Update:
     """Returns a statement that ends an attempt on a row: the row is due again after a delay, or it is dead.
 
@@ -253,15 +234,6 @@ def hand_back(held: Lease, error: str, delay: timedelta, ending: Ending, queue: 
     attempts = func.greatest(queue.c.attempts - 1, 1) if ending == "outage" else queue.c.attempts
     ended = {"status": status, "available_at": func.now() + delay, "lease_token": None, "last_error": error}
     return update(queue).where(is_held(queue, held)).values(**ended, attempts=attempts)
-
-
-def release(held: Lease, queue: Table = cases) -> Update:
-    """Returns a statement that ends a lease without a result or a failure: the row is due at once; no attempt counts.
-
-    A lease that ran out is left to ``end_expired``: a row that holds up each of its workers uses up its attempts.
-    """
-    unused = {"attempts": queue.c.attempts - 1, "available_at": func.now(), "lease_token": None}
-    return update(queue).where(is_held(queue, held), queue.c.available_at > func.now()).values(unused)
 
 
 def requeue_dead(user_sub: str | None = None, queue: Table = cases) -> Update:

@@ -11,8 +11,8 @@ from typing import Any
 from uuid import UUID
 
 from pydantic import Field, JsonValue, ValidationError
-from sqlalchemy import Integer, LargeBinary, Text, Uuid, and_, func, literal, select
-from sqlalchemy.dialects.postgresql import Insert, insert
+from sqlalchemy import and_, func, select
+from sqlalchemy.dialects.postgresql import insert
 
 from retrieval.database.database import Database
 from retrieval.database.rows import Rows
@@ -66,31 +66,6 @@ class SessionSummary(Strict):
 
 
 @dataclass(frozen=True, slots=True)
-class Material:
-    """The part of a session that a language model reads to summarise it.
-
-    Attributes:
-        before: the lines of the newest summary, as they are stored.
-        turns: the turns after that summary, rising; at least one.
-    """
-
-    before: Sequence[Mapping[str, Any]]
-    turns: Sequence[SessionTurn]
-
-    def as_json(self) -> dict[str, JsonValue]:
-        """Returns the material as JSON, which is sent with the prompt."""
-        return {
-            "before": [{"turn": line["number"], "kind": line["kind"], "text": line["text"]} for line in self.before],
-            "turns": [{"turn": turn.number, "role": turn.role, "said": _beginning(turn)} for turn in self.turns],
-        }
-
-    def digest(self) -> RunDigest:
-        """Returns the turns in the form in which they are searched for injected instructions."""
-        turns = [DigestTurn("user" if turn.is_the_users else turn.role, _beginning(turn)) for turn in self.turns]
-        return RunDigest("", "", [], [], turns)
-
-
-@dataclass(frozen=True, slots=True)
 class Summarist:
     """Has sessions summarised by a language model, within each profile's token budget."""
 
@@ -126,7 +101,7 @@ class Summarist:
         if sum(costs) < LEAST_TOKENS:
             return False
         read = max(1, sum(sum(costs[: number + 1]) <= MOST_TOKENS for number in range(len(costs))))
-        lines = await self._lines(profile, Material(before, turns[:read]))
+        lines = await self._lines(profile, before, turns[:read])
         if not lines:
             return True
         last = turns[read - 1].number
@@ -134,22 +109,34 @@ class Summarist:
             key = await self.keyring.find(connection, profile.user_sub)
             if key is not None:
                 payload = Words(profile.user_sub, key).seal("summary", lines, session_id, last)
-                await connection.execute(add_summary(profile.user_sub, session_id, last, payload))
+                mine = sessions.c.user_sub == profile.user_sub, sessions.c.id == session_id
+                there = select(sessions.c.id).where(*mine).with_for_update(key_share=True, read=True)
+                if await connection.scalar(there) is not None:
+                    summary = {"user_sub": profile.user_sub, "session_id": session_id, "last_turn": last}
+                    row = insert(session_summaries).values(**summary, payload=payload, created_at=func.now())
+                    await connection.execute(row.on_conflict_do_nothing())
         return True
 
-    async def _lines(self, profile: Profile, material: Material) -> list[dict[str, object]]:
-        """Asks the model for a summary and returns the lines that may be stored, by their turns' order.
+    async def _lines(
+        self, profile: Profile, before: Sequence[Mapping[str, Any]], turns: Sequence[SessionTurn]
+    ) -> list[dict[str, object]]:
+        """Asks the model to add turns to the lines of a summary; returns the lines that may be stored, in their order.
 
         A line is dropped if it names a turn that the model did not read, or quotes a command or value that does not
         stand in that turn. Returns no lines if the model failed, or if the answer follows an injected instruction.
         """
         model = self.account.model(self.model, profile, "summarise")
+        shown: dict[str, JsonValue] = {
+            "before": [{"turn": line["number"], "kind": line["kind"], "text": line["text"]} for line in before],
+            "turns": [{"turn": turn.number, "role": turn.role, "said": _beginning(turn)} for turn in turns],
+        }
         try:
-            answer = (await model.ask(SUMMARISE, material.as_json(), SessionSummary)).answer
+            answer = (await model.ask(SUMMARISE, shown, SessionSummary)).answer
         except ModelError as error:
             FALLBACKS.labels("summarise", error.why).inc()
             return []
-        injected = injected_words(material.digest(), [str(line["text"]) for line in material.before])
+        read = [DigestTurn("user" if turn.is_the_users else turn.role, _beginning(turn)) for turn in turns]
+        injected = injected_words(RunDigest("", "", [], [], read), [str(line["text"]) for line in before])
         orders = [line.text for line in answer.lines if line.kind in {"asked", "decided", "command"}]
         if follows_injection(injected, orders, [line.text for line in answer.lines]):
             FALLBACKS.labels("summarise", "planted").inc()
@@ -159,10 +146,10 @@ class Summarist:
         except ValidationError:  # a text is empty now that what must not be stored is taken out
             FALLBACKS.labels("summarise", "empty").inc()
             return []
-        roles = {line["number"]: str(line["role"]) for line in material.before}
-        roles |= {turn.number: turn.role for turn in material.turns}
-        texts = {turn.number: _in_line(turn.text) for turn in material.turns}
-        for line in material.before:
+        roles = {line["number"]: str(line["role"]) for line in before}
+        roles |= {turn.number: turn.role for turn in turns}
+        texts = {turn.number: _in_line(turn.text) for turn in turns}
+        for line in before:
             texts[line["number"]] = f"{texts.get(line['number'], '')}\n{_in_line(str(line['text']))}"
         kept: list[dict[str, object]] = [
             {"number": line.turn, "kind": line.kind, "role": roles[line.turn], "text": line.text}
@@ -200,23 +187,3 @@ def newest_summary(profile: Profile, session_id: UUID) -> Rows:
         .order_by(session_summaries.c.last_turn.desc())
         .limit(1)
     )
-
-
-def add_summary(user_sub: str, session_id: UUID, last: int, payload: bytes) -> Insert:
-    """Returns a statement that inserts a summary of a session's turns up to number ``last``.
-
-    It inserts no row if the session was deleted, or has a summary up to that turn already.
-    """
-    there = (
-        select(
-            literal(user_sub, Text),
-            literal(session_id, Uuid),
-            literal(last, Integer),
-            literal(payload, LargeBinary),
-            func.now(),
-        )
-        .where(sessions.c.user_sub == user_sub, sessions.c.id == session_id)
-        .with_for_update(key_share=True, read=True)
-    )
-    columns = ["user_sub", "session_id", "last_turn", "payload", "created_at"]
-    return insert(session_summaries).from_select(columns, there).on_conflict_do_nothing()

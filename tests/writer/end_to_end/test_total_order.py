@@ -40,7 +40,6 @@ KEYS: Mapping[str, set[str]] = {
     "last_erasure": ONE_ROW,
     "left": ONE_ROW,
     "live": {"policies.version"},
-    "lock_cases": {"cases.id"},
     "long_pruned": {"cases.id"},
     "merged": {"cases.id"},
     "abandoned": {"runs.id"},
@@ -57,7 +56,6 @@ KEYS: Mapping[str, set[str]] = {
     "too_many_procedures": {"anon_1.rank"},
     "unembedded": {"cases.id"},
     "unembedded_triggers": {"procedures.id", "procedures.version"},
-    "newest_summary": {"session_summaries.last_turn"},
     "used_versions": {"procedures.id"},
     "versions": {"policies.version"},
 }
