@@ -5,12 +5,12 @@ import hashlib
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
-from itertools import chain, islice
-from typing import Annotated, NamedTuple
+from itertools import islice
+from typing import Annotated
 
 from pydantic import AfterValidator, BaseModel, ValidationError
-from pydantic_core import PydanticCustomError
-from sqlalchemy import Select, bindparam, select, update
+from sqlalchemy import bindparam, select, update
+from sqlalchemy.ext.asyncio import AsyncConnection
 
 from retrieval.database.database import Database
 from retrieval.tables.cases import cases
@@ -55,35 +55,7 @@ class NoRun(Exception):
     """A line of a file of past runs is a row of an export other than a case, such as a session or a fact."""
 
 
-class OldRun(NamedTuple):
-    """A past run, and its time; None: the time is unknown, and the run gets the time of the backfill."""
-
-    run: FinishedRun
-    created_at: datetime | None
-
-
-@dataclass(frozen=True, slots=True)
-class _FileLine:
-    """A line of a file: its number, its text, and the sha256 of the agent and the text."""
-
-    number: int
-    text: bytes
-    digest: bytes
-
-    @classmethod
-    def of(cls, agent: str, number: int, text: bytes) -> "_FileLine":
-        """Returns a line that is read for an agent."""
-        return cls(number, text, hashlib.sha256(agent.encode() + b"\n" + text).digest())
-
-
-@dataclass(frozen=True, slots=True)
-class _Bank:
-    """The database, the author and the agent for whom runs are retained."""
-
-    database: Database
-    keyring: Keyring
-    author: Author
-    agent: str
+_REFUSALS = LineRefused, IdempotencyConflict, PayloadTooLarge, RunEnded, SecretInName, UnknownReference
 
 
 async def backfill(  # noqa: PLR0913 - retain's own parameters, and the callback for progress
@@ -99,45 +71,39 @@ async def backfill(  # noqa: PLR0913 - retain's own parameters, and the callback
 
     A line is a retain request, with the time of the run in ``created_at`` if it is known, or a case as `export` writes
     it. A keyed hash of agent and line is the idempotency key, so reading a file again adds only the runs that are
-    missing. A line that an older version read gets this key.
+    missing.
     ``progress`` is called after each chunk of lines with their number.
 
     Raises:
         DatabaseUnavailable: the runs retained so far stay; reading the file again adds the others.
     """
-    done = Backfilled()
-    bank = _Bank(database, keyring, author, agent)
+    done, turns = Backfilled(), asyncio.Semaphore(CONCURRENCY)
+
+    async def retain_line(text: bytes, key: str) -> bool:
+        async with turns:
+            run, created_at = parse(text, agent)
+            prepared = replace(prepare(run), created_at=created_at)
+            stored = await store(database, keyring, prepared, author, key)
+        return stored.case_id == prepared.case_id  # else another backfill stored it meanwhile
+
     filled = ((number, text) for number, line in enumerate(lines, start=1) if (text := line.strip()))
-    while chunk := [_FileLine.of(agent, *each) for each in islice(filled, CHUNK_LINES)]:
+    while chunk := list(islice(filled, CHUNK_LINES)):
         async with database.as_user(author.user_sub, author.authorised_at) as connection:
             words = Words(author.user_sub, await keyring.find_or_make(connection, author.user_sub))
-            # the key, and the one of older versions, a hash without the user's key
-            keys = {
-                line.digest: (f"backfill:{words.hash_of_call(line.digest).hex()}", f"backfill:{line.digest.hex()}")
-                for line in chunk
-            }
-            statement = known_keys(author.user_sub, [*chain.from_iterable(keys.values())])
-            known = set((await connection.scalars(statement)).all())
-            pairs = [pair for pair in keys.values() if pair[1] in known and pair[0] not in known]
-            if pairs:
-                mine = cases.c.user_sub == author.user_sub, cases.c.idempotency_key == bindparam("before")
-                keyed = update(cases).where(*mine).values(idempotency_key=bindparam("keyed"))
-                await connection.execute(keyed, [{"keyed": key, "before": plain} for key, plain in pairs])
-        # of equal lines the first one counts as new
-        fresh = {line.digest: line for line in reversed(chunk) if known.isdisjoint(keys[line.digest])}
-        turns = asyncio.Semaphore(CONCURRENCY)
-        retains = (_retain(bank, line.text, keys[line.digest][0], turns) for line in fresh.values())
-        ends = dict(zip(fresh, await asyncio.gather(*retains, return_exceptions=True), strict=True))
-        for line in chunk:
-            reason = ends.get(line.digest)
-            if isinstance(reason, NoRun):
+            keys = await _new_keys(connection, words, agent, [text for _, text in chunk])
+        retained = asyncio.gather(*(retain_line(text, key) for text, key in keys.items()), return_exceptions=True)
+        ends = dict(zip(keys, await retained, strict=True))
+        for number, text in chunk:
+            end = ends.get(text)
+            if isinstance(end, NoRun):
                 done.passed_over += 1
-            elif isinstance(reason, BaseException):
-                raise reason
-            elif isinstance(reason, str):
-                done.refused.append((line.number, reason))
-            elif reason and fresh[line.digest] is line:
+            elif isinstance(end, _REFUSALS):
+                done.refused.append((number, str(end)))
+            elif isinstance(end, BaseException):
+                raise end
+            elif end:
                 done.retained += 1
+                ends[text] = False  # of equal lines the first one counts as new
             else:
                 done.known += 1
         done.read += len(chunk)
@@ -145,35 +111,27 @@ async def backfill(  # noqa: PLR0913 - retain's own parameters, and the callback
     return done
 
 
-async def _retain(bank: _Bank, text: bytes, key: str, turns: asyncio.Semaphore) -> bool | str:
-    """Retains the line's run; returns whether it was not known by then, or the reason why the run was refused.
+async def _new_keys(connection: AsyncConnection, words: Words, agent: str, texts: Iterable[bytes]) -> dict[bytes, str]:
+    """Returns those of the lines that were not read before, each with its idempotency key.
 
-    Raises:
-        NoRun: the line is a row of an export other than a case.
+    A line that an older version read, under a hash without the user's key, gets the key that it has now.
     """
-    async with turns:
-        try:
-            old = parse(text, bank.agent)
-            prepared = replace(prepare(old.run), created_at=old.created_at)
-            stored = await store(bank.database, bank.keyring, prepared, bank.author, key)
-        except (LineRefused, IdempotencyConflict, PayloadTooLarge, RunEnded, SecretInName, UnknownReference) as error:
-            return str(error)
-    return stored.case_id == prepared.case_id
+    digests = {text: hashlib.sha256(agent.encode() + b"\n" + text).digest() for text in texts}
+    keys = {text: f"backfill:{words.hash_of_call(digest).hex()}" for text, digest in digests.items()}
+    before = {text: f"backfill:{digest.hex()}" for text, digest in digests.items()}
+    key = cases.c.idempotency_key
+    stored = select(key).where(cases.c.user_sub == words.user_sub, key.in_([*keys.values(), *before.values()]))
+    known = set(await connection.scalars(stored))
+    old = [text for text in keys if before[text] in known and keys[text] not in known]
+    if old:
+        mine = cases.c.user_sub == words.user_sub, key == bindparam("plain")
+        rekeyed = update(cases).where(*mine).values(idempotency_key=bindparam("keyed"))
+        await connection.execute(rekeyed, [{"plain": before[text], "keyed": keys[text]} for text in old])
+    return {text: keys[text] for text in keys if known.isdisjoint({keys[text], before[text]})}
 
 
-def known_keys(user_sub: str, keys: list[str]) -> Select[str | None]:
-    """Returns a statement that selects those of the user's idempotency keys under which a case is stored already."""
-    return select(cases.c.idempotency_key).where(cases.c.user_sub == user_sub, cases.c.idempotency_key.in_(keys))
-
-
-def _past(time: datetime) -> datetime:
-    if time > datetime.now(UTC):
-        raise PydanticCustomError("not_past", "Input should be in the past")
-    return time
-
-
-def parse(text: bytes, agent: str) -> OldRun:
-    """Returns the run in a line: a retain request, or a case of an export.
+def parse(text: bytes, agent: str) -> tuple[FinishedRun, datetime | None]:
+    """Returns the run in a line, a retain request or a case of an export, and its time; None: the time is unknown.
 
     An exported case loses its links to a retrieval, used cases and a parent run, because the import gives new ids.
 
@@ -195,7 +153,7 @@ def parse(text: bytes, agent: str) -> OldRun:
             columns = {name: fields[name] for name in _COLUMNS if name in fields}
             fields = columns | {name: payload[name] for name in _SEALED if name in payload}
         times = _Times.model_validate({"created_at": fields.pop("created_at", None)})
-        return OldRun(FinishedRun.model_validate({**fields, "agent": agent}), times.created_at)
+        return FinishedRun.model_validate({**fields, "agent": agent}), times.created_at
     except ValidationError as error:
         # without the input: a report must not quote what a user wrote
         first = error.errors(include_input=False, include_url=False, include_context=False)[0]
@@ -203,6 +161,12 @@ def parse(text: bytes, agent: str) -> OldRun:
         raise LineRefused(f"{where}: {first['msg'].removeprefix('Value error, ')}") from error
     except TypeError as error:
         raise LineRefused("not a run: a field has the wrong type") from error
+
+
+def _past(time: datetime) -> datetime:
+    if time > datetime.now(UTC):
+        raise ValueError("Input should be in the past")
+    return time
 
 
 class _Times(BaseModel):
