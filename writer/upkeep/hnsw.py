@@ -3,7 +3,6 @@
 HNSW is pgvector's index for approximate nearest-neighbour search; small profiles are searched exactly, without it.
 """
 
-from dataclasses import dataclass
 from functools import partial
 
 from sqlalchemy import Update, and_, func, select, tuple_, update
@@ -19,23 +18,6 @@ LARGE_VECTORS = 20_000
 """Number of vectors of a profile from which searches use the index; below half of this number they stop using it."""
 BATCH = 200
 """Maximum number of vectors that one statement moves; each takes about a millisecond to insert into the index."""
-
-
-@dataclass(frozen=True, slots=True)
-class ProfileSize:
-    """The size of a profile, which decides whether its searches use the index.
-
-    Attributes:
-        approximate: true if the profile's searches use the index now.
-        vectors: number of the profile's ready cases with a vector of its embedding model.
-        dimension: dimension of these vectors; None: there are none.
-        indexable: true if the database has an HNSW index.
-    """
-
-    approximate: bool
-    vectors: int
-    dimension: int | None
-    indexable: bool
 
 
 async def index_all(database: Database, *, large: int = LARGE_VECTORS) -> int:
@@ -62,16 +44,11 @@ async def index_profile(database: Database, profile: Profile, *, large: int = LA
         row = (await connection.execute(size(profile.user_sub, profile.agent_key))).one_or_none()
     if row is None:
         return False
-    current = ProfileSize(*row)
-    enough = large // 2 if current.approximate else large
+    enough = large // 2 if row.approximate else large
     # a shard of a Citus cluster refuses the function that asks the index: there searches stay exact
-    wanted = (
-        not database.citus
-        and current.indexable
-        and current.dimension in INDEXED_DIMENSIONS
-        and current.vectors >= enough
-    )
-    switched = not wanted and await _set_approximate(database, profile, current.vectors, approximate=False)
+    indexable = row.indexable and row.dimension in INDEXED_DIMENSIONS and not database.citus
+    wanted = indexable and row.vectors >= enough
+    switched = not wanted and await _set_approximate(database, profile, row.vectors, approximate=False)
     moved = BATCH
     while moved == BATCH:  # many short transactions: others wait for the profile's lock, and an erasure for the user's
         async with database.as_user(profile.user_sub, profile.seen_at) as connection:
@@ -79,7 +56,7 @@ async def index_profile(database: Database, profile: Profile, *, large: int = LA
             # no vector leaves the index while searches use it
             statement = move(profile.user_sub, profile.agent_key, approximate=wanted)
             moved = (await connection.execute(statement)).rowcount
-    return switched or (wanted and await _set_approximate(database, profile, current.vectors, approximate=True))
+    return switched or (wanted and await _set_approximate(database, profile, row.vectors, approximate=True))
 
 
 async def _set_approximate(database: Database, profile: Profile, vectors: int, *, approximate: bool) -> bool:
@@ -87,7 +64,12 @@ async def _set_approximate(database: Database, profile: Profile, vectors: int, *
     user_sub, agent_key = profile.user_sub, profile.agent_key
     async with database.as_user(user_sub, profile.seen_at) as connection:
         await lock_profile(connection, user_sub, agent_key)
-        if (await connection.execute(set_approximate(user_sub, agent_key, approximate=approximate))).rowcount == 0:
+        row = update(profiles).where(
+            profiles.c.user_sub == user_sub,
+            profiles.c.agent_key == agent_key,
+            profiles.c.approximate != approximate,
+        )
+        if (await connection.execute(row.values(approximate=approximate))).rowcount == 0:
             return False
         rest = move(user_sub, agent_key, approximate=True)
         while approximate and (await connection.execute(rest)).rowcount == BATCH:
@@ -98,7 +80,17 @@ async def _set_approximate(database: Database, profile: Profile, vectors: int, *
 
 
 def size(user_sub: str, agent_key: str) -> Rows:
-    """Returns a statement that selects the columns of ``ProfileSize`` for the profile, at most one row."""
+    """Returns a statement that selects what decides whether a profile's searches use the index; at most one row.
+
+    Columns: ``approximate``, true if they use it now; ``vectors``, the number of ready cases with a vector of the
+    profile's model, and ``dimension``, that of these vectors; ``indexable``, true if the database has an HNSW index.
+    """
+    vector = and_(
+        case_embeddings.c.user_sub == user_sub,
+        case_embeddings.c.agent_key == agent_key,
+        case_embeddings.c.model == profiles.c.embedding_model,
+    )
+    ready = and_(cases.c.user_sub == user_sub, cases.c.id == case_embeddings.c.case_id, cases.c.status == "ready")
     return (
         select(
             profiles.c.approximate,
@@ -106,23 +98,7 @@ def size(user_sub: str, agent_key: str) -> Rows:
             func.max(case_embeddings.c.dimension).label("dimension"),
             func.to_regproc("casebank_nearest").is_not(None).label("indexable"),
         )
-        .select_from(
-            profiles.outerjoin(
-                case_embeddings,
-                and_(
-                    case_embeddings.c.user_sub == user_sub,
-                    case_embeddings.c.agent_key == agent_key,
-                    case_embeddings.c.model == profiles.c.embedding_model,
-                ),
-            ).outerjoin(
-                cases,
-                and_(
-                    cases.c.user_sub == user_sub,
-                    cases.c.id == case_embeddings.c.case_id,
-                    cases.c.status == "ready",
-                ),
-            ),
-        )
+        .select_from(profiles.outerjoin(case_embeddings, vector).outerjoin(cases, ready))
         .where(profiles.c.user_sub == user_sub, profiles.c.agent_key == agent_key)
         .group_by(profiles.c.approximate)
     )
@@ -141,13 +117,3 @@ def move(user_sub: str, agent_key: str, *, approximate: bool) -> Update:
         left = left.where(~is_approximate(user_sub, agent_key))
     key = tuple_(case_embeddings.c.model, case_embeddings.c.case_id)
     return update(case_embeddings).where(theirs, key.in_(left)).values(approximate=approximate)
-
-
-def set_approximate(user_sub: str, agent_key: str, *, approximate: bool) -> Update:
-    """Returns a statement that makes a profile's searches use the index, or stop, if they do not already."""
-    profile = update(profiles).where(
-        profiles.c.user_sub == user_sub,
-        profiles.c.agent_key == agent_key,
-        profiles.c.approximate != approximate,
-    )
-    return profile.values(approximate=approximate)

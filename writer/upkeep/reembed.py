@@ -4,7 +4,7 @@ from collections.abc import Callable, Collection
 from contextlib import suppress
 from uuid import UUID
 
-from sqlalchemy import Delete, Select, Update, and_, bindparam, delete, func, select, tuple_, update
+from sqlalchemy import Select, and_, bindparam, delete, func, select, tuple_, update
 
 from retrieval.database.database import Database
 from retrieval.database.rows import Rows
@@ -80,7 +80,9 @@ async def reembed(  # noqa: PLR0913 - the last three have defaults that nearly a
         blank |= {case_id for case_id, vector in vectors.items() if vector is None}
         async with database.as_user(profile.user_sub, profile.seen_at) as connection:
             await lock_profile(connection, profile.user_sub, profile.agent_key)  # its vectors may be being indexed
-            there = (await connection.scalars(lock_cases(profile.user_sub, vectors))).all()
+            those = select(cases.c.id).where(cases.c.user_sub == profile.user_sub, cases.c.id.in_(vectors))
+            held = those.order_by(cases.c.id).with_for_update(read=True, key_share=True)  # against deletion
+            there = (await connection.scalars(held)).all()
             values = [
                 {"case_id": case_id, "vector": as_text(vector)}
                 for case_id in there
@@ -136,7 +138,13 @@ async def _reembed_triggers(database: Database, embedder: Embedder, profile: Pro
         blank |= {(row.id, row.version) for row, vector in zip(rows, vectors, strict=True) if vector is None}
         async with database.as_user(user_sub, profile.seen_at) as connection:
             if values:
-                await connection.execute(set_trigger_vector(user_sub, embedder.model), values)
+                version = update(procedures).where(
+                    procedures.c.user_sub == user_sub,
+                    procedures.c.id == bindparam("b_id"),
+                    procedures.c.version == bindparam("b_version"),
+                )
+                made = {"embedding_model": embedder.model, "embedding": stored_later("b_vector")}
+                await connection.execute(version.values(made), values)
 
 
 def unembedded_triggers(
@@ -155,16 +163,6 @@ def unembedded_triggers(
     )
 
 
-def set_trigger_vector(user_sub: str, model: str) -> Update:
-    """Returns a statement that sets the vector of a procedure version; parameters b_id, b_version and b_vector."""
-    version = update(procedures).where(
-        procedures.c.user_sub == user_sub,
-        procedures.c.id == bindparam("b_id"),
-        procedures.c.version == bindparam("b_version"),
-    )
-    return version.values(embedding_model=model, embedding=stored_later("b_vector"))
-
-
 async def _switch(database: Database, model: str, profile: Profile, blank: Collection[UUID]) -> bool:
     """Switches the profile to the model's vectors and returns True; returns False if a new case lacks its vector."""
     user_sub, agent_key = profile.user_sub, profile.agent_key
@@ -172,9 +170,21 @@ async def _switch(database: Database, model: str, profile: Profile, blank: Colle
         await lock_profile(connection, user_sub, agent_key)
         if (await connection.execute(unembedded(user_sub, agent_key, model, blank).limit(1))).first() is not None:
             return False
-        await connection.execute(choose_space(user_sub, agent_key, model))
-        await connection.execute(drop_other_spaces(user_sub, agent_key, model))
-        await connection.execute(queue_memories(user_sub, agent_key, model))
+        chosen = update(profiles).where(profiles.c.user_sub == user_sub, profiles.c.agent_key == agent_key)
+        await connection.execute(chosen.values(embedding_model=model))
+        others = delete(case_embeddings).where(
+            case_embeddings.c.user_sub == user_sub,
+            case_embeddings.c.agent_key == agent_key,
+            case_embeddings.c.model != model,
+        )
+        await connection.execute(others)
+        without = update(memories).where(  # the worker embeds them
+            memories.c.user_sub == user_sub,
+            memories.c.agent_key == agent_key,
+            memories.c.status == "ready",
+            memories.c.model.is_distinct_from(model),
+        )
+        await connection.execute(without.values(status="pending", attempts=0, available_at=func.now()))
     return True
 
 
@@ -196,36 +206,4 @@ def unembedded(user_sub: str, agent_key: str, model: str, blank: Collection[UUID
             cases.c.id.not_in(blank),
         )
         .order_by(cases.c.created_at.desc(), cases.c.id.desc())
-    )
-
-
-def lock_cases(user_sub: str, case_ids: Collection[UUID]) -> Select[UUID]:
-    """Returns a statement that selects those of these cases that still exist, and locks them against deletion."""
-    there = select(cases.c.id).where(cases.c.user_sub == user_sub, cases.c.id.in_(case_ids))
-    return there.order_by(cases.c.id).with_for_update(read=True, key_share=True)
-
-
-def queue_memories(user_sub: str, agent_key: str, model: str) -> Update:
-    """Returns a statement that queues, for the worker, the profile's memories without a vector of the model."""
-    waiting = update(memories).where(
-        memories.c.user_sub == user_sub,
-        memories.c.agent_key == agent_key,
-        memories.c.status == "ready",
-        memories.c.model.is_distinct_from(model),
-    )
-    return waiting.values(status="pending", attempts=0, available_at=func.now())
-
-
-def choose_space(user_sub: str, agent_key: str, model: str) -> Update:
-    """Returns a statement that makes the profile's searches use the model's vectors."""
-    profile = update(profiles).where(profiles.c.user_sub == user_sub, profiles.c.agent_key == agent_key)
-    return profile.values(embedding_model=model)
-
-
-def drop_other_spaces(user_sub: str, agent_key: str, model: str) -> Delete:
-    """Returns a statement that deletes the profile's vectors of all models but this one."""
-    return delete(case_embeddings).where(
-        case_embeddings.c.user_sub == user_sub,
-        case_embeddings.c.agent_key == agent_key,
-        case_embeddings.c.model != model,
     )
