@@ -27,7 +27,7 @@ async def prune() -> None:
     async with parts() as runtime:
         pruned = await prune_all(runtime.database, kept=timedelta(days=runtime.settings.pruned_kept_days))
         await index_all(runtime.database)
-    out.print(f"cases pruned from their banks: {pruned.soft}; deleted for good: {pruned.hard}")
+    out.print(f"cases pruned from their banks: {pruned['soft']}; deleted for good: {pruned['hard']}")
 
 
 @runs_to_end

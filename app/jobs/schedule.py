@@ -104,7 +104,7 @@ async def upkeep(runtime: Runtime) -> None:
 
     async def prune() -> None:
         pruned = await prune_all(database, kept=kept)
-        done.update(soft=pruned.soft, hard=pruned.hard)
+        done.update(soft=pruned["soft"], hard=pruned["hard"])
 
     async def index() -> None:
         done.update(indexed=await index_all(database))

@@ -3,11 +3,11 @@
 It also deletes old decisions, procedures and ended runs, and sessions, checkpoints and facts without news.
 """
 
+from collections import Counter
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import astuple, dataclass
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 from functools import partial
-from operator import add
 from uuid import UUID
 
 from sqlalchemy import CTE, Delete, Float, Select, Table, Update, case, cast, delete, func, select, update
@@ -125,29 +125,6 @@ PROCEDURES_KEPT = 1_000
 """Maximum procedures of a profile, because every retrieve compares its query with the triggers of all procedures."""
 
 
-@dataclass(frozen=True, slots=True)
-class Pruned:
-    """The result of a pruning: the numbers of removed rows.
-
-    Attributes:
-        soft: cases taken out of searches, which can still be seen.
-        hard: cases deleted, a month after they were taken out.
-        decisions, procedures, runs, sessions, facts, checkpoints: deleted rows of these tables.
-    """
-
-    soft: int = 0
-    hard: int = 0
-    decisions: int = 0
-    procedures: int = 0
-    runs: int = 0
-    sessions: int = 0
-    facts: int = 0
-    checkpoints: int = 0
-
-    def __add__(self, other: "Pruned") -> "Pruned":
-        return Pruned(*map(add, astuple(self), astuple(other)))
-
-
 Preparation = Callable[[AsyncConnection, str, Sequence[UUID]], Awaitable[None]]
 """A step before a removal, called with the user and the ids of the rows that are about to be removed."""
 
@@ -173,15 +150,15 @@ class _Sweep:
     before: Sequence[Preparation] = ()
 
 
-async def prune_all(database: Database, *, now: datetime | None = None, kept: timedelta = KEPT) -> Pruned:
-    """Prunes every profile, and what users without one searched for, and returns the numbers of removed rows, summed.
+async def prune_all(database: Database, *, now: datetime | None = None, kept: timedelta = KEPT) -> Counter[str]:
+    """Prunes every profile, and what users without one searched for; returns the numbers as ``prune`` does, summed.
 
     ``now`` is the time by which rows are too old; None: the time by the database's clock.
 
     Raises:
         DatabaseUnavailable, Exception: see ``in_every_profile``; what was pruned stays pruned.
     """
-    total = Pruned()
+    total = Counter[str]()
     async for pruned in in_every_profile(database, partial(prune, database, now=now, kept=kept), each_owner(database)):
         total += pruned
     return total
@@ -194,13 +171,16 @@ async def prune(
     now: datetime | None = None,
     kept: timedelta = KEPT,
     procedures_kept: int = PROCEDURES_KEPT,
-) -> Pruned:
+) -> Counter[str]:
     """Removes a profile's rows that are too old or too many, and returns their numbers.
 
     Merged, expired and least valuable cases are taken out of searches, and deleted after ``kept``. Pending and dead
     cases stay, however old, because the worker or an operator has yet to handle them. A procedure outlives the case
     that it was learned from, unless the case expired: then the procedure is deleted at once. ``now`` is the time by
     which rows are too old; None: the time at which the profile was read.
+
+    The numbers are ``soft``, of cases taken out of searches, which can still be seen, ``hard``, of cases deleted, and
+    those of the deleted rows of other tables, by their names.
 
     Raises:
         DatabaseUnavailable: what was pruned so far stays pruned.
@@ -239,8 +219,9 @@ async def prune(
         "facts": [gone(long_silent(mine, now, facts.c.last_told_at, "ttl_days"), facts, "ttl", "prune_fact")],
         "checkpoints": [gone(expired_checkpoints(mine, now), checkpoints, "ttl", "prune_checkpoint")],
     }
-    counts = {name: sum([await _sweep(database, profile, each) for each in some]) for name, some in sweeps.items()}
-    return Pruned(**counts)
+    return Counter(
+        {name: sum([await _sweep(database, profile, each) for each in some]) for name, some in sweeps.items()}
+    )
 
 
 async def _sweep(database: Database, profile: Profile, sweep: _Sweep) -> int:

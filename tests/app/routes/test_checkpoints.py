@@ -102,9 +102,9 @@ async def test_a_thread_without_a_new_checkpoint_for_session_ttl_days_is_pruned_
         )  # both of the old thread, and the first of the new one
         await connection.execute(old)
     profile = Profile(alice.name, "keeper", datetime.now(UTC))
-    assert (await prune(database, profile, now=datetime.now(UTC))).checkpoints == 0
+    assert (await prune(database, profile, now=datetime.now(UTC)))["checkpoints"] == 0
     assert (await alice.http.put("/v1/profiles/keeper", json={"session_ttl_days": 7})).status_code == 200
-    assert (await prune(database, profile, now=datetime.now(UTC))).checkpoints == 2
+    assert (await prune(database, profile, now=datetime.now(UTC)))["checkpoints"] == 2
     assert {each["thread_id"] for each in (await listed(alice, agent="keeper"))["checkpoints"]} == {"new"}
     assert len((await listed(alice, agent="keeper"))["checkpoints"]) == 2
 

@@ -161,7 +161,7 @@ async def test_a_case_that_expires_before_its_lessons_teaches_nothing(bank: Bank
     leases = await worker.lessons.queue.take(64)
     await bank.set_profile(user, ttl_days=30)
     in_a_month = datetime.now(UTC) + timedelta(days=31)
-    assert (await prune(bank.database, bank.profile(user), now=in_a_month)).soft == 1
+    assert (await prune(bank.database, bank.profile(user), now=in_a_month))["soft"] == 1
     await worker.lessons.handle(leases)
     assert await learned(bank, user) == {"case_tools": 0, "facts": 0, "procedures": 0}
     assert await queued(bank, user) == []

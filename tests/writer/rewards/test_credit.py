@@ -128,7 +128,7 @@ async def test_records_are_the_sums_of_the_shares_that_policy_gives_also_of_deci
     if old := log[:pruned]:
         await log_and_credit(bank, user, old, known, made)
         then = datetime.now(UTC) + DECISIONS_KEPT + DAY
-        assert (await prune(bank.database, bank.profile(user), now=then)).decisions == len(old)
+        assert (await prune(bank.database, bank.profile(user), now=then))["decisions"] == len(old)
     await log_and_credit(bank, user, log[pruned:], known, made)
     read = select(cases.c.id, cases.c.reuse_count, cases.c.reuse_reward).where(cases.c.user_sub == user)
     of_cases = {row[0]: tuple(row[1:]) for row in await bank.read(user, read)}

@@ -1,5 +1,6 @@
 """Proof: what others say of a case afterwards proves it, and nothing that its run says or does itself."""
 
+from collections import Counter
 from datetime import UTC, datetime
 from typing import Any
 from uuid import UUID, uuid4
@@ -18,7 +19,7 @@ from writer.rewards.credit import credit_slate
 from writer.rewards.feedback import Feedback, give_feedback
 from writer.rights.edit import delete_decision
 from writer.rights.erase import erase
-from writer.upkeep.prune import DECISIONS_KEPT, Pruned, prune
+from writer.upkeep.prune import DECISIONS_KEPT, prune
 
 
 async def proven(bank: Bank, user: str) -> set[UUID]:
@@ -90,8 +91,8 @@ async def test_a_judgement_of_a_repeat_proves_the_kept_case_also_once_the_repeat
     await judge(bank, user, good, 1.0)
     now = datetime.now(UTC)
     assert [await prune(bank.database, bank.profile(user), now=now + days * DAY) for days in (0, 31)] == [
-        Pruned(soft=2),
-        Pruned(hard=2),
+        Counter(soft=2),
+        Counter(hard=2),
     ]
     await log(bank, user, [kept, *[uuid4() for _ in range(3)]], shown({0}, 0.0))
     assert await proven(bank, user) == {kept}
@@ -144,7 +145,7 @@ async def test_uses_count_for_a_proof_though_their_decisions_were_pruned_since(b
         await log(bank, user, known, shown({0}, 1.0))
     await log(bank, user, known, shown({3}, 0.0))
     then = datetime.now(UTC) + DECISIONS_KEPT + DAY
-    assert (await prune(bank.database, bank.profile(user), now=then)).decisions == 4
+    assert (await prune(bank.database, bank.profile(user), now=then))["decisions"] == 4
     await log(bank, user, known, later)
     assert known[0] in await proven(bank, user)
     await log(bank, user, known, shown({3}, 0.5))

@@ -50,9 +50,9 @@ async def test_a_procedure_that_outlived_its_case_expires_when_nobody_uses_it(ba
         await connection.execute(mine.values(case_id=None, created_at=now - 5 * DAY))
         await connection.execute(mine.where(procedures.c.id == used.id).values(last_used_at=now))
         await pinning.pin(connection, bank.author(user), pinned.id, 1, pinned=True)
-    assert (await prune(bank.database, bank.profile(user), now=now)).procedures == 0
+    assert (await prune(bank.database, bank.profile(user), now=now))["procedures"] == 0
     await bank.set_profile(user, ttl_days=3)
-    assert (await prune(bank.database, bank.profile(user), now=now)).procedures == 1
+    assert (await prune(bank.database, bank.profile(user), now=now))["procedures"] == 1
     assert [row.id for row in await stored(bank, user)] == [used.id, pinned.id]
 
 
@@ -64,6 +64,6 @@ async def test_a_profile_keeps_so_many_procedures_and_the_least_worth_go(bank: B
         await pinning.pin(connection, bank.author(user), pinned.id, 1, pinned=True)
         await connection.execute(update(procedures).where(procedures.c.id == useful.id).values(uses=4, use_reward=4))
     pruned = [await prune(bank.database, bank.profile(user), now=datetime.now(UTC), procedures_kept=3) for _ in "ab"]
-    assert [each.procedures for each in pruned] == [2, 0]
+    assert [each["procedures"] for each in pruned] == [2, 0]
     assert [row.trigger for row in await stored(bank, user)] == [TASK, "Translate the letter", "Bake a cake"]
     assert len(await noted(bank, user, "prune_procedure")) == 2

@@ -1,5 +1,6 @@
 """Retention: what a case is worth, and which go when there are too many."""
 
+from collections import Counter
 from datetime import UTC, datetime
 from typing import Any
 
@@ -9,12 +10,12 @@ from sqlalchemy import select, update
 from retrieval.tables.cases import cases
 from tests.writer.conftest import AGENT, Bank
 from tests.writer.pruned_banks import NOW, days_ago, reasons
-from writer.upkeep.prune import Pruned, prune, retention
+from writer.upkeep.prune import prune, retention
 
 
 async def test_of_201_equal_cases_the_oldest_leaves(bank: Bank, user: str):
     oldest, *_ = await bank.add(user, *(days_ago(201 - age) for age in range(201)))
-    assert await prune(bank.database, bank.profile(user), now=NOW) == Pruned(soft=1)
+    assert await prune(bank.database, bank.profile(user), now=NOW) == Counter(soft=1)
     assert await bank.ids(user, "pruned") == {oldest}
     assert await reasons(bank, user) == {oldest: "window"}
 
@@ -70,7 +71,7 @@ async def worth(bank: Bank, user: str, **columns: Any) -> float:
 async def test_50_copies_of_one_plan_do_not_push_out_190_different_cases(bank: Bank, user: str):
     different = await bank.add(user, *(days_ago(50 + age) for age in range(190)))
     copies = await bank.add(user, *(days_ago(age, plan=["the same"]) for age in range(50)))
-    assert await prune(bank.database, bank.profile(user), now=NOW) == Pruned(soft=40)
+    assert await prune(bank.database, bank.profile(user), now=NOW) == Counter(soft=40)
     ready = await bank.ids(user, "ready")
     assert ready >= set(different)
     assert ready & set(copies) == set(copies[:10])
