@@ -1,8 +1,8 @@
 """Trains candidates, policies for a trial, of all due profiles at once; each is measured before it is stored."""
 
 import hashlib
-from collections.abc import AsyncIterator, Callable, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 
 from sqlalchemy.exc import IntegrityError
 
@@ -13,7 +13,7 @@ from policy.fit import FIRST_ORDER
 from policy.held_out import held_out_log_loss
 from policy.inputs import CASE, QUERY
 from policy.network import Head, untrained
-from policy.weights import pack, unpack
+from policy.weights import pack
 from retrieval.database.database import Database
 from retrieval.errors import UserErased
 from retrieval.ranking.policies import DIFFERS
@@ -90,45 +90,42 @@ async def train_candidates(database: Database, due: Sequence[Learner], recipe: R
     )
     heads = recipe.train_heads([each.examples for each in due], seeds, start)
     for each, rows, head, measured in zip(due, late, heads, earlier, strict=True):
-        count = len(each.examples)
-        if not (head.is_finite and measured.is_finite):
-            yield TrainingResult(each.profile.user_sub, each.profile.agent_key, "diverged", decisions=count)
-            continue
-        blend = count / (count + HALF)
-        loss = held_out_log_loss(each.examples.take(rows), measured, blend)
-        worse = loss["log_loss_gain"] < -2 * loss["log_loss_gain_error"]
-        blob, checksum = pack(head, features.VERSION)
-        status = "rejected" if worse else "candidate"
-        new = NewPolicy(status, features.VERSION, blob, checksum, blend, count, loss)
-        yield await _store(database, each, new)
+        if head.is_finite and measured.is_finite:
+            blend = len(each.examples) / (len(each.examples) + HALF)
+            loss = held_out_log_loss(each.examples.take(rows), measured, blend)
+            yield await _store(database, each, head, blend, loss)
+        else:
+            user_sub, agent_key = each.profile.user_sub, each.profile.agent_key
+            yield TrainingResult(user_sub, agent_key, "diverged", decisions=len(each.examples))
 
 
-async def _store(database: Database, learner: Learner, new: NewPolicy) -> TrainingResult:
-    profile = learner.profile
+async def _store(
+    database: Database, learner: Learner, head: Head, blend: float, loss: Mapping[str, float]
+) -> TrainingResult:
+    """Stores a trained policy as a candidate, or as rejected, and returns the profile's result."""
+    profile, count = learner.profile, len(learner.examples)
     user_sub, agent_key = profile.user_sub, profile.agent_key
     try:
         async with database.as_user(user_sub, profile.seen_at) as connection:
             live = await lifecycle.live_policies(connection, user_sub, agent_key)
             log = await read(connection, user_sub, agent_key, COMPARED)
-        policy = Policy("", unpack(new.weights, new.checksum, new.feature_version), new.blend)
         serving = next((row for row in live if row.status == "serving"), None)
-        differs = differing(log, policy, policy_in(serving))
-        new = replace(
-            new,
-            metrics={**new.metrics, DIFFERS: differs},
-            status=new.status if differs >= LEAST_DIFFERENT else "rejected",
-        )
+        differs = differing(log, Policy("", head, blend), policy_in(serving))
+        outcome: TrainingOutcome = "candidate"
+        if differs < LEAST_DIFFERENT:
+            outcome = "serves nearly the same slates"
+        elif loss["log_loss_gain"] < -2 * loss["log_loss_gain_error"]:
+            outcome = "worse than the default on held-out decisions"
+        status, metrics = "candidate" if outcome == "candidate" else "rejected", {**loss, DIFFERS: differs}
+        blob, checksum = pack(head, features.VERSION)
+        new = NewPolicy(status, features.VERSION, blob, checksum, blend, count, metrics)
         async with database.as_user(user_sub, profile.seen_at) as connection:
             version = await lifecycle.add(connection, user_sub, agent_key, new)
     except UserErased:
         return TrainingResult(user_sub, agent_key, "erased")
     except IntegrityError:
         return TrainingResult(user_sub, agent_key, "another trainer was first")
-    outcome: TrainingOutcome = "candidate"
-    if new.status != "candidate":
-        tried = differs >= LEAST_DIFFERENT
-        outcome = "worse than the default on held-out decisions" if tried else "serves nearly the same slates"
-    return TrainingResult(user_sub, agent_key, outcome, version, new.decisions, metrics=dict(new.metrics))
+    return TrainingResult(user_sub, agent_key, outcome, version, count, metrics=metrics)
 
 
 def seed_of(profile: Profile, seed: int) -> int:

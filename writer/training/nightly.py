@@ -5,7 +5,6 @@ store a policy of a profile at the same time, only one of them succeeds.
 """
 
 from collections.abc import AsyncIterator, Sequence
-from dataclasses import dataclass
 from datetime import datetime
 
 import numpy as np
@@ -74,69 +73,43 @@ async def _judge(database: Database, profile: Profile, demand: Demand) -> Traini
         UserErased: the profile's user was erased.
     """
     user_sub, agent_key = profile.user_sub, profile.agent_key
+    mine = profiles.c.user_sub == user_sub, profiles.c.agent_key == agent_key
+    live = stored.c.user_sub == user_sub, stored.c.agent_key == agent_key, stored.c.status.in_(lifecycle.LIVE)
+    trials = profiles.c.canary > 0
+    # without trials a profile is read only if it has a policy in service, which is watched, or one on trial
+    learns = profiles.c.learning & (trials | exists().where(*live))
     async with database.as_user(user_sub, profile.seen_at) as connection:
-        state = await _read(connection, profile)
-    if isinstance(state, str):
-        return TrainingResult(user_sub, agent_key, state)
-    transitions, ended = transitions_of(state.live, state.log)
+        settings = select(trials.label("trials"), learns.label("learns")).where(*mine)
+        if (row := (await connection.execute(settings)).one_or_none()) is None:
+            return TrainingResult(user_sub, agent_key, "no such profile")
+        if not row.learns:
+            return TrainingResult(user_sub, agent_key, OFF)
+        log = await read(connection, user_sub, agent_key)
+        sound = lifecycle.versions(user_sub, agent_key).where(stored.c.status != "failed")
+        newest = sound.with_only_columns(stored.c.version, stored.c.created_at).limit(1 + len(lifecycle.LIVE))
+        latest = (await connection.execute(newest)).all()
+        # after those: what another trainer stores in between is then seen as a trial, not only as newer
+        policies = await lifecycle.live_policies(connection, user_sub, agent_key)
+    transitions, ended = transitions_of(policies, log)
     if transitions:
         async with database.as_user(user_sub, profile.seen_at) as connection:
-            if not await _apply(connection, state, transitions):
+            if not await _apply(connection, policies, transitions):
                 return TrainingResult(user_sub, agent_key, "another trainer was first")
     if ended is not None:
         return ended
-    if not state.trials:
+    if not row.trials:
         return TrainingResult(user_sub, agent_key, OFF)
-    learner = Learner(profile, examples(state.log))
-    return _why_not_due(learner, state.log, state.trained_at(transitions), demand) or learner
+    failed = {transition.policy.version for transition in transitions if transition.status == "failed"}
+    trained_at = next((created_at for version, created_at in latest if version not in failed), None)
+    learner = Learner(profile, examples(log))
+    return _why_not_due(learner, log, trained_at, demand) or learner
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class _ProfileState:
-    """A profile as the training read it: its log, its policies on trial and in service, and its latest ones."""
-
-    trials: bool
-    """True if the profile has trials, for which candidates are trained."""
-    log: Sequence[LoggedDecision]
-    live: Sequence[PolicyRow]
-    latest: Sequence[tuple[int, datetime]]
-    """Version and time of the latest policies that have not failed, the newest first."""
-
-    def trained_at(self, transitions: Sequence["Transition"]) -> datetime | None:
-        """Returns the time of the newest policy that has not failed before or by a transition; None: there is none."""
-        failed = {transition.policy.version for transition in transitions if transition.status == "failed"}
-        return next((created_at for version, created_at in self.latest if version not in failed), None)
-
-
-async def _read(connection: AsyncConnection, profile: Profile) -> _ProfileState | TrainingOutcome:
-    """Returns the state of a profile, or the outcome where there is no such profile, or it does not learn.
-
-    Without trials a profile is read only if it has a policy in service, which is watched, or one on trial.
-    """
-    user_sub, agent_key = profile.user_sub, profile.agent_key
-    live = exists().where(
-        stored.c.user_sub == user_sub, stored.c.agent_key == agent_key, stored.c.status.in_(lifecycle.LIVE)
-    )
-    trials = profiles.c.canary > 0
-    does = select(trials.label("trials"), (profiles.c.learning & (trials | live)).label("learns"))
-    mine = does.where(profiles.c.user_sub == user_sub, profiles.c.agent_key == agent_key)
-    if (row := (await connection.execute(mine)).one_or_none()) is None:
-        return "no such profile"
-    if not row.learns:
-        return OFF
-    log = await read(connection, user_sub, agent_key)
-    sound = lifecycle.versions(user_sub, agent_key).where(stored.c.status != "failed")
-    newest = sound.with_only_columns(stored.c.version, stored.c.created_at).limit(1 + len(lifecycle.LIVE))
-    latest = [(row.version, row.created_at) for row in await connection.execute(newest)]
-    # after those: what another trainer stores in between is then seen as a trial, not only as newer
-    return _ProfileState(row.trials, log, await lifecycle.live_policies(connection, user_sub, agent_key), latest)
-
-
-async def _apply(connection: AsyncConnection, state: _ProfileState, transitions: Sequence[Transition]) -> bool:
+async def _apply(connection: AsyncConnection, live: Sequence[PolicyRow], transitions: Sequence[Transition]) -> bool:
     """Applies the transitions unless the profile's live policies have changed since they were read; returns whether."""
-    user_sub, agent_key = state.live[0].user_sub, state.live[0].agent_key
+    user_sub, agent_key = live[0].user_sub, live[0].agent_key
     now = await lifecycle.live_policies(connection, user_sub, agent_key, lock=True)
-    if {(row.version, row.status) for row in now} != {(row.version, row.status) for row in state.live}:
+    if {(row.version, row.status) for row in now} != {(row.version, row.status) for row in live}:
         return False
     for transition in transitions:
         if transition.columns:
