@@ -1,10 +1,11 @@
 """Takes a batch of leased cases through the steps that all work on cases has: read, open, think, embed and store."""
 
 import asyncio
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
-from itertools import groupby, islice
+from itertools import groupby, islice, repeat
+from operator import attrgetter
 from typing import ClassVar
 from uuid import UUID
 
@@ -109,7 +110,7 @@ class Batches:
         together = [text for some in texts for text in some]
         try:
             with stage("work.embed"):
-                vectors = iter(await embed_each(self.embedder, together) if together else [])
+                vectors: Iterator[Vector | None] = iter(await embed_each(self.embedder, together) if together else [])
         except CasebankError as error:
             if is_cancelled():
                 return  # the error may be the cancellation's; the queue releases the cases
@@ -117,52 +118,41 @@ class Batches:
                 for each in batch:  # the fault may be one case's, and must not be the others'
                     await self._embed([each])
                 return
-            for work, some in zip(batch, texts, strict=True):
-                if isinstance(error, self.goes_without):
-                    log.warning("work.no_vector", case_id=str(work.held.row_id))
-                    await self._store([(work, [None] * len(some))])
-                    continue
-                with caused_by(work.origin, "work.case"):
-                    await self.queue.hand_back([work.held], error)
-            return
-        await self._store([(work, list(islice(vectors, len(some)))) for work, some in zip(batch, texts, strict=True)])
-
-    async def _store(self, batch: Sequence[tuple[Work, Sequence[Vector | None]]]) -> None:
-        """Stores the cases, each with the vectors of its texts.
-
-        The cases of one user are finished together. If that fails, each is finished alone, for the fault may be one's.
-        """
-        for work, vectors in batch:
-            work.vectors = vectors
-        works = sorted((work for work, _ in batch), key=lambda work: work.held.user_sub)
+            if not isinstance(error, self.goes_without):
+                for work in batch:
+                    with caused_by(work.origin, "work.case"):
+                        await self.queue.hand_back([work.held], error)
+                return
+            for work in batch:
+                log.warning("work.no_vector", case_id=str(work.held.row_id))
+            vectors = repeat(None)
+        for work, some in zip(batch, texts, strict=True):
+            work.vectors = list(islice(vectors, len(some)))
         with stage("work.finalise"):
-            by_user = groupby(works, key=lambda work: work.held.user_sub)
-            await all_ended([self._store_users(list(group)) for _, group in by_user])
+            user = attrgetter("held.user_sub")
+            by_user = groupby(sorted(batch, key=user), key=user)
+            await all_ended([self._store(list(group)) for _, group in by_user])
 
-    async def _store_users(self, batch: list[Work]) -> None:
-        """Finishes cases of one user together, while the cases of few others are finished."""
+    async def _store(self, batch: Sequence[Work]) -> None:
+        """Finishes cases of one user together, while the cases of few others are finished.
+
+        If that fails, each case is finished alone, for the fault may be one's.
+        """
         async with self._places:
-            ended = await self._end_together(batch) if len(batch) > 1 else {}
+            ended: dict[UUID, str] = {}
+            if len(batch) > 1:
+                try:
+                    ended = await self._finalise(batch)
+                except Exception as error:  # one bad case must not stop the others
+                    if isinstance(error, DatabaseUnavailable) and not isinstance(error, Deadlocked):
+                        raise
+                    log.info("work.one_by_one", error=type(error).__name__)
             for work in batch:
                 if (how := ended.get(work.held.row_id)) is None:
                     await self._goes_on(work, self._finalise_alone)
                 else:
                     with caused_by(work.origin, "work.case"):
                         self.ended(work, how)
-
-    async def _end_together(self, batch: Sequence[Work]) -> dict[UUID, str]:
-        """Finishes cases of one user together, and returns each one's end; empty: it failed, so try the cases alone."""
-        try:
-            return await self._finalise(batch)
-        except Deadlocked as error:
-            log.info("work.one_by_one", error=type(error).__name__)
-        except DatabaseUnavailable:
-            raise
-        except Exception as error:  # noqa: BLE001 - one bad case must not stop the others
-            log.info("work.one_by_one", error=type(error).__name__)
-        for work in batch:
-            work.now = work.case
-        return {}
 
     async def _goes_on(self, work: Work, step: Callable[[Work], Awaitable[str | None]]) -> bool:
         """Takes one step of the work on a case and returns True if further steps follow; otherwise counts the end.
