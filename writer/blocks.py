@@ -9,8 +9,8 @@ messages, `tool-call` and `tool-result` of model messages), OpenAI's Responses A
 
 import json
 import re
-from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+from collections.abc import Mapping, Sequence
+from typing import Any, Literal
 
 from writer.dialects import renamed
 
@@ -81,8 +81,8 @@ def _as_chat(message: Message) -> list[Message]:
     if isinstance(chat.get("tool_calls"), list):
         chat["tool_calls"] = [_call(call, place) for place, call in enumerate(chat["tool_calls"])]
     content = chat.get("content")
-    if isinstance(content, list) and any(_calls_or_answers(part) for part in content):
-        return list(_split(chat, content))
+    if isinstance(content, list) and any(_kind_of(part) != "words" for part in content):
+        return _split(chat, content)
     return [chat]
 
 
@@ -120,47 +120,43 @@ def _of_item(item: Message, kind: str) -> list[Message]:
     return called
 
 
-def _calls_or_answers(part: object) -> bool:
+def _kind_of(part: object) -> Literal["call", "answer", "call and answer", "words"]:
+    """Returns what a part of a message is; a call of Vercel's UI messages may hold its own answer."""
     if not isinstance(part, dict):
-        return False
-    # a call of Vercel's UI messages holds its own answer
-    invoked = "toolCallId" in part or isinstance(part.get("toolInvocation"), dict)
-    return invoked or _is_call(part) or _is_answer(part)
-
-
-def _is_call(part: Mapping[str, Any]) -> bool:
-    return part.get("type") in _CALLS
-
-
-def _is_answer(part: Mapping[str, Any]) -> bool:
+        return "words"
     kind = part.get("type")
-    return kind in _ANSWERS or (isinstance(kind, str) and kind.endswith("tool_result"))
+    if kind in _CALLS:
+        return "call"
+    if kind in _ANSWERS or (isinstance(kind, str) and kind.endswith("tool_result")):
+        return "answer"
+    return "call and answer" if "toolCallId" in part or isinstance(part.get("toolInvocation"), dict) else "words"
 
 
-def _split(message: Message, parts: Sequence[object]) -> Iterator[Message]:
-    """Yields the messages for a message's words, calls and answers; answers follow calls and precede a user's words."""
+def _split(message: Message, parts: Sequence[Any]) -> list[Message]:
+    """Returns messages for the words, calls and answers of one; answers follow calls and precede a user's words."""
     words: list[object] = []
     calls: list[Message] = []
     answers: list[Message] = []
     for part in parts:
-        if not isinstance(part, dict) or not _calls_or_answers(part):
-            words.append(part)
-        elif _is_call(part):
-            calls.append(_call(part, len(calls)))
-        elif _is_answer(part):
-            answers.append(_answer(part))
-        else:
-            invocation = part.get("toolInvocation") or part
-            calls.append(_call(invocation, len(calls)))
-            if invocation.get("state") in _ENDED:
-                answers.append(_answer(invocation))
+        match _kind_of(part):
+            case "call":
+                calls.append(_call(part, len(calls)))
+            case "answer":
+                answers.append(_answer(part))
+            case "call and answer":
+                invocation = part.get("toolInvocation") or part
+                calls.append(_call(invocation, len(calls)))
+                if invocation.get("state") in _ENDED:
+                    answers.append(_answer(invocation))
+            case _:
+                words.append(part)
     time = {"time": message["time"]} if "time" in message else {}
     own = {**message, "content": words or None}
     if calls:
         own["tool_calls"] = [*_listed(message.get("tool_calls")), *calls]
     spoken = [own] if words or calls else []
     told = [{**time, "role": "tool", **answer} for answer in answers]
-    yield from [*spoken, *told] if calls else [*told, *spoken]
+    return [*spoken, *told] if calls else [*told, *spoken]
 
 
 def _call(call: Any, place: int, call_id: str = "") -> Any:
