@@ -4,13 +4,13 @@ It also deletes old decisions, procedures and ended runs, and sessions, checkpoi
 """
 
 from collections import Counter
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from functools import partial
 from uuid import UUID
 
-from sqlalchemy import CTE, Delete, Float, Select, Table, Update, case, cast, delete, func, select, update
+from sqlalchemy import CTE, Float, Select, Table, case, cast, delete, func, select, update
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from retrieval.database.database import Database
@@ -125,29 +125,22 @@ PROCEDURES_KEPT = 1_000
 """Maximum procedures of a profile, because every retrieve compares its query with the triggers of all procedures."""
 
 
-Preparation = Callable[[AsyncConnection, str, Sequence[UUID]], Awaitable[None]]
-"""A step before a removal, called with the user and the ids of the rows that are about to be removed."""
-
-
 @dataclass(frozen=True, slots=True)
 class _Sweep:
     """One kind of rows that pruning removes.
 
     Attributes:
-        table: the table of the rows.
         pick: the statement that selects the rows' ids, at most BATCH at a time.
-        act: builds the statement that removes the rows with these ids.
         why: the reason in the audit; None: the removal is not noted there.
-        action: the name of the removal in the audit.
+        values: new columns of the rows; None: the rows are deleted.
         before: steps that come first in the same transaction, for the rows that refer to these.
     """
 
     table: Table
     pick: Select[UUID]
-    act: Callable[[Sequence[UUID]], Update | Delete]
-    why: str | None
-    action: str = "prune_case"
-    before: Sequence[Preparation] = ()
+    why: str | None = None
+    values: Mapping[str, object] | None = None
+    before: Sequence[Callable[[AsyncConnection, str, Sequence[UUID]], Awaitable[None]]] = ()
 
 
 async def prune_all(database: Database, *, now: datetime | None = None, kept: timedelta = KEPT) -> Counter[str]:
@@ -187,38 +180,28 @@ async def prune(
     """
     user_sub, now = profile.user_sub, now or profile.seen_at
     mine = user_sub, profile.agent_key
-    mark = partial(mark_pruned, user_sub, now=now)
-
-    def gone(
-        pick: Select[UUID], table: Table, why: str | None, action: str = "prune_case", *first: Preparation
-    ) -> _Sweep:
-        clear = [partial(clear_references, table)] if table in REFERENCES else []
-        rows = delete(table).where(table.c.user_sub == user_sub)
-        return _Sweep(table, pick, lambda ids: rows.where(table.c.id.in_(ids)), why, action, (*first, *clear))
-
-    spoken = old_decisions(mine, now - CONTEXTS_KEPT).where(decisions.c.told.is_not(None))
-    told = update(decisions).where(decisions.c.user_sub == user_sub).values(told=None)
-    await _sweep(database, profile, _Sweep(decisions, spoken, lambda ids: told.where(decisions.c.id.in_(ids)), None))
+    pruned = {"status": "pruned", "pruned_at": now}  # no search finds such cases, but they can still be seen
     detach = keep_without_case, forget_sources, keep_judgements
+    silent = long_silent(mine, now, sessions.c.last_turn_at, "session_ttl_days")
     sweeps = {
         "soft": [
-            _Sweep(cases, merged(mine), mark, "merged"),
-            _Sweep(cases, expired(mine, now), mark, "ttl", before=(forget_words, forget_sources)),
-            _Sweep(cases, crowded_out(*mine), mark, "window"),
+            _Sweep(cases, merged(mine), "merged", pruned),
+            _Sweep(cases, expired(mine, now), "ttl", pruned, (forget_words, forget_sources)),
+            _Sweep(cases, crowded_out(*mine), "window", pruned),
         ],
-        "hard": [gone(long_pruned(mine, now - kept), cases, "deleted", "prune_case", *detach)],
-        "decisions": [gone(old_decisions(mine, now - DECISIONS_KEPT), decisions, None, "prune_decision", keep_credit)],
+        "hard": [_Sweep(cases, long_pruned(mine, now - kept), "deleted", before=detach)],
+        "decisions": [_Sweep(decisions, old_decisions(mine, now - DECISIONS_KEPT), before=[keep_credit])],
         "procedures": [
-            gone(expired_procedures(mine, now), procedures, "ttl", "prune_procedure"),
-            gone(too_many_procedures(*mine, procedures_kept), procedures, "window", "prune_procedure"),
+            _Sweep(procedures, expired_procedures(mine, now), "ttl"),
+            _Sweep(procedures, too_many_procedures(*mine, procedures_kept), "window"),
         ],
-        "runs": [gone(older(mine, runs.c.ended_at, now - kept), runs, "ended", "prune_run")],
-        "sessions": [
-            gone(long_silent(mine, now, sessions.c.last_turn_at, "session_ttl_days"), sessions, "ttl", "prune_session")
-        ],
-        "facts": [gone(long_silent(mine, now, facts.c.last_told_at, "ttl_days"), facts, "ttl", "prune_fact")],
-        "checkpoints": [gone(expired_checkpoints(mine, now), checkpoints, "ttl", "prune_checkpoint")],
+        "runs": [_Sweep(runs, older(mine, runs.c.ended_at, now - kept), "ended")],
+        "sessions": [_Sweep(sessions, silent, "ttl")],
+        "facts": [_Sweep(facts, long_silent(mine, now, facts.c.last_told_at, "ttl_days"), "ttl")],
+        "checkpoints": [_Sweep(checkpoints, expired_checkpoints(mine, now), "ttl")],
     }
+    spoken = old_decisions(mine, now - CONTEXTS_KEPT).where(decisions.c.told.is_not(None))
+    await _sweep(database, profile, _Sweep(decisions, spoken, values={"told": None}))
     return Counter(
         {name: sum([await _sweep(database, profile, each) for each in some]) for name, some in sweeps.items()}
     )
@@ -226,33 +209,37 @@ async def prune(
 
 async def _sweep(database: Database, profile: Profile, sweep: _Sweep) -> int:
     """Removes the rows of a sweep in transactions of at most BATCH rows, and returns the number of rows."""
-    done = 0
+    done, table = 0, sweep.table
     owner = profile.user_sub, profile.agent_key
     while True:
         async with database.as_user(profile.user_sub, profile.seen_at) as connection:
             # the worker may be about to merge a run into a case that goes here
             await lock_profile(connection, *owner)
-            picked = (await connection.scalars(sweep.pick)).all()
-            ids = picked
+            ids = picked = (await connection.scalars(sweep.pick)).all()
             if picked:  # a turn or a step may just be added to one of these, without the profile's lock
-                mine = sweep.table.c.user_sub == profile.user_sub, sweep.table.c.id.in_(picked)
-                rows = select(sweep.table.c.id).where(*mine).order_by(*sweep.table.primary_key)
-                await connection.execute(rows.with_for_update())
+                rows = select(table.c.id).where(table.c.user_sub == profile.user_sub, table.c.id.in_(picked))
+                await connection.execute(rows.order_by(*table.primary_key).with_for_update())
                 still = set((await connection.scalars(sweep.pick)).all())
                 ids = [each for each in picked if each in still]
-            for prepare in sweep.before if ids else ():
-                await prepare(connection, profile.user_sub, ids)
             if ids:
-                await connection.execute(sweep.act(ids))
-            if ids and sweep.why is not None:
-                changes = (Change.of(owner, "prune", sweep.action, subject, why=sweep.why) for subject in ids)
-                await note(connection, *changes)
+                await _remove(connection, owner, sweep, ids)
         done += len(ids)
         if len(picked) < BATCH:
             return done
 
 
-def mark_pruned(user_sub: str, case_ids: Sequence[UUID], now: datetime) -> Update:
-    """Returns a statement that marks cases as pruned: no search finds them, but they can still be seen."""
-    pruned = update(cases).where(cases.c.user_sub == user_sub, cases.c.id.in_(case_ids))
-    return pruned.values(status="pruned", pruned_at=now)
+async def _remove(connection: AsyncConnection, owner: tuple[str, str], sweep: _Sweep, ids: Sequence[UUID]) -> None:
+    """Removes the rows of a sweep with these ids, and notes the removal in the audit."""
+    table, user_sub = sweep.table, owner[0]
+    mine = table.c.user_sub == user_sub, table.c.id.in_(ids)
+    for prepare in sweep.before:
+        await prepare(connection, user_sub, ids)
+    if sweep.values is not None:
+        await connection.execute(update(table).where(*mine).values(sweep.values))
+    else:
+        if table in REFERENCES:
+            await clear_references(table, connection, user_sub, ids)
+        await connection.execute(delete(table).where(*mine))
+    if sweep.why is not None:
+        action = f"prune_{table.name.removesuffix('s')}"
+        await note(connection, *(Change.of(owner, "prune", action, subject, why=sweep.why) for subject in ids))

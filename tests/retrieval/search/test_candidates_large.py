@@ -26,13 +26,13 @@ from retrieval.tables.profiles import profiles
 from tests.cluster import one_postgres
 from tests.conftest import new_database
 from tests.writer.conftest import AGENT, Bank
+from tests.writer.pruned_banks import mark_pruned
 from writer.privacy.keys import Keyring
 from writer.profiles import Profile
 from writer.queue.worker import Worker
 from writer.retain.retain import retain
 from writer.run import FinishedRun
 from writer.upkeep.hnsw import index_profile
-from writer.upkeep.prune import mark_pruned
 from writer.upkeep.reembed import reembed
 
 pytestmark = one_postgres
@@ -176,7 +176,7 @@ async def test_filters_are_answered_exactly(indexed: Indexed):
 async def test_a_pruned_or_deleted_case_does_not_come_back(empty: Indexed):
     await empty.fill("carol", TASKS)
     first, second, *_ = await empty.find("carol", "clean the kitchen sink abroad")
-    await empty.change("carol", mark_pruned("carol", [first.id], datetime.now(UTC)))
+    await empty.change("carol", mark_pruned("carol", [first.id]))
     await empty.change("carol", delete(cases).where(cases.c.user_sub == "carol", cases.c.id == second.id))
     before = await empty.scans()
     left = await empty.find("carol", "clean the kitchen sink abroad")
@@ -187,7 +187,7 @@ async def test_a_pruned_or_deleted_case_does_not_come_back(empty: Indexed):
 
 async def test_where_the_index_has_too_few_the_rest_is_found_all_the_same(empty: Indexed):
     made = await empty.fill("few", TASKS[:10])
-    await empty.change("few", mark_pruned("few", made[:3], datetime.now(UTC)))
+    await empty.change("few", mark_pruned("few", made[:3]))
     for query in QUERIES:
         assert set(ids(await empty.find("few", query))) == set(made[3:])
 

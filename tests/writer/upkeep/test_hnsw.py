@@ -14,10 +14,10 @@ from retrieval.tables.cases import case_embeddings
 from retrieval.tables.profiles import profiles
 from tests.cluster import one_postgres
 from tests.writer.conftest import Bank
+from tests.writer.pruned_banks import mark_pruned
 from tests.writer.upkeep.test_reembed import Space
 from writer.rights.erase import erase
 from writer.upkeep.hnsw import BATCH, index_all, index_profile
-from writer.upkeep.prune import mark_pruned
 from writer.upkeep.reembed import reembed
 
 pytestmark = one_postgres
@@ -89,7 +89,7 @@ async def test_on_a_cluster_a_profile_stays_out_and_one_that_is_in_leaves(bank: 
 
 async def prune_some(bank: Bank, user: str, ids: list[Any]) -> None:
     async with bank.database.as_user(user, datetime.now(UTC)) as connection:
-        await connection.execute(mark_pruned(user, ids, datetime.now(UTC)))
+        await connection.execute(mark_pruned(user, ids))
 
 
 async def test_doing_it_again_changes_and_notes_nothing(bank: Bank, user: str):

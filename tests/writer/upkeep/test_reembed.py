@@ -20,8 +20,8 @@ from retrieval.tables.procedures import procedures
 from retrieval.tables.profiles import profiles
 from tests.conftest import new_database
 from tests.writer.conftest import AGENT, Bank
+from tests.writer.pruned_banks import mark_pruned
 from writer.profiles import Profile
-from writer.upkeep.prune import mark_pruned
 from writer.upkeep.reembed import reembed, reembed_all
 
 
@@ -147,7 +147,7 @@ async def test_a_missing_vector_in_the_present_space_is_filled(bank: Bank, user:
 async def test_only_ready_cases_are_embedded(bank: Bank, user: str):
     first, *_ = await old_bank(bank, user, 3)
     async with bank.database.as_user(user, datetime.now(UTC)) as connection:
-        await connection.execute(mark_pruned(user, [first], datetime.now(UTC)))
+        await connection.execute(mark_pruned(user, [first]))
     assert await reembed(bank.database, Space("new"), bank.profile(user)) == 2
 
 
