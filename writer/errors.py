@@ -1,20 +1,4 @@
-"""The errors of writing to the case bank, without any knowledge of HTTP.
-
-CasebankError
-├── ErasureNotConfirmed   the caller confirmed another erasure than the user's last one
-├── IdempotencyConflict   the idempotency key was used before, with another body
-├── KnowledgeExists       an edited entry of knowledge would equal another one
-├── MemoryOff             the user switched off writing for this agent: nothing is stored
-├── NotTheOwner           the login of an operator's command does not own the tables
-├── NotJoined             a request names a run and a retrieval, and the run began with another retrieval
-├── LeaseLost             the worker was too slow: another worker has the case, or the case was deleted
-├── PathTooLong           a path in a step, or in a question, is longer than any path of Linux
-├── RunEnded              the run was retained, so it takes no more steps
-├── SecretInName          a name, as of an agent, looks like a secret
-├── SourceNotAllowed      the author may not give rewards of this source
-├── TurnsOutOfOrder       a turn is earlier than the turn before it, or in future
-└── UnknownReference      the run names a row that the user does not have, or another agent's retrieval
-"""
+"""The errors of writing to the case bank, without any knowledge of HTTP."""
 
 from retrieval.errors import CasebankError
 

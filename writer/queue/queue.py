@@ -132,8 +132,8 @@ class Queue:
         if self.database.citus:
             rows = await self._rows_by_user(connection, token, most, died_too=died_too)
         else:
-            claim, given = statements.claim(token, self.pace.lease, most, self._last_served, self.table)
-            rows = list(await connection.execute(claim, given | {"died_too": died_too}))
+            given = {"token": token, "lease": self.pace.lease, "batch": most, "after": self._last_served}
+            rows = list(await connection.execute(statements.claim(self.table), {**given, "died_too": died_too}))
         leases = [Lease(r.user_sub, r.id, r.agent_key, r.attempts, token, r.claimed_at) for r in rows]
         self._last_served = max((each.user_sub for each in leases), default=self._last_served)
         return leases

@@ -58,39 +58,23 @@ Ending = Literal["failed", "outage", "dead"]
 """End of an attempt without a result: a failure, an outage that is no fault of the row, or the last failure."""
 
 
-def claim(
-    lease_token: UUID, lease: timedelta, batch: int, after: str = "", queue: Table = cases
-) -> tuple[Update, dict[str, object]]:
-    """Returns a statement that leases up to ``batch`` waiting rows to a worker, and its parameters.
+@cache  # an idle worker claims all the time, and to build the statement takes longer than to run it
+def claim(queue: Table) -> Update:
+    """Returns a statement that leases up to ``batch`` waiting rows to a worker.
 
     Users take turns, by name, beginning with the first user after ``after``. A turn leases a user's longest waiting
     rows, up to a quarter of the batch: rows of one user are finished together, and no user waits for all rows of
     another. Where there are rows whose worker died with them, the batch is one of these alone, or has none of them
-    if the parameter ``died_too`` is made false.
+    if ``died_too`` is false. These are the statement's parameters, and so are ``token`` and ``lease``.
     """
-    parameters = {
-        "token": lease_token,
-        "lease": lease,
-        "batch": batch,
-        "of_a_turn": max(1, batch // TURNS),
-        "looked_at": WORKERS_APART * batch,
-        "after": after,
-        "died_too": True,
-    }
-    return _claim(queue), parameters
-
-
-@cache  # an idle worker claims all the time, and to build the statement takes longer than to run it
-def _claim(queue: Table) -> Update:
-    token = bindparam("token", type_=Uuid)
+    token, after = bindparam("token", type_=Uuid), bindparam("after", type_=Text)
     batch = bindparam("batch", type_=Integer)
-    looked_at = bindparam("looked_at", type_=Integer)
-    of_a_turn = bindparam("of_a_turn", type_=Integer)
-    after = bindparam("after", type_=Text)
+    looked_at = batch * WORKERS_APART
     turns = select(_next_user(queue, after).label("user_sub"), literal(1).label("turn")).cte("turns", recursive=True)
     following = select(_next_user(queue, turns.c.user_sub), turns.c.turn + 1)
     turns = turns.union_all(following.where(turns.c.user_sub.is_not(None), turns.c.turn < batch))
     longest = [queue.c.available_at, queue.c.id]
+    of_a_turn = func.greatest(1, batch // TURNS)
     theirs = (
         select(
             queue.c.id,

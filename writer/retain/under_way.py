@@ -13,7 +13,6 @@ from prometheus_client import Counter
 from sqlalchemy import delete, func, select, update
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from retrieval.database.rows import Rows
 from retrieval.pages.listing import steps_of_run
 from retrieval.tables.cases import cases
 from retrieval.tables.columns import ALL_AGENTS
@@ -51,12 +50,6 @@ class UnderWay(Protocol):
 
 async def lock_run(connection: AsyncConnection, user_sub: str, run_id: UUID) -> UnderWay | None:
     """Returns the run, locked until the transaction ends; None: the user has no such run."""
-    row = (await connection.execute(run_to_change(user_sub, run_id))).one_or_none()
-    return cast("UnderWay | None", row)
-
-
-def run_to_change(user_sub: str, run_id: UUID) -> Rows:
-    """Returns a statement that selects and locks a run: the columns of ``UnderWay``."""
     known = (
         select(decisions.c.id)
         .where(
@@ -70,8 +63,11 @@ def run_to_change(user_sub: str, run_id: UUID) -> Rows:
     profile = profiles.c.user_sub == user_sub, profiles.c.agent_key == runs.c.agent_key
     kinds = select(profiles.c.tool_kinds).where(*profile).scalar_subquery().label("tool_kinds")
     names = ("id", "agent_key", "status", "step_count", "step_bytes", "last_step_at", "case_id")
-    shown = (runs.c[name] for name in names)
-    return select(*shown, known, kinds).where(runs.c.user_sub == user_sub, runs.c.id == run_id).with_for_update(of=runs)
+    mine = select(*(runs.c[name] for name in names), known, kinds).where(
+        runs.c.user_sub == user_sub, runs.c.id == run_id
+    )
+    row = (await connection.execute(mine.with_for_update(of=runs))).one_or_none()
+    return cast("UnderWay | None", row)
 
 
 async def traces_of(connection: AsyncConnection, words: Words, run_id: UUID) -> Sequence[dict[str, Any]]:

@@ -1,7 +1,7 @@
 """Locks a session for the rest of a transaction: to append to it, to take its turns for a run, or to delete it."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from datetime import datetime
 from typing import Any
 from uuid import UUID
@@ -43,18 +43,10 @@ class Locked:
 
 async def lock_session(connection: AsyncConnection, user_sub: str, name: str) -> Locked | None:
     """Returns the session, locked until the transaction ends; None: the user has no such session."""
-    row = (await connection.execute(session_to_change(user_sub, name))).one_or_none()
+    columns = [func.now() if each.name == "now" else sessions.c[each.name] for each in fields(Locked)]
+    mine = select(*columns).where(sessions.c.user_sub == user_sub, sessions.c.name == name)
+    row = (await connection.execute(mine.with_for_update())).one_or_none()
     return None if row is None else Locked(*row)
-
-
-def session_to_change(user_sub: str, name: str) -> Rows:
-    """Returns a statement that selects and locks a session: the columns of ``Locked``."""
-    columns = ("id", "agent_key", "turn_count", "turn_bytes", "taken_turns", "last_turn_at")
-    return (
-        select(*(sessions.c[name] for name in columns), func.now().label("now"))
-        .where(sessions.c.user_sub == user_sub, sessions.c.name == name)
-        .with_for_update()
-    )
 
 
 async def turns_to_take(connection: AsyncConnection, words: Words, session: Locked) -> Sequence[dict[str, Any]]:

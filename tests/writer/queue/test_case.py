@@ -23,7 +23,8 @@ from writer.upkeep.reseal import reseal_all
 async def claim(bank: Bank, lease: timedelta = timedelta(minutes=1)) -> list[Lease]:
     token = uuids.uuid7()
     async with bank.database.as_worker() as connection:
-        rows = (await connection.execute(*statements.claim(token, lease, 16))).all()
+        given = {"token": token, "lease": lease, "batch": 16, "after": "", "died_too": True}
+        rows = (await connection.execute(statements.claim(cases), given)).all()
     return [Lease(row.user_sub, row.id, row.agent_key, row.attempts, token, row.claimed_at) for row in rows]
 
 

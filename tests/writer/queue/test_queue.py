@@ -191,7 +191,8 @@ async def waiting(bank: Bank, user: str, cases_of_theirs: int) -> None:
 async def claimed(bank: Bank, batch: int, after: str = "") -> list[str]:
     """Whose cases a worker gets, one entry for each."""
     async with bank.database.as_worker() as connection:
-        rows = await connection.execute(*statements.claim(uuids.uuid7(), timedelta(minutes=1), batch, after))
+        given = {"token": uuids.uuid7(), "lease": timedelta(minutes=1), "batch": batch, "after": after}
+        rows = await connection.execute(statements.claim(cases), {**given, "died_too": True})
         return [row.user_sub for row in rows]
 
 
