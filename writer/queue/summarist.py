@@ -77,8 +77,8 @@ class Summarist:
     async def summarise(self, profile: Profile, session_id: UUID) -> bool:
         """Adds a summary of the session's turns since the last summary, if its profile wants the model's summaries.
 
-        Adds nothing if these turns have fewer than LEAST_TOKENS, or if the model's answer cannot be used. Returns
-        whether the model was to be asked.
+        Adds nothing if these turns are fewer than MOST_TURNS and have fewer than LEAST_TOKENS, or if the model's answer
+        cannot be used. Returns whether the model was to be asked.
 
         Raises:
             UserErased: the user was erased meanwhile.
@@ -98,7 +98,7 @@ class Summarist:
             ]
             before = words.open("summary", newest.payload, session_id, last) if last else []
         costs = [count_tokens(_beginning(turn)) for turn in turns]
-        if sum(costs) < LEAST_TOKENS:
+        if sum(costs) < LEAST_TOKENS and len(turns) < MOST_TURNS:
             return False
         read = max(1, sum(sum(costs[: number + 1]) <= MOST_TOKENS for number in range(len(costs))))
         lines = await self._lines(profile, before, turns[:read])

@@ -11,7 +11,7 @@ from retrieval.errors import Tokens
 from retrieval.ports import Answer, Reply
 from tests.writer.conftest import AGENT, Bank, drain, keep
 from writer.procedures.llm.token_budget import Account
-from writer.queue.summarist import Summarist
+from writer.queue.summarist import MOST_TURNS, Summarist
 from writer.queue.worker import Worker
 from writer.sessions.append import append_turns
 from writer.sessions.prepare import TurnsTold, prepare_turns
@@ -69,3 +69,17 @@ async def test_users_take_turns_with_the_model(bank: Bank, user: str):
     model = Silent(nothing)
     await drain(worker(bank, model))
     assert model.read == ["attic", "guestroom", "cellar", "garage"]
+
+
+async def test_a_session_of_many_turns_of_few_words_is_summarised(bank: Bank, user: str):
+    async def nothing() -> None:
+        pass
+
+    first, later = ({"role": "user", "content": content} for content in ("chapter of attic now", "ok"))
+    for said in ([first, *[later] * (MOST_TURNS - 1)], [later] * 50):
+        told = TurnsTold.model_validate({"agent": AGENT, "turns": said})
+        await append_turns(bank.database, bank.keyring, "attic", prepare_turns(told), bank.author(user))
+    await bank.set_profile(user, session_summary="llm")
+    model = Silent(nothing)
+    await drain(worker(bank, model))
+    assert set(model.read) == {"attic"}
