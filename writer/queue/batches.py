@@ -1,12 +1,12 @@
 """Takes a batch of leased cases through the steps that all work on cases has: read, open, think, embed and store."""
 
 import asyncio
-from collections.abc import Awaitable, Callable, Iterator, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from itertools import groupby, islice, repeat
 from operator import attrgetter
-from typing import ClassVar
+from typing import Any, ClassVar, TypeVar
 from uuid import UUID
 
 from sqlalchemy.ext.asyncio import AsyncConnection
@@ -21,17 +21,30 @@ from retrieval.errors import (
     UserErased,
 )
 from retrieval.ports import Embedder, Vector, embed_each
+from retrieval.sealed import CaseWords
 from retrieval.tasks import all_ended, is_cancelled
 from retrieval.telemetry import caused_by, log, stage
+from writer.analysis.calls import StoredRun
 from writer.audit import noted_together
 from writer.errors import LeaseLost
+from writer.facts.forms import are_compiled
+from writer.privacy.keys import Keyring
 from writer.privacy.master_keys import MasterKeyMismatch
+from writer.privacy.seal import unseal_sized
+from writer.privacy.words import Words
+from writer.procedures.thread import computed
 from writer.profiles import lock_loop
 from writer.queue.case import ClaimedCase, Work, claimed, lock_held, used_by
 from writer.queue.lease import Lease
 from writer.queue.queue import Queue
-from writer.queue.teaching import Teaching
 
+Result = TypeVar("Result")
+
+SHORT = 8_192
+"""Maximum bytes of a run's decrypted payload that is analysed on the event loop; longer runs use a thread.
+
+A run of this size, some 70 failed command lines, holds the loop for up to some 50 ms at a time.
+"""
 AT_ONCE = 2
 """Maximum transactions that store cases at the same time: the worker prepares one while the database stores."""
 
@@ -41,12 +54,13 @@ class Batches:
     """The steps of the work on batches of cases, of which a handler gives four.
 
     Attributes:
+        keyring: the keys that decrypt the cases.
         goes_without: errors of the embedder for one case alone, after which it is stored without vectors.
     """
 
     queue: Queue
     embedder: Embedder
-    teaching: Teaching
+    keyring: Keyring
     _places: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(AT_ONCE), init=False)
     goes_without: ClassVar[tuple[type[CasebankError], ...]] = (EmbedderRefused,)
 
@@ -68,7 +82,7 @@ class Batches:
 
     async def read(self, leases: Sequence[Lease]) -> list[Work]:
         """Returns the leased cases that are still there, the oldest first; each user's rows are read as that user."""
-        batch, keyring = [], self.teaching.keyring
+        batch, keyring = [], self.keyring
         by_user = sorted(leases, key=lambda held: held.user_sub)
         for user_sub, group in groupby(by_user, key=lambda held: held.user_sub):
             held = {lease.row_id: lease for lease in group}
@@ -94,10 +108,46 @@ class Batches:
             ready = [
                 work
                 for work in batch
-                if await self._goes_on(work, self.teaching.open) and await self._goes_on(work, self.think)
+                if await self._goes_on(work, self._open) and await self._goes_on(work, self.think)
             ]
         if ready:
             await self._embed(ready)
+
+    async def _open(self, work: Work) -> None:
+        """Decrypts the case's task, plan and payload with its user's key.
+
+        Raises:
+            LeaseLost: the user's key is gone, because the user was erased.
+        """
+        held = work.held
+        key = self.keyring.remembered(held.user_sub)
+        if key is None:
+            async with self.queue.database.as_user(held.user_sub, held.claimed_at) as connection:
+                key = await self.keyring.find(connection, held.user_sub)
+        if key is None:
+            raise LeaseLost("the user's key is gone")
+        payload = work.case.payload
+        work.opened, work.payload_bytes = unseal_sized(payload, key.key, user_sub=held.user_sub, case_id=held.row_id)
+        work.origin = work.opened.get("origin", {})  # older cases have none
+        work.seal = Words(held.user_sub, key)
+        work.text = CaseWords(work.case.task, work.case.plan)
+        if work.case.words is not None:
+            work.text = work.seal.open_case(held.row_id, work.case.words)
+
+    async def compute(
+        self, work: Work, act: Callable[[Work, StoredRun, Mapping[str, Any]], Result]
+    ) -> tuple[StoredRun, Result]:
+        """Returns the run of an opened case, and the result of the act.
+
+        The act is in a thread if the run is long, or its turns may be the first, which wait for patterns to compile.
+        """
+        opened, work.opened = work.opened, {}
+        short = work.payload_bytes <= SHORT and (not opened["turns"] or are_compiled())
+        if short:
+            await asyncio.sleep(0)  # lets others have the event loop between two runs
+        told = opened["tool_traces"], opened["turns"]
+        run = StoredRun(work.text.task, work.case.outcome, *told, work.text.plan, short)
+        return run, await computed(run, act, work, run, opened)
 
     async def _embed(self, batch: Sequence[Work]) -> None:
         """Embeds the cases' texts, all at once, and finishes the cases.

@@ -1,25 +1,31 @@
 """Handles retained runs: corrects what retain counted, merges repeats, and makes their cases ready."""
 
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
+from typing import Any
 from uuid import UUID
 
 from prometheus_client import Counter
 from sqlalchemy import insert, update
 from sqlalchemy.ext.asyncio import AsyncConnection
 
+from policy.channels import words
 from policy.fit import FIRST_ORDER
+from retrieval.sealed import MOVES, TERMS
 from retrieval.tables.kinds import is_trusted
 from retrieval.tables.procedures import reflections
 from retrieval.tables.profiles import profiles
 from retrieval.telemetry import log, stage
+from writer.analysis.calls import StoredRun, error_signatures
+from writer.analysis.moves import moves_of
+from writer.analysis.recount import recount
 from writer.audit import Change, note
 from writer.profiles import Profile
 from writer.queue.batches import Batches
 from writer.queue.case import Work, by_agent, close
-from writer.queue.correction import corrected, earlier_feedback
+from writer.queue.correction import corrected, corrected_plan, earlier_feedback
 from writer.queue.dedupe import count_again, twins
 from writer.queue.lease import Lease
 from writer.replays.profile_replay import replay_if_due
@@ -57,8 +63,8 @@ class CaseHandler(Batches):
             self._to_replay.setdefault(profile, (time.monotonic(), lease.claimed_at))
 
     async def think(self, work: Work) -> None:
-        """Stores in ``work`` the numbers of its case, by the calls' outputs."""
-        await self.teaching.count(work)
+        """Stores in ``work`` the numbers of its case: keyed hashes, and corrections by the calls' outputs."""
+        await self.compute(work, _count)
 
     def texts(self, work: Work) -> list[str]:
         """Returns the task."""
@@ -135,3 +141,12 @@ class CaseHandler(Batches):
                     if await replay_if_due(self.queue.database, profile, first_order=self.first_order) is not None:
                         return True
         return False
+
+
+def _count(work: Work, run: StoredRun, opened: Mapping[str, Any]) -> None:
+    """Stores in the work the numbers of its run, and the errors of its calls."""
+    work.terms = work.seal.numbers(TERMS, words(work.text.task))
+    work.moves = work.seal.numbers(MOVES, moves_of(run))
+    if run.tool_traces:
+        work.counts, work.errors = recount(run), error_signatures(run)
+        work.corrected_plan = corrected_plan(work, run, opened["tool_traces"])

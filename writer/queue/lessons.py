@@ -2,10 +2,10 @@
 
 import time
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from operator import itemgetter
-from typing import ClassVar
+from typing import Any, ClassVar
 from uuid import UUID
 
 from sqlalchemy import delete, func, update
@@ -18,17 +18,24 @@ from retrieval.tasks import all_ended
 from retrieval.telemetry import log, stage
 from writer.advice.settle import advised, settle_advice
 from writer.advice.store import failure_rows, store_failures
+from writer.analysis.calls import StoredRun
+from writer.analysis.fixes import failures_of
 from writer.analysis.placeholders import without_placeholders
+from writer.analysis.tool_use import tools_used
 from writer.facts.store import Provenance, store_facts
 from writer.procedures import versions
-from writer.procedures.ports import Source
+from writer.procedures.learn_from_run import RunToLearnFrom, ScriptSettings, learn_from_run
+from writer.procedures.ports import Learners, Source
 from writer.procedures.reflection import ask_to_reflect
 from writer.procedures.withdrawal import retire_lessons, withdraw_learned
+from writer.profiles import Profile
 from writer.queue.batches import Batches
 from writer.queue.case import ClaimedCase, Work, by_agent, remember_tools
 from writer.queue.lease import Lease
-from writer.queue.sessions import MOST_FACTS
+from writer.queue.sessions import MOST_FACTS, facts_in_run
+from writer.retain.plan import given_plan
 from writer.rewards.feedback import credit_run
+from writer.run import OF_PROCEDURES
 
 READ_AT_ONCE = 4
 """Maximum number of runs that a language model reads for this worker at the same time, once it answered quickly."""
@@ -44,10 +51,14 @@ class LessonHandler(Batches):
     """Learns procedures, facts and failures from runs, and credits what they used; or only revises what they used.
 
     Attributes:
+        rules: learners by rule, for profiles that want no language model.
+        llm: builds the learners of a profile that wants a language model; None: the service has no model.
         pgvector: true if the database compares vectors.
     """
 
-    pgvector: bool = True
+    rules: Learners
+    llm: Callable[[Profile], Learners] | None
+    pgvector: bool
     goes_without: ClassVar[tuple[type[CasebankError], ...]] = (EmbedderRefused, EmbedderMisbehaved)
     _asked_last: str = field(default="", init=False)
     """The last user whose run a language model read; the users after this one, by name, come first."""
@@ -67,14 +78,18 @@ class LessonHandler(Batches):
         """
         with stage("work.learn"):
             batch = await self.read(leases)
-            slow = self._by_turns(filter(self.teaching.by_llm, batch))
+            slow = self._by_turns(filter(self._by_llm, batch))
             asked = slow[: READ_AT_ONCE if self.was_quick else 1]
             await self.queue.release([work.held for work in slow[len(asked) :]])
-            await self.finish_together([work for work in batch if not self.teaching.by_llm(work)])
+            await self.finish_together([work for work in batch if not self._by_llm(work)])
             if asked:
                 self._asked_last, began = asked[-1].held.user_sub, time.monotonic()
                 await all_ended([self.finish_together([work]) for work in asked])
                 self.was_quick = time.monotonic() - began <= self.quick_s
+
+    def _by_llm(self, work: Work) -> bool:
+        """Returns whether a language model learns from the run."""
+        return self.llm is not None and work.case.analyst == "llm"
 
     def _by_turns(self, works: Iterable[Work]) -> list[Work]:
         """Returns the works, which come in the order of time, in the order in which their users take turns."""
@@ -86,8 +101,21 @@ class LessonHandler(Batches):
         return [work for _, work in sorted(numbered, key=itemgetter(0))]
 
     async def think(self, work: Work) -> None:
-        """Stores in ``work`` what is learned from its run."""
-        await self.teaching.teach(work, self.queue.renew)
+        """Stores in ``work`` what is learned from its run; renews the lease before each call of a language model."""
+        held, case, opened = work.held, work.case, work.opened
+        run, plan = await self.compute(work, _analyse)
+        brought = opened["procedure"] or {"data": None}
+        given: dict[str, Any] = {name: opened.get(name) for name in OF_PROCEDURES}  # older cases have none
+        given["no_failure"] = opened["procedure"] is not None and brought["data"] is None
+        ended = RunToLearnFrom(
+            run, case.reward, case.reward_source, brought["data"], used=work.used, tags=case.tags, plan=plan, **given
+        )
+        terms = ScriptSettings(None if case.abstraction == "off" else case.abstraction, case.least_success)
+        if self.llm is None or not self._by_llm(work):
+            work.taught = await learn_from_run(ended, terms, self.rules)
+            return
+        teachers = self.llm(Profile(held.user_sub, held.agent_key, held.claimed_at))
+        work.taught = await learn_from_run(ended, terms, teachers, before_each=lambda: self.queue.renew(held))
 
     def texts(self, work: Work) -> list[str]:
         """Returns the triggers of the learned procedures."""
@@ -132,6 +160,20 @@ class LessonHandler(Batches):
     def ended(self, work: Work, how: str) -> None:
         """Logs the end of the work on a run."""
         log.info("lessons.ended", how=how, case_id=str(work.held.row_id))
+
+
+def _analyse(work: Work, run: StoredRun, opened: Mapping[str, Any]) -> list[str]:
+    """Stores in the work the facts, tool use and failures of its run, and returns the plan given beside the calls.
+
+    Works in one thread, for each costs.
+    """
+    if work.case.session_id is None and "in_session" not in opened:
+        work.facts = facts_in_run(opened["turns"], work.case.created_at)
+    if not run.tool_traces:
+        return []
+    given = given_plan(opened["tool_traces"], run.calls, run.plan)
+    work.tools, work.failures = tools_used(run), failures_of(run, given)
+    return given
 
 
 async def _store_facts(connection: AsyncConnection, batch: Sequence[Work]) -> None:

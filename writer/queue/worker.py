@@ -28,7 +28,6 @@ from writer.queue.queue import Pace, Queue
 from writer.queue.sessions import SessionHandler
 from writer.queue.statements import due_in
 from writer.queue.summarist import Summarist
-from writer.queue.teaching import Teaching
 from writer.queue.wake import LONGEST_S, Wake
 
 MEMORIES = 256
@@ -79,14 +78,15 @@ class Worker:
         """Builds a handler for each queue."""
         database, pace, rng = self.database, self.pace, self.rng
         self.wakes = Wake(database, self.rest or Rest(database))
-        teaching = Teaching(database, self.keyring, self.rules, self.llm)
         self.cases = CaseHandler(
-            Queue(database, cases, pace, rng, "work.failed"), self.embedder, teaching, self.first_order
+            Queue(database, cases, pace, rng, "work.failed"), self.embedder, self.keyring, self.first_order
         )
         self.lessons = LessonHandler(
             Queue(database, reflections, pace, rng, "lessons.failed"),
             self.embedder,
-            teaching,
+            self.keyring,
+            self.rules,
+            self.llm,
             self.pgvector,
         )
         self.sessions = SessionHandler(
