@@ -1,6 +1,5 @@
 """Stores every reward given to a case or a retrieval, and selects the one that counts."""
 
-from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
 from datetime import datetime
 from itertools import product
@@ -8,7 +7,7 @@ from uuid import UUID
 
 import uuid_utils.compat as uuids
 from prometheus_client import Counter
-from sqlalchemy import Function, Row, Select, func, insert, select, update
+from sqlalchemy import Function, func, insert, select, update
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from retrieval.errors import NotFound
@@ -43,20 +42,6 @@ class Given:
     """True: a retrieval's reward judges only one of the runs that began with it; False: it judges all of them."""
 
 
-def effective_reward(user_sub: str, *, case_id: UUID | None, decision_id: UUID | None) -> Select[float, str]:
-    """Returns a statement that selects the reward that counts: the newest of a trusted source, else the newest of all.
-
-    A heuristic reward is a guess by rule; a reward of a user, a judge or a metric outweighs it, even an older one.
-    """
-    subject = rewards.c.case_id == case_id if case_id else rewards.c.decision_id == decision_id
-    return (
-        select(rewards.c.reward, rewards.c.source)
-        .where(rewards.c.user_sub == user_sub, subject)
-        .order_by((rewards.c.source == "heuristic").asc(), rewards.c.created_at.desc(), rewards.c.id.desc())
-        .limit(1)
-    )
-
-
 async def add_reward(connection: AsyncConnection, user_sub: str, actor: str, given: Given) -> Given:
     """Adds a reward to the history of its subject (a case or a retrieval), and stores the reward that counts there.
 
@@ -89,7 +74,10 @@ async def add_reward(connection: AsyncConnection, user_sub: str, actor: str, giv
     else:
         counts = await _settle(connection, user_sub, given)
     if given.decision_id and row.reward is None:
-        await count_judged(connection, user_sub, given.decision_id, counts.reward)
+        slot = decision_slots.c
+        shown = select(slot.used).where(slot.user_sub == user_sub, slot.decision_id == given.decision_id)
+        for used in (await connection.scalars(shown.order_by(slot.place))).all():
+            JUDGED.labels(USES[used], "bad" if counts.reward < FAILED_BELOW else "good").inc()
     if given.case_id:
         await prove(connection, user_sub, [given.case_id])
     payload = {"reward": given.reward, "source": given.source}
@@ -111,9 +99,15 @@ async def _add(
 
 
 async def _settle(connection: AsyncConnection, user_sub: str, given: Given) -> Given:
-    """Stores the reward that counts in the row of the case or the retrieval, updates what follows, and returns it."""
-    statement = effective_reward(user_sub, case_id=given.case_id, decision_id=given.decision_id)
-    newest: Row[float, str] = (await connection.execute(statement)).one()
+    """Stores the reward that counts in the row of the case or the retrieval, updates what follows, and returns it.
+
+    The newest reward of a trusted source counts, else the newest of all: a heuristic reward is a guess by rule, which a
+    reward of a user, a judge or a metric outweighs, even an older one.
+    """
+    subject = rewards.c.case_id == given.case_id if given.case_id else rewards.c.decision_id == given.decision_id
+    by_weight = (rewards.c.source == "heuristic").asc(), rewards.c.created_at.desc(), rewards.c.id.desc()
+    history = select(rewards.c.reward, rewards.c.source).where(rewards.c.user_sub == user_sub, subject)
+    newest = (await connection.execute(history.order_by(*by_weight).limit(1))).one()
     counts = replace(given, reward=newest.reward, source=newest.source)
     if given.case_id:
         mine = cases.c.user_sub == user_sub, cases.c.id == given.case_id
@@ -133,12 +127,3 @@ async def _settle(connection: AsyncConnection, user_sub: str, given: Given) -> G
         await connection.execute(update(decisions).where(*mine).values(values))
         await credit_slate(connection, user_sub, given.decision_id)
     return counts
-
-
-async def count_judged(connection: AsyncConnection, user_sub: str, decision_id: UUID, reward: float) -> None:
-    """Counts a retrieval's shown cases in the metrics, by use and by its first reward (good: at least 0.5)."""
-    slot = decision_slots.c
-    shown = select(slot.used).where(slot.user_sub == user_sub, slot.decision_id == decision_id)
-    uses: Sequence[bool | None] = (await connection.scalars(shown.order_by(slot.place))).all()
-    for used in uses:
-        JUDGED.labels(USES[used], "bad" if reward < FAILED_BELOW else "good").inc()
