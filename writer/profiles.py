@@ -6,7 +6,7 @@ from datetime import datetime
 from typing import Any, TypeVar
 from uuid import UUID
 
-from sqlalchemy import Column, ScalarSelect, Select, exists, func, literal, or_, select, text, tuple_
+from sqlalchemy import Column, Select, exists, func, literal, or_, select, text, tuple_
 from sqlalchemy.dialects.postgresql import insert
 from sqlalchemy.ext.asyncio import AsyncConnection
 
@@ -146,12 +146,3 @@ async def lock_loop(
         keys.update(await connection.scalars(agents.distinct()))
     for each in sorted(keys):
         await lock_profile(connection, user_sub, each)
-
-
-def is_approximate(user_sub: str, agent_key: str) -> ScalarSelect[bool]:
-    """Returns the subquery for the column ``approximate`` of a new vector: whether the profile uses the HNSW index.
-
-    The caller must hold the profile's lock until the vector is stored.
-    """
-    profile = select(profiles.c.approximate).where(profiles.c.user_sub == user_sub, profiles.c.agent_key == agent_key)
-    return profile.scalar_subquery()

@@ -23,7 +23,6 @@ from sqlalchemy import (
     case,
     cast,
     func,
-    insert,
     literal,
     literal_column,
     select,
@@ -35,7 +34,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 from policy.channels import searchable
 from retrieval.ports import Vector
 from retrieval.sealed import CaseWords
-from retrieval.tables.cases import ERRORS, case_tools, cases
+from retrieval.tables.cases import ERRORS, cases
 from retrieval.tables.columns import SEARCH_CONFIGURATION
 from retrieval.tables.decisions import decisions
 from retrieval.tables.kinds import Abstraction, AnalystChoice, CaseKind, RewardSource, RunOutcome
@@ -264,19 +263,3 @@ def _closing() -> Update:
             available_at=func.now(),
         )
     )
-
-
-async def remember_tools(connection: AsyncConnection, batch: Sequence[Work]) -> None:
-    """Inserts the tool use of the cases' runs, one row for each case and tool; merged cases get rows, too."""
-    rows = [
-        {
-            "user_sub": work.held.user_sub,
-            "case_id": work.held.row_id,
-            "agent_key": work.held.agent_key,
-            **{each.name: getattr(use, each.name) for each in fields(use)},
-        }
-        for work in batch
-        for use in work.tools
-    ]
-    if rows:
-        await connection.execute(insert(case_tools), rows)

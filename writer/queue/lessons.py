@@ -3,15 +3,16 @@
 import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from operator import itemgetter
 from typing import Any, ClassVar
 from uuid import UUID
 
-from sqlalchemy import delete, func, update
+from sqlalchemy import delete, func, insert, update
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from retrieval.errors import CasebankError, EmbedderMisbehaved, EmbedderRefused
+from retrieval.tables.cases import case_tools
 from retrieval.tables.kinds import has_failed
 from retrieval.tables.procedures import reflections
 from retrieval.tasks import all_ended
@@ -30,7 +31,7 @@ from writer.procedures.reflection import ask_to_reflect
 from writer.procedures.withdrawal import retire_lessons, withdraw_learned
 from writer.profiles import Profile
 from writer.queue.batches import Batches
-from writer.queue.case import ClaimedCase, Work, by_agent, remember_tools
+from writer.queue.case import ClaimedCase, Work, by_agent
 from writer.queue.lease import Lease
 from writer.queue.sessions import MOST_FACTS, facts_in_run
 from writer.retain.plan import given_plan
@@ -178,8 +179,16 @@ def _analyse(work: Work, run: StoredRun, opened: Mapping[str, Any]) -> list[str]
 
 async def _store_facts(connection: AsyncConnection, batch: Sequence[Work]) -> None:
     """Stores the tool use of the runs, and the facts in their turns."""
-    await remember_tools(connection, batch)
-    for (_, agent_key), mine in by_agent(batch):
+    owners = by_agent(batch)
+    used = [
+        {"user_sub": user_sub, "agent_key": agent_key, "case_id": work.held.row_id, **asdict(use)}
+        for (user_sub, agent_key), mine in owners
+        for work in mine
+        for use in work.tools
+    ]
+    if used:
+        await connection.execute(insert(case_tools), used)
+    for (_, agent_key), mine in owners:
         facts = [
             (fact, Provenance(agent_key, "worker", "run", work.case.created_at, case_id=work.held.row_id))
             for work in mine

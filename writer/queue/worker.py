@@ -81,14 +81,8 @@ class Worker:
         self.cases = CaseHandler(
             Queue(database, cases, pace, rng, "work.failed"), self.embedder, self.keyring, self.first_order
         )
-        self.lessons = LessonHandler(
-            Queue(database, reflections, pace, rng, "lessons.failed"),
-            self.embedder,
-            self.keyring,
-            self.rules,
-            self.llm,
-            self.pgvector,
-        )
+        of_lessons = Queue(database, reflections, pace, rng, "lessons.failed")
+        self.lessons = LessonHandler(of_lessons, self.embedder, self.keyring, self.rules, self.llm, self.pgvector)
         self.sessions = SessionHandler(
             Queue(database, sessions, pace, rng, "sessions.read_failed"), self.keyring, self.summarist
         )

@@ -12,7 +12,7 @@ from retrieval.database.rows import Rows
 from retrieval.tables.cases import INDEXED_DIMENSIONS, case_embeddings, cases
 from retrieval.tables.profiles import profiles
 from writer.audit import Change, note
-from writer.profiles import Profile, in_every_profile, is_approximate, lock_profile
+from writer.profiles import Profile, in_every_profile, lock_profile
 
 LARGE_VECTORS = 20_000
 """Number of vectors of a profile from which searches use the index; below half of this number they stop using it."""
@@ -114,6 +114,7 @@ def move(user_sub: str, agent_key: str, *, approximate: bool) -> Update:
         .limit(BATCH)
     )
     if not approximate:
-        left = left.where(~is_approximate(user_sub, agent_key))
+        mine = profiles.c.user_sub == user_sub, profiles.c.agent_key == agent_key
+        left = left.where(~select(profiles.c.approximate).where(*mine).scalar_subquery())
     key = tuple_(case_embeddings.c.model, case_embeddings.c.case_id)
     return update(case_embeddings).where(theirs, key.in_(left)).values(approximate=approximate)

@@ -10,7 +10,6 @@ from typing import Any
 from uuid import UUID
 
 from sqlalchemy import Table, bindparam, select, update
-from sqlalchemy.sql.dml import Update
 
 from retrieval.database.database import Database
 from retrieval.database.rows import Rows
@@ -81,7 +80,10 @@ async def _reseal_some(
             log.warning("reseal.refused", why="rows do not decrypt", rows=len(rows) - len(changed))
         if changed:
             values = [{f"b_{name}": value for name, value in row.items()} for row in changed]
-            await connection.execute(set_words(profile, table), values)
+            one = update(table).where(table.c.user_sub == profile.user_sub, table.c.id == bindparam("b_id"))
+            kept = {"updated_at": cases.c.updated_at} if table is cases else {}  # a reader sees no change
+            new = {name: bindparam(f"b_{name}", type_=table.c[name].type) for name in _COLUMNS[table]}
+            await connection.execute(one.values(kept | new), values)
     return (rows[-1]["id"] if rows else None), len(changed)
 
 
@@ -96,13 +98,6 @@ def in_other_form(profile: Profile, table: Table, above: UUID, *, sealed: bool) 
     if table is cases:
         mine.append(table.c.agent_key == profile.agent_key)
     return select(*columns).where(*mine, form).order_by(table.c.id).limit(BATCH).with_for_update()
-
-
-def set_words(profile: Profile, table: Table) -> Update:
-    """Returns a statement that updates one row's words; its parameters are b_id, and b_ with each column's name."""
-    one = update(table).where(table.c.user_sub == profile.user_sub, table.c.id == bindparam("b_id"))
-    kept = {"updated_at": cases.c.updated_at} if table is cases else {}  # a reader sees no change
-    return one.values(kept | {name: bindparam(f"b_{name}", type_=table.c[name].type) for name in _COLUMNS[table]})
 
 
 def _sealed(words: Words, table: Table, row: Mapping[Any, Any]) -> dict[str, Any]:
