@@ -42,15 +42,15 @@ def transitions_of(
 ) -> tuple[list[Transition], TrainingResult | None]:
     """Returns the changes of a profile's policies, and the night's result; None: a candidate may be trained now."""
     transitions: list[Transition] = []
-    sound: dict[str, PolicyRow] = {}
+    sound: dict[str, tuple[PolicyRow, Policy]] = {}
     for row in live:
-        if policy_in(row) is not None:
-            sound[row.status] = row
+        if (policy := policy_in(row)) is not None:
+            sound[row.status] = row, policy
             continue
         events.warning("policy.failed", version=row.version, why="its weights cannot be loaded")
         transitions.append(Transition(row, "failed"))  # it can no longer serve, and makes room for another
     result = None
-    if (watched := _watched(sound.get(SERVING), log)) is not None:
+    if SERVING in sound and (watched := _watched(*sound[SERVING], log)) is not None:
         transition, result = watched
         transitions.append(transition)
     if result is None and CANDIDATE in sound:
@@ -60,7 +60,7 @@ def transitions_of(
 
 
 def _watched(
-    serving: PolicyRow | None, log: Sequence[LoggedDecision]
+    serving: PolicyRow, policy: Policy, log: Sequence[LoggedDecision]
 ) -> tuple[Transition, TrainingResult | None] | None:
     """Returns the verdict of the rewards since the last watch on the serving policy; None: no policy is watched.
 
@@ -68,8 +68,7 @@ def _watched(
     estimate then; a policy that no gate judged has none. The bets go on from the wealth in the policy's metrics, for
     the log does not reach back to its promotion. Slates drawn at random are not the policy's, and do not count.
     """
-    policy = policy_in(serving)
-    if serving is None or policy is None or not serving.verdict:
+    if not serving.verdict:
         return None
     before: Any = serving.metrics.get("watch", {"wealth": BEGIN, "decisions": 0, "mean": 0.0})
     until = datetime.fromisoformat(before["until"]) if "until" in before else None
@@ -97,16 +96,15 @@ def _watched(
     return transition, result
 
 
-def _judged(sound: Mapping[str, PolicyRow], log: Sequence[LoggedDecision]) -> tuple[Transition, TrainingResult]:
+def _judged(
+    sound: Mapping[str, tuple[PolicyRow, Policy]], log: Sequence[LoggedDecision]
+) -> tuple[Transition, TrainingResult]:
     """Returns the gate's verdict on the trial, from the decisions since the trial began."""
-    row = sound[CANDIDATE]
+    row, candidate = sound[CANDIDATE]
     trial = sorted((entry for entry in log if entry.at >= row.created_at), key=lambda entry: entry.rewarded_at)
     default = target(trial, None)
-    candidate, serving = (
-        default if policy is None else target(trial, policy)
-        for policy in (policy_in(row), policy_in(sound.get(SERVING)))
-    )
-    verdict = judge(logged(trial), Contest(candidate, serving, default))
+    serving = target(trial, sound[SERVING][1]) if SERVING in sound else default
+    verdict = judge(logged(trial), Contest(target(trial, candidate), serving, default))
     status = ENDS.get(verdict.outcome)
     if verdict.decisions >= verdict.settings.spending.longest or len(trial) >= MOST_DECISIONS:
         status = status or "rejected"  # the log reaches no farther back: its looks could not be taken again
