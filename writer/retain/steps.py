@@ -153,16 +153,12 @@ async def append_steps(
             await take_back(connection, author, run)
             await _add(connection, words, run, fresh)
             kinds = run.tool_kinds  # declared by the profile: they count before the usual ones
-            findings = await asyncio.to_thread(
-                lambda: [
-                    (
-                        s.number,
-                        0,
-                        extract(s.trace, kinds, redacted=s.redacted) if s.trace["tool"] in kinds else s.findings,
-                    )
-                    for s in fresh
-                ]
-            )
+
+            def findings_of(step: PreparedStep) -> Sequence[Finding]:
+                declared = step.trace["tool"] in kinds
+                return extract(step.trace, kinds, redacted=step.redacted) if declared else step.findings
+
+            findings = await asyncio.to_thread(lambda: [(step.number, 0, findings_of(step)) for step in fresh])
             await add_findings(connection, words, run.agent_key, run.id, findings)
             numbers = [step.number for step in fresh]
             action = "begin_run" if begins else "append_steps"

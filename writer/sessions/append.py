@@ -157,9 +157,8 @@ async def _add(
     numbered = enumerate((turn.text for turn in new.turns), start=session.turn_count + 1)
     await remember_turns(connection, words.user_sub, new.agent_key, session.id, dict(numbered))
     mine = sessions.c.user_sub == words.user_sub, sessions.c.id == session.id
-    now: dict[str, object]
-    now = {"turn_count": count, "turn_bytes": size, "last_turn_at": func.greatest(times[-1], sessions.c.last_turn_at)}
-    now = now if session.turn_count else {**now, "last_turn_at": times[-1]}
+    last_at = func.greatest(times[-1], sessions.c.last_turn_at) if session.turn_count else times[-1]
+    now = {"turn_count": count, "turn_bytes": size, "last_turn_at": last_at}
     # a leased session comes back to the queue by itself, once the worker sees that it has new turns; and one that its
     # worker died with may take the next one down: new turns forget none of these attempts
     is_free = sessions.c.lease_token.is_(None)
