@@ -106,7 +106,7 @@ async def store(
                 return stored
             dropped = f"retrieval_id: no retrieval {given} is known; the run is stored without one"
             return replace(stored, warnings=[*stored.warnings, dropped])
-    raise AssertionError("all that the database missed was made, and yet it misses one of them")
+    raise AssertionError("the run refers to a row that is missing although each missing row was made")
 
 
 async def store_within(

@@ -146,7 +146,7 @@ async def append_steps(
         there = {row.number: words.open("step", row.payload, run_id, row.number) for row in rows}
         for step in new.steps:
             if step.number in there and there[step.number] != step.trace:
-                raise IdempotencyConflict(f"step {step.number} was told before, and it was another one")
+                raise IdempotencyConflict(f"step {step.number} was sent before, with other contents")
         fresh = [step for step in new.steps if step.number not in there]
         step_count = run.step_count + len(fresh)
         if fresh:

@@ -25,7 +25,7 @@ from writer.author import Author
 from writer.privacy.words import Words
 from writer.references import clear_references
 
-ENDED = Counter("casebank_runs_ended_total", "Runs whose steps were told under way, by how they ended", ["status"])
+ENDED = Counter("casebank_runs_ended_total", "Runs whose steps were sent one by one, by how they ended", ["status"])
 for _status in ("retained", "aborted"):
     ENDED.labels(_status)  # so that an increase is seen from the first
 

@@ -22,7 +22,7 @@ from writer.rewards.repeats import OWN_REWARD, judged
 
 JUDGED = Counter(
     "casebank_cases_judged_total",
-    "Cases shown by decisions that were rewarded: whether they were used, as far as was said, and what the reward was",
+    "Cases shown by rewarded decisions: whether the backend named them as used, and whether the reward was good",
     ["use", "reward"],
 )
 USES = {True: "used", False: "unused", None: "unsaid"}

@@ -109,7 +109,7 @@ async def _without_vector(
     if not sealed:
         return tasks
     if key is None:
-        raise AssertionError("the words of this case are sealed, and nobody here can open them")
+        raise AssertionError("the words of a case are encrypted, and its user has no key here")
     words = Words(profile.user_sub, key)
     for row in sealed:
         try:
