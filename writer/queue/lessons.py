@@ -2,7 +2,7 @@
 
 import time
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from operator import itemgetter
 from typing import Any, ClassVar
@@ -79,7 +79,12 @@ class LessonHandler(Batches):
         """
         with stage("work.learn"):
             batch = await self.read(leases)
-            slow = self._by_turns(filter(self._by_llm, batch))
+            turns, numbered = Counter[str](), list[tuple[tuple[int, bool, str], Work]]()
+            for work in filter(self._by_llm, batch):  # their users take turns, beginning after the one asked last
+                user = work.held.user_sub
+                numbered.append(((turns[user], user <= self._asked_last, user), work))
+                turns[user] += 1
+            slow = [work for _, work in sorted(numbered, key=itemgetter(0))]
             asked = slow[: READ_AT_ONCE if self.was_quick else 1]
             await self.queue.release([work.held for work in slow[len(asked) :]])
             await self.finish_together([work for work in batch if not self._by_llm(work)])
@@ -91,15 +96,6 @@ class LessonHandler(Batches):
     def _by_llm(self, work: Work) -> bool:
         """Returns whether a language model learns from the run."""
         return self.llm is not None and work.case.analyst == "llm"
-
-    def _by_turns(self, works: Iterable[Work]) -> list[Work]:
-        """Returns the works, which come in the order of time, in the order in which their users take turns."""
-        turns, numbered = Counter[str](), list[tuple[tuple[int, bool, str], Work]]()
-        for work in works:
-            user = work.held.user_sub
-            numbered.append(((turns[user], user <= self._asked_last, user), work))
-            turns[user] += 1
-        return [work for _, work in sorted(numbered, key=itemgetter(0))]
 
     async def think(self, work: Work) -> None:
         """Stores in ``work`` what is learned from its run; renews the lease before each call of a language model."""
@@ -125,17 +121,23 @@ class LessonHandler(Batches):
     async def finish(self, connection: AsyncConnection, batch: Sequence[Work]) -> dict[UUID, str]:
         """Stores the lessons of the runs, of those that are not new only the revisions; returns "learned" for each."""
         user_sub = batch[0].held.user_sub
+        mine = reflections.c.user_sub == user_sub
         new = [work for work in batch if work.case.is_new]
         for work in batch:
-            await self._store_procedures(connection, work)
+            held, vectors = work.held, iter(work.vectors)
+            source = Source(user_sub, held.agent_key, held.row_id, self.embedder.model, self.pgvector)
+            for draft in work.taught.drafts:
+                vector = next(vectors)
+                if work.case.is_new:
+                    await versions.add(connection, source, draft, vector)
+            for used, draft in work.taught.revisions:
+                await versions.revise(connection, source, used, draft, next(vectors))
         if new:
             await _store_facts(connection, new)
             await _store_failures(connection, new)
             for work in new:
                 if work.case.retrieval_id is not None:
                     await credit_run(connection, user_sub, "worker", work.held.row_id)
-        mine = reflections.c.user_sub == user_sub
-        if new:
             ids = [work.held.row_id for work in new]
             await connection.execute(delete(reflections).where(mine, reflections.c.id.in_(ids)))
         if again := [work.held.row_id for work in batch if not work.case.is_new]:
@@ -146,17 +148,6 @@ class LessonHandler(Batches):
             await withdraw_learned(connection, user_sub, "worker", late)
             await ask_to_reflect(connection, user_sub, late)
         return dict.fromkeys((work.held.row_id for work in batch), "learned")
-
-    async def _store_procedures(self, connection: AsyncConnection, work: Work) -> None:
-        """Stores the procedures that were learned from a run, if it is new, and the revisions of those that it used."""
-        source = Source(work.held.user_sub, work.held.agent_key, work.held.row_id, self.embedder.model, self.pgvector)
-        vectors = iter(work.vectors)
-        for draft in work.taught.drafts:
-            vector = next(vectors)
-            if work.case.is_new:
-                await versions.add(connection, source, draft, vector)
-        for used, draft in work.taught.revisions:
-            await versions.revise(connection, source, used, draft, next(vectors))
 
     def ended(self, work: Work, how: str) -> None:
         """Logs the end of the work on a run."""

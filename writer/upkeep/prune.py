@@ -221,25 +221,18 @@ async def _sweep(database: Database, profile: Profile, sweep: _Sweep) -> int:
                 await connection.execute(rows.order_by(*table.primary_key).with_for_update())
                 still = set((await connection.scalars(sweep.pick)).all())
                 ids = [each for each in picked if each in still]
-            if ids:
-                await _remove(connection, owner, sweep, ids)
+            for prepare in sweep.before if ids else ():
+                await prepare(connection, profile.user_sub, ids)
+            mine = table.c.user_sub == profile.user_sub, table.c.id.in_(ids)
+            if ids and sweep.values is not None:
+                await connection.execute(update(table).where(*mine).values(sweep.values))
+            elif ids:
+                if table in REFERENCES:
+                    await clear_references(table, connection, profile.user_sub, ids)
+                await connection.execute(delete(table).where(*mine))
+            if ids and sweep.why is not None:
+                action = f"prune_{table.name.removesuffix('s')}"
+                await note(connection, *(Change.of(owner, "prune", action, each, why=sweep.why) for each in ids))
         done += len(ids)
         if len(picked) < BATCH:
             return done
-
-
-async def _remove(connection: AsyncConnection, owner: tuple[str, str], sweep: _Sweep, ids: Sequence[UUID]) -> None:
-    """Removes the rows of a sweep with these ids, and notes the removal in the audit."""
-    table, user_sub = sweep.table, owner[0]
-    mine = table.c.user_sub == user_sub, table.c.id.in_(ids)
-    for prepare in sweep.before:
-        await prepare(connection, user_sub, ids)
-    if sweep.values is not None:
-        await connection.execute(update(table).where(*mine).values(sweep.values))
-    else:
-        if table in REFERENCES:
-            await clear_references(table, connection, user_sub, ids)
-        await connection.execute(delete(table).where(*mine))
-    if sweep.why is not None:
-        action = f"prune_{table.name.removesuffix('s')}"
-        await note(connection, *(Change.of(owner, "prune", action, subject, why=sweep.why) for subject in ids))
