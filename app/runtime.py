@@ -5,6 +5,7 @@ from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from dataclasses import dataclass, replace
 from datetime import timedelta
+from functools import partial
 from typing import TYPE_CHECKING, Literal
 
 from sqlalchemy import text
@@ -36,9 +37,9 @@ from writer.privacy.installation_key import find_or_make
 from writer.privacy.keys import Keyring
 from writer.privacy.master_keys import MasterKeys, agree
 from writer.privacy.words import WordSeals
-from writer.procedures.learn_from_run import rule_learners
 from writer.procedures.llm.learners import LlmLearners
 from writer.procedures.llm.token_budget import Account
+from writer.procedures.rules.learners import RuleLearners
 from writer.profiles import Profile
 from writer.queue.queue import Pace
 from writer.queue.summarist import Summarist
@@ -134,7 +135,7 @@ async def _parts(settings: Settings, url: str) -> AsyncIterator[Runtime]:
                 return LlmRewriter(account.model(quick, payer, "rewrite"))
 
             rewriting = Rewriting(database, rewriter)
-            llm = LlmLearners(patient, account, rule_learners())
+            llm = partial(LlmLearners, partial(account.model, patient), RuleLearners())
             summarist = Summarist(database, keyring, patient, account)
         rest, order = Rest(database, settings.idle_s), settings.first_order
         pgvector = later.key is not None and await has_pgvector(database)

@@ -1,6 +1,7 @@
 """What a language model might say of runs, and the learners by rule that stand in for it."""
 
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from typing import Any
 
 from prometheus_client import REGISTRY
@@ -11,7 +12,10 @@ from retrieval.tables.kinds import AbstractionLevel
 from tests.fakes.chat_server import ChatServer
 from tests.lessons import RECORD
 from writer.analysis.calls import StoredRun
-from writer.procedures.ports import Analysis, ProcedureDraft
+from writer.procedures.llm.learners import LlmLearners
+from writer.procedures.ports import Analysis, Learners, ProcedureDraft
+from writer.procedures.rules.learners import RuleLearners
+from writer.profiles import Profile
 from writer.run import ScriptData
 
 PATIENT = Patience(timeout_s=30, budget_s=60, attempts=1, failures_to_open=10**6)
@@ -49,8 +53,8 @@ BY_RULE = ProcedureDraft("script", "rules", ScriptData(**SCRIPT_RECORD), "by rul
 
 
 @dataclass
-class ByRule:
-    """A rule-based learner that always says the same."""
+class ByRule(RuleLearners):
+    """Learners whose scripts and revisions are always the same."""
 
     draft: ProcedureDraft = BY_RULE
 
@@ -59,6 +63,10 @@ class ByRule:
 
     async def revise(self, _used: ProcedureDraft, _run: StoredRun, _analysis: Analysis) -> ProcedureDraft | None:
         return self.draft
+
+
+def learners_of(model: OpenAIModel, by_rule: Learners) -> LlmLearners:
+    return LlmLearners(lambda *_: model, by_rule, Profile("user", "agent", datetime.now(UTC)))
 
 
 def fallbacks(purpose: str, why: str) -> float:

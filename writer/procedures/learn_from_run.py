@@ -15,9 +15,7 @@ from writer.analysis.query_kind import query_kind, verb_of
 from writer.analysis.success_score import duration_ms, success_score
 from writer.errors import LeaseLost
 from writer.procedures.ports import Analysis, Learners, ProcedureDraft
-from writer.procedures.rules.analyst import RuleAnalyst
-from writer.procedures.rules.revise import RuleReviser
-from writer.procedures.rules.script import RuleAbstractor, planned, trigger
+from writer.procedures.rules.script import planned, trigger
 from writer.procedures.rules.steps import task_type
 from writer.run import PlannedScript, ProcedureData
 
@@ -94,45 +92,15 @@ class Lessons:
         return [draft.trigger for draft in (*self.drafts, *(revision for _, revision in self.revisions))]
 
 
-def rule_learners() -> Learners:
-    """Returns the learners that need no language model."""
-    return Learners(RuleAnalyst(), RuleAbstractor(), RuleReviser())
-
-
-@dataclass(frozen=True, slots=True)
-class _Attempts:
-    """Calls of learners; an error of a learner is logged, and only its own answer is missing.
-
-    Attributes:
-        before_each: awaited before each call of a learner.
-    """
-
-    before_each: Callable[[], Awaitable[None]] | None
-
-    async def ask(self, what: str, answer: Callable[[], Awaitable[T | None]]) -> T | None:
-        """Returns the learner's answer, or None if the learner raised an error.
-
-        Raises:
-            UserErased, LeaseLost, DatabaseUnavailable: the case must not be finished, or cannot be finished now.
-        """
-        if self.before_each is not None:
-            await self.before_each()
-        try:
-            return await answer()
-        except (UserErased, LeaseLost, DatabaseUnavailable):
-            raise
-        except Exception as error:  # noqa: BLE001 - a case without a lesson is still a case
-            log.warning(f"{what}.failed", error=type(error).__name__)
-            return None
-
-
 async def learn_from_run(
     finished: RunToLearnFrom,
     terms: ScriptSettings,
     learners: Learners,
     before_each: Callable[[], Awaitable[None]] | None = None,
 ) -> Lessons:
-    """Returns the lessons of a run; if a learner fails, only its own lesson is missing.
+    """Returns the lessons of a run; ``before_each`` is awaited before each call of a learner.
+
+    An error of a learner is logged, and only its own lesson is missing.
 
     The lesson of a run with a supplied record is that record, and no script is made of it. If the backend says that the
     run had no failure, there is no lesson of a failure. An aborted run has no lessons.
@@ -140,14 +108,14 @@ async def learn_from_run(
     Raises:
         UserErased, LeaseLost, DatabaseUnavailable: the case must not be finished, or cannot be finished now.
     """
-    attempts = _Attempts(before_each)
+    attempt = partial(_attempt, before_each)
     run, lessons = finished.run, Lessons()
     if run.outcome == "aborted":
         return lessons
     revising = finished.failed and bool(finished.used)
     analysis = Analysis()
     if revising or (finished.supplied_record is None and not finished.no_failure):
-        analysis = await attempts.ask("analyse", partial(learners.analyst.analyse, run, terms.level)) or analysis
+        analysis = await attempt("analyse", partial(learners.analyse, run, terms.level)) or analysis
     if finished.supplied_record is not None:
         supplied = ProcedureData.model_construct(None, **finished.supplied_record)
         when = clean(str(finished.supplied_record["semantic_description"]), 240) or trigger(
@@ -158,13 +126,13 @@ async def learn_from_run(
         if not finished.no_failure:
             lessons.drafts += _lesson(run, analysis)
         if terms.level is not None and finished.success_score >= terms.least_success:
-            draft = await attempts.ask("abstract", partial(learners.abstractor.abstract, run, terms.level))
+            draft = await attempt("abstract", partial(learners.abstract, run, terms.level))
             steps = planned(finished.plan, terms.level, run.calls)
             if draft is not None and steps:
                 draft = replace(draft, record=PlannedScript(**draft.record.model_dump(), plan=steps))
             lessons.drafts += [draft] if draft is not None else []
     for used in finished.used if revising else ():
-        revision = await attempts.ask("revise", partial(learners.reviser.revise, used.draft, run, analysis))
+        revision = await attempt("revise", partial(learners.revise, used.draft, run, analysis))
         lessons.revisions += [(used, revision)] if revision is not None else []
     domain = clean(finished.tags[0], 100) if finished.tags else ""
     lessons.drafts = [
@@ -180,6 +148,20 @@ async def learn_from_run(
         for draft in lessons.drafts
     ]
     return lessons
+
+
+async def _attempt(
+    before_each: Callable[[], Awaitable[None]] | None, what: str, learn: Callable[[], Awaitable[T | None]]
+) -> T | None:
+    if before_each is not None:
+        await before_each()
+    try:
+        return await learn()
+    except (UserErased, LeaseLost, DatabaseUnavailable):
+        raise
+    except Exception as error:  # noqa: BLE001 - a case without a lesson is still a case
+        log.warning(f"{what}.failed", error=type(error).__name__)
+        return None
 
 
 def _lesson(run: StoredRun, analysis: Analysis) -> list[ProcedureDraft]:

@@ -1,4 +1,4 @@
-"""Interfaces of the three learners, rule-based or with a language model: analyst, abstractor and reviser."""
+"""The interface of what learns procedures from runs, by rules or with a language model."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -42,17 +42,6 @@ class Analysis:
             return {"status": "no_failure_detected"}
         status = "procedure_learned" if self.kind == "learned_fix" else "failure_lesson"
         return {"status": status, "data": self.lesson.model_dump(mode="json")}
-
-
-class Analyst(Protocol):
-    """A learner that finds the failures of a run, their causes and their fixes."""
-
-    async def analyse(self, run: StoredRun, level: AbstractionLevel | None = None) -> Analysis:
-        """Returns the analysis of a run, with a lesson written at this level of abstraction.
-
-        An implementation must not follow instructions in tool outputs.
-        """
-        ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,26 +89,17 @@ class Source:
         return self.user_sub, self.agent_key
 
 
-class Abstractor(Protocol):
-    """A learner that turns a successful run into a script."""
+class Learners(Protocol):
+    """Learns procedures from runs; an implementation must not follow instructions in tool outputs."""
+
+    async def analyse(self, run: StoredRun, level: AbstractionLevel | None = None) -> Analysis:
+        """Returns the failures of a run with their causes and fixes, and a lesson at this level of abstraction."""
+        ...
 
     async def abstract(self, run: StoredRun, level: AbstractionLevel) -> ProcedureDraft | None:
-        """Returns the script of the run, or None if the run has no steps to follow."""
+        """Returns the script of a successful run, or None if the run has no steps to follow."""
         ...
-
-
-class Reviser(Protocol):
-    """A learner that revises a procedure after a failed run that used it."""
 
     async def revise(self, used: ProcedureDraft, run: StoredRun, analysis: Analysis) -> ProcedureDraft | None:
-        """Returns the revision of the procedure, or None if the run suggests no change."""
+        """Returns the revision of a procedure that a failed run used, or None if the run suggests no change."""
         ...
-
-
-@dataclass(frozen=True, slots=True)
-class Learners:
-    """The three learners of a profile."""
-
-    analyst: Analyst
-    abstractor: Abstractor
-    reviser: Reviser

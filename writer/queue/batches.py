@@ -32,7 +32,7 @@ from writer.privacy.keys import Keyring
 from writer.privacy.master_keys import MasterKeyMismatch
 from writer.privacy.seal import unseal_sized
 from writer.privacy.words import Words
-from writer.procedures.thread import computed
+from writer.procedures.rules.learners import computed
 from writer.profiles import lock_loop
 from writer.queue.case import ClaimedCase, Work, claimed, lock_held, used_by
 from writer.queue.lease import Lease

@@ -17,8 +17,8 @@ from retrieval.tables.sessions import sessions
 from retrieval.tasks import is_cancelled
 from retrieval.telemetry import log
 from writer.privacy.keys import Keyring
-from writer.procedures.learn_from_run import rule_learners
 from writer.procedures.ports import Learners
+from writer.procedures.rules.learners import RuleLearners
 from writer.profiles import Profile
 from writer.queue.cases import CaseHandler
 from writer.queue.inserted import InsertedHandler
@@ -59,7 +59,7 @@ class Worker:
     pgvector: bool = True
     pace: Pace = field(default_factory=Pace)
     rng: random.Random = field(default_factory=random.Random)
-    rules: Learners = field(default_factory=rule_learners)
+    rules: Learners = field(default_factory=RuleLearners)
     llm: Callable[[Profile], Learners] | None = None
     summarist: Summarist | None = None
     rest: Rest | None = None

@@ -1,6 +1,5 @@
 """The worked example: a column added without its data type, and what the next task gets from that."""
 
-from dataclasses import replace
 from datetime import UTC, datetime
 
 import asyncpg
@@ -17,8 +16,8 @@ from retrieval.tables.cases import cases
 from retrieval.tables.procedures import procedures
 from tests.writer.conftest import AGENT, Bank
 from writer.analysis.calls import StoredRun
-from writer.procedures.learn_from_run import rule_learners
 from writer.procedures.ports import Analysis
+from writer.procedures.rules.learners import RuleLearners
 from writer.queue.worker import Worker
 from writer.retain.retain import retain
 from writer.run import FinishedRun, ProcedureData
@@ -114,15 +113,13 @@ async def test_what_was_never_put_right_is_a_warning_and_no_fix(bank: Bank, user
 
 
 async def test_an_analyst_that_fails_costs_the_lesson_and_not_the_case(bank: Bank, user: str):
-    class Confused:
-        async def analyse(self, run: StoredRun, level: object) -> Analysis:
+    class Confused(RuleLearners):
+        async def analyse(self, run: StoredRun, level: object = None) -> Analysis:
             raise RuntimeError(run.task, level)
 
     fields = {"agent": AGENT, "task": "Add a column", "outcome": "success", "tool_traces": []}
     await retain(bank.database, bank.keyring, FinishedRun.model_validate(fields), bank.author(user))
-    worker = Worker(
-        bank.database, WordLlamaEmbedder(), bank.keyring, rules=replace(rule_learners(), analyst=Confused())
-    )
+    worker = Worker(bank.database, WordLlamaEmbedder(), bank.keyring, rules=Confused())
     while await worker.run_once():
         pass
     (row,) = await bank.read(user, select(cases.c.status, cases.c.attempts, cases.c.last_error))

@@ -1,6 +1,5 @@
 """What becomes a procedure: which runs, at which level, and what a learner that fails costs."""
 
-from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -19,8 +18,8 @@ from tests.writer.procedure_bank import (
     the_one,
 )
 from writer.analysis.calls import StoredRun
-from writer.procedures.learn_from_run import rule_learners
 from writer.procedures.ports import Analysis, Learners, ProcedureDraft
+from writer.procedures.rules.learners import RuleLearners
 from writer.profiles import Profile
 from writer.run import ScriptData
 
@@ -116,7 +115,7 @@ async def test_a_run_that_brings_its_own_record_is_not_abstracted(bank: Bank, us
     assert (row.record, row.origin, row.level) == (record, "run", None)
 
 
-class Broken:
+class Broken(RuleLearners):
     async def abstract(self, run: StoredRun, level: AbstractionLevel) -> ProcedureDraft | None:
         raise RuntimeError(run.task, level)
 
@@ -125,8 +124,7 @@ class Broken:
 
 
 async def test_learners_that_fail_cost_their_lessons_and_not_the_case(bank: Bank, user: str):
-    rules = replace(rule_learners(), abstractor=Broken(), reviser=Broken())
-    await finish(bank, user, plan=PLAN, worker={"rules": rules})
+    await finish(bank, user, plan=PLAN, worker={"rules": Broken()})
     assert len(await bank.ids(user, "ready")) == 1
     assert await stored(bank, user) == []
 
@@ -136,7 +134,7 @@ async def test_a_profile_that_wants_a_language_model_learns_by_it_and_others_by_
 
     def llm(profile: Profile) -> Learners:
         asked.append(profile)
-        return replace(rule_learners(), abstractor=Broken())
+        return Broken()
 
     await finish(bank, user, plan=PLAN, worker={"llm": llm})
     assert (len(await stored(bank, user)), asked) == (1, [])

@@ -1,6 +1,6 @@
 """Lessons come after the case can be found; a worker that dies between, or fails, loses and doubles none."""
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from typing import Any
 from uuid import UUID
@@ -21,8 +21,8 @@ from tests.lessons import FIXED
 from tests.writer.blocked import both_at_once
 from tests.writer.conftest import AGENT, Bank, drain, keep, states, wake_all
 from writer.analysis.calls import StoredRun
-from writer.procedures.learn_from_run import rule_learners
 from writer.procedures.ports import Analysis
+from writer.procedures.rules.learners import RuleLearners
 from writer.queue.queue import Pace
 from writer.queue.sessions import MOST_FACTS
 from writer.queue.statements import requeue_dead
@@ -200,8 +200,8 @@ async def test_lessons_that_keep_failing_are_dead_while_the_case_is_found_and_a_
 
 
 @dataclass
-class Asked:
-    """An analyst that remembers for each run the number of its calls, and whether the run is short."""
+class Asked(RuleLearners):
+    """Learners that remembers for each run the number of its calls, and whether the run is short."""
 
     runs: list[tuple[int, bool]] = field(default_factory=list)
 
@@ -216,6 +216,5 @@ async def test_a_long_run_of_equal_calls_is_analysed_beside_the_event_loop(bank:
         await keep(bank, user, f"water {calls} beds", tool_traces=[call] * calls)
     assert all(len(row.payload) < 2_000 for row in await states(bank, user))  # compressed
     asked = Asked()
-    rules = replace(rule_learners(), analyst=asked)
-    await drain(Worker(bank.database, WordLlamaEmbedder(), bank.keyring, rules=rules))
+    await drain(Worker(bank.database, WordLlamaEmbedder(), bank.keyring, rules=asked))
     assert asked.runs == [(2, True), (100, False)]

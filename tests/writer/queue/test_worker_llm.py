@@ -3,7 +3,6 @@
 import asyncio
 import math
 from collections.abc import Awaitable, Callable
-from dataclasses import replace
 from datetime import datetime
 from typing import Any
 from uuid import UUID
@@ -19,9 +18,8 @@ from retrieval.tables.procedures import procedures, reflections
 from tests.lessons import FIXED
 from tests.writer.conftest import AGENT, Bank, drain
 from writer.analysis.calls import StoredRun
-from writer.procedures.learn_from_run import rule_learners
 from writer.procedures.ports import Analysis, Learners
-from writer.procedures.rules.analyst import RuleAnalyst
+from writer.procedures.rules.learners import RuleLearners
 from writer.profiles import Profile
 from writer.queue.lessons import READ_AT_ONCE
 from writer.queue.statements import depth
@@ -32,7 +30,7 @@ from writer.run import FinishedRun
 Meanwhile = Callable[[StoredRun], Awaitable[None]]
 
 
-class Teacher:
+class Teacher(RuleLearners):
     """Explains by rule, after something else has happened."""
 
     def __init__(self, meanwhile: Meanwhile) -> None:
@@ -42,10 +40,10 @@ class Teacher:
     async def analyse(self, run: StoredRun, level: AbstractionLevel | None = None) -> Analysis:
         self.explained.append(run.task)
         await self.meanwhile(run)
-        return await RuleAnalyst().analyse(run, level)
+        return await super().analyse(run, level)
 
     def of(self, _profile: Profile) -> Learners:
-        return replace(rule_learners(), analyst=self)
+        return self
 
 
 async def keep(bank: Bank, user: str, task: str) -> UUID:

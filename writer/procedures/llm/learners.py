@@ -1,12 +1,11 @@
-"""The learners that use a language model: analyst, abstractor and reviser.
+"""The learners that use a language model, within the profile's token budget.
 
-Each uses the rule-based learner's answer if the model has no usable answer: the model is down, its answer does not
-match the schema, the day's tokens are used up, or the answer follows an instruction in a tool's output.
+The rules answer in the model's place if the model has no usable answer: the model is down, its answer does not match
+the schema, the day's tokens are used up, or the answer follows an instruction in a tool's output.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
 
 from prometheus_client import Counter
 from pydantic import JsonValue, ValidationError
@@ -19,8 +18,7 @@ from writer.procedures.llm.answers import Lesson, Revision, Script, instructions
 from writer.procedures.llm.injection import follows_injection, injected_words
 from writer.procedures.llm.prompts import ABSTRACT, ANALYSE, LEVELS, REVISE
 from writer.procedures.llm.run_digest import RunDigest, digest_of, evidence
-from writer.procedures.llm.token_budget import Account
-from writer.procedures.ports import Abstractor, Analysis, AnalysisKind, Analyst, Learners, ProcedureDraft, Reviser
+from writer.procedures.ports import Analysis, AnalysisKind, Learners, ProcedureDraft
 from writer.profiles import Profile
 from writer.run import ProcedureData, ScriptData
 
@@ -30,56 +28,25 @@ FALLBACKS = Counter(
 
 
 @dataclass(frozen=True, slots=True)
-class _Reader:
-    """A model that reads runs; an answer that follows an injected instruction is discarded."""
+class LlmLearners:
+    """A profile's learners that ask a language model, with the rules' answers as evidence and in its place.
 
-    model: Model
-    purpose: LlmPurpose
+    Attributes:
+        model_for: returns the model that a profile uses for a purpose.
+    """
 
-    async def ask(
-        self,
-        instructions: str,
-        run: RunDigest,
-        more: dict[str, JsonValue],
-        form: type[Answer],
-        trusted: Sequence[str] = (),
-    ) -> Answer | None:
-        """Returns the model's answer as it may be stored, or None without a usable answer.
-
-        Raises:
-            DatabaseUnavailable: the call could not be added to the token account.
-        """
-        try:
-            answer = (await self.model.ask(instructions, {**run.as_json(), **more}, form)).answer
-        except ModelError as error:
-            FALLBACKS.labels(self.purpose, error.why).inc()
-            return None
-        shown = answer.model_dump(mode="json")
-        if follows_injection(injected_words(run, trusted), instructions_in(shown), texts_in(shown)):
-            FALLBACKS.labels(self.purpose, "planted").inc()
-            return None
-        try:
-            return form.model_validate(storable(shown))
-        except ValidationError:  # redaction left a required field empty
-            FALLBACKS.labels(self.purpose, "empty").inc()
-            return None
-
-
-@dataclass(frozen=True, slots=True)
-class LlmAnalyst:
-    """Analyst that asks a model for the lesson of a run, with the failures found by rule as evidence."""
-
-    model: Model
-    by_rule: Analyst
+    model_for: Callable[[Profile, LlmPurpose], Model]
+    by_rule: Learners
+    profile: Profile
 
     async def analyse(self, run: StoredRun, level: AbstractionLevel | None = None) -> Analysis:
-        """Returns the analysis with the model's lesson, or else with the lesson of the rules; see `Analyst`."""
+        """Returns the analysis with the model's lesson, or else with the lesson of the rules; see `Learners`."""
         rules = await self.by_rule.analyse(run, level)
         if not run.tool_traces and not run.turns:
             return rules
         trusted = [] if rules.lesson is None else texts_in(rules.lesson.model_dump(mode="json"))
-        reader, more = _Reader(self.model, "analyse"), {"evidence": evidence(rules)}
-        answer = await reader.ask(ANALYSE, digest_of(run, rules), more, Lesson, trusted)
+        digest = digest_of(run, rules)
+        answer = await self._ask("analyse", ANALYSE, digest, Lesson, {"evidence": evidence(rules)}, trusted)
         if answer is None:
             return rules
         if answer.status == "no_failure_detected":
@@ -88,41 +55,24 @@ class LlmAnalyst:
         subject = rules.subject if rules.kind == kind else None
         return replace(rules, kind=kind, lesson=answer.data, subject=subject, origin="llm")
 
-
-@dataclass(frozen=True, slots=True)
-class LlmAbstractor:
-    """Abstractor that asks a model for the script of a successful run."""
-
-    model: Model
-    by_rule: Abstractor
-
     async def abstract(self, run: StoredRun, level: AbstractionLevel) -> ProcedureDraft | None:
-        """Returns the model's script, or else the script of the rules; see `Abstractor`."""
-        reader = _Reader(self.model, "abstract")
-        answer = await reader.ask(f"{ABSTRACT}{LEVELS[level]}", digest_of(run, Analysis()), {}, Script)
+        """Returns the model's script, or else the script of the rules; see `Learners`."""
+        answer = await self._ask("abstract", f"{ABSTRACT}{LEVELS[level]}", digest_of(run, Analysis()), Script)
         if answer is None:
             return await self.by_rule.abstract(run, level)
         if answer.data is None:
             return None
         return ProcedureDraft("script", "llm", answer.data, answer.trigger, answer.task_type, answer.domain, level)
 
-
-@dataclass(frozen=True, slots=True)
-class LlmReviser:
-    """Reviser that asks a model for changes of a procedure that a failed run used."""
-
-    model: Model
-    by_rule: Reviser
-
     async def revise(self, used: ProcedureDraft, run: StoredRun, analysis: Analysis) -> ProcedureDraft | None:
-        """Returns the model's revision, or else the revision of the rules; see `Reviser`."""
+        """Returns the model's revision, or else the revision of the rules; see `Learners`."""
         before = used.record.model_dump(mode="json")
         more: dict[str, JsonValue] = {"used": before, "analysis": analysis.wrapped(), "evidence": evidence(analysis)}
         form: type[Revision[ProcedureData] | Revision[ScriptData]] = (
             Revision[ProcedureData] if isinstance(used.record, ProcedureData) else Revision[ScriptData]
         )
-        reader, trusted = _Reader(self.model, "revise"), [*texts_in(before), used.trigger]
-        answer = await reader.ask(REVISE, digest_of(run, analysis), more, form, trusted)
+        trusted = [*texts_in(before), used.trigger]
+        answer = await self._ask("revise", REVISE, digest_of(run, analysis), form, more, trusted)
         if answer is None:
             return await self.by_rule.revise(used, run, analysis)
         if answer.data is None:
@@ -130,20 +80,32 @@ class LlmReviser:
         record = used.record.model_copy(update=answer.data.model_dump())  # a plan stays
         return replace(used, kind="revision", origin="llm", record=record, trigger=answer.trigger)
 
+    async def _ask(  # noqa: PLR0913, PLR0917 - the parts of one request
+        self,
+        purpose: LlmPurpose,
+        instructions: str,
+        run: RunDigest,
+        form: type[Answer],
+        more: dict[str, JsonValue] | None = None,
+        trusted: Sequence[str] = (),
+    ) -> Answer | None:
+        """Returns the model's answer as it may be stored, or None without a usable answer.
 
-@dataclass(frozen=True, slots=True)
-class LlmLearners:
-    """Factory of a profile's learners, which use the model within the token budget and fall back on the rules."""
-
-    model: Model
-    account: Account
-    by_rule: Learners
-
-    def __call__(self, profile: Profile) -> Learners:
-        """Returns the profile's learners."""
-        metered = partial(self.account.model, self.model, profile)
-        return Learners(
-            analyst=LlmAnalyst(metered("analyse"), self.by_rule.analyst),
-            abstractor=LlmAbstractor(metered("abstract"), self.by_rule.abstractor),
-            reviser=LlmReviser(metered("revise"), self.by_rule.reviser),
-        )
+        Raises:
+            DatabaseUnavailable: the call could not be added to the token account.
+        """
+        model = self.model_for(self.profile, purpose)
+        try:
+            answer = (await model.ask(instructions, {**run.as_json(), **(more or {})}, form)).answer
+        except ModelError as error:
+            FALLBACKS.labels(purpose, error.why).inc()
+            return None
+        shown = answer.model_dump(mode="json")
+        if follows_injection(injected_words(run, trusted), instructions_in(shown), texts_in(shown)):
+            FALLBACKS.labels(purpose, "planted").inc()
+            return None
+        try:
+            return form.model_validate(storable(shown))
+        except ValidationError:  # redaction left a required field empty
+            FALLBACKS.labels(purpose, "empty").inc()
+            return None

@@ -1,6 +1,4 @@
-"""The rule-based analyst, which finds the failures of a run and writes a lesson about the most instructive failure."""
-
-from dataclasses import dataclass
+"""Explains a run by rules: finds its failures and writes a lesson about the most instructive one."""
 
 from retrieval.tables.kinds import AbstractionLevel
 from writer.analysis.calls import StoredRun
@@ -8,16 +6,6 @@ from writer.analysis.failures import Failure, FixKind, find
 from writer.analysis.state_changes import changes_state
 from writer.procedures.ports import Analysis
 from writer.procedures.rules.fix_text import failure_lesson, learned_fix
-from writer.procedures.thread import computed
-
-
-@dataclass(frozen=True, slots=True)
-class RuleAnalyst:
-    """Analyst by fixed rules over a run's calls and turns; deterministic, linear in their number."""
-
-    async def analyse(self, run: StoredRun, level: AbstractionLevel | None = None) -> Analysis:
-        """Returns the analysis of a run; see `explain` and `computed`."""
-        return await computed(run, explain, run, level)
 
 
 def explain(run: StoredRun, level: AbstractionLevel | None = None) -> Analysis:

@@ -1,8 +1,8 @@
-"""The rule-based reviser, which adds notes to the steps of a procedure: calls that failed, and calls that worked."""
+"""Revises a procedure by rules: adds notes to its steps about calls that failed, and calls that worked."""
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from policy.channels import words
 from retrieval.tables.kinds import AbstractionLevel
@@ -14,7 +14,6 @@ from writer.analysis.remedy import tool_name
 from writer.procedures.ports import Analysis, ProcedureDraft
 from writer.procedures.rules.script import planned
 from writer.procedures.rules.steps import called, without_examples
-from writer.procedures.thread import computed
 
 STEP_CHARS = 2_000
 MOST_STEPS = 100
@@ -26,15 +25,6 @@ PLAN_CHARS = 400
 """Maximum characters of a quotation of a failed run's plan."""
 MARK = " In a run that failed: "
 NOT_ENOUGH = "all steps were done and no call failed, so check the result before the end."
-
-
-@dataclass(frozen=True, slots=True)
-class RuleReviser:
-    """Reviser by fixed rules, for a procedure and a failed run that used it; deterministic, linear in calls."""
-
-    async def revise(self, used: ProcedureDraft, run: StoredRun, analysis: Analysis) -> ProcedureDraft | None:
-        """Returns the procedure with notes on its failing steps; see `revised` and `computed`."""
-        return await computed(run, revised, used, run, analysis)
 
 
 def revised(used: ProcedureDraft, run: StoredRun, analysis: Analysis) -> ProcedureDraft | None:

@@ -1,7 +1,6 @@
-"""The rule-based abstractor, which turns a successful run into a script of its calls, or else of its plan."""
+"""Turns a successful run by rules into a script of its calls, or else of its plan."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from itertools import islice
 
 from retrieval.tables.kinds import AbstractionLevel
@@ -12,22 +11,12 @@ from writer.analysis.remedy import tool_name
 from writer.analysis.statements import is_statement
 from writer.procedures.ports import ProcedureDraft
 from writer.procedures.rules.steps import steps_of, task_type, worth_repeating
-from writer.procedures.thread import computed
 from writer.run import ScriptData
 
 TASK_CHARS = 240
 MOST_PLAN_STEPS = 100
 MOST_NAMED = 5
 MOST_LOOKED_AT = 200
-
-
-@dataclass(frozen=True, slots=True)
-class RuleAbstractor:
-    """Abstractor by fixed rules over a run's calls, or else its plan; deterministic, linear in their number."""
-
-    async def abstract(self, run: StoredRun, level: AbstractionLevel) -> ProcedureDraft | None:
-        """Returns the script of a run; None: the run has no steps; see `script` and `computed`."""
-        return await computed(run, script, run, level)
 
 
 def script(run: StoredRun, level: AbstractionLevel) -> ProcedureDraft | None:

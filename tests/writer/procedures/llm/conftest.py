@@ -1,4 +1,4 @@
-"""A language model at its port, answering as a test says, and an analyst that asks it."""
+"""A language model at its port, answering as a test says, and learners that ask it."""
 
 from collections.abc import AsyncIterator, Iterator
 
@@ -6,9 +6,9 @@ import pytest
 
 from app.providers.llm import OpenAIModel
 from tests.fakes.chat_server import ChatServer
-from tests.writer.model_answers import PATIENT, model_of
-from writer.procedures.llm.learners import LlmAnalyst
-from writer.procedures.rules.analyst import RuleAnalyst
+from tests.writer.model_answers import PATIENT, learners_of, model_of
+from writer.procedures.llm.learners import LlmLearners
+from writer.procedures.rules.learners import RuleLearners
 
 
 @pytest.fixture(scope="module")
@@ -31,5 +31,5 @@ async def model(server: ChatServer) -> AsyncIterator[OpenAIModel]:
 
 
 @pytest.fixture
-def analyst(model: OpenAIModel) -> LlmAnalyst:
-    return LlmAnalyst(model, RuleAnalyst())
+def analyst(model: OpenAIModel) -> LlmLearners:
+    return learners_of(model, RuleLearners())

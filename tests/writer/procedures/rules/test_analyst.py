@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 from tests.writer.runs import FAILED, analysed, call
 from writer.analysis.calls import StoredRun
 from writer.analysis.failures import MOST_BETWEEN
-from writer.procedures.rules.analyst import RuleAnalyst, explain
+from writer.procedures.rules.analyst import explain
+from writer.procedures.rules.learners import RuleLearners
 from writer.run import LearnedProcedure, ProcedureData
 
 
@@ -183,7 +184,7 @@ def test_any_input_will_do(given: Any):
 
 def test_the_port_answers_the_same_each_time():
     run = StoredRun("find the user", "success", [call("a", 1, FAILED), call("b"), call("a", 2)])
-    first = asyncio.run(RuleAnalyst().analyse(run))
+    first = asyncio.run(RuleLearners().analyse(run))
     assert first == explain(run)
 
 

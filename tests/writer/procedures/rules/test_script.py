@@ -9,8 +9,9 @@ import pytest
 from retrieval.tables.kinds import AbstractionLevel
 from tests.writer.scripts import LEVELS, STATEMENT, TASK, call, run, script_of, steps
 from writer.analysis.calls import StoredRun
-from writer.procedures.learn_from_run import RunToLearnFrom, ScriptSettings, learn_from_run, rule_learners
-from writer.procedures.rules.script import RuleAbstractor, script
+from writer.procedures.learn_from_run import RunToLearnFrom, ScriptSettings, learn_from_run
+from writer.procedures.rules.learners import RuleLearners
+from writer.procedures.rules.script import script
 
 
 def test_an_abstract_script_has_placeholders_alone():
@@ -59,7 +60,7 @@ def test_words_of_prose_and_small_words_are_no_values_of_the_task():
 )
 def test_words_that_are_values_in_the_calls_are_values_in_the_plan_beside_them(level: AbstractionLevel, step: str):
     done, plan = run(call("find_customer", {"name": "anna"})), ["Look up anna"]
-    lessons = asyncio.run(learn_from_run(RunToLearnFrom(done, plan=plan), ScriptSettings(level), rule_learners()))
+    lessons = asyncio.run(learn_from_run(RunToLearnFrom(done, plan=plan), ScriptSettings(level), RuleLearners()))
     assert [draft.record.model_dump()["plan"] for draft in lessons.drafts] == [[step]]
 
 
@@ -119,6 +120,6 @@ def test_work_grows_no_faster_than_the_calls():
 
 def test_the_same_run_gives_the_same_script_also_beside_the_event_loop():
     same = run(call("get_user", {"id": "u-1"}, "x"), call("sql", {"statement": STATEMENT}))
-    assert asyncio.new_event_loop().run_until_complete(RuleAbstractor().abstract(same, "hybrid")) == script(
+    assert asyncio.new_event_loop().run_until_complete(RuleLearners().abstract(same, "hybrid")) == script(
         same, "hybrid"
     )
