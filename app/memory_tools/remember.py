@@ -22,7 +22,7 @@ from retrieval.telemetry import REWARDS
 from writer.facts.by_hand import FactWritten, write_fact
 from writer.facts.remove import close_fact
 from writer.privacy.words import Words
-from writer.procedures.pinning import retire
+from writer.procedures.curation import retire
 from writer.retain.prepare import prepare
 from writer.retain.retain import store
 from writer.rewards.feedback import Feedback, give_feedback

@@ -27,7 +27,7 @@ from retrieval.procedures.compare import difference
 from retrieval.procedures.question import ProcedureQuestion
 from retrieval.search.candidates import Filters
 from retrieval.tables.kinds import ProcedureKind
-from writer.procedures import pinning, review
+from writer.procedures import curation
 from writer.run import AgentKey, Tag
 
 router = APIRouter(prefix="/v1/procedures", tags=["procedures"], responses=DOCUMENTED, route_class=BodyRoute)
@@ -134,7 +134,7 @@ async def diff_versions(
 async def pin_procedure(procedure_id: UUID, wanted: PinIn, parts: Parts, caller: Caller) -> ProcedureOut:
     """Pins a version, which then stays active through revisions and rollbacks, or unpins it."""
     async with parts.database.as_user(caller.user_sub, caller.authorised_at) as connection:
-        await pinning.pin(connection, caller, procedure_id, wanted.version, pinned=wanted.pinned)
+        await curation.pin(connection, caller, procedure_id, wanted.version, pinned=wanted.pinned)
     return await get_procedure(procedure_id, parts, caller, wanted.version)
 
 
@@ -142,14 +142,14 @@ async def pin_procedure(procedure_id: UUID, wanted: PinIn, parts: Parts, caller:
 async def retire_procedure(procedure_id: UUID, parts: Parts, caller: Caller) -> ProcedureOut:
     """Takes the active version out of use; pinning any version restores the procedure."""
     async with parts.database.as_user(caller.user_sub, caller.authorised_at) as connection:
-        version = await pinning.retire(connection, caller, procedure_id)
+        version = await curation.retire(connection, caller, procedure_id)
     return await get_procedure(procedure_id, parts, caller, version)
 
 
 @router.post("/{procedure_id}/review")
 async def review_procedure(procedure_id: UUID, body: ReviewIn, parts: Parts, caller: Caller) -> ProcedureOut:
     """Stores a person's review of a version, in place of an earlier one."""
-    verdict = review.Review(body.verdict, body.note, body.root_cause_right, body.steps_complete)
+    verdict = curation.Review(body.verdict, body.note, body.root_cause_right, body.steps_complete)
     async with parts.database.as_user(caller.user_sub, caller.authorised_at) as connection:
-        version = await review.review(connection, caller, procedure_id, body.version, verdict)
+        version = await curation.review(connection, caller, procedure_id, body.version, verdict)
     return await get_procedure(procedure_id, parts, caller, version)

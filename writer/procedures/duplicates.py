@@ -5,18 +5,15 @@ If the steps are equal, a less similar trigger suffices.
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
 from functools import cache
-from uuid import UUID
 
 import numpy as np
 from pgvector.sqlalchemy import Vector
 from sqlalchemy import Float, Text, bindparam, case, cast, func, select
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from retrieval.database.rows import Rows
+from retrieval.database.rows import AnyRow, Rows
 from retrieval.ports import Vector as UnitVector
-from retrieval.tables.kinds import ProcedureStatus
 from retrieval.tables.procedures import procedures
 from writer.procedures.ports import ProcedureDraft, Source
 from writer.procedures.rules.revise import MARK
@@ -45,31 +42,12 @@ _Shape = tuple[int, list[str], frozenset[str]]
 """Number of steps, their decisive parts in order, and their words."""
 
 
-@dataclass(frozen=True, slots=True)
-class _Known:
-    """A stored version that a new draft is compared with.
-
-    Attributes:
-        embedding: vector of the trigger; None: it had none.
-        similarity: cosine of the triggers, 1 for the same text; None: it was not computed.
-    """
-
-    id: UUID
-    version: int
-    status: ProcedureStatus
-    trigger: str
-    embedding_model: str | None
-    embedding: Sequence[float] | None
-    steps: Sequence[str]
-    similarity: float | None = None
-
-
 async def find_duplicate(
     connection: AsyncConnection, source: Source, draft: ProcedureDraft, vector: UnitVector | None
-) -> _Known | None:
+) -> AnyRow | None:
     """Returns the stored version that a draft repeats, preferring active versions, then near triggers; None: it is new.
 
-    Without a vector, triggers are compared only by words.
+    Without a vector, a trigger is like the draft's only if the texts are equal.
     """
     if vector is not None and source.pgvector:
         parameters = {
@@ -80,14 +58,14 @@ async def find_duplicate(
             "vector": as_text(vector),
         }
         near = await connection.execute(nearest_versions(draft, vector), parameters)
-        candidates = [_Known(*row) for row in near]
+        candidates = [(row, row.similarity) for row in near]
     else:
         every = await connection.execute(known_versions(source.user_sub, source.agent_key, draft))
-        candidates = _nearest(draft, source.model, vector, [_Known(*row) for row in every])
+        candidates = _nearest(draft, source.model, vector, every.all())
     own = _shape(draft.record.learned_procedure_steps)
-    for known in sorted(candidates, key=lambda row: row.status != "active"):
+    for known, similarity in sorted(candidates, key=lambda each: each[0].status != "active"):
         steps = _shape(known.steps)
-        if alike(own, steps) if (known.similarity or 0.0) >= SAME_TRIGGER else own == steps:
+        if alike(own, steps) if similarity >= SAME_TRIGGER else own == steps:
             return known
     return None
 
@@ -117,7 +95,7 @@ def _nearest_versions(dimension: int, like: tuple[bool, bool]) -> Rows:
     similarity = case((same, 1.0), else_=measured)
     near = (
         _comparable(like)
-        .add_columns(similarity)
+        .add_columns(similarity.label("similarity"))
         .where(
             procedures.c.user_sub == bindparam("user_sub"),
             procedures.c.agent_key == bindparam("agent_key"),
@@ -144,18 +122,20 @@ def _comparable(like: tuple[bool, bool]) -> Rows:
     )
 
 
-def _nearest(draft: ProcedureDraft, model: str, vector: UnitVector | None, known: Sequence[_Known]) -> list[_Known]:
-    """Returns the result of `nearest_versions`, computed in the process, for a database without pgvector."""
+def _nearest(
+    draft: ProcedureDraft, model: str, vector: UnitVector | None, known: Sequence[AnyRow]
+) -> list[tuple[AnyRow, float]]:
+    """Returns the rows of `nearest_versions` with their similarity, computed in the process, for want of pgvector."""
 
-    def similarity(row: _Known) -> float:
+    def similarity(row: AnyRow) -> float:
+        if row.trigger.lower() == draft.trigger.lower():
+            return 1.0
         if vector is None or row.embedding_model != model or len(row.embedding or ()) != len(vector):
             return -1.0
         return float(np.dot(np.asarray(row.embedding, dtype=np.float32), vector))
 
-    trigger = draft.trigger.lower()
-    measured = [replace(row, similarity=1.0 if row.trigger.lower() == trigger else similarity(row)) for row in known]
-    near = [row for row in measured if (row.similarity or 0.0) >= LIKE_TRIGGER]
-    return sorted(near, key=lambda row: -(row.similarity or 0.0))[:NEAREST]
+    near = [(row, alike) for row in known if (alike := similarity(row)) >= LIKE_TRIGGER]
+    return sorted(near, key=lambda each: -each[1])[:NEAREST]
 
 
 def _shape(steps: Sequence[str]) -> _Shape:

@@ -1,21 +1,19 @@
 """Stores versions of procedures: a new procedure, one more run of a known procedure, or the next version of one."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import fields
 from uuid import UUID
 
 import uuid_utils.compat as uuids
 from prometheus_client import Counter
-from pydantic import JsonValue
 from sqlalchemy import Update, case, func, insert, select, update
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from policy.channels import searchable
-from retrieval.database.rows import Rows
+from retrieval.database.rows import AnyRow, Rows
 from retrieval.pages.procedures import versions_of
 from retrieval.ports import Vector as UnitVector
 from retrieval.tables.cases import MAX_SEARCH_TEXT_CHARS
-from retrieval.tables.kinds import ProcedureStatus
 from retrieval.tables.procedures import procedures
 from writer.audit import Change, note
 from writer.procedures.duplicates import find_duplicate
@@ -27,24 +25,10 @@ from writer.vectors import as_text, stored_later
 LEARNED = Counter("casebank_procedures_learned_total", "New procedures and revisions, repeats left out", ["kind"])
 
 MOST_SOURCES = 200
-MEASURES = ("query_kind", "success_score", "duration_ms")
-"""Columns of a version that describe the run that it was learned from; a revision has its parent's values."""
-
+_CONTENT = [each.name for each in fields(ProcedureDraft)]
+"""Columns of a version that are its content, as in a draft."""
 _ACTOR = "worker"
 _INSERT = insert(procedures).values(embedding=stored_later("vector"))
-
-
-@dataclass(frozen=True, slots=True)
-class StoredVersion:
-    """A stored version of a procedure, with the columns that changes of it need."""
-
-    id: UUID
-    version: int
-    agent_key: str
-    status: ProcedureStatus
-    pinned: bool
-    record: Mapping[str, JsonValue]
-    source_case_ids: Sequence[UUID]
 
 
 async def add(connection: AsyncConnection, source: Source, draft: ProcedureDraft, vector: UnitVector | None) -> None:
@@ -89,10 +73,9 @@ async def revise(
     LEARNED.labels(draft.kind).inc()
 
 
-async def locked_versions(connection: AsyncConnection, user_sub: str, procedure_id: UUID) -> list[StoredVersion]:
+async def locked_versions(connection: AsyncConnection, user_sub: str, procedure_id: UUID) -> Sequence[AnyRow]:
     """Returns every version of the procedure, the newest first, and locks them until the transaction ends."""
-    rows = await connection.execute(versions_of(user_sub, procedure_id).with_for_update(of=procedures))
-    return [StoredVersion(*(getattr(row, field.name) for field in fields(StoredVersion))) for row in rows]
+    return (await connection.execute(versions_of(user_sub, procedure_id).with_for_update(of=procedures))).all()
 
 
 async def revisable(
@@ -100,21 +83,18 @@ async def revisable(
 ) -> list[UsedVersion]:
     """Returns the active versions of these procedures that a failed run may revise, in the order of their ids."""
     versions = []
-    for row in await connection.execute(used_versions(user_sub, agent_key, procedure_ids)):
-        script = PlannedScript if "plan" in row.record else ScriptData
-        model = ProcedureData if "initial_failure_summary" in row.record else script
-        record = model.model_construct(**row.record)
-        draft = ProcedureDraft(row.kind, row.origin, record, row.trigger, row.task_type, row.domain, row.level)
-        draft = replace(draft, **{name: getattr(row, name) for name in MEASURES})
-        versions.append(UsedVersion(row.id, row.version, draft))
+    for row in (await connection.execute(used_versions(user_sub, agent_key, procedure_ids))).mappings():
+        script = PlannedScript if "plan" in row["record"] else ScriptData
+        model = ProcedureData if "initial_failure_summary" in row["record"] else script
+        content = {name: row[name] for name in _CONTENT} | {"record": model.model_construct(**row["record"])}
+        versions.append(UsedVersion(row["id"], row["version"], ProcedureDraft(**content)))
     return versions
 
 
 def used_versions(user_sub: str, agent_key: str, procedure_ids: Sequence[UUID]) -> Rows:
     """Returns the statement that selects the active versions that a failed run may revise: of procedures it used."""
-    names = ("id", "version", "kind", "origin", "record", "trigger", "task_type", "domain", "level", *MEASURES)
     return (
-        select(*(procedures.c[name] for name in names))
+        select(*(procedures.c[name] for name in ("id", "version", *_CONTENT)))
         .where(
             procedures.c.user_sub == user_sub,
             procedures.c.agent_key == agent_key,
@@ -144,12 +124,6 @@ async def roll_back(
         await connection.execute(parent.where(procedures.c.status == "superseded").values(status="active"))
 
 
-def searched_text(draft: ProcedureDraft) -> str:
-    """Returns the text by which keyword search finds a procedure."""
-    lines = (draft.trigger, draft.record.procedure_name, draft.record.semantic_description, draft.task_type)
-    return searchable("\n".join(lines))[:MAX_SEARCH_TEXT_CHARS]
-
-
 async def _insert(
     connection: AsyncConnection,
     source: Source,
@@ -157,20 +131,15 @@ async def _insert(
     vector: UnitVector | None,
     key: Mapping[str, object],
 ) -> None:
+    lines = (draft.trigger, draft.record.procedure_name, draft.record.semantic_description, draft.task_type)
     values = {
         "user_sub": source.user_sub,
         "agent_key": source.agent_key,
         "case_id": source.case_id,
-        "kind": draft.kind,
-        "origin": draft.origin,
-        "level": draft.level,
+        **{name: getattr(draft, name) for name in _CONTENT},
         "record": draft.record.model_dump(mode="json"),
-        "task_type": draft.task_type,
-        "trigger": draft.trigger,
-        "domain": draft.domain,
-        **{name: getattr(draft, name) for name in MEASURES},
         "source_case_ids": [source.case_id],
-        "search_text": searched_text(draft),
+        "search_text": searchable("\n".join(lines))[:MAX_SEARCH_TEXT_CHARS],
         "embedding_model": None if vector is None else source.model,
         "vector": None if vector is None else as_text(vector),
     }

@@ -1,11 +1,11 @@
-"""Withdraws procedures learned from runs that a later reward calls failed, and warnings about fixed failures."""
+"""Changes procedures after a later reward or run: withdraws versions, retires lessons, queues runs to reflect on."""
 
 from collections.abc import Sequence
 from functools import cache
 from uuid import UUID
 
 from sqlalchemy import Integer, Text, Uuid, bindparam, cast, column, exists, func, or_, select, update
-from sqlalchemy.dialects.postgresql import ARRAY
+from sqlalchemy.dialects.postgresql import ARRAY, insert
 from sqlalchemy.ext.asyncio import AsyncConnection
 from sqlalchemy.sql.dml import ReturningUpdate
 
@@ -14,7 +14,7 @@ from retrieval.sealed import SIGN
 from retrieval.tables.cases import cases
 from retrieval.tables.failures import failures
 from retrieval.tables.kinds import has_failed
-from retrieval.tables.procedures import procedures
+from retrieval.tables.procedures import procedures, reflections
 from writer.analysis.fixes import RunFailure
 from writer.audit import Change, note
 from writer.privacy.words import Words
@@ -47,6 +47,21 @@ async def withdraw_learned(
             await note(connection, Change.of(owner, actor, "withdraw_procedure", row.id, **details))
             withdrawn.append(row.id)
     return list(dict.fromkeys(withdrawn))
+
+
+async def ask_to_reflect(connection: AsyncConnection, user_sub: str, case_ids: Sequence[UUID]) -> None:
+    """Queues those of these failed cases whose run used a procedure, for its revision; a case is never queued twice.
+
+    A case that the worker has not finished yet is left out, because finishing it revises its procedures.
+    """
+    names = "user_sub", "id", "agent_key"
+    used = select(*(cases.c[name] for name in names)).where(
+        cases.c.user_sub == user_sub,
+        cases.c.id.in_(case_ids),
+        cases.c.status.not_in(["pending", "dead"]),
+        func.cardinality(cases.c.used_procedure_ids) > 0,
+    )
+    await connection.execute(insert(reflections).from_select(names, used).on_conflict_do_nothing())
 
 
 async def retire_lessons(connection: AsyncConnection, words: Words, agent_key: str, met: Sequence[RunFailure]) -> None:

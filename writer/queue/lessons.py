@@ -27,8 +27,7 @@ from writer.facts.store import Provenance, store_facts
 from writer.procedures import versions
 from writer.procedures.learn_from_run import RunToLearnFrom, ScriptSettings, learn_from_run
 from writer.procedures.ports import Learners, Source
-from writer.procedures.reflection import ask_to_reflect
-from writer.procedures.withdrawal import retire_lessons, withdraw_learned
+from writer.procedures.withdrawal import ask_to_reflect, retire_lessons, withdraw_learned
 from writer.profiles import Profile
 from writer.queue.batches import Batches
 from writer.queue.case import ClaimedCase, Work, by_agent

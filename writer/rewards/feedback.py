@@ -13,8 +13,7 @@ from retrieval.tables.decisions import decisions
 from retrieval.tables.kinds import FAILED_BELOW, RewardSource, is_trusted
 from retrieval.telemetry import stage
 from writer.errors import NotJoined
-from writer.procedures.reflection import ask_to_reflect
-from writer.procedures.withdrawal import failed_runs, withdraw_learned
+from writer.procedures.withdrawal import ask_to_reflect, failed_runs, withdraw_learned
 from writer.profiles import lock_loop
 from writer.rewards.credit import credit_slate
 from writer.rewards.history import Given, add_reward

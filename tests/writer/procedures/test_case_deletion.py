@@ -4,7 +4,7 @@ from datetime import UTC, datetime
 
 from tests.writer.conftest import Bank
 from tests.writer.procedure_bank import PLAN, TASK, finish, stored, the_one, two_versions, versions
-from writer.procedures import pinning
+from writer.procedures import curation
 from writer.rights.edit import delete_case
 
 
@@ -31,6 +31,6 @@ async def test_deleting_the_run_behind_a_retired_revision_keeps_the_procedure_ou
     procedure_id = await two_versions(bank, user, 1.0)
     (revision,) = [row for row in await stored(bank, user) if row.version == 2]
     async with bank.database.as_user(user, datetime.now(UTC)) as connection:
-        await pinning.retire(connection, bank.author(user), procedure_id)
+        await curation.retire(connection, bank.author(user), procedure_id)
         await delete_case(connection, bank.keyring, bank.author(user), revision.case_id)
     assert await versions(bank, user, procedure_id) == [(1, "retired")]

@@ -18,7 +18,7 @@ from tests.writer.procedure_bank import (
     use,
     versions,
 )
-from writer.procedures import pinning
+from writer.procedures import curation
 from writer.procedures.counters import Counters, clearly_worse
 from writer.rewards.feedback import Feedback, give_feedback
 
@@ -84,7 +84,7 @@ async def test_a_version_that_does_as_well_stays_and_a_pinned_one_stays_whatever
     for _ in range(5):
         await use(bank, user, procedure_id, 1.0)
     async with bank.database.as_user(user, datetime.now(UTC)) as connection:
-        await pinning.pin(connection, bank.author(user), procedure_id, 2, pinned=True)
+        await curation.pin(connection, bank.author(user), procedure_id, 2, pinned=True)
     for _ in range(6):
         await use(bank, user, procedure_id, 0.0)
     assert await versions(bank, user, procedure_id) == [(1, "superseded"), (2, "active")]

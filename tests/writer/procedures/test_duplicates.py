@@ -9,7 +9,7 @@ import pytest
 
 from tests.writer.conftest import Bank
 from tests.writer.procedure_bank import PLAN, TASK, finish, noted, stored, the_one
-from writer.procedures.pinning import retire
+from writer.procedures.curation import retire
 from writer.procedures.versions import MOST_SOURCES
 
 

@@ -8,7 +8,7 @@ from retrieval.tables.cases import cases
 from retrieval.tables.procedures import procedures
 from tests.writer.conftest import Bank
 from tests.writer.procedure_bank import DAY, PLAN, TASK, ask, finish, noted, stored, the_one
-from writer.procedures import pinning
+from writer.procedures import curation
 from writer.upkeep.prune import prune
 
 
@@ -49,7 +49,7 @@ async def test_a_procedure_that_outlived_its_case_expires_when_nobody_uses_it(ba
         mine = update(procedures).where(procedures.c.user_sub == user)
         await connection.execute(mine.values(case_id=None, created_at=now - 5 * DAY))
         await connection.execute(mine.where(procedures.c.id == used.id).values(last_used_at=now))
-        await pinning.pin(connection, bank.author(user), pinned.id, 1, pinned=True)
+        await curation.pin(connection, bank.author(user), pinned.id, 1, pinned=True)
     assert (await prune(bank.database, bank.profile(user), now=now))["procedures"] == 0
     await bank.set_profile(user, ttl_days=3)
     assert (await prune(bank.database, bank.profile(user), now=now))["procedures"] == 1
@@ -61,7 +61,7 @@ async def test_a_profile_keeps_so_many_procedures_and_the_least_worth_go(bank: B
         await finish(bank, user, task, plan=[f"{task} well"])
     pinned, useful, *_ = await stored(bank, user)
     async with bank.database.as_user(user, datetime.now(UTC)) as connection:
-        await pinning.pin(connection, bank.author(user), pinned.id, 1, pinned=True)
+        await curation.pin(connection, bank.author(user), pinned.id, 1, pinned=True)
         await connection.execute(update(procedures).where(procedures.c.id == useful.id).values(uses=4, use_reward=4))
     pruned = [await prune(bank.database, bank.profile(user), now=datetime.now(UTC), procedures_kept=3) for _ in "ab"]
     assert [each["procedures"] for each in pruned] == [2, 0]

@@ -15,21 +15,31 @@ Trigger = Annotated[str, Field(min_length=1, max_length=500)]
 Label = Annotated[str, Field(max_length=100)]
 
 
-class Lesson(Strict):
-    """The analyst's answer: a learned-procedure record of a fix, or of a failure without a fix."""
+_WITHOUT_DATA = {"no_failure_detected", "nothing_to_follow", "nothing_to_say"}
+
+
+class _RecordOrNone(Strict):
+    """An answer whose status says whether there is a record."""
+
+    status: str
+    data: BaseModel | None
+
+    @model_validator(mode="after")
+    def _data_as_the_status_says(self) -> Self:
+        if (self.data is None) != (self.status in _WITHOUT_DATA):
+            raise ValueError(f"data must {'' if self.data else 'not '}be null if the status is {self.status}")
+        return self
+
+
+class Lesson(_RecordOrNone):
+    """What failed in a run: a learned-procedure record of a fix, or of a failure without a fix."""
 
     status: Literal["procedure_learned", "failure_lesson", "no_failure_detected"]
     data: ProcedureData | None
 
-    @model_validator(mode="after")
-    def _data_unless_nothing_failed(self) -> Self:
-        if (self.data is None) != (self.status == "no_failure_detected"):
-            raise ValueError("data must be null exactly when no failure was detected")
-        return self
 
-
-class Script(Strict):
-    """The abstractor's answer: a script, or that the run has no steps to follow."""
+class Script(_RecordOrNone):
+    """A script of a run, or the answer that the run has no steps to follow."""
 
     status: Literal["script", "nothing_to_follow"]
     data: ScriptData | None
@@ -37,25 +47,13 @@ class Script(Strict):
     task_type: Label
     domain: Label
 
-    @model_validator(mode="after")
-    def _data_of_a_script(self) -> Self:
-        if (self.data is None) != (self.status == "nothing_to_follow"):
-            raise ValueError("data must be null exactly when there is nothing to follow")
-        return self
 
-
-class Revision(Strict, Generic[Record]):
-    """The reviser's answer: a record of the same form as the revised record, or that no change is needed."""
+class Revision(_RecordOrNone, Generic[Record]):
+    """A record of the same form as the revised record, or the answer that no change is needed."""
 
     status: Literal["revised", "nothing_to_say"]
     data: Record | None
     trigger: Trigger
-
-    @model_validator(mode="after")
-    def _data_of_a_revision(self) -> Self:
-        if (self.data is None) != (self.status == "nothing_to_say"):
-            raise ValueError("data must be null exactly when there is nothing to say")
-        return self
 
 
 _DONE = ("procedure_name", "successful_intervention", "learned_procedure_steps")

@@ -1,10 +1,10 @@
-"""Stores a person's review of a version of a procedure; the newest review counts, and the audit notes each."""
+"""A person's changes of procedure versions, each noted in the audit: pin, unpin, retire and review."""
 
 from dataclasses import asdict, dataclass
 from uuid import UUID
 
 from prometheus_client import Counter
-from sqlalchemy import select
+from sqlalchemy import select, update
 from sqlalchemy.dialects.postgresql import insert
 from sqlalchemy.ext.asyncio import AsyncConnection
 
@@ -13,6 +13,7 @@ from retrieval.tables.kinds import ReviewVerdict
 from retrieval.tables.procedures import procedure_reviews, procedures
 from writer.audit import Change, note
 from writer.author import Author
+from writer.procedures.versions import locked_versions, version_update
 
 REVIEWS = Counter("casebank_procedure_reviews_total", "Reviews of procedures by their verdict", ["verdict"])
 
@@ -31,6 +32,44 @@ class Review:
     note: str = ""
     root_cause_right: bool | None = None
     steps_complete: bool | None = None
+
+
+async def pin(connection: AsyncConnection, author: Author, procedure_id: UUID, version: int, *, pinned: bool) -> None:
+    """Pins a version of a procedure, so that it is active and no revision replaces it, or unpins it.
+
+    Raises:
+        NotFound: the user has no such version.
+    """
+    rows = await locked_versions(connection, author.user_sub, procedure_id)
+    row = next((row for row in rows if row.version == version), None)
+    if row is None:
+        raise NotFound("no such version of a procedure")
+    if pinned:
+        mine = procedures.c.user_sub == author.user_sub, procedures.c.id == procedure_id
+        others = update(procedures).where(*mine, procedures.c.version != version)
+        await connection.execute(others.where(procedures.c.status == "active").values(status="superseded"))
+        await connection.execute(others.values(pinned=False))
+    values = {"pinned": True, "status": "active"} if pinned else {"pinned": False}
+    await connection.execute(version_update(author.user_sub, procedure_id, version).values(values))
+    action, owner = "pin_procedure" if pinned else "unpin_procedure", (author.user_sub, row.agent_key)
+    await note(connection, Change.of(owner, author.actor, action, procedure_id, version=version))
+
+
+async def retire(connection: AsyncConnection, author: Author, procedure_id: UUID) -> int:
+    """Retires the active version of a procedure and returns its number; later runs do not learn the procedure again.
+
+    Raises:
+        NotFound: the user has no such procedure, or no version of it is active.
+    """
+    rows = await locked_versions(connection, author.user_sub, procedure_id)
+    row = next((row for row in rows if row.status == "active"), None)
+    if row is None:
+        raise NotFound("no such procedure, or no version of it is active")
+    gone = version_update(author.user_sub, procedure_id, row.version)
+    await connection.execute(gone.values(status="retired", pinned=False))
+    owner = author.user_sub, row.agent_key
+    await note(connection, Change.of(owner, author.actor, "retire_procedure", procedure_id, version=row.version))
+    return int(row.version)
 
 
 async def review(
