@@ -10,11 +10,10 @@ from retrieval.database.database import Database
 from retrieval.database.fast_path import FastConnection
 from retrieval.embedding import QueryEmbedding
 from retrieval.ports import Embedder
-from retrieval.procedures.find import ProcedureSearch, find, profile_terms
+from retrieval.procedures.find import PROFILE_TERMS, ProcedureSearch, find
 from retrieval.procedures.lessons import CaseLesson, lessons
 from retrieval.procedures.parts import parts_of
-from retrieval.procedures.procedure import ProcedureMatches, as_alternatives
-from retrieval.procedures.question import ProcedureAnswer, ProcedureQuestion
+from retrieval.procedures.procedure import ProcedureAnswer, ProcedureMatches, as_alternatives
 from retrieval.procedures.threshold import Threshold
 from retrieval.ranking.answer import compose, context_of, entry_of, rank
 from retrieval.ranking.decisions import log
@@ -150,34 +149,28 @@ class Reader:
             async with self.database.fast(user_sub, authorised_at) as connection:
                 return replace(await self._recall(connection, question, search), degraded=degraded)
 
-    async def procedures(self, user_sub: str, authorised_at: datetime, question: ProcedureQuestion) -> ProcedureAnswer:
-        """Returns the procedures that fit the question; none for an unknown agent, or one whose memory is off."""
-        search, degraded = CaseSearch(question.agent_key, question.text or ""), list[str]()
-        if question.text is not None:
-            search, degraded = await self._embedding.embed(self.embedder, search)
+    async def procedures(
+        self, user_sub: str, authorised_at: datetime, search: ProcedureSearch, least: float | None = None
+    ) -> ProcedureAnswer:
+        """Returns the procedures that fit the search; none for an unknown agent, or one whose memory is off.
+
+        ``least`` is the least similarity of trigger and text, in place of the profile's or the embedding model's.
+        """
+        text, degraded = CaseSearch(search.agent_key, search.text or ""), list[str]()
+        if search.text is not None:
+            text, degraded = await self._embedding.embed(self.embedder, text)
         async with self.database.fast(user_sub, authorised_at) as connection:
-            rows = await connection.all(*profile_terms(question.agent_key))
+            rows = await connection.all(PROFILE_TERMS, {"agent_key": search.agent_key})
             of_profile = rows[0].procedure_similarity if rows else None
             threshold = self._embedding.calibrations.threshold(self.embedder.model, of_profile)
-            if question.least is not None:
-                threshold = Threshold(question.least, "request")
+            if least is not None:
+                threshold = Threshold(least, "request")
             if not rows or not rows[0].enabled:
                 return ProcedureAnswer([], threshold, degraded)
-            wanted = ProcedureSearch(
-                agent_key=search.agent_key,
-                text=question.text,
-                vector=search.vector,
-                model=search.model,
-                floor=threshold.similarity,
-                by_tool=not threshold.is_set,
-                filters=question.filters,
-                task_type=question.task_type,
-                domain=question.domain,
-                measures=question.measures,
-                look=question.limit,
-            )
-            [procedures] = await find(connection, wanted, pgvector=self.pgvector)
-        return ProcedureAnswer(as_alternatives(procedures), threshold, degraded + self._without_pgvector(search))
+            near = replace(search, floor=threshold.similarity, by_tool=not threshold.is_set)
+            near = replace(near, vector=text.vector, model=text.model)
+            [procedures] = await find(connection, near, pgvector=self.pgvector)
+        return ProcedureAnswer(as_alternatives(procedures), threshold, degraded + self._without_pgvector(text))
 
     @property
     def _opener(self) -> Opener:

@@ -7,7 +7,7 @@ from app.memory_tools.known import relevance
 from app.memory_tools.texts import ADVICE, TOOLS, answer, framed, procedure_ids
 from app.schemas.memory_tools import SuggestionsIn
 from retrieval.pages.listing import one_profile
-from retrieval.procedures.question import ProcedureQuestion
+from retrieval.procedures.find import ProcedureSearch
 from retrieval.sections import tools
 from retrieval.sections.context import memory_context
 from retrieval.sections.procedures import ProceduresSection
@@ -29,8 +29,8 @@ async def suggestions(asking: Asking, given: SuggestionsIn) -> str:
         failed = FailedCall(asking.agent, calls_in([trace])[0], given.query)
         if text := (await parts.adviser.advise(author, failed)).text:
             return framed(ADVICE, [text])
-    question = ProcedureQuestion(asking.agent, given.query, limit=given.top_k)
-    procedures = (await parts.reader.procedures(author.user_sub, author.authorised_at, question)).procedures
+    search = ProcedureSearch(asking.agent, given.query, look=given.top_k)
+    procedures = (await parts.reader.procedures(author.user_sub, author.authorised_at, search)).procedures
     context = memory_context(BUDGET, ProceduresSection([each.guidance() for each in procedures]))
     named = " ".join([given.query, *(step for each in procedures for step in each.steps)])
     async with parts.database.as_user(author.user_sub, author.authorised_at) as connection:

@@ -24,7 +24,7 @@ from app.schemas.responses import response_of
 from retrieval.errors import NotFound
 from retrieval.pages import procedures as pages
 from retrieval.procedures.compare import difference
-from retrieval.procedures.question import ProcedureQuestion
+from retrieval.procedures.find import ProcedureSearch
 from retrieval.search.candidates import Filters
 from retrieval.tables.kinds import ProcedureKind
 from writer.procedures import curation
@@ -39,17 +39,16 @@ Version = Annotated[int, Query(ge=1, le=2**31 - 1)]
 async def search_procedures(body: ProcedureSearchIn, parts: Parts, caller: Caller) -> ProcedureSearchOut:
     """Returns active procedures with a similar trigger, the best first; attributes narrow the search."""
     await parts.admission.of_agent(caller, "reads", body.agent)
-    question = ProcedureQuestion(
+    search = ProcedureSearch(
         agent_key=body.agent,
         text=body.trigger,
         task_type=body.task_type,
         domain=body.domain,
         measures=body.measures,
         filters=Filters(body.tags),
-        least=body.min_similarity,
-        limit=body.limit,
+        look=body.limit,
     )
-    matches = await parts.reader.procedures(caller.user_sub, caller.authorised_at, question)
+    matches = await parts.reader.procedures(caller.user_sub, caller.authorised_at, search, body.min_similarity)
     return response_of(ProcedureSearchOut, matches)
 
 
@@ -125,9 +124,7 @@ async def diff_versions(
     if before not in versions or after not in versions:
         raise NotFound("no such version")
     changes = difference(versions[before], versions[after])
-    return VersionChangesOut.model_validate(
-        {"before": before, "after": after, "changes": changes}, from_attributes=True
-    )
+    return VersionChangesOut.model_validate({"before": before, "after": after, "changes": changes})
 
 
 @router.post("/{procedure_id}/pin")

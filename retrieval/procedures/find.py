@@ -1,7 +1,7 @@
 """Finds procedures: by the similarity of their trigger and by attributes, or by words if there are no vectors."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, fields
+from dataclasses import asdict, dataclass, field, fields
 from functools import cache
 from typing import Protocol
 from uuid import UUID
@@ -19,7 +19,6 @@ from retrieval.pages.procedures import Measures
 from retrieval.procedures.near import NAMING, active, near
 from retrieval.procedures.procedure import Procedure
 from retrieval.procedures.quarantine import proven_runs
-from retrieval.search.bank import Nearness
 from retrieval.search.candidates import Filters
 from retrieval.tables.procedures import procedures
 from retrieval.tables.profiles import profiles
@@ -69,16 +68,8 @@ class ProcedureSearch:
     @property
     def attributes(self) -> dict[str, object]:
         """Values of the attributes that procedures must have, by the names of the statement's parameters."""
-        return {
-            "task_type": self.task_type,
-            "domain": self.domain,
-            "query_kind": self.measures.query_kind,
-            "min_success_score": self.measures.min_success_score,
-            "max_duration_ms": self.measures.max_duration_ms,
-            "tags": list(self.filters.tags),
-            "kinds": list(self.filters.kinds),
-            "outcomes": list(self.filters.outcomes),
-        }
+        filters = {name: list(values) for name, values in asdict(self.filters).items()}
+        return {"task_type": self.task_type, "domain": self.domain, **asdict(self.measures), **filters}
 
 
 class TriggerVector(Protocol):
@@ -89,13 +80,7 @@ class TriggerVector(Protocol):
 
 
 class ProfileTerms(Protocol):
-    """A profile's settings that a search for procedures needs.
-
-    Attributes:
-        enabled: true if the profile's memory is switched on.
-        procedure_similarity: least similarity of a task and a procedure's trigger, or a run that taught it; None: the
-            embedding model's.
-    """
+    """A profile's settings that a search for procedures needs, see ``retrieval.search.profile_settings``."""
 
     enabled: bool
     procedure_similarity: float | None
@@ -123,15 +108,14 @@ async def find(connection: FastConnection, search: ProcedureSearch, *, pgvector:
     }
     # without attributes a statement without them, or Postgres would plan it anew each time, for longer than it runs
     by_attributes = any(value not in (None, []) for value in attributes.values())
-    nearness = Nearness.UNKNOWN
-    if search.vector is not None:
-        vectors = [search.vector, *search.part_vectors]
-        nearness = Nearness.IN_DATABASE if pgvector else Nearness.MEASURED
-        parameters |= {"model": search.model}
-        parameters |= (
-            {"vectors": [*map(vector_text, vectors)]} if pgvector else await _measured(connection, search, vectors)
-        )
-    rows = await connection.all(_statement(nearness, by_attributes=by_attributes, by_tool=any(naming)), parameters)
+    vectors = [] if search.vector is None else [search.vector, *search.part_vectors]
+    pgvector = pgvector and bool(vectors)
+    if pgvector:
+        parameters |= {"model": search.model, "vectors": [*map(vector_text, vectors)]}
+    else:
+        parameters |= await _measured(connection, search, vectors)
+    statement = _statement(pgvector=pgvector, by_attributes=by_attributes, by_tool=any(naming))
+    rows = await connection.all(statement, parameters)
     found: list[list[Procedure]] = [[] for _ in texts]
     for row in rows:
         found[row["number"] - 1].append(_procedure(row, search))
@@ -141,7 +125,9 @@ async def find(connection: FastConnection, search: ProcedureSearch, *, pgvector:
 async def _measured(
     connection: FastConnection, search: ProcedureSearch, vectors: Sequence[list[float]]
 ) -> dict[str, object]:
-    """Returns the statement's parameters for similarities that this process computes, as the database cannot."""
+    """Returns the statement's parameters for similarities that this process computes; none without vectors."""
+    if not vectors:
+        return {"numbers": [], "ids": [], "similarities": []}
     rows = await connection.all(_VECTORS, {"agent_key": search.agent_key, "model": search.model})
     usable = [row for row in rows if len(row.embedding) == len(vectors[0])]
     triggers = np.array([row.embedding for row in usable], np.float32).reshape(-1, len(vectors[0]))
@@ -157,7 +143,7 @@ async def _measured(
 def _procedure(row: asyncpg.Record, search: ProcedureSearch) -> Procedure:
     """Returns the procedure of a row; its similarity is that of its trigger, or of the nearest case that taught it."""
     values = dict(row.items())
-    record, origin, named, sources = (values.pop(name) for name in ("record", "origin", "named", "source_case_ids"))
+    record, named, sources = (values.pop(name) for name in ("record", "named", "source_case_ids"))
     near = search.near_proven if row["proven_runs"] else search.near.keys()
     taught = near & set(sources) if values.pop("number") == WHOLE else set()
     similarities = [values.pop("similarity"), *(search.near[source] for source in taught)]
@@ -167,16 +153,14 @@ def _procedure(row: asyncpg.Record, search: ProcedureSearch) -> Procedure:
         similarity=max((each for each in similarities if each is not None), default=None),
         record=orjson.loads(record),
         names_tools=named,
-        warns=row["kind"] == "failure_lesson",
-        reported=origin == "run",
         sources=frozenset(sources),
     )
 
 
 @cache
-def _statement(nearness: Nearness, *, by_attributes: bool, by_tool: bool) -> FastStatement[asyncpg.Record]:
-    nearest = near(nearness, by_attributes=by_attributes, by_tool=by_tool)
-    own = {each.name for each in fields(Procedure)} - {"id", "version", "record"} | {"origin", "source_case_ids"}
+def _statement(*, pgvector: bool, by_attributes: bool, by_tool: bool) -> FastStatement[asyncpg.Record]:
+    nearest = near(pgvector=pgvector, by_attributes=by_attributes, by_tool=by_tool)
+    own = {each.name for each in fields(Procedure)} - {"id", "version", "record"} | {"source_case_ids"}
     proven = proven_runs().lateral("proven")
     least = parameter("floor", Float)
     fits = or_(nearest.c.similarity >= least, nearest.c.share >= LEAST_SHARE, nearest.c.named, nearest.c.without_text)
@@ -221,18 +205,14 @@ def _statement(nearness: Nearness, *, by_attributes: bool, by_tool: bool) -> Fas
     )
 
 
-def profile_terms(agent_key: str) -> tuple[FastStatement[ProfileTerms], dict[str, object]]:
-    """Returns the statement, and its parameters, for a profile's settings that a search for procedures needs."""
-    return _TERMS, {"agent_key": agent_key}
-
-
 _VECTORS: FastStatement[TriggerVector] = FastStatement.of(
     select(procedures.c.id, cast(procedures.c.embedding, ARRAY(REAL)).label("embedding"))
     .where(may_enter(), *active(), procedures.c.embedding_model == MODEL)
     .order_by(procedures.c.id)
 )
-_TERMS: FastStatement[ProfileTerms] = FastStatement.of(
+PROFILE_TERMS: FastStatement[ProfileTerms] = FastStatement.of(
     select(profiles.c.enabled, profiles.c.procedure_similarity).where(
         may_enter(), profiles.c.user_sub == USER_SUB, profiles.c.agent_key == AGENT_KEY
     )
 )
+"""Reads the settings of the profile ``agent_key``; no row for an unknown agent."""

@@ -21,7 +21,6 @@ from sqlalchemy import (
     func,
     literal,
     literal_column,
-    null,
     or_,
     select,
     true,
@@ -31,7 +30,6 @@ from sqlalchemy.types import TypeEngine
 
 from retrieval.database.parameters import AGENT_KEY, MODEL, USER_SUB, given_rows, parameter
 from retrieval.database.rows import Expression
-from retrieval.search.bank import Nearness
 from retrieval.tables.cases import case_tools, cases
 from retrieval.tables.columns import SEARCH_CONFIGURATION
 from retrieval.tables.procedures import procedures
@@ -42,18 +40,28 @@ NAMING = range(2, 5)
 """Numbers of words that a query may have to be compared with the names of tools."""
 
 
-def near(nearness: Nearness, *, by_attributes: bool, by_tool: bool) -> CTE:
+def near(*, pgvector: bool, by_attributes: bool, by_tool: bool) -> CTE:
     """Returns a CTE of the profile's active procedures with their similarity to each text, or share of common words.
 
     It has a row for each text, by its ``number`` from 1, and each procedure.
 
     Args:
-        nearness: the way in which vectors are compared.
+        pgvector: true if Postgres compares the vectors; else the parameters have the similarities, if they are known.
         by_attributes: true to leave out procedures without the attributes that the statement's parameters name.
         by_tool: true to mark procedures whose tools' names have all words of a text that ``naming`` marks.
     """
-    queries, known = _queries(nearness), _known(nearness, by_attributes=by_attributes)
-    similarity, measured = _similarity(nearness, queries, known)
+    queries, known = _queries(pgvector=pgvector), _known(pgvector=pgvector, by_attributes=by_attributes)
+    each = known.join(queries, true())
+    similarity: Expression
+    if pgvector:
+        distance = known.c.vector.op("<=>", return_type=Float())(queries.c.vector)
+        as_long = func.vector_dims(known.c.vector) == func.vector_dims(queries.c.vector)
+        similarity = case((as_long, 1 - distance))
+    else:
+        columns = {"numbers": column("number", Integer), "ids": column("id", Uuid)}
+        measured = given_rows({**columns, "similarities": column("similarity", Float)}, "measured")
+        each = each.outerjoin(measured, and_(measured.c.id == known.c.id, measured.c.number == queries.c.number))
+        similarity = measured.c.similarity
     own = func.tsvector_to_array(known.c.search_vector)
     shared = (
         select(func.count())
@@ -62,9 +70,6 @@ def near(nearness: Nearness, *, by_attributes: bool, by_tool: bool) -> CTE:
     )
     fewer = func.least(func.cardinality(own), func.cardinality(queries.c.words))
     share = cast(shared.scalar_subquery(), Float) / func.greatest(fewer, FEWEST_WORDS)
-    each = known.join(queries, true())
-    if measured is not None:
-        each = each.outerjoin(measured, and_(measured.c.id == known.c.id, measured.c.number == queries.c.number))
     return (
         select(
             queries.c.number,
@@ -81,23 +86,23 @@ def near(nearness: Nearness, *, by_attributes: bool, by_tool: bool) -> CTE:
     )
 
 
-def _queries(nearness: Nearness) -> CTE:
+def _queries(*, pgvector: bool) -> CTE:
     """Returns a CTE of the texts, each with its number from 1 and its words, and its vector if Postgres compares it."""
     arrays: dict[str, TypeEngine[Any]] = {"texts": Text(), "naming": Boolean()}
-    if nearness is Nearness.IN_DATABASE:
+    if pgvector:
         arrays["vectors"] = Text()
     texts = given_rows({name: column(name, kind) for name, kind in arrays.items()}, "texts", numbered="number")
     columns = [texts.c.number, lexemes(texts.c.texts).label("words"), texts.c.naming]
-    if nearness is Nearness.IN_DATABASE:
+    if pgvector:
         columns.append(cast(texts.c.vectors, Vector).label("vector"))
     return select(*columns).cte("queries").prefix_with("MATERIALIZED")
 
 
-def _known(nearness: Nearness, *, by_attributes: bool) -> CTE:
+def _known(*, pgvector: bool, by_attributes: bool) -> CTE:
     """Returns a CTE of the active procedures, with vectors that are unpacked once and not again for each text."""
     names = ("id", "version", "search_vector", "source_case_ids")
     columns: list[ColumnElement[Any]] = [procedures.c[name] for name in names]
-    if nearness is Nearness.IN_DATABASE:
+    if pgvector:
         vector = case((procedures.c.embedding_model == MODEL, cast(procedures.c.embedding, Vector())))
         columns.append(vector.label("vector"))
     conditions = (*active(), *(_have_attributes() if by_attributes else ()))
@@ -176,17 +181,3 @@ def active() -> tuple[ColumnElement[bool], ...]:
         procedures.c.agent_key == AGENT_KEY,
         procedures.c.status == literal_column("'active'"),
     )
-
-
-def _similarity(nearness: Nearness, queries: CTE, known: CTE) -> tuple[Expression, CTE | None]:
-    """Returns the SQL for the similarity of trigger and text, and the CTE that has it if this process computed it."""
-    if nearness is Nearness.UNKNOWN:
-        return cast(null(), Float), None
-    if nearness is Nearness.IN_DATABASE:
-        distance = known.c.vector.op("<=>", return_type=Float())(queries.c.vector)
-        as_long = func.vector_dims(known.c.vector) == func.vector_dims(queries.c.vector)
-        return case((as_long, 1 - distance)), None
-    columns = {"numbers": column("number", Integer), "ids": column("id", Uuid)}
-    arguments = given_rows({**columns, "similarities": column("similarity", Float)}, "arguments")
-    measured = select(*arguments.c).cte("measured")
-    return measured.c.similarity, measured

@@ -10,7 +10,7 @@ import re2
 
 from retrieval.procedures.threshold import Threshold
 from retrieval.sections.procedures import Guidance
-from retrieval.tables.kinds import ProcedureKind
+from retrieval.tables.kinds import ProcedureKind, ProcedureOrigin
 from retrieval.text import folded, without_example
 
 FEWEST = 2
@@ -51,7 +51,6 @@ class Procedure:
             reported.
         use_reward: sum of the procedure's shares of these decisions' rewards.
         occurrences: number of runs that taught or repeated the procedure.
-        reported: true if a backend sent the procedure with its run; it was not checked against the run's calls.
         sources: ids of the cases from which the procedure was learned.
         pinned: true if a person pinned this version, so that no later version replaces it.
         proven_runs: number of proven runs among the sources.
@@ -62,6 +61,7 @@ class Procedure:
     id: UUID
     version: int
     kind: ProcedureKind
+    origin: ProcedureOrigin
     level: str | None
     task_type: str
     trigger: str
@@ -71,11 +71,9 @@ class Procedure:
     uses: float
     use_reward: float
     occurrences: int
-    warns: bool
     query_kind: str | None = None
     success_score: float | None = None
     duration_ms: float | None = None
-    reported: bool = False
     sources: frozenset[UUID] = frozenset()
     pinned: bool = False
     proven_runs: int = 0
@@ -91,6 +89,16 @@ class Procedure:
     def cause(self) -> str:
         """Root cause of the failure that the steps put right; empty if no call failed."""
         return self.record.get("identified_root_cause", "")
+
+    @property
+    def warns(self) -> bool:
+        """True if the procedure states what to avoid."""
+        return self.kind == "failure_lesson"
+
+    @property
+    def reported(self) -> bool:
+        """True if a backend sent the procedure with its run; it was not checked against the run's calls."""
+        return self.origin == "run"
 
     @property
     def is_fix(self) -> bool:
@@ -160,6 +168,20 @@ class ProcedureMatches:
     def __bool__(self) -> bool:
         """Returns whether a procedure was found."""
         return bool(self.matches) or any(self.of_parts)
+
+
+@dataclass(frozen=True, slots=True)
+class ProcedureAnswer:
+    """The answer to a search for procedures.
+
+    Attributes:
+        threshold: least similarity that they had to reach.
+        degraded: names of the parts of the search that failed.
+    """
+
+    procedures: Sequence[Procedure]
+    threshold: Threshold
+    degraded: list[str]
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,7 +3,7 @@
 from types import SimpleNamespace
 from typing import Any
 
-from retrieval.procedures.compare import COMPARED, FieldChange, StepChange, difference
+from retrieval.procedures.compare import COMPARED, difference
 
 
 def version(steps: list[str], **changed: Any) -> SimpleNamespace:
@@ -13,16 +13,19 @@ def version(steps: list[str], **changed: Any) -> SimpleNamespace:
 
 
 def test_a_version_does_not_differ_from_itself():
-    same = difference(version(["a", "b"]), version(["a", "b"]))
-    assert (same.fields, same.steps) == ([], [])
+    assert difference(version(["a", "b"]), version(["a", "b"])) == {"fields": [], "steps": []}
 
 
 def test_fields_that_differ_come_by_name_and_what_one_lacks_is_none():
     found = difference(version([], trigger="old", cause="why"), version([], trigger="new"))
-    assert found.fields == [FieldChange("trigger", "old", "new"), FieldChange("cause", "why", None)]
+    assert [tuple(each.values()) for each in found["fields"]] == [("trigger", "old", "new"), ("cause", "why", None)]
 
 
 def test_steps_that_differ_come_by_place():
     found = difference(version(["a", "b", "c", "d"]), version(["a", "x", "c", "d", "e"]))
-    assert found.steps == [StepChange("changed", 2, ["b"], ["x"]), StepChange("added", 5, [], ["e"])]
-    assert difference(version(["a", "b"]), version(["b"])).steps == [StepChange("removed", 1, ["a"], [])]
+    assert found["steps"] == [
+        {"change": "changed", "place": 2, "before": ["b"], "after": ["x"]},
+        {"change": "added", "place": 5, "before": [], "after": ["e"]},
+    ]
+    (removed,) = difference(version(["a", "b"]), version(["b"]))["steps"]
+    assert removed == {"change": "removed", "place": 1, "before": ["a"], "after": []}

@@ -18,7 +18,7 @@ from app.runtime import Runtime, running
 from app.settings import Settings
 from retrieval.errors import EmbedderRefused
 from retrieval.ports import Embedder, Vectors
-from retrieval.procedures.question import ProcedureQuestion
+from retrieval.procedures.find import ProcedureSearch
 from retrieval.procedures.threshold import Threshold, sentences
 from retrieval.ranking.question import Question
 from retrieval.ranking.retrieved import Retrieved
@@ -30,7 +30,7 @@ from retrieval.tables.profiles import profiles
 from tests.conftest import new_database
 from tests.fakes.openai_server import Fault, OpenAIServer
 from writer.author import Author
-from writer.procedures.pinning import pin
+from writer.procedures.curation import pin
 from writer.profiles import Profile
 from writer.queue.worker import Worker
 from writer.replays.profile_replay import replay_if_due
@@ -185,7 +185,7 @@ async def test_a_short_query_that_names_tools_finds_their_procedure(
     await bank.keep("Where is my parcel?", tool_traces=[{"tool": "track_order", "input": {"id": 1}}])
     assert await bank.told(query) == ["I have changed my mind about the boots"]
     assert await bank.told(query, min_similarity=0.9) == []
-    found = await bank.runtime.reader.procedures(bank.user, datetime.now(UTC), ProcedureQuestion(AGENT, query))
+    found = await bank.runtime.reader.procedures(bank.user, datetime.now(UTC), ProcedureSearch(AGENT, query))
     assert [each.why.split("; ")[1] for each in found.procedures] == ["the query names its tools"]
 
 
@@ -284,7 +284,7 @@ async def test_a_profile_that_is_off_or_unknown_tells_nothing(bank: Bank):
     await bank.set(enabled=False)
     slate = await bank.ask()
     assert (slate.mode, list(slate.procedures), slate.context.text) == ("off", [], "")
-    found = await bank.runtime.reader.procedures(bank.user, datetime.now(UTC), ProcedureQuestion(AGENT, TASK))
+    found = await bank.runtime.reader.procedures(bank.user, datetime.now(UTC), ProcedureSearch(AGENT, TASK))
     assert found.procedures == []
 
 
@@ -293,9 +293,7 @@ async def test_nobody_is_told_another_users_procedures(bank: Bank):
     other = replace(bank, user=f"{bank.user}-b")
     await other.keep(FAR)
     assert await other.told(min_similarity=-1) == []
-    found = await bank.runtime.reader.procedures(
-        other.user, datetime.now(UTC), ProcedureQuestion(AGENT, TASK, least=-1)
-    )
+    found = await bank.runtime.reader.procedures(other.user, datetime.now(UTC), ProcedureSearch(AGENT, TASK), -1)
     assert [each.trigger.startswith("Translate") for each in found.procedures] == [True]
 
 
@@ -379,7 +377,7 @@ async def test_proven_procedures_come_first_in_a_search_whatever_the_flood(bank:
     await bank.prove(await bank.keep(NEAR))
     for number in range(20):
         await bank.keep(f"{TASK} {number}", plan=[f"fetch script {number}", f"run {number} as root", f"wipe {number}"])
-    found = await bank.runtime.reader.procedures(bank.user, datetime.now(UTC), ProcedureQuestion(AGENT, TASK))
+    found = await bank.runtime.reader.procedures(bank.user, datetime.now(UTC), ProcedureSearch(AGENT, TASK))
     assert found.procedures[0].trigger == NEAR
     assert await bank.told() == [NEAR]
 
@@ -460,7 +458,7 @@ async def test_without_an_embedder_words_find_procedures_and_the_answer_says_so(
     assert [(each.trigger, each.similarity) for each in slate.procedures] == [(TASK, None)]
     assert await bank.told("server", reader=reader) == []  # one common word is no reason
     assert await bank.told("cook a soup for the whole family", reader=reader) == []
-    found = await reader.procedures(bank.user, datetime.now(UTC), ProcedureQuestion(AGENT, "restart our web server"))
+    found = await reader.procedures(bank.user, datetime.now(UTC), ProcedureSearch(AGENT, "restart our web server"))
     assert (found.degraded, [each.trigger for each in found.procedures]) == (["embedder"], [TASK])
 
 

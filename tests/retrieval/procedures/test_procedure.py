@@ -15,11 +15,12 @@ def ids_of(*sources: int) -> frozenset[UUID]:
 def procedure(
     similarity: float, *sources: int, steps: str = "", level: str | None = "hybrid", **more: Any
 ) -> Procedure:
-    fields: dict[str, Any] = {"uses": 0.0, "use_reward": 0.0, "occurrences": 1, "warns": False, **more}
+    fields: dict[str, Any] = {"uses": 0.0, "use_reward": 0.0, "occurrences": 1, **more}
     return Procedure(
         id=uuid4(),
         version=1,
-        kind="script",
+        kind="failure_lesson" if fields.pop("warns", False) else "script",
+        origin="rules",
         level=level,
         task_type="",
         trigger="t",
