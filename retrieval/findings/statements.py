@@ -18,18 +18,20 @@ from sqlalchemy import (
     bindparam,
     case,
     cast,
+    false,
     func,
+    literal,
     literal_column,
     or_,
     select,
     true,
+    tuple_,
 )
 from sqlalchemy.dialects.postgresql import ARRAY
 
 from retrieval.database.fast_path import FastStatement
-from retrieval.database.parameters import USER_SUB, may_enter, parameter
+from retrieval.database.parameters import AGENT_KEY, USER_SUB, may_enter, parameter
 from retrieval.database.rows import Expression, Rows
-from retrieval.findings.changes import changes_of_all, changes_since
 from retrieval.tables.kinds import FindingKind
 from retrieval.tables.profiles import profiles
 from retrieval.tables.runs import findings, run_steps, runs
@@ -40,7 +42,7 @@ MOST_SHOWN = 2_000
 NEAREST = 0.99
 """Highest similarity of two different queries with equal words, such as "from a to b" and "from b to a"."""
 RUN_ID = bindparam("run_id", type_=Uuid)
-AGENT_KEY = bindparam("agent_key", type_=Text)
+_NO_PLACES = literal_column("'{}'::bigint[]", ARRAY(BigInteger))
 
 
 class RunAsked(Protocol):
@@ -52,7 +54,7 @@ class RunAsked(Protocol):
         last_step: number of the last step of the run that has a finding.
         similarity: share of words that the call's query and the finding's have in common, 0 to 1.
         same_content: true if the finding is about a file of the same content; None if the call has no hash of it.
-        changed: true if a later step changed the finding's subject.
+        changed: true if a later step changed the finding's subject; false, as ``in_doubt``, for one of another run.
         in_doubt: true if a later step may have changed the finding's subject.
         content: payload of the finding's step, sealed; None if not requested, or if it is in the payload of the run's
             case.
@@ -70,8 +72,8 @@ class RunAsked(Protocol):
     success: bool
     similarity: float
     same_content: bool | None
-    changed: bool | None
-    in_doubt: bool | None
+    changed: bool
+    in_doubt: bool
     payload: bytes
     content: bytes | None
     found_case_id: UUID | None
@@ -107,6 +109,38 @@ def _similarity(table: Any) -> ColumnElement[float]:
     return case((same, 1.0), else_=near)
 
 
+def _changes(found: Any, owner: Expression, run_id: Expression, enters_count: Expression) -> Any:
+    """Returns a subquery of two flags for a run's finding: later steps changed its subject, or may have done so.
+
+    A step without known places may have changed anything. A reading or a search without known places may be about any
+    file; another call without them need not be about files.
+
+    Args:
+        found: the finding.
+        owner: the user.
+        run_id: the run.
+        enters_count: true if the finding is in doubt once a step of the run, even an earlier one, entered a folder.
+    """
+    change = findings.alias("change")
+    folder = parameter("folder", BigInteger)
+    enters, known = folder == any_(change.c.place_keys), change.c.place_keys != _NO_PLACES
+    acts = and_(tuple_(change.c.step, change.c.part) > tuple_(found.c.step, found.c.part), ~enters)
+    anywhere, is_other = func.cardinality(found.c.place_keys) == 0, found.c.kind == "other"
+    by_place = or_(change.c.place_keys.overlap(found.c.place_marks), found.c.place_keys.overlap(change.c.place_marks))
+    touches, may_touch = or_(and_(anywhere, ~is_other), by_place), and_(anywhere, is_other)
+    changed, in_doubt = and_(acts, known, touches), or_(and_(acts, or_(~known, may_touch)), and_(enters, enters_count))
+    return (
+        select(
+            func.coalesce(func.bool_or(changed), false()).label("changed"),
+            func.coalesce(func.bool_or(in_doubt), false()).label("in_doubt"),
+        )
+        .where(change.c.user_sub == owner, change.c.run_id == run_id, change.c.kind == "write")
+        .where(found.c.kind != "answer")
+        .correlate(runs, found)
+        .lateral("changes")
+    )
+
+
 def _in_this_run() -> FastStatement[RunAsked]:
     """Returns the statement for the run's finding, even of a failure, whose query is nearest to that of a call.
 
@@ -127,7 +161,8 @@ def _in_this_run() -> FastStatement[RunAsked]:
         .correlate(runs)
         .lateral("best")
     )
-    changes = changes_since(best)
+    relative = or_(parameter("in_shell", Boolean), parameter("folder", BigInteger) == any_(best.c.place_marks))
+    changes = _changes(best, USER_SUB, runs.c.id, relative)
     newest = findings.alias("newest")
     last_step = (
         select(func.max(newest.c.step))
@@ -188,8 +223,8 @@ def _in_earlier_runs() -> FastStatement[RunAsked]:
             *_asked(best),
             cast(None, Text).label("tool_kinds"),
             literal_column("0", Integer).label("last_step"),
-            cast(None, Boolean).label("changed"),
-            cast(None, Boolean).label("in_doubt"),
+            false().label("changed"),
+            false().label("in_doubt"),
         )
         .select_from(best.join(runs, of_run).outerjoin(run_steps, _is_step_of(best)))
         .where(may_enter())
@@ -251,7 +286,8 @@ def findings_of(user_sub: str, run_id: UUID, folder: int) -> Rows:
     The column ``changed`` is true for findings whose subject a later step changed, ``in_doubt`` for those whose subject
     a later step may have changed. ``folder`` is the key of steps that only change the shell's folder.
     """
-    changes = changes_of_all(user_sub, run_id, folder)
+    owner, run = literal(user_sub), literal(run_id, Uuid)
+    changes = _changes(findings, owner, run, false())
     names = ("step", "part", "kind", "success", "query_hash", "payload")
     return (
         select(*(findings.c[name] for name in names), *changes.c)
@@ -259,6 +295,7 @@ def findings_of(user_sub: str, run_id: UUID, folder: int) -> Rows:
         .where(findings.c.user_sub == user_sub, findings.c.run_id == run_id)
         .order_by(findings.c.step.desc(), findings.c.part.desc())
         .limit(MOST_SHOWN)
+        .params(folder=folder)
     )
 
 

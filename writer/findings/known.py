@@ -97,20 +97,21 @@ async def is_known(
             key = await keyring.find(connection, author.user_sub)
     if key is None:  # nothing was ever stored for this user
         return UNKNOWN
-    looking = _Looking(Words(author.user_sub, key), run_id, call)
+    words = Words(author.user_sub, key)
     async with database.fast(author.user_sub, author.authorised_at) as fast:
-        row = await looking.in_this_run(fast, {})
-        if row is None:
-            return await looking.before_the_first_step(fast)
-        if row.key_id != key.key_id:  # the user began again since this process cached the key
+        rows = await fast.all(IN_THIS_RUN, parameters(words, run_id, call, {}))
+        if not rows:
+            agents = await fast.all(AGENTS, {"agent_key": call.agent_key})
+            return await _in_earlier_runs(fast, words, run_id, call, agents[0]) if len(agents) == 1 else UNKNOWN
+        if rows[0].key_id != key.key_id:  # the user began again since this process cached the key
             keyring.forget(author.user_sub)
-        elif call.tool in (kinds := _kinds(row)):
-            row = await looking.in_this_run(fast, kinds) or row
-        answer = looking.answer(row)
+        elif call.tool in (kinds := _kinds(rows[0])):
+            rows = await fast.all(IN_THIS_RUN, parameters(words, run_id, call, kinds)) or rows
+        answer = _in_this_run(words, call, rows[0])
         if answer.known or not call.across_runs:
             return answer
-        earlier = await looking.in_earlier_runs(fast, row.agent_key, _kinds(row))
-    return earlier if earlier is not None and (earlier.known or answer.finding is None) else answer
+        earlier = await _in_earlier_runs(fast, words, run_id, call, rows[0])
+    return earlier if earlier.known or answer.finding is None else answer
 
 
 def _kinds(row: RunAsked | AgentAsked) -> Mapping[str, str]:
@@ -142,68 +143,45 @@ def parameters(words: Words, run_id: UUID, call: PlannedCall, kinds: Mapping[str
     }
 
 
-@dataclass(slots=True)
-class _Looking:
-    """The lookup of one planned call."""
-
-    words: Words
-    run_id: UUID
-    call: PlannedCall
-
-    def _parameters(self, kinds: Mapping[str, str]) -> dict[str, Any]:
-        return parameters(self.words, self.run_id, self.call, kinds)
-
-    async def in_this_run(self, connection: FastConnection, kinds: Mapping[str, str]) -> RunAsked | None:
-        """Returns the run with the finding nearest to the planned call; None: the run has no step yet."""
-        rows = await connection.all(IN_THIS_RUN, self._parameters(kinds))
-        return rows[0] if rows else None
-
-    async def before_the_first_step(self, connection: FastConnection) -> KnownAnswer:
-        """Returns the answer for a run without steps, from earlier runs of the call's agent or of the only agent."""
-        agents = await connection.all(AGENTS, {"agent_key": self.call.agent_key})
-        if len(agents) != 1:
-            return UNKNOWN
-        return await self.in_earlier_runs(connection, agents[0].agent_key, _kinds(agents[0])) or UNKNOWN
-
-    async def in_earlier_runs(
-        self, connection: FastConnection, agent_key: str, kinds: Mapping[str, str]
-    ) -> KnownAnswer | None:
-        """Returns the answer from the agent's earlier runs; None: they have no like finding."""
-        rows = await connection.all(IN_EARLIER_RUNS, {**self._parameters(kinds), "agent_key": agent_key})
-        if not rows:
-            return None
-        row = rows[0]
+async def _in_earlier_runs(
+    connection: FastConnection, words: Words, run_id: UUID, call: PlannedCall, agent: RunAsked | AgentAsked
+) -> KnownAnswer:
+    wanted = {**parameters(words, run_id, call, _kinds(agent)), "agent_key": agent.agent_key}
+    for row in await connection.all(IN_EARLIER_RUNS, wanted):
         holds = row.same_content if row.kind == "read" else row.kind == "answer" and row.similarity == 1
-        return self._opened(row, "known" if holds else "earlier" if row.similarity == 1 else "similar", None)
+        return _opened(words, call, row, "known" if holds else "earlier" if row.similarity == 1 else "similar")
+    return UNKNOWN
 
-    def answer(self, row: RunAsked) -> KnownAnswer:
-        """Returns the answer from the run's own finding."""
-        if row.found_run_id is None:
-            return UNKNOWN
-        why: FindingStatus = "in_doubt" if row.in_doubt else "known"
-        if self.call.content_hash is not None and row.kind == "read":
-            why = "known" if row.same_content else "another_hash"
-        if row.similarity < 1 or not row.success or row.changed:
-            why = "similar" if row.similarity < 1 else "changed" if row.success else "failed"
-        return self._opened(row, why, row.last_step - row.step)
 
-    def _opened(self, row: RunAsked, why: FindingStatus, age: int | None) -> KnownAnswer:
-        assert row.found_run_id is not None  # noqa: S101 - for the type checker
-        try:
-            payload = self.words.open("finding", row.payload, row.found_run_id, row.step, row.part)
-        except SealBroken:
-            return UNKNOWN
-        if payload.get("redacted") and why in {"known", "another_hash"}:
-            why = "redacted"  # the stored output is not the output of the call
-        place = row.found_run_id, row.step, row.found_case_id
-        finding = KnownFinding(*place, row.kind, row.success, row.created_at, payload)
-        answer = KnownAnswer(why, round(row.similarity, 3), age, finding)
-        if why != "known" or row.content is None or payload.get("by_hand"):  # the step of its number is another call
-            return answer
-        try:
-            output = self.words.open("step", row.content, row.found_run_id, row.step)["output"]
-        except SealBroken:
-            return answer
-        text = output if isinstance(output, str) else json.dumps(output, ensure_ascii=False)
-        most = self.call.content_chars
-        return replace(answer, content=text[:most], cut=len(text) > most)
+def _in_this_run(words: Words, call: PlannedCall, row: RunAsked) -> KnownAnswer:
+    if row.found_run_id is None:
+        return UNKNOWN
+    why: FindingStatus = "in_doubt" if row.in_doubt else "known"
+    if call.content_hash is not None and row.kind == "read":
+        why = "known" if row.same_content else "another_hash"
+    if row.similarity < 1 or not row.success or row.changed:
+        why = "similar" if row.similarity < 1 else "changed" if row.success else "failed"
+    answer = _opened(words, call, row, why)
+    return answer if answer.finding is None else replace(answer, age_steps=row.last_step - row.step)
+
+
+def _opened(words: Words, call: PlannedCall, row: RunAsked, why: FindingStatus) -> KnownAnswer:
+    """Returns the answer with the finding decrypted, and with the earlier output if the call is known."""
+    assert row.found_run_id is not None  # noqa: S101 - for the type checker
+    try:
+        payload = words.open("finding", row.payload, row.found_run_id, row.step, row.part)
+    except SealBroken:
+        return UNKNOWN
+    if payload.get("redacted") and why in {"known", "another_hash"}:
+        why = "redacted"  # the stored output is not the output of the call
+    place = row.found_run_id, row.step, row.found_case_id
+    finding = KnownFinding(*place, row.kind, row.success, row.created_at, payload)
+    answer = KnownAnswer(why, round(row.similarity, 3), finding=finding)
+    if why != "known" or row.content is None or payload.get("by_hand"):  # the step of its number is another call
+        return answer
+    try:
+        output = words.open("step", row.content, row.found_run_id, row.step)["output"]
+    except SealBroken:
+        return answer
+    text = output if isinstance(output, str) else json.dumps(output, ensure_ascii=False)
+    return replace(answer, content=text[: call.content_chars], cut=len(text) > call.content_chars)
