@@ -12,12 +12,13 @@ reject option: Chow 1970).
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
 
-from policy.agreement import SAME, Matrix, Moves, agreement
+from policy.agreement import SAME, Matrix, Moves, agreement, rarity
 from policy.channels import TINY, Terms, likeness
 from policy.history import is_mostly_proven, unbacked
 
@@ -50,7 +51,7 @@ TRUST = 3.0
 Flags = NDArray[np.bool_]
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, eq=False)
 class Failures:
     """Failures of one bank, the oldest first, n of them.
 
@@ -77,6 +78,19 @@ class Failures:
         """Returns which failures have a fix, (n,)."""
         return np.array([len(fix) > 0 for fix in self.fix], dtype=np.bool_)
 
+    @cached_property
+    def alike(self) -> Matrix:
+        """Agreement of each pair of fixes, (n, n); a failure without a fix agrees with itself alone.
+
+        Equal fixes, which most are, are compared with the others once.
+        """
+        distinct: dict[bytes, int] = {}
+        which = [distinct.setdefault(fix.tobytes(), len(distinct)) for fix in self.fix]
+        fixes = [np.frombuffer(each, np.int32) for each in distinct]
+        alike = agreement(fixes, rarity(self.fix))[np.ix_(which, which)] * self.fixed[:, None]
+        np.fill_diagonal(alike, 1)
+        return alike
+
     @property
     def waiting(self) -> Flags:
         """Returns which failures wait in quarantine, (n,): in a mostly proven bank, unproven ones with another fix.
@@ -85,7 +99,7 @@ class Failures:
         """
         if not is_mostly_proven(self.proven):
             return np.zeros_like(self.proven)
-        return unbacked(self.proven, agreement(self.fix), SAME)
+        return unbacked(self.proven, self.alike, SAME)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -115,7 +129,8 @@ def advise(past: Failures, terms: Mapping[str, Terms], tool: int, in_vain: Flags
     if in_vain is not None:
         voters[0, in_vain] = 0
     known, confidence = _confidence(past, queries, np.array([tool], dtype=np.int32), voters)
-    return Advice(known[0], confidence[0])
+    record = (past.helped + np.float32(TRUST)) / (past.told + np.float32(TRUST))
+    return Advice(known[0], confidence[0] * record)
 
 
 def threshold(past: Failures, right_share: float = RIGHT) -> float:
@@ -128,12 +143,11 @@ def threshold(past: Failures, right_share: float = RIGHT) -> float:
     if not failures:
         return right_share
     earlier = np.tri(failures, k=-1, dtype=np.float32) * (past.run[:, None] != past.run[None, :])
-    unheard = np.zeros(failures, dtype=np.float32)  # today's records were not known then
-    _, confidence = _confidence(replace(past, told=unheard, helped=unheard), past.terms, past.tool, earlier)
+    _, confidence = _confidence(past, past.terms, past.tool, earlier)
     best = confidence.argmax(axis=1)
     each = np.arange(failures)
     sure = confidence[each, best]
-    right = past.fixed & (agreement(past.fix)[each, best] >= ALIKE)
+    right = past.fixed & (past.alike[each, best] >= ALIKE)
     told = sure[None, :] >= THRESHOLDS[:, None]  # (thresholds, n)
     count = told.sum(axis=1)
     share = ((told & right).sum(axis=1) + CAUTION * THRESHOLDS) / (count + CAUTION)
@@ -145,7 +159,7 @@ def threshold(past: Failures, right_share: float = RIGHT) -> float:
 def _confidence(past: Failures, queries: dict[str, list[Terms]], tool: Moves, earlier: Matrix) -> tuple[Matrix, Matrix]:
     """Returns the similarity of m failures' errors to those of n others, and the confidence in the others' fixes.
 
-    Both are tables, (m, n).
+    Both are tables, (m, n). The confidence is that before the fixes were told to any run.
 
     Args:
         past: the n other failures.
@@ -162,11 +176,10 @@ def _confidence(past: Failures, queries: dict[str, list[Terms]], tool: Moves, ea
     trust = np.where(waits, np.float32(UNPROVEN), np.float32(1))
     votes = (alike / np.maximum(alike.max(axis=1, keepdims=True), TINY)) ** SHARPNESS * trust
     fixed = past.fixed.astype(np.float32)
-    lent = agreement(past.fix) * fixed[:, None] * fixed[None, :]
+    lent = past.alike * fixed[:, None] * fixed[None, :]
     share = votes @ lent / (votes.sum(axis=1, keepdims=True) + np.float32(DOUBT))
     voice = votes >= VOICE
     both = of_tool * (cosines["error"] + cosines["call"]) / np.float32(2)
     recognised = (both * voice).max(axis=1, keepdims=True)
-    record = (past.helped + np.float32(TRUST)) / (past.told + np.float32(TRUST))
     nearer = 1 + np.float32(1e-4) * votes  # of equal fixes, the most alike speaks
-    return known.astype(np.float32), (share * recognised * record * voice * fixed * nearer).astype(np.float32)
+    return known.astype(np.float32), (share * recognised * voice * fixed * nearer).astype(np.float32)

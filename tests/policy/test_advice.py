@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from policy.advice import RIGHT, Failures, advise, threshold
+from policy.agreement import agreement
 
 ERROR, OTHER = [1, 2, 3], [11, 12, 13]
 CREDIT, VOUCHER = [101, 102], [103, 104]
@@ -106,3 +107,9 @@ def test_a_bank_whose_fixes_never_repeat_asks_for_more_confidence_than_one_whose
 def test_who_asks_for_less_precision_is_told_more():
     past = failures(*[(ERROR, CREDIT if place % 2 else VOUCHER) for place in range(40)])
     assert threshold(past, 0.3) < threshold(past, 0.9)
+
+
+def test_fixes_agree_as_the_moves_of_plans_do_though_equal_ones_are_compared_once():
+    fixes = [CREDIT, VOUCHER, CREDIT, [101, 103], CREDIT]
+    past = failures(*((ERROR, fix) for fix in fixes), (ERROR, []), (ERROR, []))
+    assert past.alike == pytest.approx(agreement(past.fix))

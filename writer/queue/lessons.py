@@ -17,8 +17,7 @@ from retrieval.tables.kinds import has_failed
 from retrieval.tables.procedures import reflections
 from retrieval.tasks import all_ended
 from retrieval.telemetry import log, stage
-from writer.advice.settle import advised, settle_advice
-from writer.advice.store import failure_rows, store_failures
+from writer.advice.store import advised, failure_rows, settle_advice, store_failures
 from writer.analysis.calls import StoredRun
 from writer.analysis.fixes import failures_of
 from writer.analysis.placeholders import without_placeholders
