@@ -1,10 +1,16 @@
-"""Aspects of a tool call, derived from the kind of its tool and from argument names that many such tools have."""
+"""Aspects of a tool call, derived from the kind of its tool and from argument names that many such tools have.
+
+The kind of a tool, such as a search, is in the profile's settings, or follows from the names in ``tool_kinds.toml``.
+"""
 
 import json
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
+from functools import lru_cache
+from typing import Any, cast
 
+from retrieval.patterns import read
 from retrieval.sections.quoting import visible
 from retrieval.tables.kinds import ToolKind
 from writer.analysis.commands import with_lines
@@ -13,10 +19,21 @@ from writer.findings.aspects import MOST_LINES, Aspect, Lines, anything_else, ch
 from writer.findings.paths import tidy
 from writer.findings.queries import QueryKey, exact_key, question_key
 from writer.findings.shell import aspects_of_line
-from writer.findings.tool_kinds import kind_of, plain_name
+
+_KINDS = {
+    name: cast("ToolKind", kind)
+    for kind, names in read("writer.findings", "tool_kinds.toml").items()
+    for name in names.split()
+}
+_READS_ONLY = re.compile(r"(?:get|find|list|search|check|read|describe|show|fetch|lookup|query|view|count)_")
+_CAPITAL = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
+_BETWEEN = re.compile(r"[^a-z0-9]+")
+_NAMESPACE = re.compile(r".*(?:__|[:./])", re.DOTALL)
 
 SHOWN_CHARS = 500
 """Maximum number of characters of a query that an aspect keeps."""
+ONLY = "the only text"
+"""Name of the text of a call that has no named arguments."""
 _PATHS = (
     "path",
     "file_path",
@@ -63,10 +80,10 @@ def aspects_of(tool: str, arguments: object, kinds: Mapping[str, str]) -> list[A
         PathTooLong: a path in the input is too long.
     """
     arguments = with_lines(arguments)
-    kind = kind_of(tool, kinds)
+    kind = _kind_of(tool, kinds)
     line = command_in(arguments) if kind in {None, "shell"} else None
     if kind == "shell":
-        line = arguments if isinstance(arguments, str) else line or _first_text(arguments, _SCRIPTS) or None
+        line = arguments if isinstance(arguments, str) else line or _first_text(_named(arguments), _SCRIPTS) or None
     if line is not None:
         return aspects_of_line(line) or [anything_else(_short(line), repeatable=False)]
     if kind == "write" and isinstance(arguments, Mapping) and arguments.get("command") in _READS_AS:
@@ -74,14 +91,37 @@ def aspects_of(tool: str, arguments: object, kinds: Mapping[str, str]) -> list[A
     return [_aspect(tool, kind, arguments)]
 
 
+def _kind_of(tool: str, settings: Mapping[str, str]) -> ToolKind | None:
+    """Returns the kind of a tool, or None for a tool that may do anything."""
+    if tool in settings:
+        return cast("ToolKind", settings[tool])
+    whole, own = _plain_name(tool), _plain_name(_NAMESPACE.sub("", tool))
+    if (kind := _KINDS.get(whole) or _KINDS.get(own)) is not None:
+        return kind
+    return "other" if _READS_ONLY.match(own) else None
+
+
+@lru_cache(maxsize=4096)  # the same few names come with every step
+def _plain_name(name: str) -> str:
+    """Returns a name in lower case with underscores: `readFile` is `read_file`."""
+    return _BETWEEN.sub("_", _CAPITAL.sub("_", name).lower()).strip("_")
+
+
+def _named(given: object) -> Mapping[str, Any]:
+    """Returns the arguments by their plain names; a text alone has the name ONLY."""
+    if isinstance(given, Mapping):
+        return {_plain_name(name): value for name, value in given.items()}
+    return {ONLY: given} if isinstance(given, str) else {}
+
+
 def _aspect(tool: str, kind: ToolKind | None, given: object) -> Aspect:
-    arguments = {plain_name(name): value for name, value in given.items()} if isinstance(given, Mapping) else given
+    arguments = _named(given)
     if kind == "read" and (path := _first_text(arguments, _PATHS)) and not _reads_otherwise(arguments):
         return reading(tidy(path), _lines(arguments))
     if kind == "search":
-        return _search(tool, arguments)
+        return _search(tool, arguments, given)
     if kind == "answer":
-        question = _first_text(arguments, (*_QUESTIONS, *_PATTERNS)) or _as_text(arguments)
+        question = _first_text(arguments, (*_QUESTIONS, *_PATTERNS)) or _as_text(given)
         return Aspect("answer", _short(question), _with_options("answer", question_key(question), arguments))
     query = _short(f"{tool} {_as_text(given)}")
     if kind in {"read", "other"}:
@@ -92,39 +132,32 @@ def _aspect(tool: str, kind: ToolKind | None, given: object) -> Aspect:
     return replace(changing(paths[0], query=paths[0], shows=True), place=place_of_all(paths))
 
 
-def _search(tool: str, arguments: object) -> Aspect:
+def _search(tool: str, arguments: Mapping[str, Any], given: object) -> Aspect:
     name = tool.casefold()
-    if isinstance(arguments, str):
-        arguments = {"path" if LISTS_FOLDERS.search(name) else "query": arguments}
+    if ONLY in arguments:
+        arguments = {"path" if LISTS_FOLDERS.search(name) else "query": arguments[ONLY]}
     pattern, question = _first_text(arguments, _PATTERNS), _first_text(arguments, _QUESTIONS)
     folders = _texts(arguments, _FOLDERS)
     scopes = [tidy(path) for path in folders]
     query_key = exact_key(pattern) if pattern else question_key(question)
     if any(part in name for part in _PATTERN_TOOLS):
         query_key = exact_key(pattern or question)
-    shown = pattern or question or (folders[0] if folders else _as_text(arguments))
+    shown = pattern or question or (folders[0] if folders else _as_text(given))
     where = " ".join(sorted(scopes))
     return searching(_short(shown), _with_options(f"{name} in {where}", query_key, arguments), scopes)
 
 
-def _with_options(what: str, query_key: QueryKey, arguments: object) -> QueryKey:
+def _with_options(what: str, query_key: QueryKey, arguments: Mapping[str, Any]) -> QueryKey:
     """Returns the query with the other arguments of the call, because another limit or mode has another output."""
-    ignored = {*_FOLDERS, *_PATTERNS, *_QUESTIONS, "explanation", "description", "instructions", "reason"}
-    rest = (
-        {key: value for key, value in arguments.items() if key not in ignored} if isinstance(arguments, Mapping) else {}
-    )
-    patterns = [key for key in _PATTERNS if isinstance(arguments, Mapping) and arguments.get(key)]
-    rest |= {key: arguments[key] for key in patterns[1:]} if isinstance(arguments, Mapping) else {}
-    rest = {key: value for key, value in rest.items() if value is not None}
-    return QueryKey(
-        f"{what} {query_key.key} {json.dumps(rest, sort_keys=True, default=str) if rest else ''}", query_key.terms
-    )
+    ignored = {ONLY, *_FOLDERS, *_PATTERNS, *_QUESTIONS, "explanation", "description", "instructions", "reason"}
+    ignored -= {*[name for name in _PATTERNS if arguments.get(name)][1:]}
+    rest = {name: value for name, value in arguments.items() if name not in ignored and value is not None}
+    options = json.dumps(rest, sort_keys=True, default=str) if rest else ""
+    return QueryKey(f"{what} {query_key.key} {options}", query_key.terms)
 
 
-def _reads_otherwise(arguments: object) -> bool:
+def _reads_otherwise(arguments: Mapping[str, Any]) -> bool:
     """Returns whether a call reads several files, or a part of one that cannot be told in lines, such as its end."""
-    if not isinstance(arguments, Mapping):
-        return False
     given = {name: value for name, value in arguments.items() if value not in (None, "", [])}
     numbers = (given[name] for name in (*_FIRST, *_LAST, *_COUNT) if name in given)
     ranges = (given[name] for name in _RANGES if name in given)
@@ -136,10 +169,8 @@ def _reads_otherwise(arguments: object) -> bool:
     )
 
 
-def _lines(arguments: object) -> Lines | None:
+def _lines(arguments: Mapping[str, Any]) -> Lines | None:
     """Returns the lines of a file that a call reads; None for the whole file."""
-    if not isinstance(arguments, Mapping):
-        return None
     if (pair := next(filter(None, (_pair(arguments.get(name)) for name in _RANGES)), None)) is not None:
         return pair
     first, last, count = (
@@ -175,30 +206,24 @@ def _whole(value: object) -> int | None:
     return min(value, MOST_LINES) if isinstance(value, int) and not isinstance(value, bool) else None
 
 
-def _first_text(arguments: object, names: Iterable[str]) -> str:
-    return arguments if isinstance(arguments, str) else next(iter(_texts(arguments, names)), "")
+def _first_text(arguments: Mapping[str, Any], names: Iterable[str]) -> str:
+    return next(iter(_texts(arguments, names)), "")
 
 
-def _texts(arguments: object, names: Iterable[str]) -> list[str]:
-    """Returns the texts under these names, and in lists there, in the order of the names."""
-    if not isinstance(arguments, Mapping):
-        return [arguments] if isinstance(arguments, str) and arguments.strip() else []
+def _texts(arguments: Mapping[str, Any], names: Iterable[str]) -> list[str]:
+    """Returns the texts under these names or alone, and in lists there, in the order of the names."""
     texts: list[str] = []
-    for name in names:
+    for name in (ONLY, *names):
         value = arguments.get(name)
         values = value if isinstance(value, list) else [value]
         texts += [text for text in values if isinstance(text, str) and text.strip()]
     return texts
 
 
-def _as_text(arguments: object) -> str:
-    if arguments is None:
-        return ""
-    return (
-        arguments
-        if isinstance(arguments, str)
-        else json.dumps(arguments, ensure_ascii=False, sort_keys=True, default=str)
-    )
+def _as_text(given: object) -> str:
+    if given is None or isinstance(given, str):
+        return given or ""
+    return json.dumps(given, ensure_ascii=False, sort_keys=True, default=str)
 
 
 def _short(text: str) -> str:

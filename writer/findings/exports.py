@@ -7,7 +7,7 @@ see a part of one. Only the top level of a file is read, which its indentation s
 import posixpath
 import re
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
+from functools import partial
 from itertools import islice
 from typing import Any
 
@@ -22,35 +22,23 @@ Offers = Iterator[tuple[str, str]]
 """Pairs of a group ("names", "interfaces" or "classes") and an exported name."""
 
 
-@dataclass(frozen=True, slots=True)
-class Exports:
-    """Exports of a file, each group in the order of the file, together at most MOST_NAMES."""
+def exports(path: str, text: str) -> dict[str, list[str]]:
+    """Returns the exports of a file by group, each in the order of the file, together at most MOST_NAMES.
 
-    names: list[str] = field(default_factory=list)
-    interfaces: list[str] = field(default_factory=list)
-    classes: list[str] = field(default_factory=list)
-
-    def as_dict(self) -> dict[str, list[str]]:
-        """Returns the groups of exports that are not empty, as JSON values."""
-        groups = {"names": self.names, "interfaces": self.interfaces, "classes": self.classes}
-        return {kind: names for kind, names in groups.items() if names}
-
-
-def exports(path: str, text: str) -> Exports | None:
-    """Returns the exports of a file, or None if its suffix belongs to no supported language."""
-    offers = _LANGUAGES.get(posixpath.splitext(path)[1].lower())
-    if offers is None:
-        return None
-    result = Exports()
-    for kind, name in islice(dict.fromkeys(offers(text[:PARSED_BYTES].encode("utf-8", "replace"))), MOST_NAMES):
-        getattr(result, kind).append(name[:LONGEST_NAME])
-    return result
+    Groups without exports are left out; a file whose suffix belongs to no supported language has none.
+    """
+    read = _LANGUAGES.get(posixpath.splitext(path)[1].lower())
+    groups: dict[str, list[str]] = {"names": [], "interfaces": [], "classes": []}
+    offers = read(text[:PARSED_BYTES].encode("utf-8", "replace")) if read else ()
+    for group, name in islice(dict.fromkeys(offers), MOST_NAMES):
+        groups[group].append(name[:LONGEST_NAME])
+    return {group: names for group, names in groups.items() if names}
 
 
 _NAME = r"[\pL_$][\pL\pN_$]*"
 _UPPER = r"\p{Lu}[\pL\pN_]*"
 _PYTHON = re2.compile(
-    r"(?m)^(?:async )?(?P<kind>def|class) (?P<name>\pL[\pL\pN_]*)|^(?P<value>\pL[\pL\pN_]*) *(?::[^=\n]+)?=[^=]"
+    r"(?m)^(?:async )?(?P<kind>def|class) (?P<name>\pL[\pL\pN_]*)|^(?P<other>\pL[\pL\pN_]*) *(?::[^=\n]+)?=[^=]"
 )
 _SCRIPT = re2.compile(
     r"(?m)^(?P<export>export +)?(?:default +)?(?:declare +)?(?:abstract +)?(?:async +)?"
@@ -60,7 +48,7 @@ _SCRIPT = re2.compile(
     rf"|^(?:module\.)?exports\.(?P<value>{_NAME}) *=|^module\.exports *= *\{{(?P<object>[^}}]*)\}}"
 )
 _GO = re2.compile(
-    rf"(?m)^func (?:\([^)\n]*\) )?(?P<func>{_UPPER})"
+    rf"(?m)^func (?:\([^)\n]*\) )?(?P<other>{_UPPER})"
     rf"|^(?:type|const|var) (?:(?P<name>{_UPPER})(?:\[[^\]\n]*\])? *(?P<kind>struct\b|interface\b)?"
     r"|\(\n(?P<block>(?:[^)\n][^\n]*\n|\n)*)\))"
 )
@@ -87,13 +75,14 @@ def _matches(pattern: Any, data: bytes) -> Iterator[dict[str, str]]:
         yield {name: text.decode("utf-8", "replace") for name, text in match.groupdict().items() if text is not None}
 
 
-def _group(match: Mapping[str, str]) -> str:
-    return _GROUPS.get(match.get("kind", ""), "names")
-
-
-def _python(data: bytes) -> Offers:
-    for match in _matches(_PYTHON, data):
-        yield _group(match), match.get("name") or match["value"]
+def _declarations(pattern: Any, data: bytes) -> Offers:
+    """Yields the names that a Python, Go or Rust file declares, those of Go also inside of blocks."""
+    for match in _matches(pattern, data):
+        if "block" in match:
+            yield from _declarations(_GO_BLOCK, match["block"].encode())
+        else:
+            name = match.get("name") or match.get("other") or f"{match['macro']}!"
+            yield _GROUPS.get(match.get("kind", ""), "names"), name
 
 
 def _script(data: bytes) -> Offers:
@@ -113,19 +102,6 @@ def _script(data: bytes) -> Offers:
             yield from (("names", name) for name in _KEY.findall(part))
 
 
-def _go(data: bytes) -> Offers:
-    for match in _matches(_GO, data):
-        if "block" in match:
-            yield from ((_group(each), each["name"]) for each in _matches(_GO_BLOCK, match["block"].encode()))
-        else:
-            yield _group(match), match.get("name") or match["func"]
-
-
-def _rust(data: bytes) -> Offers:
-    for match in _matches(_RUST, data):
-        yield _group(match), match["name"] if "name" in match else f"{match['macro']}!"
-
-
 def _java(data: bytes) -> Offers:
     """Yields the types of a file, and the public methods of each; members of inner types are further indented."""
     declared = list(_matches(_JAVA, data))
@@ -135,7 +111,7 @@ def _java(data: bytes) -> Offers:
     for match in declared:
         if "name" in match:
             in_interface = "interface" in match["kind"]
-            yield _group(match), match["name"]
+            yield _GROUPS[match["kind"]], match["name"]
         elif match["indent"] == indent and ("public" in match or in_interface) and match["method"] not in types:
             yield "names", match["method"]
 
@@ -146,10 +122,10 @@ _BRACKET, _FURTHER, _KEY = (
     re.compile(r"^\s*([A-Za-z_$][\w$]*)\s*(?::|$)"),
 )
 _LANGUAGES: Mapping[str, Callable[[bytes], Offers]] = {
-    **dict.fromkeys((".py", ".pyi"), _python),
+    **dict.fromkeys((".py", ".pyi"), partial(_declarations, _PYTHON)),
     **dict.fromkeys((".js", ".mjs", ".cjs", ".jsx", ".ts", ".mts", ".cts", ".tsx"), _script),
-    ".go": _go,
-    ".rs": _rust,
+    ".go": partial(_declarations, _GO),
+    ".rs": partial(_declarations, _RUST),
     ".java": _java,
 }
 """Functions that read the exports off a file, by the suffix of its name."""

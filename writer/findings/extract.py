@@ -189,8 +189,7 @@ def _file_finding(aspect: Aspect, answer: _ToolAnswer) -> Finding:
     digest = hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
     if "\x00" in text[:8_192]:
         return answer.finding(aspect, f"File is binary: {len(text):,} characters", content_hash=digest, last_line=last)
-    offers = exports(aspect.path, text)
-    groups = offers.as_dict() if offers else {}
+    groups = exports(aspect.path, text)
     parts = [f"{kind} {', '.join(names)}" for kind, names in groups.items()] + [f"{lines:,} line{'s' * (lines != 1)}"]
     fact = f"File contains: {'; '.join(parts)}" if text.strip() else "File is empty"
     details = {"line_count": lines, **groups}
