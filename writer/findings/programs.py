@@ -16,9 +16,11 @@ _ACTING = {program: re2.compile(words) for program, words in _READ.pop("acting")
 _SETS = {name: frozenset(programs.split()) for name, programs in _READ.items()}
 READERS, SEARCHERS, SILENT = _SETS["readers"], _SETS["searchers"], _SETS["silent"]
 _ACTING_FLAGS = re2.compile(
-    r"--(?:fix|write|in-place|output|unsafe-fixes|install|install-types|vacuum|fprint)\b.*"
+    r"--(?:fix|write|in-?place|add-noqa|output|unsafe-fixes|install|install-types|vacuum|fprint)\b.*"
     r"|-(?:delete|exec|execdir|ok|okdir|fprint|fprint0|fprintf|fls)"
 )
+_XARGS_VALUE = re.compile(r"-[0rtpxo]*[InLPsdaE]")
+"""Flags of ``xargs`` whose value is the next word."""
 _EXECUTED = re.compile(r"-(?:exec|execdir)")
 _ACTS = re.compile(r"-(?:delete|ok|okdir|fprint|fprint0|fprintf|fls)")
 
@@ -69,8 +71,8 @@ def operands(rest: Sequence[str]) -> list[str]:
 def _passes_on(rest: Sequence[str]) -> bool:
     """Returns whether ``xargs`` runs a program that changes no file."""
     words = list(rest)
-    while words and (words[0].startswith("-") or words[0].isdigit() or words[0] == "{}"):
-        words.pop(0)
+    while words and words[0].startswith("-"):
+        words = words[2 if _XARGS_VALUE.fullmatch(words[0]) else 1 :]
     return not words or (words[0] != "xargs" and shows(words[0], words[1:]))
 
 

@@ -28,12 +28,13 @@ _RUNS_ANOTHER = re.compile(r"\$\(|`|<\(|>\(")
 _NOWHERE = {"/dev/null", "/dev/stdout", "/dev/stderr", "-"}
 _PATTERN_FLAGS = re.compile(r"-[a-zA-Z]*[ef]|--(?:regexp|file)(?:=.*)?|--files")
 _TAKES_VALUE = re.compile(
-    r"-(?:[ABCmefgtTdD]|maxdepth|mindepth|name|iname|path|type)|--(?:include|exclude|exclude-dir|glob|type|type-not"
-    r"|max-count|context|after-context|before-context|regexp|file|max-depth|iglob)"
+    r"-[ABCmeft]|--(?:include|exclude|exclude-dir|glob|type|max-count|context|after-context|before-context|regexp|file)"
 )
 _PLAIN_FLAGS = re.compile(r"-[nrRHhiwlLcoEFPsvxaIqSzU]+")
 _SAYS_NOTHING_NEW = re.compile(r"--colou?r(?:=\w+)?|--no-heading|--line-number|--recursive")
-_SED_LINES = re.compile(r"(\d{1,9})(?:,(\d{1,9}|\$))?p;?(?:\d{1,9}q)?")
+_SED_LINES = re.compile(r"(\d{1,9})(?:,(\d{1,9}|\$))?p;?(?:(\d{1,9})q)?")
+_HEAD = re.compile(r"(?:(?:-n\n?|-|--lines=)(\d{1,9})\n)?([^-\n][^\n]*)")
+"""Words behind ``head``, each on a line: a number of lines, and one file."""
 
 
 def aspects_of_line(line: str, folder: str = "", depth: int = 0) -> list[Aspect]:
@@ -187,10 +188,11 @@ class _CommandLine:
         if program == "find":
             ends = (at for at, word in enumerate(words) if at and word.startswith(("-", "(", "!")))
             paths = words[1 : next(ends, len(words))]
+        elif program in {"ls", "tree"}:
+            paths = operands(words[1:])
         else:
             paths = _operands(words[1:])
-            listing = program in {"ls", "tree"} or any(map(_PATTERN_FLAGS.fullmatch, words[1:]))
-            paths = paths if listing else paths[1:]
+            paths = paths if any(map(_PATTERN_FLAGS.fullmatch, words[1:])) else paths[1:]
         if not all(self._is_known(path) for path in paths):
             return []
         return [tidy(path, self._folder) for path in paths] or [self._folder]
@@ -235,33 +237,18 @@ def _same_path(word: str) -> str:
 
 def _file_and_lines(words: Sequence[str]) -> tuple[str, Lines | None] | None:
     """Returns the one file that a command prints, and its lines (None for all); None for another command."""
-    program, rest = _program(words), list(words[1:])
+    program, rest = _program(words), words[1:]
     if program == "head":
-        return _head(rest)
+        match = _HEAD.fullmatch("\n".join(rest))
+        return (match[2], (1, max(1, int(match[1] or 10)))) if match else None
+    files = operands(rest)
     if program == "sed":
-        words = operands(rest)
-        script = _SED_LINES.fullmatch(words[0]) if len(words) == 2 and "-n" in rest and len(rest) == 3 else None  # noqa: PLR2004
+        script = _SED_LINES.fullmatch(files[0]) if len(files) == 2 and "-n" in rest and len(rest) == 3 else None  # noqa: PLR2004
         if script is None:
             return None
         first = int(script[1])
         last = first if script[2] is None else MOST_LINES if script[2] == "$" else int(script[2])
-        return words[1], (first, last)
-    files = operands(rest)
-    plain = all(re.fullmatch(r"-[nbAeEtTvsN]+|--number", word) for word in rest if word not in files)
+        last = min(last, int(script[3] or last))
+        return (files[1], (first, last)) if first <= last else None
+    plain = all(re.fullmatch(r"-[nNu]+|--number", word) for word in rest if word not in files)
     return (files[0], None) if program in READERS and len(files) == 1 and plain and files[0] != "-" else None
-
-
-def _head(rest: list[str]) -> tuple[str, Lines | None] | None:
-    count, files = 10, []
-    waiting = False
-    for word in rest:
-        number = re.fullmatch(r"(?:-n|-|--lines=)(\d{1,9})", word)
-        if (waiting and word.isdigit()) or number:
-            count, waiting = int(number[1] if number else word), False
-        elif word == "-n":
-            waiting = True
-        elif word.startswith("-") or waiting:
-            return None
-        else:
-            files.append(word)
-    return (files[0], (1, max(1, count))) if len(files) == 1 else None

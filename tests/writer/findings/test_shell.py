@@ -18,6 +18,8 @@ def shown(line: str) -> list[tuple[str, str]]:
         ("cd /repo && cat lib/a.py 2>/dev/null", "/repo/lib/a.py", None),
         ("sed -n '3,9p' a.py", "a.py", (3, 9)),
         ("sed -n '3,$p' a.py", "a.py", (3, MOST_LINES)),
+        ("sed -n '3,9p;7q' a.py", "a.py", (3, 7)),
+        ("sed -n '3,$p;9q' a.py", "a.py", (3, 9)),
         ("head a.py", "a.py", (1, 10)),
         ("head -n 40 a.py", "a.py", (1, 40)),
         ("cat a.py | head -20", "a.py", (1, 20)),
@@ -76,6 +78,19 @@ def test_a_search_for_something_else_is_another_search(line: str, other: str):
     assert one.query_key != two.query_key
 
 
+@pytest.mark.parametrize("line", ["cat -A a.py", "cat -s a.py", "sed -n '9p;3q' a.py"])
+def test_a_line_that_shows_a_file_in_another_form_does_not_read_it(line: str):
+    assert shown(line) == [("other", "")]
+
+
+@pytest.mark.parametrize(
+    "line", ["ls -A app lib", "ls -t app lib", "tree -d app lib", "grep -T foo app lib", "fd -g '*.py' app lib"]
+)
+def test_a_search_looks_into_all_folders_behind_a_flag_that_takes_no_value(line: str):
+    (found,) = aspects_of_line(line)
+    assert found.place.keys >= {"begins app", "begins lib"}
+
+
 ANYTHING = [
     "pytest -q",
     "make",
@@ -100,6 +115,11 @@ ANYTHING = [
     "for f in a b; do rm $f; done",
     "cat a.py && 'unclosed",
     "source env.sh",
+    "ls *.bak | xargs -I file rm file",
+    "xargs -a file rm",
+    "yq --inplace '.a = 1' a.yaml",
+    "ruff check --add-noqa .",
+    "sort -uo a.txt a.txt",
     "x" * 50_000,
     "yq -i '.a = 1' a.yaml",
     "cd $DIR && rm a.py",
