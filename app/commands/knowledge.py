@@ -22,7 +22,7 @@ from retrieval.recall.knowledge import KnowledgePage, page_of_knowledge, page_of
 from writer.author import Author
 from writer.errors import NotTheOwner
 from writer.knowledge.entry import KnowledgeWritten, reason_of
-from writer.knowledge.file import Defaults, read_entries
+from writer.knowledge.file import read_entries
 from writer.knowledge.own import delete_knowledge, edit_knowledge, write_knowledge
 from writer.knowledge.shared import delete_shared, edit_shared, embed_shared, write_shared
 from writer.privacy.words import words_of_page
@@ -67,7 +67,7 @@ async def import_file(  # noqa: PLR0913, PLR0917 - each is an option of the comm
     --category and --type apply where the file has none.
     """
     author = _author(user, shared=shared)
-    entries = read_entries(file, Defaults(agent, category, type_))
+    entries = read_entries(file, agent, category=category, type=type_)
     async with parts() as runtime:
         if shared:
             ids = await write_shared(runtime.database, agent, entries, author)

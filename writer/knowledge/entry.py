@@ -23,11 +23,7 @@ EntryTitle = Annotated[line(200, blank=False), AfterValidator(without_secrets)] 
 
 def hash_of_titled(words: Words, category: str, entry_type: str, title: str) -> bytes:
     """Returns the keyed hash by which a user's entry is found by category, type and title, whatever its text is."""
-    return words.hash_of_knowledge(category, entry_type, *_by_title(title))
-
-
-def _by_title(title: str) -> tuple[str, str]:
-    return "title", title
+    return words.hash_of_knowledge(category, entry_type, "title", title)
 
 
 class KnowledgeWritten(Strict):
@@ -65,7 +61,7 @@ class KnowledgeWritten(Strict):
         return hashlib.sha256(json.dumps([folded(part) for part in self._identity()]).encode()).digest()
 
     def _identity(self) -> tuple[str, ...]:
-        return self.category, self.type, *(_by_title(self.title) if self.title else ("text", self.text))
+        return self.category, self.type, *(("title", self.title) if self.title else ("text", self.text))
 
     def check_names(self) -> str:
         """Checks the entry's names, and returns the agent's name.

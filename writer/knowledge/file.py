@@ -1,7 +1,6 @@
 """Reads entries of knowledge from a file of JSON lines or Markdown; Markdown headings become categories and titles."""
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
 
@@ -19,28 +18,10 @@ class LinesRefused(ValueError):
     """Some lines of a file hold no valid entry; the message gives each line's number and the reason, not its text."""
 
 
-@dataclass(frozen=True, slots=True)
-class Defaults:
-    """Values for fields that entries of a file of knowledge leave out; all entries must be of this agent."""
+def read_entries(path: Path, agent: str, **defaults: str | None) -> list[KnowledgeWritten]:
+    """Returns the redacted entries of a file, in their order; all must be of the agent, whom they need not name.
 
-    agent: str
-    category: str | None = None
-    type: str | None = None
-
-    def of(self, fields: Mapping[str, object]) -> dict[str, object]:
-        """Returns the fields of an entry, with the default values in place of missing fields.
-
-        Raises:
-            ValueError: the entry names another agent.
-        """
-        if fields.get("agent", self.agent) != self.agent:
-            raise ValueError("is of another agent")
-        defaults = {"agent": self.agent, "category": self.category, "type": self.type}
-        return {name: value for name, value in defaults.items() if value is not None} | dict(fields)
-
-
-def read_entries(path: Path, defaults: Defaults) -> list[KnowledgeWritten]:
-    """Returns the redacted entries of a file, in their order; values that an entry leaves out come from `defaults`.
+    ``defaults`` are values of other fields that an entry leaves out; None: the file must have the field.
 
     Raises:
         LinesRefused: some lines hold no valid entry; then no entry is returned.
@@ -52,11 +33,14 @@ def read_entries(path: Path, defaults: Defaults) -> list[KnowledgeWritten]:
         text = path.read_text(encoding="utf-8-sig")
     except UnicodeDecodeError as error:
         raise LinesRefused(f"{path.name} must be text in UTF-8") from error
+    usual = {"agent": agent} | {name: value for name, value in defaults.items() if value is not None}
     entries, refused = [], []
     first: dict[bytes, tuple[int, KnowledgeWritten]] = {}
     for number, fields in read(text):
         try:
-            entry = KnowledgeWritten.model_validate(defaults.of(fields))
+            if fields.get("agent", agent) != agent:
+                raise ValueError("is of another agent")  # noqa: TRY301 - the reason why the line is refused
+            entry = KnowledgeWritten.model_validate({**usual, **fields})
             entry.check_names()
             begins, same = first.setdefault(entry.shared_hash(), (number, entry))
         except (ValueError, SecretInName) as error:

@@ -4,15 +4,17 @@ from pathlib import Path
 
 import pytest
 
-from writer.knowledge.file import Defaults, LinesRefused, read_entries
+from writer.knowledge.file import LinesRefused, read_entries
 
 SECRET = "ghp_" + "aB3dE5gH7jK9mN1pQ3sT5vW7yZ9bC1dE3fG5"
-OF_BANK = Defaults("bank", type="rule")
+RULES = {"type": "rule"}
 
 
-def read(folder: Path, name: str, text: str, defaults: Defaults = OF_BANK) -> list[tuple[str, str, str | None, str]]:
+def read(
+    folder: Path, name: str, text: str, defaults: dict[str, str] = RULES
+) -> list[tuple[str, str, str | None, str]]:
     (path := folder / name).write_text(text, encoding="utf-8")
-    return [(each.category, each.type, each.title, each.text) for each in read_entries(path, defaults)]
+    return [(each.category, each.type, each.title, each.text) for each in read_entries(path, "bank", **defaults)]
 
 
 MARKDOWN = """\
@@ -64,7 +66,7 @@ def test_an_entry_that_a_later_one_of_the_file_would_replace_is_refused(tmp_path
 def test_markdown_without_a_first_heading_needs_a_category(tmp_path: Path):
     with pytest.raises(LinesRefused, match="line 1: category"):
         read(tmp_path, "a.md", "## Rate\n2.1 percent.\n")
-    found = read(tmp_path, "a.md", "## Rate\n2.1 percent.\n", Defaults("bank", "money"))
+    found = read(tmp_path, "a.md", "## Rate\n2.1 percent.\n", {"category": "money"})
     assert found == [("money", "fact", "Rate", "2.1 percent.")]
 
 
@@ -97,7 +99,7 @@ def test_a_secret_below_the_heading_that_tells_of_it_is_taken_out(tmp_path: Path
 def test_a_file_in_another_encoding_is_refused(tmp_path: Path):
     (path := tmp_path / "a.md").write_bytes("# Zins\n\nfür Überziehung\n".encode("latin-1"))
     with pytest.raises(LinesRefused, match=r"a\.md must be text in UTF-8"):
-        read_entries(path, OF_BANK)
+        read_entries(path, "bank")
 
 
 @pytest.mark.parametrize(("name", "text"), [("a.txt", "x"), ("a.jsonl", "\n"), ("a.md", "# only a heading\n")])
