@@ -5,6 +5,7 @@ one that asks for the same, about other things or in other words, and with one t
 but asks for something else.
 """
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -116,32 +117,29 @@ class _Measured:
 
 
 class Calibrations:
-    """The thresholds of the embedding models that were measured in this process; None: a model gives no vectors."""
+    """The thresholds of the embedding models that were measured in this process.
+
+    A call may give no vectors by chance, or by the other texts in it. A model that gave none MOST_TRIES times is not
+    measured, and keeps SOURCE_THRESHOLD.
+    """
 
     def __init__(self) -> None:
-        self._known: dict[str, _Measured | None] = {}
-        self._tries: dict[str, int] = {}
+        self._known: dict[str, _Measured] = {}
+        self._tries = Counter[str]()
         """Numbers of calls in which models gave no vectors."""
 
     def wanted(self, model: str) -> list[str]:
         """Returns the sentences whose vectors calibrate a model, if the model was not measured yet; else none."""
-        return [] if model in self._known else [*sentences(), *OTHER_LANGUAGES]
+        left = model in self._known or self._tries[model] >= MOST_TRIES
+        return [] if left else [*sentences(), *OTHER_LANGUAGES]
 
     def learn(self, model: str, vectors: Sequence[Vector]) -> None:
-        """Measures the model by its vectors of `wanted`'s sentences.
-
-        A call may fail by chance, or by the other texts in it. A model that gave none MOST_TRIES times keeps
-        SOURCE_THRESHOLD.
-        """
-        if model in self._known:
-            return
+        """Measures the model by its vectors of `wanted`'s sentences; counts a try if there are none."""
         if len(vectors) == ENGLISH + len(OTHER_LANGUAGES):
             english = vectors[:ENGLISH]
             self._known[model] = _Measured(calibrated(english), unrelated(english), np.asarray(vectors))
-            return
-        self._tries[model] = self._tries.get(model, 0) + 1
-        if self._tries[model] >= MOST_TRIES:
-            self._known[model] = None
+        else:
+            self._tries[model] += 1
 
     def of(self, model: str) -> Threshold:
         """Returns the threshold of the embedding model."""

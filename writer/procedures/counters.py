@@ -1,7 +1,6 @@
 """Counts uses and rewards of procedure versions from the log of decisions, and rolls back versions that do worse."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from math import sqrt
 from uuid import UUID
 
@@ -21,33 +20,23 @@ CLEAR_DIFFERENCE_SD = 1.64
 """Standard deviations by which two posterior means must differ to be significant: one side, 95 %."""
 
 
-@dataclass(frozen=True, slots=True)
-class Counters:
-    """Uses of a version of a procedure, and the sum of their rewards; a use is the version's share of a decision."""
-
-    uses: float
-    use_reward: float
-
-    @property
-    def mean(self) -> float:
-        """Returns the mean reward of the version, by a Beta(1, 1) posterior."""
-        return (1 + self.use_reward) / (2 + self.uses)
-
-    @property
-    def variance(self) -> float:
-        """Returns the variance of the version's mean reward, by a Beta(1, 1) posterior."""
-        return self.mean * (1 - self.mean) / (3 + self.uses)
-
-
-def clearly_worse(version: Counters, parent: Counters) -> bool:
+def clearly_worse(uses: float, use_reward: float, parent_uses: float, parent_use_reward: float) -> bool:
     """Returns whether a version has a significantly lower mean reward than its parent.
 
     Both must have FEWEST_USES, and the posterior means must differ by more than CLEAR_DIFFERENCE_SD standard deviations
-    of their difference.
+    of their difference. A use is the version's share of a decision.
     """
-    if min(version.uses, parent.uses) < FEWEST_USES:
+    if min(uses, parent_uses) < FEWEST_USES:
         return False
-    return parent.mean - version.mean > CLEAR_DIFFERENCE_SD * sqrt(parent.variance + version.variance)
+    mean, variance = _posterior(uses, use_reward)
+    parent_mean, parent_variance = _posterior(parent_uses, parent_use_reward)
+    return parent_mean - mean > CLEAR_DIFFERENCE_SD * sqrt(parent_variance + variance)
+
+
+def _posterior(uses: float, use_reward: float) -> tuple[float, float]:
+    """Returns the mean reward of a version, and its variance, by a Beta(1, 1) posterior."""
+    mean = (1 + use_reward) / (2 + uses)
+    return mean, mean * (1 - mean) / (3 + uses)
 
 
 async def credit_procedures(connection: AsyncConnection, user_sub: str, procedure_ids: Sequence[UUID]) -> None:
@@ -158,8 +147,7 @@ def uses(user_sub: str, logged: ColumnElement[bool]) -> Subquery:
 async def roll_back_worse(connection: AsyncConnection, user_sub: str, procedure_ids: Sequence[UUID]) -> None:
     """Makes the parent active in place of each active version that does clearly worse; pinned versions stay."""
     for row in (await connection.execute(beside_parents(user_sub, procedure_ids))).all():
-        version = Counters(row.uses, row.use_reward)
-        if clearly_worse(version, Counters(row.parent_uses, row.parent_use_reward)):
+        if clearly_worse(row.uses, row.use_reward, row.parent_uses, row.parent_use_reward):
             await roll_back(connection, user_sub, row.id, row.version, row.parent_version)
             back = {"version": row.version, "to": row.parent_version}
             await note(

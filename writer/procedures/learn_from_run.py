@@ -23,19 +23,6 @@ T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
-class ScriptSettings:
-    """A profile's settings for scripts.
-
-    Attributes:
-        level: level of abstraction of the scripts; None: no scripts are learned.
-        least_success: least success score, 0 to 1, that a run must have to become a script.
-    """
-
-    level: AbstractionLevel | None = "hybrid"
-    least_success: float = 0.7
-
-
-@dataclass(frozen=True, slots=True)
 class UsedVersion:
     """A version of a procedure that a run used, with its content as a draft."""
 
@@ -94,16 +81,22 @@ class Lessons:
 
 async def learn_from_run(
     finished: RunToLearnFrom,
-    terms: ScriptSettings,
     learners: Learners,
+    level: AbstractionLevel | None = "hybrid",
+    least_success: float = 0.7,
     before_each: Callable[[], Awaitable[None]] | None = None,
 ) -> Lessons:
-    """Returns the lessons of a run; ``before_each`` is awaited before each call of a learner.
-
-    An error of a learner is logged, and only its own lesson is missing.
+    """Returns the lessons of a run; an error of a learner is logged, and only its own lesson is missing.
 
     The lesson of a run with a supplied record is that record, and no script is made of it. If the backend says that the
     run had no failure, there is no lesson of a failure. An aborted run has no lessons.
+
+    Args:
+        finished: the run.
+        learners: the profile's learners.
+        level: level of abstraction of the script; None: no script is learned.
+        least_success: least success score, 0 to 1, that a run must have to become a script.
+        before_each: awaited before each call of a learner.
 
     Raises:
         UserErased, LeaseLost, DatabaseUnavailable: the case must not be finished, or cannot be finished now.
@@ -115,7 +108,7 @@ async def learn_from_run(
     revising = finished.failed and bool(finished.used)
     analysis = Analysis()
     if revising or (finished.supplied_record is None and not finished.no_failure):
-        analysis = await attempt("analyse", partial(learners.analyse, run, terms.level)) or analysis
+        analysis = await attempt("analyse", partial(learners.analyse, run, level)) or analysis
     if finished.supplied_record is not None:
         supplied = ProcedureData.model_construct(None, **finished.supplied_record)
         when = clean(str(finished.supplied_record["semantic_description"]), 240) or trigger(
@@ -125,9 +118,9 @@ async def learn_from_run(
     else:
         if not finished.no_failure:
             lessons.drafts += _lesson(run, analysis)
-        if terms.level is not None and finished.success_score >= terms.least_success:
-            draft = await attempt("abstract", partial(learners.abstract, run, terms.level))
-            steps = planned(finished.plan, terms.level, run.calls)
+        if level is not None and finished.success_score >= least_success:
+            draft = await attempt("abstract", partial(learners.abstract, run, level))
+            steps = planned(finished.plan, level, run.calls)
             if draft is not None and steps:
                 draft = replace(draft, record=PlannedScript(**draft.record.model_dump(), plan=steps))
             lessons.drafts += [draft] if draft is not None else []

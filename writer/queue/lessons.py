@@ -24,7 +24,7 @@ from writer.analysis.placeholders import without_placeholders
 from writer.analysis.tool_use import tools_used
 from writer.facts.store import Provenance, store_facts
 from writer.procedures import versions
-from writer.procedures.learn_from_run import RunToLearnFrom, ScriptSettings, learn_from_run
+from writer.procedures.learn_from_run import RunToLearnFrom, learn_from_run
 from writer.procedures.ports import Learners, Source
 from writer.procedures.withdrawal import ask_to_reflect, retire_lessons, withdraw_learned
 from writer.profiles import Profile
@@ -105,12 +105,12 @@ class LessonHandler(Batches):
         ended = RunToLearnFrom(
             run, case.reward, case.reward_source, brought["data"], used=work.used, tags=case.tags, plan=plan, **given
         )
-        terms = ScriptSettings(None if case.abstraction == "off" else case.abstraction, case.least_success)
+        terms = None if case.abstraction == "off" else case.abstraction, case.least_success
         if self.llm is None or not self._by_llm(work):
-            work.taught = await learn_from_run(ended, terms, self.rules)
+            work.taught = await learn_from_run(ended, self.rules, *terms)
             return
         teachers = self.llm(Profile(held.user_sub, held.agent_key, held.claimed_at))
-        work.taught = await learn_from_run(ended, terms, teachers, before_each=lambda: self.queue.renew(held))
+        work.taught = await learn_from_run(ended, teachers, *terms, before_each=lambda: self.queue.renew(held))
 
     def texts(self, work: Work) -> list[str]:
         """Returns the triggers of the learned procedures."""

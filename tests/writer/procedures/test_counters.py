@@ -19,7 +19,7 @@ from tests.writer.procedure_bank import (
     versions,
 )
 from writer.procedures import curation
-from writer.procedures.counters import Counters, clearly_worse
+from writer.procedures.counters import clearly_worse
 from writer.rewards.feedback import Feedback, give_feedback
 
 
@@ -62,7 +62,7 @@ async def test_uses_are_counted_from_the_log_and_counting_again_changes_nothing(
 def test_a_version_is_worse_when_it_was_used_enough_and_is_clearly_so(
     version: tuple[int, int], parent: tuple[int, int], *, worse: bool
 ):
-    assert clearly_worse(Counters(*version), Counters(*parent)) is worse
+    assert clearly_worse(*version, *parent) is worse
 
 
 async def test_a_version_that_does_worse_than_its_parent_is_rolled_back(bank: Bank, user: str):

@@ -9,7 +9,7 @@ import pytest
 from retrieval.tables.kinds import AbstractionLevel
 from tests.writer.scripts import LEVELS, STATEMENT, TASK, call, run, script_of, steps
 from writer.analysis.calls import StoredRun
-from writer.procedures.learn_from_run import RunToLearnFrom, ScriptSettings, learn_from_run
+from writer.procedures.learn_from_run import RunToLearnFrom, learn_from_run
 from writer.procedures.rules.learners import RuleLearners
 from writer.procedures.rules.script import script
 
@@ -60,7 +60,7 @@ def test_words_of_prose_and_small_words_are_no_values_of_the_task():
 )
 def test_words_that_are_values_in_the_calls_are_values_in_the_plan_beside_them(level: AbstractionLevel, step: str):
     done, plan = run(call("find_customer", {"name": "anna"})), ["Look up anna"]
-    lessons = asyncio.run(learn_from_run(RunToLearnFrom(done, plan=plan), ScriptSettings(level), RuleLearners()))
+    lessons = asyncio.run(learn_from_run(RunToLearnFrom(done, plan=plan), RuleLearners(), level))
     assert [draft.record.model_dump()["plan"] for draft in lessons.drafts] == [[step]]
 
 
