@@ -57,7 +57,7 @@ async def known(run_id: RunId, asked: KnownIn, parts: Parts, caller: Caller) -> 
     """
     call = PlannedCall(asked.tool, asked.query, asked.hash, asked.across_runs, asked.content_chars, asked.agent)
     answer = await is_known(parts.database, parts.keyring, caller, run_id, call)
-    finding = None if answer.finding is None else response_of(FindingOut, answer.finding, **answer.finding.payload)
+    finding = None if answer.finding is None else FindingOut.model_validate(answer.finding)
     return response_of(KnownOut, answer, finding=finding, content_cut=answer.cut)
 
 

@@ -145,7 +145,7 @@ class _Run:
         content = answer.content or ""
         if answer.finding is not None and act.file:
             lines = _plain(truth.output)
-            other_query = answer.finding.payload["query"] != act.arguments
+            other_query = answer.finding["query"] != act.arguments
             same = lines == _plain(content) or (other_query and _within(lines, _plain(content)))
         else:
             same = content == truth.output
@@ -160,7 +160,7 @@ class _Run:
         near = text not in self.intents
         self.tally.count["near-duplicates"] += near and act.intent in known_intents
         if answer.known and answer.finding is not None:
-            right = answer.finding.payload["fact"] == act.intent
+            right = answer.finding["fact"] == act.intent
             self.tally.count["near-duplicates told"] += near
             self.tally.count["near-duplicates told right"] += near and right
             self.tally.count["wrong answers"] += not right

@@ -3,7 +3,6 @@
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from datetime import datetime
 from typing import Any
 from uuid import UUID
 
@@ -11,7 +10,7 @@ from retrieval.database.database import Database
 from retrieval.database.fast_path import FastConnection
 from retrieval.errors import SealBroken
 from retrieval.findings.statements import AGENTS, IN_EARLIER_RUNS, IN_THIS_RUN, AgentAsked, RunAsked
-from retrieval.tables.kinds import FindingKind, FindingStatus
+from retrieval.tables.kinds import FindingStatus
 from writer.author import Author
 from writer.findings.aspects import SHELL_FOLDER, by_hand
 from writer.findings.calls import aspects_of
@@ -41,19 +40,6 @@ class PlannedCall:
 
 
 @dataclass(frozen=True, slots=True)
-class KnownFinding:
-    """A decrypted finding, with the run and step in which it was made, and the case that the run became, if it did."""
-
-    run_id: UUID
-    step: int
-    case_id: UUID | None
-    kind: FindingKind
-    success: bool
-    created_at: datetime
-    payload: Mapping[str, Any]
-
-
-@dataclass(frozen=True, slots=True)
 class KnownAnswer:
     """The result of looking up a planned call.
 
@@ -61,6 +47,8 @@ class KnownAnswer:
         why: "known", or the reason why the agent must make the call.
         similarity: similarity of the planned query and the finding's, 0 to 1.
         age_steps: number of steps since the finding; None for a finding of another run.
+        finding: the finding's texts, kind, success and time, with the run and step in which it was made, and the case
+            that the run became, if it did.
         content: output of the earlier call, or its beginning; None: not known, or the output is no longer stored.
         cut: true if `content` is only the beginning of the output.
     """
@@ -68,7 +56,7 @@ class KnownAnswer:
     why: FindingStatus
     similarity: float = 0.0
     age_steps: int | None = None
-    finding: KnownFinding | None = None
+    finding: Mapping[str, Any] | None = None
     content: str | None = None
     cut: bool = False
 
@@ -174,8 +162,8 @@ def _opened(words: Words, call: PlannedCall, row: RunAsked, why: FindingStatus) 
         return UNKNOWN
     if payload.get("redacted") and why in {"known", "another_hash"}:
         why = "redacted"  # the stored output is not the output of the call
-    place = row.found_run_id, row.step, row.found_case_id
-    finding = KnownFinding(*place, row.kind, row.success, row.created_at, payload)
+    place = {"run_id": row.found_run_id, "step": row.step, "case_id": row.found_case_id}
+    finding = {**payload, **place, "kind": row.kind, "success": row.success, "created_at": row.created_at}
     answer = KnownAnswer(why, round(row.similarity, 3), finding=finding)
     if why != "known" or row.content is None or payload.get("by_hand"):  # the step of its number is another call
         return answer

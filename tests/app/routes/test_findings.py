@@ -203,6 +203,11 @@ async def test_a_shell_that_changes_its_folder_leaves_no_relative_path_certain(a
     assert await why(alice, run_id, "read_file", "/r/bank/case.py") == "known"
 
 
+async def test_a_shell_that_changes_its_folder_leaves_what_another_tool_found_known(alice: User, run_id: str):
+    await tell(alice, run_id, step(1, "get_order", {"order": 7}, "open"), bash(2, "cd bank"))
+    assert await why(alice, run_id, "get_order", {"order": 7}) == "known"
+
+
 async def test_a_search_is_known_until_something_changes_where_it_looked(alice: User, run_id: str):
     found = "bank/case.py:6:class Case:\nbank/bank.py:1:from case import Case"
     await tell(alice, run_id, step(1, "grep", {"pattern": "Case", "path": "bank"}, found))
