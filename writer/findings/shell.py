@@ -25,6 +25,8 @@ MOST_PIECES = 400
 """Maximum number of words and signs of a command line; a longer line counts as one that may change any file."""
 _RUNS_ANOTHER = re.compile(r"\$\(|`|<\(|>\(")
 """Characters that begin a command inside a command."""
+_ENTERS_FOR_ITSELF = {")", "&", "||"}
+"""Signs behind commands that may run in a folder of their own, or not at all."""
 _NOWHERE = {"/dev/null", "/dev/stdout", "/dev/stderr", "-"}
 _PATTERN_FLAGS = re.compile(r"-[a-zA-Z]*[ef]|--(?:regexp|file)(?:=.*)?|--files")
 _TAKES_VALUE = re.compile(
@@ -53,6 +55,8 @@ def aspects_of_line(line: str, folder: str = "", depth: int = 0) -> list[Aspect]
     # an open quote, or a quote with escapes, may hide further commands
     if len(some) > MOST_PIECES or any(each.kind == "quote" or each.text.startswith(("$'", '$"')) for each in some):
         return _any_change(line)
+    if _ENTERS_FOR_ITSELF & {each.text for each in some[:-1]} and any(each.text == "cd" for each in some):
+        return _any_change(line)  # what follows runs in the folder before
     analysis = _CommandLine(line, folder, depth)
     for pipeline in _pipelines(some):
         analysis.take(pipeline)
@@ -123,7 +127,8 @@ class _CommandLine:
         if program in {"cd", "pushd", "popd"}:
             to = operands(words[1:])
             self._aspects.append(entering())
-            self._folder = tidy(to[0], self._folder) if program == "cd" and to and is_plain(to[0]) else "../unknown"
+            is_named = program == "cd" and to and to[0] != "-" and is_plain(to[0])
+            self._folder = tidy(to[0], self._folder) if is_named else "../unknown"
             return True
         if program in {"bash", "sh", "zsh"} and len(words) == 3 and re.fullmatch(r"-[a-z]*c", words[1]):  # noqa: PLR2004
             inner = aspects_of_line(words[2], self._folder, self._depth + 1) if self._depth < DEEPEST else []
