@@ -123,7 +123,7 @@ async def diff_versions(
     versions = {each.version: each for each in (await list_versions(procedure_id, parts, caller)).versions}
     if before not in versions or after not in versions:
         raise NotFound("no such version")
-    changes = difference(versions[before], versions[after])
+    changes = difference(versions[before].model_dump(), versions[after].model_dump())
     return VersionChangesOut.model_validate({"before": before, "after": after, "changes": changes})
 
 

@@ -1,25 +1,18 @@
 """Compares two versions of a procedure: its fields by name, its steps by place."""
 
+from collections.abc import Mapping
 from difflib import SequenceMatcher
-from typing import Any, Protocol
+from typing import Any
 
 COMPARED = ("kind", "origin", "level", "task_type", "trigger", "domain")
 """Columns of a version that are compared in addition to the fields of its record."""
 STEPS = "learned_procedure_steps"
 
 
-class Version(Protocol):
-    """A version of a procedure; it has an attribute for each name in COMPARED."""
-
-    @property
-    def record(self) -> dict[str, Any]:
-        """The procedure's record, as a JSON object."""
-
-
 _CHANGES = {"insert": "added", "delete": "removed", "replace": "changed"}
 
 
-def difference(before: Version, after: Version) -> dict[str, list[dict[str, object]]]:
+def difference(before: Mapping[str, Any], after: Mapping[str, Any]) -> dict[str, list[dict[str, object]]]:
     """Returns the changes from one version of a procedure to another: ``fields`` in their order, ``steps`` by place.
 
     The value of a field is None in a version without the field. A change of consecutive steps has the place of the
@@ -27,7 +20,7 @@ def difference(before: Version, after: Version) -> dict[str, list[dict[str, obje
     """
     old, new = _fields(before), _fields(after)
     names = [name for name in dict.fromkeys([*old, *new]) if old.get(name) != new.get(name)]
-    earlier, later = before.record[STEPS], after.record[STEPS]
+    earlier, later = before["record"][STEPS], after["record"][STEPS]
     codes = SequenceMatcher(None, earlier, later, autojunk=False).get_opcodes()
     steps = [
         {"change": _CHANGES[tag], "place": i + 1, "before": earlier[i:j], "after": later[k:m]}
@@ -40,6 +33,6 @@ def difference(before: Version, after: Version) -> dict[str, list[dict[str, obje
     }
 
 
-def _fields(version: Version) -> dict[str, object]:
-    record = {name: value for name, value in version.record.items() if name != STEPS}
-    return {name: getattr(version, name) for name in COMPARED} | record
+def _fields(version: Mapping[str, Any]) -> dict[str, object]:
+    record = {name: value for name, value in version["record"].items() if name != STEPS}
+    return {name: version[name] for name in COMPARED} | record

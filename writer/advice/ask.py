@@ -164,7 +164,7 @@ class Adviser:
             rows = await connection.all(EARLIER_FAILURES, parameters)
             if not rows or not rows[0].enabled:
                 return AdviceAnswer(why_empty="off" if rows else "unknown_failure")
-            last = rows[0]
+            first = rows[0]
             rows = [row for row in rows if row.case_id is not None]
             opener = Opener(self.database, seals)
             plans, broken = await plans_for(connection, opener, rows, failure)
@@ -174,12 +174,13 @@ class Adviser:
             except SealBroken:
                 broken, met = True, [row for row in met if row.words is None or decrypts(failure.words, row)]
                 answer = await self._answer(failure, met, plans)
-            answer = replace(answer, degraded=["unreadable"] if broken else [])
-            if last.repeated_id is not None and last.repeated_text is not None:
+            advice_id = uuids.uuid7()
+            answer = replace(answer, advice_id=advice_id, degraded=["unreadable"] if broken else [])
+            if first.repeated_id is not None and first.repeated_text is not None:
                 with suppress(SealBroken):
-                    if failure.words.open("told", last.repeated_text, last.repeated_id) == answer.text:
-                        return replace(answer, advice_id=last.repeated_id)
-            entry = _entry(failure, answer)
+                    if failure.words.open("told", first.repeated_text, first.repeated_id) == answer.text:
+                        return replace(answer, advice_id=first.repeated_id)
+            entry = _entry(failure, advice_id, answer)
             logged = {**parameters, "decision_id": entry.id, "fix_ids": [fix.fix_id for fix in answer.fixes]}
             async with connection.driver.transaction():  # a deletion in between would find the one without the other
                 await connection.value(HOLD_SESSION, parameters)
@@ -207,9 +208,8 @@ class Adviser:
         self, failure: HashedFailure, rows: Sequence[FailureRow], past: Failures, plans: Sequence[AdvisedPlan]
     ) -> AdviceAnswer:
         """Returns the answer that follows from these earlier failures alone, as rows and as arrays."""
-        advice_id = uuids.uuid7()
         if not rows:
-            return LikeFailures(failure, [], [], in_vain=False, plans=plans).silence(advice_id)
+            return LikeFailures(failure, [], [], in_vain=False, plans=plans).silence()
         advised = advise(past, failure.terms, failure.tool)
         least = await self.thresholds.of(failure.words.user_sub, rows, past, failure.failed.precision)
         alike = [row for row, known in zip(rows, advised.known, strict=True) if known >= LIKE and row.words is not None]
@@ -220,15 +220,14 @@ class Adviser:
         best = np.argsort(-confidence, kind="stable")
         sure = [(rows[place], float(confidence[place])) for place in best if confidence[place] >= least]
         like = LikeFailures(failure, alike, sure, bool(vain.any()), plans)
-        return like.fixes(advice_id) if sure else like.silence(advice_id)
+        return like.fixes() if sure else like.silence()
 
 
-def _entry(failure: HashedFailure, answer: AdviceAnswer) -> NewDecision:
+def _entry(failure: HashedFailure, advice_id: UUID, answer: AdviceAnswer) -> NewDecision:
     """Returns the entry that logs the advice as a decision; its slate are the runs of the fixes and plans."""
-    assert answer.advice_id is not None  # noqa: S101 - for the type checker
     sources = list(dict.fromkeys([each.case_id for each in answer.fixes] + [each.case_id for each in answer.plans]))
     return NewDecision(
-        id=answer.advice_id,
+        id=advice_id,
         agent_key=failure.failed.agent_key,
         query=failure.sign.line,
         rewritten=None,

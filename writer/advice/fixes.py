@@ -43,22 +43,22 @@ class LikeFailures:
     in_vain: bool
     plans: Sequence[AdvisedPlan]
 
-    def silence(self, advice_id: UUID) -> AdviceAnswer:
+    def silence(self) -> AdviceAnswer:
         """Returns an answer without a fix; its text says if the same failure ended every earlier run that met it."""
         stopped = len({row.case_id for row in self.alike if row.sign == self.failure.number})
         passed = any(row.fix or went_well(row.outcome, row.reward, row.reward_source) for row in self.alike)
         if self.alike and not passed and stopped >= LEAST_RUNS:
             error = opened(self.failure.words, self.alike[-1])["error"]
             text, _ = advice_text(self.failure.sign.tool, error, (), stopped, self.failure.failed.token_budget)
-            return replace(self._without_fix(advice_id, "never_fixed", text), stopped=stopped)
-        return self._without_fix(advice_id, "tried" if self.in_vain else "unsure" if self.alike else "unknown_failure")
+            return replace(self._without_fix("never_fixed", text), stopped=stopped)
+        return self._without_fix("tried" if self.in_vain else "unsure" if self.alike else "unknown_failure")
 
-    def _without_fix(self, advice_id: UUID, why: Silence, text: str = "") -> AdviceAnswer:
+    def _without_fix(self, why: Silence, text: str = "") -> AdviceAnswer:
         """Returns an answer with plans alone, after the text if there is one; without plans, it may be empty."""
         text, plans = with_plans(text, self.plans, self.failure.failed.token_budget)
-        return AdviceAnswer(advice_id, text, plans=plans, why_empty=why)
+        return AdviceAnswer(text=text, plans=plans, why_empty=why)
 
-    def fixes(self, advice_id: UUID) -> AdviceAnswer:
+    def fixes(self) -> AdviceAnswer:
         """Returns an answer with the best fixes that this run was not told and did not try."""
         failed = self.failure.failed
         tried = {fix_number(self.failure.words, change_terms(failed.call, call)) for call in failed.tried}
@@ -91,15 +91,15 @@ class LikeFailures:
                 )
                 told[row.fix_id] = AdvisedFix(fix, row.fix_id, row.case_id, sure, *counts, row.proven, denied)
         if not told:
-            return self._without_fix(advice_id, why)
+            return self._without_fix(why)
         text, fixes = advice_text(self.failure.sign.tool, error, list(told.values()), 0, failed.token_budget)
         if not fixes:
-            return self._without_fix(advice_id, "no_room")
+            return self._without_fix("no_room")
         sources = {each.case_id for each in fixes}
         theirs = [each.plan for each in fixes]
         others = [each for each in self.plans if each.case_id not in sources and list(each.plan) not in theirs]
         text, plans_told = with_plans(text, others, failed.token_budget)
-        return AdviceAnswer(advice_id, text, fixes, plans_told)
+        return AdviceAnswer(text=text, fixes=fixes, plans=plans_told)
 
 
 def in_vain(failure: HashedFailure, rows: Sequence[FailureRow], confidence: Matrix) -> NDArray[np.bool_]:

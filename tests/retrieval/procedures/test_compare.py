@@ -1,15 +1,14 @@
 """How two versions of a procedure differ: fields by name, steps by place."""
 
-from types import SimpleNamespace
 from typing import Any
 
 from retrieval.procedures.compare import COMPARED, difference
 
 
-def version(steps: list[str], **changed: Any) -> SimpleNamespace:
+def version(steps: list[str], **changed: Any) -> dict[str, Any]:
     own = {name: name for name in COMPARED} | {name: value for name, value in changed.items() if name in COMPARED}
     record = {name: value for name, value in changed.items() if name not in COMPARED}
-    return SimpleNamespace(**own, record={"learned_procedure_steps": steps, **record})
+    return {**own, "record": {"learned_procedure_steps": steps, **record}}
 
 
 def test_a_version_does_not_differ_from_itself():

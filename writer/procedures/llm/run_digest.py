@@ -7,7 +7,7 @@ from itertools import islice
 
 from pydantic import JsonValue
 
-from writer.analysis.calls import MOST_CALLS, StoredRun
+from writer.analysis.calls import Call, StoredRun
 from writer.analysis.error_output import beginning, glimpse
 from writer.analysis.failures import Failure
 from writer.procedures.ports import Analysis
@@ -59,18 +59,15 @@ class RunDigest:
 
 def digest_of(run: StoredRun, analysis: Analysis) -> RunDigest:
     """Returns the digest of a run, with the calls of the analysis' failures and then the latest calls, in run order."""
-    traces = list(islice(run.tool_traces, MOST_CALLS))
-    chosen: dict[int, None] = {}
-    for failure in [*analysis.recovered[:MOST_FAILURES], *analysis.lost[:MOST_FAILURES]]:
-        ends = [*failure.failed[-2:], *([] if failure.succeeded is None else [failure.succeeded])]
-        chosen.update(dict.fromkeys(ends))
-    chosen.update(dict.fromkeys(range(len(traces) - 1, -1, -1)))
-    indices = sorted(islice((index for index in chosen if index < len(traces)), MOST_DIGEST_CALLS))
+    failures = [*analysis.recovered[:MOST_FAILURES], *analysis.lost[:MOST_FAILURES]]
+    ends = [index for failure in failures for index in (*failure.failed[-2:], failure.succeeded) if index is not None]
+    newest_first = range(len(run.calls) - 1, -1, -1)
+    indices = sorted(islice(dict.fromkeys([*ends, *newest_first]), MOST_DIGEST_CALLS))
     return RunDigest(
         task=beginning(run.task, TASK_CHARS),
         outcome=run.outcome,
         plan=[beginning(step, PLAN_CHARS) for step in run.plan[:MOST_STEPS]],
-        calls=[_call(index, traces[index]) for index in indices],
+        calls=[_call(run.calls[index]) for index in indices],
         turns=[
             DigestTurn(beginning(str(turn.get("role", "")), PLAN_CHARS), glimpse(turn.get("content"))[:TURN_CHARS])
             for turn in list(run.turns)[-MOST_DIGEST_TURNS:]
@@ -97,15 +94,13 @@ def _failure(failure: Failure) -> JsonValue:
     }
 
 
-def _call(index: int, trace: object) -> DigestCall:
-    if not isinstance(trace, Mapping):
-        return DigestCall(index, "", "", "", beginning(glimpse(trace), OUTPUT_CHARS))
-    arguments = trace.get("input")
+def _call(call: Call) -> DigestCall:
+    arguments = call.arguments
     text = arguments if isinstance(arguments, str) else json.dumps(arguments, ensure_ascii=False, default=str)
     return DigestCall(
-        index,
-        beginning(str(trace.get("tool", "")), PLAN_CHARS),
+        call.index,
+        beginning(call.tool, PLAN_CHARS),
         beginning(text, ARGUMENT_CHARS),
-        beginning(str(trace.get("status", "")), PLAN_CHARS),
-        glimpse(trace.get("output"))[:OUTPUT_CHARS],
+        "error" if call.failed else "ok",
+        glimpse(call.output)[:OUTPUT_CHARS],
     )

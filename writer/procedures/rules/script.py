@@ -1,7 +1,7 @@
 """Turns a successful run by rules into a script of its calls, or else of its plan."""
 
 from collections.abc import Sequence
-from itertools import islice
+from itertools import groupby, islice
 
 from retrieval.tables.kinds import AbstractionLevel
 from writer.analysis.calls import Call, StoredRun
@@ -57,10 +57,9 @@ def planned(plan: Sequence[str], level: AbstractionLevel, calls: Sequence[Call] 
 
     Words that are values in the run's calls are values in its plan, too.
     """
-    steps = [clean(step, 900) for step in plan[:MOST_PLAN_STEPS]]
-    once = [step for index, step in enumerate(steps) if step and step != (steps[index - 1] if index else "")]
     known = _values_in(calls)
-    return [_at_level(step, abstract(step, known, is_task=True), level) for step in once]
+    once = groupby(clean(step, 900) for step in plan[:MOST_PLAN_STEPS])
+    return [_at_level(step, abstract(step, known, is_task=True), level) for step, _ in once if step]
 
 
 def _values_in(calls: Sequence[Call]) -> set[str]:

@@ -4,11 +4,10 @@ A step contains no part of a tool's output. If an output gives its reader an ins
 become steps, and its words do not become examples.
 """
 
+import json
 import re
 from collections.abc import Collection, Iterator, Sequence
 from itertools import groupby, islice
-
-import orjson
 
 from retrieval.tables.kinds import AbstractionLevel
 from writer.analysis.call_goals import statement_of
@@ -123,17 +122,13 @@ def _successes(calls: Sequence[Call], replaced: Collection[int]) -> Iterator[Cal
     A call that changes something is no repeat if another change came between and no call of the run failed.
     """
     injected: set[str] = set()
-    looked_up: set[tuple[str, bytes]] = set()
-    changed: set[tuple[str, bytes]] = set()
+    looked_up: set[tuple[str, str]] = set()
+    changed: set[tuple[str, str]] = set()
     retries = bool(replaced) or any(call.failed for call in calls)
     for call in calls:
         tool, failed = call.tool.casefold(), call.failed or call.index in replaced
         if tool.strip() and not failed and tool not in injected:
-            try:
-                canonical = orjson.dumps(call.arguments, option=orjson.OPT_SORT_KEYS)
-            except orjson.JSONEncodeError:  # lone surrogates, or integers over 64 bits
-                canonical = repr(call.arguments).encode(errors="replace")
-            made = call.tool, canonical
+            made = call.tool, json.dumps(call.arguments, sort_keys=True, default=str)
             if made not in looked_up and made not in changed:
                 changing = changes(call)
                 if changing and not retries:
