@@ -91,12 +91,8 @@ async def learn_from_run(
     The lesson of a run with a supplied record is that record, and no script is made of it. If the backend says that the
     run had no failure, there is no lesson of a failure. An aborted run has no lessons.
 
-    Args:
-        finished: the run.
-        learners: the profile's learners.
-        level: level of abstraction of the script; None: no script is learned.
-        least_success: least success score, 0 to 1, that a run must have to become a script.
-        before_each: awaited before each call of a learner.
+    A script is learned at this level of abstraction, if it is not None, of a run with at least this success score, 0 to
+    1. ``before_each`` is awaited before each call of a learner.
 
     Raises:
         UserErased, LeaseLost, DatabaseUnavailable: the case must not be finished, or cannot be finished now.
@@ -111,9 +107,8 @@ async def learn_from_run(
         analysis = await attempt("analyse", partial(learners.analyse, run, level)) or analysis
     if finished.supplied_record is not None:
         supplied = ProcedureData.model_construct(None, **finished.supplied_record)
-        when = clean(str(finished.supplied_record["semantic_description"]), 240) or trigger(
-            run.task, run.calls, "abstract"
-        )
+        when = clean(str(finished.supplied_record["semantic_description"]), 240)
+        when = when or trigger(run.task, run.calls, "abstract")
         lessons.drafts.append(ProcedureDraft("script", "run", supplied, when))
     else:
         if not finished.no_failure:

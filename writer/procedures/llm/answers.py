@@ -32,7 +32,7 @@ class _RecordOrNone(Strict):
 
 
 class Lesson(_RecordOrNone):
-    """What failed in a run: a learned-procedure record of a fix, or of a failure without a fix."""
+    """A learned-procedure record of a fix or of a failure without a fix, or the answer that nothing failed."""
 
     status: Literal["procedure_learned", "failure_lesson", "no_failure_detected"]
     data: ProcedureData | None
