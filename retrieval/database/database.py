@@ -1,12 +1,12 @@
 """Opens transactions: as one user, who sees only their own rows, as the worker, who sees only the queue, and others."""
 
 from collections.abc import AsyncIterator, Mapping
-from contextlib import asynccontextmanager
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import dataclass, field
 from datetime import datetime
 
 import asyncpg
-from sqlalchemy import text
+from sqlalchemy import TextClause, text
 from sqlalchemy.exc import DBAPIError, InterfaceError
 from sqlalchemy.exc import TimeoutError as PoolTimeout
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
@@ -24,13 +24,16 @@ ERASED_SQLSTATE = "CB410"
 """SQLSTATE that the database function casebank_enter raises for an erased user."""
 
 _ENTER = text("SELECT casebank_enter(:user_sub, :authorised_at)")
-_QUEUE = text("SET LOCAL ROLE casebank_worker")
-_OWNER = text("SET LOCAL ROLE NONE")
-_NAME = text("SELECT casebank_set('app.erased_name', :user_sub)")
-_ERASER = text("SET LOCAL ROLE casebank_eraser")
-_ERASE = text(
+_LOCK = text(
     "SELECT casebank_set('app.user_sub', :user_sub), pg_advisory_xact_lock(hashtextextended(:user_sub, 0))",
 )
+_NAME = text("SELECT casebank_set('app.erased_name', :user_sub)")
+_WORKER = text("SET LOCAL ROLE casebank_worker")
+_OWNER = text("SET LOCAL ROLE NONE")
+_ERASER = text("SET LOCAL ROLE casebank_eraser")
+
+Transaction = AbstractAsyncContextManager[AsyncConnection]
+"""A transaction, to open with ``async with``."""
 
 
 @dataclass(frozen=True)
@@ -58,12 +61,7 @@ class Database:
         """Closes the engine's connections that no transaction uses; the pool closes its own by itself."""
         await self.engine.dispose()
 
-    @asynccontextmanager
-    async def as_user(
-        self,
-        user_sub: str,
-        authorised_at: datetime,
-    ) -> AsyncIterator[AsyncConnection]:
+    def as_user(self, user_sub: str, authorised_at: datetime) -> Transaction:
         """Opens a transaction that sees and writes only this user's rows; commits at the end.
 
         The transaction holds the user's lock in shared mode, so that it and an erasure of the user wait for each other.
@@ -72,10 +70,7 @@ class Database:
             UserErased: the user was erased at or after ``authorised_at``.
             DatabaseUnavailable: no connection, or it broke.
         """
-        with _TranslatedErrors(self.outage):
-            async with self.engine.begin() as connection:
-                await connection.execute(_ENTER, {"user_sub": user_sub, "authorised_at": authorised_at})
-                yield connection
+        return self._begun(self.engine, (_ENTER, {"user_sub": user_sub, "authorised_at": authorised_at}))
 
     @asynccontextmanager
     async def fast(self, user_sub: str, authorised_at: datetime) -> AsyncIterator[FastConnection]:
@@ -106,8 +101,7 @@ class Database:
                     driver.terminate()  # in an unknown state: it must not be used again
                     raise
 
-    @asynccontextmanager
-    async def as_worker(self, unerased: Mapping[str, datetime] | None = None) -> AsyncIterator[AsyncConnection]:
+    def as_worker(self, unerased: Mapping[str, datetime] | None = None) -> Transaction:
         """Opens a transaction that sees the queued work of all users, but not the texts in it.
 
         Args:
@@ -117,15 +111,10 @@ class Database:
             UserErased: one of these users was erased.
             DatabaseUnavailable: no connection, or it broke.
         """
-        with _TranslatedErrors(self.outage):
-            async with self.engine.begin() as connection:
-                for user_sub, since in (unerased or {}).items():
-                    await connection.execute(_ENTER, {"user_sub": user_sub, "authorised_at": since})
-                await connection.execute(_QUEUE)
-                yield connection
+        users = [{"user_sub": user_sub, "authorised_at": since} for user_sub, since in (unerased or {}).items()]
+        return self._begun(self.engine, *((_ENTER, user) for user in users), (_WORKER, {}))
 
-    @asynccontextmanager
-    async def as_owner(self, operator: str, authorised_at: datetime) -> AsyncIterator[AsyncConnection]:
+    def as_owner(self, operator: str, authorised_at: datetime) -> Transaction:
         """Opens a transaction in the role that DATABASE_URL names, which may own the tables; commits at the end.
 
         It is for an operator's commands, never for a request. If the transaction takes the service's role later, it is
@@ -135,24 +124,18 @@ class Database:
             UserErased: the operator was erased at or after ``authorised_at``.
             DatabaseUnavailable: no connection, or it broke.
         """
-        async with self.as_user(operator, authorised_at) as connection:
-            await connection.execute(_OWNER)
-            yield connection
+        entered = {"user_sub": operator, "authorised_at": authorised_at}
+        return self._begun(self.engine, (_ENTER, entered), (_OWNER, {}))
 
-    @asynccontextmanager
-    async def as_eraser(self, user_sub: str) -> AsyncIterator[AsyncConnection]:
+    def as_eraser(self, user_sub: str) -> Transaction:
         """Opens a transaction that sees only this user's rows, and is the only one that does; commits at the end.
 
         Raises:
             DatabaseUnavailable: no connection, or it broke, or the user's other transactions would not end.
         """
-        with _TranslatedErrors(self.outage):
-            async with self.erasing.begin() as connection:
-                await connection.execute(_ERASE, {"user_sub": user_sub})
-                yield connection
+        return self._begun(self.erasing, (_LOCK, {"user_sub": user_sub}))
 
-    @asynccontextmanager
-    async def as_eraser_elsewhere(self, user_sub: str = "") -> AsyncIterator[AsyncConnection]:
+    def as_eraser_elsewhere(self, user_sub: str = "") -> Transaction:
         """Opens a transaction that sees all tombstones, and all rows of other users that name this user as writer.
 
         The transaction can only replace that name with the tombstone's, and change receipts. It commits at the end.
@@ -160,10 +143,17 @@ class Database:
         Raises:
             DatabaseUnavailable: no connection, or it broke.
         """
+        return self._begun(self.erasing, (_NAME, {"user_sub": user_sub}), (_ERASER, {}))
+
+    @asynccontextmanager
+    async def _begun(
+        self, engine: AsyncEngine, *first: tuple[TextClause, Mapping[str, object]]
+    ) -> AsyncIterator[AsyncConnection]:
+        """Opens a transaction that begins with these statements; commits at the end."""
         with _TranslatedErrors(self.outage):
-            async with self.erasing.begin() as connection:
-                await connection.execute(_NAME, {"user_sub": user_sub})
-                await connection.execute(_ERASER)
+            async with engine.begin() as connection:
+                for statement, parameters in first:
+                    await connection.execute(statement, parameters)
                 yield connection
 
 
