@@ -2,7 +2,7 @@
 
 import json
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Annotated
@@ -18,7 +18,7 @@ from app.terminal.command_line import Agent, MaybeUser, checked, parts
 from app.terminal.plain_console import notice, out
 from app.terminal.run_to_end import runs_to_end
 from retrieval.errors import EmbedderError
-from retrieval.recall.knowledge import KnowledgePage, page_of_knowledge, page_of_shared
+from retrieval.recall.knowledge import page_of_knowledge, page_of_shared
 from writer.author import Author
 from writer.errors import NotTheOwner
 from writer.knowledge.entry import KnowledgeWritten, reason_of
@@ -88,11 +88,11 @@ async def show(
 ) -> None:
     """Print the entries, the newest first, one JSON object a line."""
     author = _author(user, shared=shared)
+    only = {"agent_key": agent, "category": category, "entry_type": type_}
     async with parts(only_reads=True) as runtime:
         before: UUID | None = None
         while True:
-            page = KnowledgePage(agent, category, type_, before, AT_ONCE)
-            rows = await _page(runtime, author, page, shared=shared)
+            rows = await _page(runtime, author, only, before, shared=shared)
             for row in rows:
                 typer.echo(json.dumps(row))
             if len(rows) < AT_ONCE:
@@ -170,12 +170,15 @@ async def _embed(runtime: Runtime, operator: Author) -> None:
         notice(f"{error}; `casebank reembed` makes the vectors")
 
 
-async def _page(runtime: Runtime, author: Author, page: KnowledgePage, *, shared: bool) -> Sequence[dict[str, str]]:
+async def _page(
+    runtime: Runtime, author: Author, only: Mapping[str, str | None], before: UUID | None, *, shared: bool
+) -> Sequence[dict[str, str]]:
     async with runtime.database.as_user(author.user_sub, author.authorised_at) as connection:
         if shared:
-            rows = (await connection.execute(page_of_shared(page))).mappings().all()
+            rows = (await connection.execute(page_of_shared(only, before=before, limit=AT_ONCE))).mappings().all()
             return [_row(row, {"title": row["title"], "text": row["text"]}) for row in rows]
-        rows = (await connection.execute(page_of_knowledge(author.user_sub, page))).mappings().all()
+        page = page_of_knowledge(author.user_sub, only, before=before, limit=AT_ONCE)
+        rows = (await connection.execute(page)).mappings().all()
         words = await words_of_page(runtime.keyring, connection, author.user_sub)
     return [] if words is None else [_row(row, words.open("knowledge", row["words"], row["id"])) for row in rows]
 

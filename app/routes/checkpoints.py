@@ -17,7 +17,7 @@ from app.edge.dependencies import Caller, Parts
 from app.edge.intake.route import BodyRoute
 from app.edge.problems import DOCUMENTED, raises
 from retrieval.database.rows import AnyRow
-from retrieval.pages.checkpoints import CheckpointPage, page_of_checkpoints, parts_of_checkpoints
+from retrieval.pages.checkpoints import page_of_checkpoints, parts_of_checkpoints
 from writer.checkpoints import (
     MOST_BYTES,
     CheckpointWritten,
@@ -98,8 +98,9 @@ async def list_checkpoints(  # noqa: PLR0913, PLR0917 - each is a query paramete
         words = await words_of(parts.keyring, connection, caller.user_sub)
         if words is None:
             return CheckpointsOut(checkpoints=[], next_cursor=None)
-        page = CheckpointPage(agent, limit, hashes(words, thread_id, namespace), checkpoint_id, before, after)
-        states = (await connection.execute(page_of_checkpoints(caller.user_sub, page))).all()
+        only = {"agent_key": agent, "checkpoint_id": checkpoint_id, **hashes(words, thread_id, namespace)}
+        page = page_of_checkpoints(caller.user_sub, only, before=before, after=after, limit=limit)
+        states = (await connection.execute(page)).all()
         # a page has no more bytes than the largest checkpoint: it may end before the limit
         fitting = states[: max(1, bisect([*accumulate(state.size for state in states)], MOST_BYTES))]
         of_these = parts_of_checkpoints(caller.user_sub, agent, fitting)

@@ -13,7 +13,7 @@ from app.edge.intake.route import BodyRoute
 from app.edge.problems import DOCUMENTED, raises
 from app.schemas.responses import RowOut, next_cursor
 from retrieval.errors import NotFound
-from retrieval.facts.listing import FactPage, one_fact, page_of_facts
+from retrieval.facts.listing import holds, one_fact, page_of_facts
 from retrieval.tables.kinds import FactKind, FactOrigin, Speaker
 from writer.errors import MemoryOff, SecretInName
 from writer.facts.by_hand import FactWritten, write_fact
@@ -91,9 +91,10 @@ async def list_facts(  # noqa: PLR0913, PLR0917 - each is a query parameter
     cursor: Annotated[UUID | None, Query(description="next_cursor of the previous page")] = None,
 ) -> FactsOut:
     """Returns a page of the facts that hold now or held at a time, the newest first."""
-    page = FactPage(agent, kind, category, as_of, history, cursor, limit)
+    only = {"agent_key": agent, "kind": kind, "category": category}
+    page = page_of_facts(caller.user_sub, only, *(() if history else holds(as_of)), before=cursor, limit=limit)
     async with parts.database.as_user(caller.user_sub, caller.authorised_at) as connection:
-        rows = (await connection.execute(page_of_facts(caller.user_sub, page))).mappings().all()
+        rows = (await connection.execute(page)).mappings().all()
         words = await words_of_page(parts.keyring, connection, caller.user_sub) if rows else None
     shown = [_shown(row, words) for row in rows if words is not None]
     return FactsOut(facts=shown, next_cursor=next_cursor(rows, limit), why_empty=None if shown else NO_FACTS)

@@ -14,7 +14,7 @@ from app.edge.intake.route import BodyRoute
 from app.edge.problems import DOCUMENTED, raises
 from app.schemas.responses import RowOut, next_cursor
 from retrieval.errors import NotFound
-from retrieval.recall.knowledge import KnowledgePage, one_entry, page_of_knowledge
+from retrieval.recall.knowledge import one_entry, page_of_knowledge
 from writer.errors import KnowledgeExists, MemoryOff, SecretInName
 from writer.knowledge.entry import EntryTitle, KnowledgeWritten, hash_of_titled
 from writer.knowledge.own import delete_knowledge, edit_knowledge, write_knowledge
@@ -77,8 +77,9 @@ async def list_knowledge(  # noqa: PLR0913, PLR0917 - each is a query parameter
         if words is None:
             return KnowledgePageOut(knowledge=[], next_cursor=None)
         title_hash = hash_of_titled(words, category, type, title) if title and category and type else None
-        page = KnowledgePage(agent, category, type, cursor, limit, title_hash)
-        rows = (await connection.execute(page_of_knowledge(caller.user_sub, page))).mappings().all()
+        only = {"agent_key": agent, "category": category, "entry_type": type, "said": title_hash}
+        page = page_of_knowledge(caller.user_sub, only, before=cursor, limit=limit)
+        rows = (await connection.execute(page)).mappings().all()
     return KnowledgePageOut(knowledge=[_shown(row, words) for row in rows], next_cursor=next_cursor(rows, limit))
 
 

@@ -1,7 +1,6 @@
 """Statements that read facts about a user: those that hold now, those that held at a time, or all."""
 
-from collections.abc import Collection
-from dataclasses import dataclass
+from collections.abc import Collection, Mapping
 from datetime import datetime
 from uuid import UUID
 
@@ -21,24 +20,6 @@ valid_to superseded_by created_at
 """Columns of a fact that are shown; its keyed hashes are not among them."""
 
 
-@dataclass(frozen=True, slots=True)
-class FactPage:
-    """Filters of a page of at most ``limit`` facts older than ``before``; a filter of None allows all facts.
-
-    Attributes:
-        as_of: time at which the facts must hold; None: now.
-        history: True to include facts whatever the time at which they hold.
-    """
-
-    agent_key: str | None
-    kind: FactKind | None
-    category: str | None
-    as_of: datetime | None
-    history: bool
-    before: UUID | None
-    limit: int
-
-
 def _facts() -> Rows:
     name = select(sessions.c.name).where(sessions.c.user_sub == facts.c.user_sub, sessions.c.id == facts.c.session_id)
     return select(*columns_of(facts, _SHOWN), name.scalar_subquery().label("session_id"))
@@ -49,11 +30,14 @@ def one_fact(user_sub: str, fact_id: UUID) -> Rows:
     return _facts().where(facts.c.user_sub == user_sub, facts.c.id == fact_id)
 
 
-def page_of_facts(user_sub: str, page: FactPage) -> Rows:
-    """Returns the statement for a page of facts about the user, the newest first; ids rise with time (UUIDv7)."""
-    only = {"user_sub": user_sub, "agent_key": page.agent_key, "kind": page.kind, "category": page.category}
-    statement = _facts() if page.history else _facts().where(*holds(page.as_of))
-    return paged(statement, facts, only, page.before, page.limit)
+def page_of_facts(
+    user_sub: str, only: Mapping[str, object], *held: ColumnElement[bool], before: UUID | None, limit: int
+) -> Rows:
+    """Returns the statement for the newest ``limit`` facts older than ``before``; ids rise with time (UUIDv7).
+
+    ``only`` has, by column, the values that a fact must have (None: any value); ``held`` are conditions of ``holds``.
+    """
+    return paged(_facts().where(*held), facts, {"user_sub": user_sub, **only}, before, limit)
 
 
 def facts_to_rank(

@@ -1,7 +1,6 @@
 """Statements that read the checkpoints of a backend's graphs."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import Any
 from uuid import UUID
 
@@ -14,44 +13,33 @@ from retrieval.tables.runs import checkpoints
 _NAME = (checkpoints.c.thread, checkpoints.c.namespace, checkpoints.c.checkpoint_id)
 
 
-@dataclass(frozen=True, slots=True)
-class CheckpointPage:
-    """Filters of a page of at most ``limit`` checkpoints of an agent.
+def page_of_checkpoints(
+    user_sub: str,
+    only: Mapping[str, object],
+    *,
+    before: UUID | None,
+    after: tuple[UUID, UUID] | None,
+    limit: int,
+) -> Rows:
+    """Returns the statement for a page of checkpoints, the highest id first, each with the ``size`` of its parts.
 
-    Attributes:
-        hashes: keyed hashes of thread and namespace that the columns of these names must have.
-        checkpoint_id: id that the checkpoint must have; None: any.
-        before: id below which the checkpoint's id must lie; None: any.
-        after: ids of the previous page's last checkpoint and of its row; None: this is the first page.
+    ``only`` has, by column, the values that a checkpoint must have (None: any value). The ids of checkpoints are below
+    ``before``, and on a later page below ``after``, the ids of the previous page's last checkpoint and of its row.
     """
-
-    agent_key: str
-    limit: int
-    hashes: Mapping[str, bytes] = field(default_factory=dict)
-    checkpoint_id: UUID | None = None
-    before: UUID | None = None
-    after: tuple[UUID, UUID] | None = None
-
-
-def page_of_checkpoints(user_sub: str, page: CheckpointPage) -> Rows:
-    """Returns the statement for a page of checkpoints, the highest id first, each with the ``size`` of its parts."""
-    wanted = [checkpoints.c[name] == value for name, value in page.hashes.items()]
-    if page.checkpoint_id is not None:
-        wanted.append(checkpoints.c.checkpoint_id == page.checkpoint_id)
-    if page.before is not None:
-        wanted.append(checkpoints.c.checkpoint_id < page.before)
+    wanted = [checkpoints.c[name] == value for name, value in only.items() if value is not None]
+    if before is not None:
+        wanted.append(checkpoints.c.checkpoint_id < before)
     order = checkpoints.c.checkpoint_id, checkpoints.c.id
-    if page.after is not None:
-        wanted.append(tuple_(*order) < tuple_(*map(literal, page.after)))
-    mine = checkpoints.c.user_sub == user_sub, checkpoints.c.agent_key == page.agent_key
+    if after is not None:
+        wanted.append(tuple_(*order) < tuple_(*map(literal, after)))
     part = checkpoints.alias()
     same = [part.c[name] == checkpoints.c[name] for name in ("user_sub", "agent_key", *(each.name for each in _NAME))]
     size = select(func.sum(plain_bytes(part.c))).where(*same).scalar_subquery().label("size")
     return (
         select(*_NAME, checkpoints.c.id, checkpoints.c.created_at, size)
-        .where(*mine, checkpoints.c.task == b"", *wanted)
+        .where(checkpoints.c.user_sub == user_sub, checkpoints.c.task == b"", *wanted)
         .order_by(*(column.desc() for column in order))
-        .limit(page.limit)
+        .limit(limit)
     )
 
 

@@ -10,6 +10,7 @@ from sqlalchemy.dialects.postgresql import ARRAY
 from retrieval.database.rows import Rows
 from retrieval.pages.statistics import OFF, maybe_used
 from retrieval.tables.cases import cases
+from retrieval.tables.columns import columns_of
 from retrieval.tables.decisions import ADVICE, decision_slots, decisions
 from retrieval.tables.kinds import FAILED_BELOW
 from retrieval.tables.procedures import procedures
@@ -38,9 +39,8 @@ def earned(user_sub: str, agent_key: str, span: Span) -> Rows:
     """
     slot = decision_slots.c
     shown = exists().where(slot.user_sub == user_sub, slot.decision_id == decisions.c.id, slot.place == 1)
-    names = ("query", "query_group", "reward", "slate_propensity", "created_at")
     return (
-        _within(user_sub, agent_key, span, *names)
+        _within(user_sub, agent_key, span, "query query_group reward slate_propensity created_at")
         .add_columns((~shown).label("is_empty"))
         .where(decisions.c.mode != OFF, func.cardinality(decisions.c.candidate_ids) > 0)
     )
@@ -53,7 +53,7 @@ def asked_by_week(user_sub: str, agent_key: str, span: Span, weeks: Sequence[dat
     the slate (``hits``), with a report of the cases used (``said``) and with a used case (``reused``); ``tokens``
     (their sum).
     """
-    newest = _within(user_sub, agent_key, span, "id", "mode", "tokens", "created_at").subquery()
+    newest = _within(user_sub, agent_key, span, "id mode tokens created_at").subquery()
     slot = decision_slots.c
     slates = (
         select(slot.decision_id, func.count(slot.used).label("said"), func.bool_or(slot.used).label("reused"))
@@ -89,7 +89,7 @@ def never_helped(user_sub: str, agent_key: str, span: Span, *, least: int, limit
 
     Only cases that at least ``least`` rewarded decisions showed count.
     """
-    newest = _within(user_sub, agent_key, span, "id", "reward").subquery()
+    newest = _within(user_sub, agent_key, span, "id reward").subquery()
     slot = decision_slots.c
     helped = and_(maybe_used(slot.used), newest.c.reward >= FAILED_BELOW)
     shown = (
@@ -101,7 +101,7 @@ def never_helped(user_sub: str, agent_key: str, span: Span, *, least: int, limit
         .subquery()
     )
     return (
-        select(*(cases.c[name] for name in ("id", "task", "plan", "words", "outcome")), shown.c.judged)
+        select(*columns_of(cases, "id task plan words outcome"), shown.c.judged)
         .join(shown, shown.c.case_id == cases.c.id)
         .where(cases.c.user_sub == user_sub, cases.c.status == "ready")
         .order_by(shown.c.judged.desc(), cases.c.id)
@@ -111,9 +111,8 @@ def never_helped(user_sub: str, agent_key: str, span: Span, *, least: int, limit
 
 def put_right(user_sub: str, agent_key: str, *, limit: int) -> Rows:
     """Returns the statement for the active procedures whose uses earned the most reward in sum, the most first."""
-    names = ("id", "version", "kind", "record", "trigger", "uses", "use_reward")
     return (
-        select(*(procedures.c[name] for name in names))
+        select(*columns_of(procedures, "id version kind record trigger uses use_reward"))
         .where(procedures.c.user_sub == user_sub, procedures.c.agent_key == agent_key)
         .where(procedures.c.status == "active", procedures.c.use_reward > 0)
         .order_by(procedures.c.use_reward.desc(), procedures.c.id, procedures.c.version)
@@ -122,18 +121,17 @@ def put_right(user_sub: str, agent_key: str, *, limit: int) -> Rows:
 
 
 def newest_policy(user_sub: str, agent_key: str) -> Rows:
-    """Returns the statement for a profile's newest policy, a ``StoredPolicy``; no row if none was ever learned."""
-    names = ("user_sub", "version", "created_at", "weights", "checksum", "blend")
+    """Returns the statement for a profile's newest policy, for ``policy_of``; no row if none was learned."""
     return (
-        select(*(policies.c[name] for name in names))
+        select(*columns_of(policies, "user_sub version created_at weights checksum blend"))
         .where(policies.c.user_sub == user_sub, policies.c.agent_key == agent_key)
         .order_by(policies.c.version.desc())
         .limit(1)
     )
 
 
-def _within(user_sub: str, agent_key: str, span: Span, *names: str) -> Rows:
+def _within(user_sub: str, agent_key: str, span: Span, names: str) -> Rows:
     """Returns the statement for these columns of the newest decisions of a span; ids rise with time."""
     mine = decisions.c.user_sub == user_sub, decisions.c.agent_key == agent_key, decisions.c.mode != ADVICE
-    found = select(*(decisions.c[name] for name in names)).where(*mine, *span.holds(decisions.c.created_at))
+    found = select(*columns_of(decisions, names)).where(*mine, *span.holds(decisions.c.created_at))
     return found.order_by(decisions.c.id.desc()).limit(span.most)

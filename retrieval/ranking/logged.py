@@ -1,36 +1,25 @@
 """Statements that read the log of decisions: a page of the log, and one decision with its runs and rewards."""
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from datetime import datetime
+from typing import Any
 from uuid import UUID
 
-from sqlalchemy import func, or_, select
+from sqlalchemy import Column, func, or_, select
 from sqlalchemy.dialects.postgresql import aggregate_order_by
 from sqlalchemy.sql.selectable import LateralFromClause
 
 from retrieval.database.rows import Rows
 from retrieval.tables.cases import cases
+from retrieval.tables.columns import columns_of
 from retrieval.tables.decisions import decision_slots, decisions, rewards
 from retrieval.tables.profiles import policies
 
-_LISTED = (
-    "id",
-    "agent_key",
-    "query",
-    "rewritten",
-    "words",
-    "mode",
-    "degraded",
-    "policy_version",
-    "arm",
-    "k",
-    "slate_propensity",
-    "tokens",
-    "reward",
-    "reward_source",
-    "created_at",
-)
+_LISTED = """
+id agent_key query rewritten words mode degraded policy_version arm k slate_propensity tokens reward reward_source
+created_at
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +53,7 @@ def page_of_decisions(user_sub: str, page: DecisionPage) -> Rows:
         None if page.before is None else decisions.c.id < page.before,
     ]
     return (
-        _with_slots(user_sub, _LISTED)
+        _with_slots(user_sub, columns_of(decisions, _LISTED))
         .where(*(each for each in wanted if each is not None))
         .order_by(decisions.c.id.desc())
         .limit(page.limit)
@@ -73,15 +62,13 @@ def page_of_decisions(user_sub: str, page: DecisionPage) -> Rows:
 
 def one_decision(user_sub: str, decision_id: UUID) -> Rows:
     """Returns the statement for a decision, with its slate as arrays in the order of places."""
-    return _with_slots(user_sub, decisions.c.keys()).where(decisions.c.id == decision_id)
+    return _with_slots(user_sub, decisions.c).where(decisions.c.id == decision_id)
 
 
-def _with_slots(user_sub: str, names: Collection[str]) -> Rows:
+def _with_slots(user_sub: str, columns: Iterable[Column[Any]]) -> Rows:
     slots = slots_of(user_sub)
     return (
-        select(*(decisions.c[name] for name in names), *slots.c)
-        .outerjoin(slots, decisions.c.id.is_not(None))
-        .where(decisions.c.user_sub == user_sub)
+        select(*columns, *slots.c).outerjoin(slots, decisions.c.id.is_not(None)).where(decisions.c.user_sub == user_sub)
     )
 
 
@@ -108,15 +95,14 @@ def slots_of(user_sub: str) -> LateralFromClause:
 
 def cases_now(user_sub: str, case_ids: Collection[UUID]) -> Rows:
     """Returns the statement for those of the cases that still exist: their words, status and reward."""
-    shown = ("id", "task", "plan", "words", "status", "outcome", "reward", "reward_source")
-    return select(*(cases.c[name] for name in shown)).where(cases.c.user_sub == user_sub, cases.c.id.in_(case_ids))
+    shown = columns_of(cases, "id task plan words status outcome reward reward_source")
+    return select(*shown).where(cases.c.user_sub == user_sub, cases.c.id.in_(case_ids))
 
 
 def runs_of(user_sub: str, decision_id: UUID) -> Rows:
     """Returns the statement for the runs whose agents were shown the decision's context, the oldest first."""
-    shown = ("id", "status", "outcome", "reward", "reward_source", "created_at")
     return (
-        select(*(cases.c[name] for name in shown))
+        select(*columns_of(cases, "id status outcome reward reward_source created_at"))
         .where(cases.c.user_sub == user_sub, cases.c.retrieval_id == decision_id)
         .order_by(cases.c.id)
     )
@@ -135,10 +121,9 @@ def rewards_of(user_sub: str, decision_id: UUID) -> Rows:
 
 def policies_for(user_sub: str, agent_key: str, version: int | None) -> Rows:
     """Returns the statement for the profile's live policies and for its policy of this version, if not None."""
-    shown = ("version", "status", "created_at", "weights", "checksum", "blend")
     policy = policies.c
     return (
-        select(*(policy[name] for name in shown))
+        select(*columns_of(policies, "version status created_at weights checksum blend"))
         .where(policy.user_sub == user_sub, policy.agent_key == agent_key)
         .where(or_(policy.status.in_(("serving", "candidate")), policy.version == version))
         .order_by(policy.version)

@@ -12,7 +12,7 @@ from app.routes.knowledge import list_knowledge, remove_knowledge
 from app.routes.sessions import get_session, list_sessions, remove_session
 from app.routes.tools import get_tool_memory, list_tools
 from retrieval.database.rows import AnyRow
-from retrieval.recall.knowledge import KnowledgePage, page_of_shared
+from retrieval.recall.knowledge import page_of_shared
 from retrieval.tables.kinds import FactKind
 from writer.run import SessionName
 
@@ -110,7 +110,7 @@ async def shared_knowledge_page(request: Request, looking: Looking, cursor: Curs
     """Returns a read-only page of the operator's knowledge for all users of the agent."""
     author, entries = looking.author, list[AnyRow]()
     if looking.agent is not None:
-        wanted = page_of_shared(KnowledgePage(looking.agent, None, None, cursor, PER_PAGE))
+        wanted = page_of_shared({"agent_key": looking.agent}, before=cursor, limit=PER_PAGE)
         async with looking.parts.database.as_user(author.user_sub, author.authorised_at) as connection:
             entries = list((await connection.execute(wanted)).all())
     more = str(entries[-1].id) if len(entries) == PER_PAGE else None
