@@ -25,10 +25,9 @@ from app.settings import Settings
 from retrieval.database.database import Database
 from retrieval.database.rest import Rest
 from retrieval.errors import CasebankError, SchemaOutdated
-from retrieval.ports import Embedder
+from retrieval.ports import Embedder, Model
 from retrieval.retrieve import Reader
 from retrieval.rewriting.choice import Asker, Rewriting
-from retrieval.rewriting.llm import LlmRewriter
 from writer.advice.ask import Adviser
 from writer.audit.signing import AuditKey, LaterKey, signing
 from writer.audit.tombstone_chain import begin_seals
@@ -130,9 +129,9 @@ async def _parts(settings: Settings, url: str) -> AsyncIterator[Runtime]:
             stack.push_async_callback(quick.aclose)
             account = Account(database, settings.llm_tokens_per_day)
 
-            def rewriter(asker: Asker) -> LlmRewriter:
+            def rewriter(asker: Asker) -> Model:
                 payer = Profile(asker.user_sub, asker.agent_key, asker.authorised_at)
-                return LlmRewriter(account.model(quick, payer, "rewrite"))
+                return account.model(quick, payer, "rewrite")
 
             rewriting = Rewriting(database, rewriter)
             llm = partial(LlmLearners, partial(account.model, patient), RuleLearners())

@@ -1,4 +1,4 @@
-"""Ports of retrieval: the embedder, the language model and the rewriter of queries."""
+"""Ports of retrieval: the embedder and the language model."""
 
 from collections.abc import Sequence
 from contextlib import suppress
@@ -11,7 +11,6 @@ from pydantic import BaseModel, JsonValue
 
 from policy.channels import normalised
 from retrieval.errors import EmbedderMisbehaved, EmbedderRefused, EmbedderUnavailable, TextNotEmbeddable, Tokens
-from retrieval.tables.kinds import Rewrite
 from retrieval.tasks import is_cancelled
 
 Vector = NDArray[np.float32]
@@ -136,26 +135,4 @@ class Model(Protocol):
             ModelMisbehaved: no valid answer, not even after a second request with the error.
             ModelBudgetSpent: the budget of a metered model is used up.
         """
-        ...
-
-
-@dataclass(frozen=True, slots=True)
-class Rewritten:
-    """The query to search for, after a rewriter saw it.
-
-    Attributes:
-        by: name of the rewriter that changed the query; "off" if it is unchanged.
-        degraded: true if the chosen rewriter failed.
-    """
-
-    query: str
-    by: Rewrite = "off"
-    degraded: bool = False
-
-
-class Rewriter(Protocol):
-    """Turns a user's message into the query with which cases and procedures are searched."""
-
-    async def rewrite(self, query: str) -> Rewritten:
-        """Returns the query to search for, blank only if ``query`` is; a rewriter that fails returns ``query``."""
         ...

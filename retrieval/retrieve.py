@@ -32,7 +32,7 @@ from retrieval.search.candidates import BankRow, CaseSearch, is_candidate
 from retrieval.search.read import CandidateReader
 from retrieval.search.unrelated import unrelated
 from retrieval.sections.quotes import QuotingSection
-from retrieval.sections.tools import lines, troubles
+from retrieval.sections.tools import TROUBLES, lines
 from retrieval.sessions.read import SessionReader, View
 from retrieval.tasks import started
 from retrieval.telemetry import stage
@@ -113,8 +113,8 @@ class Reader:
                     tools: Iterable[str] = ()
                     if question.tool_memory and ranked.cases:
                         with stage("retrieve.tools"):
-                            shown = troubles(search.agent_key, ranked.case_ids, quarantine=ranked.quarantine)
-                            tools = lines(await connection.all(*shown))
+                            wanted = {"agent_key": search.agent_key, "case_ids": ranked.case_ids}
+                            tools = lines(await connection.all(TROUBLES, {**wanted, "quarantine": ranked.quarantine}))
                     context = context_of(question, result, ranked, tools)
                 if not question.logged:
                     return compose(question, result, ranked, context, learned)

@@ -231,7 +231,7 @@ async def get_decision(retrieval_id: UUID, parts: Parts, caller: Caller) -> Whol
                 ToldVersionOut(procedure_id=each, version=version, used=None if used is None else each in used)
                 for each, version in zip(row.procedure_ids, row.procedure_versions, strict=True)
             ],
-            "candidates": [_candidate(each, row, now.get(each.case_id)) for each in found.candidates],
+            "candidates": [_candidate(row, place, each, now) for place, each in enumerate(found.candidates)],
             "off_by": found.off_by,
             "would_serve": [
                 WouldServe(policy_version=version, case_ids=ids)
@@ -257,22 +257,28 @@ def _shown(row: RowMapping | Mapping[str, Any], words: Words) -> dict[str, Any]:
     return {**opened, "case_ids": opened["case_ids"] or []}
 
 
-def _candidate(each: Reviewed, row: AnyRow, now: Mapping[str, Any] | None) -> CandidateOut:
+def _candidate(row: AnyRow, index: int, each: Reviewed, cases: Mapping[UUID, Mapping[str, Any]]) -> CandidateOut:
     """Returns a candidate of a decision as the log has it, with the case as it is now unless it was deleted."""
+    case_id, slate = row.candidate_ids[index], row.case_ids or []
+    now = cases.get(case_id)
     changed = False  # reward or outcome since the decision; features of another version cannot be compared
-    if now is not None and each.seen:
-        before, after = each.seen["reward"], now["reward"]
+    if now is not None and each.features:
+        before, after = each.features["reward"], now["reward"]
         same = before is after if None in {before, after} else abs(before - after) < CHANGED
         fails = has_failed(now["outcome"], after, now["reward_source"])
-        changed = not same or fails != bool(each.seen["failed"])
-    place = None if each.place is None else each.place - 1
+        changed = not same or fails != bool(each.features["failed"])
+    place = slate.index(case_id) if case_id in slate else None
     return response_of(
         CandidateOut,
         each,
+        case_id=case_id,
+        place=None if place is None else place + 1,
+        score=row.scores[index],
+        group=row.candidate_groups[index],
+        source=row.candidate_sources[index],
         propensity=None if place is None else row.propensities[place],
         used=None if place is None else row.used[place],
         agreed=None if place is None else row.agreed[place],
-        features=dict(each.seen),
         case=None if now is None else CaseNow.model_validate({**now, "changed": changed}),
     )
 
@@ -282,7 +288,7 @@ def _missing(row: AnyRow, found: DecisionReview, now: Mapping[UUID, Mapping[str,
     gone = sum(case_id not in now for case_id in row.candidate_ids)
     pruned = sum(case["status"] == "pruned" for case in now.values())
     sentences = []
-    if not all(each.seen for each in found.candidates):
+    if not all(each.features for each in found.candidates):
         sentences.append(f"features are of version {row.feature_version}, which this version cannot read")
     elif found.off_by is None and row.mode != ADVICE:
         sentences.append(f"the policy {row.policy_version} was deleted, so scores are shown as logged")

@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 from datetime import datetime
-from typing import Protocol
+from typing import Any
 
 from cachetools import LRUCache
 from prometheus_client import Counter
@@ -14,9 +14,10 @@ from policy.decide import CANDIDATE, DEFAULT, SERVING, Policy
 from policy.fit import Fit
 from policy.inputs import CASE, QUERY
 from policy.weights import WeightsCorrupt, WeightsError, WrongFeatureVersion, unpack, unpack_fit
-from retrieval.database.fast_path import FastConnection, FastStatement
-from retrieval.database.parameters import AGENT_KEY, USER_SUB, entered, may_enter, parameter
+from retrieval.database.fast_path import FastConnection, FastStatement, Record
+from retrieval.database.parameters import AGENT_KEY, USER_SUB, may_enter, parameter
 from retrieval.search.profile_settings import ProfileSettings
+from retrieval.tables.columns import columns_of
 from retrieval.tables.profiles import policies, replays
 from retrieval.telemetry import log
 
@@ -25,38 +26,6 @@ DIFFERS = "differs"
 LEARNED = "q-"
 """Prefix of the name of a learned policy; the number of its version follows."""
 REFUSED = Counter("casebank_policies_refused_total", "Policies that could not be loaded, by why", ["why"])
-
-
-class StoredPolicy(Protocol):
-    """The columns of a row of ``policies`` that a decision needs."""
-
-    @property
-    def version(self) -> int:
-        """Number of the policy's version, counted within its profile."""
-
-    @property
-    def created_at(self) -> datetime:
-        """Time at which the policy was trained."""
-
-    @property
-    def weights(self) -> bytes:
-        """Weights of the network, as packed by ``policy.weights.pack``."""
-
-    @property
-    def checksum(self) -> bytes:
-        """The sha256 of the stored weights."""
-
-    @property
-    def blend(self) -> float:
-        """Weight of the learned part in a score, 0 to 1."""
-
-
-class ServedPolicy(StoredPolicy, Protocol):
-    """The columns of a row of ``policies`` that serving needs."""
-
-    @property
-    def differs(self) -> float | None:
-        """Share of decisions on which the policy would serve another slate; None if these were not counted."""
 
 
 _Key = tuple[str, str, int, datetime]
@@ -100,8 +69,8 @@ class Policies:
         return {DEFAULT: None, **arms}
 
 
-def policy_of(row: StoredPolicy) -> Policy:
-    """Returns the policy that a row of ``policies`` stores.
+def policy_of(row: Any) -> Policy:
+    """Returns the policy that a row of ``policies`` stores, by its version, weights, checksum and blend.
 
     Raises:
         WeightsError: the weights are corrupt, or were trained on other inputs.
@@ -125,31 +94,19 @@ def number_of(name: str) -> int | None:
     return int(number) if name.startswith(LEARNED) and number.isdigit() else None
 
 
-_WEIGHTS: FastStatement[ServedPolicy] = FastStatement.of(
+_WEIGHTS: FastStatement[Record] = FastStatement.of(
     select(
-        *(policies.c[name] for name in ("version", "created_at", "weights", "checksum", "blend")),
+        *columns_of(policies, "version created_at weights checksum blend"),
         policies.c.metrics[DIFFERS].as_float().label(DIFFERS),
     )
     .where(
-        select(entered().c.entered).scalar_subquery(),
+        may_enter(),
         policies.c.user_sub == USER_SUB,
         policies.c.agent_key == AGENT_KEY,
         policies.c.version == parameter("versions", ARRAY(Integer)).any_(),
     )
     .order_by(policies.c.version)
 )
-
-
-class StoredFit(Protocol):
-    """The columns of a row of ``replays`` that serving needs.
-
-    Attributes:
-        fit: the fit, as packed by ``policy.weights.pack_fit``.
-        created_at: time of the replay that made the fit.
-    """
-
-    fit: bytes
-    created_at: datetime
 
 
 class Fits:
@@ -174,7 +131,7 @@ class Fits:
         return self._known.get(key)
 
 
-_FIT: FastStatement[StoredFit] = FastStatement.of(
+_FIT: FastStatement[Record] = FastStatement.of(
     select(replays.c.fit, replays.c.created_at)
     .where(may_enter(), replays.c.user_sub == USER_SUB, replays.c.agent_key == AGENT_KEY)
     .order_by(replays.c.created_at)

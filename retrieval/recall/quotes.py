@@ -8,12 +8,12 @@ quoted again among the facts.
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
-from typing import Literal, Protocol, cast
+from typing import Literal, cast
 from uuid import UUID
 
 from sqlalchemy import ColumnElement, case, func, literal_column, select
 
-from retrieval.database.fast_path import FastConnection, FastStatement
+from retrieval.database.fast_path import FastConnection, FastStatement, Record
 from retrieval.database.parameters import AGENT_KEY, USER_SUB, may_enter
 from retrieval.errors import SealBroken
 from retrieval.facts.listing import holds
@@ -33,25 +33,13 @@ from retrieval.sections.quotes import (
 )
 from retrieval.sections.quoting import quoted, unquoted
 from retrieval.sessions.read import SessionReader, conversation, cost_of_line, cost_of_turn
+from retrieval.tables.columns import columns_of
 from retrieval.tables.kinds import FactKind, Speaker
 from retrieval.tables.memories import facts
 from retrieval.tokens import count_tokens
 
 MOST = 50
 """Largest number of facts that are read for one context."""
-
-
-class FactRow(Protocol):
-    """A fact about the user that holds now."""
-
-    id: UUID
-    kind: FactKind
-    words: bytes
-    key_id: UUID
-    said_by: Speaker
-    valid_from: datetime
-    holding: int
-    """Number of all facts of the profile that hold now."""
 
 
 async def known_of_user(
@@ -97,9 +85,9 @@ _ORDER: dict[FactKind, int] = {"goal": 0, "preference": 1, "fact": 2, "event": 3
 _KINDS: list[tuple[ColumnElement[bool], ColumnElement[int]]] = [
     (facts.c.kind == literal_column(f"'{kind}'"), literal_column(str(place))) for kind, place in _ORDER.items()
 ]
-_KNOWN: FastStatement[FactRow] = FastStatement.of(
+_KNOWN: FastStatement[Record] = FastStatement.of(
     select(
-        *(facts.c[name] for name in ("id", "kind", "words", "key_id", "said_by", "valid_from")),
+        *columns_of(facts, "id kind words key_id said_by valid_from"),
         func.count().over().label("holding"),
     )
     .where(may_enter(), facts.c.user_sub == USER_SUB, facts.c.agent_key == AGENT_KEY, *holds())

@@ -3,7 +3,6 @@
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import datetime
-from time import monotonic
 
 from cachetools import TTLCache
 from prometheus_client import Counter
@@ -11,8 +10,9 @@ from sqlalchemy import select
 
 from retrieval.database.database import Database
 from retrieval.database.fast_path import FastStatement
-from retrieval.database.parameters import AGENT_KEY, USER_SUB, entered
-from retrieval.ports import Rewriter, Rewritten
+from retrieval.database.parameters import AGENT_KEY, USER_SUB, may_enter
+from retrieval.ports import Model
+from retrieval.rewriting.llm import Rewritten, rewritten_by
 from retrieval.tables.kinds import Rewrite
 from retrieval.tables.profiles import profiles
 from retrieval.telemetry import stage
@@ -32,15 +32,6 @@ class Asker:
     agent_key: str
 
 
-LlmRewriters = Callable[[Asker], Rewriter]
-"""Function that returns a rewriter with a language model; its tokens count for the profile."""
-
-
-def known_choices(capacity: int = 10_000, timer: Callable[[], float] = monotonic) -> TTLCache[tuple[str, str], Rewrite]:
-    """Returns an empty cache of the profiles' rewriters, whose entries expire after KNOWN_FOR_S of the ``timer``."""
-    return TTLCache(capacity, KNOWN_FOR_S, timer=timer)
-
-
 @dataclass(frozen=True, slots=True)
 class Rewriting:
     """Rewrites queries before the search.
@@ -52,9 +43,9 @@ class Rewriting:
     """
 
     database: Database
-    llm: LlmRewriters | None = None
-    """Function that returns a rewriter with a language model; None: none is configured, so queries stay unchanged."""
-    _known: TTLCache[tuple[str, str], Rewrite] = field(default_factory=known_choices)
+    llm: Callable[[Asker], Model] | None = None
+    """Function that returns a language model whose tokens count for the profile; None: none is configured."""
+    _known: TTLCache[tuple[str, str], Rewrite] = field(default_factory=lambda: TTLCache(10_000, KNOWN_FOR_S))
 
     async def rewrite(self, asker: Asker, query: str, wanted: Rewrite | None = None) -> Rewritten:
         """Returns the query to search for; ``wanted`` is the rewriter that the request names, None the profile's."""
@@ -67,8 +58,8 @@ class Rewriting:
         if by == "off":
             return Rewritten(query)
         with stage("retrieve.rewrite"):
-            rewriter = self.llm(asker) if self.llm is not None else None
-            rewritten = Rewritten(query, degraded=True) if rewriter is None else await rewriter.rewrite(query)
+            failed = Rewritten(query, degraded=True)
+            rewritten = failed if self.llm is None else await rewritten_by(self.llm(asker), query)
         REWRITES.labels("failed" if rewritten.degraded else rewritten.by).inc()
         return rewritten
 
@@ -80,9 +71,5 @@ class Rewriting:
 
 
 _CHOICE: FastStatement[Rewrite] = FastStatement.of(
-    select(profiles.c.rewrite).where(
-        select(entered().c.entered).scalar_subquery(),
-        profiles.c.user_sub == USER_SUB,
-        profiles.c.agent_key == AGENT_KEY,
-    )
+    select(profiles.c.rewrite).where(may_enter(), profiles.c.user_sub == USER_SUB, profiles.c.agent_key == AGENT_KEY)
 )

@@ -8,7 +8,8 @@ import re2
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 
 from retrieval.errors import ModelError
-from retrieval.ports import Model, Rewritten
+from retrieval.ports import Model
+from retrieval.tables.kinds import Rewrite
 
 MOST_NAMED = 12
 _LEFT_OUT = re2.compile(r"\[REDACTED:[a-z-]+\]|\S+@\S+|\w+://\S+")
@@ -64,18 +65,26 @@ INSTRUCTIONS = (
 
 
 @dataclass(frozen=True, slots=True)
-class LlmRewriter:
-    """Rewrites queries with a language model; if that fails, the query stays unchanged."""
+class Rewritten:
+    """The query to search for, after a rewriter saw it.
 
-    model: Model
+    Attributes:
+        by: name of the rewriter that changed the query; "off" if it is unchanged.
+        degraded: true if the chosen rewriter failed.
+    """
 
-    async def rewrite(self, query: str) -> Rewritten:
-        """Returns the query that the language model makes of this one, within the model's own time limit.
+    query: str
+    by: Rewrite = "off"
+    degraded: bool = False
 
-        What the message names and the model left out is appended, so that no request of several is lost.
-        """
-        try:
-            reply = await self.model.ask(INSTRUCTIONS, {"said": query}, Query)
-        except ModelError:
-            return Rewritten(query, degraded=True)
-        return Rewritten(completed(reply.answer.query, query, LONGEST), "llm")
+
+async def rewritten_by(model: Model, query: str) -> Rewritten:
+    """Returns the query that the language model makes of this one, which stays unchanged if the model fails.
+
+    What the message names and the model left out is appended, so that no request of several is lost.
+    """
+    try:
+        reply = await model.ask(INSTRUCTIONS, {"said": query}, Query)
+    except ModelError:
+        return Rewritten(query, degraded=True)
+    return Rewritten(completed(reply.answer.query, query, LONGEST), "llm")

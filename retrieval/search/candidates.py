@@ -8,19 +8,11 @@ from inspect import get_annotations
 from typing import Protocol, TypeGuard
 from uuid import UUID
 
-from sqlalchemy import (
-    CTE,
-    REAL,
-    and_,
-    cast,
-    func,
-    select,
-    true,
-)
+from sqlalchemy import CTE, REAL, and_, cast, func, select, true
 from sqlalchemy.dialects.postgresql import ARRAY
 
 from policy.channels import searchable
-from retrieval.database.fast_path import FastStatement
+from retrieval.database.fast_path import FastStatement, Record
 from retrieval.database.parameters import MODEL, USER_SUB, may_enter, vector_text
 from retrieval.database.rows import Expression
 from retrieval.search.bank import Nearness, bank, bank_of_halves, failed, newest_run
@@ -137,13 +129,6 @@ def is_candidate(row: BankRow) -> TypeGuard[Candidate]:
     return row.id is not None
 
 
-class CaseVector(Protocol):
-    """A case's id and its vector."""
-
-    case_id: UUID
-    embedding: list[float]
-
-
 def candidates(search: CaseSearch) -> tuple[FastStatement[BankRow], dict[str, object]]:
     """Returns the statement that searches the candidates of a query, and its parameters.
 
@@ -206,7 +191,7 @@ def _statement(profile: CTE, bank: CTE) -> FastStatement[BankRow]:
     return FastStatement.of(statement)
 
 
-def vectors(search: CaseSearch) -> tuple[FastStatement[CaseVector], dict[str, object]]:
+def vectors(search: CaseSearch) -> tuple[FastStatement[Record], dict[str, object]]:
     """Returns the statement, and its parameters, for the vectors that the search's model made of a profile's cases.
 
     A profile that uses another embedding model gives no rows. A search of all agents reads all of the user's
@@ -216,7 +201,7 @@ def vectors(search: CaseSearch) -> tuple[FastStatement[CaseVector], dict[str, ob
 
 
 @cache
-def _vectors(scope: Scope) -> FastStatement[CaseVector]:
+def _vectors(scope: Scope) -> FastStatement[Record]:
     mine = (case_embeddings.c.user_sub == USER_SUB, in_scope(scope, case_embeddings.c.agent_key))
     return FastStatement.of(
         select(case_embeddings.c.case_id, cast(case_embeddings.c.embedding, ARRAY(REAL)).label("embedding"))

@@ -10,7 +10,6 @@ few unlike cases is held to the similarity of the query to sentences in its lang
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
-from typing import Protocol
 from uuid import UUID
 
 from sqlalchemy import (
@@ -33,7 +32,7 @@ from sqlalchemy import (
 from sqlalchemy.dialects.postgresql import ARRAY, TSQUERY
 
 from policy.channels import UNSPACED, searchable
-from retrieval.database.fast_path import FastConnection, FastStatement
+from retrieval.database.fast_path import FastConnection, FastStatement, Record
 from retrieval.database.parameters import USER_SUB, may_enter, parameter
 from retrieval.search.candidates import BankRow, Candidate, CaseSearch, is_candidate
 from retrieval.search.keywords import has_words, in_memory
@@ -85,17 +84,6 @@ class Floor:
     of_profile: float
 
 
-class Sharing(Protocol):
-    """A case that shares words with the query.
-
-    Attributes:
-        rare: true if its rare shared words alone are enough for it to stay.
-    """
-
-    id: UUID
-    rare: bool
-
-
 async def unrelated(
     connection: FastConnection, search: CaseSearch, rows: Sequence[BankRow], floor: Floor | None
 ) -> frozenset[UUID]:
@@ -122,8 +110,11 @@ def _below(row: Candidate, least: float) -> bool:
 
 
 @cache
-def _sharing(scope: Scope) -> FastStatement[Sharing]:
-    """Returns the statement for the cases whose words in common with the query are worth ENOUGH."""
+def _sharing(scope: Scope) -> FastStatement[Record]:
+    """Returns the statement for the cases whose words in common with the query are worth ENOUGH.
+
+    Its column ``rare`` is true if the rare ones alone are enough.
+    """
     ids = parameter("case_ids", ARRAY(Uuid))
     vector = in_memory(cases.c.search_vector).label("search_vector")
     mine = select(cases.c.id, vector).where(cases.c.user_sub == USER_SUB, cases.c.id == any_(ids))

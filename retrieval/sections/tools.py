@@ -6,8 +6,6 @@ A run counts until its case is deleted for good, even if the case was merged or 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import groupby
-from typing import Protocol
-from uuid import UUID
 
 from sqlalchemy import (
     Boolean,
@@ -34,7 +32,7 @@ from sqlalchemy import (
 )
 from sqlalchemy.dialects.postgresql import ARRAY
 
-from retrieval.database.fast_path import FastStatement
+from retrieval.database.fast_path import FastStatement, Record
 from retrieval.database.parameters import AGENT_KEY, USER_SUB, may_enter, parameter
 from retrieval.database.rows import Rows
 from retrieval.sections.context import Block, ContextDraft, leading
@@ -115,31 +113,7 @@ def _failures(table: FromClause) -> TableValuedAlias:
     )
 
 
-class ToolTrouble(Protocol):
-    """A tool that fails often, with the cause of a failure and its fix; both are None if none is known."""
-
-    tool: str
-    calls: int
-    errors: int
-    cause: str | None
-    fix: str | None
-
-
-def troubles(
-    agent_key: str, case_ids: Sequence[UUID], *, quarantine: bool = False
-) -> tuple[FastStatement[ToolTrouble], dict[str, object]]:
-    """Returns the statement for the tools of these cases that fail most, and its parameters.
-
-    It returns at most SHOWN_TOOLS tools of which at least LEAST_RATE of all calls failed, the one with the most errors
-    first, each with its SHOWN_FIXES most frequent pairs of cause and fix; a tool without such a pair has one row with
-    NULL.
-
-    ``quarantine``: only pairs of proven runs are read.
-    """
-    return _TROUBLES, {"agent_key": agent_key, "case_ids": list(case_ids), "quarantine": quarantine}
-
-
-def _troubles() -> FastStatement[ToolTrouble]:
+def _troubles() -> FastStatement[Record]:
     ids = parameter("case_ids", ARRAY(Uuid))
     chosen = case_tools.alias("chosen")
     # an array, for a join might look each row of the profile up among the chosen ones
@@ -186,11 +160,16 @@ def _troubles() -> FastStatement[ToolTrouble]:
     return FastStatement.of(statement)
 
 
-_TROUBLES = _troubles()
+TROUBLES = _troubles()
+"""Statement for the tools of the cases ``case_ids`` that fail most; ``quarantine``: only pairs of proven runs are read.
+
+It returns at most SHOWN_TOOLS tools of which at least LEAST_RATE of all calls failed, the one with the most errors
+first, each with its SHOWN_FIXES most frequent pairs of cause and fix; a tool without such a pair has one row with NULL.
+"""
 
 
-def lines(rows: Sequence[ToolTrouble]) -> Iterator[str]:
-    """Yields a line of a context for each tool in the rows of the statement of ``troubles``."""
+def lines(rows: Sequence[Record]) -> Iterator[str]:
+    """Yields a line of a context for each tool in the rows of TROUBLES."""
     for tool, group in groupby(rows, key=lambda row: row.tool):
         pairs = list(group)
         fixes = [f"after {row.cause}, {row.fix}" for row in pairs if row.fix is not None]

@@ -4,12 +4,10 @@ from collections.abc import AsyncIterator, Callable, Collection, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Protocol
-from uuid import UUID
 
 from sqlalchemy import Integer, Text, and_, bindparam, literal_column, or_, select
 
-from retrieval.database.fast_path import FastConnection, FastStatement
+from retrieval.database.fast_path import FastConnection, FastStatement, Record
 from retrieval.database.parameters import USER_SUB, may_enter, parameter
 from retrieval.errors import SealBroken
 from retrieval.sealed import UNREADABLE, SealOf, UserSeal
@@ -25,29 +23,6 @@ from retrieval.tokens import count_tokens
 PAGE = 100
 MOST_SUMMARISED = 1_000
 """Largest number of turns, before those that fit, that are summarised; of older turns only the first one is."""
-
-
-class SessionRow(Protocol):
-    """A row with one turn of a session, and the columns of the session."""
-
-    id: UUID
-    agent_key: str
-    key_id: UUID
-    turn_count: int
-    last_turn_at: datetime
-    created_at: datetime
-    number: int
-    said_at: datetime
-    payload: bytes
-
-
-class SummaryRow(Protocol):
-    """A language model's summary of a session up to the turn ``last_turn``."""
-
-    id: UUID
-    key_id: UUID
-    last_turn: int
-    payload: bytes
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,7 +67,7 @@ class SessionReader:
     seal_of: SealOf
     cost_of_turn: Callable[[SessionTurn], int]
     cost_of_line: Callable[[str], int]
-    _head: SessionRow | None = field(default=None, init=False)
+    _head: Record | None = field(default=None, init=False)
     _seal: UserSeal | None = field(default=None, init=False)
 
     async def view(self, budget: int) -> View | None:
@@ -153,7 +128,7 @@ class SessionReader:
                 return
             before = rows[-1].number
 
-    async def _opened(self, row: SessionRow) -> SessionTurn:
+    async def _opened(self, row: Record) -> SessionTurn:
         if self._seal is None:
             self._seal = await self.seal_of(self.connection, row.key_id)
         try:
@@ -190,7 +165,7 @@ def _line_of_item(line: str) -> str:
     return conversation_line("earlier", line)
 
 
-def _page() -> FastStatement[SessionRow]:
+def _page() -> FastStatement[Record]:
     """Returns the statement for the newest PAGE turns of a session, or the newest before the turn ``before``."""
     before = parameter("before", Integer)
     of_session = and_(turns.c.user_sub == sessions.c.user_sub, turns.c.session_id == sessions.c.id)
@@ -210,7 +185,7 @@ def _page() -> FastStatement[SessionRow]:
     return FastStatement.of(statement)
 
 
-def _newest_summary() -> FastStatement[SummaryRow]:
+def _newest_summary() -> FastStatement[Record]:
     """Returns the statement for a language model's newest summary of a session up to the turn ``last``.
 
     It has no row if the profile's setting is that rules write summaries.

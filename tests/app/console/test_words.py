@@ -1,14 +1,13 @@
 """The words of the console cover those of the packages."""
 
 import re
-from dataclasses import fields
 from typing import get_args
 
 from app.console.render import times
 from app.console.words import REASONS, SETTINGS, TERMS, section
 from app.schemas.bank import ProfilePatch, SharesPatch
+from app.schemas.decisions import TermsOut
 from policy.reasons import Reason
-from retrieval.ranking.review import ScoreTerms
 from tests.paths import ROOT
 
 
@@ -31,7 +30,7 @@ def test_every_setting_of_a_profile_is_on_the_form_with_a_sentence():
 
 
 def test_the_terms_shown_are_those_whose_sum_a_score_is():
-    assert list(TERMS) == [each.name for each in fields(ScoreTerms)][: len(TERMS)]
+    assert list(TERMS) == list(TermsOut.model_fields)[: len(TERMS)]
 
 
 def test_how_often_something_was_is_told_to_a_tenth():

@@ -5,8 +5,8 @@ from typing import Any
 import pytest
 
 from retrieval.errors import ModelBudgetSpent, ModelMisbehaved, ModelRefused, ModelUnavailable, Tokens
-from retrieval.ports import Reply, Rewritten
-from retrieval.rewriting.llm import LlmRewriter, Query, named
+from retrieval.ports import Reply
+from retrieval.rewriting.llm import Query, Rewritten, named, rewritten_by
 
 
 class Says:
@@ -20,13 +20,13 @@ class Says:
 
 
 async def test_a_model_writes_one_line():
-    rewritten = await LlmRewriter(Says(" How to \n pay ")).rewrite("please pay")
+    rewritten = await rewritten_by(Says(" How to \n pay "), "please pay")
     assert rewritten == Rewritten("How to pay", "llm")
 
 
 @pytest.mark.parametrize("error", [ModelUnavailable, ModelRefused, ModelMisbehaved, ModelBudgetSpent])
 async def test_a_model_that_fails_leaves_the_query_and_says_so(error: type[Exception]):
-    assert await LlmRewriter(Says(error("no"))).rewrite("please pay") == Rewritten("please pay", degraded=True)
+    assert await rewritten_by(Says(error("no")), "please pay") == Rewritten("please pay", degraded=True)
 
 
 @pytest.mark.parametrize("said", ["", " \n ", "…!", "x" * 1_000])
@@ -48,7 +48,7 @@ TWO = "Hi, run_migration stops with ORA-00942. And could you renew the TLS certi
     ],
 )
 async def test_what_the_message_names_and_the_model_dropped_is_appended_as_far_as_it_fits(said: str, query: str):
-    assert await LlmRewriter(Says(said)).rewrite(TWO) == Rewritten(said + query, "llm")
+    assert await rewritten_by(Says(said), TWO) == Rewritten(said + query, "llm")
 
 
 @pytest.mark.parametrize(
