@@ -122,7 +122,7 @@ class Reader:
                     entry = entry_of(question, result, ranked, context, learned)
                     async with started(log(connection, entry, context.text, self._opener)):
                         answered = compose(question, result, ranked, context, learned)
-        count_answer(answered, entry.arm)
+        count_answer(answered, ranked.decision.arm)
         return answered
 
     async def session(self, user_sub: str, authorised_at: datetime, name: str, token_budget: int) -> View | None:

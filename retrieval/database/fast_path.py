@@ -12,7 +12,7 @@ from typing import Generic, Self, TypeVar
 from uuid import UUID
 
 import asyncpg
-from sqlalchemy import Table, text
+from sqlalchemy import BindParameter, Table, text
 from sqlalchemy.dialects.postgresql.asyncpg import PGDialect_asyncpg
 from sqlalchemy.ext.asyncio import AsyncConnection
 from sqlalchemy.sql import ClauseElement
@@ -62,10 +62,11 @@ class FastStatement(Generic[Answer]):
     @cached_property
     def constants(self) -> Mapping[str, object]:
         """Returns the values of the parameters that the statement binds itself, by name."""
-        return self._compiled.params or {}
+        binds: Mapping[str, BindParameter[object]] = getattr(self._compiled, "binds", {})
+        return {name: value for name, value in (self._compiled.params or {}).items() if not binds[name].required}
 
     def arguments(self, parameters: Mapping[str, object]) -> list[object]:
-        """Returns the parameters' values in the order in which the statement numbers them."""
+        """Returns the parameters' values in the order of their numbers; raises KeyError if one is missing."""
         return [parameters[name] if name in parameters else self.constants[name] for name in self.names]
 
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 from uuid import UUID
 
 import uuid_utils.compat as uuids
@@ -12,7 +13,6 @@ from policy.slate import ranking, traits_of
 from retrieval.procedures.lessons import CaseLesson
 from retrieval.procedures.procedure import Procedure, ShownCases, compose_procedures
 from retrieval.procedures.quarantine import fits_proven
-from retrieval.ranking.decisions import NewDecision
 from retrieval.ranking.others import others
 from retrieval.ranking.pool import Pool
 from retrieval.ranking.question import Question
@@ -185,44 +185,44 @@ def compose(
 
 def entry_of(
     question: Question, result: SearchResult, ranked: Ranked, context: MemoryContext, lessons: Mapping[UUID, CaseLesson]
-) -> NewDecision:
-    """Returns the log entry of the decision; shown lessons are logged as shown procedures."""
+) -> dict[str, Any]:
+    """Returns the entry of the decision for ``decisions.log``; shown lessons are logged as shown procedures."""
     search, decision, pool = question.search, ranked.decision, ranked.pool
     procedures = {each.id: each.version for each in ranked.procedures}
     procedures |= {each.id: each.version for each in lessons.values()}
     is_kept = result.settings is None or result.settings.enabled  # where the user's memory is off, no query is stored
     quotes = [each.quotes for each in result.quotes]
     asked = search.query if question.original_query is None else question.original_query
-    return NewDecision(
-        id=ranked.retrieval_id,
-        agent_key=search.agent_key,
-        query=asked if is_kept else "",
-        rewritten=_rewritten(question) if is_kept else None,
-        mode=ranked.mode,
-        degraded=ranked.degraded,
-        policy_version=ranked.policy_version,
-        feature_version=features.VERSION,
-        seed=ranked.seed,
-        arm=decision.arm,
-        k=ranked.k,
-        min_similarity=_least_similarity(question),
-        slate_propensity=decision.lottery.chance(decision.slate),
-        candidate_ids=pool.ids,
-        candidate_groups=pool.group.tolist(),
-        candidate_sources=pool.source.tolist(),
-        features=features.packed(pool.features),
-        scores=decision.scores.total.tolist(),
-        procedure_ids=list(procedures),
-        procedure_versions=list(procedures.values()),
-        tokens=context.tokens,
-        case_ids=ranked.case_ids,
-        propensities=ranked.propensities,
-        quoted_ids=[
+    return {
+        "id": ranked.retrieval_id,
+        "agent_key": search.agent_key,
+        "query": asked if is_kept else "",
+        "rewritten": _rewritten(question) if is_kept else None,
+        "mode": ranked.mode,
+        "degraded": ranked.degraded,
+        "policy_version": ranked.policy_version,
+        "feature_version": features.VERSION,
+        "seed": ranked.seed,
+        "arm": decision.arm,
+        "k": ranked.k,
+        "min_similarity": _least_similarity(question),
+        "slate_propensity": decision.lottery.chance(decision.slate),
+        "candidate_ids": pool.ids,
+        "candidate_groups": pool.group.tolist(),
+        "candidate_sources": pool.source.tolist(),
+        "features": features.packed(pool.features),
+        "scores": decision.scores.total.tolist(),
+        "procedure_ids": list(procedures),
+        "procedure_versions": list(procedures.values()),
+        "tokens": context.tokens,
+        "case_ids": ranked.case_ids,
+        "propensities": ranked.propensities,
+        "quoted_ids": [
             *(row.id for row in [*ranked.cases, *ranked.others]),
             *(id_ for each in quotes for id_ in each.ids),
         ],
-        quoted_sessions=list({name for each in quotes for name in each.sessions}),
-    )
+        "quoted_sessions": list({name for each in quotes for name in each.sessions}),
+    }
 
 
 def _least_similarity(question: Question) -> float | None:

@@ -1,8 +1,8 @@
 """Writes the log of decisions, the only rows that retrieval writes: one statement inserts a decision with its slate."""
 
-from dataclasses import dataclass, fields, replace
+from collections.abc import Mapping
 from functools import cache
-from uuid import UUID
+from typing import Any
 
 from sqlalchemy import (
     ARRAY,
@@ -38,66 +38,9 @@ from retrieval.tables.memories import facts, memories
 from retrieval.tables.procedures import procedures
 from retrieval.tables.sessions import sessions
 
-
-@dataclass(frozen=True, slots=True)
-class NewDecision:
-    """A decision to log: its fields are the columns of ``decisions`` that a retrieval fills, and SLOTS.
-
-    Attributes:
-        query: the request's query, redacted.
-        rewritten: the query that was searched for in place of ``query``; None: ``query`` was searched for.
-        words: ``query`` and ``rewritten``, sealed; if it is set, the two plain texts are empty.
-        told: the text of ``memory_context``, sealed.
-        query_group: number that equal queries share, if ``words`` is set.
-        key_id: id of the key that sealed ``words`` and ``told``; if it is no longer the user's key, the two are not
-            stored.
-        case_ids: ids of the cases on the slate, in the order of places.
-        propensities: propensities of these cases.
-        quoted_ids: ids of all cases, facts and recalled memories that ``told`` may quote.
-        quoted_sessions: names of all sessions that ``told`` may quote.
-    """
-
-    id: UUID
-    agent_key: str
-    query: str
-    rewritten: str | None
-    mode: str
-    degraded: list[str]
-    policy_version: str
-    feature_version: int
-    seed: int
-    arm: str
-    k: int
-    min_similarity: float | None
-    slate_propensity: float
-    candidate_ids: list[UUID]
-    candidate_groups: list[int]
-    candidate_sources: list[int]
-    features: bytes
-    scores: list[float]
-    procedure_ids: list[UUID]
-    procedure_versions: list[int]
-    tokens: int
-    case_ids: list[UUID]
-    propensities: list[float]
-    quoted_ids: list[UUID]
-    quoted_sessions: list[str]
-    words: bytes | None = None
-    told: bytes | None = None
-    query_group: int | None = None
-    key_id: UUID | None = None
-
-    def parameters(self) -> dict[str, object]:
-        """Returns the decision's fields as parameters of the statement of ``log_decision``."""
-        return {name: getattr(self, name) for name in _FIELDS}
-
-
-SLOTS = ("case_ids", "propensities")
-"""Fields of a NewDecision that are written to the table ``decision_slots``, one row for each place of the slate."""
-NOT_STORED = ("key_id", "quoted_ids", "quoted_sessions")
-"""Fields of a NewDecision that decide what is stored."""
-_FIELDS = tuple(field.name for field in fields(NewDecision))
-COLUMNS = ("user_sub", *(name for name in _FIELDS if name not in {*SLOTS, *NOT_STORED}))
+_LATER = {"used_procedure_ids", "reward", "reward_source", "created_at"}
+COLUMNS = tuple(column.name for column in decisions.c if column.name not in _LATER)
+"""Columns of a decision that are written with it; the others are filled later, or by the database."""
 
 CONTEXTS = 2
 """Seed of the hash of a user's name that is the lock of the user's contexts, shared by the transactions that log them.
@@ -109,7 +52,7 @@ what they stored. Those that come meanwhile do not wait: they store no text.
 
 @cache
 def log_decision() -> FastStatement[bool]:
-    """Returns the statement that writes a NewDecision; its parameters are the fields, user_sub and authorised_at.
+    """Returns the statement that writes a decision with its slate; its parameters are those of ``log``.
 
     The statement answers whether the key is the user's: text sealed with another key could not be opened. What was told
     is not stored while a text of the user is being deleted, or if it may quote a text that was deleted or edited
@@ -167,38 +110,49 @@ def _are_there() -> ColumnElement[bool]:
     )
 
 
-async def log(connection: FastConnection, entry: NewDecision, context_text: str, opener: Opener) -> None:
-    """Writes a decision to the log, with the served context, sealed; its query is sealed if the settings say so."""
+async def log(connection: FastConnection, entry: Mapping[str, Any], context_text: str, opener: Opener) -> None:
+    """Writes a decision to the log, with the served context, sealed; its query is sealed if the settings say so.
+
+    Args:
+        connection: connection of the decision's user.
+        entry: the unsealed COLUMNS of the decision, by name, and in addition ``case_ids`` and ``propensities`` of the
+            slate, in the order of places, and ``quoted_ids`` and ``quoted_sessions``, the ids of all cases, facts and
+            recalled memories and the names of all sessions that the context may quote.
+        context_text: the text of ``memory_context``.
+        opener: keys of the users.
+    """
     seals = opener.seals
+    entry = {**entry, "words": None, "told": None, "query_group": None, "key_id": None}
     if seals is not None:
         seal = await seals.of_user(opener.database, connection)
-        entry = replace(entry, told=seal.seal("told", context_text, entry.id), key_id=seal.key_id)
+        entry |= {"told": seal.seal("told", context_text, entry["id"]), "key_id": seal.key_id}
         if seals.seals_words:
-            words, group = seal.seal_query(entry.id, entry.query, entry.rewritten), seal.group_of(entry.query)
-            entry = replace(entry, query="", rewritten=None, words=words, query_group=group)
+            words = seal.seal_query(entry["id"], entry["query"], entry["rewritten"])
+            entry |= {"words": words, "query_group": seal.group_of(entry["query"]), "query": "", "rewritten": None}
     if connection.citus:
         known = await _log_row_by_row(connection, entry)
     else:
-        known = await connection.value(log_decision(), entry.parameters()) is not False
+        known = await connection.value(log_decision(), entry) is not False
     if not known and seals is not None:
         seals.forget(connection.user_sub)  # too late for this query: its words are not kept
 
 
-async def _log_row_by_row(connection: FastConnection, entry: NewDecision) -> bool:
+async def _log_row_by_row(connection: FastConnection, entry: Mapping[str, Any]) -> bool:
     """Writes the decision and its slate as ``log_decision`` does, by a statement for each row.
 
     Returns whether the key is the user's.
     """
-    is_key: bool | None = await connection.value(_IS_KEY, {"key_id": entry.key_id})
-    known = entry.key_id is None or is_key is True
+    is_key: bool | None = await connection.value(_IS_KEY, {"key_id": entry["key_id"]})
+    known = entry["key_id"] is None or is_key is True
     try_lock = "SELECT pg_try_advisory_xact_lock_shared(hashtextextended($1, $2))"  # here, and not on a shard's node
     locked = await connection.driver.fetchval(try_lock, connection.user_sub, CONTEXTS)
-    quotable = locked and await connection.value(_ARE_THERE, entry.parameters())
-    kept = replace(entry, words=entry.words if known else None, told=entry.told if known and quotable else None)
+    quotable = locked and await connection.value(_ARE_THERE, entry)
+    kept = {"words": entry["words"] if known else None, "told": entry["told"] if known and quotable else None}
     await connection.driver.execute("SELECT casebank_set('synchronous_commit', 'off')")  # as entered(relaxed=True) does
-    await connection.value(insert_row(decisions, COLUMNS), kept.parameters())
-    for place, (case_id, propensity) in enumerate(zip(entry.case_ids, entry.propensities, strict=True), start=1):
-        slot = {"decision_id": entry.id, "place": place, "case_id": case_id, "propensity": propensity}
+    await connection.value(insert_row(decisions, COLUMNS), {**entry, **kept})
+    slate = zip(entry["case_ids"], entry["propensities"], strict=True)
+    for place, (case_id, propensity) in enumerate(slate, start=1):
+        slot = {"decision_id": entry["id"], "place": place, "case_id": case_id, "propensity": propensity}
         await connection.value(insert_row(decision_slots, ("user_sub", *slot)), slot)
     return known
 
@@ -210,4 +164,4 @@ _IS_KEY: FastStatement[bool] = FastStatement.of(
 )
 """Selects true if the user has the key ``key_id``."""
 _ARE_THERE: FastStatement[bool] = FastStatement.of(select(_are_there()).where(may_enter()))
-"""Selects whether all that a decision may quote is there; its parameters are the fields of a NewDecision."""
+"""Selects whether all that a decision may quote is there; its parameters are among those of ``log``."""

@@ -8,7 +8,7 @@ import asyncio
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
-from typing import cast
+from typing import Any, cast
 from uuid import UUID
 
 import numpy as np
@@ -23,7 +23,7 @@ from retrieval.advice.text import AdvisedPlan
 from retrieval.database.database import Database
 from retrieval.database.fast_path import FastConnection
 from retrieval.errors import SealBroken
-from retrieval.ranking.decisions import NewDecision, log
+from retrieval.ranking.decisions import log
 from retrieval.sealed import MOVES, REQUEST, Opener, opened, unreadable
 from retrieval.tables.decisions import ADVICE
 from retrieval.tables.kinds import went_well
@@ -180,8 +180,8 @@ class Adviser:
                 with suppress(SealBroken):
                     if failure.words.open("told", first.repeated_text, first.repeated_id) == answer.text:
                         return replace(answer, advice_id=first.repeated_id)
-            entry = _entry(failure, advice_id, answer)
-            logged = {**parameters, "decision_id": entry.id, "fix_ids": [fix.fix_id for fix in answer.fixes]}
+            entry = _entry(failure, answer)
+            logged = {**parameters, "decision_id": entry["id"], "fix_ids": [fix.fix_id for fix in answer.fixes]}
             async with connection.driver.transaction():  # a deletion in between would find the one without the other
                 await connection.value(HOLD_SESSION, parameters)
                 await log(connection, entry, answer.text, opener)
@@ -223,33 +223,33 @@ class Adviser:
         return like.fixes() if sure else like.silence()
 
 
-def _entry(failure: HashedFailure, advice_id: UUID, answer: AdviceAnswer) -> NewDecision:
+def _entry(failure: HashedFailure, answer: AdviceAnswer) -> dict[str, Any]:
     """Returns the entry that logs the advice as a decision; its slate are the runs of the fixes and plans."""
     sources = list(dict.fromkeys([each.case_id for each in answer.fixes] + [each.case_id for each in answer.plans]))
-    return NewDecision(
-        id=advice_id,
-        agent_key=failure.failed.agent_key,
-        query=failure.sign.line,
-        rewritten=None,
-        mode=ADVICE,
-        degraded=answer.degraded,
-        policy_version=POLICY,
-        feature_version=0,
-        seed=0,
-        arm="default",
-        k=MOST_TOLD,
-        min_similarity=None,
-        slate_propensity=1.0,
-        candidate_ids=[],
-        candidate_groups=[],
-        candidate_sources=[],
-        features=b"",
-        scores=[],
-        procedure_ids=[],
-        procedure_versions=[],
-        tokens=count_tokens(answer.text),
-        case_ids=sources,
-        propensities=[1.0] * len(sources),
-        quoted_ids=sources,
-        quoted_sessions=[],
-    )
+    return {
+        "id": answer.advice_id,
+        "agent_key": failure.failed.agent_key,
+        "query": failure.sign.line,
+        "rewritten": None,
+        "mode": ADVICE,
+        "degraded": answer.degraded,
+        "policy_version": POLICY,
+        "feature_version": 0,
+        "seed": 0,
+        "arm": "default",
+        "k": MOST_TOLD,
+        "min_similarity": None,
+        "slate_propensity": 1.0,
+        "candidate_ids": [],
+        "candidate_groups": [],
+        "candidate_sources": [],
+        "features": b"",
+        "scores": [],
+        "procedure_ids": [],
+        "procedure_versions": [],
+        "tokens": count_tokens(answer.text),
+        "case_ids": sources,
+        "propensities": [1.0] * len(sources),
+        "quoted_ids": sources,
+        "quoted_sessions": [],
+    }

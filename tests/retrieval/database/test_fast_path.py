@@ -22,8 +22,9 @@ def test_arguments_come_in_the_order_of_the_statement_with_its_constants():
     assert dict(zip(NUMBERS.names, given, strict=True)) == {"first": 1, "second": 2, NUMBERS.names[1]: 7, **WHO}
 
 
-def test_a_parameter_that_is_not_given_is_an_error_or_what_was_bound():
-    assert NUMBERS.arguments({})[NUMBERS.names.index("first")] is None
+def test_a_parameter_that_is_not_given_is_an_error_and_not_null():
+    with pytest.raises(KeyError, match="second"):
+        NUMBERS.arguments({"first": 1, **WHO})
 
 
 async def test_a_row_has_its_columns_as_attributes_and_a_value_is_the_first_of_them(database_url: str):
