@@ -25,10 +25,8 @@ from retrieval.sections.quotes import (
     KNOWN,
     RECALLED_KNOWN,
     RECALLED_TURNS,
-    FactsSection,
     Quotes,
     QuotingSection,
-    SessionSection,
     room_for,
 )
 from retrieval.sections.quoting import quoted, unquoted
@@ -135,7 +133,10 @@ class QuoteReader:
 
     async def sections(self) -> list[QuotingSection]:
         """Returns the context's sections about the session and about the user."""
-        return [SessionSection(await self._session()), FactsSection(await self._facts())]
+        return [
+            QuotingSection("session", (CONVERSATION, RECALLED_TURNS), await self._session()),
+            QuotingSection("user", (KNOWN, RECALLED_KNOWN), await self._facts()),
+        ]
 
     async def _session(self) -> Quotes:
         share = self._share("session_share")

@@ -2,7 +2,6 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import ClassVar
 from uuid import UUID
 
 from retrieval.sections.context import Block, ContextDraft, Part, PartName, tokens_of
@@ -38,41 +37,25 @@ class Quotes:
 
 
 @dataclass(frozen=True, slots=True)
-class SessionSection:
-    """Section of the conversation so far, and of turns of this or other sessions that were recalled for the task."""
+class QuotingSection:
+    """Section of the session (the conversation so far) or of the user (facts), with what was recalled for the task.
 
+    Attributes:
+        headings: headings of the section's own lines, and of the recalled ones.
+    """
+
+    name: PartName
+    headings: tuple[str, str]
     quotes: Quotes
-    name: ClassVar[PartName] = "session"
-    headings: ClassVar[tuple[str, str]] = (CONVERSATION, RECALLED_TURNS)
 
     def render(self, draft: ContextDraft) -> tuple[list[Block], Part]:
         """Returns all lines of the section, or none if they do not fit the budget, and a report on them."""
-        return _rendered(self, draft)
-
-
-@dataclass(frozen=True, slots=True)
-class FactsSection:
-    """Section of the facts about the user, and of facts and knowledge that were recalled for the task."""
-
-    quotes: Quotes
-    name: ClassVar[PartName] = "user"
-    headings: ClassVar[tuple[str, str]] = (KNOWN, RECALLED_KNOWN)
-
-    def render(self, draft: ContextDraft) -> tuple[list[Block], Part]:
-        """Returns all lines of the section, or none if they do not fit the budget, and a report on them."""
-        return _rendered(self, draft)
-
-
-QuotingSection = SessionSection | FactsSection
-
-
-def _rendered(section: QuotingSection, draft: ContextDraft) -> tuple[list[Block], Part]:
-    quotes, (heading, recalled) = section.quotes, section.headings
-    blocks = [Block(line, heading) for line in quotes.lines] + [Block(line, recalled) for line in quotes.recalled]
-    if not draft.fits(blocks):
-        blocks = []
-    shown = quotes.shown if blocks else 0
-    return blocks, Part.of(section.name, blocks, shown, quotes.shown + quotes.left_out - shown)
+        quotes, (heading, recalled) = self.quotes, self.headings
+        blocks = [Block(line, heading) for line in quotes.lines] + [Block(line, recalled) for line in quotes.recalled]
+        if not draft.fits(blocks):
+            blocks = []
+        shown = quotes.shown if blocks else 0
+        return blocks, Part.of(self.name, blocks, shown, quotes.shown + quotes.left_out - shown)
 
 
 def conversation_line(role: str, text: str) -> str:
