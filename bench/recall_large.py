@@ -15,7 +15,7 @@ from bench.measure import Measurement, interleaved, p50
 from retrieval.database.fast_path import FastStatement
 from retrieval.database.parameters import vector_text
 from retrieval.ports import Embedder
-from retrieval.recall.memory import Large
+from retrieval.recall.recall import LargeBanks
 from retrieval.recall.statement import BY_VECTORS, SAMPLED_BY_VECTORS, MemoryRow
 
 SIZES = (10_000, 50_000, 100_000)
@@ -97,7 +97,7 @@ class LargeBank:
             "model": self.embedder.model,
         }
         if statement is SAMPLED_BY_VECTORS:
-            parameters |= {"texts": size, "sample": Large().sample}
+            parameters |= {"texts": size, "sample": LargeBanks().sample}
         rows: Sequence[Any] = await self.bare.fetch(statement.sql, *statement.arguments(parameters))
         return rows
 
@@ -125,10 +125,12 @@ async def large(
         await interleaved(WARM_UP, exact, sampled)
         whole, some = await interleaved(ROUNDS, exact, sampled)
         name, detail = f"recall in {size:,} turns", f"p50; exact {p50(whole):.0f} ms, sampled {p50(some):.0f} ms"
-        if size > Large().texts:
+        if size > LargeBanks().texts:
             measured.append(Measurement(name, p50(some), "ms", detail, aim=SPEED_MS))
         else:
-            measured.append(Measurement(name, p50(whole), "ms", f"{detail}, which is not used below {Large().texts:,}"))
+            measured.append(
+                Measurement(name, p50(whole), "ms", f"{detail}, which is not used below {LargeBanks().texts:,}")
+            )
     return [*measured, *await _likeness(bank, queries, vectors)]
 
 

@@ -8,13 +8,13 @@ from uuid import UUID
 from policy.fit import FIRST_ORDER
 from retrieval.database.database import Database
 from retrieval.database.fast_path import FastConnection
-from retrieval.embedding import QueryEmbedding
+from retrieval.embedding import embedded
 from retrieval.ports import Embedder
 from retrieval.procedures.find import PROFILE_TERMS, ProcedureSearch, find
 from retrieval.procedures.lessons import CaseLesson, lessons
 from retrieval.procedures.parts import parts_of
 from retrieval.procedures.procedure import ProcedureAnswer, ProcedureMatches, as_alternatives
-from retrieval.procedures.threshold import Threshold
+from retrieval.procedures.threshold import Calibrations, Threshold
 from retrieval.ranking.answer import compose, context_of, entry_of, rank
 from retrieval.ranking.decisions import log
 from retrieval.ranking.numbers import count_answer
@@ -23,9 +23,9 @@ from retrieval.ranking.pool import pool_of
 from retrieval.ranking.question import Question
 from retrieval.ranking.retrieved import Retrieved
 from retrieval.ranking.search_result import SearchResult
-from retrieval.recall.memory import Large, Recalled, RecallQuestion
+from retrieval.recall.memory import Recalled, RecallQuestion
 from retrieval.recall.quotes import QuoteReader
-from retrieval.recall.recall import BankSizes, Meaning, recall
+from retrieval.recall.recall import LargeBanks, Meaning, recall
 from retrieval.rewriting.choice import Asker, Rewriting
 from retrieval.sealed import Opener, Seals, unreadable
 from retrieval.search.candidates import BankRow, CaseSearch, is_candidate
@@ -53,16 +53,15 @@ class Reader:
     """Rewriters of queries; None: every query is searched for as it is."""
     seals: Seals | None = None
     """Keys that decrypt the words of cases and encrypt those of queries; None: the bank has no sealed words."""
-    large: Large = field(default_factory=Large)
-    """Sizes of a bank above which a recall is an approximation."""
+    large: LargeBanks = field(default_factory=LargeBanks)
+    """Banks in which a recall is an approximation."""
     policies: Policies = field(default_factory=Policies)
     """Learned policies that serve."""
     first_order: str = FIRST_ORDER
     """Name of the order that serves a profile that was never replayed."""
     _fits: Fits = field(default_factory=Fits)
     _candidates: CandidateReader = field(default_factory=CandidateReader)
-    _embedding: QueryEmbedding = field(default_factory=QueryEmbedding)
-    _sizes: BankSizes = field(default_factory=BankSizes)
+    _calibrations: Calibrations = field(default_factory=Calibrations)
 
     async def retrieve(self, user_sub: str, authorised_at: datetime, question: Question) -> Retrieved:
         """Returns up to k cases that may help with a task, and logs the decision unless the question says not to.
@@ -85,7 +84,7 @@ class Reader:
         with stage("retrieve"):
             question, unwritten = await self._rewrite(user_sub, authorised_at, question)
             parts = parts_of(question.search.query) if question.memory and not question.lessons else []
-            search, degraded = await self._embedding.embed(self.embedder, replace(question.search, parts=parts))
+            search, degraded = await embedded(self.embedder, replace(question.search, parts=parts), self._calibrations)
             degraded += unwritten + self._without_pgvector(search)
             async with self.database.fast(user_sub, authorised_at) as connection:
                 with stage("retrieve.candidates"):
@@ -142,8 +141,8 @@ class Reader:
         An unknown agent has no memories. If a part of the search fails, the others answer, and ``degraded`` names it.
         """
         with stage("recall"):
-            search, degraded = await self._embedding.embed(
-                self.embedder, CaseSearch(question.agent_key, question.query)
+            search, degraded = await embedded(
+                self.embedder, CaseSearch(question.agent_key, question.query), self._calibrations
             )
             degraded += self._without_pgvector(search)
             async with self.database.fast(user_sub, authorised_at) as connection:
@@ -158,11 +157,11 @@ class Reader:
         """
         text, degraded = CaseSearch(search.agent_key, search.text or ""), list[str]()
         if search.text is not None:
-            text, degraded = await self._embedding.embed(self.embedder, text)
+            text, degraded = await embedded(self.embedder, text, self._calibrations)
         async with self.database.fast(user_sub, authorised_at) as connection:
             rows = await connection.all(PROFILE_TERMS, {"agent_key": search.agent_key})
             of_profile = rows[0].procedure_similarity if rows else None
-            threshold = self._embedding.calibrations.threshold(self.embedder.model, of_profile)
+            threshold = self._calibrations.threshold(self.embedder.model, of_profile)
             if least is not None:
                 threshold = Threshold(least, "request")
             if not rows or not rows[0].enabled:
@@ -199,7 +198,7 @@ class Reader:
         if not question.memory:
             return SearchResult(rows, degraded, wanted=False)
         search = question.search
-        floor = self._embedding.calibrations.floor(search.model, rows[0].unlike if rows else None, search.vector)
+        floor = self._calibrations.floor(search.model, rows[0].unlike if rows else None, search.vector)
         far = await unrelated(connection, search, rows, floor)
         seal = await self._opener.seal_of(connection, filter(is_candidate, rows))
         return SearchResult(rows, degraded, floor=floor, unrelated=far, seal=seal)
@@ -210,7 +209,7 @@ class Reader:
             return result
         search, settings = question.search, result.settings
         enabled = bool(settings and settings.enabled)
-        threshold = self._embedding.calibrations.threshold(
+        threshold = self._calibrations.threshold(
             self.embedder.model, settings.procedure_similarity if settings else None, question.min_similarity
         )
         procedures = ProcedureMatches()
@@ -242,11 +241,11 @@ class Reader:
         """Returns the memories that the query is about; only by keywords if the database cannot compare its vector."""
         meaning = None
         if search.vector is not None and self.pgvector:
-            floor = self._embedding.calibrations.floor(search.model)
+            floor = self._calibrations.floor(search.model)
             meaning = Meaning(search.vector, search.model, None if floor is None else floor.of_model)
-        sample = self._sizes.sample(connection.user_sub, question, self.large)
-        recalled = await recall(connection, question, meaning, self._opener.of_key, sample)
-        self._sizes.learn(connection.user_sub, question, recalled)
+        size = self.large.size(connection.user_sub, question)
+        recalled = await recall(connection, question, meaning, self._opener.of_key, size)
+        self.large.learn(connection.user_sub, question, recalled)
         return recalled
 
 

@@ -91,17 +91,6 @@ class Seals(Protocol):
         """Forgets the cached key of a user, because the database has another one."""
 
 
-class SealedRow(Protocol):
-    """The columns of a case that say whether its texts are sealed, and with which key."""
-
-    @property
-    def id(self) -> UUID:
-        """Id of the case."""
-
-    words: bytes | None
-    key_id: UUID
-
-
 SealOf = Callable[[FastConnection, UUID], Awaitable[UserSeal]]
 """Function that returns the user's seal for the id of a key, which opens the texts sealed with that key."""
 
@@ -127,12 +116,12 @@ class Opener:
             seal = await self.seals.of_user(self.database, connection)
         return seal
 
-    async def seal_of(self, connection: FastConnection, rows: Iterable[SealedRow]) -> UserSeal | None:
+    async def seal_of(self, connection: FastConnection, rows: Iterable[Any]) -> UserSeal | None:
         """Returns the seal that opens the texts of these rows of cases; None if no row is sealed."""
         key_id = next((row.key_id for row in rows if row.words is not None), None)
         return None if key_id is None else await self.of_key(connection, key_id)
 
-    async def terms(self, connection: FastConnection, rows: Sequence[SealedRow], text: str) -> list[int]:
+    async def terms(self, connection: FastConnection, rows: Sequence[Any], text: str) -> list[int]:
         """Returns the terms of a text, hashes with the key of the rows; none without seals or rows."""
         if self.seals is None or not rows:
             return []
@@ -148,8 +137,8 @@ def effects_of(effects: Sequence[str], tokens: Sequence[str], words: CaseWords) 
 class OpenedCase:
     """A row of a case whose texts, which are sealed, are decrypted when they are read first."""
 
-    def __init__(self, row: SealedRow, seal: UserSeal) -> None:
-        self._row: Any = row
+    def __init__(self, row: Any, seal: UserSeal) -> None:
+        self._row = row
         self._seal = seal
 
     def __getattr__(self, name: str) -> Any:

@@ -13,7 +13,7 @@ from app.postgres.migrate import configuration, unknown_revision
 from app.postgres.pools import SERVICE_ROLE
 from app.runtime import has_pgvector
 from retrieval.patterns import read
-from retrieval.search.candidates import CaseSearch, Measured, candidates, vectors
+from retrieval.search.candidates import CaseSearch, candidates, vectors
 from retrieval.tables.metadata import USER_TABLES, metadata
 
 _SQL = read("app.postgres", "statements.toml")["doctor"]
@@ -126,7 +126,7 @@ async def search(installation: Installation) -> CheckResult:
     async with installation.database.fast(f"doctor-{uuid4()}", datetime.now(UTC)) as connection:
         if not in_database:
             await connection.all(*vectors(question))
-            question = replace(question, measured=Measured([], []))
+            question = replace(question, measured={})
         await connection.all(*candidates(question))
     return CheckResult(ok=True, detail="the statements of a retrieve run")
 

@@ -35,24 +35,6 @@ class RecallQuestion:
 
 
 @dataclass(frozen=True, slots=True)
-class Large:
-    """Settings for large banks, in which a recall compares only a sample of the texts.
-
-    Attributes:
-        texts: number of a profile's texts, at its last recall, above which recalls draw a sample; within one session
-            they never do.
-        sample: approximate number of texts in the sample, which a hash of the texts' ids draws.
-    """
-
-    texts: int = 20_000
-    sample: int = 2_000
-
-    def sample_of(self, texts: int) -> int | None:
-        """Returns the number of texts to draw from a bank of this many; None: all are compared."""
-        return min(self.sample, texts) if texts > self.texts else None
-
-
-@dataclass(frozen=True, slots=True)
 class TurnSource:
     """Source of a turn: the backend's name of its session, its number there, from 1, its role and its time."""
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from cachetools import LRUCache
 
@@ -14,7 +14,6 @@ from retrieval.recall.knowledge import text_of
 from retrieval.recall.memory import (
     FactSource,
     KnowledgeSource,
-    Large,
     Recalled,
     RecalledMemory,
     RecallQuestion,
@@ -54,22 +53,29 @@ class Meaning:
     least: float | None
 
 
-class BankSizes:
-    """Number of texts in each bank, cached from its last recall; only the first recall of a large bank is exact."""
+@dataclass(frozen=True, slots=True)
+class LargeBanks:
+    """Banks so large that a recall compares only a sample of the texts; only a bank's first recall is exact.
 
-    def __init__(self, capacity: int = 10_000) -> None:
-        self._texts: LRUCache[tuple[str, str, frozenset[str]], int] = LRUCache(capacity)
+    Attributes:
+        texts: number of a profile's texts, at its last recall, above which recalls draw a sample; within one session
+            they never do.
+        sample: approximate number of texts in the sample, which a hash of the texts' ids draws.
+    """
 
-    def sample(self, user_sub: str, question: RecallQuestion, large: Large) -> tuple[int, int] | None:
+    texts: int = 20_000
+    sample: int = 2_000
+    _known: LRUCache[tuple[str, str, frozenset[str]], int] = field(default_factory=lambda: LRUCache(10_000))
+
+    def size(self, user_sub: str, question: RecallQuestion) -> tuple[int, int] | None:
         """Returns the number of texts in a large bank, and the size of its sample; None: the bank is not large."""
-        texts = self._texts.get((user_sub, question.agent_key, frozenset(question.kinds)), 0)
-        sample = large.sample_of(texts)
-        return None if sample is None else (texts, sample)
+        texts = self._known.get((user_sub, question.agent_key, frozenset(question.kinds)), 0)
+        return (texts, min(self.sample, texts)) if texts > self.texts else None
 
     def learn(self, user_sub: str, question: RecallQuestion, recalled: Recalled) -> None:
         """Remembers how many texts the recall searched, unless it was about one session or a time in the past."""
         if recalled.texts and question.session is None and question.as_of is None:
-            self._texts[user_sub, question.agent_key, frozenset(question.kinds)] = recalled.texts
+            self._known[user_sub, question.agent_key, frozenset(question.kinds)] = recalled.texts
 
 
 async def recall(

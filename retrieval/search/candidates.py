@@ -1,6 +1,6 @@
 """Statements that search the bank, for a fast connection, which adds the user; each has a total order."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from functools import cache
@@ -46,14 +46,6 @@ class Filters:
 
 
 @dataclass(frozen=True, slots=True)
-class Measured:
-    """Cosine distances of cases from the query: the cases' ids, and a distance for each."""
-
-    case_ids: list[UUID]
-    distances: list[float]
-
-
-@dataclass(frozen=True, slots=True)
 class CaseSearch:
     """A search for cases in one profile, or in all of the user's; a weight of None is the profile's."""
 
@@ -70,8 +62,8 @@ class CaseSearch:
     full_text_weight: float | None = None
     semantic_weight: float | None = None
     rrf_k: float | None = None
-    measured: Measured | None = None
-    """Distances that this process computed, for a database without pgvector."""
+    measured: Mapping[UUID, float] | None = None
+    """Cosine distances of cases from the query by their ids, which this process computed without pgvector."""
     approximate: bool = False
     """True to search with the HNSW index; a profile that is not in the index is searched exactly."""
 
@@ -152,8 +144,9 @@ def candidates(search: CaseSearch) -> tuple[FastStatement[BankRow], dict[str, ob
     }
     scope = Scope.of(search.agent_key)
     if search.measured is not None:
-        measured = {"case_ids": search.measured.case_ids, "distances": search.measured.distances}
-        return _exact(scope, Nearness.MEASURED), parameters | measured
+        measured = search.measured
+        given = {"case_ids": list(measured), "distances": list(measured.values())}
+        return _exact(scope, Nearness.MEASURED), parameters | given
     if search.vector is not None:
         filtered = search.filters.tags or search.filters.kinds or search.filters.outcomes
         indexed = search.approximate and not filtered and len(search.vector) in INDEXED_DIMENSIONS

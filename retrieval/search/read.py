@@ -2,12 +2,13 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from uuid import UUID
 
 import numpy as np
 from cachetools import LRUCache
 
 from retrieval.database.fast_path import FastConnection
-from retrieval.search.candidates import BankRow, CaseSearch, Measured, candidates, vectors
+from retrieval.search.candidates import BankRow, CaseSearch, candidates, vectors
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,11 +28,11 @@ class CandidateReader:
         if search.vector is not None and not pgvector:
             of_bank = await connection.all(*vectors(search))
             usable = [row for row in of_bank if len(row.embedding) == len(search.vector)]
-            measured = Measured([], [])
+            measured: dict[UUID, float] = {}
             if usable:
                 bank = np.array([row.embedding for row in usable], dtype=np.float32)  # (cases, dimension)
                 distances = 1 - bank @ np.array(search.vector, dtype=np.float32)  # cosine
-                measured = Measured([row.case_id for row in usable], distances.tolist())
+                measured = dict(zip([row.case_id for row in usable], distances.tolist(), strict=True))
             search = replace(search, measured=measured)
         elif profile in self._indexed:
             search = replace(search, approximate=True)

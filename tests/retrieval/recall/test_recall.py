@@ -8,7 +8,8 @@ from datetime import UTC, datetime
 import pytest
 
 from retrieval.errors import UserErased
-from retrieval.recall.memory import KINDS, Large, Recalled, RecallQuestion, TurnSource
+from retrieval.recall.memory import KINDS, Recalled, RecallQuestion, TurnSource
+from retrieval.recall.recall import LargeBanks
 from retrieval.retrieve import Reader
 from tests.service import AGENT, SETTLES_WITHIN_S, Service, User, alice, bob, service  # noqa: F401 - the fixtures
 from writer.rights.erase import erase
@@ -28,7 +29,7 @@ def exact(user: User) -> Reader:
 
 
 def sampled(user: User, sample: int = SAMPLE) -> Reader:
-    return replace(exact(user), large=Large(texts=100, sample=sample))
+    return replace(exact(user), large=LargeBanks(texts=100, sample=sample))
 
 
 async def filled(user: User, needles: Sequence[str]) -> None:
@@ -94,7 +95,7 @@ async def test_a_sample_of_all_ranks_turns_by_their_words_as_the_exact_answer_do
 async def test_a_bank_that_is_not_large_is_answered_exactly(alice: User):  # noqa: F811
     await filled(alice, list(NEEDLES.values()))
     for query in NEEDLES:
-        within = replace(exact(alice), large=Large(texts=100_000, sample=1))
+        within = replace(exact(alice), large=LargeBanks(texts=100_000, sample=1))
         assert rounded(await ask(within, alice, query)) == rounded(await ask(exact(alice), alice, query))
 
 
