@@ -28,7 +28,7 @@ from retrieval.recall.quotes import QuoteReader
 from retrieval.recall.recall import LargeBanks, Meaning, recall
 from retrieval.rewriting.choice import Asker, Rewriting
 from retrieval.sealed import Opener, Seals, unreadable
-from retrieval.search.candidates import BankRow, CaseSearch, is_candidate
+from retrieval.search.candidates import CaseSearch
 from retrieval.search.read import CandidateReader
 from retrieval.search.unrelated import unrelated
 from retrieval.sections.quotes import QuotingSection
@@ -88,12 +88,12 @@ class Reader:
             degraded += unwritten + self._without_pgvector(search)
             async with self.database.fast(user_sub, authorised_at) as connection:
                 with stage("retrieve.candidates"):
-                    search, rows = await self._candidates.read(connection, search, pgvector=self.pgvector)
-                    if self.rewriting is not None and rows:
-                        self.rewriting.learn(user_sub, search.agent_key, rows[0].rewrite)
-                    question = replace(question, search=search)
+                    settings, found = await self._candidates.read(connection, search, pgvector=self.pgvector)
+                    if self.rewriting is not None and settings is not None:
+                        self.rewriting.learn(user_sub, search.agent_key, settings.rewrite)
                 with stage("retrieve.rank"):
-                    result = await self._related(connection, question, rows, degraded)
+                    question = replace(question, search=search)
+                    result = await self._related(connection, question, SearchResult(settings, found, degraded))
                     arms = await self.policies.arms(connection, search.agent_key, result.settings)
                     fit = await self._fits.of(connection, search.agent_key, result.settings)
                     terms = await self._opener.terms(connection, result.cases, search.query)
@@ -191,17 +191,14 @@ class Reader:
             question = replace(question, search=replace(search, query=rewritten.query), original_query=search.query)
         return question, ["rewriter"] if rewritten.degraded else []
 
-    async def _related(
-        self, connection: FastConnection, question: Question, rows: Sequence[BankRow], degraded: list[str]
-    ) -> SearchResult:
-        """Returns the rows of the search, with those of its cases that are unrelated to the query, and their seal."""
-        if not question.memory:
-            return SearchResult(rows, degraded, wanted=False)
-        search = question.search
-        floor = self._calibrations.floor(search.model, rows[0].unlike if rows else None, search.vector)
-        far = await unrelated(connection, search, rows, floor)
-        seal = await self._opener.seal_of(connection, filter(is_candidate, rows))
-        return SearchResult(rows, degraded, floor=floor, unrelated=far, seal=seal)
+    async def _related(self, connection: FastConnection, question: Question, result: SearchResult) -> SearchResult:
+        """Adds the cases found that are unrelated to the query, and their seal; without any case if memory is off."""
+        search, settings = question.search, result.settings
+        if not question.memory or (settings is not None and not settings.enabled):
+            return replace(result, found=[], is_off=True)
+        floor = self._calibrations.floor(search.model, settings.unlike if settings else None, search.vector)
+        far = await unrelated(connection, search, result.found, floor)
+        return replace(result, floor=floor, unrelated=far, seal=await self._opener.seal_of(connection, result.found))
 
     async def _read(self, connection: FastConnection, question: Question, result: SearchResult) -> SearchResult:
         """Adds what an answer needs besides the cases: procedures, recalled memories, session and facts."""

@@ -1,6 +1,5 @@
 """Checks of the database, or of the Citus cluster that it is: versions, schema, nodes, and access rights."""
 
-from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from uuid import uuid4
 
@@ -13,7 +12,8 @@ from app.postgres.migrate import configuration, unknown_revision
 from app.postgres.pools import SERVICE_ROLE
 from app.runtime import has_pgvector
 from retrieval.patterns import read
-from retrieval.search.candidates import CaseSearch, candidates, vectors
+from retrieval.search.candidates import CaseSearch
+from retrieval.search.read import CandidateReader
 from retrieval.tables.metadata import USER_TABLES, metadata
 
 _SQL = read("app.postgres", "statements.toml")["doctor"]
@@ -124,10 +124,7 @@ async def search(installation: Installation) -> CheckResult:
     question = CaseSearch("doctor", "how is the memory today?", vector, installation.embedder.model)
     in_database = await has_pgvector(installation.database)
     async with installation.database.fast(f"doctor-{uuid4()}", datetime.now(UTC)) as connection:
-        if not in_database:
-            await connection.all(*vectors(question))
-            question = replace(question, measured={})
-        await connection.all(*candidates(question))
+        await CandidateReader().read(connection, question, pgvector=in_database)
     return CheckResult(ok=True, detail="the statements of a retrieve run")
 
 

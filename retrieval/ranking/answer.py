@@ -177,7 +177,7 @@ def compose(
         others=ranked.others[: context.shown("others")],
         threshold=result.procedures.threshold,
         rewritten=_rewritten(question),
-        why_empty=_why_empty(result, decision),
+        why_empty=_why_empty(question, result, decision),
         recalled=result.recalled,
         lessons=lessons,
     )
@@ -242,20 +242,20 @@ def _remembered(row: Candidate) -> Remembered:
 def _mode(result: SearchResult, degraded: list[str]) -> Mode:
     if result.is_off:
         return "off"
-    if not result.candidates and not result.procedures:
+    if not result.found and not result.procedures:
         return "empty"
     return "keyword" if set(degraded) - {"pgvector", "rewriter", "unreadable"} else "hybrid"
 
 
-def _why_empty(result: SearchResult, decision: Decision) -> str | None:
+def _why_empty(question: Question, result: SearchResult, decision: Decision) -> str | None:
     """Returns the reason why no case is on the slate; None if there is one."""
     if decision.slate:
         return None
     if result.is_off:
-        return "memory is switched off for this " + ("agent" if result.wanted else "request")
+        return "memory is switched off for this " + ("agent" if question.memory else "request")
     if result.unreadable and not result.cases:
         return "no case that was found decrypts"
-    if result.candidates and not result.cases:
+    if result.found and not result.cases:
         return "no case is related to the query: none is near it, and none shares a rare word with it"
     if not decision.allowed:
         return "there is no case that may be shown"

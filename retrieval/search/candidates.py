@@ -5,16 +5,15 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from functools import cache
 from inspect import get_annotations
-from typing import Protocol, TypeGuard
+from typing import Protocol
 from uuid import UUID
 
-from sqlalchemy import CTE, REAL, and_, cast, func, select, true
+from sqlalchemy import REAL, and_, cast, func, select, true
 from sqlalchemy.dialects.postgresql import ARRAY
 
 from policy.channels import searchable
 from retrieval.database.fast_path import FastStatement, Record
 from retrieval.database.parameters import MODEL, USER_SUB, may_enter, vector_text
-from retrieval.database.rows import Expression
 from retrieval.search.bank import Nearness, bank, bank_of_halves, failed, newest_run
 from retrieval.search.fusion import fused
 from retrieval.search.profile_settings import (
@@ -62,27 +61,12 @@ class CaseSearch:
     full_text_weight: float | None = None
     semantic_weight: float | None = None
     rrf_k: float | None = None
-    measured: Mapping[UUID, float] | None = None
-    """Cosine distances of cases from the query by their ids, which this process computed without pgvector."""
-    approximate: bool = False
-    """True to search with the HNSW index; a profile that is not in the index is searched exactly."""
 
 
-class BankRow(ProfileSettings, Protocol):
-    """A row of the search for candidates: the settings of the profile, and a case unless the profile has none."""
+class Candidate(ProfileSettings, Protocol):
+    """A row of the search: the profile's settings, and the columns of a case that a slate shows and a policy weighs."""
 
-    @property
-    def id(self) -> UUID | None:
-        """Id of the row's case; None in the one row of a profile without cases."""
-
-
-class Candidate(BankRow, Protocol):
-    """A row of the search with a case: the columns that a slate shows and a policy weighs."""
-
-    @property
-    def id(self) -> UUID:
-        """Id of the case."""
-
+    id: UUID
     similarity: float | None
     semantic_rank: int | None
     keyword_rank: int | None
@@ -116,12 +100,9 @@ class Candidate(BankRow, Protocol):
     """Time at which the newest run of the case was retained: its own, or a repeat that was merged into it."""
 
 
-def is_candidate(row: BankRow) -> TypeGuard[Candidate]:
-    """Returns whether the row has a case."""
-    return row.id is not None
-
-
-def candidates(search: CaseSearch) -> tuple[FastStatement[BankRow], dict[str, object]]:
+def candidates(
+    search: CaseSearch, measured: Mapping[UUID, float] | None = None, *, approximate: bool = False
+) -> tuple[FastStatement[Candidate], dict[str, object]]:
     """Returns the statement that searches the candidates of a query, and its parameters.
 
     The statement returns a row for each of the profile's best POOL cases, with the profile's settings. For a profile
@@ -133,6 +114,9 @@ def candidates(search: CaseSearch) -> tuple[FastStatement[BankRow], dict[str, ob
     rank contributes 0. Keywords and vectors are compared with all of the profile's cases, so the ranks are exact; but a
     large profile's ranks by vector come from the HNSW index, unless there are filters: the index may miss cases that
     pass them.
+
+    ``measured`` are cosine distances of cases from the query by their ids, which this process computed for a database
+    without pgvector. ``approximate``: the profile is in the HNSW index, which is to be searched.
     """
     parameters: dict[str, object] = {
         "agent_key": search.agent_key,
@@ -143,79 +127,57 @@ def candidates(search: CaseSearch) -> tuple[FastStatement[BankRow], dict[str, ob
         **{name: getattr(search, name) for name in OVERRIDES},
     }
     scope = Scope.of(search.agent_key)
-    if search.measured is not None:
-        measured = search.measured
+    if measured is not None:
         given = {"case_ids": list(measured), "distances": list(measured.values())}
-        return _exact(scope, Nearness.MEASURED), parameters | given
+        return _statement(scope, Nearness.MEASURED), parameters | given
     if search.vector is not None:
         filtered = search.filters.tags or search.filters.kinds or search.filters.outcomes
-        indexed = search.approximate and not filtered and len(search.vector) in INDEXED_DIMENSIONS
-        statement = _indexed() if indexed else _exact(scope, Nearness.IN_DATABASE)
+        indexed = bool(approximate and not filtered and len(search.vector) in INDEXED_DIMENSIONS)
+        statement = _statement(scope, Nearness.IN_DATABASE, indexed=indexed)
         return statement, parameters | {"vector": vector_text(search.vector), "model": search.model}
-    return _exact(scope, Nearness.UNKNOWN), parameters
+    return _statement(scope, Nearness.UNKNOWN), parameters
 
 
 @cache  # built once, when it is first used, for that takes longer than a run
-def _exact(scope: Scope, nearness: Nearness) -> FastStatement[BankRow]:
+def _statement(scope: Scope, nearness: Nearness, *, indexed: bool = False) -> FastStatement[Candidate]:
+    """Returns the statement of ``candidates``; the payload of a case, which is sealed, is not among its columns."""
     profile = profile_settings() if scope is Scope.ONE_AGENT else settings_of_none()
-    return _statement(profile, bank(nearness, profile, scope))
-
-
-@cache
-def _indexed() -> FastStatement[BankRow]:
-    profile = profile_settings()
-    return _statement(profile, bank_of_halves(profile, HALF))
-
-
-def _statement(profile: CTE, bank: CTE) -> FastStatement[BankRow]:
-    best = fused(bank, profile, half=HALF, pool=POOL)
-    settings = [profile.c[name] for name in (*SETTINGS, *STATE)]
-    statement = (
-        select(*settings, *best.c, *_contents())
-        .select_from(
-            profile.outerjoin(best, true()).outerjoin(
-                cases,
-                and_(cases.c.user_sub == USER_SUB, cases.c.id == best.c.id),
-            ),
+    every = bank_of_halves(profile, HALF) if indexed else bank(nearness, profile, scope)
+    best = fused(every, profile, half=HALF, pool=POOL)
+    of_case = and_(cases.c.user_sub == USER_SUB, cases.c.id == best.c.id)
+    numbers = ("terms", "moves")
+    names = [name for name in get_annotations(Candidate) if name in cases.c and name not in (*numbers, "id")]
+    return FastStatement.of(
+        select(
+            *(profile.c[name] for name in (*SETTINGS, *STATE)),
+            *best.c,
+            *(cases.c[name] for name in names),
+            *(func.array_send(cases.c[name]).label(name) for name in numbers),  # else each number would be an object
+            failed().label("failed"),
+            newest_run().label("newest_run"),
         )
+        .select_from(profile.outerjoin(best, true()).outerjoin(cases, of_case))
         .where(may_enter())
         .order_by(best.c.rrf.desc(), best.c.id.desc())
     )
-    return FastStatement.of(statement)
 
 
-def vectors(search: CaseSearch) -> tuple[FastStatement[Record], dict[str, object]]:
-    """Returns the statement, and its parameters, for the vectors that the search's model made of a profile's cases.
+@cache
+def vectors(scope: Scope) -> FastStatement[Record]:
+    """Returns the statement for the vectors that the parameter ``model`` made of a profile's cases, with their ids.
 
     A profile that uses another embedding model gives no rows. A search of all agents reads all of the user's
     profiles.
     """
-    return _vectors(Scope.of(search.agent_key)), {"agent_key": search.agent_key, "model": search.model}
-
-
-@cache
-def _vectors(scope: Scope) -> FastStatement[Record]:
     mine = (case_embeddings.c.user_sub == USER_SUB, in_scope(scope, case_embeddings.c.agent_key))
+    of_profile = and_(
+        profiles.c.user_sub == USER_SUB,
+        profiles.c.agent_key == case_embeddings.c.agent_key,
+        profiles.c.embedding_model == MODEL,
+    )
     return FastStatement.of(
         select(case_embeddings.c.case_id, cast(case_embeddings.c.embedding, ARRAY(REAL)).label("embedding"))
-        .join(
-            profiles,
-            and_(
-                profiles.c.user_sub == USER_SUB,
-                profiles.c.agent_key == case_embeddings.c.agent_key,
-                profiles.c.embedding_model == MODEL,
-            ),
-        )
+        .join(profiles, of_profile)
         .where(may_enter(), *mine, case_embeddings.c.model == MODEL)
         .order_by(case_embeddings.c.case_id)
     )
-
-
-def _contents() -> list[Expression]:
-    """Returns the columns of a case that the slate shows and the policy weighs, without the sealed payload."""
-    own = set(cases.c.keys()).difference(("terms", "moves"))
-    names = [name for name in get_annotations(Candidate) if name in own]
-    # arrays as bytes: the driver would make each number an object
-    sent = [func.array_send(cases.c[name]).label(name) for name in ("terms", "moves")]
-    computed = failed().label("failed"), newest_run().label("newest_run")
-    return [*(cases.c[name] for name in names), *sent, *computed]

@@ -34,7 +34,7 @@ from sqlalchemy.dialects.postgresql import ARRAY, TSQUERY
 from policy.channels import UNSPACED, searchable
 from retrieval.database.fast_path import FastConnection, FastStatement, Record
 from retrieval.database.parameters import USER_SUB, may_enter, parameter
-from retrieval.search.candidates import BankRow, Candidate, CaseSearch, is_candidate
+from retrieval.search.candidates import Candidate, CaseSearch
 from retrieval.search.keywords import has_words, in_memory
 from retrieval.search.scope import Scope, ready
 from retrieval.tables.cases import cases
@@ -85,9 +85,9 @@ class Floor:
 
 
 async def unrelated(
-    connection: FastConnection, search: CaseSearch, rows: Sequence[BankRow], floor: Floor | None
+    connection: FastConnection, search: CaseSearch, found: Sequence[Candidate], floor: Floor | None
 ) -> frozenset[UUID]:
-    """Returns the candidates that are unrelated to the query.
+    """Returns the ids of the candidates that are unrelated to the query.
 
     A case less similar than ``floor.of_model`` is unrelated unless it shares a rare word with the query; one less
     similar than ``floor.of_profile``, unless it shares any word. A case without a similarity, which was found by
@@ -97,7 +97,7 @@ async def unrelated(
     """
     if floor is None:
         return frozenset()
-    far = {row.id: row for row in filter(is_candidate, rows) if _below(row, floor.of_profile)}
+    far = {row.id: row for row in found if _below(row, floor.of_profile)}
     worded = [row.id for row in far.values() if row.keyword_rank is not None]
     parameters = {"agent_key": search.agent_key, "query": searchable(search.query), "case_ids": worded}
     sharing = await connection.all(_sharing(Scope.of(search.agent_key)), parameters) if worded else []

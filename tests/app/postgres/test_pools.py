@@ -123,8 +123,8 @@ async def test_a_connection_acts_as_the_service_whoever_logs_in(database_url: st
 
 
 async def test_the_longest_statement_of_the_fast_path_is_planned_once(database_url: str):
-    search = CaseSearch("a", "rename a column", vector=[0.5] * INDEXED_DIMENSIONS[0], model="m", approximate=True)
-    statement, parameters = candidates(search)
+    search = CaseSearch("a", "rename a column", vector=[0.5] * INDEXED_DIMENSIONS[0], model="m")
+    statement, parameters = candidates(search, approximate=True)
     now = datetime.now(UTC)
     async with service_database(database_url, pool_size=1) as database:
         for _ in range(2):

@@ -72,9 +72,10 @@ class Indexed:
 
     async def find(self, user: str, query: str, *, approximate: bool = True, **more: Any) -> list[Any]:
         (vector,) = await EMBEDDER.embed([query])
-        search = CaseSearch(AGENT, query, vector.tolist(), EMBEDDER.model, approximate=approximate, **more)
+        search = CaseSearch(AGENT, query, vector.tolist(), EMBEDDER.model, **more)
         async with self.bank.database.fast(user, datetime.now(UTC)) as connection:
-            return [row for row in await connection.all(*candidates(search)) if row.id is not None]
+            rows = await connection.all(*candidates(search, approximate=approximate))
+        return [row for row in rows if row.id is not None]
 
     async def scans(self) -> int:
         """How often the index was asked, over the only connection that asks it."""

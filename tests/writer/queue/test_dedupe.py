@@ -17,7 +17,7 @@ from sqlalchemy import select, update
 from policy.features import column
 from retrieval.ranking.pool import pool_of
 from retrieval.search.bank import newest_run
-from retrieval.search.candidates import CaseSearch, candidates, is_candidate
+from retrieval.search.candidates import CaseSearch, candidates
 from retrieval.tables.cases import cases
 from retrieval.tables.kinds import RewardSource
 from tests.fakes.openai_server import Fault, OpenAIServer
@@ -122,7 +122,7 @@ async def test_a_plan_that_works_again_is_newer_than_one_that_worked_once_since_
     newest = {first.id: repeat_of_first.created_at, other.id: other.created_at}
     async with bank.database.fast(user, datetime.now(UTC)) as connection:
         rows = await connection.all(*candidates(CaseSearch(AGENT, "water the garden")))
-    found = list(filter(is_candidate, rows))
+    found = [row for row in rows if row.id]
     assert {row.id: row.newest_run for row in found} == newest
     (place,) = np.flatnonzero(column(pool_of(found, first.terms, None).features, "order") == 0)
     assert found[place].id == first.id

@@ -18,7 +18,7 @@ from policy.replay import CHOICE, Tally, comparison_of, replay
 from policy.weights import pack_fit, unpack_fit
 from retrieval.ranking.pool import pool_of
 from retrieval.search.bank import failed
-from retrieval.search.candidates import CaseSearch, candidates, is_candidate
+from retrieval.search.candidates import CaseSearch, candidates
 from retrieval.tables.cases import case_embeddings, cases
 from retrieval.tables.kinds import has_failed
 from retrieval.tables.profiles import profiles, replays
@@ -309,7 +309,7 @@ async def test_a_search_and_a_replay_trust_a_run_the_same_whatever_its_fate(bank
     await bank.add(user, *(run | fate for run, fate in zip(runs(len(fates)), fates, strict=True)))
     async with bank.database.fast(user, datetime.now(UTC)) as connection:
         rows = await connection.all(*candidates(CaseSearch(AGENT, "anna writes about the lamp")))
-    served = {row.id: (bool(row.failed), float(trust_of(np.array(row.proven)))) for row in rows if is_candidate(row)}
+    served = {row.id: (bool(row.failed), float(trust_of(np.array(row.proven)))) for row in rows if row.id}
     history = await read(bank, user)
     ids = await bank.read(user, select(cases.c.id).where(cases.c.user_sub == user).order_by(cases.c.created_at))
     assert len(ids) == len(fates)
@@ -324,7 +324,7 @@ async def test_plans_that_failed_and_were_judged_lose_their_place_in_serving_as_
     several = several[:5] + [each | {"outcome": "failure", "reward": 0.0} for each in several[5:]]
     await bank.add(user, *several)
     async with bank.database.fast(user, datetime.now(UTC)) as connection:
-        rows = list(filter(is_candidate, await connection.all(*candidates(CaseSearch(AGENT, same["task"])))))
+        rows = [row for row in await connection.all(*candidates(CaseSearch(AGENT, same["task"]))) if row.id]
     fit = fit_of(await read(bank, user), "outcomes")
     pool = pool_of(rows, same["terms"], fit)
     (first,) = np.flatnonzero(column(pool.features, "order") == 0)
