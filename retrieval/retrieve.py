@@ -8,6 +8,7 @@ from uuid import UUID
 from policy.fit import FIRST_ORDER
 from retrieval.database.database import Database
 from retrieval.database.fast_path import FastConnection
+from retrieval.database.parameters import vector_text
 from retrieval.embedding import embedded
 from retrieval.ports import Embedder
 from retrieval.procedures.find import PROFILE_TERMS, ProcedureSearch, find
@@ -25,7 +26,7 @@ from retrieval.ranking.retrieved import Retrieved
 from retrieval.ranking.search_result import SearchResult
 from retrieval.recall.memory import Recalled, RecallQuestion
 from retrieval.recall.quotes import QuoteReader
-from retrieval.recall.recall import LargeBanks, Meaning, recall
+from retrieval.recall.recall import LargeBanks, recall
 from retrieval.rewriting.choice import Asker, Rewriting
 from retrieval.sealed import Opener, Seals, unreadable
 from retrieval.search.candidates import CaseSearch
@@ -236,10 +237,11 @@ class Reader:
 
     async def _recall(self, connection: FastConnection, question: RecallQuestion, search: CaseSearch) -> Recalled:
         """Returns the memories that the query is about; only by keywords if the database cannot compare its vector."""
-        meaning = None
+        meaning: dict[str, object] = {}
         if search.vector is not None and self.pgvector:
             floor = self._calibrations.floor(search.model)
-            meaning = Meaning(search.vector, search.model, None if floor is None else floor.of_model)
+            meaning = {"vector": vector_text(search.vector), "model": search.model}
+            meaning |= {} if floor is None else {"least": floor.of_model}
         size = self.large.size(connection.user_sub, question)
         recalled = await recall(connection, question, meaning, self._opener.of_key, size)
         self.large.learn(connection.user_sub, question, recalled)

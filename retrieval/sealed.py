@@ -64,12 +64,6 @@ class UserSeal(Protocol):
     def open(self, part: Part, sealed: bytes, row_id: UUID, *place: int) -> Any:
         """Decrypts the JSON value that was sealed for the same part, row and place."""
 
-    def open_case(self, case_id: UUID, words: bytes) -> CaseWords:
-        """Decrypts the texts of a case."""
-
-    def seal_query(self, decision_id: UUID, query: str, rewritten: str | None) -> bytes:
-        """Encrypts the queries of a decision."""
-
     def numbers(self, purpose: str, texts: Sequence[str]) -> list[int]:
         """Returns a keyed hash of each text, a signed number of 32 bits; other purposes give other hashes."""
 
@@ -152,7 +146,8 @@ class OpenedCase:
     @cached_property
     def opened_words(self) -> CaseWords:
         """The decrypted texts of the case."""
-        return self._seal.open_case(self._row.id, self._row.words)
+        texts = self._seal.open("case", self._row.words, self._row.id)
+        return CaseWords(texts["task"], texts["plan"])
 
     @property
     def task(self) -> str:

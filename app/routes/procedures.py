@@ -67,9 +67,10 @@ async def list_procedures(  # noqa: PLR0913, PLR0917 - each is a query parameter
 ) -> ProceduresOut:
     """Returns a page of procedures, the newest first: the active version of each, or else the newest version."""
     measures = pages.Measures(query_kind, min_success_score, max_duration_ms)
-    wanted = pages.ProcedurePage(agent, kind, status == "active", cursor, limit, measures)
+    only = {"agent_key": agent, "kind": kind, "status": "active" if status == "active" else None}
+    wanted = pages.page_of_procedures(caller.user_sub, only, measures, before=cursor, limit=limit)
     async with parts.database.as_user(caller.user_sub, caller.authorised_at) as connection:
-        rows = (await connection.execute(pages.page_of_procedures(caller.user_sub, wanted))).mappings().all()
+        rows = (await connection.execute(wanted)).mappings().all()
     page = [ProcedureOut.of(row) for row in rows]
     return ProceduresOut(procedures=page, next_cursor=str(page[-1].id) if len(page) == limit else None)
 

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from uuid import UUID
 
-from sqlalchemy import ColumnElement, Select, Table, Uuid, and_, case, cast, func, select, union_all
+from sqlalchemy import ColumnElement, FromClause, Select, Uuid, and_, case, cast, func, select, union_all
 from sqlalchemy.dialects.postgresql import ARRAY, aggregate_order_by, array
 
 from retrieval.database.rows import Rows
@@ -124,7 +124,7 @@ def page_of_audit(user_sub: str, agent_key: str | None, *, before: UUID | None, 
     return paged(select(*shown), audit, {"user_sub": user_sub, "agent_key": agent_key}, before, limit)
 
 
-def paged(statement: Rows, table: Table, only: Mapping[str, object], before: UUID | None, limit: int) -> Rows:
+def paged(statement: Rows, table: FromClause, only: Mapping[str, object], before: UUID | None, limit: int) -> Rows:
     """Returns the statement for its newest ``limit`` rows whose id is below ``before``; ids rise with time (UUIDv7).
 
     ``only`` has, by column, the values that a row must have; None: any value.

@@ -1,13 +1,14 @@
 """Statements that read procedures for their pages: lists, versions with their reviews, samples."""
 
-from dataclasses import dataclass, field
-from operator import eq, ge, le, lt
+from collections.abc import Mapping
+from dataclasses import dataclass
 from uuid import UUID
 
 from sqlalchemy import and_, func, literal, or_, select
 from sqlalchemy.dialects.postgresql import distinct_on
 
 from retrieval.database.rows import Rows
+from retrieval.pages.listing import paged
 from retrieval.tables.columns import columns_of
 from retrieval.tables.procedures import procedure_reviews, procedures
 
@@ -34,18 +35,6 @@ class Measures:
     max_duration_ms: float | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class ProcedurePage:
-    """Filters of a page of at most ``limit`` procedures older than ``before``; a filter of None allows all."""
-
-    agent_key: str | None
-    kind: str | None
-    active_only: bool
-    before: UUID | None
-    limit: int
-    measures: Measures = field(default_factory=Measures)
-
-
 def _versions() -> Rows:
     """Returns the statement for the versions of procedures as they are shown, each with its review, if it has one."""
     reviewed = and_(
@@ -59,29 +48,22 @@ def _versions() -> Rows:
     )
 
 
-def page_of_procedures(user_sub: str, page: ProcedurePage) -> Rows:
-    """Returns the statement for the newest procedures: of each its active version, or else its newest version."""
+def page_of_procedures(
+    user_sub: str, only: Mapping[str, object], measures: Measures, *, before: UUID | None, limit: int
+) -> Rows:
+    """Returns the statement for the newest procedures: of each its active version, or else its newest version.
+
+    ``only`` has, by column, the values that this version must have; None: any value.
+    """
     active = (procedures.c.status == "active").desc()
-    first = (
-        _versions()
-        .ext(distinct_on(procedures.c.id))
-        .where(procedures.c.user_sub == user_sub)
-        .order_by(procedures.c.id.desc(), active, procedures.c.version.desc())
-    )
-    if page.active_only:
-        first = first.where(procedures.c.status == "active")
-    if page.agent_key is not None:
-        first = first.where(procedures.c.agent_key == page.agent_key)
-    one, measures = first.subquery(), page.measures
-    wanted = (
-        (eq, one.c.kind, page.kind),
-        (eq, one.c.query_kind, measures.query_kind),
-        (ge, one.c.success_score, measures.min_success_score),
-        (le, one.c.duration_ms, measures.max_duration_ms),
-        (lt, one.c.id, page.before),
-    )
-    only = [compare(column, value) for compare, column, value in wanted if value is not None]
-    return select(one).where(*only).order_by(one.c.id.desc()).limit(page.limit)
+    every = _versions().ext(distinct_on(procedures.c.id)).where(procedures.c.user_sub == user_sub)
+    one = every.order_by(procedures.c.id.desc(), active, procedures.c.version.desc()).subquery()
+    page = paged(select(one), one, {**only, "query_kind": measures.query_kind}, before, limit)
+    if measures.min_success_score is not None:
+        page = page.where(one.c.success_score >= measures.min_success_score)
+    if measures.max_duration_ms is not None:
+        page = page.where(one.c.duration_ms <= measures.max_duration_ms)
+    return page
 
 
 def versions_of(user_sub: str, procedure_id: UUID) -> Rows:

@@ -127,8 +127,9 @@ async def log(connection: FastConnection, entry: Mapping[str, Any], context_text
         seal = await seals.of_user(opener.database, connection)
         entry |= {"told": seal.seal("told", context_text, entry["id"]), "key_id": seal.key_id}
         if seals.seals_words:
-            words = seal.seal_query(entry["id"], entry["query"], entry["rewritten"])
-            entry |= {"words": words, "query_group": seal.group_of(entry["query"]), "query": "", "rewritten": None}
+            texts = {name: entry[name] for name in ("query", "rewritten")}
+            entry |= {"words": seal.seal("decision", texts, entry["id"]), "query_group": seal.group_of(entry["query"])}
+            entry |= {"query": "", "rewritten": None}
     if connection.citus:
         known = await _log_row_by_row(connection, entry)
     else:

@@ -1,6 +1,6 @@
 """Finds an agent's memories that a question is about, with one statement, and decrypts them."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 
@@ -8,7 +8,6 @@ from cachetools import LRUCache
 
 from policy.channels import searchable
 from retrieval.database.fast_path import FastConnection
-from retrieval.database.parameters import vector_text
 from retrieval.errors import SealBroken
 from retrieval.recall.knowledge import text_of
 from retrieval.recall.memory import (
@@ -41,19 +40,6 @@ UNRELATED = 2.0
 
 
 @dataclass(frozen=True, slots=True)
-class Meaning:
-    """Vector of a question.
-
-    Attributes:
-        least: least similarity of a text that is related to the question; None: the model was not measured.
-    """
-
-    vector: Sequence[float]
-    model: str
-    least: float | None
-
-
-@dataclass(frozen=True, slots=True)
 class LargeBanks:
     """Banks so large that a recall compares only a sample of the texts; only a bank's first recall is exact.
 
@@ -81,7 +67,7 @@ class LargeBanks:
 async def recall(
     connection: FastConnection,
     question: RecallQuestion,
-    meaning: Meaning | None,
+    meaning: Mapping[str, object],
     seal_of: SealOf,
     size: tuple[int, int] | None = None,
 ) -> Recalled:
@@ -90,8 +76,9 @@ async def recall(
     A memory is left out if it neither shares a word with the question nor is similar enough to be related to it, or if
     it does not decrypt.
 
-    Without ``meaning``, the question's vector, memories are found by words only. ``size`` are the numbers of texts in a
-    large bank and in the sample to draw (see ``statement``); None: all are compared.
+    ``meaning`` has the question's ``vector`` (of ``vector_text``) and ``model``, and ``least``, the least similarity of
+    a related text, if the model was measured; empty: memories are found by words only. ``size`` are the numbers of
+    texts in a large bank and in the sample to draw (see ``statement``); None: all are compared.
     """
     parameters: dict[str, object] = {
         "agent_key": question.agent_key,
@@ -101,15 +88,13 @@ async def recall(
         "as_of": question.as_of,
         "least": UNRELATED,
         "top_k": question.top_k,
+        **meaning,
     }
     by_vectors, by_words = BY_VECTORS, BY_WORDS
     if size is not None and question.session is None:
         by_vectors, by_words = SAMPLED_BY_VECTORS, SAMPLED_BY_WORDS
         parameters |= dict(zip(("texts", "sample"), size, strict=True))
-    if meaning is not None:
-        least = UNRELATED if meaning.least is None else meaning.least
-        parameters |= {"vector": vector_text(meaning.vector), "model": meaning.model, "least": least}
-    rows = await connection.all(by_words if meaning is None else by_vectors, parameters)
+    rows = await connection.all(by_vectors if meaning else by_words, parameters)
     if not rows:
         return Recalled()
     key_ids = [row.key_id for row in rows if row.key_id is not None]
