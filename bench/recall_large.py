@@ -12,11 +12,11 @@ import numpy as np
 import uuid_utils.compat as uuids
 
 from bench.measure import Measurement, interleaved, p50
-from retrieval.database.fast_path import FastStatement
+from retrieval.database.fast_path import FastStatement, Record
 from retrieval.database.parameters import vector_text
 from retrieval.ports import Embedder
 from retrieval.recall.recall import LargeBanks
-from retrieval.recall.statement import BY_VECTORS, SAMPLED_BY_VECTORS, MemoryRow
+from retrieval.recall.statement import BY_VECTORS, SAMPLED_BY_VECTORS
 
 SIZES = (10_000, 50_000, 100_000)
 ROUNDS, WARM_UP = 15, 2
@@ -79,9 +79,7 @@ class LargeBank:
             ],
         )
 
-    async def rows(
-        self, statement: FastStatement[MemoryRow], query: str, vector: list[float], size: int
-    ) -> Sequence[Any]:
+    async def rows(self, statement: FastStatement[Record], query: str, vector: list[float], size: int) -> Sequence[Any]:
         """Returns the rows of a statement; the sampled one takes the bank's size, as in the service."""
         parameters: dict[str, object] = {
             "user_sub": self.user,

@@ -1,23 +1,4 @@
-"""Errors of reading the case bank; they are independent of HTTP.
-
-CasebankError
-├── NotFound               the user has no such thing; the answer is the same if another user has it
-├── UserErased             the caller's right to act for the user ended with the user's erasure
-├── SealBroken             the sealed bytes were changed or cut, or belong to another user, row or key
-├── DatabaseUnavailable    Postgres did not answer, or the connection broke
-│   ├── Deadlocked            Postgres ended the transaction: it and another one waited for each other
-│   └── SchemaOutdated        the database's schema is not the one of this version of casebank
-├── EmbedderError
-│   ├── EmbedderUnavailable   no answer, or an error that is not about the texts; trying again later may help
-│   ├── EmbedderRefused       the server is well and will not embed one of the texts
-│   ├── EmbedderMisbehaved    an answer that must not be stored: wrong count, order, dimension or numbers
-│   └── TextNotEmbeddable     the embedder is well; some of the texts are blank
-└── ModelError
-    ├── ModelUnavailable      no answer in time, or a refusal that is not about the material
-    ├── ModelRefused          the server or the model will not answer this
-    ├── ModelMisbehaved       an answer of another form than requested, even after a second request
-    └── ModelBudgetSpent      the profile's tokens of the day are used up; the model was not asked
-"""
+"""Errors of reading the case bank; they are independent of HTTP."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from cachetools import LRUCache
 
 from policy.channels import searchable
-from retrieval.database.fast_path import FastConnection
+from retrieval.database.fast_path import FastConnection, Record
 from retrieval.errors import SealBroken
 from retrieval.recall.knowledge import text_of
 from retrieval.recall.memory import (
@@ -26,7 +26,6 @@ from retrieval.recall.statement import (
     SAMPLED_BY_VECTORS,
     SAMPLED_BY_WORDS,
     SESSIONS,
-    MemoryRow,
 )
 from retrieval.sealed import SealOf, UserSeal
 from retrieval.sessions.messages import SessionTurn
@@ -121,7 +120,7 @@ async def recall(
     return Recalled(fitting, tokens, len(memories) - len(fitting), sessions, texts=rows[0].texts)
 
 
-def _later(row: MemoryRow, seal: UserSeal | None) -> list[RecalledMemory]:
+def _later(row: Record, seal: UserSeal | None) -> list[RecalledMemory]:
     """Returns the turns that followed a found turn in its session, as memories."""
     later: list[RecalledMemory] = []
     if seal is None or row.session_id is None or row.kind != "turn":
@@ -154,7 +153,7 @@ def _with_later(
     return [replace(each, rank=rank) for rank, each in enumerate(memories[:top_k], start=1)]
 
 
-def _opened(row: MemoryRow, seal: UserSeal | None) -> RecalledMemory:
+def _opened(row: Record, seal: UserSeal | None) -> RecalledMemory:
     source: Source
     if seal is None or row.shared:
         text = text_of({"title": row.title, "text": row.text})

@@ -15,66 +15,17 @@ them.
 """
 
 import re
-from datetime import datetime
-from typing import Any, Protocol
-from uuid import UUID
+from typing import Any
 
 from sqlalchemy import DateTime, Float, Integer, Text, bindparam, text
 from sqlalchemy.dialects.postgresql import ARRAY
 from sqlalchemy.types import TypeEngine
 
-from retrieval.database.fast_path import FastStatement
+from retrieval.database.fast_path import FastStatement, Record
 from retrieval.patterns import read
-from retrieval.tables.kinds import FactKind, MemoryKind, Speaker
 
 SESSIONS = 5
 """Number of sessions, the best, that an answer names."""
-
-
-class MemoryRow(Protocol):
-    """A row of a recall: a memory with the columns of its turn, fact or entry of knowledge; the others are NULL.
-
-    Attributes:
-        id: id of the memory, which an edit of its text changes.
-        place: place by relevance, from 1; a row beyond ``top_k`` is the best turn of a session that the answer names.
-        relevance: standard deviations by which the memory fits better than the mean of all memories searched.
-        session_place: place of the turn's session among sessions, from 1.
-        best_of_session: true for the best turn of a session, from whose row the answer names the session.
-        key_id: id of the key of the sealed text; None for a shared entry, whose text is in ``title`` and ``text``.
-        payloads: sealed turns that followed this turn; ``times`` has their times.
-        texts: number of the profile's texts of the requested kinds; estimated in a large bank.
-    """
-
-    id: UUID
-    kind: MemoryKind
-    place: int
-    relevance: float
-    similarity: float | None
-    session_place: int | None
-    session_relevance: float | None
-    best_of_session: bool
-    key_id: UUID | None
-    session_id: UUID | None
-    session_name: str | None
-    number: int
-    said_at: datetime
-    payload: bytes
-    payloads: list[bytes] | None
-    times: list[datetime] | None
-    fact_id: UUID
-    words: bytes
-    fact_kind: FactKind
-    said_by: Speaker
-    valid_from: datetime
-    valid_to: datetime | None
-    knowledge_id: UUID
-    entry_words: bytes
-    shared: bool
-    title: str
-    text: str
-    category: str
-    entry_type: str
-    texts: int
 
 
 _READ = read("retrieval.recall", "statements.toml")
@@ -91,7 +42,7 @@ def sql_of(reading: str, measure: str) -> str:
     return filled(parts["statement"])
 
 
-def _statement(reading: str, measure: str) -> FastStatement[MemoryRow]:
+def _statement(reading: str, measure: str) -> FastStatement[Record]:
     sql = sql_of(reading, measure)
     types: dict[str, TypeEngine[Any]] = {
         "user_sub": Text(),
@@ -113,7 +64,18 @@ def _statement(reading: str, measure: str) -> FastStatement[MemoryRow]:
 
 
 BY_VECTORS = _statement("all", "by_vector")
-"""Statement that compares vectors, for pgvector, with the parameters ``vector`` (of ``vector_text``) and ``model``."""
+"""Statement that compares vectors, for pgvector, with the parameters ``vector`` (of ``vector_text``) and ``model``.
+
+A row has the columns of a memory's turn, fact or entry of knowledge, the others are NULL, and these columns:
+
+* ``id``: id of the memory, which an edit of its text changes;
+* ``place``: place by relevance, from 1; a row beyond ``top_k`` is the best turn of a session that the answer names;
+* ``relevance``: standard deviations by which the memory fits better than the mean of all memories searched;
+* ``session_place``, ``best_of_session``: place of the turn's session, from 1, and whether the turn is its best one;
+* ``key_id``: id of the key of the sealed text; NULL for a shared entry, whose text is in ``title`` and ``text``;
+* ``payloads``, ``times``: sealed turns that followed this turn, and their times;
+* ``texts``: number of the profile's texts of the requested kinds; estimated in a large bank.
+"""
 BY_WORDS = _statement("all", "by_words")
 SAMPLED_BY_VECTORS = _statement("sampled", "by_vector")
 """Statement for a large bank, with the further parameters ``texts`` (number of its texts) and ``sample`` (size)."""

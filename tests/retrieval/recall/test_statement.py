@@ -5,9 +5,9 @@ from uuid import uuid4
 
 import pytest
 
-from retrieval.database.fast_path import FastStatement
+from retrieval.database.fast_path import FastStatement, Record
 from retrieval.recall.memory import KINDS
-from retrieval.recall.statement import BY_WORDS, SAMPLED_BY_WORDS, MemoryRow
+from retrieval.recall.statement import BY_WORDS, SAMPLED_BY_WORDS
 from tests.cluster import one_postgres
 from tests.plans import compared_in_vain
 from tests.service import AGENT, User, alice, service  # noqa: F401 - the fixtures of the service
@@ -18,7 +18,7 @@ SESSIONS, TURNS = 20, 40
 @one_postgres
 @pytest.mark.parametrize("statement", [BY_WORDS, SAMPLED_BY_WORDS], ids=["exact", "sampled"])
 async def test_the_plan_for_any_user_compares_no_memory_with_each_other(
-    statement: FastStatement[MemoryRow],
+    statement: FastStatement[Record],
     alice: User,  # noqa: F811 - the fixture
 ):
     for number in range(SESSIONS):
