@@ -3,7 +3,6 @@
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
-from uuid import UUID
 
 from policy.fit import FIRST_ORDER
 from retrieval.database.database import Database
@@ -12,11 +11,11 @@ from retrieval.database.parameters import vector_text
 from retrieval.embedding import embedded
 from retrieval.ports import Embedder
 from retrieval.procedures.find import PROFILE_TERMS, ProcedureSearch, find
-from retrieval.procedures.lessons import CaseLesson, lessons
+from retrieval.procedures.lessons import lessons
 from retrieval.procedures.parts import parts_of
 from retrieval.procedures.procedure import ProcedureAnswer, ProcedureMatches, as_alternatives
 from retrieval.procedures.threshold import Calibrations, Threshold
-from retrieval.ranking.answer import compose, context_of, entry_of, rank
+from retrieval.ranking.answer import compose, entry_of, explain, rank
 from retrieval.ranking.decisions import log
 from retrieval.ranking.numbers import count_answer
 from retrieval.ranking.policies import Fits, Policies
@@ -102,28 +101,27 @@ class Reader:
                         pool = pool_of(result.cases, terms, fit, self.first_order)
                     result = reading.result()
                 with stage("reuse"):
-                    ranked = rank(question, result, pool, arms, explore=self.explore)
-                    while broken := unreadable([*ranked.cases, *ranked.others]):
+                    answer = rank(question, result, pool, arms, explore=self.explore)
+                    while broken := unreadable([*answer.cases, *answer.others]):
                         result = replace(result, unreadable=result.unreadable | broken)
                         pool = pool_of(result.cases, terms, fit, self.first_order)
-                        ranked = rank(question, result, pool, arms, explore=self.explore)
-                    learned: dict[UUID, CaseLesson] = {}
+                        answer = rank(question, result, pool, arms, explore=self.explore)
                     if question.lessons:
-                        learned = await lessons(connection, ranked.case_ids, quarantine=ranked.quarantine)
+                        answer.lessons = await lessons(connection, answer.case_ids, quarantine=answer.quarantine)
                     tools: Iterable[str] = ()
-                    if question.tool_memory and ranked.cases:
+                    if question.tool_memory and answer.cases:
                         with stage("retrieve.tools"):
-                            wanted = {"agent_key": search.agent_key, "case_ids": ranked.case_ids}
-                            tools = lines(await connection.all(TROUBLES, {**wanted, "quarantine": ranked.quarantine}))
-                    context = context_of(question, result, ranked, tools)
+                            wanted = {"agent_key": search.agent_key, "case_ids": answer.case_ids}
+                            tools = lines(await connection.all(TROUBLES, {**wanted, "quarantine": answer.quarantine}))
+                    compose(answer, tools)
                 if not question.logged:
-                    return compose(question, result, ranked, context, learned)
+                    explain(answer)
+                    return answer
                 with stage("retrieve.log"):
-                    entry = entry_of(question, result, ranked, context, learned)
-                    async with started(log(connection, entry, context.text, self._opener)):
-                        answered = compose(question, result, ranked, context, learned)
-        count_answer(answered, ranked.decision.arm)
-        return answered
+                    async with started(log(connection, entry_of(answer), answer.context.text, self._opener)):
+                        explain(answer)
+        count_answer(answer)
+        return answer
 
     async def session(self, user_sub: str, authorised_at: datetime, name: str, token_budget: int) -> View | None:
         """Returns the newest turns of a session that fit the budget, and a summary of earlier ones.

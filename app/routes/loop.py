@@ -108,9 +108,9 @@ async def retrieve(question: RetrieveIn, parts: Parts, caller: Caller) -> Retrie
                 q_value=choice.q_value,
                 propensity=choice.propensity,
                 why=choice.why,
-                explain=choice.terms() if question.explain else None,
+                explain=slate.terms(place) if question.explain else None,
             )
-            for choice in slate.choices
+            for place, choice in enumerate(slate.choices)
         ],
         memory_context=slate.context.text,
         tokens=slate.context.tokens,

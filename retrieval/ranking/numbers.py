@@ -26,8 +26,9 @@ LAST_VERSION = 50
 """Highest version with a label of its own: a profile that is trained every night gets a new version each day."""
 
 
-def count_answer(answered: Retrieved, arm: str) -> None:
+def count_answer(answered: Retrieved) -> None:
     """Counts the answer in the metrics, and logs its sizes."""
+    arm = answered.decision.arm
     DECISIONS.labels(arm).inc()
     BY_VERSION.labels(version_label(answered.policy_version)).inc()
     RETRIEVALS.labels(answered.mode).inc()

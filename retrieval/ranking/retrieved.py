@@ -7,11 +7,13 @@ from typing import Literal
 from uuid import UUID
 
 from policy import features
-from policy.decide import REPLAYED, Scores
-from policy.features import Features
+from policy.decide import REPLAYED, Decision, Policy
 from retrieval.procedures.lessons import CaseLesson
 from retrieval.procedures.procedure import Procedure
 from retrieval.procedures.threshold import Threshold
+from retrieval.ranking.pool import Pool
+from retrieval.ranking.question import Question
+from retrieval.ranking.search_result import SearchResult
 from retrieval.recall.memory import Recalled
 from retrieval.search.candidates import Candidate
 from retrieval.sections.context import MemoryContext
@@ -25,51 +27,111 @@ or the request; ``empty``: neither cases nor procedures were found."""
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Choice:
-    """One place of the slate: the case, its features and scores, and the reason why the case is there."""
+    """One place of the slate: the case, and the reason why it is there.
+
+    Attributes:
+        q_value: expected reward of the case, 0 to 1; None if no network served, because an order predicts no reward.
+    """
 
     row: Candidate
     propensity: float
     q_value: float | None
-    """Expected reward of the case, 0 to 1; None if no network served, because an order predicts no reward."""
     why: str
-    index: int
-    """Index of the case among the candidates."""
-    features: Features
-    scores: Scores
-
-    def terms(self) -> dict[str, float | None]:
-        """Returns every feature of the case and every term of its score, by name; a missing number is None."""
-        scores, index = self.scores, self.index
-        terms = {
-            "prior": float(scores.prior[index]),
-            "residual": float(scores.residual[index]),
-            "spread": float(scores.spread[index]),
-            "score": float(scores.total[index]),
-        }
-        own = dict(zip(features.NAMES, map(float, self.features[index]), strict=True))
-        return {name: None if isnan(value) else value for name, value in (own | terms).items()}
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True, eq=False)
 class Retrieved:
-    """The answer to a request for memory, as it is logged."""
+    """The answer to a request for memory, filled step by step: the decision, the context, and the reasons last.
 
+    Attributes:
+        k: largest number of cases on the slate.
+        pool: the candidates as the policy sees them.
+        policy: the policy that served; None: the untrained default.
+        cases: the cases on the slate, the best first, decrypted.
+        others: further runs below the slate, decrypted; in the end those that fit the limit of tokens.
+        procedures: procedures to show, the best first.
+        quarantine: true if procedures and lessons are shown only if proven runs taught them or a person pinned them.
+        degraded: names of the parts of the search that failed.
+        lessons: lessons of the slate's cases, by case id, if requested.
+        choices: the places of the slate, in their order.
+    """
+
+    question: Question
+    result: SearchResult
     retrieval_id: UUID
-    choices: list[Choice]
-    context: MemoryContext
-    mode: Mode
-    policy_version: str = REPLAYED
-    degraded: list[str] = field(default_factory=list)
-    procedures: Sequence[Procedure] = ()
-    others: Sequence[Candidate] = ()
-    """Runs below the slate that fit the limit of tokens."""
-    threshold: Threshold | None = None
-    """Least similarity that procedures had to reach; None if no procedure was searched for."""
-    rewritten: str | None = None
-    """Query that was searched for in place of the request's; None: the request's own was."""
-    why_empty: str | None = None
-    """Reason why the slate has no case; None if it has one."""
-    recalled: Recalled | None = None
-    """Recalled turns, facts and knowledge; None if not requested, or if memory is off."""
+    k: int
+    pool: Pool
+    decision: Decision
+    policy: Policy | None
+    cases: Sequence[Candidate]
+    others: Sequence[Candidate]
+    procedures: Sequence[Procedure]
+    quarantine: bool
+    degraded: list[str]
     lessons: Mapping[UUID, CaseLesson] = field(default_factory=dict)
-    """Lessons of the slate's cases, by case id, if requested."""
+    context: MemoryContext = field(default_factory=MemoryContext)
+    choices: Sequence[Choice] = ()
+
+    @property
+    def case_ids(self) -> list[UUID]:
+        """Ids of the cases on the slate, in the order of places."""
+        return [row.id for row in self.cases]
+
+    @property
+    def propensities(self) -> list[float]:
+        """Propensities of the cases on the slate, in the order of places."""
+        decision = self.decision
+        return [decision.lottery.place_chance(place, index) for place, index in enumerate(decision.slate)]
+
+    @property
+    def policy_version(self) -> str:
+        """Version of the policy that served."""
+        return REPLAYED if self.policy is None else self.policy.version
+
+    @property
+    def mode(self) -> Mode:
+        """Mode of the answer."""
+        if self.result.is_off:
+            return "off"
+        if not self.result.found and not self.result.procedures:
+            return "empty"
+        return "keyword" if set(self.degraded) - {"pgvector", "rewriter", "unreadable"} else "hybrid"
+
+    @property
+    def rewritten(self) -> str | None:
+        """Query that was searched for in place of the request's; None: the request's own was."""
+        return None if self.question.original_query is None else self.question.search.query
+
+    @property
+    def threshold(self) -> Threshold | None:
+        """Least similarity that procedures had to reach; None if no procedure was searched for."""
+        return self.result.procedures.threshold
+
+    @property
+    def recalled(self) -> Recalled | None:
+        """Recalled turns, facts and knowledge; None if not requested, or if memory is off."""
+        return self.result.recalled
+
+    @property
+    def why_empty(self) -> str | None:
+        """Reason why the slate has no case; None if it has one."""
+        result = self.result
+        if self.decision.slate:
+            return None
+        if result.is_off:
+            return "memory is switched off for this " + ("agent" if self.question.memory else "request")
+        if result.unreadable and not result.cases:
+            return "no case that was found decrypts"
+        if result.found and not result.cases:
+            return "no case is related to the query: none is near it, and none shares a rare word with it"
+        if not self.decision.allowed:
+            return "there is no case that may be shown"
+        return "left empty to see what is done without memory"
+
+    def terms(self, place: int) -> dict[str, float | None]:
+        """Returns every feature of the case at a place, from 0, and the terms of its score; a missing one is None."""
+        scores, index = self.decision.scores, self.decision.slate[place]
+        own = dict(zip(features.NAMES, map(float, self.pool.features[index]), strict=True))
+        terms = {"prior": scores.prior, "residual": scores.residual, "spread": scores.spread, "score": scores.total}
+        own |= {name: float(values[index]) for name, values in terms.items()}
+        return {name: None if isnan(value) else value for name, value in own.items()}

@@ -56,8 +56,8 @@ class Part:
 class MemoryContext:
     """The text for an agent's prompt, its number of tokens, and a report on each section that has items."""
 
-    text: str
-    tokens: int
+    text: str = ""
+    tokens: int = 0
     parts: Sequence[Part] = ()
 
     def shown(self, name: PartName) -> int:
@@ -97,7 +97,7 @@ class ContextDraft:
     def context(self) -> MemoryContext:
         """Returns the finished context; its text is empty if no block fitted."""
         if not self.blocks:
-            return MemoryContext("", 0, self.parts)
+            return MemoryContext(parts=self.parts)
         return MemoryContext(assembled(self.blocks), tokens_of(self.blocks), self.parts)
 
 

@@ -44,8 +44,8 @@ async def test_a_promoted_policy_gives_the_order_and_says_so(bank: Bank, reader:
     assert (before.policy_version, after.policy_version) == (REPLAYED, "q-1")
     assert {choice.q_value for choice in before.choices} == {None}
     assert all(0.5 < choice.q_value <= 1 for choice in after.choices)
-    for choice in after.choices:
-        terms = choice.terms()
+    for place in range(len(after.choices)):
+        terms = after.terms(place)
         assert terms["score"] == pytest.approx(terms["prior"] + terms["residual"], abs=1e-4)
         assert terms["residual"] == pytest.approx(50 * np.log1p(terms["step_count"]), rel=1e-4)
     *_, entry = await logged(bank, user)
