@@ -84,8 +84,8 @@ class Reader:
         with stage("retrieve"):
             question, unwritten = await self._rewrite(user_sub, authorised_at, question)
             parts = parts_of(question.search.query) if question.memory and not question.lessons else []
-            search, degraded = await embedded(self.embedder, replace(question.search, parts=parts), self._calibrations)
-            degraded += unwritten + self._without_pgvector(search)
+            search, degraded = await self._embedded(replace(question.search, parts=parts))
+            degraded += unwritten
             async with self.database.fast(user_sub, authorised_at) as connection:
                 with stage("retrieve.candidates"):
                     settings, found = await self._candidates.read(connection, search, pgvector=self.pgvector)
@@ -140,10 +140,7 @@ class Reader:
         An unknown agent has no memories. If a part of the search fails, the others answer, and ``degraded`` names it.
         """
         with stage("recall"):
-            search, degraded = await embedded(
-                self.embedder, CaseSearch(question.agent_key, question.query), self._calibrations
-            )
-            degraded += self._without_pgvector(search)
+            search, degraded = await self._embedded(CaseSearch(question.agent_key, question.query))
             async with self.database.fast(user_sub, authorised_at) as connection:
                 return replace(await self._recall(connection, question, search), degraded=degraded)
 
@@ -156,7 +153,7 @@ class Reader:
         """
         text, degraded = CaseSearch(search.agent_key, search.text or ""), list[str]()
         if search.text is not None:
-            text, degraded = await embedded(self.embedder, text, self._calibrations)
+            text, degraded = await self._embedded(text)
         async with self.database.fast(user_sub, authorised_at) as connection:
             rows = await connection.all(PROFILE_TERMS, {"agent_key": search.agent_key})
             of_profile = rows[0].procedure_similarity if rows else None
@@ -168,15 +165,16 @@ class Reader:
             near = replace(search, floor=threshold.similarity, by_tool=not threshold.is_set)
             near = replace(near, vector=text.vector, model=text.model)
             [procedures] = await find(connection, near, pgvector=self.pgvector)
-        return ProcedureAnswer(as_alternatives(procedures), threshold, degraded + self._without_pgvector(text))
+        return ProcedureAnswer(as_alternatives(procedures), threshold, degraded)
 
     @property
     def _opener(self) -> Opener:
         return Opener(self.database, self.seals)
 
-    def _without_pgvector(self, search: CaseSearch) -> list[str]:
-        """Returns the entry of ``degraded`` for a query whose vector the database cannot compare."""
-        return ["pgvector"] if search.vector is not None and not self.pgvector else []
+    async def _embedded(self, search: CaseSearch) -> tuple[CaseSearch, list[str]]:
+        """Returns the search with its vectors, and the entries of ``degraded`` that this gives."""
+        search, degraded = await embedded(self.embedder, search, self._calibrations)
+        return search, degraded if search.vector is None or self.pgvector else [*degraded, "pgvector"]
 
     async def _rewrite(self, user_sub: str, authorised_at: datetime, question: Question) -> tuple[Question, list[str]]:
         """Returns the question with the query to search for, and the entry of ``degraded`` if the rewriter failed."""

@@ -5,7 +5,7 @@ facts' share. A turn that is quoted in the conversation is not quoted again as a
 quoted again among the facts.
 """
 
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Literal, cast
@@ -38,39 +38,6 @@ from retrieval.tokens import count_tokens
 
 MOST = 50
 """Largest number of facts that are read for one context."""
-
-
-async def known_of_user(
-    connection: FastConnection,
-    agent_key: str,
-    room: int,
-    seal_of: SealOf,
-    recalled: Collection[UUID] = (),
-) -> Quotes | None:
-    """Returns the lines about the user that fit into ``room``; None: the profile has no fact that holds.
-
-    Facts in ``recalled`` are left out, because the context already has them from a recall, and so are facts that do not
-    decrypt.
-    """
-    rows = await connection.all(_KNOWN, {"agent_key": agent_key})
-    if not rows:
-        return None
-    seal = await seal_of(connection, rows[0].key_id)
-    lines, ids = list[str](), list[UUID]()
-    for row in rows:
-        if row.id in recalled:
-            continue
-        try:
-            text = seal.open("fact", row.words, row.id)["text"]
-        except SealBroken:  # it counts as left out
-            continue
-        line = line_of_fact(row.kind, text, row.valid_from, row.said_by)
-        room -= count_tokens(line + "\n")
-        if room < 0:
-            break
-        lines.append(line)
-        ids.append(row.id)
-    return Quotes(lines, len(lines), rows[0].holding - len(lines) - len(recalled), ids=ids)
 
 
 def line_of_fact(kind: FactKind, text: str, since: datetime, said_by: Speaker) -> str:
@@ -144,30 +111,46 @@ class QuoteReader:
         view = None
         if self.session is not None:
             room = self._room(CONVERSATION, share, RECALLED_TURNS, fitting)
-            view = await SessionReader(self.connection, self.session, self.seal_of, cost_of_turn, cost_of_line).view(
-                room
-            )
+            reader = SessionReader(self.connection, self.session, self.seal_of, cost_of_turn, cost_of_line)
+            view = await reader.view(room)
         # no such session, or another agent's
         if self.session is None or view is None or view.agent_key != self.agent_key:
             return _with(Quotes([]), fitting, len(turns) - len(fitting))
         shown = {(self.session, turn.number) for turn in view.turns}
         besides = [each for each in fitting if _turn_key(each) not in shown]
-        of_session = [each for each in turns if _turn_key(each)[0] == self.session]
-        left_out = view.left_out - sum(each in of_session for each in besides)
+        elsewhere = sum(_turn_key(each)[0] != self.session for each in turns)
         said = replace(conversation(view), sessions=[self.session])
-        return _with(said, besides, left_out + sum(each not in of_session + besides for each in turns))
+        return _with(said, besides, view.left_out + elsewhere - len(besides))
 
     async def _facts(self) -> Quotes:
+        """Returns the facts that fit, without those recalled; facts that do not decrypt count as left out."""
         share = self._share("facts_share")
         memories, fitting = self._recalled(RECALLED_KNOWN, share, FactSource, KnowledgeSource)
         room = self._room(KNOWN, share, RECALLED_KNOWN, fitting)
-        facts = None
+        recalled = {each.source.fact_id for each in fitting if isinstance(each.source, FactSource)}
+        rows: Sequence[Record] = ()
         if self.facts and room and self.settings is not None and self.settings.has_facts:
-            recalled = [each.source.fact_id for each in fitting if isinstance(each.source, FactSource)]
-            facts = await known_of_user(self.connection, self.agent_key, room, self.seal_of, recalled)
-        entries = [each for each in memories if isinstance(each.source, KnowledgeSource)]
-        left_out = (facts.left_out if facts else 0) + sum(each not in fitting for each in entries)
-        return _with(facts or Quotes([]), fitting, left_out)
+            rows = await self.connection.all(_KNOWN, {"agent_key": self.agent_key})
+        seal = await self.seal_of(self.connection, rows[0].key_id) if rows else None
+        lines, ids = list[str](), list[UUID]()
+        for row in rows:
+            if seal is None or row.id in recalled:
+                continue
+            try:
+                text = seal.open("fact", row.words, row.id)["text"]
+            except SealBroken:
+                continue
+            line = line_of_fact(row.kind, text, row.valid_from, row.said_by)
+            room -= count_tokens(line + "\n")
+            if room < 0:
+                break
+            lines.append(line)
+            ids.append(row.id)
+        left_out = rows[0].holding - len(recalled) - len(lines) if rows else 0
+        # the facts among the memories are counted among those that hold, if these were read
+        counted = [each for each in memories if not rows or isinstance(each.source, KnowledgeSource)]
+        left_out += sum(each not in fitting for each in counted)
+        return _with(Quotes(lines, len(lines), ids=ids), fitting, left_out)
 
     def _share(self, name: Literal["session_share", "facts_share"]) -> float:
         return default_share(name) if self.settings is None else float(getattr(self.settings, name))
