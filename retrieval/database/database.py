@@ -24,9 +24,7 @@ ERASED_SQLSTATE = "CB410"
 """SQLSTATE that the database function casebank_enter raises for an erased user."""
 
 _ENTER = text("SELECT casebank_enter(:user_sub, :authorised_at)")
-_LOCK = text(
-    "SELECT casebank_set('app.user_sub', :user_sub), pg_advisory_xact_lock(hashtextextended(:user_sub, 0))",
-)
+_LOCK = text("SELECT casebank_set('app.user_sub', :user_sub), pg_advisory_xact_lock(hashtextextended(:user_sub, 0))")
 _NAME = text("SELECT casebank_set('app.erased_name', :user_sub)")
 _WORKER = text("SET LOCAL ROLE casebank_worker")
 _OWNER = text("SET LOCAL ROLE NONE")

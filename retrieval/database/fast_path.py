@@ -107,9 +107,7 @@ class FastConnection:
     async def all(self, statement: FastStatement[Answer], parameters: Mapping[str, object]) -> Sequence[Answer]:
         """Runs the statement; returns all rows of its answer."""
         rows: Sequence[Answer] = await self.driver.fetch(
-            statement.sql,
-            *statement.arguments(self._entering(parameters)),
-            record_class=Record,
+            statement.sql, *statement.arguments(self._entering(parameters)), record_class=Record
         )
         return rows
 

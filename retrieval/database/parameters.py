@@ -68,9 +68,7 @@ def entered(*, relaxed: bool = False) -> CTE:
     relaxed.
     """
     enter = func.casebank_enter(
-        bindparam("user_sub", type_=Text),
-        bindparam("authorised_at", type_=DateTime(timezone=True)),
-        type_=Boolean,
+        bindparam("user_sub", type_=Text), bindparam("authorised_at", type_=DateTime(timezone=True)), type_=Boolean
     )
     relax = func.set_config("synchronous_commit", "off", True).is_not(None)
     return (

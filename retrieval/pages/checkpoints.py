@@ -14,12 +14,7 @@ _NAME = (checkpoints.c.thread, checkpoints.c.namespace, checkpoints.c.checkpoint
 
 
 def page_of_checkpoints(
-    user_sub: str,
-    only: Mapping[str, object],
-    *,
-    before: UUID | None,
-    after: tuple[UUID, UUID] | None,
-    limit: int,
+    user_sub: str, only: Mapping[str, object], *, before: UUID | None, after: tuple[UUID, UUID] | None, limit: int
 ) -> Rows:
     """Returns the statement for a page of checkpoints, the highest id first, each with the ``size`` of its parts.
 

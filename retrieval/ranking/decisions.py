@@ -76,11 +76,7 @@ def log_decision() -> FastStatement[bool]:
     columns = {"case_ids": column("case_id", Uuid), "propensities": column("propensity", REAL)}
     slate = given_rows(columns, "slate", numbered="place")
     slots = select(
-        decision.c.user_sub,
-        decision.c.id,
-        cast(slate.c.place, SmallInteger),
-        slate.c.case_id,
-        slate.c.propensity,
+        decision.c.user_sub, decision.c.id, cast(slate.c.place, SmallInteger), slate.c.case_id, slate.c.propensity
     ).join_from(decision, slate, true())
     names = ["user_sub", "decision_id", "place", "case_id", "propensity"]
     # without RETURNING, a Citus cluster would copy the rows, which row-level security refuses

@@ -8,9 +8,7 @@ from retrieval.telemetry import log
 
 RETRIEVALS = Counter("casebank_retrievals_total", "Retrievals by the mode that answered", ["mode"])
 DECISIONS = Counter(
-    "casebank_decisions_total",
-    "Decisions by whose order they followed: default, serving or candidate",
-    ["policy"],
+    "casebank_decisions_total", "Decisions by whose order they followed: default, serving or candidate", ["policy"]
 )
 BY_VERSION = Counter(
     "casebank_policy_version_decisions_total",

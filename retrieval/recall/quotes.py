@@ -51,10 +51,7 @@ _KINDS: list[tuple[ColumnElement[bool], ColumnElement[int]]] = [
     (facts.c.kind == literal_column(f"'{kind}'"), literal_column(str(place))) for kind, place in _ORDER.items()
 ]
 _KNOWN: FastStatement[Record] = FastStatement.of(
-    select(
-        *columns_of(facts, "id kind words key_id said_by valid_from"),
-        func.count().over().label("holding"),
-    )
+    select(*columns_of(facts, "id kind words key_id said_by valid_from"), func.count().over().label("holding"))
     .where(may_enter(), facts.c.user_sub == USER_SUB, facts.c.agent_key == AGENT_KEY, *holds())
     .order_by(case(*_KINDS), facts.c.last_told_at.desc(), facts.c.id.desc())
     .limit(literal_column(str(MOST)))

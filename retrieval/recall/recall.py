@@ -20,13 +20,7 @@ from retrieval.recall.memory import (
     Source,
     TurnSource,
 )
-from retrieval.recall.statement import (
-    BY_VECTORS,
-    BY_WORDS,
-    SAMPLED_BY_VECTORS,
-    SAMPLED_BY_WORDS,
-    SESSIONS,
-)
+from retrieval.recall.statement import BY_VECTORS, BY_WORDS, SAMPLED_BY_VECTORS, SAMPLED_BY_WORDS, SESSIONS
 from retrieval.sealed import SealOf, UserSeal
 from retrieval.sessions.messages import SessionTurn
 from retrieval.text import with_parts

@@ -50,7 +50,13 @@ class Nearness(Enum):
 
 def bank(nearness: Nearness, profile: CTE, scope: Scope) -> CTE:
     """Returns a CTE of the ready cases that pass the filters, each with its distance and its keyword relevance."""
-    near = _near_in_database(profile, scope) if nearness is Nearness.IN_DATABASE else _near_given(nearness)
+    if nearness is Nearness.IN_DATABASE:
+        near = _near_in_database(profile, scope)
+    elif nearness is Nearness.MEASURED:
+        columns = {"case_ids": column("case_id", Uuid), "distances": column("distance", Float)}
+        near = select(*given_rows(columns, "given").c).cte("near")
+    else:
+        near = select(cast(null(), Uuid).label("case_id"), cast(null(), Float).label("distance")).cte("near")
     near = near.prefix_with("MATERIALIZED")  # else the join hashes vectors, on disk if many
     filtered = (
         select(cases.c.id, in_memory(cases.c.search_vector).label("search_vector"), proven().label("proven"))
@@ -171,12 +177,3 @@ def _near_in_database(profile: CTE, scope: Scope) -> CTE:
         )
         .cte("near")
     )
-
-
-def _near_given(nearness: Nearness) -> CTE:
-    """Returns a CTE of the distances that this process computed, or of an unknown one that no case has."""
-    if nearness is Nearness.UNKNOWN:
-        return select(cast(null(), Uuid).label("case_id"), cast(null(), Float).label("distance")).cte("near")
-    columns = {"case_ids": column("case_id", Uuid), "distances": column("distance", Float)}
-    measured = given_rows(columns, "given")
-    return select(measured.c.case_id, measured.c.distance).cte("near")

@@ -22,7 +22,6 @@ from retrieval.search.profile_settings import (
     STATE,
     ProfileSettings,
     profile_settings,
-    settings_of_none,
 )
 from retrieval.search.scope import Scope, in_scope
 from retrieval.tables.cases import INDEXED_DIMENSIONS, case_embeddings, cases
@@ -141,7 +140,7 @@ def candidates(
 @cache  # built once, when it is first used, for that takes longer than a run
 def _statement(scope: Scope, nearness: Nearness, *, indexed: bool = False) -> FastStatement[Candidate]:
     """Returns the statement of ``candidates``; the payload of a case, which is sealed, is not among its columns."""
-    profile = profile_settings() if scope is Scope.ONE_AGENT else settings_of_none()
+    profile = profile_settings(scope)
     every = bank_of_halves(profile, HALF) if indexed else bank(nearness, profile, scope)
     best = fused(every, profile, half=HALF, pool=POOL)
     of_case = and_(cases.c.user_sub == USER_SUB, cases.c.id == best.c.id)

@@ -1,17 +1,14 @@
 """Part of the search statement that reads the profile's settings, and the versions of its live policies."""
 
-from collections.abc import Mapping
 from datetime import datetime
 from inspect import get_annotations
-from typing import Protocol, TypeVar
+from typing import Any, Protocol
 
 from sqlalchemy import (
     CTE,
-    Column,
     ColumnElement,
     DefaultClause,
     Float,
-    ScalarSelect,
     bindparam,
     case,
     cast,
@@ -25,6 +22,7 @@ from sqlalchemy import (
 
 from retrieval.database.parameters import AGENT_KEY, USER_SUB
 from retrieval.database.rows import Expression
+from retrieval.search.scope import Scope
 from retrieval.tables.kinds import Rewrite
 from retrieval.tables.memories import facts
 from retrieval.tables.procedures import procedures
@@ -32,7 +30,7 @@ from retrieval.tables.profiles import policies, profiles, replays
 
 OVERRIDES = ("full_text_weight", "semantic_weight", "rrf_k")
 """Names of the profile's settings that a request may override."""
-T = TypeVar("T")
+_ZERO: ColumnElement[int] = literal_column("0")
 
 
 class ProfileSettings(Protocol):
@@ -72,92 +70,65 @@ SETTINGS = tuple(name for name in get_annotations(ProfileSettings) if name in pr
 STATE = tuple(name for name in get_annotations(ProfileSettings) if name not in profiles.c)
 
 
-def profile_settings() -> CTE:
-    """Returns a CTE of the profile's settings; parameters of the request that are not NULL override them.
+def profile_settings(scope: Scope) -> CTE:
+    """Returns a CTE of the searched profile's settings; parameters of the request that are not NULL override them.
 
-    It has no row if there is no such profile.
+    It has no row if there is no such profile. A search of all agents has the settings of a new profile without learning
+    and exploration, and no row if the user has no agent; the embedding model is NULL if the agents use several models.
     """
-    overridden = [_overridden(name, profiles.c[name]) for name in OVERRIDES]
-    state: Mapping[str, Expression] = {
+    one = scope is Scope.ONE_AGENT
+    columns = _of_agent() if one else _of_all_agents()
+    for name in OVERRIDES:
+        columns[name] = func.coalesce(cast(bindparam(name), Float), cast(columns[name], Float))
+    settings = select(*(value.label(name) for name, value in columns.items())).where(profiles.c.user_sub == USER_SUB)
+    settings = settings.where(profiles.c.agent_key == AGENT_KEY) if one else settings.having(func.count() > _ZERO)
+    return settings.cte("profile").prefix_with("MATERIALIZED")
+
+
+def _of_agent() -> dict[str, Expression]:
+    replayed = replays.c.user_sub == USER_SUB, replays.c.agent_key == AGENT_KEY
+    learned = procedures.c.user_sub == USER_SUB, procedures.c.agent_key == AGENT_KEY
+    return {
+        **{name: profiles.c[name] for name in SETTINGS},
         "serving": _live("serving", policies.c.version),
         "serving_since": _live("serving", policies.c.created_at),
         "candidate": _live("candidate", policies.c.version),
         "candidate_since": _live("candidate", policies.c.created_at),
-        "replayed_at": _replayed(replays.c.created_at),
-        "unlike": _replayed(replays.c.unlike),
-        "has_procedures": exists().where(
-            procedures.c.user_sub == USER_SUB,
-            procedures.c.agent_key == AGENT_KEY,
-            procedures.c.status == literal_column("'active'"),
-        ),
+        "replayed_at": select(replays.c.created_at).where(*replayed).scalar_subquery(),
+        "unlike": select(replays.c.unlike).where(*replayed).scalar_subquery(),
+        "has_procedures": exists().where(*learned, procedures.c.status == literal_column("'active'")),
         "has_facts": exists().where(facts.c.user_sub == USER_SUB, facts.c.agent_key == AGENT_KEY),
     }
-    columns = [profiles.c[name] for name in SETTINGS if name not in OVERRIDES]
-    return (
-        select(*columns, *overridden, *(state[name].label(name) for name in STATE))
-        .where(profiles.c.user_sub == USER_SUB, profiles.c.agent_key == AGENT_KEY)
-        .cte("profile")
-        .prefix_with("MATERIALIZED")
-    )
 
 
-def _replayed(column: Column[T]) -> ScalarSelect[T]:
-    mine = replays.c.user_sub == USER_SUB, replays.c.agent_key == AGENT_KEY
-    return select(column).where(*mine).scalar_subquery()
+def _live(status: str, column: ColumnElement[Any]) -> Expression:
+    """Returns a subquery for a column of the profile's policy that has this status."""
+    mine = policies.c.user_sub == USER_SUB, policies.c.agent_key == AGENT_KEY
+    return select(column).where(*mine, policies.c.status == literal_column(f"'{status}'")).scalar_subquery()
+
+
+def _of_all_agents() -> dict[str, Expression]:
+    on = profiles.c.enabled
+    first, last = (function(profiles.c.embedding_model).filter(on) for function in (func.min, func.max))
+    return {
+        **{name: cast(literal_column(_default(name) or "NULL"), profiles.c[name].type) for name in SETTINGS},
+        **dict.fromkeys(STATE, null()),
+        "enabled": func.bool_or(on),
+        "embedding_model": case((first == last, first)),
+        "learning": false(),
+        "explore": cast(_ZERO, Float),
+        "canary": cast(_ZERO, Float),
+        "has_procedures": false(),
+        "has_facts": false(),
+    }
+
+
+def _default(name: str) -> str | None:
+    """Returns the SQL of a new profile's setting of this name; None: it has none."""
+    default = profiles.c[name].server_default
+    return str(default.arg) if isinstance(default, DefaultClause) else None
 
 
 def default_share(name: str) -> float:
     """Returns a new profile's setting of this name, the share of a context that one part gets."""
-    default = profiles.c[name].server_default
-    return float(str(default.arg)) if isinstance(default, DefaultClause) else 0.0
-
-
-def settings_of_none() -> CTE:
-    """Returns a CTE of the settings of a search in all of the user's agents; it has no row if there are none.
-
-    The settings are those of a new profile without learning and exploration. The embedding model is NULL if the agents
-    use several models.
-    """
-    on = profiles.c.enabled
-    first, last = (function(profiles.c.embedding_model).filter(on) for function in (func.min, func.max))
-    own: Mapping[str, Expression] = {
-        "enabled": func.bool_or(on),
-        "embedding_model": case((first == last, first)),
-        "learning": false(),
-        "explore": cast(literal_column("0"), Float),
-        "canary": cast(literal_column("0"), Float),
-        "has_procedures": false(),
-        "has_facts": false(),
-    }
-    columns = [own.get(name, _default(name)).label(name) for name in SETTINGS if name not in OVERRIDES]
-    overridden = [_overridden(name, _default(name)) for name in OVERRIDES]
-    return (
-        select(*columns, *overridden, *(own.get(name, null()).label(name) for name in STATE))
-        .where(profiles.c.user_sub == USER_SUB)
-        .having(func.count() > literal_column("0"))
-        .cte("profile")
-        .prefix_with("MATERIALIZED")
-    )
-
-
-def _overridden(name: str, setting: ColumnElement[float]) -> ColumnElement[float]:
-    return func.coalesce(cast(bindparam(name), Float), cast(setting, Float)).label(name)
-
-
-def _default(name: str) -> Expression:
-    """Returns the SQL for a new profile's setting of this name."""
-    column, default = profiles.c[name], profiles.c[name].server_default
-    return cast(literal_column(str(default.arg)) if isinstance(default, DefaultClause) else null(), column.type)
-
-
-def _live(status: str, column: ColumnElement[T]) -> ScalarSelect[T]:
-    """Returns a subquery for a column of the profile's policy that has this status."""
-    return (
-        select(column)
-        .where(
-            policies.c.user_sub == USER_SUB,
-            policies.c.agent_key == AGENT_KEY,
-            policies.c.status == literal_column(f"'{status}'"),
-        )
-        .scalar_subquery()
-    )
+    return float(_default(name) or 0)

@@ -34,7 +34,7 @@ metadata = MetaData(
         "fk": "%(table_name)s_%(column_0_N_name)s_fkey",
         "ck": "%(table_name)s_%(constraint_name)s_check",
         "ix": "%(table_name)s_%(column_0_N_name)s_idx",
-    },
+    }
 )
 
 SEARCH_CONFIGURATION = "english"
