@@ -32,8 +32,7 @@ from policy.weights import WeightsError
 from retrieval.database.rows import AnyRow
 from retrieval.errors import NotFound
 from retrieval.pages import impact, statistics
-from retrieval.pages.impact import Span
-from retrieval.pages.listing import one_profile
+from retrieval.pages.listing import Span, one_profile
 from retrieval.ranking.policies import policy_of
 from retrieval.tables.cases import cases
 from retrieval.tables.decisions import decisions

@@ -20,6 +20,7 @@ from policy.reasons import Reason
 from policy.weights import WeightsError
 from retrieval.database.rows import AnyRow
 from retrieval.errors import NotFound
+from retrieval.pages.listing import Span
 from retrieval.ranking import logged
 from retrieval.ranking.policies import name_of, number_of, policy_of
 from retrieval.ranking.review import DecisionReview, Reviewed, review
@@ -185,9 +186,10 @@ async def list_decisions(  # noqa: PLR0913, PLR0917 - each is a query parameter
     cursor: Annotated[UUID | None, Query(description="next_cursor of the previous page")] = None,
 ) -> DecisionsOut:
     """Returns a page of the decisions that match every filter, the newest first."""
-    page = logged.DecisionPage(cursor, limit, agent, policy_version, arm, rewarded, since, until)
+    only, span = {"agent_key": agent, "policy_version": policy_version, "arm": arm}, Span(limit, since, until)
+    page = logged.page_of_decisions(caller.user_sub, only, span, rewarded=rewarded, before=cursor)
     async with parts.database.as_user(caller.user_sub, caller.authorised_at) as connection:
-        rows = (await connection.execute(logged.page_of_decisions(caller.user_sub, page))).mappings().all()
+        rows = (await connection.execute(page)).mappings().all()
         words = await words_of_page(parts.keyring, connection, caller.user_sub) if rows else None
     shown = [DecisionOut.model_validate(_shown(row, words)) for row in rows if words is not None]
     return DecisionsOut(decisions=shown, next_cursor=next_cursor(rows, limit))

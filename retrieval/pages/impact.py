@@ -1,13 +1,13 @@
 """Statements for the impact of memory: rewards, uses by week, and cases that never helped."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from datetime import datetime
 
-from sqlalchemy import ColumnElement, DateTime, and_, cast, exists, func, select
+from sqlalchemy import DateTime, and_, cast, exists, func, select
 from sqlalchemy.dialects.postgresql import ARRAY
 
 from retrieval.database.rows import Rows
+from retrieval.pages.listing import Span
 from retrieval.pages.statistics import OFF, maybe_used
 from retrieval.tables.cases import cases
 from retrieval.tables.columns import columns_of
@@ -15,20 +15,6 @@ from retrieval.tables.decisions import ADVICE, decision_slots, decisions
 from retrieval.tables.kinds import FAILED_BELOW
 from retrieval.tables.procedures import procedures
 from retrieval.tables.profiles import policies
-
-
-@dataclass(frozen=True, slots=True)
-class Span:
-    """Span of time of decisions: at most ``most``, the newest, from ``since`` to before ``until``; None: no bound."""
-
-    most: int
-    since: datetime | None = None
-    until: datetime | None = None
-
-    def holds(self, time: ColumnElement[datetime]) -> list[ColumnElement[bool]]:
-        """Returns the conditions that a time lies within the span's bounds."""
-        since = [] if self.since is None else [time >= self.since]
-        return since if self.until is None else [*since, time < self.until]
 
 
 def earned(user_sub: str, agent_key: str, span: Span) -> Rows:

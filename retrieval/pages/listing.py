@@ -1,6 +1,8 @@
 """Statements that read lists of a bank's cases, runs, sessions, profiles and audit entries, and single ones."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
 from uuid import UUID
 
 from sqlalchemy import ColumnElement, FromClause, Select, Uuid, and_, case, cast, func, select, union_all
@@ -122,6 +124,20 @@ def page_of_audit(user_sub: str, agent_key: str | None, *, before: UUID | None, 
     """Returns the statement for the newest ``limit`` audit entries older than the entry ``before``."""
     shown = (column for column in audit.c if column is not audit.c.mac)
     return paged(select(*shown), audit, {"user_sub": user_sub, "agent_key": agent_key}, before, limit)
+
+
+@dataclass(frozen=True, slots=True)
+class Span:
+    """Span of time of decisions: at most ``most``, the newest, from ``since`` to before ``until``; None: no bound."""
+
+    most: int
+    since: datetime | None = None
+    until: datetime | None = None
+
+    def holds(self, time: ColumnElement[datetime]) -> list[ColumnElement[bool]]:
+        """Returns the conditions that a time lies within the span's bounds."""
+        since = [] if self.since is None else [time >= self.since]
+        return since if self.until is None else [*since, time < self.until]
 
 
 def paged(statement: Rows, table: FromClause, only: Mapping[str, object], before: UUID | None, limit: int) -> Rows:

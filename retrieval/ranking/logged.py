@@ -1,8 +1,6 @@
 """Statements that read the log of decisions: a page of the log, and one decision with its runs and rewards."""
 
-from collections.abc import Collection, Iterable
-from dataclasses import dataclass
-from datetime import datetime
+from collections.abc import Collection, Iterable, Mapping
 from typing import Any
 from uuid import UUID
 
@@ -11,6 +9,7 @@ from sqlalchemy.dialects.postgresql import aggregate_order_by
 from sqlalchemy.sql.selectable import LateralFromClause
 
 from retrieval.database.rows import Rows
+from retrieval.pages.listing import Span, paged
 from retrieval.tables.cases import cases
 from retrieval.tables.columns import columns_of
 from retrieval.tables.decisions import decision_slots, decisions, rewards
@@ -22,42 +21,18 @@ created_at
 """
 
 
-@dataclass(frozen=True, slots=True)
-class DecisionPage:
-    """Filters of a page of at most ``limit`` decisions older than ``before``; a filter of None allows all.
+def page_of_decisions(
+    user_sub: str, only: Mapping[str, object], span: Span, *, rewarded: bool | None, before: UUID | None
+) -> Rows:
+    """Returns the statement for the newest decisions of a span, each with its slate as ``case_ids``.
 
-    Attributes:
-        since: earliest time of a decision.
+    ``only`` has, by column, the values that a decision must have; None: any value. ``rewarded``: whether it has a
+    reward; None: either.
     """
-
-    before: UUID | None
-    limit: int
-    agent_key: str | None = None
-    policy_version: str | None = None
-    arm: str | None = None
-    rewarded: bool | None = None
-    since: datetime | None = None
-    until: datetime | None = None
-
-
-def page_of_decisions(user_sub: str, page: DecisionPage) -> Rows:
-    """Returns the statement for the newest decisions, each with its slate as ``case_ids``; ids rise with time."""
-    taken = decisions.c.created_at
-    wanted = [
-        None if page.agent_key is None else decisions.c.agent_key == page.agent_key,
-        None if page.policy_version is None else decisions.c.policy_version == page.policy_version,
-        None if page.arm is None else decisions.c.arm == page.arm,
-        None if page.rewarded is None else decisions.c.reward.is_not(None) == page.rewarded,
-        None if page.since is None else taken >= page.since,
-        None if page.until is None else taken < page.until,
-        None if page.before is None else decisions.c.id < page.before,
-    ]
-    return (
-        _with_slots(user_sub, columns_of(decisions, _LISTED))
-        .where(*(each for each in wanted if each is not None))
-        .order_by(decisions.c.id.desc())
-        .limit(page.limit)
-    )
+    page = _with_slots(user_sub, columns_of(decisions, _LISTED)).where(*span.holds(decisions.c.created_at))
+    if rewarded is not None:
+        page = page.where(decisions.c.reward.is_not(None) == rewarded)
+    return paged(page, decisions, only, before, span.most)
 
 
 def one_decision(user_sub: str, decision_id: UUID) -> Rows:

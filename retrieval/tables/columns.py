@@ -109,13 +109,15 @@ def created() -> Column[Any]:
     return needed("created_at", TIME, default="now()")
 
 
-def queue_columns() -> tuple[Column[Any], ...]:
-    """Returns new columns for a table whose pending rows are a queue; see ``writer.queue``."""
+def queue(table: str) -> tuple[SchemaItem, ...]:
+    """Returns new columns and indexes for a table whose pending rows are a queue; see ``writer.queue``."""
     return (
         needed("attempts", SmallInteger, default="0"),
         needed("available_at", TIME, default="now()"),
         optional("lease_token", Uuid),
         optional("last_error", Text),
+        index(f"{table}_queue_idx", "available_at", where="status = 'pending'"),
+        index(f"{table}_dead_idx", where="status = 'dead'"),
     )
 
 

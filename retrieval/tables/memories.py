@@ -17,7 +17,7 @@ from retrieval.tables.columns import (
     needed,
     one_of,
     optional,
-    queue_columns,
+    queue,
     refers,
     search_columns,
     user_table,
@@ -36,7 +36,7 @@ memories = user_table(
     optional("knowledge_id", Uuid, "of an entry of knowledge"),
     *search_columns(),
     needed("status", Text, "pending: it waits for its vector", default="'pending'"),
-    *queue_columns(),
+    *queue("memories"),
     refers("profiles", agent_key="agent_key"),
     refers("turns", session_id="session_id", turn_number="number", cascade=True),
     refers("facts", fact_id="id", cascade=True),
@@ -53,8 +53,6 @@ memories = user_table(
     index("memories_turn_idx", "session_id", "turn_number"),
     index("memories_fact_idx", "fact_id"),
     index("memories_knowledge_idx", "knowledge_id"),
-    index("memories_queue_idx", "available_at", where="status = 'pending'"),
-    index("memories_dead_idx", where="status = 'dead'"),
     comment="what finds turns, facts and knowledge again, and the queue of those that wait for a vector",
 )
 

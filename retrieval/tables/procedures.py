@@ -10,7 +10,7 @@ from retrieval.tables.columns import (
     needed,
     one_of,
     optional,
-    queue_columns,
+    queue,
     refers,
     user_table,
 )
@@ -95,10 +95,8 @@ reflections = user_table(
     needed("agent_key", Text),
     needed("status", Text, default="'pending'"),
     needed("is_new", Boolean, "nothing was learned from the run yet", default="false"),
-    *queue_columns(),
+    *queue("reflections"),
     refers("cases", id="id", cascade=True),
     one_of("status", ReflectionStatus),
-    index("reflections_queue_idx", "available_at", where="status = 'pending'"),
-    index("reflections_dead_idx", where="status = 'dead'"),
     comment="the queue of findable cases to learn from: new ones, and those whose run turned out later to have failed",
 )
