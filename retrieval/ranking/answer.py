@@ -36,8 +36,7 @@ def rank(
     budget = Budget(settings.explore, settings.canary) if settings and explore else Budget(0, 0, 0)
     traits = traits_of(pool.features, pool.group, pool.source, _least_similarity(question))
     decision = decide(pool.features, traits, k, Trial(arms, budget, seed_of(retrieval_id)))
-    by_id = {row.id: row for row in result.cases}
-    cases: list[Candidate] = [opened(by_id[pool.ids[index]], result.seal) for index in decision.slate]
+    cases: list[Candidate] = [opened(result.cases[index], result.seal) for index in decision.slate]
     beside: list[Candidate] = []
     ordered = ranking(traits, decision.scores.total)
     if question.others:
@@ -116,7 +115,7 @@ def explain(answer: Retrieved) -> None:
             row=row,
             propensity=propensity,
             q_value=None if decision.scores.q is None else float(decision.scores.q[index]),
-            why=why(pool, index, row, words, slate_drawn=drawn),
+            why=why(pool, answer.result.cases, index, words, slate_drawn=drawn),
         )
         for row, index, propensity in zip(answer.cases, decision.slate, answer.propensities, strict=True)
     ]

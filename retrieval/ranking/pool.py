@@ -13,7 +13,6 @@ from policy.features import Candidates, Features, features, record
 from policy.fit import FIRST_ORDER, Fit
 from retrieval.database.rows import integers
 from retrieval.search.candidates import Candidate
-from retrieval.tables.kinds import went_well
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -26,8 +25,6 @@ class Pool:
             shown.
         source: (n,), number of the writer of each case.
         agreement: (n, n), agreement of the candidates' plans.
-        runs: (n,), number of runs that each case stands for: its own and those merged into it.
-        went_well: (n,), true if the run went well, by its reward if it has one.
         fit: numbers of the bank by which the candidates were ranked.
     """
 
@@ -38,8 +35,6 @@ class Pool:
     query: Terms
     terms: Sequence[Terms]
     agreement: Matrix
-    runs: NDArray[np.int32]
-    went_well: NDArray[np.bool_]
     fit: Fit
 
     def places(self, ordered: Sequence[int]) -> dict[UUID, int]:
@@ -84,8 +79,6 @@ def pool_of(rows: Sequence[Candidate], query: Sequence[int], fit: Fit | None, fi
         query=terms,
         terms=candidates.terms,
         agreement=ranked.agreement,
-        runs=np.array([row.occurrences for row in rows], dtype=np.int32),
-        went_well=np.array([went_well(row.outcome, row.reward, row.reward_source) for row in rows], dtype=np.bool_),
         fit=ranked.fit,
     )
 

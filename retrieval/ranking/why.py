@@ -10,6 +10,7 @@ from policy.agreement import SAME, Matrix
 from policy.channels import words
 from retrieval.ranking.pool import Pool
 from retrieval.search.candidates import Candidate
+from retrieval.tables.kinds import went_well
 
 MOST_WORDS = 3
 """Largest number of shared words that the line names."""
@@ -45,17 +46,23 @@ class TellingWords:
         return [self.words[place] for place in shared if self.weights[place] >= least > 0]
 
 
-def why(pool: Pool, index: int, row: Candidate, words: TellingWords, *, slate_drawn: bool) -> str:
-    """Returns the line that tells why a case is on the slate; ``slate_drawn``: chance changed the slate."""
-    shared = words.shared(pool, index)
+def why(pool: Pool, rows: Sequence[Candidate], index: int, words: TellingWords, *, slate_drawn: bool) -> str:
+    """Returns the line that tells why a case is on the slate.
+
+    Args:
+        pool: the candidates.
+        rows: rows of the candidates.
+        index: index of the case among them.
+        words: words of the query.
+        slate_drawn: true if chance changed the slate.
+    """
+    row, shared = rows[index], words.shared(pool, index)
     kind = f"same kind of task by {', '.join(f'“{word}”' for word in shared)}" if shared else "similar in meaning"
-    runs, worked = plan_record(pool, index)
-    plan = "this run failed, kept as a warning" if row.failed else f"its plan worked in {worked} of {runs} like it"
+    # a row may stand for several runs
+    alike = [rows[place] for place in np.flatnonzero(pool.agreement[index] >= SAME).tolist()]
+    worked = sum(each.occurrences for each in alike if went_well(each.outcome, each.reward, each.reward_source))
+    plan = f"its plan worked in {worked} of {sum(each.occurrences for each in alike)} like it"
+    if row.failed:
+        plan = "this run failed, kept as a warning"
     reused = f"; {row.reuse_reward:.1f} of {row.reuse_count:.1f} reuses rewarded" if round(row.reuse_count, 1) else ""
     return f"{kind}; {plan}{reused}{'; on a slate that was tried out' if slate_drawn else ''}"
-
-
-def plan_record(pool: Pool, index: int) -> tuple[int, int]:
-    """Returns how many of the candidates' runs have the plan of the candidate at this index, and how many went well."""
-    alike = pool.agreement[index] >= SAME
-    return int(pool.runs[alike].sum()), int(pool.runs[alike & pool.went_well].sum())

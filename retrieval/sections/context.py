@@ -83,30 +83,28 @@ class ContextDraft:
     blocks: list[Block] = field(default_factory=list)
     parts: list[Part] = field(default_factory=list)
 
-    def add(self, section: Section) -> None:
-        """Adds the section's blocks that fit into the budget, and the report on the section if it has items."""
-        blocks, part = section.render(self)
-        self.blocks += blocks
-        if part is not None and (part.shown or part.left_out):
-            self.parts.append(part)
-
     def fits(self, blocks: Sequence[Block]) -> bool:
         """Returns whether the text stays within the budget with these blocks below those that the draft has."""
         return tokens_of([*self.blocks, *blocks]) <= self.token_budget
 
-    def context(self) -> MemoryContext:
-        """Returns the finished context; its text is empty if no block fitted."""
-        if not self.blocks:
-            return MemoryContext(parts=self.parts)
-        return MemoryContext(assembled(self.blocks), tokens_of(self.blocks), self.parts)
-
 
 def memory_context(token_budget: int, *sections: Section) -> MemoryContext:
-    """Returns the context with these sections, from top to bottom, in at most ``token_budget`` tokens."""
+    """Returns the context with these sections, from top to bottom, in at most ``token_budget`` tokens.
+
+    Its text is empty if no block fits.
+    """
     draft = ContextDraft(token_budget)
     for section in sections:
-        draft.add(section)
-    return draft.context()
+        blocks, part = section.render(draft)
+        draft.blocks += blocks
+        if part is not None and (part.shown or part.left_out):
+            draft.parts.append(part)
+    if not draft.blocks:
+        return MemoryContext(parts=draft.parts)
+    lines = []
+    for heading, group in groupby(draft.blocks, key=lambda block: block.heading):
+        lines.append(heading + "\n".join(block.text for block in group) + "\n")
+    return MemoryContext(OPENING + "".join(lines) + CLOSING, tokens_of(draft.blocks), draft.parts)
 
 
 def leading(blocks: Iterable[Block], fits: Callable[[Sequence[Block]], bool]) -> list[Block]:
@@ -119,16 +117,8 @@ def leading(blocks: Iterable[Block], fits: Callable[[Sequence[Block]], bool]) ->
     return fitting
 
 
-def assembled(blocks: Sequence[Block]) -> str:
-    """Returns the text of a context: the blocks below their headings, in the frame."""
-    lines = []
-    for heading, group in groupby(blocks, key=lambda block: block.heading):
-        lines.append(heading + "\n".join(block.text for block in group) + "\n")
-    return OPENING + "".join(lines) + CLOSING
-
-
 def tokens_of(blocks: Iterable[Block]) -> int:
-    """Returns the number of tokens of the text that ``assembled`` makes of the blocks, without making it."""
+    """Returns the number of tokens of the context with these blocks, without making its text."""
     total, above = _of_constant(OPENING) + _of_constant(CLOSING), ""
     for block in blocks:
         total += block.hundredths

@@ -1,8 +1,8 @@
 """The MetaData of all tables, the columns and constraints that tables share, and checks of numbers for a column."""
 
 import math
-import struct
 from collections.abc import Sequence
+from ctypes import c_float
 from typing import Any, get_args
 
 from pgvector.sqlalchemy import Vector
@@ -158,10 +158,7 @@ def fits(column: Column[object]) -> AfterValidator:
     """
 
     def real(number: float) -> float:  # four bytes hold magnitudes from about 1e-45 to 3.4e38, and zero
-        try:
-            (stored,) = struct.unpack("f", struct.pack("f", number))
-        except OverflowError:
-            stored = math.inf
+        stored = c_float(number).value
         if math.isinf(stored) or (stored == 0 and number != 0):
             raise ValueError("must be 0 or of a magnitude from 1e-45 to 3.4e38")
         return number
