@@ -21,8 +21,7 @@ from retrieval.ranking.numbers import count_answer
 from retrieval.ranking.policies import Fits, Policies
 from retrieval.ranking.pool import pool_of
 from retrieval.ranking.question import Question
-from retrieval.ranking.retrieved import Retrieved
-from retrieval.ranking.search_result import SearchResult
+from retrieval.ranking.retrieved import Retrieved, SearchResult
 from retrieval.recall.memory import Recalled, RecallQuestion
 from retrieval.recall.quotes import QuoteReader
 from retrieval.recall.recall import LargeBanks, recall

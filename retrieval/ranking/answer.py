@@ -14,8 +14,7 @@ from retrieval.procedures.quarantine import fits_proven
 from retrieval.ranking.others import others
 from retrieval.ranking.pool import Pool
 from retrieval.ranking.question import Question
-from retrieval.ranking.retrieved import Choice, Retrieved
-from retrieval.ranking.search_result import SearchResult
+from retrieval.ranking.retrieved import Choice, Retrieved, SearchResult
 from retrieval.ranking.why import TellingWords, why
 from retrieval.sealed import opened, unreadable
 from retrieval.search.candidates import Candidate
@@ -31,7 +30,7 @@ def rank(
     question: Question, result: SearchResult, pool: Pool, arms: Mapping[str, Policy | None], *, explore: bool
 ) -> Retrieved:
     """Returns the slate that a policy chooses from the candidates, and the other runs and procedures to show."""
-    settings, retrieval_id = result.settings, uuids.uuid7()  # its last bits are the seed
+    settings, retrieval_id = result.settings, uuids.uuid7()
     k = question.k or (settings.k if settings else 0)
     budget = Budget(settings.explore, settings.canary) if settings and explore else Budget(0, 0, 0)
     traits = traits_of(pool.features, pool.group, pool.source, _least_similarity(question))
@@ -82,7 +81,7 @@ def rank(
 
 
 def seed_of(retrieval_id: UUID) -> int:
-    """Returns the seed of a decision's random draws, which are drawn again for its page."""
+    """Returns the seed of a decision's random draws, the last bits of its id."""
     return retrieval_id.int & LARGEST_SEED
 
 

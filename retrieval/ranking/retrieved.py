@@ -1,7 +1,8 @@
-"""The answer to a request for memory: the slate, with the reason for each case, and the text for the prompt."""
+"""The answer to a request for memory, with the rows that were read for it, the slate, and the text for the prompt."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from math import isnan
 from typing import Literal
 from uuid import UUID
@@ -9,14 +10,56 @@ from uuid import UUID
 from policy import features
 from policy.decide import REPLAYED, Decision, Policy
 from retrieval.procedures.lessons import CaseLesson
-from retrieval.procedures.procedure import Procedure
+from retrieval.procedures.procedure import Procedure, ProcedureMatches
 from retrieval.procedures.threshold import Threshold
 from retrieval.ranking.pool import Pool
 from retrieval.ranking.question import Question
-from retrieval.ranking.search_result import SearchResult
 from retrieval.recall.memory import Recalled
+from retrieval.sealed import UserSeal
 from retrieval.search.candidates import Candidate
+from retrieval.search.profile_settings import ProfileSettings
+from retrieval.search.unrelated import Floor
 from retrieval.sections.context import MemoryContext
+from retrieval.sections.quotes import QuotingSection
+
+
+@dataclass(frozen=True)
+class SearchResult:
+    """The rows that were read for a request for memory.
+
+    Attributes:
+        settings: the profile's settings; None if there is no such profile yet.
+        found: the cases found; empty if memory is off.
+        degraded: names of the parts of the search that failed.
+    """
+
+    settings: ProfileSettings | None
+    found: Sequence[Candidate]
+    degraded: list[str]
+    is_off: bool = False
+    """True if memory is switched off, for the request or the profile."""
+    procedures: ProcedureMatches = field(default_factory=ProcedureMatches)
+    threshold: Threshold = field(default_factory=Threshold)
+    """Least similarity of the query and a procedure's trigger, or a run that taught it."""
+    floor: Floor | None = None
+    """Least similarities at which a text counts as related to the query; None: the embedding model was not measured."""
+    unrelated: frozenset[UUID] = frozenset()
+    """Ids of the cases found that are unrelated to the query."""
+    seal: UserSeal | None = None
+    """Seal that opens the cases' texts; None if no case is sealed."""
+    quotes: Sequence[QuotingSection] = ()
+    """Sections of the context that quote the session and the facts about the user."""
+    recalled: Recalled | None = None
+    """Recalled turns, facts and knowledge; None if not requested, or if memory is off."""
+    unreadable: frozenset[UUID] = frozenset()
+    """Ids of the cases found that do not decrypt."""
+
+    @cached_property
+    def cases(self) -> list[Candidate]:
+        """Those of the cases found that are related to the query and, as far as is known, decrypt."""
+        hidden = self.unrelated | self.unreadable
+        return [row for row in self.found if row.id not in hidden]
+
 
 Mode = Literal["hybrid", "keyword", "off", "empty"]
 """Mode of an answer.

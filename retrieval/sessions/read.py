@@ -143,26 +143,19 @@ def conversation(view: View) -> Quotes:
 
     The session must have been read with ``cost_of_turn`` and ``cost_of_line``, so that the lines fit the context.
     """
-    lines = [_line_of_item(item.line) for item in view.items] + [_line_of_turn(turn) for turn in view.turns]
+    lines = [conversation_line("earlier", item.line) for item in view.items]
+    lines += [conversation_line(turn.role, turn.text) for turn in view.turns]
     return Quotes(lines, len(view.turns), view.left_out)
 
 
 def cost_of_turn(turn: SessionTurn) -> int:
     """Returns the number of tokens of the line of a context that quotes a turn."""
-    return count_tokens(_line_of_turn(turn) + "\n")
+    return count_tokens(conversation_line(turn.role, turn.text) + "\n")
 
 
 def cost_of_line(line: str) -> int:
     """Returns the number of tokens of the line of a context that quotes a line of a summary."""
-    return count_tokens(_line_of_item(line) + "\n")
-
-
-def _line_of_turn(turn: SessionTurn) -> str:
-    return conversation_line(turn.role, turn.text)
-
-
-def _line_of_item(line: str) -> str:
-    return conversation_line("earlier", line)
+    return count_tokens(conversation_line("earlier", line) + "\n")
 
 
 def _page() -> FastStatement[Record]:
