@@ -25,7 +25,7 @@ Answer = TypeVar("Answer")
 class Record(asyncpg.Record):  # type: ignore[misc]
     """A row of an answer whose columns can be read as attributes, like those of SQLAlchemy's rows.
 
-    A statement names a Protocol for its rows, so that reading a row needs no conversion.
+    Reading a row so needs no conversion. A Protocol may name the columns of a statement whose rows go far.
     """
 
     __getattr__ = asyncpg.Record.__getitem__  # in C, for a retrieve reads some hundred columns
