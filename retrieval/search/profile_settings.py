@@ -77,7 +77,34 @@ def profile_settings(scope: Scope) -> CTE:
     and exploration, and no row if the user has no agent; the embedding model is NULL if the agents use several models.
     """
     one = scope is Scope.ONE_AGENT
-    columns = _of_agent() if one else _of_all_agents()
+    if one:
+        replayed = replays.c.user_sub == USER_SUB, replays.c.agent_key == AGENT_KEY
+        learned = procedures.c.user_sub == USER_SUB, procedures.c.agent_key == AGENT_KEY
+        columns: dict[str, Expression] = {
+            **{name: profiles.c[name] for name in SETTINGS},
+            "serving": _live("serving", policies.c.version),
+            "serving_since": _live("serving", policies.c.created_at),
+            "candidate": _live("candidate", policies.c.version),
+            "candidate_since": _live("candidate", policies.c.created_at),
+            "replayed_at": select(replays.c.created_at).where(*replayed).scalar_subquery(),
+            "unlike": select(replays.c.unlike).where(*replayed).scalar_subquery(),
+            "has_procedures": exists().where(*learned, procedures.c.status == literal_column("'active'")),
+            "has_facts": exists().where(facts.c.user_sub == USER_SUB, facts.c.agent_key == AGENT_KEY),
+        }
+    else:
+        on = profiles.c.enabled
+        first, last = (function(profiles.c.embedding_model).filter(on) for function in (func.min, func.max))
+        columns = {
+            **{name: cast(literal_column(_default(name) or "NULL"), profiles.c[name].type) for name in SETTINGS},
+            **dict.fromkeys(STATE, null()),
+            "enabled": func.bool_or(on),
+            "embedding_model": case((first == last, first)),
+            "learning": false(),
+            "explore": cast(_ZERO, Float),
+            "canary": cast(_ZERO, Float),
+            "has_procedures": false(),
+            "has_facts": false(),
+        }
     for name in OVERRIDES:
         columns[name] = func.coalesce(cast(bindparam(name), Float), cast(columns[name], Float))
     settings = select(*(value.label(name) for name, value in columns.items())).where(profiles.c.user_sub == USER_SUB)
@@ -85,42 +112,10 @@ def profile_settings(scope: Scope) -> CTE:
     return settings.cte("profile").prefix_with("MATERIALIZED")
 
 
-def _of_agent() -> dict[str, Expression]:
-    replayed = replays.c.user_sub == USER_SUB, replays.c.agent_key == AGENT_KEY
-    learned = procedures.c.user_sub == USER_SUB, procedures.c.agent_key == AGENT_KEY
-    return {
-        **{name: profiles.c[name] for name in SETTINGS},
-        "serving": _live("serving", policies.c.version),
-        "serving_since": _live("serving", policies.c.created_at),
-        "candidate": _live("candidate", policies.c.version),
-        "candidate_since": _live("candidate", policies.c.created_at),
-        "replayed_at": select(replays.c.created_at).where(*replayed).scalar_subquery(),
-        "unlike": select(replays.c.unlike).where(*replayed).scalar_subquery(),
-        "has_procedures": exists().where(*learned, procedures.c.status == literal_column("'active'")),
-        "has_facts": exists().where(facts.c.user_sub == USER_SUB, facts.c.agent_key == AGENT_KEY),
-    }
-
-
 def _live(status: str, column: ColumnElement[Any]) -> Expression:
     """Returns a subquery for a column of the profile's policy that has this status."""
     mine = policies.c.user_sub == USER_SUB, policies.c.agent_key == AGENT_KEY
     return select(column).where(*mine, policies.c.status == literal_column(f"'{status}'")).scalar_subquery()
-
-
-def _of_all_agents() -> dict[str, Expression]:
-    on = profiles.c.enabled
-    first, last = (function(profiles.c.embedding_model).filter(on) for function in (func.min, func.max))
-    return {
-        **{name: cast(literal_column(_default(name) or "NULL"), profiles.c[name].type) for name in SETTINGS},
-        **dict.fromkeys(STATE, null()),
-        "enabled": func.bool_or(on),
-        "embedding_model": case((first == last, first)),
-        "learning": false(),
-        "explore": cast(_ZERO, Float),
-        "canary": cast(_ZERO, Float),
-        "has_procedures": false(),
-        "has_facts": false(),
-    }
 
 
 def _default(name: str) -> str | None:

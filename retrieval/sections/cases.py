@@ -114,8 +114,11 @@ def _run(remembered: Remembered, room: CaseLimits) -> str:
     """Returns the lines with a case's actions and outcome, and its reward if the outcome does not imply it."""
     plan = [shortened(step, room.chars) for step in remembered.plan[: room.steps]]
     if rest := remembered.plan[room.steps :]:
-        summary = f": {shortened(_names(rest), room.summary)}" if room.summary else ""
-        plan.append(f"… {len(rest)} more{summary}")
+        # the names of their tools, or beginnings of steps in prose; repeats in a row are counted
+        each = (shortened(tool_called(step) or step, _NAME_CHARS) for step in rest)
+        runs = [(name, len(list(same))) for name, same in groupby(each)]
+        names = ", ".join(name if count == 1 else f"{name} x{count}" for name, count in runs)
+        plan.append(f"… {len(rest)} more{f': {shortened(names, room.summary)}' if room.summary else ''}")
     steps = quoted_list(plan) if plan else "not recorded"
     lines = [f"    Actions: {steps}", f"    Outcome: {remembered.outcome}{remembered.fate}"]
     if remembered.reward is not None and remembered.reward != _USUAL_REWARD.get(remembered.outcome):
@@ -132,10 +135,3 @@ def tool_called(step: str) -> str | None:
     """Returns the name of the tool in a plan's step of the form ``tool(…)``; None: the step is in prose."""
     call = _CALL.match(step)
     return call and call[1]
-
-
-def _names(steps: Sequence[str]) -> str:
-    """Returns the names of the steps' tools in order, or beginnings of steps in prose; repeats in a row are counted."""
-    each = (shortened(tool_called(step) or step, _NAME_CHARS) for step in steps)
-    runs = [(name, len(list(same))) for name, same in groupby(each)]
-    return ", ".join(name if count == 1 else f"{name} x{count}" for name, count in runs)
