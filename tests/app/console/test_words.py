@@ -3,10 +3,11 @@
 import re
 from typing import get_args
 
+from app.schemas.decisions import TermsOut
+
 from app.console.render import times
 from app.console.words import REASONS, SETTINGS, TERMS, section
 from app.schemas.bank import ProfilePatch, SharesPatch
-from app.schemas.decisions import TermsOut
 from policy.reasons import Reason
 from tests.paths import ROOT
 
