@@ -17,7 +17,7 @@ from app.auth.errors import KeysUnavailable, NotAllowed, NotAuthenticated, UserN
 from app.auth.tokens import LEEWAY_S
 from app.edge.errors import McpNotInstalled
 from app.edge.intake.errors import BodyIncomplete, BodyNotJson, BodyTooComplex, BodyTooCostly, BodyTooLarge, Busy
-from app.edge.intake.faults import faults, printable
+from app.edge.intake.faults import faults
 from app.edge.requests import with_problem
 from app.erasure.scrub import ScrubRefused
 from app.postgres import EmbeddedPostgresFailed
@@ -102,6 +102,11 @@ class Kind:
 RETRY = (("Retry-After", "1"),)
 INVALID = Kind("invalid-request", HTTPStatus.UNPROCESSABLE_ENTITY)
 """Kind of a request that does not have the documented form."""
+_NO_ROUTE = {
+    HTTPStatus.NOT_FOUND: "there is no such path, or it has no slash at its end; /docs has every operation",
+    HTTPStatus.METHOD_NOT_ALLOWED: "the path has no such method; the header Allow names its methods",
+}
+"""Details of a request that no route takes, by status; a detail repeats nothing that was sent."""
 
 KINDS: dict[type[CasebankError], Kind] = {
     NotAuthenticated: Kind("not-authenticated", HTTPStatus.UNAUTHORIZED, (("WWW-Authenticate", "Bearer"),)),
@@ -194,7 +199,7 @@ def not_now(refusal: NotNow) -> JSONResponse:
     return problem(kind, str(refusal), retry_at=retry_at, **{"violated-policies": [refusal.policy]})
 
 
-async def _answer(request: Request, error: Exception) -> JSONResponse:
+async def _answer(_request: Request, error: Exception) -> JSONResponse:
     """Returns the problem document of an error that ended a request."""
     if isinstance(error, NotNow):
         return not_now(error)
@@ -215,10 +220,8 @@ async def _answer(request: Request, error: Exception) -> JSONResponse:
     if isinstance(error, HTTPException):
         status = HTTPStatus(error.status_code)
         detail = str(error.detail)
-        if detail == status.phrase and status == HTTPStatus.NOT_FOUND:
-            detail = f"there is no path {printable(request.url.path)}; /docs has every operation"
-        elif detail == status.phrase and status == HTTPStatus.METHOD_NOT_ALLOWED:
-            detail = "the path has no such method; the header Allow names its methods"
+        if detail == status.phrase:
+            detail = _NO_ROUTE.get(status, detail)
         kind = Kind(status.phrase.lower().replace(" ", "-"), status, tuple((error.headers or {}).items()))
         return problem(kind, detail)
     log.error("request.crash", error=type(error).__name__, exc_info=error)  # the answer does not tell the cause

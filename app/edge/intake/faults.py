@@ -11,7 +11,7 @@ from writer.run import AgentKey, SessionName
 LONGEST_QUOTED = 1_000
 """Characters of an unknown field's name, or of a message, that are redacted; fewer of the result are shown."""
 LONGEST_NAME, LONGEST_MESSAGE = 200, 500
-"""Characters that are shown: of a field's name or a path, and of a message."""
+"""Characters that are shown: of a field's name, and of a message."""
 MOST = 20
 """Most faults of an invalid input that its answer names."""
 _OBJECT = "Input should be a JSON object"
@@ -38,8 +38,8 @@ def faults(errors: Sequence[Mapping[str, Any]]) -> list[dict[str, str]]:
         message: str = _PLAIN.get(error["type"], error["msg"])
         if error["type"] == "string_pattern_mismatch":
             message = _PATTERNS.get(message.partition("'")[2].removesuffix("'"), message)
-        field = ".".join(printable(part) for part in error["loc"])
-        shown.append({"field": field, "message": printable(message, LONGEST_MESSAGE).removeprefix("Value error, ")})
+        field = ".".join(_printable(part) for part in error["loc"])
+        shown.append({"field": field, "message": _printable(message, LONGEST_MESSAGE).removeprefix("Value error, ")})
     return shown
 
 
@@ -73,7 +73,6 @@ def fields_at(annotation: Any, place: Sequence[int | str]) -> list[str]:
     return sorted(annotation.model_fields) if annotation.model_config.get("extra") == "forbid" else []
 
 
-def printable(text: object, most: int = LONGEST_NAME) -> str:
-    """Returns at most so many characters of a caller's text, without secrets and without what no answer can have."""
+def _printable(text: object, most: int = LONGEST_NAME) -> str:
     plain = str(text)[:LONGEST_QUOTED].encode(errors="replace").decode().replace("\x00", "?")
     return without_secrets(plain)[:most]

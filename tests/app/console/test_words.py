@@ -3,10 +3,9 @@
 import re
 from typing import get_args
 
-from app.schemas.decisions import TermsOut
-
 from app.console.render import times
 from app.console.words import REASONS, SETTINGS, TERMS, section
+from app.routes.decisions import TermsOut
 from app.schemas.bank import ProfilePatch, SharesPatch
 from policy.reasons import Reason
 from tests.paths import ROOT

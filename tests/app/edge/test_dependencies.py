@@ -33,7 +33,7 @@ async def test_a_wrong_value_of_a_filter_is_told_once_with_the_values_that_there
 async def test_a_request_that_no_route_takes_is_told_where_the_operations_are(service: Service):
     user = await service.user()
     nowhere, no_method = await user.http.get("/v1/case"), await user.http.get("/v1/retain")
-    assert nowhere.json()["detail"] == "there is no path /v1/case; /docs has every operation"
+    assert nowhere.json()["detail"] == "there is no such path, or it has no slash at its end; /docs has every operation"
     assert (no_method.json()["detail"], no_method.headers["Allow"]) == (
         "the path has no such method; the header Allow names its methods",
         "POST",
@@ -47,7 +47,7 @@ async def test_a_path_with_a_slash_too_many_is_told_and_not_redirected_to_the_ad
     run = {"agent": "a", "task": "water the plants", "outcome": "success"}
     answer = await user.http.post("/v1/retain/", json=run, headers={"Host": "evil.example"})
     assert (answer.status_code, answer.headers.get("location")) == (404, None)
-    assert answer.json()["detail"] == "there is no path /v1/retain/; /docs has every operation"
+    assert answer.json()["detail"] == "there is no such path, or it has no slash at its end; /docs has every operation"
 
 
 async def test_a_secret_in_a_path_that_there_is_not_is_not_repeated(service: Service):

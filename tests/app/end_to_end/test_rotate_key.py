@@ -168,4 +168,4 @@ def test_it_asks_first_and_says_where_there_is_nothing_to_do(url: str, home: Pat
         text=True,
         check=False,
     )
-    assert (done.returncode, "hold both keys" in done.stdout) == (1, True)
+    assert (done.returncode, "hold both keys" in done.stderr) == (1, True)
