@@ -1,7 +1,8 @@
 PYTHON ?= python3
 BIN := .venv/bin
 INSTALL := $(BIN)/pip install --quiet --disable-pip-version-check -c constraints.txt
-CHECKS := $(BIN)/ruff format --check . && $(BIN)/ruff check . && $(BIN)/mypy && $(BIN)/lint-imports
+CHECKS := $(BIN)/ruff format --check . && $(BIN)/ruff check . && $(BIN)/lint-imports
+TYPES := $(BIN)/mypy
 PYTEST := env -u PYTHONDONTWRITEBYTECODE PYTHONPYCACHEPREFIX=$(CURDIR)/.pytest_cache/bytecode $(BIN)/python -m pytest
 
 .PHONY: help setup demo serve test test-mcp test-clients test-frameworks client-types check bench bench-cost bench-replay clean
@@ -30,13 +31,14 @@ serve: .venv/demo ## keep the service running (state in CASEBANK_HOME)
 	$(BIN)/casebank serve
 
 # Every process of the tests shares one cache of bytecode, also where the environment forbids to write any. A collection
-# fills it: each process would compile for itself what it does not find. The checks, which take one processor for a
-# minute or two, run beside all that.
+# fills it: each process would compile for itself what it does not find. The check of types, which takes one processor
+# for a minute or two, runs beside all that.
 test: setup ## run every check and every test
-	{ $(CHECKS); } & checks=$$!; \
+	$(CHECKS)
+	$(TYPES) & types=$$!; \
 	$(PYTEST) --collect-only -qq > /dev/null 2>&1; \
 	$(PYTEST) -n auto --dist loadfile --no-loadscope-reorder; tests=$$?; \
-	wait $$checks || { echo 'a check failed: make check'; exit 1; }; \
+	wait $$types || { echo 'the check of types failed: make check'; exit 1; }; \
 	exit $$tests
 
 test-mcp: setup ## run the protocol's own conformance suite against /mcp (needs Node)
@@ -63,7 +65,7 @@ test-frameworks: .venv-frameworks/all ## test the Python client inside the agent
 	.venv-frameworks/bin/python -m pytest -q -rs tests/clients/frameworks
 
 check: setup    ## formatting, lint, types and layering
-	$(CHECKS)
+	$(CHECKS) && $(TYPES)
 
 bench: setup    ## measure speed and memory, as ratios within one run
 	$(BIN)/python -m bench all

@@ -57,8 +57,8 @@ if os.environ.pop("PYTHONDONTWRITEBYTECODE", None):
 
 @pytest.hookimpl(wrapper=True, optionalhook=True)
 def pytest_xdist_auto_num_workers() -> Generator[None, int, int]:
-    """Adds two workers to one for each processor: a worker waits a third of its time, for pauses and other processes."""
-    return 2 + (yield)
+    """Adds a worker to one for each processor: a worker waits a quarter of its time, for pauses and other processes."""
+    return 1 + (yield)
 
 
 gc.disable()  # while all is imported and collected, which stays

@@ -189,7 +189,7 @@ CLOSED = [
     ),  # nobody was erased
 ]
 RESOURCE = "/.well-known/oauth-protected-resource"
-OPEN = [Endpoint("GET", path, 200) for path in ("/healthz", "/readyz", "/metrics", RESOURCE, f"{RESOURCE}/mcp")]
+OPEN = [Endpoint("GET", path, 200) for path in ("/", "/healthz", "/readyz", "/metrics", RESOURCE, f"{RESOURCE}/mcp")]
 DOCUMENTATION = {("GET", path) for path in ("/openapi.json", "/docs", "/docs/oauth2-redirect")}
 DOCUMENTATION |= {("ANY", "/static-offline-docs")}
 READING = [endpoint for endpoint in CLOSED if endpoint.method == "GET"]
