@@ -17,6 +17,7 @@ from writer.nested import parts
 MOST_ARGUMENTS = 8
 """Number of a call's arguments that are searched for a statement."""
 VERB_CHARS = 40
+STATEMENT_CHARS = 400
 SAME_GOAL = 0.5
 """Least overlap of words, 0 to 1, at which two statements count as having the same goal."""
 TASK_CHARS = 4_000
@@ -35,6 +36,8 @@ _VERBS = {
     "revoke", "select", "set", "truncate", "update", "vacuum",
 }  # fmt: skip
 """First words of SQL statements; two statements with different first words have different goals."""
+_DROPS = re.compile(r"(?i)\b(?:delete|drop|remove)\b")
+"""Words by which an ALTER statement takes something away, which an ALTER without them does not mean to."""
 
 
 def same_goal(failed: Call, later: Call, task_words: Collection[str] = ()) -> bool:
@@ -103,9 +106,14 @@ def _names_in(arguments: object) -> dict[str, set[str]]:
 
 
 def _verb(arguments: object) -> str:
-    """Returns the first word of an SQL statement among the arguments; empty without one."""
+    """Returns the first word of an SQL statement among the arguments, of an ALTER also if it drops something.
+
+    The result is empty without a statement.
+    """
     text = statement_of(arguments) or next((part for part in parts(arguments) if isinstance(part, str)), "")
     word = text[:VERB_CHARS].split(None, 1)[0].casefold() if text.strip() else ""
+    if word == "alter" and _DROPS.search(text[:STATEMENT_CHARS]):
+        return "alter drop"
     return word if word in _VERBS else ""
 
 

@@ -56,16 +56,29 @@ def test_a_call_that_failed_between_is_not_what_put_it_right():
 
 
 def test_a_change_after_which_the_same_call_fails_again_put_nothing_right():
-    alter = "ALTER TABLE shops ALTER COLUMN size {};"
     calls = [
-        call("sql", alter.format("TYPE bigint"), FAILED),
-        call("sql", alter.format("DROP DEFAULT"), "ALTER TABLE"),
-        call("sql", alter.format("TYPE bigint"), FAILED),
-        call("sql", alter.format("TYPE bigint USING size::bigint"), "ALTER TABLE"),
+        call("pour", {"into": "mug", "amount": "full"}, FAILED),
+        call("pour", {"into": "mug", "amount": "half"}),
+        call("pour", {"into": "mug", "amount": "full"}, FAILED),
+        call("pour", {"into": "mug", "amount": "full", "slowly": True}),
     ]
     (fix,) = analysed(*calls).recovered
     assert (fix.failed, fix.succeeded) == ((0, 2), 3)
     assert not analysed(*calls[:3], outcome="failure").recovered
+
+
+def test_an_alter_that_drops_something_does_not_put_another_alter_right():
+    alter = "ALTER TABLE shops ALTER COLUMN size {};"
+    typed, dropped, cast = (
+        alter.format(how) for how in ("TYPE bigint", "DROP DEFAULT", "TYPE bigint USING size::int8")
+    )
+    (fix,) = analysed(call("sql", typed, FAILED), call("sql", dropped), call("sql", cast)).recovered
+    assert fix.succeeded == 2
+    again = [
+        call("sql", "ALTER TABLE shops REMOVE COLUMN size", FAILED),
+        call("sql", "ALTER TABLE shops DROP COLUMN size"),
+    ]
+    assert len(analysed(*again).recovered) == 1
 
 
 def test_failures_of_two_tools_are_told_apart():
