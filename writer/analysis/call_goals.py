@@ -17,7 +17,8 @@ from writer.nested import parts
 MOST_ARGUMENTS = 8
 """Number of a call's arguments that are searched for a statement."""
 VERB_CHARS = 40
-STATEMENT_CHARS = 400
+ALTER_CHARS = 400
+"""Maximum characters of an ALTER statement that are searched for what it drops."""
 SAME_GOAL = 0.5
 """Least overlap of words, 0 to 1, at which two statements count as having the same goal."""
 TASK_CHARS = 4_000
@@ -112,7 +113,7 @@ def _verb(arguments: object) -> str:
     """
     text = statement_of(arguments) or next((part for part in parts(arguments) if isinstance(part, str)), "")
     word = text[:VERB_CHARS].split(None, 1)[0].casefold() if text.strip() else ""
-    if word == "alter" and _DROPS.search(text[:STATEMENT_CHARS]):
+    if word == "alter" and _DROPS.search(text[:ALTER_CHARS]):
         return "alter drop"
     return word if word in _VERBS else ""
 

@@ -24,10 +24,8 @@ _WORDS = word_sets("writer.analysis", "command_moves")
 
 _WITH_SHORT = frozenset(flag.rpartition("-")[0].replace("-", " ") for flag in _WORDS["short"])
 """Commands of which some short flags decide what they do."""
-SESSION = "sql:session"
-"""Move of SQL statements that only prepare others, such as SET, or look at the schema."""
-PREPARES = frozenset((SESSION, *(f"shell:{label}" for label in ("chmod", "git add", "git fetch", "mkdir", "touch"))))
-"""Moves of what prepares other calls; they are moves of a plan only if no other move of it changes something."""
+PREPARES = frozenset(f"shell:{label}" for label in ("chmod", "git add", "git fetch", "mkdir", "touch"))
+"""Moves of commands that prepare others; they are moves of a plan only if no other move of it changes something."""
 
 
 def command_moves(command: Command) -> Iterator[tuple[str, bool]]:

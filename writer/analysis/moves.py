@@ -34,7 +34,7 @@ from writer.analysis.move_values import (
 )
 from writer.analysis.placeholders import PROPER_NAMES, abstract, without_placeholders
 from writer.analysis.state_changes import changes_state
-from writer.analysis.statement_moves import language_in, statement_moves
+from writer.analysis.statement_moves import SESSION, language_in, statement_moves
 
 MOST_MOVES = 256
 CHANGE = 4
@@ -76,10 +76,10 @@ _STEMMER = snowballstemmer.stemmer("english")
 def moves_of(run: StoredRun) -> list[str]:
     """Returns the moves of a run's plan, at most MOST_MOVES, in the order of its calls; without calls, its words.
 
-    Failed calls, and repeats of the call before, are left out, and so are commands that only prepare others, such as
-    mkdir, in a run that changes something else. A move that looks something up is listed once, because
-    runs with the same plan may search differently. A move that changes something counts more: it is listed CHANGE
-    times, and once more when it comes the second, fourth and eighth time.
+    Failed calls, and repeats of the call before, are left out, and so are commands and statements that only prepare
+    others, such as mkdir and SET, in a run that changes something else. A move that looks something up is listed once,
+    because runs with the same plan may search differently. A move that changes something counts more: it is listed
+    CHANGE times, and once more when it comes the second, fourth and eighth time.
     """
     if not any(call.tool for call in run.calls):
         return _prose(run.plan)
@@ -99,7 +99,7 @@ def moves_of(run: StoredRun) -> list[str]:
                 moves.append(move)
         if len(moves) >= MOST_MOVES:
             break
-    prepares = PREPARES.intersection(times)
+    prepares = times.keys() & {SESSION, *PREPARES}
     if prepares and any(number > 1 for move, number in Counter(moves).items() if move not in prepares):
         moves = [move for move in moves if move not in prepares]
     return moves[:MOST_MOVES]

@@ -11,7 +11,7 @@ from typing import Literal
 
 from retrieval.patterns import patterns, word_sets
 from writer.analysis.command_goals import mains
-from writer.analysis.command_moves import SESSION, command_moves, inner_line, request_moves
+from writer.analysis.command_moves import command_moves, inner_line, request_moves
 from writer.analysis.command_names import DATABASES, PROGRAMS
 from writer.analysis.commands import DEEPEST, is_command_key
 from writer.analysis.move_values import LITTLE, NAMED, last_word, normal, placeholder_of, singular, value_of
@@ -30,6 +30,8 @@ WORD_CHARS = 40
 
 _ALIKE = {"<=": "<", ">=": ">", "!=": "<>", "int": "integer", "decimal": "numeric"}
 """Words and signs of SQL, each with another one that tells plans apart as well."""
+SESSION = "sql:session"
+"""Move of SQL statements that only prepare others, such as SET, or look at the schema."""
 _FORMS = patterns("writer.analysis", "statement_moves")
 _WORDS = word_sets("writer.analysis", "statement_moves")
 
@@ -167,11 +169,11 @@ def _sql_statement(statement: Sequence[Token], named: Collection[str]) -> Iterat
     Where the statement changes something, names and values of the task are data, but for a schema and needed quotes.
     """
     words = [token.text.casefold() for token in statement]
-    verb = _verb(words)
-    changes = verb not in _WORDS["looks"]
-    if verb in _WORDS["prepares"]:
+    if words[0] in _WORDS["prepares"]:
         yield SESSION, False
         return
+    verb = _verb(words)
+    changes = verb not in {"select", "explain"}
     yield f"sql:{verb}", changes
     named = named if changes else ()  # what a query reads belongs to its plan
     before, column, told = words[0], "", _WORDS.get(f"in_{words[0]}", frozenset())
@@ -189,7 +191,7 @@ def _sql_statement(statement: Sequence[Token], named: Collection[str]) -> Iterat
             yield f"sql:{_ALIKE.get(word, word)}", changes
         elif token.shown == "<identifier>" or (word.isalpha() and after == "="):
             name = _column(word)
-            shown, is_table = _unless_named(name, named), before in _WORDS["before_table"]
+            shown, is_table = _shown(name, named), before in _WORDS["before_table"]
             if shown == NAMED:
                 yield from ((f"sql:{form}", changes) for form in _forms_of_name(token.text, is_table=is_table))
             if is_table:
@@ -200,11 +202,11 @@ def _sql_statement(statement: Sequence[Token], named: Collection[str]) -> Iterat
                 tells = after in _WORDS["signs"] and (after == "desc" or placeholder_of(column) != "<id>")
                 yield f"sql.{shown} {_ALIKE.get(after, after)}" if tells else f"sql.{shown}", changes
         elif column and (value := _sql_value(column, token, "values" if at - 1 in inserted else before, named)):
-            yield f"sql.{_unless_named(column, named)}={value}", changes
+            yield f"sql.{_shown(column, named)}={value}", changes
         before = word
 
 
-def _unless_named(name: str, named: Collection[str]) -> str:
+def _shown(name: str, named: Collection[str]) -> str:
     """Returns the name of a table, a column, or an index such as "orders_total_idx"; NAMED if the task names it."""
     parts = set(map(singular, _FORMS["part"].findall(name))) - _WORDS["parts"]
     return NAMED if parts and parts.issubset(named) else name
