@@ -45,7 +45,7 @@ test("a run of any size and without a task is kept", { skip }, async () => {
       run.tool("", {}, "no such tool", "error");
       run.plan("", "read ".repeat(1_000));
       run.success();
-    });
+    }, { retrieveMs: 60_000 }); // on a busy machine the megabytes of the first run are still read
   }
   await casebank.close(60_000);
   assert.deepEqual(reports, []);
