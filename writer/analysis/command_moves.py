@@ -149,7 +149,7 @@ def request_moves(words: Sequence[str]) -> Iterator[tuple[str, bool]]:
 
 def _data(words: Sequence[str]) -> Iterator[str]:
     """Yields the texts that curl sends."""
-    for word, after in zip(words, (*words[1:], ""), strict=True):
+    for word, after in zip(words, (*words[1:], ""), strict=False):
         if flag := _FORMS["data"].fullmatch(word):
             text = flag["text"] or after
             yield bare(text).replace('\\"', '"') if text.startswith('"') else bare(text)

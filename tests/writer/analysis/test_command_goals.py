@@ -1,5 +1,8 @@
 """Which commands are after the same thing."""
 
+import random
+import time
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -97,3 +100,12 @@ def test_signs_without_a_space_between_hide_no_command(line: str, programs: list
 def test_any_line_is_taken_apart(line: str):
     assert isinstance(commands(line), list)
     assert same_goal(line, "ls") in {True, False}
+
+
+def test_long_names_cost_a_run_of_failed_commands_little():
+    letters = random.Random(1)  # noqa: S311 - no secret
+    names = ["".join(letters.choices("abcdefgh", k=190)) for _ in range(72)]
+    lines = ["deploy " + " ".join(names[first : first + 12]) for first in range(0, 72, 12)]
+    began = time.process_time()
+    assert not any(same_goal(one, other) for one in lines for other in lines if one != other)
+    assert time.process_time() - began < 5

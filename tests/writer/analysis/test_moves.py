@@ -185,6 +185,7 @@ def test_an_argument_that_was_not_passed_is_no_move(left_out: object):
         (typed("curl -sG https://a.com/orders -d state=open"), "shell:curl get:/orders"),
         (typed("curl https://a.com/orders --get --data state=open"), "shell:curl get:/orders"),
         (typed("curl https://a.com/-G -d state=open"), "shell:curl post"),
+        (typed("curl"), "shell:curl get"),
         (typed("ssh -p 22 web1 'cd /srv && git pull'"), "shell:git pull"),
         (typed("kubectl exec -n shop web -- redis-cli flushall"), "shell:redis-cli=flushall"),
         (typed("terraform destroy --target=web --parallelism 5"), "shell:terraform destroy --parallelism=5"),
