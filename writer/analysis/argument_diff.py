@@ -39,6 +39,8 @@ MOST_PIECES = 6
 ALIKE = 0.75
 """Least similarity, 0 to 1, at which one name counts as a misspelling of the other."""
 FEWEST_CHARS = 3
+NAME_CHARS = 40
+"""Maximum characters of a name that may be a misspelling: to compare two names takes time in both their lengths."""
 SAME_STATEMENT = 0.6
 """Least overlap, 0 to 1, at which one statement counts as an edit of the other."""
 LEFT_OUT = " left out"
@@ -246,8 +248,8 @@ def overlap(before: str, after: str) -> float:
 
 def alike(one: str, other: str) -> bool:
     """Returns whether one name is a misspelling or a part of the other; names that differ in a number are not alike."""
-    if min(len(one), len(other)) < FEWEST_CHARS or max(len(one), len(other)) > TEXT_CHARS:
-        return False
+    if min(len(one), len(other)) < FEWEST_CHARS or max(len(one), len(other)) > NAME_CHARS:
+        return one == other
     if re.sub(r"\d+", "0", one) == re.sub(r"\d+", "0", other):
         return one == other
     return one in other or other in one or SequenceMatcher(None, one, other, autojunk=False).ratio() >= ALIKE

@@ -10,6 +10,8 @@ from writer.analysis.commands import Command, commands
 FEWEST_CHARS = 3
 """Least difference in length of two programs' names that are no misspellings of each other."""
 MOST_OPERANDS = 12
+MOST_COMPARED = 3
+"""Maximum number of a later line's last commands, and of two commands' operands, that are compared by spelling."""
 MOST_CHARS = 200
 SAME_TEXT = 0.5
 """Least share of common words, 0 to 1, at which one text counts as an edit of the other."""
@@ -35,7 +37,7 @@ def mains(line: str) -> tuple[Command, ...]:
 
 def same_goal(failed: str, later: str) -> bool:
     """Returns whether a command of a later line has the same goal as the last main command of a failed line."""
-    return any(_akin(old, new) for old in mains(failed)[-1:] for new in mains(later))
+    return any(_akin(old, new) for old in mains(failed)[-1:] for new in mains(later)[-MOST_COMPARED:])
 
 
 def only_reads(line: str) -> bool:
@@ -60,7 +62,9 @@ def _akin(old: Command, new: Command) -> bool:
     before, after = _subjects(old)[:MOST_OPERANDS], _subjects(new)[:MOST_OPERANDS]
     if not before or not after:
         return old.program not in _OF_ONE_FILE or before == after
-    return any(_same_name(one, other) for one in before for other in after)
+    if not set(before).isdisjoint(after):
+        return True
+    return any(_same_name(one, other) for one in before[:MOST_COMPARED] for other in after[:MOST_COMPARED])
 
 
 def _subjects(command: Command) -> tuple[str, ...]:
