@@ -125,8 +125,7 @@ class Thresholds:
 
     async def of(self, user_sub: str, rows: Sequence[FailureRow], past: Failures, precision: float) -> float:
         """Returns the confidence that a fix must reach, see ``policy.advice.threshold``."""
-        last = rows[-1]
-        key = user_sub, precision, last.case_id, last.place, len(rows), sum(row.proven for row in rows)
+        key = user_sub, precision, hash(tuple((row.case_id, row.place, row.proven) for row in rows))
         if key not in self._known:
             self._known[key] = await asyncio.to_thread(threshold, past, precision)
         return self._known[key]

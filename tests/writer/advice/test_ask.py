@@ -21,3 +21,10 @@ async def test_a_threshold_is_kept_while_fixes_are_told_and_computed_again_for_a
     told: list[Any] = [SimpleNamespace(**{**vars(each), "told": 3, "helped": 1}) for each in rows]
     assert await thresholds.of("alice", told, steady, RIGHT) == first
     assert await thresholds.of("alice", [*rows, row([7])], steady, RIGHT) < first
+
+
+async def test_other_failures_have_a_threshold_of_their_own_even_if_the_last_one_is_the_same():
+    thresholds, last = Thresholds(), row([7])
+    unsteady, steady = ([*(row([fix]) for fix in fixes), last] for fixes in (range(29), [7] * 29))
+    first = await thresholds.of("alice", unsteady, failures_in(unsteady), RIGHT)
+    assert await thresholds.of("alice", steady, failures_in(steady), RIGHT) < first
