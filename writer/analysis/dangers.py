@@ -1,19 +1,19 @@
 """Recognises calls and plans that destroy something or switch a check off; advice tells them only of proven runs."""
 
 import json
+import re
 
 from retrieval.patterns import patterns
 from writer.analysis.calls import Call
-
-LOOK_CHARS = 4_000
 
 _FORMS = patterns("writer.analysis", "dangers")
 
 
 def is_dangerous(call: Call) -> bool:
     """Returns whether a call destroys something or switches a check off; true in doubt."""
-    written = json.dumps(call.arguments, ensure_ascii=False, default=str)[:LOOK_CHARS]
-    return names_danger(f"{call.tool} {written}")
+    written = json.dumps(call.arguments, ensure_ascii=False, default=str)
+    lines = re.sub(r"\\[nrt]", "\n", written)  # else "\\nrm" would hide "rm"
+    return names_danger(f"{call.tool} {lines}")
 
 
 def names_danger(text: str) -> bool:

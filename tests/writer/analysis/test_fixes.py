@@ -229,6 +229,9 @@ def test_an_edit_before_the_call_that_worked_is_told_and_is_part_of_the_fix(call
     ("tool", "given", "dangerous"),
     [
         ("shell", {"command": "rm -rf build"}, True),
+        ("shell", {"command": "cd app\nrm -rf build"}, True),
+        ("shell", '{"command": "cd app\\n\\tsudo make install"}', True),
+        ("write", {"file": "build.sh", "content": "make\n" * 5_000 + "rm -rf build"}, True),
         ("shell", {"command": "git push --force"}, True),
         ("shell", {"command": "git commit --no-verify -m x"}, True),
         ("shell", {"command": "curl -k https://a.example"}, True),
