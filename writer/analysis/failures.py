@@ -6,19 +6,27 @@ failure without a fix, the next MOST_AFTER calls are searched once more.
 
 import re
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import islice
+from itertools import compress, islice
+from operator import not_
 from typing import Literal
 
+from retrieval.patterns import patterns
 from writer.analysis.argument_diff import ArgumentChange, differences, respelled
 from writer.analysis.call_goals import same_goal, words_of
 from writer.analysis.calls import Call, Evidence
 from writer.analysis.causes import instructs
-from writer.analysis.complaints import complaints
 from writer.analysis.empty_output import is_empty
-from writer.analysis.error_output import FEWEST_CHARS, MOST_KEYS, glimpse, is_silent, says_not_yet
-from writer.analysis.intended import asks_for_failure, came_to_the_same
+from writer.analysis.error_output import (
+    FEWEST_CHARS,
+    MOST_KEYS,
+    SHORT_CHARS,
+    beginning,
+    glimpse,
+    is_silent,
+    says_not_yet,
+)
 from writer.analysis.state_changes import changes_state
 from writer.nested import parts
 
@@ -34,7 +42,11 @@ MOST_BETWEEN = 20
 
 MOST_AFTER = 50
 """Number of calls after a failure that are searched for another tool that reached the failed call's goal."""
+TASK_CHARS = 2_000
+MOST_TURNS = 2_000
+MOST_PARTS = 4
 
+_FORMS = patterns("writer.analysis", "complaints", "intended")
 _BY = re.compile(r"_(?:by|with|via|using|from)_")
 _WORD = re.compile(r"\w{3,}")
 
@@ -64,13 +76,6 @@ class Failure:
     between: tuple[str, ...] = ()
 
 
-@dataclass(slots=True, eq=False)
-class _Open:
-    """Failed calls of one tool with the same goal, without a fix so far."""
-
-    calls: list[Call]
-
-
 @dataclass(slots=True)
 class _Search:
     """The state of one pass over the calls of a run."""
@@ -82,20 +87,21 @@ class _Search:
     task_words: Collection[str] = ()
     recovered: list[Failure] = field(default_factory=list)
     lost: list[Failure] = field(default_factory=list)
-    open: dict[str, list[_Open]] = field(default_factory=lambda: defaultdict(list))
+    open: dict[str, list[list[Call]]] = field(default_factory=lambda: defaultdict(list))
+    """Failed calls without a fix so far, by their tool; those of one list have the same goal."""
     last_empty: dict[str, Call] = field(default_factory=dict)
 
     def take(self, call: Call) -> None:
         """Looks at the next call: adds it to the open failures, or closes those whose goal it reached."""
         waiting = self.open[call.tool]
         if call.failure is not None:
-            same = next((each for each in reversed(waiting) if same_goal(each.calls[-1], call, self.task_words)), None)
+            same = next((failed for failed in reversed(waiting) if same_goal(failed[-1], call, self.task_words)), None)
             if same is not None:
-                same.calls.append(call)
+                same.append(call)
                 return
-            waiting.append(_Open([*self._taken_back(call), call]))
+            waiting.append([*self._taken_back(call), call])
             if len(waiting) > MOST_OPEN:
-                self.lost.append(_never(waiting.pop(0).calls))
+                self.lost.append(_never(waiting.pop(0)))
             return
         if call.line is None:
             reached_goal = not says_not_yet(call.output)
@@ -105,13 +111,14 @@ class _Search:
             return
         earlier = self.last_empty.pop(call.tool, None)
         if waiting:
-            solved = [each for each in waiting if same_goal(each.calls[-1], call, self.task_words)]
-            self.recovered += [self._fixed(each.calls, call) for each in solved]
-            self.open[call.tool] = [each for each in waiting if each not in solved]
+            reached = [same_goal(failed[-1], call, self.task_words) for failed in waiting]
+            self.recovered += [self.fixed(failed, call) for failed in compress(waiting, reached)]
+            self.open[call.tool] = [*compress(waiting, map(not_, reached))]
         elif is_empty(call.output):
             self.last_empty[call.tool] = call
         elif earlier is not None and respelled(earlier.arguments, call.arguments):
-            self.recovered.append(self._fixed([_as_failure(earlier, "empty_output")], call))
+            empty = replace(earlier, failure="no results", evidence="empty_output")
+            self.recovered.append(self.fixed([empty], call))
 
     def _taken_back(self, call: Call) -> list[Call]:
         """Removes the fix that changed the arguments of a call which now fails again, and returns the calls before it.
@@ -125,29 +132,48 @@ class _Search:
                 return [self.calls[at] for at in failure.failed]
         return []
 
-    def _fixed(self, failed: Sequence[Call], success: Call) -> Failure:
-        return _fixed(self.calls, failed, success, concrete=self.concrete)
+    def fixed(self, failed: Sequence[Call], success: Call) -> Failure:
+        """Returns the failure of these calls, with the call that reached their goal as its fix."""
+        last = failed[-1]
+        between = _between(self.calls, last, success)
+        changes = differences(last.arguments, success.arguments, concrete=self.concrete)
+        same = last.arguments == success.arguments and not changes  # to Python, True equals 1
+        kind: FixKind
+        if same:
+            kind = "same_args_after_other_tool" if between else "same_args_retry"
+        else:
+            kind = "args_changed_after_other_tool" if between else "args_changed"
+        indices = tuple(call.index for call in failed)
+        return Failure(success.tool, indices, last.evidence, last.failure or "", success.index, kind, changes, between)
 
-    def end(self) -> None:
-        """Counts the failures that are still open as lost."""
-        self.lost += [_never(each.calls) for waiting in self.open.values() for each in waiting]
-        self.lost.sort(key=lambda sequence: sequence.failed)
+    def corrected(self, texts: Sequence[str]) -> list[Failure]:
+        """Returns the correction that followed complaints: a repeated call with other arguments; empty: there is none.
 
-    def turn_to_other_tools(self) -> None:
-        """Counts lost failures as recovered if a later call of another tool did the same; for runs that succeeded."""
-        pairs = [(failure, _done_by_another_tool(self.calls, failure)) for failure in self.lost]
-        self.lost = [failure for failure, done in pairs if done is None]
-        every = [*self.recovered, *(done for _, done in pairs if done)]
-        self.recovered = sorted(every, key=lambda failure: (failure.succeeded, failure.failed))
+        The last such call that changed a word of the complaints is preferred; else it is the last one. Turns and calls
+        have no common clock, so `find` uses this only where the run succeeded and no other failure was recovered.
+        """
+        latest: dict[str, Call] = {}
+        pairs: list[tuple[Call, Call]] = []
+        for call in self.calls:
+            before = latest.get(call.tool)
+            if before is not None and before.arguments != call.arguments and same_goal(before, call, self.task_words):
+                pairs.append((before, call))
+            latest[call.tool] = call
+        disputed = _words("\n".join(texts))
+        named = [
+            (before, after)
+            for before, after in pairs
+            if (_words(glimpse(before.arguments)) ^ _words(glimpse(after.arguments))) & disputed
+        ] or pairs
+        changing = [pair for pair in named if changes_state(pair[0].tool)] or named
+        what = "the user said that it was wrong"
+        return [
+            self.fixed([replace(before, failure=what, evidence="complaint")], after) for before, after in changing[-1:]
+        ]
 
 
 def _made(call: Call) -> tuple[object, ...]:
     return call.tool, call.arguments, call.failure
-
-
-def _as_failure(call: Call, evidence: Evidence) -> Call:
-    message = "no results" if evidence == "empty_output" else "the user said that it was wrong"
-    return replace(call, failure=message, evidence=evidence)
 
 
 @dataclass(frozen=True, slots=True)
@@ -180,41 +206,53 @@ def find(
     search = _Search(calls, with_status, concrete, words_of(task))
     for call in calls:
         search.take(call)
-    search.end()
-    if succeeded:
-        search.turn_to_other_tools()
-    if not search.recovered and succeeded and (texts := complaints(turns)):
-        search.recovered += _corrected(calls, texts, search.task_words, concrete=concrete)
-    asked = succeeded and asks_for_failure(task)
-    intended = [each for each in search.lost if asked or came_to_the_same([calls[at] for at in each.failed])]
-    lost = tuple(each for each in search.lost if not succeeded or each not in intended)
-    return RunFailures(calls, tuple(search.recovered), lost, tuple(intended) if succeeded else (), concrete=concrete)
+    lost = [*search.lost, *(_never(failed) for waiting in search.open.values() for failed in waiting)]
+    lost.sort(key=lambda failure: failure.failed)
+    if not succeeded:
+        return RunFailures(calls, tuple(search.recovered), tuple(lost), concrete=concrete)
+    pairs = [(failure, _done_by_another_tool(calls, failure)) for failure in lost]
+    recovered = [*search.recovered, *(done for _, done in pairs if done)]
+    recovered.sort(key=lambda failure: (failure.succeeded, failure.failed))
+    if not recovered and (texts := complaints(turns)):
+        recovered = search.corrected(texts)
+    lost = [failure for failure, done in pairs if done is None]
+    wanted = _FORMS["asks"].search(beginning(task, TASK_CHARS))
+    asked = wanted is not None and _FORMS["not"].search(wanted.group()) is None
+    intended = [each for each in lost if asked or _came_to_the_same([calls[at] for at in each.failed])]
+    rest = tuple(each for each in lost if each not in intended)
+    return RunFailures(calls, tuple(recovered), rest, tuple(intended), concrete=concrete)
+
+
+def complaints(turns: Iterable[object]) -> list[str]:
+    """Returns the beginnings of the user's turns that complain about a result; the first one, the task, is not read.
+
+    That a thing of the user's does not work ("my TV is broken") is no complaint about a result.
+    """
+    by_user = (turn for turn in islice(turns, MOST_TURNS) if isinstance(turn, Mapping) and turn.get("role") == "user")
+    texts: list[str] = []
+    for turn in islice(by_user, 1, None):
+        content = turn.get("content")
+        contents = content if isinstance(content, list) else [content]
+        values = (part.get("text") if isinstance(part, Mapping) else part for part in contents[:MOST_PARTS])
+        texts += [beginning(text, SHORT_CHARS) for text in values if isinstance(text, str)]
+    about_results = ((text, _FORMS["world"].sub(" ", text)) for text in texts)
+    forms = _FORMS["complaint"], _FORMS["quoted_wrong"]
+    complaints = [text for text, said in about_results if any(form.search(said) for form in forms)]
+    return [text for text in complaints if not _FORMS["denied"].search(text)]
+
+
+def _came_to_the_same(failed: Sequence[Call]) -> bool:
+    """Returns whether a call was repeated unchanged, with other calls between, and failed with the same error."""
+    first, last = failed[0], failed[-1]
+    return (
+        last.index - first.index >= len(failed) > 1
+        and first.arguments == last.arguments
+        and first.failure == last.failure
+    )
 
 
 def _never(failed: Sequence[Call]) -> Failure:
     return Failure(failed[-1].tool, tuple(call.index for call in failed), failed[-1].evidence, failed[-1].failure or "")
-
-
-def _fixed(calls: Sequence[Call], failed: Sequence[Call], success: Call, *, concrete: bool) -> Failure:
-    last = failed[-1]
-    between = _between(calls, last, success)
-    changes = differences(last.arguments, success.arguments, concrete=concrete)
-    same = last.arguments == success.arguments and not changes  # to Python, True equals 1
-    kind: FixKind
-    if same:
-        kind = "same_args_after_other_tool" if between else "same_args_retry"
-    else:
-        kind = "args_changed_after_other_tool" if between else "args_changed"
-    return Failure(
-        tool=success.tool,
-        failed=tuple(call.index for call in failed),
-        evidence=last.evidence,
-        message=last.failure or "",
-        succeeded=success.index,
-        kind=kind,
-        differences=changes,
-        between=between,
-    )
 
 
 def _between(calls: Sequence[Call], last: Call, success: Call) -> tuple[str, ...]:
@@ -257,33 +295,6 @@ def _values(arguments: object) -> set[str | float]:
     """Returns the first MOST_KEYS texts and numbers in the arguments of a call."""
     plain = (part for part in parts(arguments, widest=MOST_KEYS) if isinstance(part, str | int | float))
     return set(islice(plain, MOST_KEYS))
-
-
-def _corrected(
-    calls: Sequence[Call], texts: Sequence[str], task_words: Collection[str], *, concrete: bool
-) -> list[Failure]:
-    """Returns the correction that followed a complaint: a repeated call with other arguments; empty: there is none.
-
-    The last such call that changed a word of the complaint is preferred; else it is the last one. Turns and calls have
-    no common clock, so `find` uses this only where the run succeeded and no other failure was recovered.
-    """
-    latest: dict[str, Call] = {}
-    pairs: list[tuple[Call, Call]] = []
-    for call in calls:
-        before = latest.get(call.tool)
-        if before is not None and before.arguments != call.arguments and same_goal(before, call, task_words):
-            pairs.append((before, call))
-        latest[call.tool] = call
-    disputed = _words("\n".join(texts))
-    named = [
-        (before, after)
-        for before, after in pairs
-        if (_words(glimpse(before.arguments)) ^ _words(glimpse(after.arguments))) & disputed
-    ] or pairs
-    changing = [pair for pair in named if changes_state(pair[0].tool)] or named
-    return [
-        _fixed(calls, [_as_failure(before, "complaint")], after, concrete=concrete) for before, after in changing[-1:]
-    ]
 
 
 def _words(text: str) -> set[str]:

@@ -3,7 +3,7 @@
 import pytest
 
 from tests.writer.runs import asked
-from writer.analysis.complaints import complaints
+from writer.analysis.failures import complaints
 
 
 @pytest.mark.parametrize(
