@@ -22,17 +22,14 @@ from writer.analysis.argument_diff import (
 )
 from writer.analysis.call_goals import statement_of
 from writer.analysis.calls import Call, StoredRun
-from writer.analysis.causes import instructs, quoted
-from writer.analysis.command_goals import only_reads
+from writer.analysis.causes import quoted
 from writer.analysis.dangers import is_dangerous
 from writer.analysis.edits import edit_of
-from writer.analysis.error_output import glimpse, texts_in
-from writer.analysis.failures import MOST_BETWEEN, Failure, RunFailures, find
+from writer.analysis.failures import Failure, RunFailures, find
 from writer.analysis.moves import moves_of_call, named_by
 from writer.analysis.placeholders import abstract, clean, without_placeholders
-from writer.analysis.remedy import instead, tool_name
+from writer.analysis.remedy import calls_before, instead, tool_name
 from writer.analysis.source_differences import source_difference, source_terms
-from writer.analysis.state_changes import changes_state
 from writer.analysis.statements import language_of, tokens
 from writer.analysis.value_differences import statement_told
 
@@ -42,11 +39,6 @@ PART_CHARS = 160
 """Maximum characters of one part of a fix in words."""
 MOST_PARTS = 5
 """Maximum number of changes of a fix, and of steps of its plan, that are stored."""
-MOST_BEFORE = 3
-"""Maximum number of calls before the call that worked that a fix contains, the last of them."""
-READING = frozenset(("analyze", "describe", "explain", "lock", "pragma", "select", "show", "with"))
-"""First words of statements that change no row and no table."""
-_CHANGING = re.compile(r"(?i)select\s+(?:setval|nextval|set_config|pg_\w+)\s*\(")
 NAMED = frozenset(("<identifier>", "<string>"))
 """Placeholders of tokens whose words are compared as well, so that two changes of names differ."""
 MOST_FAILURES = 20
@@ -182,7 +174,7 @@ def _fix(failures: RunFailures, failure: Failure, asking: Call) -> Fix:
     if failure.kind == "other_tool":
         tool = instead(failures, failure)
         return Fix([f"instead:{tool}"], instead=tool, dangerous=is_dangerous(success))
-    before = _calls_before(failures, failure)
+    before = calls_before(failures, failure)
     changes = concrete_differences(asking.arguments, success.arguments)
     terms = change_terms(asking, success) or ["again"]
     return Fix(
@@ -191,35 +183,6 @@ def _fix(failures: RunFailures, failure: Failure, asking: Call) -> Fix:
         first=list(dict.fromkeys(_in_words(call, failures.calls) for call in before)),
         dangerous=any(map(is_dangerous, (*before, success))),
     )
-
-
-def _calls_before(failures: RunFailures, failure: Failure) -> list[Call]:
-    """Returns the last successful calls between the last failure and the success that probably made it possible.
-
-    These are the calls that changed something, or else those with a new value of the success in their output; calls
-    that an output told the agent to make are left out.
-    """
-    last, end = failure.failed[-1], failure.succeeded or 0
-    between = [call for call in failures.calls[last + 1 : end][-MOST_BETWEEN:] if call.tool and not call.failed]
-    orders = "\n".join(
-        text for call in failures.calls[last:end][-MOST_BETWEEN:] if instructs(text := glimpse(call.output))
-    )
-    between = [call for call in between if call.tool not in orders]
-    changing = [call for call in between if changes(call)]
-    if not changing:
-        fresh = texts_in(failures.calls[end].arguments) - texts_in(failures.calls[last].arguments)
-        changing = [call for call in between if any(text in glimpse(call.output) for text in fresh)]
-    return changing[-MOST_BEFORE:]
-
-
-def changes(call: Call) -> bool:
-    """Returns whether a call does more than look something up, by its command, its statement or its tool's name."""
-    if call.line is not None:
-        return not only_reads(call.line)
-    statement = statement_of(call.arguments)
-    if statement is None:
-        return changes_state(call.tool)
-    return statement.split(None, 1)[0].casefold() not in READING or _CHANGING.match(statement) is not None
 
 
 def _in_words(call: Call, calls: Sequence[Call]) -> str:

@@ -4,20 +4,23 @@ import re
 from collections.abc import Sequence
 
 from writer.analysis.argument_diff import concrete_differences
+from writer.analysis.call_goals import statement_of
 from writer.analysis.calls import Call
 from writer.analysis.causes import instructs
 from writer.analysis.command_goals import only_reads
 from writer.analysis.error_output import glimpse, texts_in
-from writer.analysis.failures import Failure, RunFailures
+from writer.analysis.failures import MOST_BETWEEN, Failure, RunFailures
 from writer.analysis.placeholders import clean, form
 from writer.analysis.state_changes import changes_state
 
 TOOL_CHARS = 80
 MOST_NAMED = 5
-MOST_LOOKED_AT = 50
-MOST_COMMANDS = 3
-"""Maximum number of commands between failure and success that a fix names, the last of them."""
 COMMAND_CHARS = 200
+MOST_BEFORE = 3
+"""Maximum number of calls before the call that worked that a fix contains, the last of them."""
+READING = frozenset(("analyze", "describe", "explain", "lock", "pragma", "select", "show", "with"))
+"""First words of statements that change no row and no table."""
+_CHANGING = re.compile(r"(?i)select\s+(?:setval|nextval|set_config|pg_\w+)\s*\(")
 
 
 def tool_name(tool: str) -> str:
@@ -43,47 +46,51 @@ def changed(run: RunFailures, failure: Failure) -> str:
 
 
 def called_first(run: RunFailures, failure: Failure) -> list[str]:
-    """Returns the tools, called between failure and success, that probably made the success possible.
-
-    If the arguments changed, these are the tools whose output has one of the new values, or else the tools that only
-    read. A tool is left out if its calls failed, or if an output with an instruction names it.
-    """
+    """Returns the calls before a fix, see `calls_before`, by their tools; those of command lines with their form."""
     if failure.succeeded is None or failure.kind == "other_tool":
         return []
-    first, last = failure.failed[0], failure.failed[-1]
-    calls = run.calls[first : min(failure.succeeded, first + MOST_LOOKED_AT)]
-    injected = "\n".join(text for call in calls if instructs(text := glimpse(call.output)))
-    if run.calls[last].line is not None:
-        return _commands_first(run, failure, calls, injected)
-    between = run.calls[last + 1 : min(failure.succeeded, last + 1 + MOST_LOOKED_AT)]
-    worked = [call for call in between if not call.failed and call.tool in failure.between]
-    names = list(dict.fromkeys(call.tool for call in worked))
-    if failure.kind == "args_changed_after_other_tool":
-        fresh = texts_in(run.calls[failure.succeeded].arguments) - texts_in(run.calls[last].arguments)
-        sources = [call.tool for call in worked if any(text in glimpse(call.output) for text in fresh)]
-        names = list(dict.fromkeys(sources)) or [name for name in names if not changes_state(name)]
-    return [tool_name(name) for name in [name for name in names if name not in injected][:MOST_NAMED]]
+    names = []
+    for call in calls_before(run, failure, lookups=True):
+        shown = clean(form(call.arguments, concrete=run.concrete), COMMAND_CHARS)
+        names.append(tool_name(call.tool) if call.line is None else f"{tool_name(call.tool)} with {shown}")
+    return list(dict.fromkeys(names))
 
 
-def _commands_first(run: RunFailures, failure: Failure, calls: Sequence[Call], injected: str) -> list[str]:
-    """Returns the last successful calls before the success that changed something; commands by their form."""
-    helpful = []
-    for call in calls[failure.failed[-1] - failure.failed[0] + 1 :]:
-        line = call.line
-        if call.failed or call.tool in injected or (line is None and not changes_state(call.tool)):
-            continue
-        if line is None:
-            helpful.append(tool_name(call.tool))
-        elif not only_reads(line) and not follows(line, injected):
-            helpful.append(
-                f"{tool_name(call.tool)} with {clean(form(call.arguments, concrete=run.concrete), COMMAND_CHARS)}"
-            )
-    return list(dict.fromkeys(helpful))[-MOST_COMMANDS:]
+def calls_before(run: RunFailures, failure: Failure, *, lookups: bool = False) -> list[Call]:
+    """Returns the last successful calls between the last failure and the success that probably made it possible.
+
+    These are the calls with a new value of the success in their output, or else those that changed something, or else,
+    with ``lookups``, those that only look something up, except commands. Calls that an output told the agent to make
+    are left out.
+    """
+    first, last, end = failure.failed[0], failure.failed[-1], failure.succeeded or 0
+    seen = run.calls[max(first, end - MOST_BETWEEN) : end]
+    orders = "\n".join(text for call in seen if instructs(text := glimpse(call.output)))
+    between = [
+        call
+        for call in seen
+        if call.index > last and call.tool and not call.failed and call.tool not in orders and not _obeys(call, orders)
+    ]
+    fresh = texts_in(run.calls[end].arguments) - texts_in(run.calls[last].arguments)
+    sources = [call for call in between if any(text in glimpse(call.output) for text in fresh)]
+    rest = [call for call in between if call.line is None] if lookups else []
+    return (sources or [call for call in between if changes(call)] or rest)[-MOST_BEFORE:]
 
 
-def follows(line: str, injected: str) -> bool:
-    """Returns whether ``injected``, the outputs that give instructions, has a command of this command line."""
-    return any(part.strip() in injected for part in re.split(r"&&|\|\||[;\n]", line) if part.strip())
+def _obeys(call: Call, orders: str) -> bool:
+    """Returns whether ``orders``, the outputs that give instructions, have a command of the call's command line."""
+    parts = re.split(r"&&|\|\||[;\n]", call.line or "")
+    return any(part.strip() in orders for part in parts if part.strip())
+
+
+def changes(call: Call) -> bool:
+    """Returns whether a call does more than look something up, by its command, its statement or its tool's name."""
+    if call.line is not None:
+        return not only_reads(call.line)
+    statement = statement_of(call.arguments)
+    if statement is None:
+        return changes_state(call.tool)
+    return statement.split(None, 1)[0].casefold() not in READING or _CHANGING.match(statement) is not None
 
 
 def remedy(run: RunFailures, failure: Failure) -> str:

@@ -24,7 +24,7 @@ def test_a_tool_that_an_output_named_while_giving_instructions_is_left_out():
     run = found(
         call("pay", {"by": "a1"}, FAILED), call("look", {}, obeyed), call("get_user", {}, CARD), call("pay", CARD)
     )
-    assert called_first(run, run.recovered[0]) == []
+    assert "get_user" not in called_first(run, run.recovered[0])
 
 
 def test_what_was_never_put_right_has_nothing_that_was_called_for_it():
