@@ -106,6 +106,9 @@ async def in_every_profile(
 async def open_for_writing(connection: AsyncConnection, user_sub: str, agent_key: str) -> None:
     """Makes the agent's profile if it is missing, and checks that memory may be written for the agent.
 
+    A transaction that locks the profile, too, does so before: another one that holds the lock may wait for a new
+    profile.
+
     Raises:
         MemoryOff: the user switched off writing for this agent.
     """

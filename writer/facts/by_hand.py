@@ -117,8 +117,8 @@ async def write_fact(database: Database, keyring: Keyring, written: FactWritten,
     nameable(written.category or "", "a category's")
     async with database.as_user(author.user_sub, author.authorised_at) as connection:
         words = Words(author.user_sub, await keyring.find_or_make(connection, author.user_sub))
-        await open_for_writing(connection, author.user_sub, agent_key)
         await lock_profile(connection, author.user_sub, agent_key)
+        await open_for_writing(connection, author.user_sub, agent_key)
         valid_from = written.valid_from or (await connection.execute(select(func.now()))).scalar_one()
         source = Provenance(agent_key, author.actor, "hand", valid_from, written.valid_to, written.said_by)
         (fact_id,) = await store_facts(connection, words, source.agent_key, [(written.draft(), source)])

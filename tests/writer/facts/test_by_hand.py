@@ -1,8 +1,14 @@
 """A fact written by hand: a value that is a secret is taken out, whichever field tells that it is one."""
 
+from datetime import UTC, datetime
+
+import asyncpg
 import pytest
 
-from writer.facts.by_hand import FactWritten
+from tests.writer.blocked import begin_blocked
+from tests.writer.conftest import Bank
+from writer.facts.by_hand import FactWritten, write_fact
+from writer.profiles import lock_profile, open_for_writing
 
 SECRET = "S3cretPw9x"
 
@@ -48,3 +54,15 @@ def test_a_value_that_is_taken_out_of_the_text_is_no_value_either(text: str):
 )
 def test_another_value_stays(text: str, more: dict[str, str]):
     assert written(text, **more)[1] == more["value"]
+
+
+async def test_a_first_fact_and_another_first_write_of_an_agent_wait_for_each_other_in_one_order(
+    bank: Bank, owner: asyncpg.Connection, user: str
+):
+    await bank.add(user, {})  # the user's key is there, the agent's profile is not
+    fact = FactWritten.model_validate({"agent": "new", "kind": "fact", "text": "the wifi is slow"})
+    async with bank.database.as_user(user, datetime.now(UTC)) as connection:  # as an entry of knowledge is written
+        await lock_profile(connection, user, "new")
+        writing = await begin_blocked(owner, write_fact(bank.database, bank.keyring, fact, bank.author(user)))
+        await open_for_writing(connection, user, "new")
+    await writing
