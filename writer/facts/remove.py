@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from uuid import UUID
 
-from sqlalchemy import ColumnElement, delete, func, select, update
+from sqlalchemy import ARRAY, ColumnElement, Uuid, any_, bindparam, delete, func, literal, select, update
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from retrieval.errors import NotFound
@@ -41,22 +41,30 @@ async def delete_fact(connection: AsyncConnection, author: Author, fact_id: UUID
 
 
 async def delete_facts(connection: AsyncConnection, author: Author, *which: ColumnElement[bool]) -> Sequence[UUID]:
-    """Deletes the user's facts that match the conditions, one by one, and returns their ids.
+    """Deletes the user's facts that match the conditions, and returns their ids.
 
     A fact that a deleted fact had closed holds again, until the deleted fact's end. The caller must hold the profile's
     lock: the worker may be about to close such a fact.
     """
-    query = select(facts.c.id, facts.c.agent_key).where(facts.c.user_sub == author.user_sub, *which)
-    rows = (await connection.execute(query.order_by(facts.c.id).with_for_update())).all()
-    for row in rows:
-        mine = facts.c.user_sub == author.user_sub
-        own_end = select(facts.c.valid_to, facts.c.superseded_by).where(mine, facts.c.id == row.id)
-        end = (await connection.execute(own_end)).one()
-        closed = update(facts).where(mine, facts.c.superseded_by == row.id)
-        await connection.execute(closed.values(valid_to=end.valid_to, superseded_by=end.superseded_by))
-        await connection.execute(delete(facts).where(mine, facts.c.id == row.id))
-        owner = author.user_sub, row.agent_key
-        await note(connection, Change.of(owner, author.actor, "delete_fact", row.id))
-    for agent_key, first in {row.agent_key: row.id for row in reversed(rows)}.items():
+    mine = facts.c.user_sub == author.user_sub
+    columns = facts.c.id, facts.c.agent_key, facts.c.valid_to, facts.c.superseded_by
+    query = select(*columns).where(mine, *which).order_by(facts.c.id).with_for_update()
+    gone = {row.id: row for row in await connection.execute(query)}
+    if not gone:
+        return []
+    those = any_(literal(list(gone), ARRAY(Uuid)))
+    reopened = []
+    for row in await connection.execute(select(*columns).where(mine, facts.c.superseded_by == those)):
+        end = row
+        while end.superseded_by in gone:  # the deleted fact may have been closed by another deleted one
+            end = gone[end.superseded_by]
+        reopened.append({"fact_id": row.id, "end": end.valid_to, "by": end.superseded_by})
+    if reopened:
+        held = update(facts).where(mine, facts.c.id == bindparam("fact_id"))
+        await connection.execute(held.values(valid_to=bindparam("end"), superseded_by=bindparam("by")), reopened)
+    await connection.execute(delete(facts).where(mine, facts.c.id == those))
+    owner_of = {fact_id: (author.user_sub, row.agent_key) for fact_id, row in gone.items()}
+    await note(connection, *(Change.of(owner, author.actor, "delete_fact", each) for each, owner in owner_of.items()))
+    for agent_key, first in {row.agent_key: row.id for row in reversed(gone.values())}.items():
         await forget_contexts(connection, author.user_sub, agent_key, since=first)
-    return [row.id for row in rows]
+    return list(gone)

@@ -14,7 +14,7 @@ from retrieval.tables.profiles import profiles
 from tests.writer.conftest import AGENT, Bank
 from writer.facts.draft import FactDraft
 from writer.facts.extract import read
-from writer.facts.remove import close_fact, delete_fact
+from writer.facts.remove import close_fact, delete_fact, delete_facts
 from writer.facts.store import Provenance, store_facts
 from writer.privacy.words import Words
 
@@ -92,6 +92,41 @@ async def test_many_facts_and_endings_take_as_many_statements_as_few(bank: Bank,
         statements.clear()
         rows = await left(bank, f"{user}-{many}", batch)
         assert [row[2] is None for row in rows] == [False] * many
+        taken.append(statements.copy())
+    assert taken[0] == taken[1]
+
+
+@pytest.mark.parametrize("seed", range(6))
+async def test_facts_that_are_deleted_together_leave_what_they_leave_one_by_one(bank: Bank, user: str, seed: int):
+    batch, after = stated(seed), []
+    for name, together in ((f"{user}-together", True), (f"{user}-alone", False)):
+        await left(bank, name, batch)
+        rows = await bank.read(name, select(facts.c.id).where(facts.c.user_sub == name).order_by(facts.c.id))
+        places = {row.id: place for place, row in enumerate(rows)}
+        doomed = random.Random(seed).sample(list(places), len(places) // 2)
+        author = bank.author(name)
+        async with bank.database.as_user(name, datetime.now(UTC)) as connection:
+            for ids in [doomed] if together else [[each] for each in doomed]:
+                await delete_facts(connection, author, facts.c.id.in_(ids))
+        kept = await bank.read(name, select(facts).where(facts.c.user_sub == name).order_by(facts.c.id))
+        after.append([(places[row.id], row.valid_from, row.valid_to, places.get(row.superseded_by)) for row in kept])
+    assert after[0] == after[1]
+
+
+async def test_to_delete_many_facts_takes_as_many_statements_as_two(bank: Bank, user: str):
+    statements: list[str] = []
+    engine = bank.database.engine.sync_engine
+    event.listen(engine, "before_cursor_execute", lambda _c, _u, statement, *_: statements.append(statement.split()[0]))
+    taken: list[list[str]] = []
+    for many in (2, 40):
+        name = f"{user}-{many}"
+        said = [(f"I {verb} game{each}.", each) for each in range(many // 2) for verb in ("love", "hate")]
+        await left(
+            bank, name, [(d, Provenance(AGENT, "test", "turn", NOON)) for t, _ in said for d in read(t, NOON.date())]
+        )
+        statements.clear()
+        async with bank.database.as_user(name, datetime.now(UTC)) as connection:
+            assert len(await delete_facts(connection, bank.author(name))) == many
         taken.append(statements.copy())
     assert taken[0] == taken[1]
 
