@@ -17,6 +17,7 @@ from retrieval.tables.profiles import profiles
 from retrieval.telemetry import log
 from writer.analysis.placeholders import without_placeholders
 from writer.privacy.keys import Keyring
+from writer.privacy.master_keys import MasterKeyMismatch
 from writer.privacy.words import Words
 from writer.profiles import Profile, each_profile, lock_profile
 from writer.vectors import add_vector, as_text, stored_later
@@ -41,7 +42,7 @@ async def reembed_all(
         with suppress(UserErased):
             try:
                 total += await reembed(database, embedder, profile, keyring, progress=progress)
-            except SealBroken:  # one user's broken key is a matter of that user
+            except (SealBroken, MasterKeyMismatch):  # one user's key is a matter of that user
                 log.warning("reembed.refused", why="a user's key does not open")
     return total
 

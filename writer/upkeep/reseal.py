@@ -18,6 +18,7 @@ from retrieval.tables.cases import cases
 from retrieval.tables.decisions import decisions
 from retrieval.telemetry import log
 from writer.privacy.keys import Keyring
+from writer.privacy.master_keys import MasterKeyMismatch
 from writer.privacy.words import Words, readable
 from writer.profiles import Profile, each_owner, lock_profile
 from writer.retain.prepare import message_hash
@@ -53,7 +54,7 @@ async def reseal_all(database: Database, keyring: Keyring, *, progress: Progress
                         after, done = await _reseal_some(database, keyring, profile, table, after)
                         total += done
                         progress(done)
-            except SealBroken:  # one user's broken key is a matter of that user
+            except (SealBroken, MasterKeyMismatch):  # one user's key is a matter of that user
                 log.warning("reseal.refused", why="a user's key does not open")
     return total
 

@@ -2,6 +2,7 @@
 
 import asyncio
 import hashlib
+import os
 from collections.abc import Sequence
 from datetime import UTC, datetime
 from typing import Any
@@ -21,8 +22,10 @@ from retrieval.tables.profiles import profiles
 from tests.conftest import new_database
 from tests.writer.conftest import AGENT, Bank
 from tests.writer.pruned_banks import mark_pruned
+from writer.privacy.keys import Keyring
 from writer.profiles import Profile
 from writer.upkeep.reembed import reembed, reembed_all
+from writer.upkeep.reseal import reseal_all
 
 
 class Space:
@@ -163,6 +166,21 @@ async def test_every_profile_is_brought_over(bank: Bank, user: str):
         await old_bank(bank, name, 2)
     assert await reembed_all(bank.database, Space("newest")) >= 6
     assert [await chosen(bank, name) for name in users] == ["newest"] * 3
+
+
+async def test_a_user_whose_key_another_process_wrapped_with_its_own_master_key_stops_nobody(bank: Bank, user: str):
+    stray = Bank(bank.database, Keyring(os.urandom(32)))
+    users = [f"{user}-{letter}" for letter in "abc"]
+    for name, whose in zip(users, (bank, stray, bank), strict=True):
+        await whose.add(name, {})
+    await reembed_all(bank.database, Space("newer"), Keyring(bank.keyring.master))
+    assert [await chosen(bank, name) for name in users] == ["newer", None, "newer"]
+    sealing = Keyring(bank.keyring.master, seals_words=True)
+    await reseal_all(bank.database, sealing)
+    sealed = [await bank.read(name, select(cases.c.words).where(cases.c.user_sub == name)) for name in users]
+    assert [row.words is not None for (row,) in sealed] == [True, False, True]
+    async with bank.database.as_user(users[1], datetime.now(UTC)) as connection:  # others go over every user
+        await connection.execute(delete(cases).where(cases.c.user_sub == users[1]))
 
 
 async def test_without_pgvector_the_vectors_are_stored_all_the_same(postgres: EmbeddedPostgres, bank: Bank, user: str):
