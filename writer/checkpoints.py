@@ -76,7 +76,8 @@ async def write_checkpoint(database: Database, keyring: Keyring, written: Checkp
             **hashes(words, written.thread_id, written.namespace),
             "checkpoint_id": written.checkpoint_id,
         }
-        for part in sorted(written.parts, key=lambda part: (part.task_id, part.place)):  # two writers lock in one order
+        rows: dict[bool, list[dict[str, object]]] = {True: [], False: []}
+        for part in written.parts:
             part_id = uuids.uuid7()
             texts = {"thread_id": written.thread_id, "namespace": written.namespace}
             texts |= {"task_id": part.task_id, "value": part.value}
@@ -90,13 +91,14 @@ async def write_checkpoint(database: Database, keyring: Keyring, written: Checkp
                 "words": words.seal("checkpoint", packed, part_id),
                 "size": packed.size,
             }
-            statement = upsert(checkpoints).values(row)
-            if part.first_wins:
-                statement = statement.on_conflict_do_nothing(index_elements=_PART)
-            else:  # the id, too: the words are sealed for it
-                new = {name: statement.excluded[name] for name in ("id", "key_id", "words", "size", "created_at")}
-                statement = statement.on_conflict_do_update(index_elements=_PART, set_=new)
-            await connection.execute(statement)
+            rows[part.first_wins].append(row)
+        stored = upsert(checkpoints)
+        # the id, too: the words are sealed for it
+        new = {name: stored.excluded[name] for name in ("id", "key_id", "words", "size", "created_at")}
+        if rows[True]:
+            await connection.execute(stored.on_conflict_do_nothing(index_elements=_PART), rows[True])
+        if rows[False]:
+            await connection.execute(stored.on_conflict_do_update(index_elements=_PART, set_=new), rows[False])
         of_checkpoint = [checkpoints.c[name] == value for name, value in checkpoint.items()]
         held = select(func.count(), func.sum(plain_bytes(checkpoints.c))).where(*of_checkpoint)
         count, size = (await connection.execute(held)).one()

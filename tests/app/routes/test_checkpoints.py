@@ -6,7 +6,7 @@ from typing import Any
 from uuid import UUID
 
 import httpx
-from sqlalchemy import text
+from sqlalchemy import event, text
 
 from tests.service import AGENT, Service, User
 from writer.profiles import Profile
@@ -53,6 +53,18 @@ async def test_a_part_is_replaced_unless_the_first_one_wins(alice: User):
         assert (await put(alice, "again", 1, {"value": value, "first_wins": wins})).status_code == 204
     (kept,) = (await listed(alice))["checkpoints"]
     assert [part["value"] for part in kept["parts"]] == ["two"]
+
+
+async def test_many_parts_take_as_many_statements_as_two(alice: User, service: Service):
+    statements: list[str] = []
+    engine = service.runtime.database.engine.sync_engine
+    event.listen(engine, "before_cursor_execute", lambda _c, _u, statement, *_: statements.append(statement))
+    for many in (2, 40):
+        statements.clear()
+        parts = [{"task_id": "t", "place": place, "value": "v", "first_wins": place % 2 == 0} for place in range(many)]
+        assert (await put(alice, "many", many, {"value": "state"}, *parts)).status_code == 204
+        assert len([each for each in statements if "INTO checkpoints" in each]) == 2
+    assert [len(each["parts"]) for each in (await listed(alice))["checkpoints"]] == [41, 3]
 
 
 async def test_pages_have_the_largest_id_first_across_threads_and_namespaces(alice: User):
