@@ -18,7 +18,7 @@ from writer.audit import Change, note
 from writer.author import Author
 from writer.facts.remove import delete_facts
 from writer.privacy.contexts import forget_advice, forget_contexts
-from writer.privacy.words import Words
+from writer.privacy.words import Words, readable
 from writer.profiles import lock_profile_of
 from writer.references import clear_references
 
@@ -50,9 +50,12 @@ async def lock_session(connection: AsyncConnection, user_sub: str, name: str) ->
 
 
 async def turns_to_take(connection: AsyncConnection, words: Words, session: Locked) -> Sequence[dict[str, Any]]:
-    """Returns the messages of the session's turns that are part of no run yet, in their order."""
+    """Returns the messages of the session's turns that are part of no run yet, in their order.
+
+    A turn that does not decrypt is left out: the run is not lost with it.
+    """
     rows = await connection.execute(turns_after(words.user_sub, session.id, session.taken_turns))
-    return [words.open("turn", row.payload, session.id, row.number) for row in rows]
+    return list(readable(lambda row: words.open("turn", row.payload, session.id, row.number), rows))
 
 
 def turns_after(user_sub: str, session_id: UUID, number: int) -> Rows:
