@@ -7,7 +7,8 @@ import typer
 from tqdm import tqdm
 
 from app.commands.knowledge import embed_shared_too
-from app.terminal.command_line import named, parts
+from app.erasure import command as erasure
+from app.terminal.command_line import checked, doubt_name, named, parts
 from app.terminal.plain_console import out
 from app.terminal.run_to_end import runs_to_end
 from retrieval.tables.cases import cases, inserted_memories
@@ -59,10 +60,14 @@ async def requeue(
     ] = None,
 ) -> None:
     """Queue dead cases, lessons and sessions, memories without a vector, and those inserted by SQL, again."""
-    async with parts() as runtime, runtime.database.as_worker() as connection:
-        queues = (cases, inserted_memories, sessions, reflections, memories)
-        queued = [len((await connection.execute(statements.requeue_dead(user, of))).all()) for of in queues]
+    async with parts() as runtime:
+        async with runtime.database.as_worker() as connection:
+            queues = (cases, inserted_memories, sessions, reflections, memories)
+            queued = [len((await connection.execute(statements.requeue_dead(user, of))).all()) for of in queues]
+        is_known = user is None or await erasure.is_known(runtime.database, checked(user))
     of_cases, inserted, *others = queued
     names = "{} sessions", "lessons of {}", "{} memories without a vector"
     also = [name.format(number) for name, number in zip(names, others, strict=True) if number]
+    if not is_known:
+        doubt_name()
     out.print(", ".join([f"{of_cases + inserted} cases queued again", *also]))

@@ -251,7 +251,10 @@ def test_a_requeue_tells_of_the_lessons_that_it_queued(database_url: str, home: 
     casebank("backfill", str(runs), "--user", "bob", "--agent", "a")
     dead = "SELECT user_sub, id, agent_key, 'dead' FROM cases WHERE user_sub = 'bob'"
     asyncio.run(as_owner(database_url, f"INSERT INTO reflections (user_sub, id, agent_key, status) {dead}"))
-    assert casebank("requeue", "--user", "bob").stdout == "0 cases queued again, lessons of 1\n"
+    requeued = casebank("requeue", "--user", "bob")
+    assert requeued.stdout == "0 cases queued again, lessons of 1\n"
+    doubt = "this user has no rows: is the name right?"
+    assert (doubt in requeued.stderr, doubt in casebank("requeue", "--user", "bbo").stderr) == (False, True)
 
 
 @pytest.mark.parametrize(
