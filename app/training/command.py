@@ -71,7 +71,7 @@ def main(  # noqa: PLR0913, PLR0917 - each is a choice of the command line
     agent: Annotated[str | None, typer.Option(help="assistant of that user, whose profile alone is trained")] = None,
     engine_name: Annotated[Engine, typer.Option("--engine", help="local, or ray for a cluster")] = "local",
     seed: Annotated[int, typer.Option(help="seed; the same seed and logs give the same weights")] = 0,
-    out_dir: Annotated[Path | None, typer.Option(help="folder for train.json")] = None,
+    out_dir: Annotated[Path | None, typer.Option(help="folder for train.json", file_okay=False)] = None,
     outcomes: Annotated[
         bool,
         typer.Option(

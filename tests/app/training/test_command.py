@@ -21,6 +21,12 @@ def test_half_a_profile_and_an_unknown_engine_are_refused(words: tuple[str, ...]
     assert train(tmp_path, *words).exit_code == 2
 
 
+def test_a_file_in_place_of_the_folder_for_the_results_is_refused_before_the_training(tmp_path: Path):
+    (tmp_path / "taken").touch()
+    refused = train(tmp_path, "--out-dir", str(tmp_path / "taken"))
+    assert (refused.exit_code, "is a file" in refused.stderr) == (2, True)
+
+
 def test_without_its_extra_the_engine_ray_is_refused_with_what_to_install(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):
