@@ -10,7 +10,7 @@ from writer.facts.forms import CATEGORY, FORMS
 from writer.facts.times import Days
 
 _AVERSIONS = ("hates", "dislikes")
-_PLACES = ("home", "origin")
+PLACES = ("home", "origin")
 REGULARLY = "regularly"
 TAKING = "takes"
 """Beginning of the attribute of a medicine, whatever it is taken for."""
@@ -66,7 +66,7 @@ class FactDraft:
         if self.attribute == REGULARLY:
             return True
         mine, its = folded(self.value), folded(held["value"])
-        if self.attribute in _PLACES:
+        if self.attribute in PLACES:
             return _is_place(mine, its) or _is_place(its, mine)
         return set(mine.split()) <= set(its.split()) or set(its.split()) <= set(mine.split())
 

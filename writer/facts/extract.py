@@ -9,17 +9,21 @@ import unicodedata
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from datetime import date
+from functools import cache
 
+from retrieval.patterns import compiled
+from retrieval.patterns import read as read_patterns
 from writer.facts.draft import REGULARLY, TAKING, FactDraft, category_of
-from writer.facts.endings import positives
 from writer.facts.forms import (
     FORMS,
     KIN_DOES,
     ONE_OF,
+    PACKAGE,
     PARTNERS,
     SEVERAL,
     about_me,
     happens,
+    replaced,
     states,
 )
 from writer.facts.goals import amount_of, metric_of, target_of, words_of_metric
@@ -31,6 +35,8 @@ MOST_OF_TURN = 50
 """Maximum number of stated facts that are read from a turn."""
 MOST_DRAFTS = 500
 """Maximum number of facts, stated or ended, that are read from a turn."""
+EVERY_DAY = " every day"
+"""End of a positive sentence that may only end a routine."""
 _OF_ONESELF = re.compile(r"\b(?:i|my|we|our|me|here)\b")
 """Every statement that a rule can match has one of these words, in small letters: "Fiona here" has "here"."""
 
@@ -77,13 +83,31 @@ def _of_statement(statement: Statement, day: date) -> Iterator[FactDraft]:
         yield _finished(fact, text)
     if FORMS["ends"].search(plain):
         yield from _left_behind(plain, text, stated=fact)
-    for positive in positives(plain, denied=statement.denied):
+    for positive in _positives(plain, denied=statement.denied):
         ended = next(_denied(positive) if is_denied(positive) else _drafts(positive, day), None)
         if ended is None or ended.kind == "event":
+            continue
+        if positive.endswith(EVERY_DAY) and ended.attribute != REGULARLY:
             continue
         # "I sold my car radio" leaves the car
         if statement.denied or ended.attribute != "has" or _clean(positive).endswith(ended.value):
             yield replace(_finished(ended, text), ends=True)
+
+
+def _positives(plain: str, *, denied: bool) -> list[str]:
+    """Returns the positive sentences that a sentence takes back: "I quit Acme" takes back "I work at Acme"."""
+    forms = _ended() if FORMS["ends"].search(plain) else ()
+    found = [match.expand(each) for form, to in forms if (match := form.search(plain)) for each in to]
+    if denied and not found and (FORMS["former"].search(plain) or not FORMS["limited"].search(plain)):
+        positive = replaced(plain, "undenied")
+        found = [positive] if positive != plain else []
+    found += [each.replace("I play ", "I play the ", 1) for each in found if "I play " in each]
+    return [*found, *(f"{each.rstrip(' .!')}{EVERY_DAY}" for each in found)]  # a routine, however often
+
+
+@cache
+def _ended() -> list[tuple[re.Pattern[str], list[str]]]:
+    return [(compiled(PACKAGE, form), positives) for form, *positives in read_patterns(PACKAGE)["ended"]["by"]]
 
 
 def _left_behind(plain: str, text: str, *, stated: FactDraft | None) -> Iterator[FactDraft]:

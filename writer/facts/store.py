@@ -13,14 +13,14 @@ from typing import Self
 from uuid import UUID
 
 import uuid_utils.compat as uuids
-from sqlalchemy import ARRAY, LargeBinary, any_, bindparam, insert, literal, or_, select, update
+from sqlalchemy import ARRAY, LargeBinary, and_, any_, bindparam, insert, literal, or_, select, update
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from retrieval.errors import SealBroken
 from retrieval.tables.kinds import FactOrigin, Speaker
 from retrieval.tables.memories import facts
 from writer.audit import Change, note
-from writer.facts.draft import FactDraft
+from writer.facts.draft import PLACES, FactDraft
 from writer.memories import remember_facts
 from writer.privacy.words import Words
 
@@ -140,7 +140,7 @@ class _Timeline:
         keys: Sequence[tuple[bytes, bytes | None]],
         since: datetime,
     ) -> Self:
-        """Returns the stored facts with one of these hashes, or in one of these slots, that had not ended then."""
+        """Returns the stored facts with one of these hashes, and those in one of these slots that had not ended then."""
         names = ("id", "said", "slot", *_TIMES, "words")
         hashes = ARRAY(LargeBinary)  # an array is one parameter; a list has one for each, and a statement 32,767
         known = select(*(facts.c[name] for name in names)).where(
@@ -148,9 +148,11 @@ class _Timeline:
             facts.c.agent_key == agent_key,
             or_(
                 facts.c.said == any_(literal([said for said, _ in keys], hashes)),
-                facts.c.slot == any_(literal([slot for _, slot in keys if slot is not None], hashes)),
+                and_(
+                    facts.c.slot == any_(literal([slot for _, slot in keys if slot is not None], hashes)),
+                    or_(facts.c.valid_to.is_(None), facts.c.valid_to > since),
+                ),
             ),
-            or_(facts.c.valid_to.is_(None), facts.c.valid_to > since),
         )
         timeline = cls()
         for row in await connection.execute(known):
@@ -197,10 +199,12 @@ class _Timeline:
     def end(self, words: Words, draft: FactDraft, said: bytes, slot: bytes | None, at: datetime) -> list[UUID]:
         """Closes the facts that a user takes back, if they held at that time and were not told again since.
 
-        Returns the ids of the closed facts.
+        A place that was once stated in these very words is no other one: "Paris, Texas" is then not "Paris". Returns
+        the ids of the closed facts.
         """
         closed: list[UUID] = []
-        for held in self._by_said[said] if slot is None else self._by_slot[slot]:
+        exactly = slot is None or (draft.attribute in PLACES and self._by_said[said])
+        for held in self._by_said[said] if exactly else self._by_slot[slot]:
             if not (held.valid_from <= at and held.holds(at) and held.last_told_at <= at):
                 continue
             try:

@@ -196,6 +196,9 @@ def test_a_sentence_with_two_facts_gives_both():
         "I'm from Marketing.",
         "I work at the speed of light.",
         "I work for peanuts.",
+        "I speak no French.",
+        "I am married to my job.",
+        "I'm a vegan's worst nightmare.",
     ],
 )
 def test_a_sentence_that_only_looks_like_a_fact_gives_none(text: str):
