@@ -47,11 +47,6 @@ def expired(owner: tuple[str, str], now: datetime) -> Select[UUID]:
     return _oldest(owner, cases, LAST_USED, cases.c.status == "ready", _is_over(owner, now, LAST_USED, "ttl_days"))
 
 
-def long_pruned(owner: tuple[str, str], moment: datetime) -> Select[UUID]:
-    """Returns the statement for the cases pruned before a moment, which are to be deleted."""
-    return older(owner, cases.c.pruned_at, moment).where(cases.c.status == "pruned")
-
-
 def long_silent(owner: tuple[str, str], now: datetime, time: Column[Any], ttl: str) -> Select[UUID]:
     """Returns the statement for the rows whose ``time`` lies further back than the days in the profile's column."""
     return _oldest(owner, time.table, time, _is_over(owner, now, time, ttl))

@@ -33,7 +33,6 @@ from writer.upkeep.expiry import (
     expired,
     expired_checkpoints,
     expired_procedures,
-    long_pruned,
     long_silent,
     merged,
     old_decisions,
@@ -182,6 +181,7 @@ async def prune(
     mine = user_sub, profile.agent_key
     pruned = {"status": "pruned", "pruned_at": now}  # no search finds such cases, but they can still be seen
     detach = keep_without_case, forget_sources, keep_judgements
+    long_pruned = older(mine, cases.c.pruned_at, now - kept).where(cases.c.status == "pruned")
     silent = long_silent(mine, now, sessions.c.last_turn_at, "session_ttl_days")
     sweeps = {
         "soft": [
@@ -189,7 +189,7 @@ async def prune(
             _Sweep(cases, expired(mine, now), "ttl", pruned, (forget_words, forget_sources)),
             _Sweep(cases, crowded_out(*mine), "window", pruned),
         ],
-        "hard": [_Sweep(cases, long_pruned(mine, now - kept), "deleted", before=detach)],
+        "hard": [_Sweep(cases, long_pruned, "deleted", before=detach)],
         "decisions": [_Sweep(decisions, old_decisions(mine, now - DECISIONS_KEPT), before=[keep_credit])],
         "procedures": [
             _Sweep(procedures, expired_procedures(mine, now), "ttl"),

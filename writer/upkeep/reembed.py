@@ -4,7 +4,7 @@ from collections.abc import Callable, Collection
 from contextlib import suppress
 from uuid import UUID
 
-from sqlalchemy import Select, and_, bindparam, delete, func, select, tuple_, update
+from sqlalchemy import Select, and_, bindparam, delete, func, select, update
 
 from retrieval.database.database import Database
 from retrieval.database.rows import Rows
@@ -123,42 +123,37 @@ async def _without_vector(
 
 async def _reembed_triggers(database: Database, embedder: Embedder, profile: Profile, batch: int) -> None:
     """Replaces the trigger vector of every procedure version of the profile by one of the embedder's model."""
-    user_sub, blank = profile.user_sub, set[tuple[UUID, int]]()
-    while True:
-        async with database.as_user(user_sub, profile.seen_at) as connection:
-            statement = unembedded_triggers(user_sub, profile.agent_key, embedder.model, blank).limit(batch)
-            rows = (await connection.execute(statement)).all()
-        if not rows:
-            return
-        vectors = await embed_accepted(embedder, [without_placeholders(row.trigger) for row in rows])
+    user_sub = profile.user_sub
+    async with database.as_user(user_sub, profile.seen_at) as connection:
+        statement = unembedded_triggers(user_sub, profile.agent_key, embedder.model)
+        rows = (await connection.execute(statement)).all()
+    version = update(procedures).where(
+        procedures.c.user_sub == user_sub,
+        procedures.c.id == bindparam("b_id"),
+        procedures.c.version == bindparam("b_version"),
+    )
+    stored = version.values(embedding_model=embedder.model, embedding=stored_later("b_vector"))
+    for first in range(0, len(rows), batch):
+        some = rows[first : first + batch]
+        vectors = await embed_accepted(embedder, [without_placeholders(row.trigger) for row in some])
         values = [
             {"b_id": row.id, "b_version": row.version, "b_vector": as_text(vector)}
-            for row, vector in zip(rows, vectors, strict=True)
+            for row, vector in zip(some, vectors, strict=True)
             if vector is not None
         ]
-        blank |= {(row.id, row.version) for row, vector in zip(rows, vectors, strict=True) if vector is None}
-        async with database.as_user(user_sub, profile.seen_at) as connection:
-            if values:
-                version = update(procedures).where(
-                    procedures.c.user_sub == user_sub,
-                    procedures.c.id == bindparam("b_id"),
-                    procedures.c.version == bindparam("b_version"),
-                )
-                made = {"embedding_model": embedder.model, "embedding": stored_later("b_vector")}
-                await connection.execute(version.values(made), values)
+        if values:
+            async with database.as_user(user_sub, profile.seen_at) as connection:
+                await connection.execute(stored, values)
 
 
-def unembedded_triggers(
-    user_sub: str, agent_key: str, model: str, blank: Collection[tuple[UUID, int]]
-) -> Select[UUID, int, str]:
-    """Returns a statement for procedure versions without a vector of the model, except ``blank``, newest first."""
+def unembedded_triggers(user_sub: str, agent_key: str, model: str) -> Select[UUID, int, str]:
+    """Returns a statement for procedure versions without a vector of the model, newest first."""
     return (
         select(procedures.c.id, procedures.c.version, procedures.c.trigger)
         .where(
             procedures.c.user_sub == user_sub,
             procedures.c.agent_key == agent_key,
             procedures.c.embedding_model.is_distinct_from(model),
-            tuple_(procedures.c.id, procedures.c.version).not_in(blank),
         )
         .order_by(procedures.c.id.desc(), procedures.c.version.desc())
     )

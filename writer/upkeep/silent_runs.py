@@ -10,7 +10,7 @@ from functools import partial
 from uuid import UUID
 
 from pydantic import ValidationError
-from sqlalchemy import Row, Select, func, literal, select, tuple_
+from sqlalchemy import Row, Select, func, select
 
 from retrieval.database.database import Database
 from retrieval.errors import SealBroken
@@ -26,7 +26,6 @@ from writer.profiles import Profile, in_every_profile
 from writer.retain.prepare import prepare
 from writer.retain.retain import store
 from writer.run import LONGEST_TASK, FinishedRun
-from writer.upkeep.expiry import BATCH
 
 ACTOR = "upkeep"
 """Actor of the end of a silent run, in the audit and as the source of its case."""
@@ -48,27 +47,23 @@ async def abort_all(database: Database, keyring: Keyring, *, silent_for: timedel
 
 async def _abort(database: Database, keyring: Keyring, silent_for: timedelta, profile: Profile) -> int:
     """Ends the silent runs of a profile, and returns their number."""
-    done, after = 0, None
-    while True:
-        async with database.as_user(profile.user_sub, profile.seen_at) as connection:
-            rows = abandoned(profile.user_sub, profile.agent_key, silent_for, after)
-            page = (await connection.execute(rows)).all()
-        for silent in page:
-            try:
-                done += await _end(database, keyring, profile, silent)
-            except (RunEnded, UnknownReference):
-                continue  # another call ended it meanwhile, added a step, or deleted it
-            except (PayloadTooLarge, SealBroken, SecretInName, ValidationError) as error:
-                # a run that cannot be ended is a matter of that user
-                log.warning("upkeep.run_not_ended", error=type(error).__name__)
-        if len(page) < BATCH:
-            return done
-        after = page[-1]
+    done = 0
+    async with database.as_user(profile.user_sub, profile.seen_at) as connection:
+        abandoned = (await connection.execute(silent(profile.user_sub, profile.agent_key, silent_for))).all()
+    for run in abandoned:
+        try:
+            done += await _end(database, keyring, profile, run)
+        except (RunEnded, UnknownReference):
+            continue  # another call ended it meanwhile, added a step, or deleted it
+        except (PayloadTooLarge, SealBroken, SecretInName, ValidationError) as error:
+            # a run that cannot be ended is a matter of that user
+            log.warning("upkeep.run_not_ended", error=type(error).__name__)
+    return done
 
 
-async def _end(database: Database, keyring: Keyring, profile: Profile, silent: Row[UUID, datetime]) -> bool:
-    """Ends a silent run as aborted, given a row of ``abandoned``; returns False if the run was deleted meanwhile."""
-    run_id, last_step_at = silent
+async def _end(database: Database, keyring: Keyring, profile: Profile, abandoned: Row[UUID, datetime]) -> bool:
+    """Ends a run as aborted, given a row of ``silent``; returns False if the run was deleted meanwhile."""
+    run_id, last_step_at = abandoned
     async with database.as_user(profile.user_sub, profile.seen_at) as connection:
         run = (await connection.execute(one_run(profile.user_sub, run_id))).one_or_none()
         key = await keyring.find(connection, profile.user_sub)
@@ -81,20 +76,11 @@ async def _end(database: Database, keyring: Keyring, profile: Profile, silent: R
     return True
 
 
-def abandoned(
-    user_sub: str, agent_key: str, silent_for: timedelta, after: Row[UUID, datetime] | None = None
-) -> Select[UUID, datetime]:
-    """Returns a statement that selects BATCH runs under way without a new step for ``silent_for``, oldest first.
+def silent(user_sub: str, agent_key: str, silent_for: timedelta) -> Select[UUID, datetime]:
+    """Returns a statement that selects the runs under way without a new step for ``silent_for``, oldest first.
 
-    Its columns are a run's id and the time of its last step; ``after`` is the last row of the batch before.
+    Its columns are a run's id and the time of its last step.
     """
-    order = runs.c.last_step_at, runs.c.id
-    silent = select(runs.c.id, runs.c.last_step_at).where(
-        runs.c.user_sub == user_sub,
-        runs.c.agent_key == agent_key,
-        runs.c.status == "under_way",
-        runs.c.last_step_at < func.now() - silent_for,
-    )
-    if after is not None:
-        silent = silent.where(tuple_(*order) > tuple_(literal(after.last_step_at), literal(after.id)))
-    return silent.order_by(*order).limit(BATCH)
+    mine = runs.c.user_sub == user_sub, runs.c.agent_key == agent_key, runs.c.status == "under_way"
+    last = runs.c.last_step_at
+    return select(runs.c.id, last).where(*mine, last < func.now() - silent_for).order_by(last, runs.c.id)
