@@ -63,17 +63,12 @@ class Queue:
     failed_event: str
     _last_served: str = field(default="", init=False)
     """The last user of the last batch; the next batch begins with the users after this one, by name."""
-    _abandoned: list[Lease] = field(default_factory=list, init=False)
+    abandoned: list[Lease] = field(default_factory=list, init=False)
     """Leases whose work broke off with a database connection; the next ``take`` hands their rows back."""
     _outage_began: float | None = field(default=None, init=False)
     """Time of the embedder's first error since a batch without one, by the monotonic clock; None: the last had none."""
     _outage_batch: UUID | None = field(default=None, init=False)
     """Lease token of the last batch with such an error."""
-
-    @property
-    def broke_off(self) -> bool:
-        """Returns whether rows are still to be handed back, because the database was lost during their handling."""
-        return bool(self._abandoned)
 
     async def serve(self, batch: int, handle: Callable[[Sequence[Lease]], Awaitable[None]]) -> int:
         """Leases up to ``batch`` rows and passes them to ``handle``; returns their number, failed rows included.
@@ -88,7 +83,7 @@ class Queue:
             try:
                 await handle(leases)
             except DatabaseUnavailable:
-                self._abandoned += leases
+                self.abandoned += leases
                 raise
             finally:
                 if is_cancelled():
@@ -110,7 +105,7 @@ class Queue:
         """
         token = uuids.uuid7()
         async with self.database.as_worker() as connection:
-            for lease in self._abandoned:  # rows that this worker finished after all have no lease
+            for lease in self.abandoned:  # rows that this worker finished after all have no lease
                 before = lease.attempts - 1  # where it breaks off each time, other rows and queues come first
                 delay = self._backoff(before) if before else timedelta()
                 await connection.execute(statements.hand_back(lease, "the work broke off", delay, "failed", self.table))
@@ -121,7 +116,7 @@ class Queue:
             if len(leases) < batch and after and not is_alone:
                 self._last_served = ""  # the users after the last one had their turn: the first ones begin again
                 leases += await self._lease(connection, token, batch - len(leases), died_too=not leases)
-        self._abandoned.clear()
+        self.abandoned.clear()
         if given_up:
             log.warning("work.given_up", **{self.table.name: given_up})
         return leases

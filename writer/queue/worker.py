@@ -148,9 +148,9 @@ class Worker:
         self.due_in_s = min((wait_s for wait_s in waits_s if wait_s is not None), default=None)
         done, learned, summarised = 0, 0, False
         for (queue, most, handle), wait_s in zip(queues, waits_s, strict=False):
-            if queue.broke_off or wait_s == 0:
+            if queue.abandoned or wait_s == 0:
                 done += await queue.serve(most, handle)
-        is_due = lessons.broke_off or waits_s[-1] == 0 or done > 0  # cases that were finished now have lessons
+        is_due = lessons.abandoned or waits_s[-1] == 0 or done > 0  # cases that were finished now have lessons
         if done < self.pace.batch or time.monotonic() - self._learned_at >= LEARN_S:
             self._learned_at = time.monotonic()
             if is_due:

@@ -33,7 +33,7 @@ from tests.writer.conftest import (
 )
 from tests.writer.runs import call
 from writer.queue.case import ClaimedCase
-from writer.queue.dedupe import count_again
+from writer.queue.cases import count_again
 from writer.replays.profile_replay import _newest, history_of
 from writer.rewards.feedback import Feedback, give_feedback
 
