@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from datetime import timedelta
 
-from sqlalchemy import Update, func, or_, select, update
+from sqlalchemy import ColumnElement, func, or_, select, update
 from sqlalchemy.dialects.postgresql import Insert, insert
 from sqlalchemy.ext.asyncio import AsyncConnection
 
@@ -42,7 +42,7 @@ class JobRecords:
     async def of(self, name: str) -> JobRecord:
         """Returns the job's record, from which its next run is timed; made now if it is missing."""
         async with self.database.as_worker() as connection:
-            await connection.execute(first_known(name))
+            await connection.execute(_first_known(name))
             return next(record for record in await all_records(connection) if record.name == name)
 
     async def started(self, name: str, apart: timedelta = timedelta()) -> bool:
@@ -52,22 +52,23 @@ class JobRecords:
         """
         long_ago = func.now() - apart
         times = jobs.c.last_started, jobs.c.last_succeeded
-        begins = change(name).where(*(or_(time.is_(None), time <= long_ago) for time in times) if apart else ())
-        return await self._note(name, begins.values(last_started=func.now())) == 1
+        begins = [or_(time.is_(None), time <= long_ago) for time in times] if apart else []
+        return await self._note(name, *begins, last_started=func.now()) == 1
 
     async def succeeded(self, name: str) -> None:
         """Notes that the job succeeded."""
-        await self._note(name, change(name).values(last_succeeded=func.now(), failures=0, last_error=None))
+        await self._note(name, last_succeeded=func.now(), failures=0, last_error=None)
 
     async def failed(self, name: str, error: str) -> None:
         """Notes that the job ended with an error of this type."""
-        ended = {"failures": jobs.c.failures + 1, "last_error": error, "last_started": None}
-        await self._note(name, change(name).values(ended))
+        await self._note(name, failures=jobs.c.failures + 1, last_error=error, last_started=None)
 
-    async def _note(self, name: str, statement: Update) -> int:
+    async def _note(self, name: str, *conditions: ColumnElement[bool], **values: object) -> int:
+        """Updates the job's record, made now if it is missing, under these conditions; returns 1, or 0 if one fails."""
         async with self.database.as_worker() as connection:
-            await connection.execute(first_known(name))
-            return (await connection.execute(statement)).rowcount
+            await connection.execute(_first_known(name))
+            record = update(jobs).where(jobs.c.name == name, *conditions).values(values)
+            return (await connection.execute(record)).rowcount
 
 
 async def all_records(connection: AsyncConnection) -> list[JobRecord]:
@@ -77,11 +78,5 @@ async def all_records(connection: AsyncConnection) -> list[JobRecord]:
     return [JobRecord(*row) for row in await connection.execute(select(*fields).order_by(job.name))]
 
 
-def first_known(name: str) -> Insert:
-    """Returns the statement that inserts the job's record if it is missing."""
+def _first_known(name: str) -> Insert:
     return insert(jobs).values(name=name).on_conflict_do_nothing()
-
-
-def change(name: str) -> Update:
-    """Returns the statement that updates the job's record; the caller adds the new values."""
-    return update(jobs).where(jobs.c.name == name)

@@ -124,7 +124,7 @@ async def _add(
         PayloadTooLarge: the session would have more than MOST_TURNS or MOST_BYTES.
         TurnsOutOfOrder: a turn is earlier than the turn before it, or in future.
     """
-    count, size = session.turn_count + len(new.turns), session.turn_bytes + sum(turn.size for turn in new.turns)
+    count, size = session.turn_count + len(new.turns), session.turn_bytes + sum(turn.message.size for turn in new.turns)
     if count > MOST_TURNS or size > MOST_BYTES:
         most = f"{MOST_TURNS} turns and {MOST_BYTES} bytes"
         raise PayloadTooLarge(f"the session would have {count} turns and {size} bytes, over {most}: begin another one")

@@ -52,12 +52,10 @@ class PreparedTurn:
 
     Attributes:
         message: the message, redacted and packed.
-        size: bytes of the message as JSON.
         said_at: the time of the turn; None: the time at which it is stored.
     """
 
     message: Packed
-    size: int
     text: str
     said_at: datetime | None
 
@@ -87,7 +85,7 @@ def prepare_turns(turns: TurnsTold) -> PreparedTurns:
     messages = [{"content": None, **{name: turn[name] for name in turn if name != "time"}} for turn in raw["turns"]]
     clean, redactions = redact(messages)
     prepared = [
-        PreparedTurn(pack(message), len(json.dumps(message)), text_of_turn(message), turn.time)
+        PreparedTurn(pack(message), text_of_turn(message), turn.time)
         for message, turn in zip(clean, turns.turns, strict=True)
     ]
     warnings = unread([turn.content for turn in turns.turns])
