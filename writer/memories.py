@@ -6,7 +6,7 @@ from typing import Any
 from uuid import UUID
 
 import uuid_utils.compat as uuids
-from sqlalchemy import delete, insert
+from sqlalchemy import ARRAY, Uuid, any_, delete, insert, literal
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from policy.channels import searchable
@@ -56,14 +56,15 @@ async def remember_facts(connection: AsyncConnection, user_sub: str, facts: Sequ
     await connection.execute(insert(memories), rows)
 
 
-async def remember_knowledge(
-    connection: AsyncConnection, user_sub: str, agent_key: str, entry_id: UUID, text: str
-) -> None:
-    """Replaces the text by which an entry of knowledge is found."""
-    mine = memories.c.user_sub == user_sub, memories.c.knowledge_id == entry_id
-    await connection.execute(delete(memories).where(*mine))
-    row = {**_row(user_sub, agent_key, searched(text)), "kind": "knowledge", "knowledge_id": entry_id}
-    await connection.execute(insert(memories).values(row))
+async def remember_knowledge(connection: AsyncConnection, user_sub: str, texts: Mapping[tuple[str, UUID], str]) -> None:
+    """Replaces the texts by which entries of knowledge are found; ``texts`` has each by the entry's agent and id."""
+    ids = any_(literal([entry_id for _, entry_id in texts], ARRAY(Uuid)))
+    await connection.execute(delete(memories).where(memories.c.user_sub == user_sub, memories.c.knowledge_id == ids))
+    rows = [
+        {**_row(user_sub, agent_key, searched(text)), "kind": "knowledge", "knowledge_id": entry_id}
+        for (agent_key, entry_id), text in texts.items()
+    ]
+    await connection.execute(insert(memories), rows)
 
 
 def _row(user_sub: str, agent_key: str, text: str) -> dict[str, object]:

@@ -1,10 +1,11 @@
 """Stores the knowledge of one user for an agent, encrypted; writing the same entry again updates it."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from uuid import UUID
 
 import uuid_utils.compat as uuids
-from sqlalchemy import delete, func, insert, select, update
+from sqlalchemy import ARRAY, LargeBinary, any_, delete, literal, select
+from sqlalchemy.dialects.postgresql import insert as upsert
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from retrieval.database.database import Database
@@ -42,24 +43,21 @@ async def write_knowledge(
         words = WordsOfPage(author.user_sub, await keyring.find_or_make(connection, author.user_sub))
         await lock_profile(connection, author.user_sub, agent_key)
         await open_for_writing(connection, author.user_sub, agent_key)
-        ids, changed = list[UUID](), list[UUID]()
-        for each in entries:
-            owner = author.user_sub, each.agent
-            known = (await connection.execute(same_entry(*owner, each.keyed_hash(words)))).first()
-            if known is not None:
-                if words.open("knowledge", known.words, known.id) != each.texts:
-                    await _change(connection, words, known.id, each, author)
-                    changed.append(UUID(str(known.id)))
-                ids.append(UUID(str(known.id)))
-                continue
-            entry_id = uuids.uuid7()
-            row = {"user_sub": author.user_sub, "agent_key": each.agent, "id": entry_id}
-            await connection.execute(insert(knowledge).values({**row, **_columns(words, entry_id, each)}))
-            await remember_knowledge(connection, *owner, entry_id, text_of(each.texts))
-            await note(connection, Change.of(owner, author.actor, "insert_knowledge", entry_id))
+        said = [each.keyed_hash(words) for each in entries]
+        known = {
+            row.said: (UUID(str(row.id)), words.open("knowledge", row.words, row.id))
+            for row in await connection.execute(same_entries(author.user_sub, agent_key, said))
+        }
+        ids, fresh, changed = list[UUID](), dict[UUID, KnowledgeWritten](), dict[UUID, KnowledgeWritten]()
+        for each, name in zip(entries, said, strict=True):
+            if name not in known:
+                known[name] = uuids.uuid7(), each.texts
+                fresh[known[name][0]] = each
+            entry_id, texts = known[name]
+            if texts != each.texts:
+                changed[entry_id] = each
             ids.append(entry_id)
-        if changed:  # contexts may quote the texts before
-            await forget_contexts(connection, author.user_sub, agent_key, since=min(changed))
+        await _store(connection, words, author.actor, fresh, changed)
     return ids
 
 
@@ -82,11 +80,10 @@ async def edit_knowledge(
         mine = knowledge.c.user_sub == author.user_sub, knowledge.c.agent_key == agent_key
         if await connection.scalar(select(knowledge.c.id).where(*mine, knowledge.c.id == entry_id)) is None:
             raise NotFound("no such knowledge")
-        same = (await connection.execute(same_entry(author.user_sub, agent_key, written.keyed_hash(words)))).first()
-        if same is not None and same.id != entry_id:
+        same = await connection.execute(same_entries(author.user_sub, agent_key, [written.keyed_hash(words)]))
+        if any(row.id != entry_id for row in same):
             raise KnowledgeExists("another entry has this category, type and title")
-        await _change(connection, words, entry_id, written, author)
-        await forget_contexts(connection, author.user_sub, agent_key, since=entry_id)  # they may quote the text before
+        await _store(connection, words, author.actor, {}, {entry_id: written})
 
 
 async def delete_knowledge(
@@ -110,27 +107,43 @@ async def delete_knowledge(
     await note(connection, Change.of((author.user_sub, of_agent), author.actor, "delete_knowledge", entry_id))
 
 
-def same_entry(user_sub: str, agent_key: str, said: bytes) -> Rows:
-    """Returns the statement that selects the user's entry for the agent with this keyed hash, at most one."""
+def same_entries(user_sub: str, agent_key: str, said: Sequence[bytes]) -> Rows:
+    """Returns the statement that selects the user's entries for the agent with these keyed hashes, one for each."""
     mine = knowledge.c.user_sub == user_sub, knowledge.c.agent_key == agent_key
-    return select(knowledge.c.id, knowledge.c.words).where(*mine, knowledge.c.said == said).order_by(knowledge.c.id)
+    hashes = literal(said, ARRAY(LargeBinary))  # an array is one parameter, and a statement has 32,767
+    return select(knowledge.c.said, knowledge.c.id, knowledge.c.words).where(*mine, knowledge.c.said == any_(hashes))
 
 
-async def _change(
-    connection: AsyncConnection, words: Words, entry_id: UUID, written: KnowledgeWritten, author: Author
+async def _store(
+    connection: AsyncConnection,
+    words: Words,
+    actor: str,
+    fresh: Mapping[UUID, KnowledgeWritten],
+    changed: Mapping[UUID, KnowledgeWritten],
 ) -> None:
-    row = update(knowledge).where(knowledge.c.user_sub == author.user_sub, knowledge.c.id == entry_id)
-    await connection.execute(row.values(updated_at=func.now(), **_columns(words, entry_id, written)))
-    await remember_knowledge(connection, author.user_sub, written.agent, entry_id, text_of(written.texts))
-    owner = author.user_sub, written.agent
-    await note(connection, Change.of(owner, author.actor, "update_knowledge", entry_id))
-
-
-def _columns(words: Words, entry_id: UUID, written: KnowledgeWritten) -> dict[str, object]:
-    return {
-        "category": written.category,
-        "entry_type": written.type,
-        "key_id": words.key_id,
-        "words": words.seal("knowledge", written.texts, entry_id),
-        "said": written.keyed_hash(words),
-    }
+    """Stores fresh and changed entries by their ids, makes them findable, and notes each in the audit."""
+    rows = [
+        {
+            "user_sub": words.user_sub,
+            "agent_key": written.agent,
+            "id": entry_id,
+            "category": written.category,
+            "entry_type": written.type,
+            "key_id": words.key_id,
+            "words": words.seal("knowledge", written.texts, entry_id),
+            "said": written.keyed_hash(words),
+        }
+        for entry_id, written in {**fresh, **changed}.items()
+    ]
+    if rows:
+        stored = upsert(knowledge)
+        names = ("category", "entry_type", "key_id", "words", "said", "updated_at")
+        new = {name: stored.excluded[name] for name in names}
+        await connection.execute(stored.on_conflict_do_update(index_elements=["user_sub", "id"], set_=new), rows)
+        texts = {(each.agent, entry_id): text_of(each.texts) for entry_id, each in {**fresh, **changed}.items()}
+        await remember_knowledge(connection, words.user_sub, texts)
+    for agent_key in {each.agent for each in changed.values()}:  # contexts may quote the texts before
+        await forget_contexts(connection, words.user_sub, agent_key, since=min(changed))
+    for action, entries in (("insert_knowledge", fresh), ("update_knowledge", changed)):
+        owners = {entry_id: (words.user_sub, each.agent) for entry_id, each in entries.items()}
+        await note(connection, *(Change.of(owner, actor, action, entry_id) for entry_id, owner in owners.items()))
