@@ -7,7 +7,6 @@ from policy import features
 from policy.inputs import CASE, QUERY
 from policy.network import Head, untrained
 from policy.weights import pack
-from writer.training.lifecycle import NewPolicy
 
 
 def head(**weights: float) -> Head:
@@ -19,8 +18,8 @@ def head(**weights: float) -> Head:
     return replace(plain, linear=linear)
 
 
-def stored(status: str = "candidate", learned: Head | None = None, **more: Any) -> NewPolicy:
+def stored(status: str = "candidate", learned: Head | None = None, **more: Any) -> dict[str, Any]:
     """A policy as a trainer would store it; one that changes nothing unless a head is given."""
     weights, checksum = pack(learned or head(), features.VERSION)
     whole = {"feature_version": features.VERSION, "weights": weights, "checksum": checksum, "blend": 1.0}
-    return NewPolicy(**{"status": status, "decisions": 100, "metrics": {}, **whole, **more})
+    return {"status": status, "decisions": 100, "metrics": {}, **whole, **more}

@@ -93,12 +93,12 @@ async def orders(
 ) -> None:
     """Compare the orders over all profiles, to choose CASEBANK_FIRST_ORDER; print only sums, without users' names."""
     async with parts(only_reads=True) as runtime:
-        total = await totals(runtime.database, least)
-    out.print(f"{total.profiles} profiles with at least {least} replayed runs, {total.questions} runs in all")
-    if not total.profiles:
+        profiles, questions, sums = await totals(runtime.database, least)
+    out.print(f"{profiles} profiles with at least {least} replayed runs, {questions} runs in all")
+    if not profiles:
         return
     table = Table("order", "", "worked first", "faded loss", "profiles")
-    for each in total.orders:
+    for each in sums:
         table.add_row(each.order, SPOKEN[each.order], f"{each.first:.1%}", f"{each.charges:.1f}", str(each.serves))
     out.print(table)
     out.print(f"profiles: those that the order serves now; new ones start with {runtime.settings.first_order}")

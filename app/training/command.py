@@ -45,10 +45,10 @@ def engine(name: Engine) -> TrainHeads:
     if name == "local":
         return locally
     try:
-        from app.training.ray import OnRay  # noqa: PLC0415 - an extra that most installations lack
+        from app.training.ray import on_ray  # noqa: PLC0415 - an extra that most installations lack
     except ModuleNotFoundError:
         raise typer.BadParameter("it needs the extra: pip install 'casebank[ray]'", param_hint="--engine") from None
-    return OnRay()
+    return on_ray
 
 
 async def run(settings: Settings, train_heads: TrainHeads, only: Profile | None, seed: int) -> list[TrainingResult]:

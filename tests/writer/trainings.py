@@ -20,7 +20,6 @@ from tests.policies import stored
 from tests.writer.conftest import AGENT, Bank
 from writer.training import lifecycle
 from writer.training.candidates import Demand, Recipe, TrainHeads
-from writer.training.lifecycle import NewPolicy
 from writer.training.nightly import learn
 from writer.training.result import TrainingResult
 
@@ -53,7 +52,7 @@ async def log(bank: Bank, user: str, drawn: Sequence[Drawn]) -> None:
     await put(bank.database, user, AGENT, drawn)
 
 
-async def give(bank: Bank, user: str, new: NewPolicy) -> int:
+async def give(bank: Bank, user: str, new: dict[str, Any]) -> int:
     async with bank.database.as_user(user, datetime.now(UTC)) as connection:
         return await lifecycle.add(connection, user, AGENT, new)
 

@@ -4,7 +4,6 @@ An order is a way of ranking cases, such as by words in common.
 """
 
 from collections import Counter
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 from policy.replay import CHOICE
@@ -31,17 +30,11 @@ class OrderTotal:
     charges: float
 
 
-@dataclass(frozen=True, slots=True)
-class ReplayTotals:
-    """Sums over profiles."""
+async def totals(database: Database, least: int) -> tuple[int, int, list[OrderTotal]]:
+    """Returns the numbers of profiles and of their questions, and the sums of these profiles' latest replays.
 
-    profiles: int
-    questions: int
-    orders: Sequence[OrderTotal]
-
-
-async def totals(database: Database, least: int) -> ReplayTotals:
-    """Returns the sums of the latest replays of all profiles, if at least ``least`` runs were searched for."""
+    A profile counts if at least ``least`` of its runs were searched for.
+    """
     known: list[StoredReplay] = []
     async for profile in each_profile(database):
         try:
@@ -62,4 +55,4 @@ async def totals(database: Database, least: int) -> ReplayTotals:
         )
         for name in SPOKEN
     ]
-    return ReplayTotals(len(known), questions, orders)
+    return len(known), questions, orders

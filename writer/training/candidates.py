@@ -20,7 +20,6 @@ from retrieval.ranking.policies import DIFFERS
 from writer.profiles import Profile
 from writer.training import lifecycle
 from writer.training.decision_log import read
-from writer.training.lifecycle import NewPolicy
 from writer.training.result import TrainingOutcome, TrainingResult
 from writer.training.training_data import differing
 from writer.training.trial import policy_in
@@ -116,9 +115,17 @@ async def _store(
             outcome = "serves nearly the same slates"
         elif loss["log_loss_gain"] < -2 * loss["log_loss_gain_error"]:
             outcome = "worse than the default on held-out decisions"
-        status, metrics = "candidate" if outcome == "candidate" else "rejected", {**loss, DIFFERS: differs}
-        blob, checksum = pack(head, features.VERSION)
-        new = NewPolicy(status, features.VERSION, blob, checksum, blend, count, metrics)
+        metrics = {**loss, DIFFERS: differs}
+        weights, checksum = pack(head, features.VERSION)
+        new = {
+            "status": "candidate" if outcome == "candidate" else "rejected",
+            "feature_version": features.VERSION,
+            "weights": weights,
+            "checksum": checksum,
+            "blend": blend,
+            "decisions": count,
+            "metrics": metrics,
+        }
         async with database.as_user(user_sub, profile.seen_at) as connection:
             version = await lifecycle.add(connection, user_sub, agent_key, new)
     except UserErased:

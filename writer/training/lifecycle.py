@@ -18,19 +18,6 @@ TRAINER = "trainer"
 LIVE = ("candidate", "serving")
 
 
-@dataclass(frozen=True, slots=True)
-class NewPolicy:
-    """The columns of a new policy."""
-
-    status: str
-    feature_version: int
-    weights: bytes
-    checksum: bytes
-    blend: float
-    decisions: int
-    metrics: Mapping[str, object]
-
-
 @dataclass(frozen=True, slots=True, eq=False)
 class PolicyRow:
     """A policy on trial or in service: the columns that training reads."""
@@ -70,15 +57,14 @@ async def live_policies(
     return [PolicyRow(*row) for row in await connection.execute(statement.with_for_update() if lock else statement)]
 
 
-async def add(connection: AsyncConnection, user_sub: str, agent_key: str, new: NewPolicy) -> int:
-    """Stores a new policy of the profile, and returns its version, the next free number."""
+async def add(connection: AsyncConnection, user_sub: str, agent_key: str, new: Mapping[str, object]) -> int:
+    """Stores a new policy of the profile, given its columns, and returns its version, the next free number."""
     last = select(func.coalesce(func.max(policies.c.version), 0)).where(
         policies.c.user_sub == user_sub, policies.c.agent_key == agent_key
     )
     version = int((await connection.execute(last)).scalar_one()) + 1
-    values = {name: getattr(new, name) for name in NewPolicy.__slots__}
-    await connection.execute(insert(policies).values(user_sub=user_sub, agent_key=agent_key, version=version, **values))
-    change = Change.of((user_sub, agent_key), TRAINER, "add_policy", version=version, status=new.status)
+    await connection.execute(insert(policies).values(user_sub=user_sub, agent_key=agent_key, version=version, **new))
+    change = Change.of((user_sub, agent_key), TRAINER, "add_policy", version=version, status=new["status"])
     await note(connection, change)
     return version
 

@@ -6,7 +6,6 @@ import signal
 import subprocess
 import sys
 from collections.abc import Awaitable, Callable
-from dataclasses import asdict
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -28,7 +27,6 @@ from tests.policy.worlds import two_arms
 from tests.processes import ROOT, casebank, ran, surroundings
 from tests.service import AGENT, Service, User
 from writer.training import lifecycle
-from writer.training.lifecycle import NewPolicy
 
 TRAINED_WITHIN_S = 250
 ENOUGH = 100
@@ -36,7 +34,7 @@ ENOUGH = 100
 OUTSIDE = {"agent": AGENT}
 
 
-async def give(user: User, new: NewPolicy) -> int:
+async def give(user: User, new: dict[str, Any]) -> int:
     async with user.service.runtime.database.as_user(user.name, datetime.now(UTC)) as connection:
         return await lifecycle.add(connection, user.name, AGENT, new)
 
@@ -272,7 +270,7 @@ async def test_a_training_that_is_killed_as_it_stores_leaves_everything_as_it_wa
     async with database.engine.connect() as connection:  # holds the place that the trainer's row is to have
         enter = text("SELECT casebank_enter(:user, now())")
         await connection.execute(enter, {"user": alice.name})
-        first = {"user_sub": alice.name, "agent_key": AGENT, "version": 1, **asdict(stored("retired"))}
+        first = {"user_sub": alice.name, "agent_key": AGENT, "version": 1, **stored("retired")}
         await connection.execute(insert(policies).values(first))
         process = subprocess.Popen(  # noqa: ASYNC220 - it is the process that is under test
             command, env=environment, cwd=ROOT, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL

@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Iterator
+from functools import partial
 
 import numpy as np
 import pytest
@@ -18,7 +19,7 @@ from tests.writer.trainings import everybody, log, rows, seen
 from writer.privacy.keys import Keyring
 
 ray = pytest.importorskip("ray", reason="Ray is not installed: casebank[ray]")
-OnRay = pytest.importorskip("app.training.ray").OnRay
+on_ray = pytest.importorskip("app.training.ray").on_ray
 PROFILES = 5
 
 
@@ -34,7 +35,7 @@ def test_a_cluster_gives_each_profile_the_head_that_one_machine_gives(cluster: N
     profiles = [logged(np.random.default_rng(number), 30 + number) for number in range(PROFILES)]
     seeds = list(range(PROFILES))
     here = train(profiles, seeds, start())
-    there = OnRay(shard=2)(profiles, seeds, start())
+    there = on_ray(profiles, seeds, start(), shard=2)
     assert len(there) == PROFILES
     for one, other in zip(here, there, strict=True):
         for name, array in one.arrays().items():
@@ -45,7 +46,7 @@ async def test_a_night_on_a_cluster_stores_the_heads_and_verdicts_of_one_machine
     cluster: None, postgres: EmbeddedPostgres
 ):
     users, nights = [f"user-{number}" for number in range(PROFILES)], []
-    for fit in (locally, OnRay(shard=2)):
+    for fit in (locally, partial(on_ray, shard=2)):
         async with service_database(await new_database(postgres)) as database:
             bank = Bank(database, Keyring(os.urandom(32)))
             for number, user in enumerate(users):
@@ -63,9 +64,9 @@ async def test_a_night_on_a_cluster_stores_the_heads_and_verdicts_of_one_machine
 
 
 def test_no_profiles_are_no_work(cluster: None):
-    assert OnRay()([], [], start()) == []
+    assert on_ray([], [], start()) == []
 
 
 def test_the_engine_is_chosen_by_its_name():
-    assert isinstance(engine("ray"), OnRay)
+    assert engine("ray") is on_ray
     assert engine("local") is locally

@@ -1,6 +1,7 @@
 """Learned policies where they serve: whose order is served, how often, with what chance, and what they learn from."""
 
 from datetime import UTC, datetime
+from typing import Any
 
 import numpy as np
 import pytest
@@ -18,13 +19,12 @@ from tests.retrieval.conftest import EMBEDDER, ask, ids, logged, slates, walls
 from tests.writer.conftest import AGENT, Bank
 from writer.rights.erase import erase
 from writer.training import lifecycle
-from writer.training.lifecycle import NewPolicy
 
 OLDEST_FIRST = head(step_count=50.0)
 NEWEST_FIRST = head(step_count=-50.0)
 
 
-async def give(bank: Bank, user: str, new: NewPolicy, agent: str = AGENT) -> int:
+async def give(bank: Bank, user: str, new: dict[str, Any], agent: str = AGENT) -> int:
     async with bank.database.as_user(user, datetime.now(UTC)) as connection:
         return await lifecycle.add(connection, user, agent, new)
 

@@ -1,6 +1,7 @@
 """The life of a policy: promoted in another's place, or failed for good."""
 
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
@@ -11,7 +12,6 @@ from tests.logs import TRUTH, draw
 from tests.policies import head, stored
 from tests.writer.conftest import Bank
 from tests.writer.trainings import CANARY, give, learnt, log, never, rows, seen, statuses
-from writer.training.lifecycle import NewPolicy
 
 
 async def test_a_winner_takes_the_place_of_what_served(bank: Bank, user: str):
@@ -36,7 +36,7 @@ async def test_a_winner_takes_the_place_of_what_served(bank: Bank, user: str):
     ids=["a corrupt candidate", "a policy of other features"],
 )
 async def test_a_policy_that_cannot_be_loaded_has_failed_and_another_is_trained(
-    broken: NewPolicy, bank: Bank, user: str
+    broken: dict[str, Any], bank: Bank, user: str
 ):
     await log(bank, user, seen())
     await give(bank, user, broken)
