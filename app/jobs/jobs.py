@@ -76,12 +76,13 @@ class Job:
             BaseException: the work raised it when it was cancelled.
         """
         FAILURES.labels(self.name)  # so that the metric is there before the first failure
+        apart = timedelta(seconds=min(self.every_s / 2, LONGEST_RUN_S) if self.is_shared else 0)
         while True:
             try:
                 await self._until_due()
                 async with self._at_work():
                     self._began_at = asyncio.get_running_loop().time()
-                    if self.records is not None and not await self.records.started(self.name, self._apart):
+                    if self.records is not None and not await self.records.started(self.name, apart):
                         self.failures = 0
                         continue  # another process does the work, or did it during the wait
                     await self.work()
@@ -95,11 +96,6 @@ class Job:
                 if is_cancelled():  # also where the work turned the cancellation into an error of its own
                     raise
                 await self._failed(type(error).__name__)
-
-    @property
-    def _apart(self) -> timedelta:
-        """Returns the time after the begin or success of any process's run in which no process begins another."""
-        return timedelta(seconds=min(self.every_s / 2, LONGEST_RUN_S) if self.is_shared else 0)
 
     def _at_work(self) -> AbstractAsyncContextManager[None]:
         """Returns the block in which the process does not begin to rest."""

@@ -2,7 +2,7 @@
 
 import asyncio
 import time
-from collections.abc import Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from datetime import timedelta
 from functools import partial
 
@@ -99,22 +99,16 @@ async def upkeep(runtime: Runtime) -> None:
     """
     database, settings = runtime.database, runtime.settings
     kept, silent_for = timedelta(days=settings.pruned_kept_days), timedelta(seconds=settings.run_silent_s)
+    parts: dict[str, Callable[[], Awaitable[object]]] = {
+        "pruned": partial(prune_all, database, kept=kept),
+        "indexed": partial(index_all, database),
+        "runs_aborted": partial(abort_all, database, runtime.keyring, silent_for=silent_for),
+    }
     failed: Exception | None = None
-    done: dict[str, int] = {}
-
-    async def prune() -> None:
-        pruned = await prune_all(database, kept=kept)
-        done.update(soft=pruned["soft"], hard=pruned["hard"])
-
-    async def index() -> None:
-        done.update(indexed=await index_all(database))
-
-    async def abort() -> None:
-        done.update(runs_aborted=await abort_all(database, runtime.keyring, silent_for=silent_for))
-
-    for part in (prune, index, abort):
+    done: dict[str, object] = {}
+    for name, part in parts.items():
         try:
-            await part()
+            done[name] = await part()
         except Exception as error:  # noqa: BLE001 - it is raised once the other parts were done
             failed = failed or error
     log.info("upkeep.pruned", **done)

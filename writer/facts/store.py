@@ -86,7 +86,11 @@ async def store_facts(
             fresh.append((new, draft, source))
             before[new.id] = new
     await _insert(connection, words, fresh)
-    changed = [{"owner": words.user_sub, **held.columns()} for held in timeline.facts if before[held.id] != held]
+    changed = [
+        {"owner": words.user_sub, "fact_id": held.id, **{f"new_{name}": getattr(held, name) for name in _TIMES}}
+        for held in timeline.facts
+        if before[held.id] != held
+    ]
     if changed:
         columns = [facts.c[name] for name in _TIMES]
         mine = facts.c.user_sub == bindparam("owner"), facts.c.id == bindparam("fact_id")
@@ -117,10 +121,6 @@ class _TimedFact:
     def holds(self, at: datetime) -> bool:
         """Returns whether the fact had not ended at that time."""
         return self.valid_to is None or self.valid_to > at
-
-    def columns(self) -> dict[str, object]:
-        """Returns the parameters of a change."""
-        return {"fact_id": self.id, **{f"new_{name}": getattr(self, name) for name in _TIMES}}
 
 
 @dataclass(slots=True)
