@@ -4,10 +4,9 @@ from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
-from sqlalchemy import Delete, Update, delete, func, select, update
+from sqlalchemy import Update, delete, func, select, update
 
 from retrieval.database.database import Database
-from retrieval.database.rows import Rows
 from retrieval.errors import UserErased
 from retrieval.tables.audit import audit, audit_heads, audit_links
 from writer.audit.signing import AuditKey, key_of
@@ -68,17 +67,26 @@ async def prune_audit(database: Database, user_sub: str, before: datetime) -> in
     chain = await verify_user(database, user_sub, await read_erasures(database))
     if chain.fault is not None:
         raise AuditBroken(f"the audit does not hold: {chain.fault.what}")
+    entries, links = audit.c.user_sub == user_sub, audit_links.c.user_sub == user_sub
+    of_link = (audit.c.user_sub == audit_links.c.user_sub) & (audit.c.id == audit_links.c.entry_id)
+    first_kept = select(func.min(audit_links.c.seq)).join(audit, of_link).where(links, audit.c.created_at >= before)
+    older = (
+        audit_links.c.seq < func.coalesce(first_kept.scalar_subquery(), chain.seq + 1),
+        audit_links.c.seq <= chain.seq,
+    )
+    newest_older = select(audit_links.c.seq, audit_links.c.hash).where(links, *older)
     async with database.as_user(user_sub, datetime.now(UTC)) as connection:
-        last = (await connection.execute(last_before(user_sub, before, chain.seq))).one_or_none()
+        last = (await connection.execute(newest_older.order_by(audit_links.c.seq.desc()).limit(1))).one_or_none()
         if last is None:
             return 0
         seal = key.seal(user_sub, chain.seq, chain.hash, (last.seq, last.hash))
         kept = put_seal(chain, seal).values(pruned_seq=last.seq, pruned_hash=last.hash)
         if not (await connection.execute(kept)).rowcount:  # another process sealed or pruned it in the meantime
             return 0
-        await connection.execute(entries_up_to(user_sub, last.seq))
-        links = delete(audit_links).where(audit_links.c.user_sub == user_sub, audit_links.c.seq <= last.seq)
-        return (await connection.execute(links)).rowcount
+        pruned = links, audit_links.c.seq <= last.seq
+        linked = select(audit_links.c.entry_id).where(*pruned)
+        await connection.execute(delete(audit).where(entries, audit.c.id.in_(linked)))
+        return (await connection.execute(delete(audit_links).where(*pruned))).rowcount
 
 
 class AuditBroken(Exception):
@@ -97,24 +105,3 @@ def put_seal(chain: Verified, seal: bytes) -> Update:
     same = (audit_heads.c.sealed_seq == chain.sealed_seq, audit_heads.c.pruned_seq == chain.pruned[0])
     head = update(audit_heads).where(audit_heads.c.user_sub == chain.user_sub, *same)
     return head.values(sealed_seq=chain.seq, seal=seal)
-
-
-def last_before(user_sub: str, before: datetime, until: int) -> Rows:
-    """Returns the statement for number and hash of the last link to prune: before this time, and at most ``until``."""
-    kept = (
-        select(func.min(audit_links.c.seq))
-        .join(audit, (audit.c.user_sub == audit_links.c.user_sub) & (audit.c.id == audit_links.c.entry_id))
-        .where(audit_links.c.user_sub == user_sub, audit.c.created_at >= before)
-    ).scalar_subquery()
-    older = select(audit_links.c.seq, audit_links.c.hash).where(
-        audit_links.c.user_sub == user_sub,
-        audit_links.c.seq < func.coalesce(kept, until + 1),
-        audit_links.c.seq <= until,
-    )
-    return older.order_by(audit_links.c.seq.desc()).limit(1)
-
-
-def entries_up_to(user_sub: str, seq: int) -> Delete:
-    """Returns the statement that deletes the user's audit entries up to the link of number ``seq``."""
-    linked = select(audit_links.c.entry_id).where(audit_links.c.user_sub == user_sub, audit_links.c.seq <= seq)
-    return delete(audit).where(audit.c.user_sub == user_sub, audit.c.id.in_(linked))

@@ -11,7 +11,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 from retrieval.database.database import Database
 from retrieval.tables.audit import erasure_heads, erasure_links
 from writer.audit.signing import SEAL_BYTES, AuditKey, genesis, key_of, link_hash, tombstone_content
-from writer.audit.verify import tombstones
+from writer.audit.verify import readable, tombstones
 
 CHAIN = "erasures"
 
@@ -36,7 +36,9 @@ async def verify_tombstones(database: Database) -> Tombstones:
     """Verifies the chain of all tombstones in one snapshot of the database."""
     as_it_stands = database.engine.execution_options(isolation_level="REPEATABLE READ")
     async with replace(database, engine=as_it_stands).as_worker() as connection:
-        links = (await connection.execute(select(erasure_links).order_by(erasure_links.c.seq))).mappings().all()
+        link = erasure_links.c
+        every = select(link.seq, link.user_sha256, readable(link.erased_at), link.hash).order_by(link.seq)
+        links = (await connection.execute(every)).mappings().all()
         stones = {(row.user_sub, row.erased_at) for row in await connection.execute(tombstones())}
         head = (await connection.execute(select(erasure_heads))).mappings().one_or_none()
     if head is None:

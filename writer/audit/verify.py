@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from uuid import UUID
 
-from sqlalchemy import CompoundSelect, RowMapping, Select, Text, cast, select, union
+from sqlalchemy import Column, CompoundSelect, Label, RowMapping, Text, cast, func, select, union
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from retrieval.database.database import Database
@@ -18,7 +18,7 @@ PAGE = 1_000
 COMMITTED_WITHIN = timedelta(minutes=5)
 """Longest time from the making of an entry to its commit; an entry older than a sealing by more was sealed by it."""
 
-_NEVER = datetime(9999, 1, 1, tzinfo=UTC)
+_FIRST, _NEVER = datetime(1, 1, 2, tzinfo=UTC), datetime(9999, 1, 1, tzinfo=UTC)
 _BY_TIME = 7
 _LAST_MILLIS = _NEVER.timestamp() * 1000
 
@@ -89,9 +89,6 @@ class _Walk:
     sealed_hash: bytes | None = None
     oldest: datetime = _NEVER
 
-    def __post_init__(self) -> None:
-        self._look_at_seal()
-
     def step(self, row: RowMapping, erased: set[str]) -> Fault | None:
         """Verifies the next link and its entry, which may be missing if in ``erased``; returns the fault, or None."""
         seq, entry_id = row["seq"], row["entry_id"]
@@ -109,7 +106,8 @@ class _Walk:
             return Fault(seq, entry_id, "the actor was replaced, and never erased")
         self.seq = seq
         self.oldest = min(self.oldest, _made_at(entry_id))
-        self._look_at_seal()
+        if seq == self.head["sealed_seq"]:
+            self.sealed_hash = self.hash
         return None
 
     def end(self, sealing: bytes | None) -> Fault | None:
@@ -132,19 +130,17 @@ class _Walk:
         what = f"the chain was linked anew: the seal of entry {sealed_seq} is broken"
         return None if hmac.compare_digest(seal, self.head["seal"]) else Fault(None, None, what)
 
-    def _look_at_seal(self) -> None:
-        if self.seq == self.head["sealed_seq"]:
-            self.sealed_hash = self.hash
-
     def _signature(self, row: RowMapping) -> str | None:
         """Checks the MAC of an entry and returns the fault, or None."""
         if self.key is None:
             return None
         if row["mac"] is None:
             return "the entry is not signed: casebank did not write it"
-        if hmac.compare_digest(self.key.entry(dict(row)), row["mac"]):
-            return None
-        return "the entry's signature is false: casebank did not write it"
+        try:
+            is_ours = hmac.compare_digest(self.key.entry(dict(row)), row["mac"])
+        except RecursionError:  # nested deeper than any payload of casebank
+            is_ours = False
+        return None if is_ours else "the entry's signature is false: casebank did not write it"
 
 
 def _pruned(head: RowMapping) -> tuple[int, bytes | None]:
@@ -168,23 +164,32 @@ async def verify_user(database: Database, user_sub: str, erasures: Erasures, *, 
 
 async def _verify(database: Database, user_sub: str, erasures: Erasures, *, since_seal: bool) -> Verified:
     as_it_stands = database.engine.execution_options(isolation_level="REPEATABLE READ")
+    entries, links = audit.c.user_sub == user_sub, audit_links.c.user_sub == user_sub
     async with replace(database, engine=as_it_stands).as_user(user_sub, datetime.now(UTC)) as connection:
         its_head = select(audit_heads).where(audit_heads.c.user_sub == user_sub)
         head = (await connection.execute(its_head)).mappings().one_or_none()
         if head is None:
-            stray = await connection.scalar(anything_of(user_sub))
+            anything = select(audit.c.id).where(entries).union_all(select(audit_links.c.entry_id).where(links)).limit(1)
+            stray = await connection.scalar(anything)
             what = "there are entries, and the head of their chain is gone"
             return Verified(user_sub, 0, genesis(user_sub), fault=None if stray is None else Fault(None, stray, what))
         # the stored links begin after the last pruned one
         seq, start = head["pruned_seq"], genesis(user_sub) if head["pruned_hash"] is None else head["pruned_hash"]
-        if since_seal and (sealed := await connection.scalar(hash_of(user_sub, head["sealed_seq"]))) is not None:
-            seq, start = head["sealed_seq"], sealed
-        walk = _Walk(head, key_of(database.engine), seq, start)
+        if since_seal:
+            last_sealed = select(audit_links.c.hash).where(links, audit_links.c.seq == head["sealed_seq"])
+            if (sealed := await connection.scalar(last_sealed)) is not None:
+                seq, start = head["sealed_seq"], sealed
+        walk = _Walk(head, key_of(database.engine), seq, start, start if seq == head["sealed_seq"] else None)
         fault = await _walk_to_end(connection, walk, erasures)
-        if fault is None and (beyond := await connection.scalar(link_beyond(user_sub, walk.seq))) is not None:
-            fault = Fault(walk.seq + 1, beyond, "the head was put back: there are later links")
-        if fault is None and (stray := await connection.scalar(unlinked(user_sub))) is not None:
-            fault = Fault(None, stray, "the entry is on no chain: it was put in")
+        if fault is None:
+            later = select(audit_links.c.entry_id).where(links, audit_links.c.seq > walk.seq)
+            if (beyond := await connection.scalar(later.order_by(audit_links.c.seq).limit(1))) is not None:
+                fault = Fault(walk.seq + 1, beyond, "the head was put back: there are later links")
+        if fault is None:
+            linked = select(audit_links.c.seq).where(links, audit_links.c.entry_id == audit.c.id)
+            unlinked = select(audit.c.id).where(entries, ~linked.exists()).order_by(audit.c.id).limit(1)
+            if (stray := await connection.scalar(unlinked)) is not None:
+                fault = Fault(None, stray, "the entry is on no chain: it was put in")
         return Verified(user_sub, walk.seq, walk.hash, head["sealed_seq"], _pruned(head), fault)
 
 
@@ -210,13 +215,13 @@ async def _walk_to_end(connection: AsyncConnection, walk: _Walk, erasures: Erasu
 
 def page(user_sub: str, after: int, until: int) -> Rows:
     """Returns the statement that selects the next PAGE links of a chain, each with its entry, or nulls if deleted."""
-    entry = (audit.c.id, audit.c.agent_key, audit.c.actor, audit.c.action, audit.c.subject_id, audit.c.created_at)
+    entry = (audit.c.id, audit.c.agent_key, audit.c.actor, audit.c.action, audit.c.subject_id, audit.c.mac)
     joined = audit_links.outerjoin(
         audit, (audit.c.user_sub == audit_links.c.user_sub) & (audit.c.id == audit_links.c.entry_id)
     )
     link = (audit_links.c.user_sub, audit_links.c.seq, audit_links.c.entry_id, audit_links.c.hash)
     return (
-        select(*link, *entry, audit.c.mac, cast(audit.c.payload, Text).label("payload"))
+        select(*link, *entry, readable(audit.c.created_at), cast(audit.c.payload, Text).label("payload"))
         .select_from(joined)
         .where(audit_links.c.user_sub == user_sub, audit_links.c.seq > after, audit_links.c.seq <= until)
         .order_by(audit_links.c.seq)
@@ -224,28 +229,9 @@ def page(user_sub: str, after: int, until: int) -> Rows:
     )
 
 
-def hash_of(user_sub: str, seq: int) -> Select[bytes]:
-    """Returns the statement that selects the hash of the link of number ``seq`` in the user's audit chain."""
-    return select(audit_links.c.hash).where(audit_links.c.user_sub == user_sub, audit_links.c.seq == seq)
-
-
-def link_beyond(user_sub: str, seq: int) -> Select[UUID]:
-    """Returns the statement that selects the entry's id of the user's first link with a number above ``seq``."""
-    later = select(audit_links.c.entry_id).where(audit_links.c.user_sub == user_sub, audit_links.c.seq > seq)
-    return later.order_by(audit_links.c.seq).limit(1)
-
-
-def anything_of(user_sub: str) -> CompoundSelect[UUID]:
-    """Returns the statement that selects the id of any audit entry of the user, stored or linked, if there is one."""
-    entries = select(audit.c.id).where(audit.c.user_sub == user_sub)
-    links = select(audit_links.c.entry_id).where(audit_links.c.user_sub == user_sub)
-    return entries.union_all(links).limit(1)
-
-
-def unlinked(user_sub: str) -> Select[UUID]:
-    """Returns the statement that selects the id of the user's first audit entry without a link."""
-    linked = select(audit_links.c.seq).where(audit_links.c.user_sub == user_sub, audit_links.c.entry_id == audit.c.id)
-    return select(audit.c.id).where(audit.c.user_sub == user_sub, ~linked.exists()).order_by(audit.c.id).limit(1)
+def readable(time: Column[datetime]) -> Label[datetime]:
+    """Returns a column of times, with those that only a forger puts in, and Python cannot hold, moved to a bound."""
+    return func.least(func.greatest(time, _FIRST), _NEVER, type_=time.type).label(time.name)
 
 
 def everybody() -> CompoundSelect[str]:
@@ -263,4 +249,6 @@ async def read_erasures(database: Database) -> Erasures:
 
 def tombstones() -> Rows:
     """Returns the statement that selects, in the worker's role, the digest and time of each user's erasure."""
-    return select(erasures.c.user_sub, erasures.c.erased_at).order_by(erasures.c.erased_at, erasures.c.user_sub)
+    return select(erasures.c.user_sub, readable(erasures.c.erased_at)).order_by(
+        erasures.c.erased_at, erasures.c.user_sub
+    )

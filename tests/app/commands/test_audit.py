@@ -103,6 +103,8 @@ async def test_all_are_looked_at_with_the_erasures(settings: Settings, user: str
         ("UPDATE erasures SET erased_at = '2020-01-01Z' WHERE user_sub = $1", "deleted or changed"),
         ("DELETE FROM erasure_links WHERE user_sha256 = $1", "missing|cut"),
         ("UPDATE erasure_links SET erased_at = now() WHERE user_sha256 = $1", "changed"),
+        ("UPDATE erasure_links SET erased_at = 'infinity' WHERE user_sha256 = $1", "changed"),
+        ("UPDATE erasures SET erased_at = '0044-03-15 BC' WHERE user_sub = $1", "deleted or changed"),
         ("INSERT INTO erasures VALUES ($1, now(), '{}')", "put in"),
     ],
 )

@@ -96,6 +96,9 @@ EDITS: dict[str, str] = {
         "UPDATE audit SET created_at = (created_at AT TIME ZONE 'UTC' - interval '1 microsecond') AT TIME ZONE 'UTC'"
         " WHERE user_sub = $1 AND id = $2"
     ),
+    "a time that never comes": "UPDATE audit SET created_at = 'infinity' WHERE user_sub = $1 AND id = $2",
+    "a time before Christ": "UPDATE audit SET created_at = '0044-03-15 BC' WHERE user_sub = $1 AND id = $2",
+    "a time beyond the calendar": "UPDATE audit SET created_at = '20000-01-01' WHERE user_sub = $1 AND id = $2",
     "another id": "UPDATE audit SET id = md5(id::text)::uuid WHERE user_sub = $1 AND id = $2",
     "another signature": "UPDATE audit SET mac = sha256(mac) WHERE user_sub = $1 AND id = $2",
     "no signature": "UPDATE audit SET mac = NULL WHERE user_sub = $1 AND id = $2",
@@ -286,6 +289,18 @@ async def test_an_entry_put_in_with_the_triggers_at_work_is_found(kept: Bank, ow
     )
     found = await verified(kept, user)
     assert (found.fault.seq, "not signed" in found.fault.what) == (6, True)
+
+
+async def test_an_entry_put_in_that_is_too_deep_to_read_is_found(kept: Bank, owner: asyncpg.Connection, user: str):
+    await write(kept, user)
+    await owner.execute(
+        "INSERT INTO audit (user_sub, id, actor, action, payload, mac)"
+        " VALUES ($1, gen_random_uuid(), $1, 'forged', $2::text::jsonb, sha256(''))",
+        user,
+        '{"a":' + "[" * 3_000 + "]" * 3_000 + "}",
+    )
+    found = await verified(kept, user)
+    assert (found.fault.seq, "signature is false" in found.fault.what) == (6, True)
 
 
 async def test_any_run_of_random_edits_is_found(kept: Bank, forger: Forger):
