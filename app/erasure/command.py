@@ -91,6 +91,10 @@ _REPLICAS = text(
 )
 
 
+# all but the statistics: a mark of the user must not stand there
+_TABLES = "SELECT oid::regclass::text FROM pg_class WHERE relkind = 'r' AND relname <> 'pg_statistic' ORDER BY 1"
+
+
 async def purge(
     settings: Settings, user: str | None, *, scrubs: bool, progress: Progress
 ) -> tuple[dict[str, Any] | None, int]:
@@ -181,15 +185,15 @@ SEALED = {
 async def _search(url: str, data: Path, user: str, texts: Sequence[str]) -> MarkSearch:
     """Searches the server's files for the erased user's name and texts, and returns the number of hits in each file.
 
-    A mark that stands in a row of another user is no proof and is left out.
+    A mark that stands in a row of another user, or is a word of Postgres itself, is no proof and is left out.
     """
     by_file = search(data, [user, *texts])
     met = sorted({mark for counts in by_file.values() for mark in counts})
     shared: set[str] = set()
     if met:
         async with one_connection(url) as connection:
-            for table in USER_TABLES:
-                there = f"SELECT m FROM unnest($1::text[]) m WHERE EXISTS (SELECT FROM {table.name} t WHERE strpos(t::text, m) > 0)"  # noqa: E501, S608
+            for (table,) in await connection.fetch(_TABLES):
+                there = f"SELECT m FROM unnest($1::text[]) m WHERE EXISTS (SELECT FROM {table} t WHERE strpos(t::text, m) > 0)"  # noqa: E501, S608
                 shared |= {row["m"] for row in await connection.fetch(there, met)}
     rest = {file: sum(n for mark, n in counts.items() if mark not in shared) for file, counts in by_file.items()}
     return MarkSearch(

@@ -26,14 +26,14 @@ class Surroundings:
     Attributes:
         sealed: description of the fields that are encrypted with the user's key.
         providers: hosts that receive texts to embed or explain; empty: this installation computes all of it itself.
-        standbys: number of standby servers and replication slots that get the database's log; None: it cannot be seen.
-        archives: true if the database's log is archived; None: it cannot be seen.
+        standbys: number of standby servers and replication slots that get the database's log.
+        archives: true if the database's log is archived.
     """
 
     sealed: str
     providers: tuple[str, ...] = ()
-    standbys: int | None = None
-    archives: bool | None = None
+    standbys: int = 0
+    archives: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +42,7 @@ class MarkSearch:
 
     Attributes:
         looked_for: number of marks that were searched for, by kind.
-        shared: number of marks that rows of other users contain as well; hits of these are no proof and do not count.
+        shared: number of marks that other rows contain as well; hits of these are no proof and do not count.
         found: number of hits of the other marks, by file.
     """
 
@@ -90,7 +90,12 @@ def places(receipt: Receipt, around: Surroundings, scrubbed: Scrubbed | None = N
         _told("names_left", left=named) if named else _told("names", renamed=renamed),
         *map(_told, ("statistics", "reasons", "tombstone")),
         *_on_the_disk(scrubbed),
-        *_elsewhere(around),
+        _told("replicas", standbys=around.standbys, archived="archived" if around.archives else "not archived")
+        if around.standbys or around.archives
+        else _told("no_replicas"),
+        _told("backups", sealed=around.sealed),
+        _told("providers", hosts=", ".join(around.providers)) if around.providers else _told("no_providers"),
+        *map(_told, ("logs", "memory")),
     ]
 
 
@@ -125,7 +130,7 @@ def _scrubbed_rows(scrubbed: Scrubbed) -> dict[str, str]:
     looked = ", ".join(f"{count} {kind}" for kind, count in search.looked_for.items())
     searched = f"{rewritten}; data files and log were searched for {looked}"
     if search.shared:
-        searched += f" ({search.shared} of them left out, for they stand in rows of others)"
+        searched += f" ({search.shared} of them left out, for they stand in rows of others or of Postgres)"
     if files := sorted(file for file in search.found if not _is_log(file)):
         return _told("rows_found", searched=searched, files=", ".join(files))
     return _told("not_found", searched=searched, found="found in the log alone" if search.found else "not found")
@@ -133,15 +138,3 @@ def _scrubbed_rows(scrubbed: Scrubbed) -> dict[str, str]:
 
 def _is_log(file: str) -> bool:
     return "pg_wal" in file.split("/")
-
-
-def _elsewhere(around: Surroundings) -> Iterator[dict[str, str]]:
-    if around.standbys is None or around.archives is None:
-        yield _told("replicas_unseen")
-    elif around.standbys or around.archives:
-        yield _told("replicas", standbys=around.standbys, archived="archived" if around.archives else "not archived")
-    else:
-        yield _told("no_replicas")
-    yield _told("backups", sealed=around.sealed)
-    yield _told("providers", hosts=", ".join(around.providers)) if around.providers else _told("no_providers")
-    yield from map(_told, ("logs", "memory"))

@@ -325,6 +325,13 @@ async def test_a_mark_that_others_rows_hold_proves_nothing_and_is_said_to_be_sha
     assert (receipt["search"]["shared"], receipt["search"]["found"]) == (1, {})
 
 
+async def test_a_name_that_is_a_word_of_postgres_proves_nothing(settings: Settings):
+    receipt, _ = await command.purge(settings, "operator", scrubs=True, progress=lambda _step: None)
+    assert receipt is not None
+    assert (receipt["search"]["shared"], receipt["search"]["found"]) == (1, {})
+    assert states(receipt)["dead rows"] == "gone"
+
+
 async def test_a_purge_while_a_worker_a_retain_and_a_retrieve_of_the_user_are_under_way_leaves_nothing(
     settings: Settings,
 ):
