@@ -10,7 +10,7 @@ import hashlib
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 
-from sqlalchemy import Column, Select, Table, Update, and_, delete, func, insert, select, text, tuple_, update
+from sqlalchemy import Column, Select, and_, delete, func, insert, select, text, tuple_, update
 from sqlalchemy.ext.asyncio import AsyncConnection
 from sqlalchemy.sql.dml import ReturningInsert
 
@@ -116,11 +116,16 @@ async def erase(database: Database, user_sub: str) -> Receipt:
     renamed, names_left = await rename(database, user_sub)
     async with database.as_eraser(user_sub) as connection:
         await connection.execute(_GATHER)  # without the user among the samples
+    residue = {}
     async with database.as_eraser(user_sub) as connection:
-        residue = {
-            table.name: (await connection.execute(count_remaining(user_sub, table, erased_at))).scalar_one()
-            for table in USER_TABLES
-        }
+        for table in USER_TABLES:
+            left = select(func.count()).select_from(table).where(table.c.user_sub == user_sub)
+            dated = table
+            if "created_at" not in table.c:  # a slot is as old as its decision
+                mine = and_(decisions.c.user_sub == user_sub, decisions.c.id == table.c.decision_id)
+                left, dated = left.join(decisions, mine), decisions
+            # later rows are allowed
+            residue[table.name] = (await connection.execute(left.where(dated.c.created_at <= erased_at))).scalar_one()
     return Receipt(user_digest, erased_at, rows, residue, renamed, names_left)
 
 
@@ -150,54 +155,31 @@ async def rename(database: Database, user_sub: str) -> tuple[dict[str, int], dic
     transaction held their locks all the time.
     """
     renamed, left = {}, {}
-    statement = rename_all if database.citus else rename_some
     for column in NAMES:
-        where = f"{column.table.name}.{column.name}"
+        table, rows = column.table, column == user_sub
+        if not database.citus:  # which can lock the rows of only one user in a statement, and so skips no locked ones
+            key = tuple(table.primary_key.columns)
+            batch = select(*key).where(rows).limit(BATCH).with_for_update(skip_locked=True)
+            rows = tuple_(*key).in_(batch)
+        statement = update(table).where(rows).values({column: tombstone(user_sub)})
+        where = f"{table.name}.{column.name}"
         renamed[where] = waited = 0
-        while waited < TRIES:
+        left[where] = BATCH
+        while left[where] and waited < TRIES:
             async with database.as_eraser_elsewhere(user_sub) as connection:
-                count = (await connection.execute(statement(user_sub, column))).rowcount
-                more = count == BATCH or (await connection.execute(named(user_sub, column))).scalar_one()
+                count = (await connection.execute(statement)).rowcount
+                if count < BATCH:
+                    left[where] = (await connection.execute(named(user_sub, column))).scalar_one()
             renamed[where] += count
-            if not more:
-                break
-            if not count:
+            if left[where] and not count:
                 waited += 1
                 await asyncio.sleep(WAIT_S)
-        async with database.as_eraser_elsewhere(user_sub) as connection:
-            left[where] = (await connection.execute(named(user_sub, column))).scalar_one()
     return renamed, left
-
-
-def rename_some(user_sub: str, column: Column[str]) -> Update:
-    """Returns the statement that replaces the user's name in up to BATCH rows of a column, skipping locked rows."""
-    table = column.table
-    key = tuple(table.primary_key.columns)
-    some = select(*key).where(column == user_sub).limit(BATCH).with_for_update(skip_locked=True)
-    return update(table).where(tuple_(*key).in_(some)).values({column: tombstone(user_sub)})
-
-
-def rename_all(user_sub: str, column: Column[str]) -> Update:
-    """Returns the statement that replaces the user's name in all rows of a column, waiting for locks; for a cluster.
-
-    A cluster can lock the rows of only one user in a statement, so that it cannot skip locked rows.
-    """
-    return update(column.table).where(column == user_sub).values({column: tombstone(user_sub)})
 
 
 def named(user_sub: str, column: Column[str]) -> Select[int]:
     """Returns the statement that counts the rows of a column that still have the user's name."""
     return select(func.count()).select_from(column.table).where(column == user_sub)
-
-
-def count_remaining(user_sub: str, table: Table, erased_at: datetime) -> Select[int]:
-    """Returns the statement that counts the user's rows of a table from before the erasure; later rows are allowed."""
-    statement = select(func.count()).select_from(table).where(table.c.user_sub == user_sub)
-    if "created_at" in table.c:
-        return statement.where(table.c.created_at <= erased_at)
-    # a slot is as old as its decision
-    mine = and_(decisions.c.user_sub == user_sub, decisions.c.id == table.c.decision_id)
-    return statement.join(decisions, mine).where(decisions.c.created_at <= erased_at)
 
 
 async def begin_again(database: Database, author: Author, erased_at: datetime) -> datetime:
@@ -211,7 +193,8 @@ async def begin_again(database: Database, author: Author, erased_at: datetime) -
         UserErased: the user's own token is older than the erasure, or the user was erased again in the meantime.
     """
     async with database.as_worker() as connection:
-        last = await connection.scalar(last_erasure(author.user_sub))
+        times = select(func.max(erasures.c.erased_at)).where(erasures.c.user_sub == digest(author.user_sub))
+        last = await connection.scalar(times)
         if last is None:
             raise NotFound("this user was never erased")
         if last != erased_at:
@@ -226,11 +209,6 @@ async def begin_again(database: Database, author: Author, erased_at: datetime) -
             Change.of((author.user_sub, None), author.actor, "begin_again", erased_at=erased_at.isoformat()),
         )
     return since
-
-
-def last_erasure(user_sub: str) -> Select[datetime]:
-    """Returns the statement that selects, in the worker's role, the time of the user's last erasure."""
-    return select(func.max(erasures.c.erased_at)).where(erasures.c.user_sub == digest(user_sub))
 
 
 def is_gone(user_sub: str) -> Select[bool]:

@@ -77,7 +77,6 @@ async def test_what_remains_says_until_when(bank: Bank, user: str, issuer: Issue
         (SENDS, ("embedder and language model", "unknown")),
         (Surroundings("t", (), 1, archives=False), ("replicas and archives", "remains")),
         (Surroundings("t", (), 0, archives=True), ("replicas and archives", "remains")),
-        (Surroundings("t"), ("replicas and archives", "unknown")),
     ],
 )
 async def test_what_is_sent_or_copied_elsewhere_is_told(
@@ -164,8 +163,6 @@ async def test_a_search_of_fewer_marks_that_finds_one_is_told(bank: Bank, user: 
         (AROUND, SENDS, {"embedder and language model": "unknown"}),
         (COPIES, AROUND, {"replicas and archives": "remains"}),
         (AROUND, COPIES, {"replicas and archives": "remains"}),
-        (Surroundings("t"), AROUND, {"replicas and archives": "unknown"}),
-        (Surroundings("t"), COPIES, {"replicas and archives": "remains"}),
     ],
 )
 async def test_a_scrub_makes_no_place_elsewhere_better_than_it_was_at_the_erasure(
