@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 from rich.table import Table
 
+from app.commands.erase import doubt_unknown
 from app.settings.numbers import CENTURY_DAYS
 from app.terminal.command_line import MaybeUser, checked, doubt_name, parts
 from app.terminal.plain_console import out
@@ -36,16 +37,16 @@ async def verify(
     as_json: Annotated[bool, typer.Option("--json", help="print the result as JSON lines")] = False,
 ) -> None:
     """Verify the chain of a user's entries, or all chains; exit with status 1 if an entry was changed."""
-    _one_or_all(user, everyone=everyone)
+    passed_over = _passed_over(user, everyone=everyone)
     async with parts(only_reads=True) as runtime:
         database, results = runtime.database, list[Verified]()
         chosen, erasures = await _chosen(database, user), await read_erasures(database)
         for each in chosen:
-            with suppress(*_passed_over(everyone=everyone)):
+            with suppress(*passed_over):
                 results.append(await verify_user(database, each, erasures))
         stones = await verify_tombstones(database) if everyone else None
     _show(results, stones, as_json=as_json)
-    if user is not None and not results[0].seq:
+    if user is not None and not results[0].seq and not results[0].fault:
         doubt_name("entry")
     if any(each.fault for each in results) or (stones is not None and stones.fault):
         raise typer.Exit(1)
@@ -61,24 +62,21 @@ async def prune(
     everyone: All = False,
 ) -> None:
     """Delete old entries; the rest can still be verified. A chain that was changed is left alone."""
-    _one_or_all(user, everyone=everyone)
+    passed_over = _passed_over(user, everyone=everyone)
     before, gone, broken = datetime.now(UTC) - timedelta(days=days), 0, 0
     async with parts() as runtime:
         for each in await _chosen(runtime.database, user):
-            with suppress(*_passed_over(everyone=everyone)):
+            with suppress(*passed_over):
                 try:
                     gone += await prune_audit(runtime.database, each, before)
                 except AuditBroken:
                     broken += 1
+        if user is not None and not gone + broken:
+            await doubt_unknown(runtime.database, user)
     out.print(f"{gone} entries deleted")
     if broken:
         out.print(f"{broken} chains were changed and are left alone: casebank audit verify")
         raise typer.Exit(1)
-
-
-def _one_or_all(user: str | None, *, everyone: bool) -> None:
-    if (user is None) != everyone:
-        raise typer.BadParameter("give either --user or --all")
 
 
 async def _chosen(database: Database, user: str | None) -> list[str]:
@@ -89,8 +87,14 @@ async def _chosen(database: Database, user: str | None) -> list[str]:
         return [row.user_sub for row in await connection.execute(everybody())]
 
 
-def _passed_over(*, everyone: bool) -> tuple[type[UserErased], ...]:
-    """Returns the error of a user who was erased after the list of all users was read; none for a named user."""
+def _passed_over(user: str | None, *, everyone: bool) -> tuple[type[UserErased], ...]:
+    """Returns the error of a user who was erased after the list of all users was read; none for a named user.
+
+    Raises:
+        typer.BadParameter: the command names one user and all, or neither.
+    """
+    if (user is None) != everyone:
+        raise typer.BadParameter("give either --user or --all")
     return (UserErased,) if everyone else ()
 
 

@@ -19,6 +19,7 @@ from app.terminal.plain_console import notice, out, plain_console
 from app.terminal.run_to_end import run_to_end as run
 from app.terminal.run_to_end import runs_to_end
 from app.terminal.which_database import tell_database
+from retrieval.database.database import Database
 from writer.rights.erase import digest as name_digest
 from writer.rights.signature import SIGNATURE, SignatureBroken, Signer, documents, verified
 
@@ -93,14 +94,13 @@ def purge(  # noqa: PLR0913, PLR0917 - each is an option of the command line
             raise typer.Exit(1) from None
         return
     if receipt:
-        _print_receipts(digest or name_digest(checked(user or "")), as_json=as_json)
+        _print_receipts(digest.lower() if digest else name_digest(checked(user or "")), as_json=as_json)
         return
     if user is not None or not scrub:
         checked(user or "")
     tell_database(patient())
     if user is not None and not yes:
-        if not run(has_rows(user)):
-            doubt_name()
+        run(_doubt(user))
         typer.confirm(f"Erase everything of {user!r}? This cannot be undone.", abort=True, err=True)
     say = plain_console(stderr=True, style="dim")
     signed, completed = run(erasure.purge(patient(), user, scrubs=scrub, progress=say.print))
@@ -114,10 +114,15 @@ def purge(  # noqa: PLR0913, PLR0917 - each is an option of the command line
         raise typer.Exit(1)
 
 
-async def has_rows(user: str) -> bool:
-    """Returns whether a row belongs to the user, or another user's row names the user."""
+async def _doubt(user: str) -> None:
     async with parts(only_reads=True) as runtime:
-        return await erasure.is_known(runtime.database, user)
+        await doubt_unknown(runtime.database, user)
+
+
+async def doubt_unknown(database: Database, user: str) -> None:
+    """Warns that the user's name may be misspelt, if no row belongs to the user or names the user."""
+    if not await erasure.is_known(database, user):
+        doubt_name()
 
 
 def _print_receipts(user_sha256: str, *, as_json: bool) -> None:

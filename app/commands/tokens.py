@@ -11,10 +11,10 @@ from rich.table import Table
 
 from app.auth.revocations import Revocation, listed, revoke
 from app.auth.tokens import ACT_AS, LEEWAY_S, OPERATOR, issue_token
-from app.erasure import command as erasure
+from app.commands.erase import doubt_unknown
 from app.settings import Settings
 from app.settings.numbers import CENTURY_DAYS
-from app.terminal.command_line import MaybeUser, checked, doubt_name, parts
+from app.terminal.command_line import MaybeUser, checked, parts
 from app.terminal.plain_console import out
 from app.terminal.run_to_end import runs_to_end
 from writer.audit import Change, note
@@ -93,14 +93,13 @@ async def revoke_tokens(
         async with runtime.database.as_worker() as connection:
             is_erased = subject is not None and await connection.scalar(is_gone(subject))
             at = await revoke(connection, replace(revocation, why="") if is_erased else revocation)
-        is_known = user is None or is_erased or await erasure.is_known(runtime.database, user)
+        if user is not None and not is_erased:
+            await doubt_unknown(runtime.database, user)
         if subject is not None and not is_erased:
             which: Literal["one", "all"] = "all" if revocation.jti is None else "one"
             change = Change.of((subject, None), OPERATOR_NAME, "revoke_tokens", which=which, why=why)
             async with runtime.database.as_user(subject, at) as connection:
                 await note(connection, change)
-    if not is_known:
-        doubt_name()
     out.print(f"revoked at {at.isoformat()}; every replica refuses within two seconds")
     if revocation.jti is None:
         until = at + timedelta(seconds=LEEWAY_S)

@@ -6,9 +6,9 @@ from typing import Annotated
 import typer
 from tqdm import tqdm
 
+from app.commands.erase import doubt_unknown
 from app.commands.knowledge import embed_shared_too
-from app.erasure import command as erasure
-from app.terminal.command_line import checked, doubt_name, named, parts
+from app.terminal.command_line import checked, named, parts
 from app.terminal.plain_console import out
 from app.terminal.run_to_end import runs_to_end
 from retrieval.tables.cases import cases, inserted_memories
@@ -60,14 +60,15 @@ async def requeue(
     ] = None,
 ) -> None:
     """Queue dead cases, lessons and sessions, memories without a vector, and those inserted by SQL, again."""
+    if user is not None:
+        checked(user)
+    queues = (cases, inserted_memories, sessions, reflections, memories)
     async with parts() as runtime:
         async with runtime.database.as_worker() as connection:
-            queues = (cases, inserted_memories, sessions, reflections, memories)
             queued = [len((await connection.execute(statements.requeue_dead(user, of))).all()) for of in queues]
-        is_known = user is None or await erasure.is_known(runtime.database, checked(user))
+        if user is not None and not any(queued):
+            await doubt_unknown(runtime.database, user)
     of_cases, inserted, *others = queued
     names = "{} sessions", "lessons of {}", "{} memories without a vector"
     also = [name.format(number) for name, number in zip(names, others, strict=True) if number]
-    if not is_known:
-        doubt_name()
     out.print(", ".join([f"{of_cases + inserted} cases queued again", *also]))

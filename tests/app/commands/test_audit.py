@@ -150,6 +150,29 @@ async def test_a_name_without_entries_is_doubted(settings: Settings, user: str):
     doubt = "this user has no entry: is the name right?"
     assert doubt in (await casebank("audit", "verify", "--user", f"{user}x", "--json")).stderr
     assert doubt not in (await casebank("audit", "verify", "--user", user)).stderr
+    await forge(str(settings.database_url), "DELETE FROM audit_heads WHERE user_sub = $1", user)
+    changed = await casebank("audit", "verify", "--user", user)
+    assert (changed.exit_code, doubt in changed.stderr) == (1, False)
+
+
+@pytest.mark.parametrize("command", [("audit", "prune", "--keep-days", "1"), ("requeue",)])
+async def test_a_name_of_which_the_bank_knows_nothing_is_doubted(
+    settings: Settings, user: str, command: tuple[str, ...]
+):
+    doubt = "this user has no rows: is the name right?"
+    assert doubt in (await casebank(*command, "--user", f"{user}x")).stderr
+    assert doubt not in (await casebank(*command, "--user", user)).stderr
+    assert (await casebank(*command, "--user", "")).exit_code == 2
+
+
+async def test_a_digest_of_an_erased_name_counts_in_any_letter_case(settings: Settings, user: str):
+    assert (await casebank("purge", "--user", user, "--yes")).exit_code == 0
+    receipts = [
+        await casebank("purge", "--receipt", "--json", "--digest", form)
+        for form in (digest(user), digest(user).upper())
+    ]
+    assert receipts[0].stdout == receipts[1].stdout
+    assert json.loads(receipts[1].stdout)["user_sha256"] == digest(user)
 
 
 async def test_either_one_user_or_all(settings: Settings):
