@@ -149,6 +149,8 @@ def parse(text: bytes, agent: str) -> tuple[FinishedRun, datetime | None]:
         if "type" in fields:  # a row of an export
             if fields["type"] != cases.name:
                 raise NoRun
+            if fields.get("unreadable"):
+                raise LineRefused("the export could not decrypt this case")
             payload = fields.get("payload") or {}
             columns = {name: fields[name] for name in _COLUMNS if name in fields}
             fields = columns | {name: payload[name] for name in _SEALED if name in payload}

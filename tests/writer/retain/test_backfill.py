@@ -130,6 +130,14 @@ async def test_what_export_writes_comes_in_under_another_user_as_it_was(bank: Ba
     assert sorted(map(_said, again)) == sorted(_said(row) for row in exported if row["type"] == "cases")
 
 
+async def test_a_case_that_the_export_could_not_decrypt_is_refused_and_does_not_come_in_without_its_traces(
+    bank: Bank, user: str
+):
+    row = {"type": "cases", "task": "water the plants", "outcome": "success", "payload": "00ff", "unreadable": True}
+    done = await take(bank, user, json.dumps(row).encode())
+    assert (done.retained, done.refused) == (0, [(1, "the export could not decrypt this case")])
+
+
 async def test_the_cases_that_the_upgrade_page_selects_of_an_older_export_come_in_as_they_were(bank: Bank, user: str):
     # made by `casebank export` of the last commit before 0001_baseline
     older = (Path(__file__).parent / "exported_before_baseline.jsonl").read_text().splitlines()
