@@ -1,14 +1,12 @@
 """Redacts secrets and personal data, before anything is stored, logged or embedded."""
 
 import json
-import re
 from bisect import bisect
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import lru_cache
 from itertools import accumulate
-from typing import NamedTuple, TypeVar, cast
+from typing import TypeVar, cast
 
 from writer.privacy import engine
 from writer.privacy.finds import MOST_PASSES, mark, marked
@@ -29,8 +27,6 @@ from writer.privacy.rules import LABELLED, LOOKS, TOKENLIKE, signs, widened
 Json = TypeVar("Json")
 
 _APART = b"\n" * 8  # more white space than any rule spans, so that no rule matches across two texts
-_NAME = re.compile(r"[A-Za-z_]{1,64}")
-"""Form of keys and tools' names; strings of this form in which nothing was found are remembered."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,54 +87,27 @@ def redact(value: Json) -> tuple[Json, list[Redaction]]:
     The value keeps its structure; only a number that is a secret, a card or a phone becomes a text. One scan of all
     strings together finds the few strings that need a scan of their own.
     """
-    read = _read(value)
-    suspects = _suspects([text for text in read.strings if not (_NAME.fullmatch(text) and _is_clean_name(text))])
-    if not (read.must_walk or suspects):
+    strings, must_walk = _read(value)
+    suspects = _suspects(strings)
+    if not (must_walk or suspects):
         return value, []
     counts: Counter[str] = Counter()
 
     def cleaned(text: str, place: ValuePlace, counts: Counter[str]) -> str:
         return redact_at(text, place, counts) if place.sensitive or text in suspects else text
 
-    def with_clean_texts(item: object, key: str) -> object:
-        if isinstance(item, str):
-            return redact_at(item, ValuePlace(key), counts) if item in suspects else item
-        if isinstance(item, dict):
-            return {name: with_clean_texts(inside, name) for name, inside in item.items()}
-        return [with_clean_texts(inside, key) for inside in item] if isinstance(item, list) else item
-
-    if read.must_walk or read.has_cards or not suspects.isdisjoint(read.keys):
-        clean = walk(value, NOWHERE, counts, cleaned)
-    else:
-        clean = with_clean_texts(value, "")
+    clean = walk(value, NOWHERE, counts, cleaned)
     return cast("Json", clean), [Redaction(kind, count) for kind, count in sorted(counts.items())]
 
 
-@lru_cache(maxsize=4096)  # keys and names of tools come in every run
-def _is_clean_name(name: str) -> bool:
-    return not redact_text(name)[1]
+def _read(value: object) -> tuple[list[str], bool]:
+    """Returns the different strings, keys and large numbers of a JSON value, and whether all of it must be walked.
 
-
-class _Strings(NamedTuple):
-    """The strings of a JSON value, and signs of what its redaction needs.
-
-    Attributes:
-        strings: different strings, keys and large numbers.
-        keys: keys of its objects.
-        must_walk: true if a key tells of a secret, or the value is deeper than MOST_DEPTH.
-        has_cards: true if a number or a string has as many digits as a card, which the keys around it may tell of.
+    It must where a key tells of a secret, or the value is deeper than MOST_DEPTH.
     """
-
-    strings: list[str]
-    keys: set[str]
-    must_walk: bool
-    has_cards: bool
-
-
-def _read(value: object) -> _Strings:
     strings: dict[str, None] = {}
     keys: set[str] = set()
-    must_walk = has_cards = False
+    must_walk = False
     level = [value]
     for _ in range(MOST_DEPTH):
         below: list[object] = []
@@ -153,13 +122,11 @@ def _read(value: object) -> _Strings:
                 below += item
             elif may_be_card(item):
                 strings[str(item)] = None
-                has_cards = True
         if not below:
             break
         level = below
     strings.update(dict.fromkeys(keys))
-    must_walk = must_walk or bool(below) or any(map(sensitive_name, keys))
-    return _Strings(list(strings), keys, must_walk, has_cards or any(map(may_be_card, strings)))
+    return list(strings), must_walk or bool(below) or any(map(sensitive_name, keys))
 
 
 def _suspects(strings: Sequence[str]) -> set[str]:
