@@ -150,7 +150,7 @@ class LaterKey:
     key: AuditKey | None = None
 
 
-def signing(engine: AsyncEngine, key: AuditKey | LaterKey) -> AsyncEngine:
+def signing(engine: AsyncEngine, key: LaterKey) -> AsyncEngine:
     """Returns a copy of the engine, with the same connections, whose transactions sign their audit entries."""
     return engine.execution_options(**{_OPTION: key})
 
@@ -162,9 +162,7 @@ def key_of(source: AsyncConnection | AsyncEngine) -> AuditKey | None:
         SchemaOutdated: the database is not migrated, and the key is not available yet.
     """
     engine = source.engine if isinstance(source, AsyncConnection) else source
-    key = engine.sync_engine.get_execution_options().get(_OPTION)
-    if isinstance(key, LaterKey):
-        if key.key is None:
-            raise SchemaOutdated("the database's schema was not the one of this version: run casebank migrate")
-        return key.key
-    return key if isinstance(key, AuditKey) else None
+    later: LaterKey | None = engine.sync_engine.get_execution_options().get(_OPTION)
+    if later is not None and later.key is None:
+        raise SchemaOutdated("the database's schema was not the one of this version: run casebank migrate")
+    return None if later is None else later.key
