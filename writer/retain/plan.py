@@ -57,6 +57,15 @@ def plan_of(calls: Sequence[CallMade]) -> list[str]:
     return steps
 
 
+def plan_by_status(traces: Traces) -> list[str]:
+    """Returns a plan made from the calls of a run, without those that failed by their status.
+
+    Calls without input are left out: else runs of one tool had equal plans, and were merged.
+    """
+    made = [_made(trace, failed=failed_by_status(trace["status"])) for trace in traces if trace["input"]]
+    return plan_of(made)
+
+
 def plan_by_output(traces: Traces, calls: Sequence[Call], plan: Sequence[str]) -> list[str]:
     """Returns a run's plan; if retain made it from the calls, without the calls that failed by their output."""
     return list(plan) if given_plan(traces, calls, plan) else _by_output(traces, calls)
@@ -67,17 +76,12 @@ def given_plan(traces: Traces, calls: Sequence[Call], plan: Sequence[str]) -> li
 
     Retain makes a plan by the calls' statuses, and the worker corrects it by their outputs.
     """
-    by_status = [_made(trace, failed=failed_by_status(trace["status"])) for trace, _ in _with_input(traces, calls)]
-    return [] if list(plan) in (plan_of(by_status), _by_output(traces, calls)) else list(plan)
+    return [] if list(plan) in (plan_by_status(traces), _by_output(traces, calls)) else list(plan)
 
 
 def _by_output(traces: Traces, calls: Sequence[Call]) -> list[str]:
-    return plan_of([_made(trace, failed=call.failed) for trace, call in _with_input(traces, calls)])
-
-
-def _with_input(traces: Traces, calls: Sequence[Call]) -> list[tuple[Mapping[str, JsonValue], Call]]:
-    """Returns the calls that a plan is made of, each with its trace."""
-    return [(trace, call) for trace, call in zip(traces, calls, strict=False) if call.tool and trace["input"]]
+    called = zip(traces, calls, strict=False)
+    return plan_of([_made(trace, failed=call.failed) for trace, call in called if call.tool and trace["input"]])
 
 
 def _made(trace: Mapping[str, JsonValue], *, failed: bool) -> CallMade:

@@ -15,14 +15,14 @@ from retrieval.tables.cases import MAX_SEARCH_TEXT_CHARS
 from retrieval.tables.kinds import RewardSource, RunStatus
 from retrieval.telemetry import origin, stage
 from retrieval.text import as_repeated
-from writer.analysis.run_counts import counted_by_status, failed_by_status
+from writer.analysis.run_counts import counted_by_status
 from writer.blocks import unread
 from writer.messages import Turn, tool_traces
 from writer.privacy.names import nameable
 from writer.privacy.redact import Redaction, redact
 from writer.privacy.seal import Packed, pack
 from writer.retain.heuristic import heuristic_reward
-from writer.retain.plan import CallMade, plan_of
+from writer.retain.plan import plan_by_status
 from writer.run import OF_PROCEDURES, FinishedRun, ToolTrace
 
 
@@ -158,9 +158,7 @@ def measure(redacted: RedactedRun, *, in_session: bool = False) -> MeasuredRun:
     tools = list(dict.fromkeys(trace["tool"] for trace in traces))
     # by the calls' statuses alone: the worker reads the outputs, and corrects these counts and the guessed reward
     counts = counted_by_status(traces, plan)
-    plan = plan or plan_of(  # calls without input left out: else runs of one tool had equal plans, and were merged
-        [CallMade(tool=t["tool"], input=t["input"], failed=failed_by_status(t["status"])) for t in traces if t["input"]]
-    )
+    plan = plan or plan_by_status(traces)
     reward, source = run.reward, run.reward_source or "heuristic"  # a reward without a source is the run's own claim
     if reward is None:
         reward = heuristic_reward(run.outcome, unresolved=counts.unresolved)

@@ -5,12 +5,11 @@ afterwards, the case of the aborted run is deleted.
 """
 
 from collections.abc import Sequence
-from datetime import datetime
-from typing import Any, Protocol, cast
+from typing import Any
 from uuid import UUID
 
 from prometheus_client import Counter
-from sqlalchemy import delete, func, select, update
+from sqlalchemy import Row, delete, func, select, update
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from retrieval.pages.listing import steps_of_run
@@ -30,26 +29,16 @@ for _status in ("retained", "aborted"):
     ENDED.labels(_status)  # so that an increase is seen from the first
 
 
-class UnderWay(Protocol):
-    """The row of a run under way, as ``lock_run`` reads it.
-
-    Attributes:
-        known_retrieval_id: the retrieval that the run began with; None: it named no retrieval, or an unknown one.
-    """
-
-    id: UUID
-    agent_key: str
-    status: RunStatus
-    step_count: int
-    step_bytes: int
-    last_step_at: datetime
-    case_id: UUID | None
-    known_retrieval_id: UUID | None
-    tool_kinds: dict[str, str]
+UnderWay = Row[Any]
+"""The row of a run under way, as ``lock_run`` reads it."""
 
 
 async def lock_run(connection: AsyncConnection, user_sub: str, run_id: UUID) -> UnderWay | None:
-    """Returns the run, locked until the transaction ends; None: the user has no such run."""
+    """Returns the run, locked until the transaction ends; None: the user has no such run.
+
+    It has the retrieval that the run began with as ``known_retrieval_id``, None without a known one, and the
+    ``tool_kinds`` of the agent's profile.
+    """
     known = (
         select(decisions.c.id)
         .where(
@@ -66,8 +55,7 @@ async def lock_run(connection: AsyncConnection, user_sub: str, run_id: UUID) -> 
     mine = select(*(runs.c[name] for name in names), known, kinds).where(
         runs.c.user_sub == user_sub, runs.c.id == run_id
     )
-    row = (await connection.execute(mine.with_for_update(of=runs))).one_or_none()
-    return cast("UnderWay | None", row)
+    return (await connection.execute(mine.with_for_update(of=runs))).one_or_none()
 
 
 async def traces_of(connection: AsyncConnection, words: Words, run_id: UUID) -> Sequence[dict[str, Any]]:
