@@ -9,7 +9,7 @@ import hashlib
 import json
 import os
 import subprocess
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from importlib.metadata import version
@@ -18,14 +18,14 @@ from pathlib import Path
 import asyncpg
 
 from app import postgres
-from app.backup.erase_again import erase_again, latest, read_receipts, tombstones, users
+from app.backup.erase_again import erase_again, read_receipts, tombstones, users
 from app.erasure.command import make_issuer
 from app.postgres.migrate import migrate
 from app.postgres.pools import one_connection, service_database
 from app.postgres.server import REPLACED, RESTORED
 from app.settings import Settings
 from retrieval.patterns import read
-from writer.privacy.master_keys import MasterKeyMismatch, MasterKeys, agree, fingerprint
+from writer.privacy.master_keys import MasterKeys, agree, fingerprint
 
 _SQL = read("app.postgres", "statements.toml")["backup"]
 
@@ -53,20 +53,6 @@ class Manifest:
     master_key: str
 
 
-@dataclass(frozen=True, slots=True)
-class Restored:
-    """Result of a restore.
-
-    Attributes:
-        erased_again: number of users whom the backup brought back, and who were erased again; their deleted rows are in
-            the server's files once more, until a scrub.
-    """
-
-    manifest: Manifest
-    users: int
-    erased_again: int
-
-
 async def backup(settings: Settings, folder: Path) -> Manifest:
     """Writes a dump of the embedded database and its manifest into a new folder, while the service may run.
 
@@ -75,11 +61,11 @@ async def backup(settings: Settings, folder: Path) -> Manifest:
     """
     _refuse_external(settings)
     with postgres.running(settings.home) as server:
-        url = server.url()
-        if await _value(url, "SELECT to_regclass('alembic_version')") is None:
-            raise BackupRefused(f"there is no bank in {settings.home} to back up")
-        revision = str(await _value(url, "SELECT version_num FROM alembic_version"))
-        rows = await _rows(url, "SELECT fingerprint FROM master_keys WHERE status <> 'retired' ORDER BY 1")
+        async with one_connection(server.url()) as bank:
+            if await bank.fetchval("SELECT to_regclass('alembic_version')") is None:
+                raise BackupRefused(f"there is no bank in {settings.home} to back up")
+            revision = await bank.fetchval("SELECT version_num FROM alembic_version")
+            rows = await bank.fetch("SELECT fingerprint FROM master_keys WHERE status <> 'retired' ORDER BY 1")
         # of the master keys that open the dump; a bank that no process has used yet knows none
         keys = [row["fingerprint"] for row in rows] or [fingerprint(settings.master_key_bytes)]
         draft = _draft(folder)
@@ -101,8 +87,13 @@ async def backup(settings: Settings, folder: Path) -> Manifest:
     return manifest
 
 
-async def restore(settings: Settings, folder: Path, receipts: Iterable[Path], *, replace: bool) -> Restored:
+async def restore(
+    settings: Settings, folder: Path, receipts: Iterable[Path], *, replace: bool
+) -> tuple[Manifest, int, int]:
     """Replaces the bank by a backup, and erases the users who were erased since.
+
+    Returns the backup's manifest, the number of users in the bank, and the number of users whom the backup brought back
+    and who were erased again; their deleted rows are in the server's files once more, until a scrub.
 
     Revoked tokens stay revoked. A service or command that starts meanwhile waits for the end: what it stored, erased or
     revoked in the bank that is replaced would be lost.
@@ -114,46 +105,49 @@ async def restore(settings: Settings, folder: Path, receipts: Iterable[Path], *,
         replace: True to replace a bank with content, which is lost.
 
     Raises:
-        BackupRefused, NoReceipt: the bank was not changed.
+        BackupRefused, MasterKeyMismatch, NoReceipt: the bank was not changed.
     """
     _refuse_external(settings)
-    manifest = _checked(settings, folder)
+    held = MasterKeys.of(settings.master_key_bytes, *settings.old_master_keys)
+    manifest = _checked(folder, held)
     erased = read_receipts(receipts)
     with postgres.running(settings.home) as server, postgres.alone(settings.home) as alone:
-        url = server.url()
+        url, restored = server.url(), server.url(RESTORED)
         await migrate(url, pgvector=settings.pgvector)  # makes the roles, too, which no dump carries
         in_use = BackupRefused("the bank is in use: stop the service and its workers first")
         others = "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid()"
-        if not alone or await _value(url, others):  # a service at rest has no connection
-            raise in_use
-        if not replace and await users(url):
-            raise BackupRefused("the bank is not empty: back it up, and restore with --replace")
-        erased = latest([*erased.items(), *(await tombstones(url)).items()])
-        kept = await _rows(url, _SQL["receipts"]), await _rows(url, _SQL["revocations"])
-        admin = server.url("postgres")
-        await _execute(admin, f"CREATE DATABASE {RESTORED}")
+        async with one_connection(url) as bank:
+            if not alone or await bank.fetchval(others):  # a service at rest has no connection
+                raise in_use
+            if not replace and await users(bank):
+                raise BackupRefused("the bank is not empty: back it up, and restore with --replace")
+            erased += (await tombstones(bank)).items()
+            kept = {name: list(map(tuple, await bank.fetch(_SQL[name]))) for name in ("receipts", "revocations")}
+        await _administer(server, f"CREATE DATABASE {RESTORED}")
         try:
             _run("pg_restore", server, "--exit-on-error", f"--dbname={RESTORED}", str(folder / DUMP))
-            restored = server.url(RESTORED)
             await migrate(restored, pgvector=settings.pgvector)
-            await _refuse_sealed(settings, restored)
-            await _execute_many(restored, _SQL["keep_revocation"], kept[1])  # their reasons go with who is erased
-            again = await erase_again(restored, erased)
             async with service_database(restored, pool_size=1) as database:
+                async with database.as_worker() as connection:
+                    await agree(connection, held)  # a rotation of the master key may have begun during the dump
+                async with one_connection(restored) as bank:  # their reasons go with who is erased
+                    await bank.executemany(_SQL["keep_revocation"], kept["revocations"])
+                again = await erase_again(restored, erased)
                 issuer = await make_issuer(database, settings)
                 for receipt in again:
                     await issuer.issue(receipt)
-            await _execute_many(restored, _SQL["keep_receipt"], kept[0])
-            count = len(await users(restored))
+            async with one_connection(restored) as bank:
+                await bank.executemany(_SQL["keep_receipt"], kept["receipts"])
+                count = len(await users(bank))
             # in one transaction, so that there is no moment without a bank
-            await _execute(
-                admin, f"ALTER DATABASE {BANK} RENAME TO {REPLACED}; ALTER DATABASE {RESTORED} RENAME TO {BANK}"
-            )
+            renamed = f"ALTER DATABASE {BANK} RENAME TO {REPLACED}; ALTER DATABASE {RESTORED} RENAME TO {BANK}"
+            await _administer(server, renamed)
         except asyncpg.ObjectInUseError:  # a program of another maker, which knows no turns
             raise in_use from None
         finally:  # also after a refusal: the backup's rows must not stay, out of reach of a purge
-            await _execute(admin, *(f"DROP DATABASE IF EXISTS {name} WITH (FORCE)" for name in (RESTORED, REPLACED)))
-    return Restored(manifest, count, len(again))
+            for name in (RESTORED, REPLACED):
+                await _administer(server, f"DROP DATABASE IF EXISTS {name} WITH (FORCE)")
+    return manifest, count, len(again)
 
 
 def _draft(folder: Path) -> Path:
@@ -171,7 +165,7 @@ def _refuse_external(settings: Settings) -> None:
         raise BackupRefused("DATABASE_URL is set: back that database up with its own tools (docs/backup.md)")
 
 
-def _checked(settings: Settings, folder: Path) -> Manifest:
+def _checked(folder: Path, held: MasterKeys) -> Manifest:
     """Returns the manifest of the folder's backup, after a check of the dump's digest and of the master key.
 
     Raises:
@@ -187,17 +181,13 @@ def _checked(settings: Settings, folder: Path) -> Manifest:
         raise BackupRefused(f"no backup in {folder}: {reason}") from None
     if digest != manifest.sha256:
         raise BackupRefused(f"{folder / DUMP} is not the dump of the backup: its sha256 is {digest}")
-    missing = sorted(set(manifest.master_key.split(",")) - set(_held(settings).by_fingerprint))
+    missing = sorted(set(manifest.master_key.split(",")) - set(held.by_fingerprint))
     if missing:
         raise BackupRefused(
             f"the master key is not the backup's, whose fingerprint is {' and '.join(missing)}: set"
             " CASEBANK_MASTER_KEY, or beside a newer one CASEBANK_MASTER_KEY_OLD, or bring its secrets.json"
         )
     return manifest
-
-
-def _held(settings: Settings) -> MasterKeys:
-    return MasterKeys.of(settings.master_key_bytes, *settings.old_master_keys)
 
 
 def _digest(file: Path) -> str:
@@ -214,37 +204,6 @@ def _run(program: str, server: postgres.EmbeddedPostgres, *words: str) -> None:
         raise BackupRefused(f"{program} failed: {done.stderr.strip().splitlines()[-1] if done.stderr else ''}")
 
 
-# The databases, as their owner
-
-
-async def _execute(url: str, *statements: str) -> None:
-    async with one_connection(url) as connection:
-        for statement in statements:
-            await connection.execute(statement)
-
-
-async def _execute_many(url: str, statement: str, rows: Sequence[asyncpg.Record]) -> None:
-    async with one_connection(url) as connection:
-        await connection.executemany(statement, [tuple(row) for row in rows])
-
-
-async def _rows(url: str, statement: str) -> Sequence[asyncpg.Record]:
-    async with one_connection(url) as connection:
-        rows: Sequence[asyncpg.Record] = await connection.fetch(statement)
-        return rows
-
-
-async def _value(url: str, statement: str) -> object:
-    return (await _rows(url, statement))[0][0]
-
-
-async def _refuse_sealed(settings: Settings, url: str) -> None:
-    """Refuses a restored bank that the present master keys do not open.
-
-    The manifest's fingerprints may be too old: a rotation of the master key may have begun during the dump.
-    """
-    try:
-        async with service_database(url, pool_size=1) as database, database.as_worker() as connection:
-            await agree(connection, _held(settings))
-    except MasterKeyMismatch as error:
-        raise BackupRefused(str(error)) from None
+async def _administer(server: postgres.EmbeddedPostgres, statement: str) -> None:
+    async with one_connection(server.url("postgres")) as admin:
+        await admin.execute(statement)

@@ -38,7 +38,7 @@ async def restore(
     logs.quiet()
     settings = Settings()
     tell_database(settings)
-    done = await restore_backup(settings, folder, receipt or [], replace=replace)
-    out.print(f"{done.users} users are back as of {done.manifest.created_at}; {done.erased_again} erased again")
-    if done.erased_again:
+    manifest, users, erased_again = await restore_backup(settings, folder, receipt or [], replace=replace)
+    out.print(f"{users} users are back as of {manifest.created_at}; {erased_again} erased again")
+    if erased_again:
         out.print("deleted rows of these are in the files once more: casebank purge --scrub removes them")

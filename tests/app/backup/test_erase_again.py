@@ -29,7 +29,7 @@ async def test_a_name_that_stands_only_in_rows_of_others_is_replaced(database: D
     owner, judge = f"user-{uuid4()}", f"judge-{uuid4()}"
     async with database.as_user(owner, datetime.now(UTC)) as connection:
         await note(connection, Change.of((owner, None), judge, "do"))
-    (receipt,) = await erase_again(database_url, {digest(judge): datetime.now(UTC)})
+    (receipt,) = await erase_again(database_url, [(digest(judge), datetime.now(UTC))])
     assert receipt.renamed["audit.actor"] == 1
     async with database.as_user(owner, datetime.now(UTC)) as connection:
         assert await connection.scalar(select(audit.c.actor).where(audit.c.user_sub == owner)) == tombstone(judge)
@@ -44,7 +44,7 @@ async def test_a_name_in_a_row_that_stays_locked_is_reported_and_the_next_time_r
         await note(connection, Change.of((owner, None), judge, "do"))
     before, during = [await asyncpg.connect(dsn(database_url)) for _ in range(2)]
     await before.execute("SELECT pg_advisory_lock(hashtextextended($1, 0))", judge)  # so that the erasure waits
-    again = await begin_blocked(before, erase_again(database_url, {digest(judge): datetime.now(UTC)}))
+    again = await begin_blocked(before, erase_again(database_url, [(digest(judge), datetime.now(UTC))]))
     locked = during.transaction()
     await locked.start()
     assert len(await during.fetch("SELECT 1 FROM audit WHERE actor = $1 FOR UPDATE", judge)) == 1
