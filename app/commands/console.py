@@ -1,7 +1,6 @@
 """``casebank console``: prints a link that signs in, and opens it in a browser."""
 
 import webbrowser
-from contextlib import suppress
 from datetime import UTC, datetime
 from typing import Annotated
 from urllib.parse import urlencode
@@ -30,13 +29,19 @@ def console(
     """Print a link that signs in to the console, once and within two minutes, and open it in a browser."""
     if user is None and not operator:
         raise typer.BadParameter("name a user, or give --operator", param_hint="--user")
-    if not is_address(address):
+    try:
+        url = httpx.URL(address)
+    except httpx.InvalidURL:
+        url = httpx.URL()
+    if url.scheme not in {"http", "https"} or not url.host:
         raise typer.BadParameter("an address begins with http:// or https://, and names a host", param_hint="--at")
     settings = Settings()
     name = checked(OPERATOR_NAME if user is None else user)
     made = link(settings, address, name, is_operator=operator)
     typer.echo(made)
-    if not answers(address):
+    try:
+        httpx.get(f"{address.rstrip('/')}/healthz", timeout=1, verify=False).raise_for_status()  # noqa: S501 - asks only
+    except httpx.HTTPError:
         notice(f"nothing answers at {address}: start `casebank serve`, or name another with --at")
     if opens:
         open_privately(settings, made)
@@ -50,21 +55,6 @@ def link(settings: Settings, address: str, user_sub: str, *, is_operator: bool) 
     """
     made = Link(user_sub=user_sub, made_at=datetime.now(UTC), is_operator=is_operator)
     return f"{address.rstrip('/')}{ROOT}/link?{urlencode({'code': VisitSeal(settings).seal(made)})}"
-
-
-def is_address(address: str) -> bool:
-    """Returns whether a service may be reached at the address."""
-    with suppress(httpx.InvalidURL):
-        url = httpx.URL(address)
-        return url.scheme in {"http", "https"} and bool(url.host)
-    return False
-
-
-def answers(address: str) -> bool:
-    """Returns whether a service answers at the address within a second."""
-    with suppress(httpx.HTTPError, httpx.InvalidURL):
-        return httpx.get(f"{address.rstrip('/')}/healthz", timeout=1, verify=False).is_success  # noqa: S501 - asks only
-    return False
 
 
 def open_privately(settings: Settings, address: str) -> bool:

@@ -139,29 +139,21 @@ async def sizes(installation: Installation) -> CheckResult:
 
 _MIGRATE = "casebank migrate --citus, with the owner's login"
 
-_EXTENSION = text("SELECT count(*) FROM pg_extension WHERE extname = 'citus'")
-_NODES = text("SELECT nodename || ':' || nodeport AS name, isactive FROM pg_dist_node ORDER BY 1")
-_TELLS_NODES = text("SELECT current_setting('citus.propagate_set_commands') = 'local'")
-_UNTOLD = text(
-    "SELECT count(*) FROM run_command_on_placements('cases'::regclass,"
-    " $$SELECT has_column_privilege('casebank_worker', '%s', 'lease_token', 'UPDATE')$$) WHERE result <> 't'"
-)
-"""Counts the shards of cases on which the worker lacks its rights: those that were moved since."""
-
 
 async def cluster(installation: Installation) -> CheckResult:
     """Judges whether the tables are distributed as ``citus=true`` says, and the nodes are active with all rights."""
     async with installation.owner.connect() as connection:
         there: set[str] = set()
-        if await connection.scalar(_EXTENSION):
+        if await connection.scalar(text("SELECT count(*) FROM pg_extension WHERE extname = 'citus'")):
             there = set((await connection.scalars(text(DISTRIBUTED))).all()) & {*BY_USER, *EVERYWHERE}
         if not there:
             if not installation.database.citus:
                 return CheckResult(ok=None, detail="none: all tables are on one Postgres")
             advice = f"{_MIGRATE}; or leave citus=true out of DATABASE_URL"
             return CheckResult(ok=False, detail="citus=true, and no table is distributed", advice=advice)
-        nodes = (await connection.execute(_NODES)).all()
-        tells_nodes, untold = await connection.scalar(_TELLS_NODES), await connection.scalar(_UNTOLD)
+        nodes = (await connection.execute(text(_SQL["nodes"]))).all()
+        tells_nodes = await connection.scalar(text("SELECT current_setting('citus.propagate_set_commands') = 'local'"))
+        untold = await connection.scalar(text(_SQL["untold"]))
     missing = sorted({*BY_USER, *EVERYWHERE} - there)
     away = [node.name for node in nodes if not node.isactive]
     faults = {

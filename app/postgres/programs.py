@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from importlib.metadata import PackageNotFoundError, distribution
 from pathlib import Path
-from typing import TypedDict
+from typing import Any
 
 from retrieval.errors import CasebankError
 from retrieval.patterns import read
@@ -28,17 +28,9 @@ class EmbeddedPostgresFailed(CasebankError):
     """The bundled Postgres could not be made, started or stopped; the message says what to do."""
 
 
-class _Owner(TypedDict, total=False):
-    """Keywords of `subprocess.run`."""
-
-    user: int
-    group: int
-    extra_groups: list[int]
-
-
 def run_program(data: Path, name: str, *words: str, script: str = "", keep: int | None = None) -> None:
     """Runs one of Postgres's programs as the data's owner; processes that it starts inherit the open file `keep`."""
-    owner: _Owner = {}  # ourselves, or the owner of the data if we are root
+    owner: dict[str, Any] = {}  # ourselves, or the owner of the data if we are root
     if os.geteuid() == 0:
         folder = (data if data.exists() else data.with_suffix(".new")).stat()
         owner = {"user": folder.st_uid, "group": folder.st_gid, "extra_groups": []}

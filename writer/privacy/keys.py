@@ -1,7 +1,6 @@
 """Users' keys: one AES key for each user, wrapped by a master key, in a table apart from the encrypted data."""
 
 from dataclasses import dataclass, field
-from functools import cache
 from typing import Any
 from uuid import UUID
 
@@ -28,13 +27,8 @@ class UserKey:
     key: bytes = field(repr=False)
 
 
-@cache
-def key_of_user() -> FastStatement[Any]:
-    """Returns the prepared statement that selects the key of the connection's user."""
-    return FastStatement.of(select(*_STORED).where(may_enter(), user_keys.c.user_sub == USER_SUB))
-
-
 _STORED = user_keys.c.key_id, user_keys.c.wrapped_key, user_keys.c.master_key
+_OF_CALLER: FastStatement[Any] = FastStatement.of(select(*_STORED).where(may_enter(), user_keys.c.user_sub == USER_SUB))
 
 
 @dataclass(slots=True)
@@ -79,7 +73,7 @@ class Keyring:
 
     async def find_fast(self, connection: FastConnection) -> UserKey | None:
         """Returns the key of the connection's user as ``find`` does, in one round trip to the database."""
-        rows = await connection.all(key_of_user(), {})
+        rows = await connection.all(_OF_CALLER, {})
         return self._opened(rows[0] if rows else None, connection.user_sub)
 
     def _opened(self, row: Any, user_sub: str) -> UserKey | None:
