@@ -1,5 +1,6 @@
 """Connections to any cloud's Postgres by its URL: two pools that have the rights of the service's role alone."""
 
+import re
 import ssl
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
@@ -36,6 +37,8 @@ ANY_LENGTH = {"max_cacheable_statement_size": 0}
 """Option of asyncpg: without it, a statement of more than 15 kB is parsed and planned each time."""
 BATCH_BYTES = 96 * 1024
 """Bytes of rows that are sent at a time; asyncpg waits, while it sends, from 128 KiB on."""
+_PORT = re.compile(r"\d+(?:[/?]|$)")
+"""A port behind a colon, and no password before an @, which may stand in the path or the parameters: `db:5432/a@b`."""
 _NAMELESS: dict[str, object] = {
     "statement_cache_size": 0,
     "prepared_statement_cache_size": 0,
@@ -188,7 +191,8 @@ def _encoded(rest: str) -> str:
     for part in (rest.partition("?")[0], rest):  # the second, for a password with a question mark
         login, at, place = part.rpartition("@")
         name, colon, password = login.partition(":")
-        if at and colon and "/" in place:
+        is_login = "/" in place or not _PORT.match(password)
+        if at and colon and is_login and not set("/?") & set(name):
             return f"{name}:{quote(password, safe='%')}@{place}{rest[len(part) :]}"
     return rest
 

@@ -47,6 +47,13 @@ def test_a_password_with_odd_characters_arrives_as_it_is(password: str):
     parts = urlsplit(dsn(f"postgresql://me:{password}@db.example.org:6432/bank?sslmode=require"))
     assert (parts.username, parts.hostname, parts.port, parts.path) == ("me", "db.example.org", 6432, "/bank")
     assert unquote(parts.password) in {password, unquote(password)}
+    without_a_name = urlsplit(dsn(f"postgresql://me:{password}@db.example.org:6432"))
+    assert (without_a_name.hostname, without_a_name.port) == ("db.example.org", 6432)
+    assert without_a_name.password == parts.password
+
+
+def test_digits_and_a_slash_are_a_password_where_the_url_names_a_database():
+    assert urlsplit(dsn("postgresql://me:12/x@db:6432/bank")).password == "12%2Fx"
 
 
 @pytest.mark.parametrize(
@@ -57,6 +64,9 @@ def test_a_password_with_odd_characters_arrives_as_it_is(password: str):
         "postgresql://me@[::1]:5432/bank",
         "postgresql://me:secret@one:5432,two:5433/bank?target_session_attrs=read-write",
         "postgresql://postgres@/bank?host=/tmp/x&port=5432",
+        "postgresql://db:5432/bank@home",
+        "postgresql://db?application_name=a:b@c",
+        "postgresql://db:5432?application_name=a@b",
     ],
 )
 def test_what_is_no_odd_password_stays_as_it_is(url: str):
