@@ -105,7 +105,7 @@ async def restore(
         replace: True to replace a bank with content, which is lost.
 
     Raises:
-        BackupRefused, MasterKeyMismatch, NoReceipt: the bank was not changed.
+        BackupRefused, MasterKeyMismatch, NotErasedAgain: the bank was not changed.
     """
     _refuse_external(settings)
     held = MasterKeys.of(settings.master_key_bytes, *settings.old_master_keys)

@@ -16,33 +16,28 @@ from writer.rights.erase import NAMES, Receipt, digest, erase
 from writer.rights.signature import SignatureBroken, documents
 
 
-class NoReceipt(ValueError):
-    """The file is not a receipt of an erasure."""
-
-
-class NamesLeft(ValueError):
-    """Rows with an erased user's name are left."""
-
-
-class NotTheTablesOwner(ValueError):
-    """The login does not own the tables."""
+class NotErasedAgain(ValueError):
+    """A user was not erased again; the message says why, and what to do."""
 
 
 def read_receipts(paths: Iterable[Path]) -> list[tuple[str, datetime]]:
     """Returns digest of the name and time of each erasure in files of ``casebank purge --json``.
 
     Raises:
-        NoReceipt: a file is not a receipt.
+        NotErasedAgain: a file is not a receipt.
     """
     erased: list[tuple[str, datetime]] = []
     for path in paths:
         try:
             erased += [
-                (str(receipt["user_sha256"]), datetime.fromisoformat(receipt["erased_at"]).astimezone(UTC))
+                (
+                    bytes.fromhex(receipt["user_sha256"]).hex(),
+                    datetime.fromisoformat(receipt["erased_at"]).astimezone(UTC),
+                )
                 for receipt in documents(path.read_text(encoding="utf-8"))
             ]
         except (OSError, KeyError, TypeError, ValueError, SignatureBroken) as error:
-            raise NoReceipt(f"{path} is no receipt of `casebank purge --json`: {type(error).__name__}") from None
+            raise NotErasedAgain(f"{path} is no receipt of `casebank purge --json`: {type(error).__name__}") from None
     return erased
 
 
@@ -55,8 +50,7 @@ async def erase_again(url: str, erased: Iterable[tuple[str, datetime]]) -> list[
     ``url`` logs in as the owner of the tables; ``erased`` has digests of names with times of erasures.
 
     Raises:
-        NotTheTablesOwner: the URL logs in as another role.
-        NamesLeft: another transaction locked rows with an erased user's name.
+        NotErasedAgain: the URL logs in as another role, or another transaction locked rows with an erased user's name.
     """
     last = dict(sorted(erased, key=itemgetter(1)))
     named = " UNION ".join(f"SELECT {name.name} FROM {name.table.name}" for name in NAMES)  # noqa: S608 - our own names
@@ -74,7 +68,7 @@ async def erase_again(url: str, erased: Iterable[tuple[str, datetime]]) -> list[
         blank = "UPDATE token_revocations SET why = '' WHERE subject_sha256 = decode($1, 'hex')"
         await connection.executemany(blank, [(each,) for each in unknown])
     if left := [receipt.user_digest for receipt in receipts if not receipt.clean]:
-        raise NamesLeft(f"stop the service, and erase with `casebank purge` whose names have the SHA-256 {left}")
+        raise NotErasedAgain(f"stop the service, and erase with `casebank purge` whose names have the SHA-256 {left}")
     return receipts
 
 
@@ -103,6 +97,6 @@ async def _unforced(url: str) -> AsyncIterator[asyncpg.Connection]:
             for table in tables:
                 await connection.execute(f"ALTER TABLE {table} FORCE ROW LEVEL SECURITY")
     except asyncpg.InsufficientPrivilegeError as error:
-        raise NotTheTablesOwner(
+        raise NotErasedAgain(
             "the login of DATABASE_URL does not own the tables: erase again with the one that migrates"
         ) from error

@@ -26,7 +26,7 @@ from retrieval.tables.procedures import procedures
 from writer.privacy.keys import Keyring
 from writer.privacy.master_keys import MasterKeys, agree
 from writer.privacy.words import words_of
-from writer.rights.erase import NAMES, digest, erase, named
+from writer.rights.erase import NAMES, digest, erase
 from writer.rights.places import MarkSearch, Surroundings
 from writer.rights.receipt import Issuer, stored
 from writer.rights.signature import Signer
@@ -128,7 +128,10 @@ async def is_known(database: Database, user: str) -> bool:
             if await connection.scalar(select(exists().where(table.c.user_sub == user))):
                 return True
     async with database.as_eraser_elsewhere(user) as connection:
-        return any([await connection.scalar(named(user, column)) for column in NAMES])
+        for column in NAMES:
+            if await connection.scalar(select(exists().where(column == user))):
+                return True
+    return False
 
 
 async def receipts(settings: Settings, user_digest: str) -> list[dict[str, Any]]:

@@ -29,7 +29,7 @@ for _status in ("retained", "aborted"):
     ENDED.labels(_status)  # so that an increase is seen from the first
 
 
-UnderWay = Row[Any]
+UnderWay = Row[*tuple[Any, ...]]
 """The row of a run under way, as ``lock_run`` reads it."""
 
 

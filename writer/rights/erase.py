@@ -10,7 +10,7 @@ import hashlib
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 
-from sqlalchemy import Column, Select, and_, delete, func, insert, select, text, tuple_, update
+from sqlalchemy import Select, and_, delete, func, insert, select, text, tuple_, update
 from sqlalchemy.ext.asyncio import AsyncConnection
 from sqlalchemy.sql.dml import ReturningInsert
 
@@ -162,6 +162,7 @@ async def rename(database: Database, user_sub: str) -> tuple[dict[str, int], dic
             batch = select(*key).where(rows).limit(BATCH).with_for_update(skip_locked=True)
             rows = tuple_(*key).in_(batch)
         statement = update(table).where(rows).values({column: tombstone(user_sub)})
+        named = select(func.count()).select_from(table).where(column == user_sub)
         where = f"{table.name}.{column.name}"
         renamed[where] = waited = 0
         left[where] = BATCH
@@ -169,17 +170,12 @@ async def rename(database: Database, user_sub: str) -> tuple[dict[str, int], dic
             async with database.as_eraser_elsewhere(user_sub) as connection:
                 count = (await connection.execute(statement)).rowcount
                 if count < BATCH:
-                    left[where] = (await connection.execute(named(user_sub, column))).scalar_one()
+                    left[where] = (await connection.execute(named)).scalar_one()
             renamed[where] += count
             if left[where] and not count:
                 waited += 1
                 await asyncio.sleep(WAIT_S)
     return renamed, left
-
-
-def named(user_sub: str, column: Column[str]) -> Select[int]:
-    """Returns the statement that counts the rows of a column that still have the user's name."""
-    return select(func.count()).select_from(column.table).where(column == user_sub)
 
 
 async def begin_again(database: Database, author: Author, erased_at: datetime) -> datetime:

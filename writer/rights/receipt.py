@@ -5,7 +5,7 @@ from dataclasses import asdict, dataclass, replace
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import Update, select, update
+from sqlalchemy import select, update
 
 from retrieval.database.database import Database
 from retrieval.tables.audit import erasures
@@ -32,7 +32,7 @@ class Issuer:
     async def issue(self, erased: Receipt) -> dict[str, Any]:
         """Signs the receipt of an erasure, stores it by the digest of the user's name, and returns it signed."""
         document = self.signer.sign(_document(erased, self.around))
-        await self._store(erased.user_digest, erased.erased_at, document)
+        await store(self.database, erased.user_digest, erased.erased_at, document)
         return document
 
     async def complete(self, scrubbed: Scrubbed, searches: Mapping[str, MarkSearch]) -> tuple[int, list[str]]:
@@ -51,7 +51,7 @@ class Issuer:
                 left.append(user_digest)
                 continue
             completed = _completed(document, self.around, replace(scrubbed, search=searches.get(user_digest)))
-            await self._store(user_digest, erased_at, self.signer.sign(completed))
+            await store(self.database, user_digest, erased_at, self.signer.sign(completed))
             done += 1
         return done, left
 
@@ -62,15 +62,12 @@ class Issuer:
         except SignatureBroken:
             return False
 
-    async def _store(self, user_digest: str, erased_at: datetime, document: dict[str, Any]) -> None:
-        async with self.database.as_eraser_elsewhere() as connection:
-            await connection.execute(store(user_digest, erased_at, document))
 
-
-def store(user_digest: str, erased_at: datetime, document: dict[str, Any]) -> Update:
-    """Returns the statement that stores a signed receipt in the row of its erasure."""
+async def store(database: Database, user_digest: str, erased_at: datetime, document: dict[str, Any]) -> None:
+    """Stores a signed receipt in the row of its erasure."""
     stone = update(erasures).where(erasures.c.user_sub == user_digest, erasures.c.erased_at == erased_at)
-    return stone.values(receipt=document)
+    async with database.as_eraser_elsewhere() as connection:
+        await connection.execute(stone.values(receipt=document))
 
 
 async def stored(database: Database, user_digest: str | None = None) -> list[tuple[str, datetime, dict[str, Any]]]:

@@ -1,15 +1,17 @@
 """A user who was erased after a backup is erased again in rows of other users, too."""
 
 import asyncio
+import json
 from collections.abc import AsyncIterator
 from datetime import UTC, datetime
+from pathlib import Path
 from uuid import uuid4
 
 import asyncpg
 import pytest
 from sqlalchemy import select
 
-from app.backup.erase_again import NamesLeft, erase_again
+from app.backup.erase_again import NotErasedAgain, erase_again, read_receipts
 from app.postgres.pools import dsn, service_database
 from retrieval.database.database import Database
 from retrieval.tables.audit import audit
@@ -35,6 +37,15 @@ async def test_a_name_that_stands_only_in_rows_of_others_is_replaced(database: D
         assert await connection.scalar(select(audit.c.actor).where(audit.c.user_sub == owner)) == tombstone(judge)
 
 
+def test_a_digest_is_read_in_any_letter_case_and_one_that_is_none_is_no_receipt(tmp_path: Path):
+    file, erased_at = tmp_path / "receipt.json", "2026-01-01T00:00:00+00:00"
+    file.write_text(json.dumps({"user_sha256": digest("ada").upper(), "erased_at": erased_at}))
+    assert read_receipts([file]) == [(digest("ada"), datetime.fromisoformat(erased_at))]
+    file.write_text(json.dumps({"user_sha256": "ada", "erased_at": erased_at}))
+    with pytest.raises(NotErasedAgain, match="is no receipt"):
+        read_receipts([file])
+
+
 @one_postgres  # a cluster waits for a locked row, however long it is locked
 async def test_a_name_in_a_row_that_stays_locked_is_reported_and_the_next_time_replaced(
     database: Database, database_url: str
@@ -51,7 +62,7 @@ async def test_a_name_in_a_row_that_stays_locked_is_reported_and_the_next_time_r
     await before.close()
     await begin_blocked(during, asyncio.shield(again))  # waits to lock the whole table, after its tries at the row
     await locked.rollback()
-    with pytest.raises(NamesLeft, match=digest(judge)):
+    with pytest.raises(NotErasedAgain, match=digest(judge)):
         await again
     await during.close()
     async with service_database(database_url) as another:

@@ -41,7 +41,6 @@ KEYS: Mapping[str, set[str]] = {
     "merged": {"cases.id"},
     "silent": {"runs.id"},
     "known_versions": {"procedures.id", "procedures.version"},
-    "named": ONE_ROW,
     "nearest_versions": {"procedures.id", "procedures.version"},
     "old_decisions": {"decisions.id"},
     "older": {"runs.id"},

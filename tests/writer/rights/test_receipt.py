@@ -11,7 +11,7 @@ from uuid import uuid4
 import pytest
 
 from tests.writer.conftest import Bank, keep
-from writer.rights.erase import Receipt, digest, erase
+from writer.rights.erase import digest, erase
 from writer.rights.places import MarkSearch, Scrubbed, Surroundings
 from writer.rights.receipt import Issuer, store, stored
 from writer.rights.signature import Signer, verified
@@ -188,7 +188,7 @@ async def test_a_scrub_signs_no_receipt_that_this_installation_did_not_sign(
 ):
     erased = await erase(bank.database, user)
     forged = change(await issuer.issue(erased))
-    await write(bank, erased, forged)
+    await store(bank.database, erased.user_digest, erased.erased_at, forged)
     _, left = await issuer.complete(after(erased.erased_at), {})
     assert digest(user) in left
     assert [receipt for _, _, receipt in await stored(bank.database, digest(user))] == [forged]
@@ -197,7 +197,7 @@ async def test_a_scrub_signs_no_receipt_that_this_installation_did_not_sign(
 async def test_a_scrub_signs_no_receipt_in_the_row_of_another_erasure(bank: Bank, user: str, issuer: Issuer):
     other = await issuer.issue(await erase(bank.database, f"{user}-other"))
     erased = await erase(bank.database, user)
-    await write(bank, erased, other)
+    await store(bank.database, erased.user_digest, erased.erased_at, other)
     _, left = await issuer.complete(after(erased.erased_at), {})
     assert digest(user) in left
     assert [receipt for _, _, receipt in await stored(bank.database, digest(user))] == [other]
@@ -210,12 +210,6 @@ async def test_a_scrub_completes_a_receipt_of_an_earlier_master_key_with_the_pre
     rotated = Issuer(bank.database, Signer.of(os.urandom(32)), AROUND, [issuer.signer.public_key])
     completed = await complete(rotated, receipt)
     assert (verified(completed), states(completed)["dead rows"]) == (rotated.signer.public_key, "gone")
-
-
-async def write(bank: Bank, erased: Receipt, document: dict[str, Any]) -> None:
-    """Writes a document to the row of an erasure, as a service that was taken over can."""
-    async with bank.database.as_eraser_elsewhere() as connection:
-        await connection.execute(store(erased.user_digest, erased.erased_at, document))
 
 
 async def test_an_erasure_that_broke_off_has_an_unsigned_receipt_until_it_is_repeated(
