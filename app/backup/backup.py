@@ -14,6 +14,7 @@ from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from importlib.metadata import version
 from pathlib import Path
+from typing import Any
 
 import asyncpg
 
@@ -126,19 +127,7 @@ async def restore(
         await _administer(server, f"CREATE DATABASE {RESTORED}")
         try:
             _run("pg_restore", server, "--exit-on-error", f"--dbname={RESTORED}", str(folder / DUMP))
-            await migrate(restored, pgvector=settings.pgvector)
-            async with service_database(restored, pool_size=1) as database:
-                async with database.as_worker() as connection:
-                    await agree(connection, held)  # a rotation of the master key may have begun during the dump
-                async with one_connection(restored) as bank:  # their reasons go with who is erased
-                    await bank.executemany(_SQL["keep_revocation"], kept["revocations"])
-                again = await erase_again(restored, erased)
-                issuer = await make_issuer(database, settings)
-                for receipt in again:
-                    await issuer.issue(receipt)
-            async with one_connection(restored) as bank:
-                await bank.executemany(_SQL["keep_receipt"], kept["receipts"])
-                count = len(await users(bank))
+            count, again = await _catch_up(settings, restored, held, erased, kept)
             # in one transaction, so that there is no moment without a bank
             renamed = f"ALTER DATABASE {BANK} RENAME TO {REPLACED}; ALTER DATABASE {RESTORED} RENAME TO {BANK}"
             await _administer(server, renamed)
@@ -147,7 +136,29 @@ async def restore(
         finally:  # also after a refusal: the backup's rows must not stay, out of reach of a purge
             for name in (RESTORED, REPLACED):
                 await _administer(server, f"DROP DATABASE IF EXISTS {name} WITH (FORCE)")
-    return manifest, count, len(again)
+    return manifest, count, again
+
+
+async def _catch_up(
+    settings: Settings, url: str, held: MasterKeys, erased: Iterable[tuple[str, datetime]], kept: dict[str, Any]
+) -> tuple[int, int]:
+    """Does to a restored bank what was done to the replaced one since: migrations, revocations, erasures.
+
+    Returns the number of its users, and of those erased again.
+    """
+    await migrate(url, pgvector=settings.pgvector)
+    async with service_database(url, pool_size=1) as database:
+        async with database.as_worker() as connection:
+            await agree(connection, held)  # a rotation of the master key may have begun during the dump
+        async with one_connection(url) as bank:  # their reasons go with who is erased
+            await bank.executemany(_SQL["keep_revocation"], kept["revocations"])
+        again = await erase_again(url, erased)
+        issuer = await make_issuer(database, settings)
+        for receipt in again:
+            await issuer.issue(receipt)
+    async with one_connection(url) as bank:
+        await bank.executemany(_SQL["keep_receipt"], kept["receipts"])
+        return len(await users(bank)), len(again)
 
 
 def _draft(folder: Path) -> Path:

@@ -20,7 +20,6 @@ from app.terminal.run_to_end import runs_to_end
 from retrieval.errors import EmbedderError
 from retrieval.recall.knowledge import page_of_knowledge, page_of_shared
 from writer.author import Author
-from writer.errors import NotTheOwner
 from writer.knowledge.entry import KnowledgeWritten, reason_of
 from writer.knowledge.file import read_entries
 from writer.knowledge.own import delete_knowledge, edit_knowledge, write_knowledge
@@ -147,19 +146,6 @@ def _author(user: str | None, *, shared: bool) -> Author:
     if (user is None) != shared:
         raise typer.BadParameter("give either --user or --shared", param_hint="--user")
     return Author(OPERATOR_NAME if user is None else checked(user), ACTOR, datetime.now(UTC))
-
-
-async def embed_shared_too(runtime: Runtime) -> None:
-    """Embeds the shared entries that have no vector of this embedder, if the login owns the table.
-
-    Raises:
-        EmbedderError: the embedder failed; keywords alone find the remaining entries.
-    """
-    operator = _author(None, shared=True)
-    try:
-        await embed_shared(runtime.database, runtime.embedder, operator)
-    except NotTheOwner as error:
-        notice(f"shared knowledge is left as it is: {error}")
 
 
 async def _embed(runtime: Runtime, operator: Author) -> None:

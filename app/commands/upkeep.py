@@ -1,20 +1,23 @@
 """``casebank prune``, ``reembed``, ``reseal``, ``requeue``: upkeep of all banks."""
 
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from typing import Annotated
 
 import typer
 from tqdm import tqdm
 
 from app.commands.erase import doubt_unknown
-from app.commands.knowledge import embed_shared_too
+from app.commands.tokens import OPERATOR_NAME
 from app.terminal.command_line import checked, named, parts
-from app.terminal.plain_console import out
+from app.terminal.plain_console import notice, out
 from app.terminal.run_to_end import runs_to_end
 from retrieval.tables.cases import cases, inserted_memories
 from retrieval.tables.memories import memories
 from retrieval.tables.procedures import reflections
 from retrieval.tables.sessions import sessions
+from writer.author import Author
+from writer.errors import NotTheOwner
+from writer.knowledge.shared import embed_shared
 from writer.queue import statements
 from writer.upkeep.hnsw import index_all
 from writer.upkeep.prune import prune_all
@@ -37,7 +40,11 @@ async def reembed() -> None:
     async with parts() as runtime:
         with tqdm(unit=" cases", desc="reembed", disable=None) as bar:
             done = await reembed_all(runtime.database, runtime.embedder, runtime.keyring, progress=bar.update)
-        await embed_shared_too(runtime)
+        try:
+            operator = Author(OPERATOR_NAME, "casebank reembed", datetime.now(UTC))
+            await embed_shared(runtime.database, runtime.embedder, operator)
+        except NotTheOwner as error:
+            notice(f"shared knowledge is left as it is: {error}")
     out.print(f"{done} cases embedded")
 
 

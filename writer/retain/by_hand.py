@@ -111,8 +111,8 @@ async def write_findings(
 
 def _finding(written: dict[str, Any], kinds: dict[str, str]) -> Finding:
     tool, query = written["tool"], written["query"]
-    shown = [each for each in aspects_of(tool, query, kinds) if each.shows] or aspects_of(tool, query, kinds)
-    aspect = by_hand(shown[0])
+    aspects = aspects_of(tool, query, kinds)
+    aspect = by_hand(next((each for each in aspects if each.shows), aspects[0]))
     if written["path"] is not None and aspect.kind == "read":
         aspect = reading(tidy(written["path"]))
     elif written["path"] is not None:
