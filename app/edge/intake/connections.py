@@ -124,8 +124,14 @@ class BoundedConnection(HttpToolsProtocol):
         else:  # of a head, or of trailers, which come after the last piece of a body
             self._head_bytes += len(data)
             if self._head_bytes > MAX_HEAD_BYTES:
-                status = HTTPStatus.REQUEST_HEADER_FIELDS_TOO_LARGE
-                self._refuse(status, "headers-too-large", f"headers may have at most {MAX_HEAD_BYTES} bytes")
+                self._refuse_head()
+
+    def eof_received(self) -> bool:  # type: ignore[override]  # uvicorn's own closes the connection in any case
+        """Keeps the connection of a client that ended its side after whole requests until it has their answers."""
+        if self._awaited is not _Awaited.NOTHING or self.cycle is None or self.cycle.response_complete:
+            return False
+        self.cycle.keep_alive = False
+        return True
 
     def on_message_begin(self) -> None:
         """Notes that a request begins."""
@@ -164,7 +170,9 @@ class BoundedConnection(HttpToolsProtocol):
         return b"\r\n".join([first, *headers, b"", b""])
 
     def send_400_response(self, _msg: str) -> None:
-        """Refuses what the parser does not take for a request."""
+        """Refuses what the parser does not take for a request, as it does not with an address that is too long."""
+        if len(self.url) >= MAX_HEAD_BYTES - 1:
+            self._refuse_head()
         self._refuse(HTTPStatus.BAD_REQUEST, "not-http", "the request is not valid HTTP/1.1")
 
     def pause_writing(self) -> None:
@@ -189,6 +197,10 @@ class BoundedConnection(HttpToolsProtocol):
             longest = bounds.headers_timeout_s if self._awaited is _Awaited.HEAD else bounds.body_timeout_s
             refusal = HTTPStatus.REQUEST_TIMEOUT, "too-slow", "the request took too long to arrive"
             self._reading_timer = self.loop.call_later(longest, self._refuse, *refusal)
+
+    def _refuse_head(self) -> None:
+        status = HTTPStatus.REQUEST_HEADER_FIELDS_TOO_LARGE
+        self._refuse(status, "headers-too-large", f"address and headers may have at most {MAX_HEAD_BYTES} bytes")
 
     def _refuse(self, status: HTTPStatus, slug: str, detail: str) -> None:
         """Closes the connection, with an answer unless the client would take it for the answer to another request."""

@@ -140,6 +140,15 @@ async def test_a_head_that_is_too_large_is_refused(head: bytes):
         assert (status, kind(problem)) == (431, "headers-too-large")
 
 
+async def test_an_address_that_is_too_long_is_refused_as_such():
+    async with listening(echo) as server:
+        client = await server.connect()
+        client.send(b"GET /" + b"y" * 70_000 + b" HTTP/1.1\r\nHost: x\r\n\r\n")
+        status, problem = await client.answer()
+        assert (status, kind(problem)) == (431, "headers-too-large")
+        assert await client.rest() == b""
+
+
 @pytest.mark.parametrize("trailers", [b"X: " + b"y" * 300_000, b"X: y\r\n" * 50_000])
 async def test_trailers_that_are_too_large_are_refused(trailers: bytes):
     async with listening(echo) as server:
@@ -220,6 +229,30 @@ async def test_a_large_body_is_no_large_head():
         client = await server.connect()
         client.send(POST.replace(b"10", b"200000") + b"x" * 200_000)
         assert await client.answer() == (200, b"x" * 200_000)
+
+
+async def slow_echo(scope: Scope, receive: Receive, send: Send) -> None:
+    body = await Request(scope, receive).body()
+    await asyncio.sleep(0.1)
+    await PlainTextResponse(body)(scope, receive, send)
+
+
+async def test_a_client_that_closes_its_side_after_its_requests_gets_every_answer():
+    async with listening(slow_echo) as server:
+        client = await server.connect()
+        client.send((POST + b"0123456789") * 2)
+        client.writer.write_eof()
+        assert [await client.answer(), await client.answer()] == [(200, b"0123456789")] * 2
+        assert await client.rest() == b""
+
+
+@pytest.mark.parametrize("begun", [b"", b"GET / HTTP/1.1\r\nHost:", POST + b"01234"])
+async def test_a_client_that_closes_its_side_within_a_request_is_closed_at_once(begun: bytes):
+    async with listening(slow_echo) as server:
+        client = await server.connect()
+        client.send(begun)
+        client.writer.write_eof()
+        assert await client.rest() == b""
 
 
 @pytest.mark.parametrize("limit", ["connections", "connections_per_address"])
