@@ -29,5 +29,4 @@ async def get_impact(
     Each difference has a 95 % interval, clustered by query, or the number of decisions still needed; the interval holds
     for a single look. The response also has weekly numbers, cases that never helped, and procedures used with success.
     """
-    await parts.admission.of_agent(caller, "reads", agent)
     return await impact_of(parts, ImpactRequest(caller.user_sub, caller.authorised_at, agent, since, until))

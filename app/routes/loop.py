@@ -14,6 +14,7 @@ from app.edge.dependencies import Caller, Parts
 from app.edge.intake.reading import MadeFrom
 from app.edge.intake.route import BodyRoute
 from app.edge.problems import DOCUMENTED, raises
+from app.runtime import Runtime
 from app.schemas.hosted import MemoriesIn, PreparedMemories, prepared
 from app.schemas.loop import (
     FeedbackIn,
@@ -34,6 +35,7 @@ from retrieval.ranking.retrieved import Retrieved
 from retrieval.search.candidates import CaseSearch, Filters
 from retrieval.tables.columns import ALL_AGENTS
 from retrieval.telemetry import REWARDS
+from writer.author import Author
 from writer.errors import (
     IdempotencyConflict,
     MemoryOff,
@@ -87,6 +89,10 @@ async def retain(
     """
     caller.claim(run.reward_source)
     await parts.admission.of_agent(caller, "writes", run.agent_key)
+    return await _stored(run, parts, caller, idempotency_key)
+
+
+async def _stored(run: PreparedRun, parts: Runtime, caller: Author, idempotency_key: str | None) -> RetainOut:
     retained = await store(parts.database, parts.keyring, run, caller, idempotency_key)
     parts.admission.backlog.took(caller.user_sub)
     parts.worker.wake()
@@ -176,10 +182,12 @@ async def insert_memory(
     Its learned-procedure record becomes a procedure. Secrets are removed and the text is sealed, as with a retain. Of a
     list each memory is stored by itself, in its order, and the answer is a list.
     """
+    for run in memories.runs:  # before the first is stored: a refusal stores none
+        await parts.admission.of_agent(caller, "writes", run.agent_key)
     kept: list[RetainOut] = []
     for place, run in enumerate(memories.runs):
         key = f"{idempotency_key}:{place}" if idempotency_key and place else idempotency_key
-        kept.append(await retain(run, parts, caller, key))
+        kept.append(await _stored(run, parts, caller, key))
     return kept if memories.is_list else kept[0]
 
 

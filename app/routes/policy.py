@@ -166,6 +166,7 @@ def _shown(row: AnyRow) -> PolicyOut:
 @router.post("/train", status_code=202, responses=raises(NotFound))
 async def train_policy(wanted: AgentIn, request: Request, parts: Parts, caller: Caller) -> TrainingOut:
     """Starts a training of this profile in a separate process; ``GET /v1/policy`` shows its result."""
+    await parts.admission.of_agent(caller, "writes", wanted.agent)
     async with parts.database.as_user(caller.user_sub, caller.authorised_at) as connection:
         if (await connection.execute(listing.one_profile(caller.user_sub, wanted.agent))).one_or_none() is None:
             raise NotFound("no such profile")
@@ -176,6 +177,7 @@ async def train_policy(wanted: AgentIn, request: Request, parts: Parts, caller: 
 @router.post("/rollback", responses=raises(NotFound))
 async def roll_back_policy(wanted: AgentIn, parts: Parts, caller: Caller) -> RollbackOut:
     """Takes the serving policy out of service and ends a trial; the order that replay chose serves."""
+    await parts.admission.of_agent(caller, "writes", wanted.agent)
     async with parts.database.as_user(caller.user_sub, caller.authorised_at) as connection:
         version = await lifecycle.roll_back(connection, caller.user_sub, wanted.agent, actor=caller.actor)
     return RollbackOut(version=version)

@@ -99,6 +99,24 @@ async def test_a_message_of_the_model_context_protocol_counts_for_the_agent_of_t
     assert answers[-1].json()["violated-policies"] == ["agent-writes"]
 
 
+async def test_every_request_that_names_an_agent_counts_once_for_it(quotas: Any, alice: User, bob: User):
+    assert (await alice.http.put(f"/v1/profiles/{AGENT}", json={"k": 2})).status_code == 200
+    impact = [await alice.http.get("/v1/impact", params={"agent": AGENT}) for _ in range(5)]
+    assert [answer.status_code for answer in impact] == [200] * 5
+    posts = ["/v1/policy/rollback"] * 3 + ["/v1/policy/train"] * 3
+    answers = [await bob.http.post(path, json={"agent": AGENT}) for path in posts]
+    assert [answer.status_code for answer in answers] == [404] * 5 + [429]
+    assert answers[-1].json()["violated-policies"] == ["agent-writes"]
+
+
+async def test_of_a_list_of_memories_beyond_the_limit_of_its_agent_no_memory_is_stored(quotas: Any, alice: User):
+    memory = {"metadata": {"status": "no_failure_detected"}, "agent": AGENT}
+    rows = [memory | {"content": f"add a column named {name}"} for name in "abcdef"]
+    refused = await alice.http.post("/rest/v1/context_eng_memories", json=rows)
+    assert (refused.status_code, is_problem(refused)["violated-policies"]) == (429, ["agent-writes"])
+    assert await alice.rows("SELECT 1 FROM cases WHERE user_sub = :user_sub") == []
+
+
 async def test_a_session_has_a_limit_of_its_own_and_names_made_up_widen_nothing(quotas: Any, alice: User):
     assert await statuses(alice, 4, **{"X-Casebank-Session": "s"}) == [200] * 3 + [429]
     made_up = [(await ask(alice, **{"X-Casebank-Session": f"s{n}"})).status_code for n in range(4)]
