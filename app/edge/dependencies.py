@@ -26,6 +26,9 @@ Networks = Sequence[IPv4Network | IPv6Network]
 FORWARDED = ("forwarded", "x-forwarded-for", "x-forwarded-host", "x-real-ip", "via")
 """Headers that a proxy adds: the connection's address is then not the caller's."""
 
+OUR_NAMES = (".internal", ".svc", ".cluster.local")
+"""Ends of names that a foreign page cannot have: reserved for private networks, or a cluster's own."""
+
 _IDENTITY = "casebank.identity"
 ACTING_FOR = "X-Casebank-User"
 
@@ -86,20 +89,18 @@ def is_direct_from(request: Request, networks: Networks) -> bool:
 
 
 def _may_be_rebound(request: Request) -> bool:
-    """Returns whether a foreign page may have sent a request to this machine, by pointing its own name here.
+    """Returns whether a foreign page in an operator's browser may have sent a request, by pointing its own name here.
 
-    The name of such a page has a dot (DNS rebinding): `localhost`, the name of a container, an address in digits, and
-    the name in CASEBANK_PUBLIC_URL are ours.
+    The name of such a page has a dot (DNS rebinding): `localhost`, the name of a container, an address in digits, a
+    name with an end in ``OUR_NAMES``, and the name in CASEBANK_PUBLIC_URL are ours.
     """
-    if not ip_address(request.client.host if request.client else "").is_loopback:
-        return False
     settings: Settings = request.app.state.settings
     try:
         host = urlsplit(f"//{request.headers.get('host', '')}").hostname or "."
     except ValueError:
         return True
-    is_address = host.replace(".", "").isdigit()
-    return "." in host and not is_address and host != urlsplit(settings.public_url or "").hostname
+    is_ours = host.replace(".", "").isdigit() or host.endswith(OUR_NAMES)
+    return "." in host and not is_ours and host != urlsplit(settings.public_url or "").hostname
 
 
 def refuse_wrong_parameters(request: Request) -> None:

@@ -22,12 +22,14 @@ router = APIRouter(tags=["service"], route_class=BodyRoute)
 _Said = dict[str, JsonValue]
 
 
+@router.head("/healthz", include_in_schema=False)
 @router.get("/healthz")
 async def healthz() -> dict[str, str]:
     """Returns 200 while the process is alive."""
     return {"status": "ok"}
 
 
+@router.head("/readyz", include_in_schema=False)
 @router.get(
     "/readyz",
     responses={200: {"model": _Said}, 503: {"model": _Said, "description": "reason why the service is not ready"}},

@@ -16,6 +16,7 @@ from app.auth.keys import PublishedKeys
 from app.auth.tokens import OPERATOR, TokenVerifier
 from app.jobs.records import JobRecords, change
 from app.jobs.schedule import TRAINING, UPKEEP, WORKER
+from app.settings.texts import networks
 from tests.service import Service, User
 
 KEY = RSAAlgorithm.to_jwk(rsa.generate_private_key(65537, 2048).public_key(), as_dict=True)
@@ -28,6 +29,11 @@ async def anybody(service: Service) -> httpx.AsyncClient:
 
 async def test_it_says_that_it_lives(anybody: httpx.AsyncClient):
     assert (await anybody.get("/healthz")).json() == {"status": "ok"}
+
+
+@pytest.mark.parametrize("path", ["/healthz", "/readyz"])
+async def test_a_monitor_that_asks_for_the_head_alone_is_answered(path: str, anybody: httpx.AsyncClient):
+    assert (await anybody.head(path)).status_code == 200
 
 
 async def test_a_ready_service_tells_how_long_ago_each_job_last_succeeded(service: Service, anybody: httpx.AsyncClient):
@@ -211,3 +217,15 @@ async def test_a_page_that_points_its_own_name_at_this_machine_sees_no_numbers(s
     for host, status in hosts.items():
         assert (await local.get("/metrics", headers={"Host": host})).status_code == status, host
         assert ("queue" in (await local.get("/readyz", headers={"Host": host})).json()) is (status == 200), host
+
+
+async def test_a_page_that_points_its_own_name_at_a_machine_of_the_operators_networks_sees_no_numbers(service: Service):
+    service.app.state.operator_networks = networks("10.0.0.0/8")
+    try:
+        near = await asked_from(service, "10.1.2.3")
+        hosts = {"evil.example": 401, "svc.evil.example": 401, "10.9.8.7:8700": 200, "casebank:8700": 200}
+        hosts |= {"casebank.memory.svc:8700": 200, "casebank.memory.svc.cluster.local": 200, "casebank.internal": 200}
+        for host, status in hosts.items():
+            assert (await near.get("/metrics", headers={"Host": host})).status_code == status, host
+    finally:
+        service.app.state.operator_networks = networks(service.settings.operator_from)
