@@ -91,6 +91,7 @@ def create_app(settings: Settings) -> FastAPI:
     app.state.console = Doors(settings, origins(settings.console))
     app.state.intake = intake = Intake.of(settings)
     app.add_middleware(PlainRefusal)
+    app.add_middleware(mcp.open_to_pages, settings=settings)
     app.add_middleware(Follow)  # the last added is the outermost
     problems.install(app)
     openapi.install(app)

@@ -7,6 +7,9 @@ from urllib.parse import quote, urlsplit
 
 from fastapi import APIRouter, Query, Request, Response
 from pydantic import BaseModel, Field
+from starlette.datastructures import Headers
+from starlette.middleware.cors import CORSMiddleware
+from starlette.types import ASGIApp, Receive, Scope, Send
 
 from app.auth.errors import NotAllowed, NotAuthenticated
 from app.edge.dependencies import Caller, Parts
@@ -34,6 +37,8 @@ class ResourceMetadataOut(BaseModel):
 
 
 PATH, METADATA = "/mcp", "/.well-known/oauth-protected-resource"
+PAGES_READ = (PATH, METADATA, METADATA + PATH)
+"""Paths whose answers a page of another origin may read."""
 MAX_BYTES = 256 * 1024
 """Maximum size of one message, which is parsed before the tool checks its arguments."""
 LOOPBACK = frozenset({"localhost", "127.0.0.1", "::1"})
@@ -105,6 +110,20 @@ async def tell_resource(request: Request) -> ResourceMetadataOut:
     settings: Settings = request.app.state.settings
     issuers = [settings.jwt_issuer] if settings.jwks_url and urlsplit(settings.jwt_issuer).scheme == "https" else None
     return ResourceMetadataOut(resource=_base(request) + PATH, authorization_servers=issuers)
+
+
+def open_to_pages(app: ASGIApp, settings: Settings) -> ASGIApp:
+    """Returns the app with the header fields by which a browser lets the pages that may call `/mcp` do so (CORS)."""
+    opened = CORSMiddleware(
+        app, ["*"], ["*"], ["*"], allow_private_network=True, expose_headers=["WWW-Authenticate", "Retry-After"]
+    )
+
+    async def call(scope: Scope, receive: Receive, send: Send) -> None:
+        origin = Headers(scope=scope).get("origin") if scope.get("path") in PAGES_READ else None
+        is_open = origin is not None and may_call(origin, settings)
+        await (opened if is_open else app)(scope, receive, send)
+
+    return call
 
 
 def may_call(origin: str | None, settings: Settings) -> bool:

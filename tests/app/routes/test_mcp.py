@@ -225,6 +225,23 @@ def test_the_pages_that_may_call_can_be_set():
         assert not may_call(origin, settings), origin
 
 
+@pytest.mark.parametrize("path", ["/mcp", "/.well-known/oauth-protected-resource/mcp"])
+async def test_a_browser_lets_a_page_that_may_call_read_the_answer_and_no_other_page(path: str, alice: User):
+    ours, method = {"Origin": "http://localhost:6274"}, "POST" if path == "/mcp" else "GET"
+    wanted = {"Access-Control-Request-Method": method, "Access-Control-Request-Headers": "authorization,content-type"}
+    asked = await alice.http.options(path, headers=ours | wanted)
+    assert (asked.status_code, asked.headers["access-control-allow-origin"]) == (200, "*")
+    assert "authorization" in asked.headers["access-control-allow-headers"]
+    message = {"jsonrpc": "2.0", "id": 1, "method": "tools/list"}
+    answer = await alice.http.request(method, path, json=message, headers=ACCEPTED | ours)
+    assert (answer.status_code, answer.headers["access-control-allow-origin"]) == (200, "*")
+    assert "WWW-Authenticate" in answer.headers["access-control-expose-headers"]
+    for page in (ours | {"Origin": "https://evil.example"}, ours | {"Origin": "http://localhost.evil.example"}):
+        refused = await alice.http.options(path, headers=page | wanted)
+        assert "access-control-allow-origin" not in refused.headers
+    assert "access-control-allow-origin" not in (await alice.http.get("/v1/cases", headers=ours)).headers
+
+
 async def test_a_request_has_its_id_and_is_counted_and_limited_like_any_other(alice: User):
     answer = await send(alice.http, "tools/list")
     assert answer.headers["x-request-id"]
