@@ -1,6 +1,7 @@
 """The parts of a running process, made from the settings: database, embedder, keys, reader, worker, admission."""
 
 import asyncio
+import sys
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from dataclasses import dataclass, replace
@@ -215,11 +216,11 @@ def make_admission(settings: Settings, database: Database) -> Admission:
         for scope in SCOPES
         for kind in KINDS
     }
-    places = Places(limits.requests, limits.user_requests or limits.requests, wait_s=wait_s)
+    places = Places(limits.requests or sys.maxsize, limits.user_requests or sys.maxsize, wait_s=wait_s)
     return Admission(
         quotas={of: quota for of, quota in quotas.items() if quota is not None},
         buckets=Buckets(database),
-        turns=Turns(places) if limits.requests else None,
+        turns=Turns(places) if limits.requests or limits.user_requests else None,
         backlog=Backlog(database, PendingBounds(limits.user_pending, limits.pending)),
         wait_s=wait_s,
     )

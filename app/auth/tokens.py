@@ -197,7 +197,7 @@ def _user_in(acting_for: str) -> str:
     except UnicodeError:
         name = ""
     if not is_user(name):
-        raise NotAllowed("the header names no possible user")
+        raise NotAllowed(f"X-Casebank-User needs 1 to {MAX_USER_CHARS} characters in UTF-8, none a control character")
     return name
 
 

@@ -5,6 +5,7 @@ from typing import Any, get_args
 
 import pytest
 
+from app.admission.errors import TooManyAtOnce
 from app.runtime import make_embedder, running
 from app.settings import Settings
 from policy.orders import ORDERS
@@ -95,3 +96,14 @@ async def test_the_first_order_of_the_settings_is_that_of_reader_and_worker(data
         assert get_args(Settings.model_fields["first_order"].annotation) == tuple(ORDERS)
         async with running(settings(tmp_path, server, database_url=database_url, first_order="words")) as runtime:
             assert (runtime.reader.first_order, runtime.worker.cases.first_order) == ("words", "words")
+
+
+async def test_a_users_requests_are_bounded_where_those_of_all_users_are_not(database_url: str, tmp_path: Path):
+    limits = {"requests": 0, "user_requests": 2}
+    given = {"home": tmp_path, "database_url": database_url, "master_key": "5" * 64}
+    async with running(Settings(**given, limits=limits, timeouts_s={"turn": 0.01})) as runtime:
+        turns = runtime.admission.turns
+        assert turns is not None
+        await turns.enter("a"), await turns.enter("a"), await turns.enter("b")
+        with pytest.raises(TooManyAtOnce):
+            await turns.enter("a")
