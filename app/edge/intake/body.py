@@ -19,21 +19,31 @@ def announced(content_length: str | None, most: int) -> int:
     return int(digits)
 
 
-async def read_body(receive: Receive, most: int) -> bytes:
-    """Returns the whole body.
+async def read_body(receive: Receive, most: int, body: bytearray | None = None) -> bytes:
+    """Returns the whole body, whose first bytes may have been read already.
 
     Raises:
         BodyTooLarge: it grew over ``most`` bytes.
         BodyIncomplete: its sender went away, or was too slow.
     """
-    body = bytearray()
-    more = True
-    while more:
+    body = bytearray() if body is None else body
+    await read_on(receive, most, body)
+    if len(body) > most:
+        raise BodyTooLarge(most)
+    return bytes(body)
+
+
+async def read_on(receive: Receive, most: int, body: bytearray) -> bool:
+    """Adds pieces to a body until it has ended, or has over ``most`` bytes; returns whether it has ended.
+
+    Raises:
+        BodyIncomplete: its sender went away, or was too slow.
+    """
+    while len(body) <= most:
         message = await receive()
         if message["type"] == "http.disconnect":
             raise BodyIncomplete("the request did not arrive whole")
         body += message.get("body", b"")
-        if len(body) > most:
-            raise BodyTooLarge(most)
-        more = message.get("more_body", False)
-    return bytes(body)
+        if not message.get("more_body", False):
+            return True
+    return False

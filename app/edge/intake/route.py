@@ -12,7 +12,7 @@ from fastapi.routing import APIRoute
 
 from app.edge import dependencies as deps
 from app.edge.intake.aside import Aside
-from app.edge.intake.body import announced, read_body
+from app.edge.intake.body import announced, read_body, read_on
 from app.edge.intake.errors import BodyNotJson
 from app.edge.intake.faults import with_fields
 from app.edge.intake.reading import MadeFrom, parse, take
@@ -23,7 +23,7 @@ from retrieval.telemetry import origin
 INLINE_BYTES = 4 * 1024
 """Bytes up to which a body is parsed on the event loop: the worst one known takes 0.1 s there, a usual one 0.1 ms."""
 UNCOUNTED_BYTES = 16 * 1024
-"""Bytes up to which a body needs no room; the limit of connections bounds their number."""
+"""Bytes up to which a body, or the begin of one without a length, needs no room; the limit of connections bounds their number."""
 
 BODIES_AT_ONCE = 4
 """Largest bodies that fit into the room at once, half of it for any one user; 16 MiB by default."""
@@ -61,14 +61,17 @@ class Intake:
         Raises:
             BodyTooLarge, BodyIncomplete, Busy: the body was not read to its end.
         """
-        size = announced(request.headers.get("content-length"), self.max_bytes)
+        length, begun = request.headers.get("content-length"), bytearray()
+        size = announced(length, self.max_bytes)
         if size <= UNCOUNTED_BYTES:
             yield await read_body(request.receive, size)
-            return
-        async with self.room.held(user_sub, size) as arrival:
-            async with arrival:
-                body = await read_body(request.receive, size)
-            yield body
+        elif length is None and await read_on(request.receive, UNCOUNTED_BYTES, begun) and len(begun) <= size:
+            yield bytes(begun)
+        else:
+            async with self.room.held(user_sub, size) as arrival:
+                async with arrival:
+                    body = await read_body(request.receive, size, begun)
+                yield body
 
 
 class _Whole(Request):

@@ -1,5 +1,7 @@
 """Bodies over the limit are refused while they arrive; what just fits is kept whole."""
 
+import asyncio
+from contextlib import AsyncExitStack
 from typing import Any
 
 import pytest
@@ -34,3 +36,29 @@ async def test_what_just_fits_is_kept_whole(alice: User):
     case_id = await alice.retain("water the garden", tool_traces=[{"tool": "hose", "output": output}])
     await alice.settle()
     assert (await alice.case(case_id))["tool_traces"][0]["output"] == output
+
+
+async def test_a_small_body_without_a_length_waits_for_no_room(alice: User):
+    async def pieces() -> Any:
+        yield b'{"agent": "a", '
+        yield b'"query": "water"}'
+
+    intake = alice.service.app.state.intake
+    async with AsyncExitStack() as others:
+        for user in ("u", "v"):
+            for _ in range(2):
+                await others.enter_async_context(intake.room.held(user, intake.max_bytes))
+        async with asyncio.timeout(intake.room._patience_s / 2):
+            answer = await send(alice, "/v1/retrieve", pieces())
+    assert answer.status_code == 200
+
+
+@pytest.mark.parametrize("size", [(20_000, 1), (17_000, 2), (1, 40_000), (4_000_000, 1)])
+async def test_a_large_body_without_a_length_is_read_whole(size: tuple[int, int], alice: User):
+    async def pieces() -> Any:
+        yield b'{"agent": "a", "query": "water"'
+        for _ in range(size[1]):
+            yield b" " * size[0]
+        yield b"}"
+
+    assert (await send(alice, "/v1/retrieve", pieces())).status_code == 200
