@@ -85,6 +85,7 @@ def is_direct_from(request: Request, networks: Networks) -> bool:
         address = ip_address(request.client.host if request.client else "")
     except ValueError:
         return False
+    address = getattr(address, "ipv4_mapped", None) or address  # as a socket for both versions names it
     return any(address in network for network in networks)
 
 

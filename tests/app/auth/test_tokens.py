@@ -199,6 +199,11 @@ async def test_only_the_one_algorithm_is_accepted(alg: str):
         await TokenVerifier(SharedSecret(SECRET * 2), ISSUER, AUDIENCE).identify(bearer(key=SECRET * 2, alg=alg), None)
 
 
+async def test_a_user_whose_name_comes_in_other_bytes_than_utf_8_is_told_which_to_send():
+    with pytest.raises(NotAllowed, match="X-Casebank-User needs 1 to 255 characters in UTF-8"):
+        await VERIFIER.identify(bearer(sub="bot", scope=ACT_AS), "J\xf6rg")
+
+
 @pytest.mark.parametrize(
     ("scope", "acting_for", "user"),
     [

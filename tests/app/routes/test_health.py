@@ -205,7 +205,7 @@ async def test_a_proxy_on_the_same_machine_is_no_operator(service: Service, head
     assert (await proxied.get("/readyz")).json() == {"status": "ok"}
 
 
-@pytest.mark.parametrize("address", ["127.0.0.1", "127.8.0.1", "::1"])
+@pytest.mark.parametrize("address", ["127.0.0.1", "127.8.0.1", "::1", "::ffff:127.0.0.1"])
 async def test_the_machine_itself_sees_the_numbers(service: Service, address: str):
     assert (await (await asked_from(service, address)).get("/metrics")).status_code == 200
 
