@@ -100,7 +100,7 @@ def create_app(settings: Settings) -> FastAPI:
     settings_of_agents = (llm, statistics, bank)  # in this order: the last takes any path below an agent
     others = (begin_again, policy, tools, memory_tools, mcp)
     for routes in (loop, advice, decisions, impact, *memories, *settings_of_agents, *others):
-        include(app, routes.router)
+        include(app, routes.router, problems.DOCUMENTED)
     include(app, mcp.metadata)
     console.add(app)
     include(app, health.router)

@@ -4,6 +4,7 @@ import math
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from http import HTTPStatus
+from typing import Any
 
 from fastapi import FastAPI, Request
 from fastapi.exceptions import RequestValidationError
@@ -69,11 +70,8 @@ class Problem(BaseModel):
 _TEXT = {"type": "string"}
 _PROBLEM = {"schema": {"$ref": "#/components/schemas/Problem"}}
 
-DOCUMENTED: dict[int | str, dict[str, object]] = {
-    "default": {
-        "description": "A problem document (RFC 9457)",
-        "content": {MEDIA_TYPE: _PROBLEM},
-    },
+DOCUMENTED: dict[int | str, dict[str, Any]] = {
+    "default": {"description": "A problem document (RFC 9457)", "content": {MEDIA_TYPE: _PROBLEM}},
     429: {
         "description": "A limit of the user, agent or session is used up for now; a problem document (RFC 9457)",
         "content": {MEDIA_TYPE: _PROBLEM},
@@ -87,7 +85,7 @@ DOCUMENTED: dict[int | str, dict[str, object]] = {
         },
     },
 }
-"""Responses in the OpenAPI description of every route."""
+"""Responses in the OpenAPI description of every route of a user."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,14 +156,6 @@ KINDS: dict[type[CasebankError], Kind] = {
 def kind_of(error: type[CasebankError]) -> Kind:
     """Returns the entry in ``KINDS`` for a type of error, or for the nearest base class with an entry."""
     return next(KINDS[cls] for cls in error.__mro__ if cls in KINDS)
-
-
-def raises(*errors: type[CasebankError]) -> dict[int | str, dict[str, object]]:
-    """Returns the ``responses`` of a route that may answer these errors besides the usual ones."""
-    by_status: dict[int | str, list[str]] = {}
-    for kind in map(kind_of, errors):
-        by_status.setdefault(int(kind.status), []).append(kind.slug)
-    return {status: {"description": ", ".join(sorted(slugs))} for status, slugs in by_status.items()}
 
 
 def problem(kind: Kind, detail: str, **more: object) -> JSONResponse:

@@ -9,7 +9,6 @@ from sqlalchemy import Row
 
 from app.edge.dependencies import Caller, Parts
 from app.edge.intake.route import BodyRoute
-from app.edge.problems import DOCUMENTED
 from app.runtime import Runtime
 from app.schemas.advice import MOST_TRIED, AdviceIn, AdviceOut
 from app.schemas.responses import response_of
@@ -21,7 +20,7 @@ from writer.author import Author
 from writer.messages import Turn, tool_traces
 from writer.privacy.words import Words, readable, words_of
 
-router = APIRouter(tags=["the loop"], responses=DOCUMENTED, route_class=BodyRoute)
+router = APIRouter(tags=["the loop"], route_class=BodyRoute)
 
 MOST_TURNS = 2 * MOST_TRIED
 """Number of a session's newest turns whose calls count as tried; a call and its output are two turns."""

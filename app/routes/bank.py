@@ -9,7 +9,6 @@ from sqlalchemy import Row, RowMapping
 
 from app.edge.dependencies import Caller, Parts
 from app.edge.intake.route import BodyRoute
-from app.edge.problems import DOCUMENTED, raises
 from app.schemas.bank import (
     AuditEntry,
     AuditOut,
@@ -27,14 +26,13 @@ from retrieval.pages import listing
 from retrieval.pages.procedures import procedure_of
 from retrieval.procedures.lessons import NO_FAILURE, wrapped
 from retrieval.tables.kinds import CaseStatus
-from writer.errors import SecretInName
 from writer.privacy.names import nameable
 from writer.privacy.seal import unseal
 from writer.privacy.words import words_of, words_of_page
 from writer.rights.edit import delete_case, set_profile, set_tags
 from writer.run import AgentKey
 
-router = APIRouter(prefix="/v1", tags=["bank"], responses=DOCUMENTED, route_class=BodyRoute)
+router = APIRouter(prefix="/v1", tags=["bank"], route_class=BodyRoute)
 
 Limit = Annotated[int, Query(ge=1, le=200)]
 Cursor = Annotated[UUID | None, Query(description="next_cursor of the previous page")]
@@ -116,7 +114,7 @@ async def list_profiles(parts: Parts, caller: Caller) -> ProfilesOut:
     return ProfilesOut(profiles=[_profile(row, counts) for row in rows])
 
 
-@router.get("/profiles/{agent:path}", responses=raises(NotFound))
+@router.get("/profiles/{agent:path}")
 async def get_profile(agent: AgentPath, parts: Parts, caller: Caller) -> ProfileOut:
     """Returns the settings of a profile and its number of cases."""
     async with parts.database.as_user(caller.user_sub, caller.authorised_at) as connection:
@@ -127,7 +125,7 @@ async def get_profile(agent: AgentPath, parts: Parts, caller: Caller) -> Profile
     return _profile(row, counts)
 
 
-@router.put("/profiles/{agent:path}", responses=raises(SecretInName))
+@router.put("/profiles/{agent:path}")
 async def put_profile(agent: AgentPath, patch: ProfilePatch, parts: Parts, caller: Caller) -> ProfileOut:
     """Changes the settings in the body; others keep their value, or their default in a new profile."""
     async with parts.database.as_user(caller.user_sub, caller.authorised_at) as connection:

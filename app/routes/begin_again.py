@@ -8,10 +8,7 @@ from pydantic import BaseModel
 from app.auth.tokens import TokenVerifier
 from app.edge.dependencies import Caller, Parts
 from app.edge.intake.route import BodyRoute
-from app.edge.problems import DOCUMENTED, raises
 from app.schemas.bank import BeginAgainIn
-from retrieval.errors import NotFound
-from writer.errors import ErasureNotConfirmed
 from writer.rights import erase
 
 
@@ -22,10 +19,10 @@ class BeginAgainOut(BaseModel):
     begun_at: datetime
 
 
-router = APIRouter(prefix="/v1/users", tags=["users"], responses=DOCUMENTED, route_class=BodyRoute)
+router = APIRouter(prefix="/v1/users", tags=["users"], route_class=BodyRoute)
 
 
-@router.post("/begin-again", responses=raises(ErasureNotConfirmed, NotFound))
+@router.post("/begin-again")
 async def begin_again(body: BeginAgainIn, request: Request, parts: Parts, caller: Caller) -> BeginAgainOut:
     """Restarts the memory of an erased user for a service, whose tokens from before the purge no longer get a 410.
 

@@ -15,7 +15,6 @@ from pydantic import BaseModel, Field
 
 from app.edge.dependencies import Caller, Parts
 from app.edge.intake.route import BodyRoute
-from app.edge.problems import DOCUMENTED, raises
 from retrieval.database.rows import AnyRow
 from retrieval.pages.checkpoints import page_of_checkpoints, parts_of_checkpoints
 from writer.checkpoints import (
@@ -27,8 +26,6 @@ from writer.checkpoints import (
     hashes,
     write_checkpoint,
 )
-from writer.errors import MemoryOff, SecretInName
-from writer.privacy.seal import PayloadTooLarge
 from writer.privacy.words import Words, words_of
 from writer.run import AgentKey
 
@@ -58,10 +55,10 @@ class CheckpointsOut(BaseModel):
     next_cursor: str | None
 
 
-router = APIRouter(prefix="/v1/checkpoints", tags=["checkpoints"], responses=DOCUMENTED, route_class=BodyRoute)
+router = APIRouter(prefix="/v1/checkpoints", tags=["checkpoints"], route_class=BodyRoute)
 
 
-@router.put("", status_code=204, responses=raises(MemoryOff, SecretInName, PayloadTooLarge))
+@router.put("", status_code=204)
 async def put_checkpoint(written: CheckpointWritten, parts: Parts, caller: Caller) -> None:
     """Stores a checkpoint's state, or writes that are pending on it, and answers once they are on disk.
 

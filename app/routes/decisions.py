@@ -12,7 +12,6 @@ from sqlalchemy import RowMapping
 
 from app.edge.dependencies import Caller, Parts
 from app.edge.intake.route import BodyRoute
-from app.edge.problems import DOCUMENTED
 from app.schemas.fields import Real
 from app.schemas.responses import RowOut, next_cursor, response_of
 from policy.decide import REPLAYED, Policy
@@ -164,7 +163,7 @@ class WholeDecisionOut(DecisionOut):
     missing: list[str] = Field(description="data deleted since the decision, one sentence each")
 
 
-router = APIRouter(prefix="/v1/decisions", tags=["decisions"], responses=DOCUMENTED, route_class=BodyRoute)
+router = APIRouter(prefix="/v1/decisions", tags=["decisions"], route_class=BodyRoute)
 
 CHANGED = 1e-3
 """Least difference between a reward and its logged value that counts as a change; the log has half precision."""

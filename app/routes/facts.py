@@ -10,12 +10,10 @@ from sqlalchemy import RowMapping
 
 from app.edge.dependencies import Caller, Parts
 from app.edge.intake.route import BodyRoute
-from app.edge.problems import DOCUMENTED, raises
 from app.schemas.responses import RowOut, next_cursor
 from retrieval.errors import NotFound
 from retrieval.facts.listing import holds, one_fact, page_of_facts
 from retrieval.tables.kinds import FactKind, FactOrigin, Speaker
-from writer.errors import MemoryOff, SecretInName
 from writer.facts.by_hand import FactWritten, write_fact
 from writer.facts.remove import delete_fact
 from writer.moment import Moment
@@ -66,10 +64,10 @@ class FactsOut(BaseModel):
     why_empty: str | None = Field(description="reason why the page has no facts; null: it has some")
 
 
-router = APIRouter(prefix="/v1/facts", tags=["facts"], responses=DOCUMENTED, route_class=BodyRoute)
+router = APIRouter(prefix="/v1/facts", tags=["facts"], route_class=BodyRoute)
 
 
-@router.post("", status_code=201, responses=raises(MemoryOff, SecretInName))
+@router.post("", status_code=201)
 async def tell_fact(written: FactWritten, parts: Parts, caller: Caller) -> FactOut:
     """Stores a fact; a repeated fact is counted, and a newer value ends the older one."""
     await parts.admission.of_agent(caller, "writes", written.agent)

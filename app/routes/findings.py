@@ -8,7 +8,6 @@ from fastapi import APIRouter, Query
 from app.edge.dependencies import Caller, Parts
 from app.edge.intake.reading import MadeFrom
 from app.edge.intake.route import BodyRoute
-from app.edge.problems import DOCUMENTED, raises
 from app.routes.runs import RunId
 from app.runtime import Runtime
 from app.schemas.findings import FindingOut, KnownIn, KnownOut, SummaryOut, WrittenOut
@@ -17,22 +16,16 @@ from retrieval.errors import NotFound
 from retrieval.findings.statements import findings_of, run_named
 from retrieval.findings.summary import SummaryFinding, summary
 from writer.author import Author
-from writer.errors import MemoryOff, RunEnded, SecretInName, UnknownReference
 from writer.findings.aspects import SHELL_FOLDER
 from writer.findings.known import PlannedCall, is_known
 from writer.findings.record import clear_findings
-from writer.privacy.seal import PayloadTooLarge
 from writer.privacy.words import words_of_page
 from writer.retain.by_hand import FindingsWritten, PreparedFindings, prepare_findings, write_findings
 
-router = APIRouter(prefix="/v1/runs", tags=["findings"], responses=DOCUMENTED, route_class=BodyRoute)
+router = APIRouter(prefix="/v1/runs", tags=["findings"], route_class=BodyRoute)
 
 
-@router.post(
-    "/{run_id}/findings",
-    status_code=201,
-    responses=raises(MemoryOff, RunEnded, UnknownReference, SecretInName, PayloadTooLarge),
-)
+@router.post("/{run_id}/findings", status_code=201)
 async def add_findings(
     run_id: RunId,
     new: Annotated[PreparedFindings, MadeFrom(FindingsWritten, prepare_findings)],

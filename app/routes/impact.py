@@ -6,17 +6,15 @@ from fastapi import APIRouter, Query
 
 from app.edge.dependencies import Caller, Parts
 from app.edge.intake.route import BodyRoute
-from app.edge.problems import DOCUMENTED, raises
 from app.impact.report import ImpactRequest, impact_of
 from app.schemas.impact import ImpactOut
-from retrieval.errors import NotFound
 from writer.moment import Moment
 from writer.run import AgentKey
 
-router = APIRouter(prefix="/v1/impact", tags=["impact"], responses=DOCUMENTED, route_class=BodyRoute)
+router = APIRouter(prefix="/v1/impact", tags=["impact"], route_class=BodyRoute)
 
 
-@router.get("", responses=raises(NotFound))
+@router.get("")
 async def get_impact(
     agent: Annotated[AgentKey, Query()],
     parts: Parts,

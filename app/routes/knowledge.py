@@ -11,11 +11,9 @@ from sqlalchemy import RowMapping
 
 from app.edge.dependencies import Caller, Parts
 from app.edge.intake.route import BodyRoute
-from app.edge.problems import DOCUMENTED, raises
 from app.schemas.responses import RowOut, next_cursor
 from retrieval.errors import NotFound
 from retrieval.recall.knowledge import one_entry, page_of_knowledge
-from writer.errors import KnowledgeExists, MemoryOff, SecretInName
 from writer.knowledge.entry import EntryTitle, KnowledgeWritten, hash_of_titled
 from writer.knowledge.own import delete_knowledge, edit_knowledge, write_knowledge
 from writer.privacy.words import Words, words_of, words_of_page
@@ -42,10 +40,10 @@ class KnowledgePageOut(BaseModel):
     next_cursor: str | None
 
 
-router = APIRouter(prefix="/v1/knowledge", tags=["knowledge"], responses=DOCUMENTED, route_class=BodyRoute)
+router = APIRouter(prefix="/v1/knowledge", tags=["knowledge"], route_class=BodyRoute)
 
 
-@router.post("", status_code=201, responses=raises(MemoryOff, SecretInName))
+@router.post("", status_code=201)
 async def add_knowledge(written: KnowledgeWritten, parts: Parts, caller: Caller) -> KnowledgeOut:
     """Stores an entry; an entry with the same category, type and title is updated."""
     await parts.admission.of_agent(caller, "writes", written.agent)
@@ -94,7 +92,7 @@ async def get_knowledge(knowledge_id: UUID, parts: Parts, caller: Caller) -> Kno
     return _shown(row, words)
 
 
-@router.put("/{knowledge_id}", responses=raises(KnowledgeExists, MemoryOff, SecretInName))
+@router.put("/{knowledge_id}")
 async def change_knowledge(knowledge_id: UUID, written: KnowledgeWritten, parts: Parts, caller: Caller) -> KnowledgeOut:
     """Replaces category, type, title and text of an entry; its agent stays."""
     await parts.admission.of_agent(caller, "writes", written.agent)

@@ -8,11 +8,9 @@ from pydantic import BaseModel, Field
 
 from app.edge.dependencies import Caller, Parts
 from app.edge.intake.route import BodyRoute
-from app.edge.problems import DOCUMENTED, raises
 from app.schemas.loop import RewriteIn
 from retrieval.rewriting.choice import Asker
 from retrieval.tables.kinds import LlmPurpose, Rewrite
-from writer.errors import SecretInName
 from writer.privacy.names import nameable
 from writer.procedures.llm import token_budget
 from writer.run import AgentKey
@@ -48,12 +46,12 @@ class UsagesOut(BaseModel):
     usage: list[UsageOut]
 
 
-router = APIRouter(prefix="/v1", tags=["language model"], responses=DOCUMENTED, route_class=BodyRoute)
+router = APIRouter(prefix="/v1", tags=["language model"], route_class=BodyRoute)
 
 AgentPath = Annotated[AgentKey, Path()]
 
 
-@router.post("/rewrite", responses=raises(SecretInName))
+@router.post("/rewrite")
 async def rewrite(body: RewriteIn, parts: Parts, caller: Caller) -> RewriteOut:
     """Removes a query's secrets, then rewrites it if a rewriter is set; does not search."""
     await parts.admission.of_agent(caller, "reads", body.agent)

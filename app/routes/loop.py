@@ -9,11 +9,9 @@ from typing import Annotated
 
 from fastapi import APIRouter, Header, Response
 
-from app.admission.errors import QueueFull
 from app.edge.dependencies import Caller, Parts
 from app.edge.intake.reading import MadeFrom
 from app.edge.intake.route import BodyRoute
-from app.edge.problems import DOCUMENTED, raises
 from app.runtime import Runtime
 from app.schemas.hosted import MemoriesIn, PreparedMemories, prepared
 from app.schemas.loop import (
@@ -28,7 +26,6 @@ from app.schemas.loop import (
     SlotOut,
 )
 from app.schemas.responses import response_of
-from retrieval.errors import NotFound
 from retrieval.procedures.lessons import lesson_of
 from retrieval.ranking.question import Question
 from retrieval.ranking.retrieved import Retrieved
@@ -36,23 +33,13 @@ from retrieval.search.candidates import CaseSearch, Filters
 from retrieval.tables.columns import ALL_AGENTS
 from retrieval.telemetry import REWARDS
 from writer.author import Author
-from writer.errors import (
-    IdempotencyConflict,
-    MemoryOff,
-    NotJoined,
-    RunEnded,
-    SecretInName,
-    SourceNotAllowed,
-    UnknownReference,
-)
 from writer.privacy.names import nameable
-from writer.privacy.seal import PayloadTooLarge
 from writer.retain.prepare import PreparedRun, prepare
 from writer.retain.retain import store
 from writer.rewards.feedback import Feedback, give_feedback
 from writer.run import FinishedRun
 
-router = APIRouter(tags=["the loop"], responses=DOCUMENTED, route_class=BodyRoute)
+router = APIRouter(tags=["the loop"], route_class=BodyRoute)
 
 RETRIEVAL_ID = "X-Casebank-Retrieval-Id"
 """Header with the id of the retrieval, for a response whose body has no field for it."""
@@ -63,20 +50,7 @@ IdempotencyKey = Annotated[
 ]
 
 
-@router.post(
-    "/v1/retain",
-    status_code=202,
-    responses=raises(
-        IdempotencyConflict,
-        MemoryOff,
-        UnknownReference,
-        SecretInName,
-        SourceNotAllowed,
-        PayloadTooLarge,
-        QueueFull,
-        RunEnded,
-    ),
-)
+@router.post("/v1/retain", status_code=202)
 async def retain(
     run: Annotated[PreparedRun, MadeFrom(FinishedRun, prepare)],
     parts: Parts,
@@ -99,7 +73,7 @@ async def _stored(run: PreparedRun, parts: Runtime, caller: Author, idempotency_
     return RetainOut.model_validate(retained, from_attributes=True)
 
 
-@router.post("/v1/retrieve", responses=raises(SecretInName))
+@router.post("/v1/retrieve")
 async def retrieve(question: RetrieveIn, parts: Parts, caller: Caller) -> RetrieveOut:
     """Returns up to k earlier runs that may help, with a text for the prompt, and logs the decision."""
     await parts.admission.of_agent(caller, "reads", question.agent)
@@ -124,7 +98,7 @@ async def retrieve(question: RetrieveIn, parts: Parts, caller: Caller) -> Retrie
     )
 
 
-@router.post("/v1/feedback", responses=raises(NotFound, NotJoined, SourceNotAllowed))
+@router.post("/v1/feedback")
 async def feedback(body: FeedbackIn, parts: Parts, caller: Caller) -> FeedbackOut:
     """Rewards a retrieval or its run, and with it the cases and procedures that were used.
 
@@ -166,11 +140,7 @@ async def hybrid_search(body: HybridSearchIn, parts: Parts, caller: Caller, resp
     ]
 
 
-@router.post(
-    "/rest/v1/context_eng_memories",
-    status_code=201,
-    responses=raises(IdempotencyConflict, MemoryOff, SecretInName, PayloadTooLarge, QueueFull),
-)
+@router.post("/rest/v1/context_eng_memories", status_code=201)
 async def insert_memory(
     memories: Annotated[PreparedMemories, MadeFrom(MemoriesIn, prepared)],
     parts: Parts,

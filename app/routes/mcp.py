@@ -13,11 +13,9 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from app.auth.errors import NotAllowed, NotAuthenticated
 from app.edge.dependencies import Caller, Parts
-from app.edge.errors import McpNotInstalled
 from app.edge.intake.counts import check_counts
-from app.edge.intake.errors import BodyIncomplete, BodyTooComplex, BodyTooLarge, Busy
 from app.edge.intake.route import BodyRoute, Intake
-from app.edge.problems import DOCUMENTED, kind_of, problem, raises
+from app.edge.problems import kind_of, problem
 from app.mcp.installed import answer_over_http
 from app.memory_tools.asking import Asking
 from app.settings import Settings
@@ -68,7 +66,7 @@ class McpRoute(BodyRoute):
         return pointing
 
 
-router = APIRouter(tags=["memory as tools"], responses=DOCUMENTED, route_class=McpRoute)
+router = APIRouter(tags=["memory as tools"], route_class=McpRoute)
 metadata = APIRouter(tags=["memory as tools"], route_class=BodyRoute)
 
 Agent = Annotated[AgentKey | None, Query(description="agent whose memory is used; default: CASEBANK_MCP_AGENT")]
@@ -78,7 +76,6 @@ Agent = Annotated[AgentKey | None, Query(description="agent whose memory is used
     PATH,
     response_class=Response,
     responses={
-        **raises(McpNotInstalled, BodyIncomplete, BodyTooLarge, BodyTooComplex, Busy),
         202: {"description": "a notification, which has no response"},
     },
 )

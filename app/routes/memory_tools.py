@@ -6,20 +6,15 @@ from typing import Annotated
 from fastapi import APIRouter, Query
 from pydantic import BaseModel
 
-from app.admission.errors import QueueFull
 from app.edge.dependencies import Caller, Parts
 from app.edge.intake.route import BodyRoute
-from app.edge.problems import DOCUMENTED, raises
 from app.memory_tools.asking import Asking
 from app.memory_tools.definitions import TOOLS, Definition, definitions, run_tool
 from app.schemas.memory_tools import Format, ToolDefinitionsOut, ToolTextOut
-from retrieval.errors import NotFound
-from writer.errors import MemoryOff, SecretInName, UnknownReference
 from writer.privacy.names import nameable
-from writer.privacy.seal import PayloadTooLarge
 from writer.run import AgentKey
 
-router = APIRouter(prefix="/v1/memory-tools", tags=["memory as tools"], responses=DOCUMENTED, route_class=BodyRoute)
+router = APIRouter(prefix="/v1/memory-tools", tags=["memory as tools"], route_class=BodyRoute)
 
 Agent = Annotated[AgentKey, Query(description="agent whose memory is used; the backend chooses it, never the model")]
 Style = Annotated[
@@ -31,10 +26,6 @@ Style = Annotated[
 async def list_memory_tools(_caller: Caller, style: Style = "openai") -> ToolDefinitionsOut:
     """Returns the definitions of the memory tools, to pass to a model with its other tools."""
     return ToolDefinitionsOut(tools=definitions(style))
-
-
-_OWN_ERRORS = {"remember": (MemoryOff, UnknownReference, PayloadTooLarge, QueueFull)}
-"""Errors of single tools, besides those of all tools."""
 
 
 def _route_of(tool: Definition) -> Callable[..., Awaitable[ToolTextOut]]:
@@ -55,5 +46,4 @@ for _tool in TOOLS.values():
         _route_of(_tool),
         methods=["POST"],
         name=f"call_{_tool.name}",
-        responses=raises(NotFound, SecretInName, *_OWN_ERRORS.get(_tool.name, ())),
     )

@@ -8,7 +8,6 @@ from pydantic import BaseModel, Field, JsonValue
 
 from app.edge.dependencies import Caller, Parts
 from app.edge.intake.route import BodyRoute
-from app.edge.problems import DOCUMENTED, raises
 from app.impact.compared import compared
 from app.schemas.bank import AgentIn
 from app.schemas.fields import Real
@@ -119,7 +118,7 @@ class RollbackOut(BaseModel):
     version: int
 
 
-router = APIRouter(prefix="/v1/policy", tags=["policy"], responses=DOCUMENTED, route_class=BodyRoute)
+router = APIRouter(prefix="/v1/policy", tags=["policy"], route_class=BodyRoute)
 
 
 @router.get("")
@@ -163,7 +162,7 @@ def _shown(row: AnyRow) -> PolicyOut:
     return shown.model_copy(update={"trial": prospects})
 
 
-@router.post("/train", status_code=202, responses=raises(NotFound))
+@router.post("/train", status_code=202)
 async def train_policy(wanted: AgentIn, request: Request, parts: Parts, caller: Caller) -> TrainingOut:
     """Starts a training of this profile in a separate process; ``GET /v1/policy`` shows its result."""
     await parts.admission.of_agent(caller, "writes", wanted.agent)
@@ -174,7 +173,7 @@ async def train_policy(wanted: AgentIn, request: Request, parts: Parts, caller: 
     return TrainingOut(status=trainings.start(caller.user_sub, wanted.agent))
 
 
-@router.post("/rollback", responses=raises(NotFound))
+@router.post("/rollback")
 async def roll_back_policy(wanted: AgentIn, parts: Parts, caller: Caller) -> RollbackOut:
     """Takes the serving policy out of service and ends a trial; the order that replay chose serves."""
     await parts.admission.of_agent(caller, "writes", wanted.agent)

@@ -7,7 +7,6 @@ from fastapi import APIRouter, Query
 
 from app.edge.dependencies import Caller, Parts
 from app.edge.intake.route import BodyRoute
-from app.edge.problems import DOCUMENTED
 from app.schemas.fields import Milliseconds, Share
 from app.schemas.procedures import (
     PinIn,
@@ -30,7 +29,7 @@ from retrieval.tables.kinds import ProcedureKind
 from writer.procedures import curation
 from writer.run import AgentKey, Tag
 
-router = APIRouter(prefix="/v1/procedures", tags=["procedures"], responses=DOCUMENTED, route_class=BodyRoute)
+router = APIRouter(prefix="/v1/procedures", tags=["procedures"], route_class=BodyRoute)
 
 Version = Annotated[int, Query(ge=1, le=2**31 - 1)]
 

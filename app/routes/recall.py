@@ -4,17 +4,15 @@ from fastapi import APIRouter
 
 from app.edge.dependencies import Caller, Parts
 from app.edge.intake.route import BodyRoute
-from app.edge.problems import DOCUMENTED, raises
 from app.schemas.recall import RecallIn, RecallOut
 from app.schemas.responses import response_of
 from retrieval.recall.memory import RecallQuestion
-from writer.errors import SecretInName
 from writer.privacy.names import nameable
 
-router = APIRouter(tags=["recall"], responses=DOCUMENTED, route_class=BodyRoute)
+router = APIRouter(tags=["recall"], route_class=BodyRoute)
 
 
-@router.post("/v1/recall", responses=raises(SecretInName))
+@router.post("/v1/recall")
 async def recall(body: RecallIn, parts: Parts, caller: Caller) -> RecallOut:
     """Searches turns, facts and knowledge by keywords and meaning; each result has its source."""
     await parts.admission.of_agent(caller, "reads", body.agent)

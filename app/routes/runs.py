@@ -11,7 +11,6 @@ from sqlalchemy import RowMapping
 from app.edge.dependencies import Caller, Parts
 from app.edge.intake.reading import MadeFrom
 from app.edge.intake.route import BodyRoute
-from app.edge.problems import DOCUMENTED, raises
 from app.routes.advice import decrypted
 from app.runtime import Runtime
 from app.schemas.advice import MOST_TRIED, AdviceOut
@@ -24,8 +23,6 @@ from retrieval.telemetry import log
 from writer.advice.answer import FailedCall, first_like
 from writer.analysis.calls import Call, calls_in
 from writer.author import Author
-from writer.errors import IdempotencyConflict, MemoryOff, RunEnded, SecretInName, UnknownReference
-from writer.privacy.seal import PayloadTooLarge
 from writer.privacy.words import Words, words_of_page
 from writer.retain.steps import PreparedSteps, StepsTaken, append_steps, prepare_steps
 from writer.rights.edit import delete_run
@@ -72,17 +69,14 @@ class RunsOut(BaseModel):
     next_cursor: str | None
 
 
-router = APIRouter(prefix="/v1/runs", tags=["runs"], responses=DOCUMENTED, route_class=BodyRoute)
+router = APIRouter(prefix="/v1/runs", tags=["runs"], route_class=BodyRoute)
 
 RunId = Annotated[
     UUID, Path(description="id chosen by the backend, unique for the user; UUIDs of version 7 keep lists in order")
 ]
 
 
-@router.post(
-    "/{run_id}/steps",
-    responses=raises(IdempotencyConflict, MemoryOff, RunEnded, UnknownReference, SecretInName, PayloadTooLarge),
-)
+@router.post("/{run_id}/steps")
 async def tell_steps(
     run_id: RunId, steps: Annotated[PreparedSteps, MadeFrom(StepsTaken, prepare_steps)], parts: Parts, caller: Caller
 ) -> AppendedOut:

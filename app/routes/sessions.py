@@ -10,7 +10,6 @@ from pydantic import BaseModel, Field, JsonValue
 from app.edge.dependencies import Caller, Parts
 from app.edge.intake.reading import MadeFrom
 from app.edge.intake.route import BodyRoute
-from app.edge.problems import DOCUMENTED, raises
 from app.schemas.loop import RedactionOut
 from app.schemas.responses import RowOut, next_cursor, response_of
 from retrieval.errors import NotFound
@@ -18,8 +17,6 @@ from retrieval.pages import listing
 from retrieval.sessions.summary import ItemKind
 from retrieval.tables.kinds import SummaryChoice
 from retrieval.tokens import count_tokens
-from writer.errors import IdempotencyConflict, MemoryOff, SecretInName, TurnsOutOfOrder, UnknownReference
-from writer.privacy.seal import PayloadTooLarge
 from writer.run import AgentKey, SessionName
 from writer.sessions.append import append_turns
 from writer.sessions.lock import delete_session
@@ -93,7 +90,7 @@ class SessionsOut(BaseModel):
     next_cursor: str | None
 
 
-router = APIRouter(prefix="/v1/sessions", tags=["sessions"], responses=DOCUMENTED, route_class=BodyRoute)
+router = APIRouter(prefix="/v1/sessions", tags=["sessions"], route_class=BodyRoute)
 
 SessionId = Annotated[
     SessionName, Path(description="id chosen by the backend, unique for the user; it may contain slashes")
@@ -104,10 +101,7 @@ IdempotencyKey = Annotated[
 ]
 
 
-@router.post(
-    "/{session_id:path}/turns",
-    responses=raises(IdempotencyConflict, MemoryOff, TurnsOutOfOrder, UnknownReference, SecretInName, PayloadTooLarge),
-)
+@router.post("/{session_id:path}/turns")
 async def tell_turns(
     session_id: SessionId,
     turns: Annotated[PreparedTurns, MadeFrom(TurnsTold, prepare_turns)],

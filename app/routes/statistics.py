@@ -9,7 +9,6 @@ from pydantic import BaseModel, Field
 
 from app.edge.dependencies import Caller, Parts
 from app.edge.intake.route import BodyRoute
-from app.edge.problems import DOCUMENTED, raises
 from app.schemas.responses import response_of
 from retrieval.errors import NotFound
 from retrieval.pages import statistics
@@ -73,10 +72,10 @@ class StatisticsOut(BaseModel):
     runs_under_way: int
 
 
-router = APIRouter(prefix="/v1", tags=["bank"], responses=DOCUMENTED, route_class=BodyRoute)
+router = APIRouter(prefix="/v1", tags=["bank"], route_class=BodyRoute)
 
 
-@router.get("/profiles/{agent:path}/statistics", responses=raises(NotFound))
+@router.get("/profiles/{agent:path}/statistics")
 async def get_statistics(agent: Annotated[AgentKey, Path()], parts: Parts, caller: Caller) -> StatisticsOut:
     """Returns the numbers of a profile: cases, retrievals, reuse of cases, procedures, and runs under way."""
     whose = caller.user_sub, agent

@@ -10,7 +10,6 @@ from sqlalchemy import RowMapping
 
 from app.edge.dependencies import Caller, Parts
 from app.edge.intake.route import BodyRoute
-from app.edge.problems import DOCUMENTED, raises
 from policy.rate import wilson
 from retrieval.errors import NotFound
 from retrieval.sections import tools
@@ -71,7 +70,7 @@ class ToolMemoryOut(ToolOut):
     failures: list[ToolFailureOut] = Field(description="causes of failure, the most frequent first")
 
 
-router = APIRouter(prefix="/v1/tools", tags=["tools"], responses=DOCUMENTED, route_class=BodyRoute)
+router = APIRouter(prefix="/v1/tools", tags=["tools"], route_class=BodyRoute)
 
 Agent = Annotated[AgentKey, Query()]
 Limit = Annotated[int, Query(ge=1, le=200)]
@@ -88,7 +87,7 @@ async def list_tools(agent: Agent, parts: Parts, caller: Caller, limit: Limit = 
     return ToolsOut(tools=[ToolOut.model_validate(_counted(row)) for row in rows])
 
 
-@router.get("/{name:path}/memory", responses=raises(NotFound))
+@router.get("/{name:path}/memory")
 async def get_tool_memory(name: Name, agent: Agent, parts: Parts, caller: Caller) -> ToolMemoryOut:
     """Returns the tool's calls, error rate, typical arguments, common failures and their fixes."""
     tool = tool_name(without_secrets(name))  # as the worker wrote it

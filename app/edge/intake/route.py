@@ -23,7 +23,7 @@ from retrieval.telemetry import origin
 INLINE_BYTES = 4 * 1024
 """Bytes up to which a body is parsed on the event loop: the worst one known takes 0.1 s there, a usual one 0.1 ms."""
 UNCOUNTED_BYTES = 16 * 1024
-"""Bytes up to which a body, or the begin of one without a length, needs no room; the limit of connections bounds their number."""
+"""Bytes that a body may have without room, and may have read before it takes room where its length is not announced."""
 
 BODIES_AT_ONCE = 4
 """Largest bodies that fit into the room at once, half of it for any one user; 16 MiB by default."""
@@ -129,8 +129,8 @@ class BodyRoute(APIRoute):
         return bounded
 
 
-def include(app: FastAPI, router: APIRouter) -> None:
-    """Adds the routes to the app.
+def include(app: FastAPI, router: APIRouter, responses: dict[int | str, dict[str, Any]] | None = None) -> None:
+    """Adds the routes to the app, with the responses that the OpenAPI document tells of each.
 
     Raises:
         TypeError: a route is not a ``BodyRoute``, which bounds the reading.
@@ -138,7 +138,7 @@ def include(app: FastAPI, router: APIRouter) -> None:
     for route in router.routes:
         if not isinstance(route, BodyRoute):
             raise TypeError(f"not of the class BodyRoute: {route}")
-    app.include_router(router)
+    app.include_router(router, responses=responses)
 
 
 async def _parsed(aside: Aside, user_sub: str, made_from: MadeFrom, request: Request) -> object:

@@ -100,15 +100,6 @@ async def test_an_unknown_field_is_told_with_the_fields_that_there_are(alice: Us
     assert told["body.filters"].endswith(", turns, used_case_ids, used_procedure_ids")
 
 
-def test_every_operation_with_a_body_says_that_it_may_be_too_much(service: Service):
-    for path, methods in service.app.openapi()["paths"].items():
-        for operation in methods.values():
-            if "requestBody" in operation:
-                told = operation["responses"]["413"]
-                assert "body-too-complex, body-too-costly, body-too-large" in told["description"], path
-                assert list(told["content"]) == ["application/problem+json"], path
-
-
 def test_a_route_of_another_class_is_not_included(service: Service):
     router = APIRouter()
 

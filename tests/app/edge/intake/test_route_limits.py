@@ -48,7 +48,7 @@ async def test_a_small_body_without_a_length_waits_for_no_room(alice: User):
         for user in ("u", "v"):
             for _ in range(2):
                 await others.enter_async_context(intake.room.held(user, intake.max_bytes))
-        async with asyncio.timeout(intake.room._patience_s / 2):
+        async with asyncio.timeout(alice.service.settings.timeouts_s.body / 6):
             answer = await send(alice, "/v1/retrieve", pieces())
     assert answer.status_code == 200
 
