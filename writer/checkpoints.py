@@ -4,7 +4,7 @@ from typing import Annotated
 from uuid import UUID
 
 import uuid_utils.compat as uuids
-from pydantic import AfterValidator, ConfigDict, Field
+from pydantic import AfterValidator, Field
 from sqlalchemy import delete, func, select
 from sqlalchemy.dialects.postgresql import insert as upsert
 
@@ -13,7 +13,6 @@ from retrieval.pages.checkpoints import plain_bytes
 from retrieval.tables.runs import checkpoints
 from writer.audit import Change, note
 from writer.author import Author
-from writer.examples import examples_of
 from writer.privacy.keys import Keyring
 from writer.privacy.names import nameable
 from writer.privacy.seal import PayloadTooLarge, pack
@@ -45,8 +44,6 @@ class CheckpointPart(Strict):
 
 class CheckpointWritten(Strict):
     """Parts of one checkpoint, written in one transaction."""
-
-    model_config = ConfigDict(extra="forbid", json_schema_extra=examples_of("CheckpointWritten"))
 
     agent: AgentKey
     thread_id: ThreadId = Field(description="the thread, for which no two users share a name")  # type: ignore[valid-type]

@@ -17,7 +17,6 @@ from pydantic import (
 from retrieval.tables.cases import cases
 from retrieval.tables.columns import fits
 from retrieval.tables.kinds import CaseKind, RewardSource, RunOutcome
-from writer.examples import examples_of
 from writer.finite import parsed
 from writer.messages import Conversation, tool_traces
 from writer.storable import Payload, line, storable
@@ -138,8 +137,6 @@ OF_PROCEDURES = ("task_type", "trigger", "query_kind")
 
 class FinishedRun(Strict):
     """One finished run: what was asked, what was done, and how it went."""
-
-    model_config = ConfigDict(extra="forbid", json_schema_extra=examples_of("FinishedRun"))
 
     agent: AgentKey
     task: TaskText  # type: ignore[valid-type]

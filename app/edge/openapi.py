@@ -1,6 +1,8 @@
-"""The service's OpenAPI document: FastAPI's own, with the token, the problems and the type ``JsonValue`` added."""
+"""The service's OpenAPI document: FastAPI's own, with the token, the problems, ``JsonValue`` and examples added."""
 
+import json
 from functools import cache
+from importlib.resources import files
 from typing import Any
 
 from fastapi import FastAPI
@@ -28,7 +30,10 @@ def install(app: FastAPI) -> None:
         document, problem = plain(), Problem.model_json_schema()
         types = ", ".join(sorted({kind.slug for kind in KINDS.values()}))
         problem["properties"]["type"]["description"] = f"`urn:casebank:problem:` and, for one, {types}"
-        document["components"]["schemas"] |= {"JsonValue": JSON, "Problem": problem}
+        schemas = document["components"]["schemas"]
+        schemas |= {"JsonValue": JSON, "Problem": problem}
+        for name, examples in json.loads(files("app.edge").joinpath("examples.json").read_text("utf-8")).items():
+            schemas[name]["examples"] = examples
         document["components"]["securitySchemes"] = {"HTTPBearer": BEARER}
         for path in document["paths"].values():
             for operation in path.values():

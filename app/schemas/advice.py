@@ -3,14 +3,13 @@
 from typing import Literal
 from uuid import UUID
 
-from pydantic import AliasPath, BaseModel, ConfigDict, Field
+from pydantic import AliasPath, BaseModel, Field
 
 from app.schemas.fields import CleanToolName, RedactedJson, SearchText
 from app.schemas.responses import RowOut
 from policy.advice import RIGHT
 from retrieval.advice.text import TOKENS
 from writer.advice.answer import Silence
-from writer.examples import examples_of
 from writer.run import AgentKey, SessionName, Strict
 
 MOST_TRIED = 50
@@ -26,8 +25,6 @@ class TriedCall(Strict):
 
 class AdviceIn(Strict):
     """A call that has just failed."""
-
-    model_config = ConfigDict(extra="forbid", json_schema_extra=examples_of("AdviceIn"))
 
     agent: AgentKey
     tool: CleanToolName

@@ -3,7 +3,7 @@
 from datetime import datetime
 from uuid import UUID
 
-from pydantic import BaseModel, ConfigDict, Field, JsonValue
+from pydantic import BaseModel, Field, JsonValue
 
 from app.schemas.fields import CleanTag, CleanToolName, K, Real, Share, Similarity, Tokens
 from app.schemas.responses import RowOut
@@ -84,8 +84,6 @@ class CasesOut(BaseModel):
 class CasePatch(Strict):
     """Fields of a case that a user may change."""
 
-    model_config = ConfigDict(extra="forbid", json_schema_extra={"examples": [{"tags": ["ddl", "checked"]}]})
-
     tags: list[CleanTag] = Field(max_length=50)
 
 
@@ -99,8 +97,6 @@ class SharesPatch(Strict):
 
 class ProfilePatch(Strict):
     """Settings of a profile; fields that the body leaves out keep their value."""
-
-    model_config = ConfigDict(extra="forbid", json_schema_extra={"examples": [{"window_size": 500, "k": 3}]})
 
     window_size: int | None = Field(default=None, ge=1, le=1_000_000)
     ttl_days: int | None = Field(default=None, ge=1, le=36_500)
@@ -216,17 +212,11 @@ class AuditOut(BaseModel):
 class AgentIn(Strict):
     """Names an agent."""
 
-    model_config = ConfigDict(extra="forbid", json_schema_extra={"examples": [{"agent": "db-operator"}]})
-
     agent: AgentKey
 
 
-class BeginAgainIn(BaseModel):
+class BeginAgainIn(Strict):
     """The erasure that the caller confirms."""
-
-    model_config = ConfigDict(
-        extra="forbid", json_schema_extra={"examples": [{"erased_at": "2026-11-22T08:00:00.123456+00:00"}]}
-    )
 
     erased_at: Moment = Field(
         description="time of the erasure as the 410 response gave it; it confirms that the caller knows of the erasure"

@@ -5,7 +5,7 @@ from datetime import datetime
 from typing import Annotated
 from uuid import UUID
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field
+from pydantic import AfterValidator, BaseModel, Field
 
 from app.schemas.fields import RedactedJson
 from app.schemas.loop import RedactionOut
@@ -26,11 +26,6 @@ def _short_enough(query: object) -> object:
 
 class KnownIn(Strict):
     """A call that the agent is about to make."""
-
-    model_config = ConfigDict(
-        extra="forbid",
-        json_schema_extra={"examples": [{"tool": "read_file", "query": "app/main.py"}]},
-    )
 
     tool: ToolName
     query: Annotated[RedactedJson, AsArguments, AfterValidator(_short_enough)] = Field(

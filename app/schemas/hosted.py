@@ -3,9 +3,9 @@
 from dataclasses import dataclass
 from typing import Annotated
 
-from pydantic import ConfigDict, Discriminator, Field, RootModel, Tag
+from pydantic import Discriminator, Field, RootModel, Tag
 
-from writer.retain.memory import EXAMPLE, MemoryIn, run_of
+from writer.retain.memory import MemoryIn, run_of
 from writer.retain.prepare import PreparedRun, prepare
 
 _One = Annotated[MemoryIn, Tag("memory")]
@@ -18,8 +18,6 @@ class MemoriesIn(
     ]
 ):
     """One memory, or the list of them that n8n's node for a hosted Postgres sends."""
-
-    model_config = ConfigDict(json_schema_extra={"examples": [EXAMPLE, [EXAMPLE]]})
 
 
 @dataclass(frozen=True, slots=True)

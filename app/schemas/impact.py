@@ -4,11 +4,10 @@ from datetime import datetime
 from typing import Literal
 from uuid import UUID
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, Field
 
 from app.schemas.fields import Real
 from retrieval.tables.kinds import ProcedureKind, RunOutcome
-from writer.examples import examples_of
 
 Other = Literal["an empty slate", "the default", "the last policy"]
 Says = Literal["helped", "did harm", "cannot say"]
@@ -102,8 +101,6 @@ class LookedAt(BaseModel):
 
 class ImpactOut(BaseModel):
     """The impact of memory on the rewards of an agent."""
-
-    model_config = ConfigDict(json_schema_extra=examples_of("ImpactOut"))
 
     agent: str
     looked_at: LookedAt

@@ -4,14 +4,13 @@ from datetime import datetime
 from typing import Literal, Self
 from uuid import UUID
 
-from pydantic import BaseModel, ConfigDict, Field, JsonValue, model_validator
+from pydantic import BaseModel, Field, JsonValue, model_validator
 
 from app.schemas.fields import K, Real, RrfK, SearchText, Similarity, Weight
 from app.schemas.recall import RecallOut
 from app.schemas.responses import RowOut
 from retrieval.sections.context import PartName
 from retrieval.tables.kinds import CaseKind, ProcedureKind, RewardSource, Rewrite, RunOutcome
-from writer.examples import examples_of
 from writer.run import AgentKey, Reward, SessionName, Strict, Tag
 
 
@@ -24,8 +23,6 @@ class RedactionOut(BaseModel):
 
 class RetainOut(BaseModel):
     """The acknowledgement: the run is on disk."""
-
-    model_config = ConfigDict(json_schema_extra=examples_of("RetainOut"))
 
     case_id: UUID
     status: str
@@ -51,11 +48,6 @@ class FiltersIn(Strict):
 
 class RetrieveIn(Strict):
     """A query for memories before the agent acts."""
-
-    model_config = ConfigDict(
-        extra="forbid",
-        json_schema_extra={"examples": [{"agent": "db-operator", "query": "Add an age column to the profiles table"}]},
-    )
 
     agent: AgentKey
     query: SearchText
@@ -208,8 +200,6 @@ class RetrieveOut(RowOut):
 class FeedbackIn(Strict):
     """A reward for one pass of the loop: name its retrieval, the case of its run, or both."""
 
-    model_config = ConfigDict(extra="forbid", json_schema_extra=examples_of("FeedbackIn"))
-
     retrieval_id: UUID | None = None
     case_id: UUID | None = None
     reward: Reward | None = None
@@ -254,11 +244,6 @@ class FeedbackOut(RowOut):
 class HybridSearchIn(Strict):
     """The body by which flows search a hosted Postgres, or casebank in its place; only casebank knows ``agent``."""
 
-    model_config = ConfigDict(
-        extra="forbid",
-        json_schema_extra={"examples": [{"query": "how to add a column to a table", "agent": "db-operator"}]},
-    )
-
     query: SearchText
     agent: AgentKey | None = Field(default=None, description="agent to search; null: all agents of the user")
     match_count: K | None = Field(
@@ -292,8 +277,6 @@ class Memory(RowOut):
 
 class RewriteIn(Strict):
     """A user's message that is to be rewritten as a search query."""
-
-    model_config = ConfigDict(extra="forbid", json_schema_extra=examples_of("RewriteIn"))
 
     agent: AgentKey
     query: SearchText

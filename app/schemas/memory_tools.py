@@ -8,11 +8,10 @@ from collections.abc import Mapping
 from typing import Annotated, Literal, Self
 from uuid import UUID
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, JsonValue, WithJsonSchema, model_validator
+from pydantic import BaseModel, BeforeValidator, Field, JsonValue, WithJsonSchema, model_validator
 
 from app.schemas.fields import CleanToolName, RedactedJson, SearchText
 from retrieval.tables.kinds import FactKind
-from writer.examples import examples_of
 from writer.facts.by_hand import as_written
 from writer.run import Strict
 from writer.storable import line
@@ -31,8 +30,6 @@ Step = line(500, blank=False)
 class GoalsIn(Strict):
     """A query that ranks the goals, and the number of goals."""
 
-    model_config = ConfigDict(extra="forbid", json_schema_extra=examples_of("GoalsIn"))
-
     query: SearchText | None = Field(default=None)
     top_k: TopK = 5
 
@@ -42,8 +39,6 @@ class SuggestionsIn(Strict):
 
     Input and error may be any JSON; a type is told because some models' libraries take no argument without one.
     """
-
-    model_config = ConfigDict(extra="forbid", json_schema_extra=examples_of("SuggestionsIn"))
 
     query: SearchText = Field(description="the task")
     top_k: TopK = 3
@@ -61,16 +56,12 @@ class SuggestionsIn(Strict):
 class TaskIn(Strict):
     """The task or question to search for."""
 
-    model_config = ConfigDict(extra="forbid", json_schema_extra=examples_of("TaskIn"))
-
     query: SearchText = Field(description="the task")
     top_k: TopK = 4
 
 
 class RememberIn(Strict):
     """A memory to store, and its kind."""
-
-    model_config = ConfigDict(extra="forbid", json_schema_extra=examples_of("RememberIn"))
 
     kind: Kept
     text: Words | None = Field(default=None, description="one sentence; for a run, its task")  # type: ignore[valid-type]
@@ -103,8 +94,6 @@ _OF_A_FACT = frozenset({"text"}), frozenset({"value", "unit", "category"})
 
 class ForgetIn(Strict):
     """The memory to take out of use."""
-
-    model_config = ConfigDict(extra="forbid", json_schema_extra=examples_of("ForgetIn"))
 
     id: UUID = Field(description="id of a fact or procedure, from an earlier answer")
 

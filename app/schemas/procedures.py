@@ -4,7 +4,7 @@ from datetime import datetime
 from typing import Literal, Self
 from uuid import UUID
 
-from pydantic import BaseModel, ConfigDict, Field, JsonValue, model_validator
+from pydantic import BaseModel, Field, JsonValue, model_validator
 from sqlalchemy import RowMapping
 
 from app.schemas.fields import CleanNote, K, Milliseconds, Real, SearchText, Share, Similarity
@@ -23,11 +23,6 @@ from writer.run import AgentKey, Strict, Tag
 
 class ProcedureSearchIn(Strict):
     """A search for procedures by trigger, by attributes, or by both."""
-
-    model_config = ConfigDict(
-        extra="forbid",
-        json_schema_extra={"examples": [{"agent": "db-operator", "trigger": "Add a column to a table"}]},
-    )
 
     agent: AgentKey
     trigger: SearchText | None = Field(
@@ -66,11 +61,6 @@ class ProcedureSearchOut(BaseModel):
 
 class ReviewIn(Strict):
     """A person's review of a version of a procedure."""
-
-    model_config = ConfigDict(
-        extra="forbid",
-        json_schema_extra={"examples": [{"verdict": "incomplete", "steps_complete": False, "note": "Drain it first."}]},
-    )
 
     verdict: ReviewVerdict = Field(description="correct and complete, correct but incomplete, or wrong")
     note: CleanNote = ""
@@ -179,8 +169,6 @@ class VersionChangesOut(BaseModel):
 
 class PinIn(Strict):
     """The version to pin or unpin."""
-
-    model_config = ConfigDict(extra="forbid", json_schema_extra={"examples": [{"version": 1, "pinned": True}]})
 
     version: int = Field(ge=1, le=2**31 - 1)
     pinned: bool = True

@@ -3,7 +3,7 @@
 from datetime import datetime
 from uuid import UUID
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, Field
 
 from app.schemas.fields import SearchText
 from app.schemas.responses import RowOut
@@ -15,11 +15,6 @@ from writer.run import AgentKey, SessionName, Strict
 
 class RecallIn(Strict):
     """A search over turns, facts and knowledge."""
-
-    model_config = ConfigDict(
-        extra="forbid",
-        json_schema_extra={"examples": [{"agent": "coach", "query": "How much does the user want to save?"}]},
-    )
 
     agent: AgentKey
     query: SearchText

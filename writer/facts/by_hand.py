@@ -6,13 +6,12 @@ from datetime import date
 from typing import Annotated, Self
 from uuid import UUID
 
-from pydantic import AfterValidator, BeforeValidator, ConfigDict, Field, model_validator
+from pydantic import AfterValidator, BeforeValidator, Field, model_validator
 from sqlalchemy import func, select
 
 from retrieval.database.database import Database
 from retrieval.tables.kinds import FactKind, Speaker
 from writer.author import Author
-from writer.examples import examples_of
 from writer.facts.draft import FactDraft, category_of
 from writer.facts.goals import unit_of
 from writer.facts.store import Provenance, store_facts
@@ -39,8 +38,6 @@ _Value = Annotated[_Word, BeforeValidator(as_written, json_schema_input_type=str
 
 class FactWritten(Strict):
     """A fact about the user, written by hand."""
-
-    model_config = ConfigDict(extra="forbid", json_schema_extra=examples_of("FactWritten"))
 
     agent: AgentKey
     kind: FactKind

@@ -4,10 +4,9 @@ import hashlib
 import json
 from typing import Annotated, Self
 
-from pydantic import AfterValidator, ConfigDict, Field, ValidationError, model_validator
+from pydantic import AfterValidator, Field, ValidationError, model_validator
 
 from retrieval.text import folded
-from writer.examples import examples_of
 from writer.memories import MAX_CHARS
 from writer.privacy.names import nameable
 from writer.privacy.objects import without_titled_secrets
@@ -28,8 +27,6 @@ def hash_of_titled(words: Words, category: str, entry_type: str, title: str) -> 
 
 class KnowledgeWritten(Strict):
     """An entry of knowledge, written by hand."""
-
-    model_config = ConfigDict(extra="forbid", json_schema_extra=examples_of("KnowledgeWritten"))
 
     agent: AgentKey
     category: _Name = Field(description="the topic of the entry")  # type: ignore[valid-type]

@@ -5,14 +5,13 @@ from dataclasses import dataclass, replace
 from typing import Annotated, Any
 from uuid import UUID
 
-from pydantic import AfterValidator, ConfigDict, Field
+from pydantic import AfterValidator, Field
 from sqlalchemy import func, select
 
 from retrieval.database.database import Database
 from retrieval.tables.runs import findings, run_steps
 from writer.audit import Change, note
 from writer.author import Author
-from writer.examples import examples_of
 from writer.findings.aspects import by_hand, reading
 from writer.findings.calls import LISTS_FOLDERS, aspects_of
 from writer.findings.extract import Finding
@@ -47,8 +46,6 @@ class WrittenFinding(Strict):
 
 class FindingsWritten(Strict):
     """New findings of a run. The first call for an id begins the run."""
-
-    model_config = ConfigDict(extra="forbid", json_schema_extra=examples_of("FindingsWritten"))
 
     agent: AgentKey
     task: TaskText = Field(description="task of the whole run; only that of the call that begins the run counts")

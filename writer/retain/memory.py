@@ -3,7 +3,7 @@
 import json
 from typing import Annotated
 
-from pydantic import BeforeValidator, ConfigDict, Field, JsonValue
+from pydantic import BeforeValidator, Field
 
 from retrieval.tables.kinds import RunOutcome
 from writer.run import AgentKey, FinishedRun, LearnedProcedure, Strict, TaskText
@@ -18,13 +18,8 @@ def _parsed(metadata: object) -> object:
         return metadata
 
 
-EXAMPLE: JsonValue = {"content": "Add an age column", "metadata": {"status": "no_failure_detected"}}
-
-
 class MemoryIn(Strict):
     """A memory that a flow made of a run by itself: a row of its table ``context_eng_memories``."""
-
-    model_config = ConfigDict(extra="forbid", json_schema_extra={"examples": [EXAMPLE]})
 
     agent: AgentKey = Field(default="context-eng", description="agent that gets the memory")
     content: TaskText = Field(description="searchable text")

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any, Self
 from uuid import UUID
 
-from pydantic import ConfigDict, Field, model_validator
+from pydantic import Field, model_validator
 from sqlalchemy import func, insert, update
 from sqlalchemy.dialects.postgresql import insert as upsert
 from sqlalchemy.ext.asyncio import AsyncConnection
@@ -20,7 +20,6 @@ from retrieval.tables.runs import run_steps, runs
 from writer.audit import Change, note
 from writer.author import Author
 from writer.errors import IdempotencyConflict, RunEnded, UnknownReference
-from writer.examples import examples_of
 from writer.findings.extract import Finding, extract
 from writer.findings.record import add_findings
 from writer.privacy.keys import Keyring
@@ -51,8 +50,6 @@ class Step(ToolTrace):
 
 class StepsTaken(Strict):
     """New steps of a run. The first call for an id begins the run."""
-
-    model_config = ConfigDict(extra="forbid", json_schema_extra=examples_of("StepsTaken"))
 
     agent: AgentKey
     task: TaskText = Field(description="task of the whole run; only that of the call that begins the run counts")

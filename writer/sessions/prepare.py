@@ -7,10 +7,9 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Annotated, Self
 
-from pydantic import BeforeValidator, ConfigDict, Field, model_validator
+from pydantic import BeforeValidator, Field, model_validator
 
 from writer.blocks import as_chat, unread
-from writer.examples import examples_of
 from writer.memories import text_of_turn
 from writer.messages import Turn
 from writer.moment import Moment
@@ -32,8 +31,6 @@ class TurnTold(Turn):
 
 class TurnsTold(Strict):
     """New turns of a session, in their order. The first call for a name begins the session."""
-
-    model_config = ConfigDict(extra="forbid", json_schema_extra=examples_of("TurnsTold"))
 
     agent: AgentKey
     turns: Annotated[list[TurnTold], Field(min_length=1, max_length=MOST_AT_ONCE), BeforeValidator(as_chat)]
