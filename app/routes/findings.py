@@ -10,14 +10,14 @@ from app.edge.intake.reading import MadeFrom
 from app.edge.intake.route import BodyRoute
 from app.routes.runs import RunId
 from app.runtime import Runtime
-from app.schemas.findings import FindingOut, KnownIn, KnownOut, SummaryOut, WrittenOut
+from app.schemas.findings import FindingOut, KnownOut, SummaryOut, WrittenOut
 from app.schemas.responses import response_of
 from retrieval.errors import NotFound
 from retrieval.findings.statements import findings_of, run_named
 from retrieval.findings.summary import SummaryFinding, summary
 from writer.author import Author
 from writer.findings.aspects import SHELL_FOLDER
-from writer.findings.known import PlannedCall, is_known
+from writer.findings.known import KnownIn, is_known
 from writer.findings.record import clear_findings
 from writer.privacy.words import words_of_page
 from writer.retain.by_hand import FindingsWritten, PreparedFindings, prepare_findings, write_findings
@@ -42,13 +42,12 @@ async def add_findings(
 
 
 @router.post("/{run_id}/known")
-async def known(run_id: RunId, asked: KnownIn, parts: Parts, caller: Caller) -> KnownOut:
+async def known(run_id: RunId, call: KnownIn, parts: Parts, caller: Caller) -> KnownOut:
     """Returns the finding of an earlier step that makes this tool call unnecessary, if there is one.
 
     A finding no longer counts once a later step changed its file, or may have changed it. With an equal `hash` it
     always counts, and with another hash never. Before the first step, the agent's earlier runs are searched.
     """
-    call = PlannedCall(asked.tool, asked.query, asked.hash, asked.across_runs, asked.content_chars, asked.agent)
     answer = await is_known(parts.database, parts.keyring, caller, run_id, call)
     finding = None if answer.finding is None else FindingOut.model_validate(answer.finding)
     return response_of(KnownOut, answer, finding=finding, content_cut=answer.cut)

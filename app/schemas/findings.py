@@ -1,53 +1,12 @@
-"""Bodies of the findings of a run: a lookup before a call, what is known, and the summary for the prompt."""
+"""Answers about the findings of a run: what is known before a call, and the summary for the prompt."""
 
-import json
 from datetime import datetime
-from typing import Annotated
 from uuid import UUID
 
-from pydantic import AfterValidator, BaseModel, Field
+from pydantic import BaseModel, Field
 
-from app.schemas.fields import RedactedJson
 from app.schemas.loop import RedactionOut
 from retrieval.tables.kinds import FindingKind, FindingStatus
-from writer.run import AgentKey, AsArguments, Strict, ToolName
-
-Sha256 = Annotated[str, Field(pattern="^[0-9a-f]{64}$")]
-
-
-LONGEST_QUERY = 50_000
-
-
-def _short_enough(query: object) -> object:
-    if len(json.dumps(query)) > LONGEST_QUERY:
-        raise ValueError(f"must have at most {LONGEST_QUERY:,} characters as JSON")
-    return query
-
-
-class KnownIn(Strict):
-    """A call that the agent is about to make."""
-
-    tool: ToolName
-    query: Annotated[RedactedJson, AsArguments, AfterValidator(_short_enough)] = Field(
-        description="path, pattern, question or command line of the call; or, more exact, the whole input of the tool"
-    )
-    hash: Sha256 | None = Field(
-        default=None,
-        description="sha256 (hex) of the UTF-8 text of the file, or of the requested lines, as they are now. An "
-        "earlier reading counts only if its hash is the same, and then even if a later step may have changed the file",
-    )
-    across_runs: bool = Field(
-        default=False,
-        description="true: also look in earlier runs of the agent: for a file by its `hash`, for an answer by its "
-        "question; results of a search may be out of date. Before the first step of the run they are always looked in",
-    )
-    agent: AgentKey | None = Field(
-        default=None,
-        description="agent of the run, for a question before its first step; null: the user's only agent",
-    )
-    content_chars: int = Field(
-        default=20_000, ge=0, le=1_000_000, description="maximum length of `content` in characters; 0: no content"
-    )
 
 
 class FindingOut(BaseModel):

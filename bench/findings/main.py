@@ -28,7 +28,7 @@ from retrieval.database.database import Database
 from retrieval.findings.statements import IN_THIS_RUN
 from writer.author import Author
 from writer.findings.extract import extract
-from writer.findings.known import KnownAnswer, PlannedCall, is_known, parameters
+from writer.findings.known import KnownAnswer, KnownIn, is_known, parameters
 from writer.privacy.keys import Keyring
 from writer.privacy.words import Words
 from writer.retain.steps import StepsTaken, append_steps, prepare_steps
@@ -137,7 +137,7 @@ class _Run:
             if act.file and self.sort != "plain"
             else None
         )
-        call = PlannedCall(act.tool, act.arguments, sha, content_chars=ALL_OF_IT)
+        call = KnownIn(tool=act.tool, query=act.arguments, hash=sha, content_chars=ALL_OF_IT)
         return await is_known(self.database, self.keyring, self.author, self.run_id, call)
 
     def _compare(self, act: Act, truth: ToolAnswer, answer: KnownAnswer) -> None:
@@ -169,7 +169,7 @@ class _Run:
         self.intents[text] = act.intent
 
     async def _known_question(self, act: Act) -> KnownAnswer:
-        call = PlannedCall(act.tool, act.arguments)
+        call = KnownIn(tool=act.tool, query=act.arguments)
         return await is_known(self.database, self.keyring, self.author, self.run_id, call)
 
     async def _step(self, tool: str, arguments: Mapping[str, Any], answer: ToolAnswer) -> None:
@@ -241,7 +241,7 @@ async def _speed(  # noqa: PLR0913, PLR0917 - the parts of one question
         await run.go(seed)
     scratch.restore()
     acts = [act for act in script(scratch, 10) if act.looks]
-    calls = [PlannedCall(act.tool, act.arguments) for act in acts]
+    calls = [KnownIn(tool=act.tool, query=act.arguments) for act in acts]
     async with database.as_user(author.user_sub, author.authorised_at) as connection:
         words = Words(author.user_sub, await keyring.find_or_make(connection, author.user_sub))
     bare = await asyncpg.connect(url.replace("+asyncpg", ""), server_settings={"jit": "off"}, **ANY_LENGTH)

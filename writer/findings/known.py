@@ -3,8 +3,10 @@
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Annotated, Any
 from uuid import UUID
+
+from pydantic import AfterValidator, Field
 
 from retrieval.database.database import Database
 from retrieval.database.fast_path import FastConnection
@@ -16,27 +18,45 @@ from writer.findings.aspects import SHELL_FOLDER, by_hand
 from writer.findings.calls import aspects_of
 from writer.findings.record import hashes_of
 from writer.privacy.keys import Keyring
+from writer.privacy.redact import redact
 from writer.privacy.words import Words
+from writer.run import AgentKey, AsArguments, Strict, ToolName
+from writer.storable import Payload
+
+LONGEST_QUERY = 50_000
 
 
-@dataclass(frozen=True, slots=True)
-class PlannedCall:
-    """A call that an agent is about to make.
+def _redacted(query: object) -> object:
+    redacted = redact(query)[0]  # it is compared with stored calls, which are redacted too
+    if len(json.dumps(redacted)) > LONGEST_QUERY:
+        raise ValueError(f"must have at most {LONGEST_QUERY:,} characters as JSON")
+    return redacted
 
-    Attributes:
-        query: the tool's input, or only the path, pattern, question or command line from that input.
-        content_hash: sha256 in hex of the file's current content; None if it is unknown.
-        across_runs: true if earlier runs of the agent are searched as well.
-        content_chars: maximum characters of the earlier output that are returned.
-        agent_key: agent of a run that has no step yet; None: the user has only one agent.
-    """
 
-    tool: str
-    query: object
-    content_hash: str | None = None
-    across_runs: bool = False
-    content_chars: int = 20_000
-    agent_key: str | None = None
+class KnownIn(Strict):
+    """A call that the agent is about to make."""
+
+    tool: ToolName
+    query: Annotated[Payload, AfterValidator(_redacted), AsArguments] = Field(
+        description="path, pattern, question or command line of the call; or, more exact, the whole input of the tool"
+    )
+    hash: Annotated[str, Field(pattern="^[0-9a-f]{64}$")] | None = Field(
+        default=None,
+        description="sha256 (hex) of the UTF-8 text of the file, or of the requested lines, as they are now. An "
+        "earlier reading counts only if its hash is the same, and then even if a later step may have changed the file",
+    )
+    across_runs: bool = Field(
+        default=False,
+        description="true: also look in earlier runs of the agent: for a file by its `hash`, for an answer by its "
+        "question; results of a search may be out of date. Before the first step of the run they are always looked in",
+    )
+    agent: AgentKey | None = Field(
+        default=None,
+        description="agent of the run, for a question before its first step; null: the user's only agent",
+    )
+    content_chars: int = Field(
+        default=20_000, ge=0, le=1_000_000, description="maximum length of `content` in characters; 0: no content"
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,9 +89,7 @@ class KnownAnswer:
 UNKNOWN = KnownAnswer("unknown")
 
 
-async def is_known(
-    database: Database, keyring: Keyring, author: Author, run_id: UUID, call: PlannedCall
-) -> KnownAnswer:
+async def is_known(database: Database, keyring: Keyring, author: Author, run_id: UUID, call: KnownIn) -> KnownAnswer:
     """Returns whether a finding of the run answers a planned call, and the finding.
 
     Earlier runs of the agent are searched as well if the run has no step yet, or if ``call.across_runs`` is true.
@@ -89,7 +107,7 @@ async def is_known(
     async with database.fast(author.user_sub, author.authorised_at) as fast:
         rows = await fast.all(IN_THIS_RUN, parameters(words, run_id, call, {}))
         if not rows:
-            agents = await fast.all(AGENTS, {"agent_key": call.agent_key})
+            agents = await fast.all(AGENTS, {"agent_key": call.agent})
             return await _in_earlier_runs(fast, words, run_id, call, agents[0]) if len(agents) == 1 else UNKNOWN
         if rows[0].key_id != key.key_id:  # the user began again since this process cached the key
             keyring.forget(author.user_sub)
@@ -107,7 +125,7 @@ def _kinds(row: RunAsked | AgentAsked) -> Mapping[str, str]:
     return kinds
 
 
-def parameters(words: Words, run_id: UUID, call: PlannedCall, kinds: Mapping[str, str]) -> dict[str, Any]:
+def parameters(words: Words, run_id: UUID, call: KnownIn, kinds: Mapping[str, str]) -> dict[str, Any]:
     """Returns the parameters of the SQL statements that look up a planned call, without the user's name.
 
     Raises:
@@ -123,7 +141,7 @@ def parameters(words: Words, run_id: UUID, call: PlannedCall, kinds: Mapping[str
         return {**more, **nothing, "terms": [], "kind": "", "in_shell": False}
     return {
         **more,
-        **hashes_of(words, aspect, call.content_hash or ""),
+        **hashes_of(words, aspect, call.hash or ""),
         "kind": aspect.kind,
         "first_line": aspect.lines[0] if aspect.lines else None,
         "last_line": aspect.lines[1] if aspect.lines else None,
@@ -132,7 +150,7 @@ def parameters(words: Words, run_id: UUID, call: PlannedCall, kinds: Mapping[str
 
 
 async def _in_earlier_runs(
-    connection: FastConnection, words: Words, run_id: UUID, call: PlannedCall, agent: RunAsked | AgentAsked
+    connection: FastConnection, words: Words, run_id: UUID, call: KnownIn, agent: RunAsked | AgentAsked
 ) -> KnownAnswer:
     wanted = {**parameters(words, run_id, call, _kinds(agent)), "agent_key": agent.agent_key}
     for row in await connection.all(IN_EARLIER_RUNS, wanted):
@@ -141,11 +159,11 @@ async def _in_earlier_runs(
     return UNKNOWN
 
 
-def _in_this_run(words: Words, call: PlannedCall, row: RunAsked) -> KnownAnswer:
+def _in_this_run(words: Words, call: KnownIn, row: RunAsked) -> KnownAnswer:
     if row.found_run_id is None:
         return UNKNOWN
     why: FindingStatus = "in_doubt" if row.in_doubt else "known"
-    if call.content_hash is not None and row.kind == "read":
+    if call.hash is not None and row.kind == "read":
         why = "known" if row.same_content else "another_hash"
     if row.similarity < 1 or not row.success or row.changed:
         why = "similar" if row.similarity < 1 else "changed" if row.success else "failed"
@@ -153,7 +171,7 @@ def _in_this_run(words: Words, call: PlannedCall, row: RunAsked) -> KnownAnswer:
     return answer if answer.finding is None else replace(answer, age_steps=row.last_step - row.step)
 
 
-def _opened(words: Words, call: PlannedCall, row: RunAsked, why: FindingStatus) -> KnownAnswer:
+def _opened(words: Words, call: KnownIn, row: RunAsked, why: FindingStatus) -> KnownAnswer:
     """Returns the answer with the finding decrypted, and with the earlier output if the call is known."""
     assert row.found_run_id is not None  # noqa: S101 - for the type checker
     try:
