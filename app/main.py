@@ -18,7 +18,6 @@ from app.edge.requests import Follow
 from app.jobs.jobs import beside
 from app.jobs.schedule import jobs_of, sign_of_life
 from app.routes import (
-    about,
     advice,
     bank,
     begin_again,
@@ -95,7 +94,6 @@ def create_app(settings: Settings) -> FastAPI:
     app.add_middleware(Follow)  # the last added is the outermost
     problems.install(app)
     openapi.install(app)
-    include(app, about.router)
     memories = (runs, findings, sessions, facts, knowledge, checkpoints, recall, procedures)
     settings_of_agents = (llm, statistics, bank)  # in this order: the last takes any path below an agent
     others = (begin_again, policy, tools, memory_tools, mcp)

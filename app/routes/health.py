@@ -1,4 +1,4 @@
-"""Health and readiness, open to everybody, and metrics for the operator."""
+"""The service's name, health and readiness, open to everybody, and metrics for the operator."""
 
 from contextlib import suppress
 from dataclasses import asdict
@@ -6,8 +6,9 @@ from dataclasses import asdict
 from fastapi import APIRouter, Request, Response
 from fastapi.responses import JSONResponse, PlainTextResponse
 from prometheus_client import CONTENT_TYPE_LATEST
-from pydantic import JsonValue
+from pydantic import BaseModel, JsonValue
 
+from app import __version__
 from app.auth.tokens import TokenVerifier
 from app.edge.dependencies import Operator, Parts, is_operator
 from app.edge.intake.route import BodyRoute
@@ -17,9 +18,27 @@ from retrieval.database.database import Database
 from retrieval.errors import DatabaseUnavailable, SchemaOutdated
 from writer.privacy.master_keys import MasterKeyMismatch, agree
 
+
+class About(BaseModel):
+    """The service, and where its documentation is."""
+
+    name: str = "casebank"
+    version: str = __version__
+    what: str = "memory for agents that learns which memories help: retrieve before the agent acts, retain after"
+    documentation: str = "/docs"
+    description: str = "/openapi.json"
+    ready: str = "/readyz"
+
+
 router = APIRouter(tags=["service"], route_class=BodyRoute)
 
 _Said = dict[str, JsonValue]
+
+
+@router.get("/")
+async def about() -> About:
+    """Returns the name and version of the service, with links."""
+    return About()
 
 
 @router.head("/healthz", include_in_schema=False)

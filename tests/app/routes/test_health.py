@@ -1,4 +1,4 @@
-"""Alive and ready, for anybody; and the numbers, for the operator."""
+"""The root, alive and ready, for anybody; and the numbers, for the operator."""
 
 import json
 from datetime import timedelta
@@ -25,6 +25,14 @@ KEY = RSAAlgorithm.to_jwk(rsa.generate_private_key(65537, 2048).public_key(), as
 @pytest.fixture
 async def anybody(service: Service) -> httpx.AsyncClient:
     return await service.http(None)
+
+
+async def test_the_root_says_what_this_is_and_where_to_look(service: Service):
+    anybody = await service.http(None)
+    told = (await anybody.get("/")).json()
+    assert told["name"] == "casebank"
+    for name in ("documentation", "description", "ready"):
+        assert (await anybody.get(told[name])).status_code == 200
 
 
 async def test_it_says_that_it_lives(anybody: httpx.AsyncClient):
