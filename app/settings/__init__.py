@@ -1,7 +1,9 @@
 """The settings of the process; the only place that reads the environment."""
 
 import os
+import re
 from datetime import datetime
+from difflib import get_close_matches
 from functools import cached_property
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self
@@ -22,11 +24,17 @@ from app.settings import texts
 from app.settings.home import USUAL_HOME, HomeFolder, HomeSecrets, home_errors, load_or_make_secrets, rotate_jwt_secret
 from app.settings.numbers import CENTURY_DAYS, LONGEST_S, Connections, Limits, Timeouts, WorkerPace
 from app.settings.texts import NoMasterKey
-from app.settings.variables import ENV_FILE, unknown_variables
 from app.wrong_settings import WrongSettings, as_lines, variable_of
 from writer.run import AgentKey
 
 __all__ = ["Connections", "HomeSecrets", "Limits", "NoMasterKey", "Settings", "Timeouts", "WorkerPace"]
+
+ENV_FILE = "CASEBANK_ENV_FILE"
+"""Variable that names a file of further variables, for the command line."""
+OTHER_READERS = {"CASEBANK_DATA", ENV_FILE, "CASEBANK_TOKEN", "CASEBANK_URL"}
+"""Variables that the benchmarks, the clients and the command line read."""
+ORCHESTRATED = re.compile(r"CASEBANK_(SERVICE_|PORT(_|$))")
+"""Variables that Kubernetes sets in every container beside a service that is called casebank."""
 
 
 class Settings(BaseSettings):
@@ -257,8 +265,13 @@ class Settings(BaseSettings):
 
     @classmethod
     def unknown_variables(cls) -> list[str]:
-        """Returns a line for each ``CASEBANK_…`` variable of the environment that is no setting."""
-        return list(unknown_variables(os.environ, cls.model_fields))
+        """Returns a line for each ``CASEBANK_…`` variable of the environment that is no setting, with a similar one."""
+        lines, known = [], {variable_of(name) for name in cls.model_fields} | OTHER_READERS
+        for name in sorted(os.environ.keys() - known):
+            if name.startswith("CASEBANK_") and not ORCHESTRATED.match(name):
+                near = get_close_matches(name, known, n=1, cutoff=0.8)
+                lines.append(f"{name} is no setting" + (f"; did you mean {near[0]}?" if near else ""))
+        return lines
 
     def as_environment(self) -> dict[str, str]:
         """Returns the environment in which another process has these settings."""

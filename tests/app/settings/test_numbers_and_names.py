@@ -9,9 +9,8 @@ import pytest
 
 from app.providers.llm import OpenAIModel
 from app.providers.openai import CHECK_DIMENSION, OpenAIEmbedder
-from app.settings import Connections, Limits, Settings, Timeouts, WorkerPace
+from app.settings import OTHER_READERS, Connections, Limits, Settings, Timeouts, WorkerPace
 from app.settings.numbers import Numbers
-from app.settings.variables import OTHER_READERS
 from tests.paths import ROOT
 
 NAMES = {f"CASEBANK_{name.upper()}" for name in Settings.model_fields}
