@@ -6,8 +6,9 @@ from contextlib import asynccontextmanager
 from ipaddress import IPv4Network, IPv6Network, ip_address
 from typing import Annotated
 from urllib.parse import urlsplit
+from uuid import UUID
 
-from fastapi import Depends, Header, Request, Response
+from fastapi import Depends, Header, Path, Query, Request, Response
 from fastapi.dependencies.models import Dependant
 from fastapi.exceptions import RequestValidationError
 from fastapi.routing import APIRoute
@@ -21,6 +22,8 @@ from app.runtime import Runtime
 from app.settings import Settings
 from retrieval.errors import CasebankError
 from writer.author import Author
+from writer.moment import Moment
+from writer.run import AgentKey
 
 Networks = Sequence[IPv4Network | IPv6Network]
 FORWARDED = ("forwarded", "x-forwarded-for", "x-forwarded-host", "x-real-ip", "via")
@@ -177,6 +180,15 @@ async def admitted(
         response.headers.update(fields(standings))
         yield caller
 
+
+# parameters that several routes have
+Agent = Annotated[AgentKey, Query()]
+AgentPath = Annotated[AgentKey, Path()]
+AnyAgent = Annotated[AgentKey | None, Query()]
+Limit = Annotated[int, Query(ge=1, le=200)]
+Cursor = Annotated[UUID | None, Query(description="next_cursor of the previous page")]
+Since = Annotated[Moment | None, Query(description="earliest time of a decision, inclusive")]
+Until = Annotated[Moment | None, Query(description="latest time of a decision, exclusive")]
 
 Operator = Annotated[None, Depends(operator)]
 Parts = Annotated[Runtime, Depends(runtime)]

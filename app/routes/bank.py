@@ -4,10 +4,10 @@ from collections.abc import Sequence
 from typing import Annotated, Literal, cast
 from uuid import UUID
 
-from fastapi import APIRouter, Path, Query
+from fastapi import APIRouter, Query
 from sqlalchemy import Row, RowMapping
 
-from app.edge.dependencies import Caller, Parts
+from app.edge.dependencies import AgentPath, AnyAgent, Caller, Cursor, Limit, Parts
 from app.edge.intake.route import BodyRoute
 from app.schemas.bank import (
     AuditEntry,
@@ -30,15 +30,10 @@ from writer.privacy.names import nameable
 from writer.privacy.seal import unseal
 from writer.privacy.words import words_of, words_of_page
 from writer.rights.edit import delete_case, set_profile, set_tags
-from writer.run import AgentKey
 
 router = APIRouter(prefix="/v1", tags=["bank"], route_class=BodyRoute)
 
-Limit = Annotated[int, Query(ge=1, le=200)]
-Cursor = Annotated[UUID | None, Query(description="next_cursor of the previous page")]
-Agent = Annotated[AgentKey | None, Query()]
 Parent = Annotated[UUID | None, Query(description="return only subtasks and tool cases of this run")]
-AgentPath = Annotated[AgentKey, Path()]
 Status = Literal[CaseStatus, "any"]
 
 
@@ -46,7 +41,7 @@ Status = Literal[CaseStatus, "any"]
 async def list_cases(  # noqa: PLR0913, PLR0917 - each is a query parameter
     parts: Parts,
     caller: Caller,
-    agent: Agent = None,
+    agent: AnyAgent = None,
     status: Status = "ready",
     parent: Parent = None,
     limit: Limit = 50,
@@ -136,11 +131,7 @@ async def put_profile(agent: AgentPath, patch: ProfilePatch, parts: Parts, calle
 
 @router.get("/audit")
 async def list_audit(
-    parts: Parts,
-    caller: Caller,
-    agent: Agent = None,
-    limit: Limit = 50,
-    cursor: Cursor = None,
+    parts: Parts, caller: Caller, agent: AnyAgent = None, limit: Limit = 50, cursor: Cursor = None
 ) -> AuditOut:
     """Returns a page of the audit: changes and their authors, the newest first."""
     statement = listing.page_of_audit(caller.user_sub, agent, before=cursor, limit=limit)

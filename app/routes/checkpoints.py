@@ -13,7 +13,7 @@ from fastapi import APIRouter, Query
 from fastapi.exceptions import RequestValidationError
 from pydantic import BaseModel, Field
 
-from app.edge.dependencies import Caller, Parts
+from app.edge.dependencies import Agent, Caller, Parts
 from app.edge.intake.route import BodyRoute
 from retrieval.database.rows import AnyRow
 from retrieval.pages.checkpoints import page_of_checkpoints, parts_of_checkpoints
@@ -27,7 +27,6 @@ from writer.checkpoints import (
     write_checkpoint,
 )
 from writer.privacy.words import Words, words_of
-from writer.run import AgentKey
 
 
 class CheckpointPartOut(BaseModel):
@@ -72,7 +71,7 @@ async def put_checkpoint(written: CheckpointWritten, parts: Parts, caller: Calle
 async def list_checkpoints(  # noqa: PLR0913, PLR0917 - each is a query parameter
     parts: Parts,
     caller: Caller,
-    agent: Annotated[AgentKey, Query()],
+    agent: Agent,
     thread_id: Annotated[ThreadId | None, Query()] = None,
     namespace: Annotated[
         Namespace | None, Query(description="namespace within the graph; empty: the main graph; left out: all")
@@ -110,12 +109,7 @@ async def list_checkpoints(  # noqa: PLR0913, PLR0917 - each is a query paramete
 
 
 @router.delete("", status_code=204)
-async def remove_thread(
-    parts: Parts,
-    caller: Caller,
-    agent: Annotated[AgentKey, Query()],
-    thread_id: Annotated[ThreadId, Query()],
-) -> None:
+async def remove_thread(parts: Parts, caller: Caller, agent: Agent, thread_id: Annotated[ThreadId, Query()]) -> None:
     """Deletes all checkpoints of a thread permanently; a thread that is not there is no error."""
     await delete_thread(parts.database, parts.keyring, agent, thread_id, caller)
 

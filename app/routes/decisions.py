@@ -10,7 +10,7 @@ from fastapi import APIRouter, Query
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 from sqlalchemy import RowMapping
 
-from app.edge.dependencies import Caller, Parts
+from app.edge.dependencies import AnyAgent, Caller, Cursor, Limit, Parts, Since, Until
 from app.edge.intake.route import BodyRoute
 from app.schemas.fields import Real
 from app.schemas.responses import RowOut, next_cursor, response_of
@@ -25,10 +25,8 @@ from retrieval.ranking.policies import name_of, number_of, policy_of
 from retrieval.ranking.review import DecisionReview, Reviewed, review
 from retrieval.tables.decisions import ADVICE
 from retrieval.tables.kinds import Arm, CaseStatus, RewardSource, RunOutcome, has_failed
-from writer.moment import Moment
 from writer.privacy.words import Words, words_of_page
 from writer.rights.edit import delete_decision
-from writer.run import AgentKey
 from writer.storable import storable
 from writer.training.lifecycle import LIVE
 
@@ -173,16 +171,16 @@ CHANGED = 1e-3
 async def list_decisions(  # noqa: PLR0913, PLR0917 - each is a query parameter
     parts: Parts,
     caller: Caller,
-    agent: Annotated[AgentKey | None, Query()] = None,
+    agent: AnyAgent = None,
     policy_version: Annotated[Annotated[str, AfterValidator(storable)] | None, Query(max_length=40)] = None,
     arm: Annotated[Arm | None, Query()] = None,
     rewarded: Annotated[
         bool | None, Query(description="true: only decisions with a reward; false: only those without")
     ] = None,
-    since: Annotated[Moment | None, Query(description="earliest time of a decision, inclusive")] = None,
-    until: Annotated[Moment | None, Query(description="latest time of a decision, exclusive")] = None,
-    limit: Annotated[int, Query(ge=1, le=200)] = 50,
-    cursor: Annotated[UUID | None, Query(description="next_cursor of the previous page")] = None,
+    since: Since = None,
+    until: Until = None,
+    limit: Limit = 50,
+    cursor: Cursor = None,
 ) -> DecisionsOut:
     """Returns a page of the decisions that match every filter, the newest first."""
     only, span = {"agent_key": agent, "policy_version": policy_version, "arm": arm}, Span(limit, since, until)

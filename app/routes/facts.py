@@ -8,7 +8,7 @@ from fastapi import APIRouter, Query
 from pydantic import BaseModel, Field
 from sqlalchemy import RowMapping
 
-from app.edge.dependencies import Caller, Parts
+from app.edge.dependencies import AnyAgent, Caller, Cursor, Limit, Parts
 from app.edge.intake.route import BodyRoute
 from app.schemas.responses import RowOut, next_cursor
 from retrieval.errors import NotFound
@@ -18,7 +18,7 @@ from writer.facts.by_hand import FactWritten, write_fact
 from writer.facts.remove import delete_fact
 from writer.moment import Moment
 from writer.privacy.words import Words, words_of, words_of_page
-from writer.run import AgentKey, Tag
+from writer.run import Tag
 
 
 class FactOut(RowOut):
@@ -80,13 +80,13 @@ async def tell_fact(written: FactWritten, parts: Parts, caller: Caller) -> FactO
 async def list_facts(  # noqa: PLR0913, PLR0917 - each is a query parameter
     parts: Parts,
     caller: Caller,
-    agent: Annotated[AgentKey | None, Query()] = None,
+    agent: AnyAgent = None,
     kind: Annotated[FactKind | None, Query()] = None,
     category: Annotated[Tag | None, Query()] = None,
     as_of: Annotated[Moment | None, Query(description="return facts that held at this time; null: now")] = None,
     history: Annotated[bool, Query(description="true: also return facts that no longer hold")] = False,  # noqa: FBT002
-    limit: Annotated[int, Query(ge=1, le=200)] = 50,
-    cursor: Annotated[UUID | None, Query(description="next_cursor of the previous page")] = None,
+    limit: Limit = 50,
+    cursor: Cursor = None,
 ) -> FactsOut:
     """Returns a page of the facts that hold now or held at a time, the newest first."""
     only = {"agent_key": agent, "kind": kind, "category": category}

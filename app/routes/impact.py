@@ -1,27 +1,17 @@
 """Route for the impact of memory on an agent's rewards."""
 
-from typing import Annotated
+from fastapi import APIRouter
 
-from fastapi import APIRouter, Query
-
-from app.edge.dependencies import Caller, Parts
+from app.edge.dependencies import Agent, Caller, Parts, Since, Until
 from app.edge.intake.route import BodyRoute
 from app.impact.report import ImpactRequest, impact_of
 from app.schemas.impact import ImpactOut
-from writer.moment import Moment
-from writer.run import AgentKey
 
 router = APIRouter(prefix="/v1/impact", tags=["impact"], route_class=BodyRoute)
 
 
 @router.get("")
-async def get_impact(
-    agent: Annotated[AgentKey, Query()],
-    parts: Parts,
-    caller: Caller,
-    since: Annotated[Moment | None, Query(description="earliest time of a decision, inclusive")] = None,
-    until: Annotated[Moment | None, Query(description="latest time of a decision, exclusive")] = None,
-) -> ImpactOut:
+async def get_impact(agent: Agent, parts: Parts, caller: Caller, since: Since = None, until: Until = None) -> ImpactOut:
     """Compares the rewards of the served slates with an empty slate, the default policy and the last policy.
 
     Each difference has a 95 % interval, clustered by query, or the number of decisions still needed; the interval holds

@@ -9,7 +9,7 @@ from fastapi.exceptions import RequestValidationError
 from pydantic import BaseModel, Field
 from sqlalchemy import RowMapping
 
-from app.edge.dependencies import Caller, Parts
+from app.edge.dependencies import AnyAgent, Caller, Cursor, Limit, Parts
 from app.edge.intake.route import BodyRoute
 from app.schemas.responses import RowOut, next_cursor
 from retrieval.errors import NotFound
@@ -17,7 +17,7 @@ from retrieval.recall.knowledge import one_entry, page_of_knowledge
 from writer.knowledge.entry import EntryTitle, KnowledgeWritten, hash_of_titled
 from writer.knowledge.own import delete_knowledge, edit_knowledge, write_knowledge
 from writer.privacy.words import Words, words_of, words_of_page
-from writer.run import AgentKey, Tag
+from writer.run import Tag
 
 
 class KnowledgeOut(RowOut):
@@ -56,15 +56,15 @@ async def add_knowledge(written: KnowledgeWritten, parts: Parts, caller: Caller)
 async def list_knowledge(  # noqa: PLR0913, PLR0917 - each is a query parameter
     parts: Parts,
     caller: Caller,
-    agent: Annotated[AgentKey | None, Query()] = None,
+    agent: AnyAgent = None,
     category: Annotated[Tag | None, Query()] = None,
     type: Annotated[Tag | None, Query()] = None,  # noqa: A002 - its name in the API
     title: Annotated[
         EntryTitle | None,  # type: ignore[valid-type]
         Query(description="return the entry with this title; needs category and type"),
     ] = None,
-    limit: Annotated[int, Query(ge=1, le=200)] = 50,
-    cursor: Annotated[UUID | None, Query(description="next_cursor of the previous page")] = None,
+    limit: Limit = 50,
+    cursor: Cursor = None,
 ) -> KnowledgePageOut:
     """Returns a page of entries, the newest first."""
     if title is not None and (category is None or type is None):

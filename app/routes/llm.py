@@ -3,17 +3,16 @@
 from datetime import date
 from typing import Annotated
 
-from fastapi import APIRouter, Path, Query
+from fastapi import APIRouter, Query
 from pydantic import BaseModel, Field
 
-from app.edge.dependencies import Caller, Parts
+from app.edge.dependencies import AgentPath, Caller, Parts
 from app.edge.intake.route import BodyRoute
 from app.schemas.loop import RewriteIn
 from retrieval.rewriting.choice import Asker
 from retrieval.tables.kinds import LlmPurpose, Rewrite
 from writer.privacy.names import nameable
 from writer.procedures.llm import token_budget
-from writer.run import AgentKey
 
 
 class RewriteOut(BaseModel):
@@ -47,8 +46,6 @@ class UsagesOut(BaseModel):
 
 
 router = APIRouter(prefix="/v1", tags=["language model"], route_class=BodyRoute)
-
-AgentPath = Annotated[AgentKey, Path()]
 
 
 @router.post("/rewrite")

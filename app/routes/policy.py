@@ -1,12 +1,12 @@
 """Routes for learned policies: list them with their verdicts, start a training, roll back."""
 
 from datetime import UTC, datetime
-from typing import Annotated, Literal
+from typing import Literal
 
-from fastapi import APIRouter, Query, Request
+from fastapi import APIRouter, Request
 from pydantic import BaseModel, Field, JsonValue
 
-from app.edge.dependencies import Caller, Parts
+from app.edge.dependencies import Agent, Caller, Parts
 from app.edge.intake.route import BodyRoute
 from app.impact.compared import compared
 from app.schemas.bank import AgentIn
@@ -22,7 +22,6 @@ from retrieval.ranking.policies import name_of
 from retrieval.tables.kinds import PolicyStatus
 from writer.replays.profile_replay import stored_replay
 from writer.replays.telling_words import telling_words
-from writer.run import AgentKey
 from writer.training import decision_log, lifecycle
 
 
@@ -122,7 +121,7 @@ router = APIRouter(prefix="/v1/policy", tags=["policy"], route_class=BodyRoute)
 
 
 @router.get("")
-async def get_policy(agent: Annotated[AgentKey, Query()], parts: Parts, caller: Caller) -> PoliciesOut:
+async def get_policy(agent: Agent, parts: Parts, caller: Caller) -> PoliciesOut:
     """Returns every version of the profile's policy with its metrics and verdict, the newest first."""
     async with parts.database.as_user(caller.user_sub, caller.authorised_at) as connection:
         rows = (await connection.execute(lifecycle.versions(caller.user_sub, agent))).all()

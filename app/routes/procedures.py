@@ -5,7 +5,7 @@ from uuid import UUID
 
 from fastapi import APIRouter, Query
 
-from app.edge.dependencies import Caller, Parts
+from app.edge.dependencies import AnyAgent, Caller, Cursor, Limit, Parts
 from app.edge.intake.route import BodyRoute
 from app.schemas.fields import Milliseconds, Share
 from app.schemas.procedures import (
@@ -27,7 +27,7 @@ from retrieval.procedures.find import ProcedureSearch
 from retrieval.search.candidates import Filters
 from retrieval.tables.kinds import ProcedureKind
 from writer.procedures import curation
-from writer.run import AgentKey, Tag
+from writer.run import Tag
 
 router = APIRouter(prefix="/v1/procedures", tags=["procedures"], route_class=BodyRoute)
 
@@ -55,14 +55,14 @@ async def search_procedures(body: ProcedureSearchIn, parts: Parts, caller: Calle
 async def list_procedures(  # noqa: PLR0913, PLR0917 - each is a query parameter
     parts: Parts,
     caller: Caller,
-    agent: Annotated[AgentKey | None, Query()] = None,
+    agent: AnyAgent = None,
     status: Literal["active", "any"] = "active",
     kind: ProcedureKind | None = None,
     query_kind: Annotated[Tag | None, Query()] = None,
     min_success_score: Annotated[Share | None, Query()] = None,
     max_duration_ms: Annotated[Milliseconds | None, Query()] = None,
-    limit: Annotated[int, Query(ge=1, le=200)] = 50,
-    cursor: Annotated[UUID | None, Query(description="next_cursor of the previous page")] = None,
+    limit: Limit = 50,
+    cursor: Cursor = None,
 ) -> ProceduresOut:
     """Returns a page of procedures, the newest first: the active version of each, or else the newest version."""
     measures = pages.Measures(query_kind, min_success_score, max_duration_ms)
@@ -78,7 +78,7 @@ async def list_procedures(  # noqa: PLR0913, PLR0917 - each is a query parameter
 async def sample_procedures(
     parts: Parts,
     caller: Caller,
-    agent: Annotated[AgentKey | None, Query()] = None,
+    agent: AnyAgent = None,
     n: Annotated[int, Query(ge=1, le=100)] = 10,
     seed: Annotated[int, Query(ge=0, le=2**31 - 1)] = 0,
 ) -> SampleOut:

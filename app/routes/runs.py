@@ -8,7 +8,7 @@ from fastapi import APIRouter, Path, Query
 from pydantic import BaseModel, Field, JsonValue
 from sqlalchemy import RowMapping
 
-from app.edge.dependencies import Caller, Parts
+from app.edge.dependencies import AnyAgent, Caller, Cursor, Limit, Parts
 from app.edge.intake.reading import MadeFrom
 from app.edge.intake.route import BodyRoute
 from app.routes.advice import decrypted
@@ -26,7 +26,6 @@ from writer.author import Author
 from writer.privacy.words import Words, words_of_page
 from writer.retain.steps import PreparedSteps, StepsTaken, append_steps, prepare_steps
 from writer.rights.edit import delete_run
-from writer.run import AgentKey
 
 
 class AppendedOut(BaseModel):
@@ -127,10 +126,10 @@ async def _calls_before(number: int, run_id: UUID, parts: Runtime, caller: Autho
 async def list_runs(  # noqa: PLR0913, PLR0917 - each is a query parameter
     parts: Parts,
     caller: Caller,
-    agent: Annotated[AgentKey | None, Query()] = None,
+    agent: AnyAgent = None,
     status: Annotated[RunStatus | None, Query()] = None,
-    limit: Annotated[int, Query(ge=1, le=200)] = 50,
-    cursor: Annotated[UUID | None, Query(description="next_cursor of the previous page")] = None,
+    limit: Limit = 50,
+    cursor: Cursor = None,
 ) -> RunsOut:
     """Returns a page of runs: those in progress, and those that ended recently."""
     statement = listing.page_of_runs(

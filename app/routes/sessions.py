@@ -2,12 +2,11 @@
 
 from datetime import datetime
 from typing import Annotated
-from uuid import UUID
 
 from fastapi import APIRouter, Header, Path, Query
 from pydantic import BaseModel, Field, JsonValue
 
-from app.edge.dependencies import Caller, Parts
+from app.edge.dependencies import AnyAgent, Caller, Cursor, Limit, Parts
 from app.edge.intake.reading import MadeFrom
 from app.edge.intake.route import BodyRoute
 from app.schemas.loop import RedactionOut
@@ -17,7 +16,7 @@ from retrieval.pages import listing
 from retrieval.sessions.summary import ItemKind
 from retrieval.tables.kinds import SummaryChoice
 from retrieval.tokens import count_tokens
-from writer.run import AgentKey, SessionName
+from writer.run import SessionName
 from writer.sessions.append import append_turns
 from writer.sessions.lock import delete_session
 from writer.sessions.prepare import PreparedTurns, TurnsTold, prepare_turns
@@ -121,11 +120,7 @@ async def tell_turns(
 
 @router.get("")
 async def list_sessions(
-    parts: Parts,
-    caller: Caller,
-    agent: Annotated[AgentKey | None, Query()] = None,
-    limit: Annotated[int, Query(ge=1, le=200)] = 50,
-    cursor: Annotated[UUID | None, Query(description="next_cursor of the previous page")] = None,
+    parts: Parts, caller: Caller, agent: AnyAgent = None, limit: Limit = 50, cursor: Cursor = None
 ) -> SessionsOut:
     """Returns a page of sessions, the newest first."""
     statement = listing.page_of_sessions(caller.user_sub, agent, before=cursor, limit=limit)
@@ -136,10 +131,7 @@ async def list_sessions(
 
 @router.get("/{session_id:path}")
 async def get_session(
-    session_id: SessionId,
-    parts: Parts,
-    caller: Caller,
-    token_budget: Annotated[int, Query(ge=0, le=100_000)] = 2_000,
+    session_id: SessionId, parts: Parts, caller: Caller, token_budget: Annotated[int, Query(ge=0, le=100_000)] = 2_000
 ) -> WholeSessionOut:
     """Returns the newest turns that fit the budget, and a summary of the earlier ones, by rules or by a model."""
     view = await parts.reader.session(caller.user_sub, caller.authorised_at, session_id, token_budget)

@@ -2,18 +2,16 @@
 
 from collections import Counter
 from datetime import datetime
-from typing import Annotated
 
-from fastapi import APIRouter, Path
+from fastapi import APIRouter
 from pydantic import BaseModel, Field
 
-from app.edge.dependencies import Caller, Parts
+from app.edge.dependencies import AgentPath, Caller, Parts
 from app.edge.intake.route import BodyRoute
 from app.schemas.responses import response_of
 from retrieval.errors import NotFound
 from retrieval.pages import statistics
 from retrieval.pages.listing import one_profile
-from writer.run import AgentKey
 
 
 class CaseNumbers(BaseModel):
@@ -76,7 +74,7 @@ router = APIRouter(prefix="/v1", tags=["bank"], route_class=BodyRoute)
 
 
 @router.get("/profiles/{agent:path}/statistics")
-async def get_statistics(agent: Annotated[AgentKey, Path()], parts: Parts, caller: Caller) -> StatisticsOut:
+async def get_statistics(agent: AgentPath, parts: Parts, caller: Caller) -> StatisticsOut:
     """Returns the numbers of a profile: cases, retrievals, reuse of cases, procedures, and runs under way."""
     whose = caller.user_sub, agent
     async with parts.database.as_user(caller.user_sub, caller.authorised_at) as connection:

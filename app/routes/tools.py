@@ -4,18 +4,17 @@ from collections import Counter, defaultdict
 from datetime import datetime
 from typing import Annotated
 
-from fastapi import APIRouter, Path, Query
+from fastapi import APIRouter, Path
 from pydantic import BaseModel, Field
 from sqlalchemy import RowMapping
 
-from app.edge.dependencies import Caller, Parts
+from app.edge.dependencies import Agent, Caller, Limit, Parts
 from app.edge.intake.route import BodyRoute
 from policy.rate import wilson
 from retrieval.errors import NotFound
 from retrieval.sections import tools
 from writer.analysis.remedy import tool_name
 from writer.privacy.redact import without_secrets
-from writer.run import AgentKey
 
 
 class ToolOut(BaseModel):
@@ -72,8 +71,6 @@ class ToolMemoryOut(ToolOut):
 
 router = APIRouter(prefix="/v1/tools", tags=["tools"], route_class=BodyRoute)
 
-Agent = Annotated[AgentKey, Query()]
-Limit = Annotated[int, Query(ge=1, le=200)]
 Name = Annotated[
     str, Path(min_length=1, max_length=200, description="name of the tool as in tool traces; it may contain slashes")
 ]
