@@ -163,22 +163,15 @@ def install(app: FastAPI) -> None:
         app.add_exception_handler(kind, _answer)
 
 
-def not_now(refusal: NotNow) -> JSONResponse:
-    """Returns the problem document of a request beyond a limit: which limit, and when another try may succeed."""
-    retry_s = math.ceil(refusal.retry_s)
-    headers = {"Retry-After": str(retry_s)}
-    if isinstance(refusal, RateExceeded):
-        headers |= fields([refusal.standing])
-    kind = replace(kind_of(type(refusal)), headers=tuple(headers.items()))
-    retry_at = (datetime.now(UTC) + timedelta(seconds=retry_s)).isoformat(timespec="seconds")
-    # the names of the draft that the RateLimit fields are from
-    return problem(kind, str(refusal), retry_at=retry_at, **{"violated-policies": [refusal.policy]})
-
-
 async def _answer(_request: Request, error: Exception) -> JSONResponse:
     """Returns the problem document of an error that ended a request."""
     if isinstance(error, NotNow):
-        return not_now(error)
+        retry_s = math.ceil(error.retry_s)
+        headers = {"Retry-After": str(retry_s)} | (fields([error.standing]) if isinstance(error, RateExceeded) else {})
+        kind = replace(kind_of(type(error)), headers=tuple(headers.items()))
+        retry_at = (datetime.now(UTC) + timedelta(seconds=retry_s)).isoformat(timespec="seconds")
+        # the names of the draft that the RateLimit fields are from
+        return problem(kind, str(error), retry_at=retry_at, **{"violated-policies": [error.policy]})
     if isinstance(error, CasebankError):
         more: dict[str, object] = {}  # members that a client can act on
         if isinstance(error, BodyTooLarge):

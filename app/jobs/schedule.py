@@ -62,7 +62,7 @@ def jobs_of(runtime: Runtime, trainings: Trainings) -> list[Job]:
     if settings.train_every_s:
         jobs.append(in_turn(TRAINING, settings.train_every_s, trainings.train_all))
     jobs.append(Job(AUDIT, SEAL_EVERY_S, partial(seal_audit, runtime), rest=rest))
-    if settings.limits.bounds_queue:
+    if settings.limits.pending or settings.limits.user_pending:
         jobs.append(Job(QUEUE, LOOK_EVERY_S, runtime.admission.backlog.look, rest=rest))
     return [*jobs, *_postgres_job(runtime)]
 

@@ -16,6 +16,7 @@ from retrieval.tables.kinds import (
     SummaryChoice,
     ToolKind,
 )
+from retrieval.tables.profiles import profiles
 from writer.moment import Moment
 from writer.run import AgentKey, Strict
 
@@ -139,9 +140,8 @@ class ProfilePatch(Strict):
 
     def columns(self) -> dict[str, object]:
         """Returns the columns of the profile that the body sets."""
-        nullable = {"ttl_days", "session_ttl_days", "procedure_similarity", "llm_tokens_per_day"}
         given = self.model_dump(exclude_unset=True, exclude={"shares"})
-        columns = {name: value for name, value in given.items() if value is not None or name in nullable}
+        columns = {name: value for name, value in given.items() if value is not None or profiles.c[name].nullable}
         if "enabled" in columns:
             columns.setdefault("writing", columns["enabled"])
         shares = {} if self.shares is None else self.shares.model_dump(exclude_none=True)

@@ -31,14 +31,11 @@ class Numbers(BaseModel):
         for part in filter(None, map(str.strip, value.split(","))):
             name, equals, number = map(str.strip, part.partition("="))
             if not equals or name not in cls.model_fields:
-                raise ValueError(f"must be like {next(iter(cls.model_fields))}=1, with names of {cls.names()}")
+                raise ValueError(
+                    f"must be like {next(iter(cls.model_fields))}=1, with names of {', '.join(cls.model_fields)}"
+                )
             numbers[name] = number
         return numbers
-
-    @classmethod
-    def names(cls) -> str:
-        """Returns the names that the text of the setting may contain, with commas between them."""
-        return ", ".join(cls.model_fields)
 
     def __str__(self) -> str:
         """Returns the text that sets these numbers."""
@@ -83,11 +80,6 @@ class Limits(Numbers):
     def off(cls) -> Self:
         """Returns the limits under which every request is let in."""
         return cls(**{name: 0 for name, field in cls.model_fields.items() if field.annotation is int})
-
-    @property
-    def bounds_queue(self) -> bool:
-        """Returns whether the queue is bounded: by its length, or by each user's part of it."""
-        return bool(self.pending or self.user_pending)
 
 
 class Timeouts(Numbers):

@@ -26,7 +26,7 @@ WRONG = [
     ("CASEBANK_TIMEOUTS_S", "turn=61", "turn must be less than or equal to 60"),
     ("CASEBANK_TIMEOUTS_S", "stop=5,turn=long", "turn must be a number"),
     ("CASEBANK_LIMITS", "user_reads=-5", "user_reads must be greater than or equal to 0"),
-    ("CASEBANK_LIMITS", "perhaps", f"must be like user_reads=1, with names of {Limits.names()}"),
+    ("CASEBANK_LIMITS", "perhaps", f"must be like user_reads=1, with names of {', '.join(Limits.model_fields)}"),
     ("CASEBANK_CONNECTIONS", "500", "must be like total=1, with names of total, per_address"),
     ("CASEBANK_WORKER_PACE", "lease=3", "must be like poll_s=1, with names of poll_s, lease_s, attempts, backoff_s"),
     ("CASEBANK_JWT_SECRET", "short", "needs 32 bytes at least"),

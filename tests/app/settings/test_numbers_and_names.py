@@ -53,7 +53,6 @@ def test_limits_are_switched_by_a_word(text: str, limits: Limits):
 
 def test_limits_that_are_off_bound_nothing():
     assert {number for name, number in Limits.off() if name != "burst_s"} == {0}
-    assert not Limits.off().bounds_queue
 
 
 def test_a_variable_that_is_no_setting_is_named_with_the_nearest_one(monkeypatch: pytest.MonkeyPatch):
