@@ -14,7 +14,6 @@ from app.schemas.procedures import (
     ProcedureSearchIn,
     ProcedureSearchOut,
     ProceduresOut,
-    ReviewIn,
     SampleOut,
     VersionChangesOut,
     VersionsOut,
@@ -144,9 +143,8 @@ async def retire_procedure(procedure_id: UUID, parts: Parts, caller: Caller) -> 
 
 
 @router.post("/{procedure_id}/review")
-async def review_procedure(procedure_id: UUID, body: ReviewIn, parts: Parts, caller: Caller) -> ProcedureOut:
+async def review_procedure(procedure_id: UUID, body: curation.Review, parts: Parts, caller: Caller) -> ProcedureOut:
     """Stores a person's review of a version, in place of an earlier one."""
-    verdict = curation.Review(body.verdict, body.note, body.root_cause_right, body.steps_complete)
     async with parts.database.as_user(caller.user_sub, caller.authorised_at) as connection:
-        version = await curation.review(connection, caller, procedure_id, body.version, verdict)
+        version = await curation.review(connection, caller, procedure_id, body)
     return await get_procedure(procedure_id, parts, caller, version)

@@ -10,7 +10,7 @@ from retrieval.tables.procedures import procedures
 from retrieval.tables.profiles import profiles
 from writer.privacy.redact import redact, without_secrets
 from writer.run import Tag, TaskText, ToolName
-from writer.storable import Payload, storable
+from writer.storable import Payload
 
 SearchText = Annotated[TaskText, AfterValidator(without_secrets)]
 """A search query, redacted so that no secret reaches the embedder or a log.
@@ -19,9 +19,6 @@ Redaction is part of validation, because long texts are validated in a worker th
 """
 CleanTag = Annotated[Tag, AfterValidator(without_secrets)]
 CleanToolName = Annotated[ToolName, AfterValidator(without_secrets)]
-CleanNote = Annotated[str, Field(max_length=2_000), AfterValidator(storable), AfterValidator(without_secrets)]
-
-
 RedactedJson = Annotated[Payload, AfterValidator(lambda value: redact(value)[0])]
 """Any JSON, redacted: it is compared with stored values, which are redacted too."""
 

@@ -7,7 +7,7 @@ from uuid import UUID
 from pydantic import BaseModel, Field, JsonValue, model_validator
 from sqlalchemy import RowMapping
 
-from app.schemas.fields import CleanNote, K, Milliseconds, Real, SearchText, Share, Similarity
+from app.schemas.fields import K, Milliseconds, Real, SearchText, Share, Similarity
 from app.schemas.loop import ThresholdOut, ToldProcedureOut
 from app.schemas.responses import RowOut
 from retrieval.pages.procedures import REVIEW, Measures
@@ -57,16 +57,6 @@ class ProcedureSearchOut(BaseModel):
     procedures: list[ToldProcedureOut]
     threshold: ThresholdOut
     degraded: list[str]
-
-
-class ReviewIn(Strict):
-    """A person's review of a version of a procedure."""
-
-    verdict: ReviewVerdict = Field(description="correct and complete, correct but incomplete, or wrong")
-    note: CleanNote = ""
-    root_cause_right: bool | None = None
-    steps_complete: bool | None = None
-    version: int | None = Field(default=None, ge=1, le=2**31 - 1, description="version to review; null: the active one")
 
 
 class ReviewOut(BaseModel):

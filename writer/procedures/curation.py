@@ -1,9 +1,10 @@
 """A person's changes of procedure versions, each noted in the audit: pin, unpin, retire and review."""
 
-from dataclasses import asdict, dataclass
+from typing import Annotated
 from uuid import UUID
 
 from prometheus_client import Counter
+from pydantic import AfterValidator, Field
 from sqlalchemy import select, update
 from sqlalchemy.dialects.postgresql import insert
 from sqlalchemy.ext.asyncio import AsyncConnection
@@ -13,25 +14,22 @@ from retrieval.tables.kinds import ReviewVerdict
 from retrieval.tables.procedures import procedure_reviews, procedures
 from writer.audit import Change, note
 from writer.author import Author
+from writer.privacy.redact import without_secrets
 from writer.procedures.versions import locked_versions, version_update
+from writer.run import Strict
+from writer.storable import storable
 
 REVIEWS = Counter("casebank_procedure_reviews_total", "Reviews of procedures by their verdict", ["verdict"])
 
 
-@dataclass(frozen=True, slots=True)
-class Review:
-    """A person's verdict on a version of a procedure.
+class Review(Strict):
+    """A person's review of a version of a procedure."""
 
-    Attributes:
-        note: the reviewer's reasons, redacted.
-        root_cause_right: true if the root cause is right; None if the reviewer did not answer.
-        steps_complete: true if the steps are complete; None if the reviewer did not answer.
-    """
-
-    verdict: ReviewVerdict
-    note: str = ""
+    verdict: ReviewVerdict = Field(description="correct and complete, correct but incomplete, or wrong")
+    note: Annotated[str, Field(max_length=2_000), AfterValidator(storable), AfterValidator(without_secrets)] = ""
     root_cause_right: bool | None = None
     steps_complete: bool | None = None
+    version: int | None = Field(default=None, ge=1, le=2**31 - 1, description="version to review; null: the active one")
 
 
 async def pin(connection: AsyncConnection, author: Author, procedure_id: UUID, version: int, *, pinned: bool) -> None:
@@ -72,23 +70,20 @@ async def retire(connection: AsyncConnection, author: Author, procedure_id: UUID
     return int(row.version)
 
 
-async def review(
-    connection: AsyncConnection, author: Author, procedure_id: UUID, version: int | None, opinion: Review
-) -> int:
+async def review(connection: AsyncConnection, author: Author, procedure_id: UUID, opinion: Review) -> int:
     """Stores the review of a procedure's version in place of an earlier review, and returns the version's number.
-
-    Without a number it is the active version.
 
     Raises:
         NotFound: the user has no such version.
     """
     mine = procedures.c.user_sub == author.user_sub, procedures.c.id == procedure_id
+    version = opinion.version
     which = procedures.c.status == "active" if version is None else procedures.c.version == version
     query = select(procedures.c.version, procedures.c.agent_key).where(*mine, which).with_for_update()
     row = (await connection.execute(query)).one_or_none()
     if row is None:
         raise NotFound("no version of this procedure is active" if version is None else "no such version")
-    values = {**asdict(opinion), "actor": author.actor}
+    values = {**opinion.model_dump(exclude={"version"}), "actor": author.actor}
     key = {"user_sub": author.user_sub, "procedure_id": procedure_id, "version": row.version}
     stored = insert(procedure_reviews).values({**key, **values})
     newer = {name: stored.excluded[name] for name in (*values, "created_at")}
