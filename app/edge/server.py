@@ -12,6 +12,9 @@ from app.edge.intake.connections import bounded
 from app.edge.open_files import OTHER_FILES, allow_files
 from app.settings import Settings
 
+IDLE_S = 15
+"""Seconds until an idle connection is closed; clients keep theirs for less, as httpx for 5: else a request on its way
+could meet the end of its connection."""
 METRICS_FOLDER = "PROMETHEUS_MULTIPROC_DIR"
 """Environment variable with the folder in which prometheus_client shares the counts of several processes."""
 
@@ -26,7 +29,7 @@ def run_server(app: FastAPI, host: str, port: int) -> None:
     """Serves until the process receives a signal to end."""
     settings: Settings = app.state.settings
     allow_files(settings.connections.total + OTHER_FILES)
-    uvicorn.run(app, host=host, port=port, **_options(settings))
+    uvicorn.run(app, host=host, port=port, **options(settings))
 
 
 def run_servers(make_app: str, settings: Settings, host: str, port: int, processes: int) -> None:
@@ -44,14 +47,16 @@ def run_servers(make_app: str, settings: Settings, host: str, port: int, process
     allow_files(settings.connections.total + OTHER_FILES)  # the processes inherit the limit
     with TemporaryDirectory(prefix="casebank-metrics-") as folder:
         os.environ[METRICS_FOLDER] = folder
-        uvicorn.run(make_app, factory=True, workers=processes, host=host, port=port, **_options(settings))
+        uvicorn.run(make_app, factory=True, workers=processes, host=host, port=port, **options(settings))
 
 
-def _options(settings: Settings) -> dict[str, Any]:
+def options(settings: Settings) -> dict[str, Any]:
+    """Returns the options of uvicorn for one process or several."""
     return {
         "http": bounded(settings),
         "ws": "none",
         "log_config": None,
         "access_log": False,
+        "timeout_keep_alive": IDLE_S,
         "timeout_graceful_shutdown": settings.timeouts_s.stop,
     }
