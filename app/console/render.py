@@ -20,9 +20,14 @@ from app.console.charts import MINUS
 from retrieval.text import shortened
 
 UNSEEN = re.compile(
-    "[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u00ad\u061c\u180e\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff]"
+    "[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f"
+    "\u2028-\u202e\u2060-\u206f\u3164\ud800-\udfff\ufe00-\ufe0d\ufeff\uffa0\ufff9-\ufffb\U000e0000-\U000e0fff]"
+    "|(?<=[\ufe0e\ufe0f])[\ufe0e\ufe0f]"  # one alone shows an emoji as a picture or as a letter
 )
-"""Invisible characters and those that reorder text; they are shown as code points, so that they mislead no reader."""
+"""Invisible characters, halves of characters and those that reorder text; they are shown as code points.
+
+So they mislead no reader, and hide no text between the letters.
+"""
 MOST_JSON_CHARS = 20_000
 """Maximum characters of one value on a page; an export has the whole value."""
 MOST_ARGUMENTS, MOST_VALUE_CHARS = 6, 60

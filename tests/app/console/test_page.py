@@ -56,6 +56,23 @@ async def test_hostile_words_in_every_field_are_text_on_every_page(service: Serv
     assert shown >= 12
 
 
+async def test_no_character_that_is_not_seen_hides_text_or_its_page(alice: User, console: httpx.AsyncClient):
+    hidden = {"tags": "\U000e0053\U000e0045", "selectors": "\U000e0153", "filler": "\u3164", "more": "\ufe0f\ufe0f\ufe0e"}
+    half = {"name": "sql", "arguments": '{"half": "\\ud83d"}'}  # of an emoji, as models cut them
+    turns = [
+        {"role": "user", "content": "".join(f"{name}{text}" for name, text in hidden.items())},
+        {"role": "user", "content": "I \u2764\ufe0f it"},
+        {"role": "assistant", "content": None, "tool_calls": [{"id": "1", "type": "function", "function": half}]},
+    ]
+    answer = await alice.http.post("/v1/sessions/monday/turns", json={"agent": "operator", "turns": turns})
+    assert answer.status_code == 200, answer.text
+    page = await console.get("/console/session?name=monday")
+    assert page.status_code == 200
+    assert "tags⟨U+E0053⟩⟨U+E0045⟩selectors⟨U+E0153⟩filler⟨U+3164⟩more\ufe0f⟨U+FE0F⟩⟨U+FE0E⟩" in page.text
+    assert "I \u2764\ufe0f it" in page.text
+    assert "⟨U+D83D⟩" in page.text
+
+
 async def test_every_answer_lets_a_browser_load_from_here_alone_and_run_nothing(
     service: Service, alice: User, console: httpx.AsyncClient
 ):
