@@ -4,7 +4,6 @@ The texts are encrypted with the user's key, so a search opens them page by page
 """
 
 import asyncio
-import json
 from collections import defaultdict
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
@@ -19,6 +18,7 @@ from app.routes.facts import list_facts
 from app.routes.knowledge import list_knowledge
 from retrieval.database.rows import AnyRow
 from retrieval.pages import listing
+from retrieval.sessions.messages import SessionTurn
 from retrieval.text import folded, shortened
 from writer.privacy.words import Words, words_of_page
 
@@ -163,10 +163,8 @@ def _of_sessions(
 ) -> list[ListedMemory]:
     turns: dict[UUID, list[str]] = defaultdict(list)
     for row in sealed:
-        message = words.open("turn", row.payload, row.session_id, row.number)
-        content = message.get("content")
-        text = content if isinstance(content, str) else json.dumps(message, ensure_ascii=False, default=str)
-        turns[row.session_id].append(text)
+        turn = SessionTurn(row.number, row.said_at, words.open("turn", row.payload, row.session_id, row.number))
+        turns[row.session_id].append(turn.text or str(turn.message.get("refusal") or ""))
     return [
         ListedMemory(
             id=row.id,

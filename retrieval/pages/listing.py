@@ -104,7 +104,7 @@ def turns_of_sessions(user_sub: str, session_ids: Sequence[UUID], first: int | N
 
     ``first`` is the largest number of turns of each session, counted from its first; None: all turns.
     """
-    statement = select(turns.c.session_id, turns.c.number, turns.c.payload).where(
+    statement = select(turns.c.session_id, turns.c.number, turns.c.said_at, turns.c.payload).where(
         turns.c.user_sub == user_sub, turns.c.session_id.in_(session_ids)
     )
     if first is not None:

@@ -53,6 +53,20 @@ async def test_a_search_reads_every_turn_of_a_session(alice: User, console: http
     assert "monday" not in await _known(console, q="cello", kind="sessions")
 
 
+async def test_a_search_reads_the_calls_and_the_parts_of_a_turn(alice: User, console: httpx.AsyncClient):
+    call = {"id": "1", "type": "function", "function": {"name": "book", "arguments": '{"instrument": "bassoon"}'}}
+    parts = [{"type": "text", "text": "and a piccolo"}, {"type": "text", "text": "please"}]
+    turns = [
+        {"role": "assistant", "content": "I book it.", "tool_calls": [call]},
+        {"role": "user", "content": parts},
+        {"role": "assistant", "content": None, "refusal": "No tuba."},
+    ]
+    body = {"agent": "operator", "turns": turns}
+    assert (await alice.http.post("/v1/sessions/monday/turns", json=body)).status_code == 200
+    for word in ("bassoon", "piccolo", "tuba"):
+        assert "monday" in await _known(console, q=word, kind="sessions"), word
+
+
 async def test_a_turn_that_was_changed_in_the_database_says_so(alice: User, console: httpx.AsyncClient):
     for name in ("monday", "friday"):
         body = {"agent": "operator", "turns": [{"role": "user", "content": f"hello on {name}"}]}
