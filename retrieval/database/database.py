@@ -166,6 +166,9 @@ _REFUSED = {
 _UNABLE = {
     asyncpg.DiskFullError.sqlstate: "the disk of the database is full: free some space",
     asyncpg.LockNotAvailableError.sqlstate: "another transaction holds what is to be changed: try again",
+    asyncpg.ReadOnlySQLTransactionError.sqlstate: (
+        "the database takes no writes: it is a standby or set to read-only, and DATABASE_URL must name the primary"
+    ),
 }
 """SQLSTATE of what the database cannot do now, with the message for each."""
 _DEADLOCK = asyncpg.DeadlockDetectedError.sqlstate
@@ -236,7 +239,11 @@ def _translate(error: Exception, state: str) -> None:
         raise DatabaseUnavailable("a node of the cluster did not commit: try again") from error
     if unable := _UNABLE.get(state):
         raise DatabaseUnavailable(unable) from error
-    if state.startswith(("08", "57P", "53300")):  # Postgres is starting, stopping, or out of connections
+    if state.startswith("53"):
+        raise DatabaseUnavailable(
+            "the database is out of connections or memory: lower POOL_SIZE, or raise its max_connections or memory"
+        ) from error
+    if state.startswith(("08", "57P")):  # Postgres is starting or stopping
         raise DatabaseUnavailable("the database connection broke") from error
 
 

@@ -86,3 +86,15 @@ async def test_rows_are_sent_whole_however_long_they_are(database: Database):
 async def test_a_full_disk_of_the_database_is_a_reason_to_try_again_later(database: Database):
     full = "RAISE EXCEPTION USING ERRCODE = 'disk_full', MESSAGE = 'could not extend file'"
     await unavailable(database, full, "disk of the database is full")
+
+
+async def test_a_database_that_takes_no_writes_is_a_reason_to_try_again_at_the_primary(database: Database):
+    """So is a standby after a failover, whose address the service still has."""
+    writes = "SET LOCAL transaction_read_only = on; CREATE TABLE no_write (id int)"
+    await unavailable(database, writes, "must name the primary")
+
+
+@pytest.mark.parametrize("state", ["out_of_memory", "too_many_connections"])
+async def test_a_database_without_memory_or_connections_is_a_reason_to_try_again_later(database: Database, state: str):
+    spent = f"RAISE EXCEPTION USING ERRCODE = '{state}', MESSAGE = 'out of shared memory'"
+    await unavailable(database, spent, "out of connections or memory")
