@@ -82,7 +82,7 @@ class SessionReader:
             read.append(turn)
             spent += min(self.cost_of_turn(turn), int(budget * SHORT_SHARE) + 1)
             has_request = has_request or turn.is_the_users
-            if spent > budget and ((has_request and not turn.is_a_result) or len(read) == MOST_SUMMARISED):
+            if spent > budget and ((has_request and not turn.is_a_result) or len(read) >= MOST_SUMMARISED):
                 break
         head = self._head
         if head is None:
@@ -100,7 +100,7 @@ class SessionReader:
         """Returns the summary of the turns that are not shown."""
         older = [turn for turn in read if turn.number not in shown]
         async for turn in rest:
-            if len(older) == MOST_SUMMARISED:
+            if len(older) >= MOST_SUMMARISED:
                 break
             older.append(turn)
         if not older:  # the session was deleted while it was read

@@ -2,16 +2,21 @@
 
 import asyncio
 import hashlib
+from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
-from typing import Any
+from typing import Any, cast
 from urllib.parse import quote
-from uuid import uuid4
+from uuid import UUID, uuid4
 
 import httpx
 import pytest
 
+from retrieval.database.fast_path import FastConnection
+from retrieval.sealed import Opener, Part, UserSeal
+from retrieval.sessions.read import MOST_SUMMARISED, SessionReader
 from retrieval.tokens import count_tokens
 from tests.service import AGENT, Service, User
+from writer.privacy.words import WordSeals
 from writer.rights.erase import erase
 from writer.rights.export import export
 from writer.upkeep.prune import prune_all
@@ -96,6 +101,35 @@ async def test_a_session_is_read_in_the_order_in_which_it_was_told(alice: User, 
     ]
     assert seen["turns"][2]["tool_calls"] == [CALL]
     assert (seen["summary"], seen["left_out"], seen["agent"]) == ([], 0, AGENT)
+
+
+async def test_a_session_without_a_request_is_read_no_farther_back_than_its_summary_reaches(
+    service: Service, alice: User, name: str
+):
+    for _ in range(14):
+        await told(alice, name, *[says("ok", "assistant")] * 200)
+    opened: list[int] = []
+
+    @dataclass(frozen=True)
+    class Counting:
+        seal: UserSeal
+
+        def open(self, part: Part, sealed: bytes, row_id: UUID, *place: int) -> Any:
+            opened.extend(place)
+            return self.seal.open(part, sealed, row_id, *place)
+
+    async def seal_of(connection: FastConnection, key_id: UUID) -> UserSeal:
+        opener = Opener(service.runtime.database, WordSeals(service.runtime.keyring))
+        return cast("UserSeal", Counting(await opener.of_key(connection, key_id)))
+
+    async with service.runtime.database.fast(alice.name, datetime.now(UTC)) as connection:
+        reader = SessionReader(connection, name, seal_of, lambda turn: count_tokens(turn.text), count_tokens)
+        view = await reader.view(1_500)
+    assert view is not None
+    assert view.left_out > MOST_SUMMARISED
+    shown = len(view.turns)
+    assert shown > MOST_SUMMARISED
+    assert len(opened) <= shown + MOST_SUMMARISED + 2  # and the first turn, and the one at which it stops
 
 
 async def test_the_same_call_sent_at_once_under_one_key_adds_its_turns_once(alice: User, name: str):
