@@ -31,10 +31,13 @@ from app.terminal.which_database import tell_database
 async def demo(
     tasks: Annotated[int, typer.Option(min=10, help="number of tasks of each house")] = 120,
     seed: Annotated[list[int], typer.Option(help="seed of a house; may be repeated")] = [31],  # noqa: B006 (typer's way)
-    out_dir: Annotated[Path, typer.Option(help="folder for the plot and the numbers")] = Path("out"),
+    out_dir: Annotated[
+        Path, typer.Option(file_okay=False, writable=True, help="folder for the plot and the numbers")
+    ] = Path("out"),
 ) -> None:
     """Run a scripted database operator with no memory, keyword memory and casebank, and compare them."""
     logs.quiet()
+    out_dir.mkdir(parents=True, exist_ok=True)  # a folder that cannot be is told before the runs
     settings = Settings()
     tell_database(settings)
     houses = {f"demo-{datetime.now(UTC):%Y%m%d-%H%M%S}-{each}": House(each, tasks) for each in seed}

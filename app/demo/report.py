@@ -59,7 +59,6 @@ class DemoReport:
             "casebank_against_keyword_memory_at_failures": self.comparison_at_failures.as_dict(),
             "streams": [stream.as_dict() for stream in self.streams],
         }
-        folder.mkdir(parents=True, exist_ok=True)
         file = folder / "demo.json"
         file.write_text(json.dumps(numbers, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
         return file

@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 
 from app.demo.main import next_commands, own_command
-from tests.processes import casebank
+from tests.processes import casebank, ran
 
 
 def _installed(folder: Path) -> Path:
@@ -48,3 +48,13 @@ def test_each_printed_command_is_one_of_casebank(tmp_path: Path):
     subprocess.run([*commands[0], "--help"], capture_output=True, timeout=60, check=True)
     for words in commands:
         casebank(tmp_path, words[len(begin)], "--help")  # the same words in a fork, which imports nothing again
+
+
+def test_a_folder_that_cannot_take_the_numbers_is_told_before_the_runs(tmp_path: Path):
+    (tmp_path / "taken").write_text("a file")
+    for folder in ("taken", "taken/out"):
+        done = ran(tmp_path / "home", "demo", "--tasks", "10", "--out-dir", str(tmp_path / folder))
+        assert done.returncode != 0
+        assert "taken" in done.stderr
+        assert done.stdout == ""
+        assert not (tmp_path / "home").exists()
