@@ -9,7 +9,7 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from sqlalchemy import RowMapping
 
-from app.impact.compared import compared
+from app.impact.report import compared
 from app.terminal.command_line import Agent, User, checked, parts
 from app.terminal.plain_console import out
 from app.terminal.run_to_end import runs_to_end

@@ -42,9 +42,8 @@ class ListedMemory:
         id: id of its row; rows are ordered by it.
         text: text of the row, or the name of a session.
         detail: kind, state or size in a few words.
-        page: address of its own page; empty: it has none.
         matches: true if the row's texts contain every word of the query.
-        fields: further fields of the form that deletes it.
+        page: address of its own page; empty: it has none.
     """
 
     id: UUID
@@ -52,10 +51,8 @@ class ListedMemory:
     text: str
     detail: str
     at: datetime
-    page: str
-    deletes: str
     matches: bool
-    fields: tuple[tuple[str, str], ...] = ()
+    page: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,8 +95,6 @@ async def _facts(looking: Visitor, cursor: UUID | None, size: int, wanted: Seque
             text=each.text,
             detail=f"{each.kind}, {each.category}" + (", no longer holds" if each.valid_to else ""),
             at=each.created_at,
-            page="",
-            deletes=f"{ROOT}/facts/{each.fact_id}/delete",
             matches=_matches(wanted, each.text, each.category, each.subject, each.attribute, each.value, each.unit),
         )
         for each in page.facts
@@ -115,9 +110,8 @@ async def _cases(looking: Visitor, cursor: UUID | None, size: int, wanted: Seque
             text=each.task,
             detail=f"{each.outcome}, {each.status}",
             at=each.created_at,
-            page=f"{ROOT}/cases/{each.case_id}?agent={quote(each.agent, safe='')}",
-            deletes=f"{ROOT}/cases/{each.case_id}/delete",
             matches=_matches(wanted, each.task, *each.plan, *each.tags, *each.tools),
+            page=f"{ROOT}/cases/{each.case_id}?agent={quote(each.agent, safe='')}",
         )
         for each in page.cases
     ]
@@ -132,8 +126,6 @@ async def _knowledge(looking: Visitor, cursor: UUID | None, size: int, wanted: S
             text=f"{each.title}: {each.text}" if each.title else each.text,
             detail=f"{each.category}, {each.type}",
             at=each.created_at,
-            page="",
-            deletes=f"{ROOT}/knowledge/{each.knowledge_id}/delete",
             matches=_matches(wanted, each.title, each.text, each.category, each.type),
         )
         for each in page.knowledge
@@ -173,10 +165,8 @@ def _of_sessions(
             detail=f"{row.turn_count} turn{'' if row.turn_count == 1 else 's'}"
             + (f", beginning with “{shortened(turns[row.id][0], QUOTED)}”" if turns[row.id] else ""),
             at=row.created_at,
-            page=f"{ROOT}/session?agent={quote(row.agent_key, safe='')}&name={quote(row.name, safe='')}",
-            deletes=f"{ROOT}/session/delete",
             matches=_matches(wanted, row.name, *turns[row.id]),
-            fields=(("name", row.name),),
+            page=f"{ROOT}/session?agent={quote(row.agent_key, safe='')}&name={quote(row.name, safe='')}",
         )
         for row in rows
     ]

@@ -1,8 +1,13 @@
-"""Basis of the console's pages: access, forms, error pages, and the headers that keep scripts from running."""
+"""Basis of the console's pages: access, forms, error pages, and the headers that keep scripts from running.
+
+A foreign page can point its host name at this machine (DNS rebinding). So the Host header must be one of our names, and
+a form must come from a page of the same origin.
+"""
 
 import hmac
 from collections.abc import AsyncIterator, Callable, Coroutine, Sequence
 from dataclasses import dataclass, field
+from ipaddress import ip_network
 from typing import Annotated, Any
 from urllib.parse import parse_qsl, quote, urlsplit
 
@@ -14,11 +19,10 @@ from fastapi.routing import APIRoute
 from starlette.exceptions import HTTPException as AnyHTTPException
 
 from app.auth.tokens import TokenVerifier
-from app.console.address import origin_of
 from app.console.render import rendered
 from app.console.visits import Visit, VisitSeal, is_over
 from app.edge import problems
-from app.edge.dependencies import let_in, runtime
+from app.edge.dependencies import is_direct_from, let_in, runtime
 from app.edge.intake.body import announced, read_body
 from app.edge.requests import of_user
 from app.runtime import Runtime
@@ -34,6 +38,9 @@ COOKIE = "casebank_console"
 PER_PAGE = 25
 """Number of rows on a page of a list."""
 MAX_FORM_BYTES = 64 * 1024
+LOOPBACK = [ip_network("127.0.0.0/8"), ip_network("::1/128")]
+NAMES = frozenset({"localhost", "127.0.0.1", "[::1]"})
+"""Host names of the local machine."""
 MOST_FAILED, WINDOW_S = 10, 60
 """Number of failed sign-ins after which an address has to wait, and seconds for which they are counted."""
 MOST_FIELDS = 200
@@ -79,6 +86,23 @@ def doors(request: Request) -> Doors:
     return kept
 
 
+def origin_of(request: Request) -> str:
+    """Returns the origin at which the browser reached the console: scheme, name and port.
+
+    Raises:
+        HTTPException: 404, the console does not answer at this address.
+    """
+    host, origins = request.headers.get("host", "").lower(), doors(request).origins
+    if origins is not None:
+        for origin in origins:
+            if host == origin.partition("://")[2]:
+                return origin
+        name = host if host.endswith("]") else host.rpartition(":")[0] or host
+        if name in NAMES and is_direct_from(request, LOOPBACK):
+            return f"{request.url.scheme}://{host}"
+    raise HTTPException(404, "the console does not answer at this address; CASEBANK_CONSOLE lists its addresses")
+
+
 class SignInNeeded(HTTPException):
     """Raised for a visitor who is not signed in: redirects to the sign-in page, and then back; a form is lost."""
 
@@ -108,7 +132,7 @@ class Page(APIRoute):
 
         async def answered(request: Request) -> Response:
             # raises at other addresses, where no page may say that there is a console
-            origin_of(request, doors(request).origins)
+            origin_of(request)
             try:
                 response = await handle(request)
             except (CasebankError, AnyHTTPException, RequestValidationError) as error:
@@ -204,7 +228,7 @@ async def sent(request: Request) -> Fields:
         BodyTooLarge: the body is too large.
         BodyIncomplete: the body ended early.
     """
-    origin = origin_of(request, doors(request).origins)
+    origin = origin_of(request)
     if request.headers.get("origin", "").lower() != origin:  # which browsers add to forms
         raise FormRefused
     body = await read_body(request.receive, announced(request.headers.get("content-length"), MAX_FORM_BYTES))

@@ -9,6 +9,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
+from sqlalchemy import func
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from app.impact.decisions_seen import RARE, DecisionsSeen, seen_in
@@ -34,6 +35,7 @@ from retrieval.errors import NotFound
 from retrieval.pages import impact, statistics
 from retrieval.pages.listing import Span, one_profile
 from retrieval.ranking.policies import policy_of
+from retrieval.search.bank import failed
 from retrieval.tables.cases import cases
 from retrieval.tables.decisions import decisions
 from writer.privacy.words import words_of_page
@@ -43,6 +45,9 @@ MOST, MOST_FOR_POLICIES = 10_000, 500
 """Maximum number of decisions used, the newest first; fewer for a policy, whose slates are recomputed in 2 ms each."""
 WEEKS = 26
 LISTED, LEAST_JUDGED = 10, 5
+SHOWN, NOT_SHOWN = "with a case", "without a case"
+LEAST_TO_COMPARE = 10
+"""Least number of runs with a case, and of runs without a case, for a comparison of their means."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -246,3 +251,33 @@ def _runs(row: AnyRow | None) -> RunMeansOut | None:
 
 def _ratio(part: float, whole: float) -> float | None:
     return round(part / whole, 4) if whole else None
+
+
+async def compared(connection: AsyncConnection, user_sub: str, agent_key: str, now: datetime) -> str:
+    """Returns a sentence on outcomes and steps of the agent's runs of the last half year, with and without a case.
+
+    A side with too few runs has no means; the number of missing runs follows in a second sentence.
+    """
+    runs = statistics.runs_by_week(user_sub, agent_key, last_weeks(now))
+    rows = (await connection.execute(runs.add_columns(func.count().filter(failed()).label("failed")))).all()
+    with_case, without = ([row for row in rows if row.shown is shown] for shown in (True, False))
+    known = f"In the last half year, {_side(with_case, 'had a case')} and {_side(without, 'had none')}."
+    missing = [
+        f"{lacks:,} more run{'' if lacks == 1 else 's'} {name}"
+        for side, name in ((with_case, SHOWN), (without, NOT_SHOWN))
+        if (lacks := LEAST_TO_COMPARE - sum(row.runs for row in side)) > 0
+    ]
+    return f"{known} A comparison of their steps needs {' and '.join(missing)}." if missing else known
+
+
+def _side(rows: Sequence[AnyRow], verb: str) -> str:
+    """Returns the number of runs, with how many failed, and their mean steps if they are enough."""
+    count = sum(row.runs for row in rows)
+    runs = f"{count:,} run{'' if count == 1 else 's'} {verb}"
+    if not count:
+        return runs
+    outcomes = f"{sum(row.failed for row in rows):,} failed"
+    if count < LEAST_TO_COMPARE:
+        return f"{runs} ({outcomes})"
+    steps, errors = (sum(row.runs * float(getattr(row, name)) for row in rows) / count for name in ("steps", "errors"))
+    return f"{runs} ({outcomes}; {steps:.1f} steps on average, {errors:.1f} failed calls)"

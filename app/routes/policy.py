@@ -8,7 +8,7 @@ from pydantic import BaseModel, Field, JsonValue
 
 from app.edge.dependencies import Agent, Caller, Parts
 from app.edge.intake.route import BodyRoute
-from app.impact.compared import compared
+from app.impact.report import compared
 from app.schemas.bank import AgentIn
 from app.schemas.fields import Real
 from app.schemas.responses import response_of

@@ -25,7 +25,7 @@ from sqlalchemy import (
 )
 from sqlalchemy.dialects.postgresql import ARRAY, insert
 
-from retrieval.database.fast_path import FastStatement
+from retrieval.database.fast_path import FastStatement, Record
 from retrieval.database.parameters import AGENT_KEY, USER_SUB, entered, may_enter, parameter
 from retrieval.search.scope import ready
 from retrieval.tables.cases import cases
@@ -198,23 +198,12 @@ hash), and runs (the largest number of runs).
 """
 
 
-class PlanRow(Protocol):
-    """A case with its plan; the plan may be in ``words``, sealed."""
-
-    id: UUID
-    key_id: UUID
-    words: bytes | None
-    task: str
-    plan: list[str]
-    moves: list[int]
-
-
-PLANS_OF = FastStatement[PlanRow].of(
+PLANS_OF = FastStatement[Record].of(
     select(*(cases.c[name] for name in ("id", "key_id", "words", "task", "plan", "moves"))).where(
         may_enter(), cases.c.user_sub == USER_SUB, cases.c.id == any_(parameter("case_ids", ARRAY(Uuid)))
     )
 )
-"""Reads the plans of cases; its parameter is case_ids."""
+"""Reads the plans of cases, which may be in ``words``, sealed; its parameter is case_ids."""
 
 
 def _log() -> FastStatement[bool]:

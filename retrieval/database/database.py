@@ -1,7 +1,7 @@
 """Opens transactions: as one user, who sees only their own rows, as the worker, who sees only the queue, and others."""
 
-from collections.abc import AsyncIterator, Mapping
-from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from collections.abc import AsyncIterator, Iterator, Mapping
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, contextmanager
 from dataclasses import dataclass, field
 from datetime import datetime
 
@@ -82,7 +82,7 @@ class Database:
             UserErased: the user was erased at or after ``authorised_at``.
             DatabaseUnavailable: no connection, or it broke; the statement may have been done.
         """
-        with _TranslatedErrors(self.outage):
+        with _translated_errors(self.outage):
             async with self.pool.acquire() as driver:
                 fast = FastConnection(driver, user_sub, authorised_at, self.citus)
                 try:
@@ -148,7 +148,7 @@ class Database:
         self, engine: AsyncEngine, *first: tuple[TextClause, Mapping[str, object]]
     ) -> AsyncIterator[AsyncConnection]:
         """Opens a transaction that begins with these statements; commits at the end."""
-        with _TranslatedErrors(self.outage):
+        with _translated_errors(self.outage):
             async with engine.begin() as connection:
                 for statement, parameters in first:
                     await connection.execute(statement, parameters)
@@ -158,19 +158,17 @@ class Database:
 _LOST_COUNT = asyncpg.InternalClientError
 """Error that asyncpg raises if the connection dies while it sends a request."""
 
-_REFUSED = {
+_UNAVAILABLE = {
+    "08": "the database connection broke",
+    "25006": "the database takes no writes: it is a standby or read-only, and DATABASE_URL must name the primary",
     "28": "the database refuses the login: check the user and the password of DATABASE_URL",
     "3D": "there is no such database: check its name in DATABASE_URL",
+    "53": "the database is out of connections or memory: lower POOL_SIZE, or raise its max_connections or memory",
+    "53100": "the disk of the database is full: free some space",
+    "55P03": "another transaction holds what is to be changed: try again",
+    "57P": "the database connection broke",  # Postgres is starting or stopping
 }
-"""Classes of SQLSTATE whose cause is a wrong DATABASE_URL, with the message for each."""
-_UNABLE = {
-    asyncpg.DiskFullError.sqlstate: "the disk of the database is full: free some space",
-    asyncpg.LockNotAvailableError.sqlstate: "another transaction holds what is to be changed: try again",
-    asyncpg.ReadOnlySQLTransactionError.sqlstate: (
-        "the database takes no writes: it is a standby or set to read-only, and DATABASE_URL must name the primary"
-    ),
-}
-"""SQLSTATE of what the database cannot do now, with the message for each."""
+"""Messages by SQLSTATE, by its first three characters, or by its class, the first two."""
 _DEADLOCK = asyncpg.DeadlockDetectedError.sqlstate
 _MISSING = {"42P01", "42703", "42883"}
 """SQLSTATE of a missing table, column and function."""
@@ -181,28 +179,20 @@ _UNCOMMITTED = ("could not commit transaction for shard", "failure on connection
 _NO_ANSWER = (TimeoutError, OSError, PoolTimeout, asyncpg.PostgresConnectionError, asyncpg.InterfaceError, _LOST_COUNT)
 
 
-class _TranslatedErrors:
+@contextmanager
+def _translated_errors(outage: Outage) -> Iterator[None]:
     """Turns a broken connection and the database's own refusals into casebank's errors, and notes outages."""
-
-    __slots__ = ("_outage",)
-
-    def __init__(self, outage: Outage) -> None:
-        self._outage = outage
-
-    def __enter__(self) -> None:
-        """Enters the block."""
-
-    def __exit__(self, _type: object, error: BaseException | None, _trace: object) -> None:
-        if error is None:
-            self._outage.is_over()
-            return
+    try:
+        yield
+    except BaseException as error:
         try:
             raise_own(error)
-        except Deadlocked:
-            raise  # it answers
-        except DatabaseUnavailable:
-            self._outage.goes_on(error)
+        except DatabaseUnavailable as own:
+            if not isinstance(own, Deadlocked):  # that is an answer
+                outage.goes_on(error)
             raise
+        raise
+    outage.is_over()
 
 
 def raise_own(error: BaseException) -> None:
@@ -226,8 +216,6 @@ def _translate(error: Exception, state: str) -> None:
         raise UserErased(_ERASED, None if inner is None else str(inner.detail)) from error
     if state in _MISSING:
         raise SchemaOutdated("the database's schema is not the one of this version: run casebank migrate") from error
-    if refused := _REFUSED.get(state[:2]):
-        raise DatabaseUnavailable(refused) from error
     if "unsupported startup parameter" in str(error):
         raise DatabaseUnavailable(
             "a pooler before the database refuses what casebank asks of a session: if it pools transactions, add"
@@ -237,14 +225,8 @@ def _translate(error: Exception, state: str) -> None:
         raise Deadlocked("the database ended this, for it and another waited for each other: try again") from error
     if state == asyncpg.InternalServerError.sqlstate and any(message in str(error) for message in _UNCOMMITTED):
         raise DatabaseUnavailable("a node of the cluster did not commit: try again") from error
-    if unable := _UNABLE.get(state):
-        raise DatabaseUnavailable(unable) from error
-    if state.startswith("53"):
-        raise DatabaseUnavailable(
-            "the database is out of connections or memory: lower POOL_SIZE, or raise its max_connections or memory"
-        ) from error
-    if state.startswith(("08", "57P")):  # Postgres is starting or stopping
-        raise DatabaseUnavailable("the database connection broke") from error
+    if message := _UNAVAILABLE.get(state) or _UNAVAILABLE.get(state[:3]) or _UNAVAILABLE.get(state[:2]):
+        raise DatabaseUnavailable(message) from error
 
 
 def sqlstate(error: DBAPIError) -> str:

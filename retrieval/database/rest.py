@@ -6,7 +6,7 @@ from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
 
 from retrieval.database.database import Database
-from retrieval.errors import DatabaseUnavailable, SchemaOutdated
+from retrieval.errors import DatabaseUnavailable
 from retrieval.telemetry import log, stage
 
 COLD_S = 30.0
@@ -84,8 +84,6 @@ class Rest:
                             break
                     await asyncio.sleep(pause_s)
                     pause_s = min(LAST_PAUSE_S, 2 * pause_s)
-        except SchemaOutdated:
-            pass  # it answers
         except TimeoutError:
             raise DatabaseUnavailable(f"the database did not wake within {COLD_S:.0f} s") from None
         finally:

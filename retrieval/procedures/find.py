@@ -3,17 +3,15 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields
 from functools import cache
-from typing import Protocol
 from uuid import UUID
 
-import asyncpg
 import numpy as np
 import orjson
 from sqlalchemy import REAL, Float, Integer, Text, Uuid, and_, case, cast, func, literal_column, or_, select, true
 from sqlalchemy.dialects.postgresql import ARRAY
 
 from policy.channels import searchable, words
-from retrieval.database.fast_path import FastConnection, FastStatement
+from retrieval.database.fast_path import FastConnection, FastStatement, Record
 from retrieval.database.parameters import AGENT_KEY, MODEL, USER_SUB, may_enter, parameter, vector_text
 from retrieval.pages.procedures import Measures
 from retrieval.procedures.near import NAMING, active, near
@@ -72,20 +70,6 @@ class ProcedureSearch:
         return {"task_type": self.task_type, "domain": self.domain, **asdict(self.measures), **filters}
 
 
-class TriggerVector(Protocol):
-    """A procedure's id and the vector of its trigger."""
-
-    id: UUID
-    embedding: list[float]
-
-
-class ProfileTerms(Protocol):
-    """A profile's settings that a search for procedures needs, see ``retrieval.search.profile_settings``."""
-
-    enabled: bool
-    procedure_similarity: float | None
-
-
 async def find(connection: FastConnection, search: ProcedureSearch, *, pgvector: bool) -> list[list[Procedure]]:
     """Returns the active procedures that fit the text, and those that fit each part, in one statement.
 
@@ -140,7 +124,7 @@ async def _measured(
     }
 
 
-def _procedure(row: asyncpg.Record, search: ProcedureSearch) -> Procedure:
+def _procedure(row: Record, search: ProcedureSearch) -> Procedure:
     """Returns the procedure of a row; its similarity is that of its trigger, or of the nearest case that taught it."""
     values = dict(row.items())
     record, named, sources = (values.pop(name) for name in ("record", "named", "source_case_ids"))
@@ -158,7 +142,7 @@ def _procedure(row: asyncpg.Record, search: ProcedureSearch) -> Procedure:
 
 
 @cache
-def _statement(*, pgvector: bool, by_attributes: bool, by_tool: bool) -> FastStatement[asyncpg.Record]:
+def _statement(*, pgvector: bool, by_attributes: bool, by_tool: bool) -> FastStatement[Record]:
     nearest = near(pgvector=pgvector, by_attributes=by_attributes, by_tool=by_tool)
     own = {each.name for each in fields(Procedure)} - {"id", "version", "record"} | {"source_case_ids"}
     proven = proven_runs().lateral("proven")
@@ -205,14 +189,14 @@ def _statement(*, pgvector: bool, by_attributes: bool, by_tool: bool) -> FastSta
     )
 
 
-_VECTORS: FastStatement[TriggerVector] = FastStatement.of(
+_VECTORS: FastStatement[Record] = FastStatement.of(
     select(procedures.c.id, cast(procedures.c.embedding, ARRAY(REAL)).label("embedding"))
     .where(may_enter(), *active(), procedures.c.embedding_model == MODEL)
     .order_by(procedures.c.id)
 )
-PROFILE_TERMS: FastStatement[ProfileTerms] = FastStatement.of(
+PROFILE_TERMS: FastStatement[Record] = FastStatement.of(
     select(profiles.c.enabled, profiles.c.procedure_similarity).where(
         may_enter(), profiles.c.user_sub == USER_SUB, profiles.c.agent_key == AGENT_KEY
     )
 )
-"""Reads the settings of the profile ``agent_key``; no row for an unknown agent."""
+"""Reads whether memory is on for the agent ``agent_key``, and its threshold; no row for an unknown agent."""

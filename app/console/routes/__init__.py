@@ -11,7 +11,6 @@ from app.console.routes import (
     overview,
     policy,
     procedures,
-    runs,
     sign_in,
     user,
 )
@@ -19,5 +18,5 @@ from app.console.routes import (
 
 def add(app: FastAPI) -> None:
     """Adds the pages to the service, outside the API and its documentation."""
-    for pages in (overview, decisions, bank, procedures, runs, memories, policy, user, known, sign_in, installation):
+    for pages in (overview, decisions, bank, procedures, memories, policy, user, known, sign_in, installation):
         app.include_router(pages.router)

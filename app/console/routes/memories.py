@@ -1,4 +1,4 @@
-"""Pages of the other memories: tools, sessions, facts and knowledge."""
+"""Pages of the other memories: tools, sessions, runs that are sent step by step, facts and knowledge."""
 
 from typing import Annotated, Literal
 from uuid import UUID
@@ -8,12 +8,15 @@ from fastapi import APIRouter, HTTPException, Query, Request, Response
 from app.console.page import PER_PAGE, ROOT, Form, Looking, Page, back, show
 from app.console.routes.bank import be_sure
 from app.routes.facts import list_facts, remove_fact
+from app.routes.findings import findings_in
 from app.routes.knowledge import list_knowledge, remove_knowledge
+from app.routes.runs import get_run, list_runs
 from app.routes.sessions import get_session, list_sessions, remove_session
 from app.routes.tools import get_tool_memory, list_tools
 from retrieval.database.rows import AnyRow
+from retrieval.findings.summary import standings
 from retrieval.recall.knowledge import page_of_shared
-from retrieval.tables.kinds import FactKind
+from retrieval.tables.kinds import FactKind, RunStatus
 from writer.run import SessionName
 
 router = APIRouter(prefix=ROOT, route_class=Page, include_in_schema=False)
@@ -67,6 +70,29 @@ async def delete_session(looking: Looking, form: Form) -> Response:
     be_sure(form)
     await remove_session(form.get("name", ""), looking.parts, looking.author)
     return back(form, f"{ROOT}/sessions", looking)
+
+
+@router.get("/runs")
+async def runs_page(
+    request: Request,
+    looking: Looking,
+    status: RunStatus | Literal[""] = "",
+    cursor: Cursor = None,
+) -> Response:
+    """Returns a page of the newest runs, all or those of one state."""
+    page = await list_runs(
+        looking.parts, looking.author, agent=looking.agent, status=status or None, limit=PER_PAGE, cursor=cursor
+    )
+    return show(request, "runs.html", looking, page=page, which=status)
+
+
+@router.get("/runs/{run_id}")
+async def run_page(request: Request, looking: Looking, run_id: UUID) -> Response:
+    """Returns the page of one run: its findings with their state, and the steps that are in no case yet."""
+    run = await get_run(run_id, looking.parts, looking.author)
+    findings = await findings_in(run_id, looking.parts, looking.author)
+    found = list(zip(findings, standings(findings), strict=True))
+    return show(request, "run.html", looking, run=run, found=found)
 
 
 @router.get("/facts")

@@ -10,8 +10,7 @@ from fastapi import APIRouter, Request, Response
 
 from app.console.charts import Axes, Chart, Point, Series, chart
 from app.console.page import ROOT, Looking, Page, go, show
-from app.impact.compared import NOT_SHOWN, SHOWN
-from app.impact.report import ImpactRequest, SoFar, added, last_weeks
+from app.impact.report import NOT_SHOWN, SHOWN, ImpactRequest, SoFar, added, last_weeks
 from app.jobs.records import JobRecord, all_records
 from app.jobs.schedule import is_well, periods
 from app.routes.bank import get_profile
@@ -22,7 +21,6 @@ from retrieval.pages import statistics
 
 Z95 = 1.96
 CHANGED = "Reward added by memory per decision, so far"
-LEAST_FOR_INTERVAL = 2
 LEAST_FOR_POINT = 5
 """Least number of runs in a week for the chart to show the week's mean; the table shows every week."""
 BESIDE = 0.08
@@ -100,25 +98,27 @@ def curves(weeks: Sequence[datetime], rows: Sequence[AnyRow]) -> list[Curve]:
     """Returns the curves of reward and steps from rows of ``runs_by_week``, without weeks that had no run."""
     by_week = {(row.week, row.shown): row for row in rows}
     numbers = sorted({row.week for row in rows})
-    both = [(weeks[each - 1], by_week.get((each, True)), by_week.get((each, False))) for each in numbers]
-    reward = [Week(week, _reward(shown), _reward(other)) for week, shown, other in both]
-    steps = [Week(week, _steps(shown), _steps(other)) for week, shown, other in both]
-    return [Curve("Mean reward", "reward", reward), Curve("Steps per run", "steps", steps)]
+
+    def means(name: str, counted: str, highest: float) -> list[Week]:
+        def mean(week: int, shown: bool) -> Mean | None:  # noqa: FBT001
+            return _mean(by_week.get((week, shown)), name, counted, highest)
+
+        return [Week(weeks[each - 1], mean(each, True), mean(each, False)) for each in numbers]
+
+    rewards, steps = means("reward", "rewarded", 1.0), means("steps", "runs", math.inf)
+    return [Curve("Mean reward", "reward", rewards), Curve("Steps per run", "steps", steps)]
 
 
-def _reward(row: AnyRow | None) -> Mean | None:
-    return None if row is None or not row.rewarded else _mean(row.reward, row.reward_sd, row.rewarded, (0.0, 1.0))
-
-
-def _steps(row: AnyRow | None) -> Mean | None:
-    return None if row is None else _mean(row.steps, row.steps_sd, row.runs, (0.0, math.inf))
-
-
-def _mean(value: float, deviation: float | None, runs: int, bounds: tuple[float, float]) -> Mean:
-    if deviation is None or runs < LEAST_FOR_INTERVAL:
-        return Mean(float(value), None, None, runs)
+def _mean(row: AnyRow | None, name: str, counted: str, highest: float) -> Mean | None:
+    """Returns the mean of this name over a week's runs; None without runs, and without an interval for a single run."""
+    runs = 0 if row is None else getattr(row, counted)
+    if not runs:
+        return None
+    value, deviation = float(getattr(row, name)), getattr(row, f"{name}_sd")
+    if deviation is None:
+        return Mean(value, None, None, runs)
     margin = Z95 * float(deviation) / math.sqrt(runs)
-    return Mean(float(value), max(bounds[0], float(value) - margin), min(bounds[1], float(value) + margin), runs)
+    return Mean(value, max(0.0, value - margin), min(highest, value + margin), runs)
 
 
 def _points(along: float, mean: Mean | None) -> list[Point]:
@@ -155,14 +155,7 @@ async def overview(request: Request, looking: Looking) -> Response:
         async with parts.database.as_worker() as connection:
             return await all_records(connection)
 
-    (
-        numbers,
-        policies,
-        profile,
-        (runs, missing),
-        changed,
-        jobs,
-    ) = await gather(  # in parallel: the database has several cores
+    numbers, policies, profile, (runs, missing), changed, jobs = await gather(  # the database has several cores
         get_statistics(agent, parts, author),
         get_policy(agent, parts, author),
         get_profile(agent, parts, author),

@@ -8,7 +8,6 @@ from fastapi import APIRouter, HTTPException, Query, Request, Response
 from app.auth.errors import KeysUnavailable, NotAuthenticated
 from app.auth.revocations import Revocation, revoke, use_up
 from app.auth.tokens import TokenVerifier
-from app.console.address import origin_of
 from app.console.page import (
     COOKIE,
     HEADERS,
@@ -21,6 +20,7 @@ from app.console.page import (
     doors,
     go,
     is_ours,
+    origin_of,
     sent,
     show,
     visit_of,
@@ -136,7 +136,7 @@ def _welcome(request: Request, visit: Visit, path: str) -> Response:
         doors(request).seal.seal(visit),
         expires=visit.ends_at,
         path=ROOT,
-        secure=origin_of(request, doors(request).origins).startswith("https://"),
+        secure=origin_of(request).startswith("https://"),
         httponly=True,
         samesite="strict",
     )

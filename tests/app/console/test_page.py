@@ -57,7 +57,12 @@ async def test_hostile_words_in_every_field_are_text_on_every_page(service: Serv
 
 
 async def test_no_character_that_is_not_seen_hides_text_or_its_page(alice: User, console: httpx.AsyncClient):
-    hidden = {"tags": "\U000e0053\U000e0045", "selectors": "\U000e0153", "filler": "\u3164", "more": "\ufe0f\ufe0f\ufe0e"}
+    hidden = {
+        "tags": "\U000e0053\U000e0045",
+        "selectors": "\U000e0153",
+        "filler": "\u3164",
+        "more": "\ufe0f\ufe0f\ufe0e",
+    }
     half = {"name": "sql", "arguments": '{"half": "\\ud83d"}'}  # of an emoji, as models cut them
     turns = [
         {"role": "user", "content": "".join(f"{name}{text}" for name, text in hidden.items())},
