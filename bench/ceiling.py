@@ -66,7 +66,7 @@ async def ceiling(home: Path) -> list[Measurement]:
             async with scratch_database(dsn, budget=STEP_BUDGET) as scratch:
                 for name, memory in memories.items():
                     arm = await run_arm(name, memory, house, scratch)
-                    arms[name].append(arm.totals().steps_per_task)
+                    arms[name].append(mean(record.steps for record in arm.records))
     keywords, found, foreseen = (mean(steps) for steps in arms.values())
     detail = f"{len(SEEDS)} houses of {TASKS} tasks, keyword memory {keywords:.2f} steps a task"
     return [

@@ -202,20 +202,6 @@ async def visitor(
 Looking = Annotated[Visitor, Depends(visitor, scope="function")]
 
 
-async def operating(looking: Looking) -> Visitor:
-    """Returns the signed-in visitor if they are the operator.
-
-    Raises:
-        HTTPException: 404, the visitor is not the operator.
-    """
-    if not looking.visit.is_operator:
-        raise HTTPException(404, "no such page")
-    return looking
-
-
-Operating = Annotated[Visitor, Depends(operating, scope="function")]
-
-
 Fields = dict[str, str]
 """Fields of a posted form, by name; of several fields with one name, the last counts."""
 

@@ -27,27 +27,6 @@ class TaskRecord:
     wall_ms: float
 
 
-@dataclass(frozen=True, slots=True)
-class ArmTotals:
-    """Totals of one arm over its stream; rates from 0 to 1, None without data."""
-
-    tasks: int
-    steps: int
-    steps_per_task: float
-    success: float
-    first_try: float
-    relevant_tasks: int
-    relevant_success: float | None
-    relevant_steps_per_task: float | None
-    slate_precision: float | None
-    """Share of the cases on the slates that came from the task's own family."""
-    reused: float
-    tokens: int
-    retrieve_p50_ms: float | None
-    wall_s: float
-    memory_errors: int
-
-
 @dataclass(frozen=True)
 class Arm:
     """Results of one arm on a stream of tasks, in the order of the tasks."""
@@ -61,33 +40,36 @@ class Arm:
         size = len(self.records)
         return [self.records[size * i // PARTS : size * (i + 1) // PARTS] for i in range(PARTS)]
 
-    def totals(self) -> ArmTotals:
-        """Means, sums and medians over the whole stream."""
+    def totals(self) -> dict[str, float | None]:
+        """Returns means, sums and medians over the whole stream; rates from 0 to 1, None without data.
+
+        ``slate_precision`` is the share of the cases on the slates that came from the task's own family.
+        """
         relevant = [record for record in self.records if record.relevant]
         latencies = [record.latency_ms for record in self.records if record.latency_ms is not None]
         shown = sum(record.slate for record in self.records)
-        return ArmTotals(
-            tasks=len(self.records),
-            steps=sum(record.steps for record in self.records),
-            steps_per_task=round(mean(self.records, STEPS), 3),
-            success=round(mean(self.records, SUCCESS), 3),
-            first_try=round(mean(self.records, FIRST_TRY), 3),
-            relevant_tasks=len(relevant),
-            relevant_success=round(mean(relevant, SUCCESS), 3) if relevant else None,
-            relevant_steps_per_task=round(mean(relevant, STEPS), 3) if relevant else None,
-            slate_precision=round(sum(r.slate_relevant for r in self.records) / shown, 3) if shown else None,
-            reused=round(mean(self.records, lambda record: record.reused), 3),
-            tokens=sum(record.tokens for record in self.records),
-            retrieve_p50_ms=round(statistics.median(latencies), 2) if latencies else None,
-            wall_s=round(sum(record.wall_ms for record in self.records) / 1000, 2),
-            memory_errors=len(self.errors),
-        )
+        return {
+            "tasks": len(self.records),
+            "steps": sum(record.steps for record in self.records),
+            "steps_per_task": round(mean(self.records, STEPS), 3),
+            "success": round(mean(self.records, SUCCESS), 3),
+            "first_try": round(mean(self.records, FIRST_TRY), 3),
+            "relevant_tasks": len(relevant),
+            "relevant_success": round(mean(relevant, SUCCESS), 3) if relevant else None,
+            "relevant_steps_per_task": round(mean(relevant, STEPS), 3) if relevant else None,
+            "slate_precision": round(sum(r.slate_relevant for r in self.records) / shown, 3) if shown else None,
+            "reused": round(mean(self.records, lambda record: record.reused), 3),
+            "tokens": sum(record.tokens for record in self.records),
+            "retrieve_p50_ms": round(statistics.median(latencies), 2) if latencies else None,
+            "wall_s": round(sum(record.wall_ms for record in self.records) / 1000, 2),
+            "memory_errors": len(self.errors),
+        }
 
     def as_dict(self) -> dict[str, object]:
         """Returns every number of the arm, ready for JSON."""
         tenths = {name: [round(mean(part, value), 3) for part in self.parts()] for name, value in _TENTHS.items()}
         tasks = [asdict(record) for record in self.records]
-        return {"totals": asdict(self.totals()), **tenths, "errors": list(self.errors)[:20], "tasks": tasks}
+        return {"totals": self.totals(), **tenths, "errors": list(self.errors)[:20], "tasks": tasks}
 
 
 @dataclass(frozen=True)

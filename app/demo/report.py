@@ -84,10 +84,10 @@ def print_report(report: DemoReport, console: Console) -> None:
     table.add_row("all", *_cells(report.arms), style="bold")
     console.print(table)
     for stream in report.streams if len(report.streams) > 1 else ():
-        houses = {arm.name: arm.totals() for arm in stream.arms}
         found = (
-            f"{name} {each.steps_per_task:.1f} steps, {each.success:.0%}, first try {each.first_try:.0%}"
-            for name, each in houses.items()
+            f"{arm.name} {mean(arm.records, STEPS):.1f} steps, {mean(arm.records, SUCCESS):.0%},"
+            f" first try {mean(arm.records, FIRST_TRY):.0%}"
+            for arm in stream.arms
         )
         console.print(f"  seed {stream.seed}: {'; '.join(found)}")
     for text, before, after in report.story():
@@ -95,9 +95,9 @@ def print_report(report: DemoReport, console: Console) -> None:
     console.print(f"  {report.comparison.sentence()}", style="bold")
     console.print(f"  {report.comparison_at_failures.against('keyword memory asked at failures, too')}", style="bold")
     totals = report.arms[-1].totals()
-    latency = totals.retrieve_p50_ms
-    price = f"{totals.tokens} tokens in all" + (f", retrieve p50 {latency:.1f} ms" if latency is not None else "")
-    console.print(f"  Price of casebank: {price}; memory errors: {totals.memory_errors}")
+    latency = totals["retrieve_p50_ms"]
+    price = f"{totals['tokens']} tokens in all" + (f", retrieve p50 {latency:.1f} ms" if latency is not None else "")
+    console.print(f"  Price of casebank: {price}; memory errors: {totals['memory_errors']}")
     console.print(EXPLANATION, style="dim")
 
 

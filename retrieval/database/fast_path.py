@@ -8,15 +8,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from functools import cache, cached_property
-from typing import Generic, Self, TypeVar
+from typing import Any, Generic, Self, TypeVar
 from uuid import UUID
 
 import asyncpg
-from sqlalchemy import BindParameter, Table, text
+from sqlalchemy import Table, text
 from sqlalchemy.dialects.postgresql.asyncpg import PGDialect_asyncpg
 from sqlalchemy.ext.asyncio import AsyncConnection
 from sqlalchemy.sql import ClauseElement
-from sqlalchemy.sql.compiler import Compiled
 
 Answer = TypeVar("Answer")
 """Type of a statement's answer: the record of its rows, or the type of its one value."""
@@ -46,28 +45,21 @@ class FastStatement(Generic[Answer]):
         return cls(statement)
 
     @cached_property
-    def _compiled(self) -> Compiled:
-        return self._statement.compile(dialect=PGDialect_asyncpg())  # type: ignore[no-untyped-call]
+    def _compiled(self) -> tuple[str, tuple[str, ...], Mapping[str, object]]:
+        """Returns the SQL, the parameters' names in the order of their numbers, and the values that it binds itself."""
+        compiled: Any = self._statement.compile(dialect=PGDialect_asyncpg())  # type: ignore[no-untyped-call]
+        bound = {name: value for name, value in compiled.params.items() if not compiled.binds[name].required}
+        return str(compiled), tuple(compiled.positiontup or ()), bound
 
-    @cached_property
+    @property
     def sql(self) -> str:
         """Returns the statement's SQL, with numbered parameters."""
-        return str(self._compiled)
-
-    @cached_property
-    def names(self) -> tuple[str, ...]:
-        """Returns the names of the statement's parameters in the order of their numbers."""
-        return tuple(getattr(self._compiled, "positiontup", None) or ())
-
-    @cached_property
-    def constants(self) -> Mapping[str, object]:
-        """Returns the values of the parameters that the statement binds itself, by name."""
-        binds: Mapping[str, BindParameter[object]] = getattr(self._compiled, "binds", {})
-        return {name: value for name, value in (self._compiled.params or {}).items() if not binds[name].required}
+        return self._compiled[0]
 
     def arguments(self, parameters: Mapping[str, object]) -> list[object]:
         """Returns the parameters' values in the order of their numbers; raises KeyError if one is missing."""
-        return [parameters[name] if name in parameters else self.constants[name] for name in self.names]
+        _, names, bound = self._compiled
+        return [parameters[name] if name in parameters else bound[name] for name in names]
 
 
 @cache

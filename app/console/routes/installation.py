@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 from fastapi import APIRouter, HTTPException, Request, Response
 
-from app.console.page import ROOT, Operating, Page, go, show
+from app.console.page import ROOT, Looking, Page, go, show
 from app.jobs.metrics import state, table_sizes
 from app.jobs.schedule import is_well, periods
 from retrieval.database.rows import AnyRow
@@ -15,9 +15,11 @@ router = APIRouter(prefix=ROOT, route_class=Page, include_in_schema=False)
 
 
 @router.get("/installation")
-async def installation_page(request: Request, operating: Operating) -> Response:
-    """Returns the page with the numbers of the installation."""
-    parts = operating.parts
+async def installation_page(request: Request, looking: Looking) -> Response:
+    """Returns the page with the numbers of the installation; there is none for a visitor who is not the operator."""
+    if not looking.visit.is_operator:
+        raise HTTPException(404, "no such page")
+    parts = looking.parts
 
     async def totals() -> tuple[AnyRow, Sequence[AnyRow], Sequence[AnyRow], list[tuple[str, int]]]:
         async with parts.database.as_worker() as connection:
@@ -31,7 +33,7 @@ async def installation_page(request: Request, operating: Operating) -> Response:
     return show(
         request,
         "installation.html",
-        operating,
+        looking,
         seen=seen,
         bounds=parts.admission.backlog.bounds,
         late={job.name for job in seen.jobs if job.name in wanted and not is_well(job, wanted[job.name])},

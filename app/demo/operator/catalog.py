@@ -50,12 +50,8 @@ class Catalog:
         return tuple(dict.fromkeys(column.table for column in self.columns))
 
 
-_CATALOG = TypeAdapter(Catalog)
-
-
-def read_catalog(text: str) -> Catalog:
-    """Parses the result of the `INSPECT` query."""
-    return _CATALOG.validate_json(text)
+CATALOG = TypeAdapter(Catalog)
+"""Parser of the result of the ``INSPECT`` query."""
 
 
 def sample_of(type_name: str) -> str:

@@ -18,7 +18,7 @@ from functools import partial
 import asyncpg
 
 from app.demo.memory import Trace
-from app.demo.operator.catalog import INSPECT, WORK_SCHEMA, Catalog, read_catalog
+from app.demo.operator.catalog import CATALOG, INSPECT, WORK_SCHEMA, Catalog
 from app.demo.operator.script import RepairScript
 from app.demo.operator.tasks import Task
 
@@ -72,7 +72,7 @@ class Scratch:
     async def inspect(self) -> Catalog:
         """Returns the catalog; costs one step."""
         answer = await self._step("inspect", "the system catalog", partial(self._connection.fetchval, INSPECT))
-        return read_catalog(str(answer))
+        return CATALOG.validate_json(str(answer))
 
     async def attempt(self, script: RepairScript) -> Result:
         """Runs a script and checks the goal; if it is not reached, the transaction is rolled back.

@@ -6,7 +6,7 @@ import pytest
 
 from retrieval.errors import ModelBudgetSpent, ModelMisbehaved, ModelRefused, ModelUnavailable, Tokens
 from retrieval.ports import Reply
-from retrieval.rewriting.llm import Query, Rewritten, named, rewritten_by
+from retrieval.rewriting.choice import Query, Rewritten, named, rewritten_by
 
 
 class Says:
