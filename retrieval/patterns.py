@@ -6,7 +6,7 @@ In a pattern, «name» stands for the part of that name in the file's table ``pa
 import re
 import tomllib
 from collections.abc import Callable, Mapping
-from functools import cache, partial
+from functools import cache
 from importlib.resources import files
 from typing import Any
 
@@ -39,35 +39,32 @@ class Patterns(dict[str, re.Pattern[str]]):
     A dict, because analyses read patterns some thousand times a run. Iterate over ``all()``, which compiles the rest.
     """
 
-    def __init__(self, compile_of: Mapping[str, Callable[[], re.Pattern[str]]]) -> None:
+    def __init__(self, package: str, forms: Mapping[str, tuple[str, Engine]]) -> None:
         super().__init__()
-        self._compile_of = compile_of
+        self._package = package
+        self._forms = forms
 
     def __missing__(self, name: str) -> re.Pattern[str]:
         """Returns the pattern of this name, compiled; raises KeyError if there is none."""
-        self[name] = self._compile_of[name]()
+        self[name] = compiled(self._package, *self._forms[name])
         return self[name]
 
     def all(self) -> dict[str, re.Pattern[str]]:
         """Returns every pattern by its name."""
-        return {name: self[name] for name in self._compile_of}
+        return {name: self[name] for name in self._forms}
 
 
 def patterns(package: str, *tables: str) -> Patterns:
     """Returns the patterns of the tables by their names; RE2 runs those of ``linear.table``, in linear time."""
     content = read(package)
-    by_engine: tuple[tuple[Engine, dict[str, Any]], ...] = (
-        (re.compile, content),
-        (re2.compile, content.get("linear", {})),
-    )
-    return Patterns(
-        {
-            name: partial(compiled, package, form, engine)
-            for engine, by_table in by_engine
-            for table in tables
-            for name, form in by_table.get(table, {}).items()
-        }
-    )
+    by_engine = (re.compile, content), (re2.compile, content.get("linear", {}))
+    forms = {
+        name: (form, engine)
+        for engine, by_table in by_engine
+        for table in tables
+        for name, form in by_table.get(table, {}).items()
+    }
+    return Patterns(package, forms)
 
 
 def byte_patterns(package: str, table: str) -> dict[str, re.Pattern[bytes]]:

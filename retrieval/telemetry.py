@@ -5,7 +5,6 @@ from contextlib import contextmanager, nullcontext
 from contextvars import ContextVar
 from functools import cache
 from time import monotonic, perf_counter
-from types import TracebackType
 
 import structlog
 from opentelemetry import trace
@@ -91,31 +90,22 @@ def links(named: Mapping[str, str]) -> list[trace.Link]:
     return [trace.Link(span)] if span.is_valid else []
 
 
-class stage:  # noqa: N801 - reads as a statement: with stage("embed")
-    """Times the block and reports the time under the stage's name, even if the block fails."""
-
-    __slots__ = ("_name", "_span", "_started")
-
-    def __init__(self, name: str) -> None:
-        """Takes the name of the stage."""
-        self._name = name
-
-    def __enter__(self) -> None:
-        """Starts the clock, and a span if the process is traced."""
-        self._span = _tracer.start_as_current_span(self._name) if _traced() else None
-        if self._span is not None:
-            self._span.__enter__()
-        self._started = perf_counter()
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace_: TracebackType | None
-    ) -> None:
-        """Reports how long the block took."""
-        seconds = perf_counter() - self._started
-        if self._span is not None:
-            self._span.__exit__(kind, error, trace_)
-        STAGE_SECONDS.labels(self._name).observe(seconds)
-        log.debug(self._name, ms=round(seconds * 1000, 3), **({"error": kind.__name__} if kind else {}))
+@contextmanager
+def stage(name: str) -> Iterator[None]:
+    """Times the block and reports the time under the stage's name, even if the block fails; with a span if traced."""
+    span = _tracer.start_as_current_span(name) if _traced() else nullcontext()
+    failed: dict[str, str] = {}
+    started = perf_counter()
+    try:
+        with span:
+            yield
+    except BaseException as error:
+        failed = {"error": type(error).__name__}
+        raise
+    finally:
+        seconds = perf_counter() - started
+        STAGE_SECONDS.labels(name).observe(seconds)
+        log.debug(name, ms=round(seconds * 1000, 3), **failed)
 
 
 @cache

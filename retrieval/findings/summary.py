@@ -14,8 +14,12 @@ from retrieval.text import shortened
 from retrieval.tokens import count_tokens
 
 TITLE = "# Execution Memory"
-FILES, SEARCHES, OTHERS = "**Files Already Read:**", "**Previous Search Results:**", "**Other Findings:**"
-_GROUPS = (FILES, SEARCHES, OTHERS)
+_HEADINGS = {
+    "files": "**Files Already Read:**",
+    "searches": "**Previous Search Results:**",
+    "others": "**Other Findings:**",
+}
+"""Heading of each group of findings, in the order of the block."""
 Standing = Literal["holds", "in_doubt", "changed", "found_again"]
 """Standing of a finding: it holds, a later step may have changed its subject, changed it, or found the same again."""
 LONGEST_LINE = 300
@@ -64,12 +68,12 @@ def summary(findings: Sequence[SummaryFinding], token_budget: int) -> Summary:
     A finding whose subject was changed is left out; a line says if a later step may have changed its subject. If not
     all findings fit, the newest of each group (files, searches, others) are taken in turn.
     """
-    groups: dict[str, list[SummaryFinding]] = {group: [] for group in _GROUPS}
+    groups: dict[str, list[SummaryFinding]] = {group: [] for group in _HEADINGS}
     for each, stands in zip(findings, standings(findings), strict=True):
         if stands in {"holds", "in_doubt"} and (each.texts.get("query") or each.texts.get("path")):
             groups[_group_of(each)].append(each)
     chosen: list[SummaryFinding] = []
-    used = count_tokens(_block([])) + sum(count_tokens(f"\n{group}\n\n") for group in _GROUPS if groups[group])
+    used = count_tokens(_block([])) + sum(count_tokens(f"\n{_HEADINGS[each]}\n\n") for each in groups if groups[each])
     for turn in zip_longest(*groups.values()):
         for each in turn:
             cost = 0 if each is None else count_tokens(_line(each) + "\n")
@@ -77,9 +81,8 @@ def summary(findings: Sequence[SummaryFinding], token_budget: int) -> Summary:
                 chosen.append(each)
                 used += cost
     text = _block(chosen) if chosen else ""
-    names = {FILES: "files", SEARCHES: "searches", OTHERS: "others"}
     fitting = {id(each) for each in chosen}
-    left = {names[group]: sum(id(each) not in fitting for each in members) for group, members in groups.items()}
+    left = {group: sum(id(each) not in fitting for each in members) for group, members in groups.items()}
     return Summary(text, count_tokens(text), len(chosen), {name: count for name, count in left.items() if count})
 
 
@@ -104,18 +107,18 @@ def standings(findings: Sequence[SummaryFinding]) -> list[Standing]:
 
 def _block(chosen: Sequence[SummaryFinding]) -> str:
     parts = [TITLE]
-    for group in _GROUPS:
+    for group, heading in _HEADINGS.items():
         members = [each for each in reversed(chosen) if _group_of(each) == group]
         lines = [_line(each) for each in sorted(members, key=lambda finding: finding.step)]
         if lines:
-            parts.append("\n".join([group, *lines]))
+            parts.append("\n".join([heading, *lines]))
     return "\n\n".join(parts) + "\n"
 
 
 def _group_of(finding: SummaryFinding) -> str:
     if finding.kind == "read":
-        return FILES
-    return SEARCHES if finding.kind == "search" and not finding.texts.get("listing") else OTHERS
+        return "files"
+    return "searches" if finding.kind == "search" and not finding.texts.get("listing") else "others"
 
 
 def _line(finding: SummaryFinding) -> str:
@@ -128,7 +131,7 @@ def _line(finding: SummaryFinding) -> str:
         return f"- {unescaped(texts.get('path', '') + part)}: {unescaped(fact)} {step}"
     tool = str(texts.get("tool", ""))
     query = unescaped(shortened(str(texts.get("query", "")).removeprefix(f"{tool} "), LONGEST_LINE))
-    if _group_of(finding) == SEARCHES and finding.success:
+    if _group_of(finding) == "searches" and finding.success:
         return f"- {query}: {unescaped(fact)} {step}"
     ours = finding.success and (texts.get("by_hand") or texts.get("listing"))  # no words of a tool
     result = unescaped(fact) if ours else f"{'' if finding.success else 'failed: '}{quoted(fact)}"

@@ -63,12 +63,6 @@ class ProcedureSearch:
     measures: Measures = field(default_factory=Measures)
     look: int = LOOK
 
-    @property
-    def attributes(self) -> dict[str, object]:
-        """Values of the attributes that procedures must have, by the names of the statement's parameters."""
-        filters = {name: list(values) for name, values in asdict(self.filters).items()}
-        return {"task_type": self.task_type, "domain": self.domain, **asdict(self.measures), **filters}
-
 
 async def find(connection: FastConnection, search: ProcedureSearch, *, pgvector: bool) -> list[list[Procedure]]:
     """Returns the active procedures that fit the text, and those that fit each part, in one statement.
@@ -77,7 +71,8 @@ async def find(connection: FastConnection, search: ProcedureSearch, *, pgvector:
     vector of the search's model are compared by similarity, the others by common words. The similarity of a procedure
     that a near case taught is at least that of the case.
     """
-    attributes = search.attributes
+    attributes: dict[str, object] = {"task_type": search.task_type, "domain": search.domain, **asdict(search.measures)}
+    attributes |= {name: list(values) for name, values in asdict(search.filters).items()}
     texts = [search.text, *search.parts]
     naming = [search.by_tool and text is not None and len(words(text)) in NAMING for text in texts]
     parameters: dict[str, object] = {

@@ -300,11 +300,8 @@ def _together(
 def as_alternatives(shown: Sequence[Procedure]) -> list[Procedure]:
     """Returns the procedures, those after the first of a trigger marked as alternatives to it, except warnings."""
     first: dict[str, UUID] = {}
+    marked: list[Procedure] = []
     for each in shown:
-        if not each.warns:
-            first.setdefault(folded(without_example(each.trigger)), each.id)
-    better = [None if each.warns else first[folded(without_example(each.trigger))] for each in shown]
-    return [
-        each if other in {None, each.id} else replace(each, alternative_to=other)
-        for each, other in zip(shown, better, strict=True)
-    ]
+        better = each.id if each.warns else first.setdefault(folded(without_example(each.trigger)), each.id)
+        marked.append(each if better == each.id else replace(each, alternative_to=better))
+    return marked
