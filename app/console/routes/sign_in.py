@@ -25,7 +25,7 @@ from app.console.page import (
     show,
     visit_of,
 )
-from app.console.render import STATIC, static
+from app.console.render import STATIC, static, static_version
 from app.console.visits import Link, Visit
 from app.edge.dependencies import runtime
 
@@ -109,12 +109,12 @@ async def end(request: Request, visit: Visit) -> None:
 
 
 @router.get("/static/{name}")
-async def static_file(name: str) -> Response:
-    """Returns a static file; its address contains a digest of its content."""
+async def static_file(name: str, v: str = "") -> Response:
+    """Returns a static file; a browser may keep it under the digest of its content, and under no other version."""
     if name not in STATIC:
         raise HTTPException(404, "no such file")
-    kept = {**HEADERS, "Cache-Control": f"public, max-age={A_YEAR_S}, immutable"}
-    return Response(static(name), media_type=STATIC[name], headers=kept)
+    kept = {"Cache-Control": f"public, max-age={A_YEAR_S}, immutable"} if v == static_version(name) else {}
+    return Response(static(name), media_type=STATIC[name], headers=HEADERS | kept)
 
 
 def _sign_in(request: Request, next_: str, *, wrong: str | None = None, status: int = 200) -> Response:

@@ -98,6 +98,16 @@ async def test_every_answer_lets_a_browser_load_from_here_alone_and_run_nothing(
     assert (await nobody.get("/console/static/..%2Fpage.py")).status_code == 404
 
 
+async def test_a_static_file_is_kept_under_its_own_version_alone(service: Service):
+    """Of two replicas during an upgrade, one has another file than the page names that the other one made."""
+    http = await stranger(service)
+    (own,) = [each for each in Page((await http.get("/console/sign-in")).text).addresses if "console.css" in each]
+    assert "immutable" in (await http.get(own)).headers["cache-control"]
+    for other in (own.partition("?")[0], f"{own.partition('?')[0]}?v=0123456789ab"):
+        answer = await http.get(other)
+        assert (answer.status_code, answer.headers["cache-control"]) == (200, "no-store")
+
+
 async def test_without_a_visit_every_page_and_form_leads_to_sign_in(service: Service, alice: User):
     http = await stranger(service)
     open_to_all = {"/console/sign-in", "/console/link", "/console/static/{name}", "/console/{rest:path}"}
