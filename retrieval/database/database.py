@@ -172,6 +172,8 @@ _UNAVAILABLE = {
 _DEADLOCK = asyncpg.DeadlockDetectedError.sqlstate
 _MISSING = {"42P01", "42703", "42883"}
 """SQLSTATE of a missing table, column and function."""
+_ANSWERS = {"25006", "53100", "55P03", _DEADLOCK, *_MISSING}
+"""SQLSTATE of refusals of a database that answers, so that there is no outage."""
 
 _UNCOMMITTED = ("could not commit transaction for shard", "failure on connection marked as essential")
 """Messages of Citus, without a SQLSTATE of their own: a node failed when it was to commit."""
@@ -187,8 +189,8 @@ def _translated_errors(outage: Outage) -> Iterator[None]:
     except BaseException as error:
         try:
             raise_own(error)
-        except DatabaseUnavailable as own:
-            if not isinstance(own, Deadlocked):  # that is an answer
+        except DatabaseUnavailable:
+            if sqlstate(error) not in _ANSWERS:
                 outage.goes_on(error)
             raise
         raise
@@ -197,12 +199,10 @@ def _translated_errors(outage: Outage) -> Iterator[None]:
 
 def raise_own(error: BaseException) -> None:
     """Raises the casebank error that stands for this error; returns if there is none."""
-    if isinstance(error, DBAPIError):
+    if isinstance(error, DBAPIError | asyncpg.PostgresError):
         _translate(error, sqlstate(error))
-        if error.connection_invalidated or isinstance(error, InterfaceError):
-            raise DatabaseUnavailable("the database connection broke") from error
-    if isinstance(error, asyncpg.PostgresError):
-        _translate(error, error.sqlstate or "")
+    if isinstance(error, DBAPIError) and (error.connection_invalidated or isinstance(error, InterfaceError)):
+        raise DatabaseUnavailable("the database connection broke") from error
     if isinstance(error, _NO_ANSWER):
         raise DatabaseUnavailable("the database does not answer") from error
 
@@ -229,6 +229,6 @@ def _translate(error: Exception, state: str) -> None:
         raise DatabaseUnavailable(message) from error
 
 
-def sqlstate(error: DBAPIError) -> str:
+def sqlstate(error: BaseException) -> str:
     """Returns Postgres's five-character code (SQLSTATE) of the error, or an empty string if it has none."""
-    return str(getattr(error.orig, "sqlstate", None) or "")
+    return str(getattr(getattr(error, "orig", error), "sqlstate", None) or "")
