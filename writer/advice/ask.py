@@ -167,24 +167,28 @@ class Adviser:
             rows = [row for row in rows if row.case_id is not None]
             opener = Opener(self.database, seals)
             plans, broken = await plans_for(connection, opener, rows, failure)
-            met = [row for row in rows if row.place is not None]
-            try:
-                answer = await self._answer(failure, met, plans)
-            except SealBroken:
-                broken, met = True, [row for row in met if row.words is None or decrypts(failure.words, row)]
-                answer = await self._answer(failure, met, plans)
-            advice_id = uuids.uuid7()
-            answer = replace(answer, advice_id=advice_id, degraded=["unreadable"] if broken else [])
-            if first.repeated_id is not None and first.repeated_text is not None:
-                with suppress(SealBroken):
-                    if failure.words.open("told", first.repeated_text, first.repeated_id) == answer.text:
-                        return replace(answer, advice_id=first.repeated_id)
-            entry = _entry(failure, answer)
-            logged = {**parameters, "decision_id": entry["id"], "fix_ids": [fix.fix_id for fix in answer.fixes]}
-            async with connection.driver.transaction():  # a deletion in between would find the one without the other
-                await connection.value(HOLD_SESSION, parameters)
-                await log(connection, entry, answer.text, opener)
-                await connection.value(LOG_ADVICE, logged)
+        # without a connection, for a threshold may take a while
+        met = [row for row in rows if row.place is not None]
+        try:
+            answer = await self._answer(failure, met, plans)
+        except SealBroken:
+            broken, met = True, [row for row in met if row.words is None or decrypts(failure.words, row)]
+            answer = await self._answer(failure, met, plans)
+        advice_id = uuids.uuid7()
+        answer = replace(answer, advice_id=advice_id, degraded=["unreadable"] if broken else [])
+        if first.repeated_id is not None and first.repeated_text is not None:
+            with suppress(SealBroken):
+                if failure.words.open("told", first.repeated_text, first.repeated_id) == answer.text:
+                    return replace(answer, advice_id=first.repeated_id)
+        entry = _entry(failure, answer)
+        logged = {**parameters, "decision_id": entry["id"], "fix_ids": [fix.fix_id for fix in answer.fixes]}
+        async with (
+            self.database.fast(author.user_sub, author.authorised_at) as connection,
+            connection.driver.transaction(),  # a deletion in between would find the one without the other
+        ):
+            await connection.value(HOLD_SESSION, parameters)
+            await log(connection, entry, answer.text, opener)
+            await connection.value(LOG_ADVICE, logged)
         return answer
 
     async def _answer(

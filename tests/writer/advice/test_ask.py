@@ -1,12 +1,20 @@
-"""How long an agent's threshold of confidence is kept."""
+"""How long an agent's threshold of confidence is kept, and what computing it holds."""
 
+from collections.abc import Sequence
+from datetime import UTC, datetime
 from types import SimpleNamespace
 from typing import Any
 from uuid import uuid4
 
-from policy.advice import RIGHT
-from writer.advice.ask import Thresholds
+from app.postgres.pools import service_database
+from policy.advice import RIGHT, Failures
+from retrieval.advice.failures import FailureRow
+from tests.service import AGENT, User
+from writer.advice.answer import FailedCall
+from writer.advice.ask import Adviser, Thresholds
 from writer.advice.fixes import failures_in
+from writer.analysis.calls import Call
+from writer.author import Author
 
 
 def row(fix: list[int]) -> Any:
@@ -28,3 +36,25 @@ async def test_other_failures_have_a_threshold_of_their_own_even_if_the_last_one
     unsteady, steady = ([*(row([fix]) for fix in fixes), last] for fixes in (range(29), [7] * 29))
     first = await thresholds.of("alice", unsteady, failures_in(unsteady), RIGHT)
     assert await thresholds.of("alice", steady, failures_in(steady), RIGHT) < first
+
+
+async def test_no_connection_is_held_while_a_threshold_is_computed(alice: User, database_url: str):
+    taken: list[int] = []
+
+    class Watching(Thresholds):
+        async def of(self, user_sub: str, rows: Sequence[FailureRow], past: Failures, precision: float) -> float:
+            taken.append(database.pool.get_size() - database.pool.get_idle_size())
+            return await super().of(user_sub, rows, past, precision)
+
+    calls = [
+        {"tool": "sql", "input": {"query": "DROP x"}, "output": "ERROR: no such table x", "status": "error"},
+        {"tool": "sql", "input": {"query": "DROP TABLE x"}, "output": "DROP TABLE", "status": "ok"},
+    ]
+    await alice.retain("drop the table x", tool_traces=calls)
+    await alice.settle()
+    failed = Call(0, "sql", {"query": "DROP y"}, "ERROR: no such table y", failure="no such table y")
+    author = Author(alice.name, alice.name, datetime.now(UTC))
+    async with service_database(database_url) as database:
+        adviser = Adviser(database, alice.service.runtime.keyring, Watching())
+        await adviser.advise(author, FailedCall(AGENT, failed, "drop the table y"))
+    assert taken == [0]
