@@ -139,10 +139,6 @@ class OpenedCase:
         """Returns the value of the column of this name."""
         return getattr(self._row, name)
 
-    def __getitem__(self, name: str) -> object:
-        """Returns the value of the column of this name."""
-        return self._row[name]
-
     @cached_property
     def opened_words(self) -> CaseWords:
         """The decrypted texts of the case."""
