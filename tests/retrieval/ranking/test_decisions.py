@@ -22,9 +22,11 @@ from writer.upkeep.reembed import reembed
 
 
 def test_the_statement_takes_what_an_entry_has_and_who_enters():
-    given = log_decision()
-    entry = {*COLUMNS, "case_ids", "propensities", "key_id", "quoted_ids", "quoted_sessions"}
-    assert set(given.names) - set(given.constants) == {*entry, "authorised_at"}
+    entry = {*COLUMNS, "case_ids", "propensities", "key_id", "quoted_ids", "quoted_sessions", "authorised_at"}
+    assert log_decision().arguments(dict.fromkeys(entry))
+    for name in entry:
+        with pytest.raises(KeyError, match=name):
+            log_decision().arguments(dict.fromkeys(entry - {name}))
 
 
 @one_postgres
