@@ -66,6 +66,8 @@ def _value(setting: Setting, form: Fields) -> object:
         return text == "on"
     if setting.kind == "tools":
         pairs = [line.rpartition(":") for line in text.splitlines() if line.strip()]
+        if not all(name.strip() for name, _, _ in pairs):
+            raise HTTPException(422, f"nothing was changed: each line of “{setting.label}” must be “tool: kind”")
         return {name.strip(): kind.strip() for name, _, kind in pairs}
     if not text and setting.may_be_empty:
         return None
@@ -74,4 +76,5 @@ def _value(setting: Setting, form: Fields) -> object:
     try:
         return int(text) if setting.kind == "whole" else float(text)
     except ValueError:
-        raise HTTPException(422, f"nothing was changed: “{setting.label}” must be a number") from None
+        wanted = "a whole number" if setting.kind == "whole" else "a number"
+        raise HTTPException(422, f"nothing was changed: “{setting.label}” must be {wanted}") from None

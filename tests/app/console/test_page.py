@@ -181,6 +181,24 @@ async def test_a_form_without_the_visits_token_or_from_elsewhere_changes_nothing
     assert (await alice.http.get("/v1/profiles/operator")).json()["k"] == 4
 
 
+@pytest.mark.parametrize(
+    ("field", "typed", "told"),
+    [
+        ("k", "0.5", "“Cases on a slate” must be a whole number"),
+        ("explore", "often", "“Share of slates changed at random” must be a number"),
+        ("tool_kinds", "peek: read\npoke write", "each line of “Kinds of tools” must be “tool: kind”"),
+    ],
+)
+async def test_a_setting_that_cannot_be_read_is_refused_with_what_is_wanted(
+    alice: User, console: httpx.AsyncClient, field: str, typed: str, told: str
+):
+    await furnish(alice)
+    form = Page((await console.get("/console/user")).text).form("/console/user/settings")
+    answer = await send(console, form, **{field: typed})
+    assert answer.status_code == 422
+    assert told in answer.text
+
+
 async def test_a_form_with_a_character_that_no_text_may_have_is_refused(alice: User, console: httpx.AsyncClient):
     things = await furnish(alice)
     token = Page((await console.get("/console/user")).text).forms[0].fields["form_token"]

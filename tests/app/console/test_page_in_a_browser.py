@@ -231,7 +231,7 @@ async def test_settings_are_changed_and_a_mistake_is_named(
     assert (profile["k"], profile["learning"]) == (6, False)
     await page.get_by_label("Cases on a slate").fill("a thousand")
     await page.get_by_role("button", name="Save the settings").click()
-    await page.get_by_text("“Cases on a slate” must be a number").wait_for()
+    await page.get_by_text("“Cases on a slate” must be a whole number").wait_for()
 
 
 async def test_everything_is_exported_and_then_erased_with_a_receipt(
