@@ -33,6 +33,7 @@ from writer.queue.batches import Batches
 from writer.queue.case import ClaimedCase, Work, by_agent, close
 from writer.queue.correction import corrected, corrected_plan, earlier_feedback
 from writer.queue.lease import Lease
+from writer.queue.queue import LOOK_S
 from writer.replays.profile_replay import replay_if_due
 from writer.rewards.proof import prove
 from writer.rewards.repeats import OWN_REWARD, one_more
@@ -134,17 +135,19 @@ class CaseHandler(Batches):
         """Replays one of the profiles of finished cases: any if ``idle``, else one that waited REPLAY_S.
 
         A replay takes longer than a case, and if a profile's cases come one by one, only the last needs a replay.
-        Profiles that are not due are passed over. Returns False if none was replayed.
+        Profiles that are not due are passed over, for LOOK_S. Returns False if none was replayed and none is left.
 
         Raises:
             DatabaseUnavailable: the profile was not replayed.
         """
+        began = time.monotonic()
         with stage("work.replay"):
             for (user_sub, agent_key), (since, claimed_at) in list(self._to_replay.items()):
                 if idle or time.monotonic() - since >= REPLAY_S:
                     del self._to_replay[user_sub, agent_key]
                     profile = Profile(user_sub, agent_key, claimed_at)
-                    if await replay_if_due(self.queue.database, profile, first_order=self.first_order) is not None:
+                    found = await replay_if_due(self.queue.database, profile, first_order=self.first_order)
+                    if found is not None or (self._to_replay and time.monotonic() - began >= LOOK_S):
                         return True
         return False
 

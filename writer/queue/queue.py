@@ -25,6 +25,9 @@ from writer.queue.lease import Lease, is_held
 MOST_DOUBLINGS = 20
 """Maximum doublings of a delay, because 2 to the power of a thousand attempts is no float."""
 
+LOOK_S = 0.1
+"""Seconds after which a worker stops looking for a profile or session that is due: new cases have their turn."""
+
 
 @dataclass(frozen=True, slots=True)
 class Pace:

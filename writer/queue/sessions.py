@@ -1,6 +1,7 @@
 """Handles sessions with new turns: stores the facts in the turns, and has a language model summarise the sessions."""
 
 import asyncio
+import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta, timezone
@@ -23,7 +24,7 @@ from writer.privacy.keys import Keyring
 from writer.privacy.words import Words
 from writer.profiles import Profile, lock_profile
 from writer.queue.lease import Lease, is_held
-from writer.queue.queue import Queue
+from writer.queue.queue import LOOK_S, Queue
 from writer.queue.summarist import Summarist
 from writer.sessions.lock import turns_after
 
@@ -68,8 +69,10 @@ class SessionHandler:
     async def summarise(self) -> bool:
         """Has one of the sessions that were read summarised, users taking turns; returns False if none was left.
 
-        Sessions for which no summary is due are passed over. A summary that fails is due again after further turns.
+        Sessions for which no summary is due are passed over, for LOOK_S. A summary that fails is due again after
+        further turns.
         """
+        began = time.monotonic()
         while self._to_summarise and self.summarist is not None:
             of_all = self._to_summarise.items()
             turns = [(each.user_sub <= self._summarised_last, each.user_sub, session_id) for session_id, each in of_all]
@@ -77,6 +80,8 @@ class SessionHandler:
             profile = self._to_summarise.pop(session_id)
             try:
                 if await self.summarist.summarise(profile, session_id):
+                    return True
+                if self._to_summarise and time.monotonic() - began >= LOOK_S:
                     return True
             except (UserErased, DatabaseUnavailable) as error:
                 log.info("sessions.not_summarised", error=type(error).__name__)

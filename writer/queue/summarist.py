@@ -7,6 +7,7 @@ day's tokens are used up, no summary is added, and retrievals show the turns sho
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import accumulate
 from typing import Any
 from uuid import UUID
 
@@ -100,7 +101,7 @@ class Summarist:
         costs = [count_tokens(_beginning(turn)) for turn in turns]
         if sum(costs) < LEAST_TOKENS and len(turns) < MOST_TURNS:
             return False
-        read = max(1, sum(sum(costs[: number + 1]) <= MOST_TOKENS for number in range(len(costs))))
+        read = max(1, sum(total <= MOST_TOKENS for total in accumulate(costs)))
         lines = await self._lines(profile, before, turns[:read])
         if not lines:
             return True

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from typing import Literal
+from uuid import uuid4
 
 import pytest
 from sqlalchemy import select, text
@@ -31,6 +32,7 @@ from tests.writer.conftest import (
     states,
 )
 from writer.profiles import lock_profile
+from writer.queue.lease import Lease
 from writer.queue.worker import Worker
 from writer.rights.edit import delete_case
 
@@ -130,6 +132,17 @@ class Awaited(asyncio.Event):
     async def wait(self) -> Literal[True]:
         self.awaited.set()
         return await super().wait()
+
+
+async def test_new_cases_have_their_turn_while_a_worker_looks_for_a_profile_that_is_due(
+    server: OpenAIServer, worker_on: MakeWorker, user: str
+):
+    handler = worker_on(server).cases
+    await handler.handle([Lease(f"{user}-{n}", uuid4(), AGENT, 1, uuid4(), datetime.now(UTC)) for n in range(300)])
+    turns = 0
+    while await handler.replay(idle=True):
+        turns += 1
+    assert turns > 0
 
 
 async def test_a_worker_that_is_woken_as_it_is_stopped_stops(server: OpenAIServer, worker_on: MakeWorker):
