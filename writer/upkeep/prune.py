@@ -182,29 +182,30 @@ async def prune(
     pruned = {"status": "pruned", "pruned_at": now}  # no search finds such cases, but they can still be seen
     detach = keep_without_case, forget_sources, keep_judgements
     long_pruned = older(mine, cases.c.pruned_at, now - kept).where(cases.c.status == "pruned")
-    silent = long_silent(mine, now, sessions.c.last_turn_at, "session_ttl_days")
-    sweeps = {
-        "soft": [
-            _Sweep(cases, merged(mine), "merged", pruned),
-            _Sweep(cases, expired(mine, now), "ttl", pruned, (forget_words, forget_sources)),
-            _Sweep(cases, crowded_out(*mine), "window", pruned),
-        ],
-        "hard": [_Sweep(cases, long_pruned, "deleted", before=detach)],
-        "decisions": [_Sweep(decisions, old_decisions(mine, now - DECISIONS_KEPT), before=[keep_credit])],
-        "procedures": [
-            _Sweep(procedures, expired_procedures(mine, now), "ttl"),
-            _Sweep(procedures, too_many_procedures(*mine, procedures_kept), "window"),
-        ],
-        "runs": [_Sweep(runs, older(mine, runs.c.ended_at, now - kept), "ended")],
-        "sessions": [_Sweep(sessions, silent, "ttl")],
-        "facts": [_Sweep(facts, long_silent(mine, now, facts.c.last_told_at, "ttl_days"), "ttl")],
-        "checkpoints": [_Sweep(checkpoints, expired_checkpoints(mine, now), "ttl")],
-    }
     spoken = old_decisions(mine, now - CONTEXTS_KEPT).where(decisions.c.told.is_not(None))
-    await _sweep(database, profile, _Sweep(decisions, spoken, values={"told": None}))
-    return Counter(
-        {name: sum([await _sweep(database, profile, each) for each in some]) for name, some in sweeps.items()}
-    )
+    sweeps = [
+        ("soft", _Sweep(cases, merged(mine), "merged", pruned)),
+        ("soft", _Sweep(cases, expired(mine, now), "ttl", pruned, (forget_words, forget_sources))),
+        ("soft", _Sweep(cases, crowded_out(*mine), "window", pruned)),
+        ("hard", _Sweep(cases, long_pruned, "deleted", before=detach)),
+        ("decisions", _Sweep(decisions, old_decisions(mine, now - DECISIONS_KEPT), before=[keep_credit])),
+        ("", _Sweep(decisions, spoken, values={"told": None})),
+        ("procedures", _Sweep(procedures, expired_procedures(mine, now), "ttl")),
+        ("procedures", _Sweep(procedures, too_many_procedures(*mine, procedures_kept), "window")),
+        ("runs", _Sweep(runs, older(mine, runs.c.ended_at, now - kept), "ended")),
+        ("sessions", _Sweep(sessions, long_silent(mine, now, sessions.c.last_turn_at, "session_ttl_days"), "ttl")),
+        ("facts", _Sweep(facts, long_silent(mine, now, facts.c.last_told_at, "ttl_days"), "ttl")),
+        ("checkpoints", _Sweep(checkpoints, expired_checkpoints(mine, now), "ttl")),
+    ]
+    async with database.as_user(user_sub, profile.seen_at) as connection:  # mostly there is nothing to remove
+        rows = [sweep.pick.order_by(None).limit(None).exists() for _, sweep in sweeps]
+        due = (await connection.execute(select(*rows))).one()
+    done = Counter[str]()
+    for (name, sweep), is_due in zip(sweeps, due, strict=True):
+        if is_due:
+            done[name] += await _sweep(database, profile, sweep)
+    del done[""]  # of these rows only a text is gone
+    return done
 
 
 async def _sweep(database: Database, profile: Profile, sweep: _Sweep) -> int:

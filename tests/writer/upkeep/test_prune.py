@@ -5,7 +5,7 @@ from datetime import UTC, datetime
 
 import asyncpg
 import pytest
-from sqlalchemy import func, insert, select
+from sqlalchemy import event, func, insert, select
 from sqlalchemy.exc import DBAPIError
 
 from retrieval.errors import DatabaseUnavailable
@@ -86,3 +86,12 @@ async def test_a_profile_that_cannot_be_pruned_keeps_no_other_from_it(
         with pytest.raises((DBAPIError, DatabaseUnavailable)):
             await prune_all(bank.database, now=NOW)
     assert [len(await bank.ids(each, "pruned")) for each in users] == [1, 0, 1]
+
+
+async def test_a_profile_with_nothing_to_remove_is_asked_once(bank: Bank, user: str):
+    await bank.add(user, {}, {})
+    statements: list[str] = []
+    engine = bank.database.engine.sync_engine
+    event.listen(engine, "before_cursor_execute", lambda _c, _u, statement, *_: statements.append(statement))
+    assert await prune(bank.database, bank.profile(user)) == Counter()
+    assert len([each for each in statements if "casebank_enter" not in each]) == 1
