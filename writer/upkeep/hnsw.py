@@ -48,6 +48,8 @@ async def index_profile(database: Database, profile: Profile, *, large: int = LA
     # a shard of a Citus cluster refuses the function that asks the index: there searches stay exact
     indexable = row.indexable and row.dimension in INDEXED_DIMENSIONS and not database.citus
     wanted = indexable and row.vectors >= enough
+    if not (wanted or row.approximate or row.indexed):
+        return False
     switched = not wanted and await _set_approximate(database, profile, row.vectors, approximate=False)
     moved = BATCH
     while moved == BATCH:  # many short transactions: others wait for the profile's lock, and an erasure for the user's
@@ -83,7 +85,8 @@ def size(user_sub: str, agent_key: str) -> Rows:
     """Returns a statement that selects what decides whether a profile's searches use the index; at most one row.
 
     Columns: ``approximate``, true if they use it now; ``vectors``, the number of ready cases with a vector of the
-    profile's model, and ``dimension``, that of these vectors; ``indexable``, true if the database has an HNSW index.
+    profile's model, and ``dimension``, that of these vectors; ``indexed``, the number of vectors in the index;
+    ``indexable``, true if the database has an HNSW index.
     """
     vector = and_(
         case_embeddings.c.user_sub == user_sub,
@@ -96,6 +99,7 @@ def size(user_sub: str, agent_key: str) -> Rows:
             profiles.c.approximate,
             func.count(cases.c.id).label("vectors"),
             func.max(case_embeddings.c.dimension).label("dimension"),
+            func.count().filter(case_embeddings.c.approximate).label("indexed"),
             func.to_regproc("casebank_nearest").is_not(None).label("indexable"),
         )
         .select_from(profiles.outerjoin(case_embeddings, vector).outerjoin(cases, ready))

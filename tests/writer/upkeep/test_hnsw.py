@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 import numpy as np
-from sqlalchemy import func, select, update
+from sqlalchemy import event, func, select, update
 
 from retrieval.tables.audit import audit
 from retrieval.tables.cases import case_embeddings
@@ -57,6 +57,15 @@ async def state(bank: Bank, user: str) -> tuple[bool, dict[bool, int]]:
 async def notes(bank: Bank, user: str) -> list[Any]:
     noted = select(audit.c.payload).where(audit.c.user_sub == user, audit.c.action == "index_profile")
     return [row.payload for row in await bank.read(user, noted.order_by(audit.c.id))]
+
+
+async def test_a_small_profile_is_asked_once(bank: Bank, user: str):
+    await bank_of(bank, user, 3)
+    statements: list[str] = []
+    engine = bank.database.engine.sync_engine
+    event.listen(engine, "before_cursor_execute", lambda _c, _u, statement, *_: statements.append(statement))
+    assert not await index(bank, user, 10)
+    assert len([each for each in statements if "casebank_enter" not in each]) == 1
 
 
 async def test_a_profile_goes_into_the_index_when_it_is_large_and_leaves_below_half_of_that(bank: Bank, user: str):
