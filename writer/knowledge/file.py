@@ -10,8 +10,8 @@ from markdown_it import MarkdownIt
 from writer.errors import SecretInName
 from writer.knowledge.entry import KnowledgeWritten, reason_of
 
-Entries = Iterator[tuple[int, Mapping[str, object]]]
-"""Pairs of a line number, 1-based, and the fields of the entry that begins on that line."""
+Entries = Iterator[tuple[int, Mapping[str, object] | None]]
+"""Pairs of a line number, 1-based, and the fields of the entry that begins on that line; None: it is no JSON object."""
 
 
 class LinesRefused(ValueError):
@@ -38,8 +38,9 @@ def read_entries(path: Path, agent: str, **defaults: str | None) -> list[Knowled
     first: dict[bytes, tuple[int, KnowledgeWritten]] = {}
     for number, fields in read(text):
         try:
-            if fields.get("agent", agent) != agent:
-                raise ValueError("is of another agent")  # noqa: TRY301 - the reason why the line is refused
+            if fields is None or fields.get("agent", agent) != agent:
+                why = "is no JSON object" if fields is None else "is of another agent"
+                raise ValueError(why)  # noqa: TRY301 - the reason why the line is refused
             entry = KnowledgeWritten.model_validate({**usual, **fields})
             entry.check_names()
             begins, same = first.setdefault(entry.shared_hash(), (number, entry))
@@ -64,7 +65,7 @@ def _of_json_lines(text: str) -> Entries:
             fields = orjson.loads(line)
         except orjson.JSONDecodeError:
             fields = None
-        yield number, fields if isinstance(fields, dict) else {"it is no JSON object": None}
+        yield number, fields if isinstance(fields, dict) else None
 
 
 def _of_markdown(text: str) -> Entries:

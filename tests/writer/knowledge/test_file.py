@@ -96,6 +96,13 @@ def test_a_secret_below_the_heading_that_tells_of_it_is_taken_out(tmp_path: Path
     assert [text for _, _, _, text in read(tmp_path, "a.md", text)] == ["[REDACTED:password]"] * 2
 
 
+def test_a_line_that_is_no_json_object_is_refused_with_that_reason_alone(tmp_path: Path):
+    (tmp_path / "terms.jsonl").write_text('[{"category": "terms", "text": "a term"}]\n{"category": \n')
+    with pytest.raises(LinesRefused) as refused:
+        read_entries(tmp_path / "terms.jsonl", "support")
+    assert str(refused.value) == "line 1: is no JSON object; line 2: is no JSON object"
+
+
 def test_a_file_in_another_encoding_is_refused(tmp_path: Path):
     (path := tmp_path / "a.md").write_bytes("# Zins\n\nfür Überziehung\n".encode("latin-1"))
     with pytest.raises(LinesRefused, match=r"a\.md must be text in UTF-8"):
