@@ -89,7 +89,7 @@ def take() -> FastStatement[TakenTokens]:
         )
         .returning(rate_limits.c.granted, extract("epoch", rate_limits.c.full_at - now).label("whole_in_s"))
     )
-    return FastStatement.of(taking.add_cte(swept.cte("swept")))
+    return FastStatement(taking.add_cte(swept.cte("swept")))
 
 
 def _times(interval: ColumnElement[timedelta], number: ColumnElement[int]) -> ColumnElement[timedelta]:

@@ -182,7 +182,7 @@ def _statement() -> FastStatement[FailureRow]:
         .select_from(rows)
         .subquery("found")
     )
-    return FastStatement.of(
+    return FastStatement(
         select(profiles.c.enabled, *(column for column in found.c if column.key != "created_at"), *repeated.c)
         .select_from(profiles.outerjoin(found, true()).outerjoin(repeated, true()))
         .where(may_enter(), profiles.c.user_sub == USER_SUB, profiles.c.agent_key == AGENT_KEY)
@@ -198,7 +198,7 @@ hash), and runs (the largest number of runs).
 """
 
 
-PLANS_OF = FastStatement[Record].of(
+PLANS_OF = FastStatement[Record](
     select(*(cases.c[name] for name in ("id", "key_id", "words", "task", "plan", "moves"))).where(
         may_enter(), cases.c.user_sub == USER_SUB, cases.c.id == any_(parameter("case_ids", ARRAY(Uuid)))
     )
@@ -212,10 +212,10 @@ def _log() -> FastStatement[bool]:
     values = select(*(cast(bindparam(name, type_=advice.c[name].type), advice.c[name].type) for name in names))
     values = values.add_columns(_session().scalar_subquery()).where(enter.c.entered)
     row = insert(advice).from_select([*names, "session_id"], values).returning(true().label("logged"))
-    return FastStatement.of(row)
+    return FastStatement(row)
 
 
-HOLD_SESSION = FastStatement[UUID].of(_session().where(may_enter()).with_for_update(read=True, key_share=True))
+HOLD_SESSION = FastStatement[UUID](_session().where(may_enter()).with_for_update(read=True, key_share=True))
 """Keeps the agent's session of the name ``session`` from being deleted until the transaction ends, if there is one.
 
 It comes before the decision: whoever deletes a session locks it before the texts of decisions.

@@ -33,16 +33,12 @@ class Record(asyncpg.Record):  # type: ignore[misc]
 class FastStatement(Generic[Answer]):
     """A statement as asyncpg runs it: SQL with numbered parameters, and the names of the parameters in their order.
 
-    The statement is compiled at its first use, because that takes milliseconds and most commands use few statements.
+    It is made of one of SQLAlchemy's, whose parameters must need no conversion by SQLAlchemy, and compiled at its first
+    use, because that takes milliseconds and most commands use few statements.
     """
 
     def __init__(self, statement: ClauseElement) -> None:
         self._statement = statement
-
-    @classmethod
-    def of(cls, statement: ClauseElement) -> Self:
-        """Returns the fast statement for one of SQLAlchemy's; its parameters must need no conversion by SQLAlchemy."""
-        return cls(statement)
 
     @cached_property
     def _compiled(self) -> tuple[str, tuple[str, ...], Mapping[str, object]]:

@@ -181,7 +181,7 @@ def _in_this_run() -> FastStatement[RunAsked]:
         )
         .where(may_enter(), runs.c.user_sub == USER_SUB, runs.c.id == RUN_ID)
     )
-    return FastStatement.of(statement)
+    return FastStatement(statement)
 
 
 def _in_earlier_runs() -> FastStatement[RunAsked]:
@@ -229,7 +229,7 @@ def _in_earlier_runs() -> FastStatement[RunAsked]:
         .select_from(best.join(runs, of_run).outerjoin(run_steps, _is_step_of(best)))
         .where(may_enter())
     )
-    return FastStatement.of(statement)
+    return FastStatement(statement)
 
 
 def _asked(best: Any) -> tuple[Any, ...]:
@@ -267,7 +267,7 @@ def _agents() -> FastStatement[AgentAsked]:
     So a user's only agent is found without its name.
     """
     named = or_(cast(AGENT_KEY, Text).is_(None), profiles.c.agent_key == cast(AGENT_KEY, Text))
-    return FastStatement.of(
+    return FastStatement(
         select(profiles.c.agent_key, profiles.c.tool_kinds)
         .where(may_enter(), profiles.c.user_sub == USER_SUB, named)
         .order_by(profiles.c.agent_key)

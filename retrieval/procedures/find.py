@@ -177,19 +177,19 @@ def _statement(*, pgvector: bool, by_attributes: bool, by_tool: bool) -> FastSta
         .where(or_(fits, taught))
         .subquery()
     )
-    return FastStatement.of(
+    return FastStatement(
         select(*(column for column in fitting.c if column.name not in {"place", "taught"}))
         .where(may_enter(), or_(fitting.c.taught, fitting.c.place <= parameter("look", Integer)))
         .order_by(fitting.c.number, fitting.c.place)
     )
 
 
-_VECTORS: FastStatement[Record] = FastStatement.of(
+_VECTORS: FastStatement[Record] = FastStatement(
     select(procedures.c.id, cast(procedures.c.embedding, ARRAY(REAL)).label("embedding"))
     .where(may_enter(), *active(), procedures.c.embedding_model == MODEL)
     .order_by(procedures.c.id)
 )
-PROFILE_TERMS: FastStatement[Record] = FastStatement.of(
+PROFILE_TERMS: FastStatement[Record] = FastStatement(
     select(profiles.c.enabled, profiles.c.procedure_similarity).where(
         may_enter(), profiles.c.user_sub == USER_SUB, profiles.c.agent_key == AGENT_KEY
     )

@@ -58,7 +58,7 @@ async def lessons(
 _CASES = given_rows({"case_ids": column("id", Uuid)}, "given")
 _CASE_ID = _CASES.c.id
 _OWN = procedures.c.case_id.is_not_distinct_from(_CASE_ID)
-_LESSONS: FastStatement[CaseLesson] = FastStatement.of(
+_LESSONS: FastStatement[CaseLesson] = FastStatement(
     select(
         _CASE_ID.label("case_id"),
         procedures.c.id,

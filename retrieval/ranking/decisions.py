@@ -81,7 +81,7 @@ def log_decision() -> FastStatement[bool]:
     names = ["user_sub", "decision_id", "place", "case_id", "propensity"]
     # without RETURNING, a Citus cluster would copy the rows, which row-level security refuses
     logged = insert(decision_slots).from_select(names, slots).returning(decision_slots.c.place).cte("logged")
-    return FastStatement.of(select(known.c.known).add_cte(logged))
+    return FastStatement(select(known.c.known).add_cte(logged))
 
 
 def _are_there() -> ColumnElement[bool]:
@@ -154,11 +154,11 @@ async def _log_row_by_row(connection: FastConnection, entry: Mapping[str, Any]) 
     return known
 
 
-_IS_KEY: FastStatement[bool] = FastStatement.of(
+_IS_KEY: FastStatement[bool] = FastStatement(
     select(user_keys.c.key_id.is_not(None)).where(
         may_enter(), user_keys.c.user_sub == USER_SUB, user_keys.c.key_id == bindparam("key_id", type_=Uuid)
     )
 )
 """Selects true if the user has the key ``key_id``."""
-_ARE_THERE: FastStatement[bool] = FastStatement.of(select(_are_there()).where(may_enter()))
+_ARE_THERE: FastStatement[bool] = FastStatement(select(_are_there()).where(may_enter()))
 """Selects whether all that a decision may quote is there; its parameters are among those of ``log``."""

@@ -94,7 +94,7 @@ def number_of(name: str) -> int | None:
     return int(number) if name.startswith(LEARNED) and number.isdigit() else None
 
 
-_WEIGHTS: FastStatement[Record] = FastStatement.of(
+_WEIGHTS: FastStatement[Record] = FastStatement(
     select(
         *columns_of(policies, "version created_at weights checksum blend"),
         policies.c.metrics[DIFFERS].as_float().label(DIFFERS),
@@ -131,7 +131,7 @@ class Fits:
         return self._known.get(key)
 
 
-_FIT: FastStatement[Record] = FastStatement.of(
+_FIT: FastStatement[Record] = FastStatement(
     select(replays.c.fit, replays.c.created_at)
     .where(may_enter(), replays.c.user_sub == USER_SUB, replays.c.agent_key == AGENT_KEY)
     .order_by(replays.c.created_at)

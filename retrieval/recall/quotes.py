@@ -50,7 +50,7 @@ _ORDER: dict[FactKind, int] = {"goal": 0, "preference": 1, "fact": 2, "event": 3
 _KINDS: list[tuple[ColumnElement[bool], ColumnElement[int]]] = [
     (facts.c.kind == literal_column(f"'{kind}'"), literal_column(str(place))) for kind, place in _ORDER.items()
 ]
-_KNOWN: FastStatement[Record] = FastStatement.of(
+_KNOWN: FastStatement[Record] = FastStatement(
     select(*columns_of(facts, "id kind words key_id said_by valid_from"), func.count().over().label("holding"))
     .where(may_enter(), facts.c.user_sub == USER_SUB, facts.c.agent_key == AGENT_KEY, *holds())
     .order_by(case(*_KINDS), facts.c.last_told_at.desc(), facts.c.id.desc())

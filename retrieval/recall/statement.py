@@ -60,7 +60,7 @@ def _statement(reading: str, measure: str) -> FastStatement[Record]:
         "sample": Integer(),
     }
     bound = [bindparam(name, type_=type_) for name, type_ in types.items() if f":{name}" in sql]
-    return FastStatement.of(text(sql).bindparams(*bound))
+    return FastStatement(text(sql).bindparams(*bound))
 
 
 BY_VECTORS = _statement("all", "by_vector")

@@ -156,6 +156,6 @@ class Rewriting:
             self._known[user_sub, agent_key] = choice
 
 
-_CHOICE: FastStatement[Rewrite] = FastStatement.of(
+_CHOICE: FastStatement[Rewrite] = FastStatement(
     select(profiles.c.rewrite).where(may_enter(), profiles.c.user_sub == USER_SUB, profiles.c.agent_key == AGENT_KEY)
 )

@@ -146,7 +146,7 @@ def _statement(scope: Scope, nearness: Nearness, *, indexed: bool = False) -> Fa
     of_case = and_(cases.c.user_sub == USER_SUB, cases.c.id == best.c.id)
     numbers = ("terms", "moves")
     names = [name for name in get_annotations(Candidate) if name in cases.c and name not in (*numbers, "id")]
-    return FastStatement.of(
+    return FastStatement(
         select(
             *(profile.c[name] for name in (*SETTINGS, *STATE)),
             *best.c,
@@ -174,7 +174,7 @@ def vectors(scope: Scope) -> FastStatement[Record]:
         profiles.c.agent_key == case_embeddings.c.agent_key,
         profiles.c.embedding_model == MODEL,
     )
-    return FastStatement.of(
+    return FastStatement(
         select(case_embeddings.c.case_id, cast(case_embeddings.c.embedding, ARRAY(REAL)).label("embedding"))
         .join(profiles, of_profile)
         .where(may_enter(), *mine, case_embeddings.c.model == MODEL)

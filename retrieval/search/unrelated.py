@@ -134,7 +134,7 @@ def _sharing(scope: Scope) -> FastStatement[Record]:
     )
     rare = select(words, (having <= most).label("rare")).cte("rare").prefix_with("MATERIALIZED")
     rare_worth = func.coalesce(func.sum(rare.c.worth).filter(rare.c.rare), literal_column("0"))
-    return FastStatement.of(
+    return FastStatement(
         select(these.c.id, (rare_worth >= enough).label("rare"))
         .select_from(these.join(rare, has_words(these.c.search_vector, rare.c.word)))
         .where(may_enter())

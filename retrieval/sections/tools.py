@@ -157,7 +157,7 @@ def _troubles() -> FastStatement[Record]:
         .where(may_enter())
         .order_by(worst.c.errors.desc(), worst.c.tool, fixes.c.times.desc(), fixes.c.cause, fixes.c.fix)
     )
-    return FastStatement.of(statement)
+    return FastStatement(statement)
 
 
 TROUBLES = _troubles()

@@ -175,7 +175,7 @@ def _page() -> FastStatement[Record]:
         .order_by(turns.c.number.desc())
         .limit(literal_column(str(PAGE)))
     )
-    return FastStatement.of(statement)
+    return FastStatement(statement)
 
 
 def _newest_summary() -> FastStatement[Record]:
@@ -200,7 +200,7 @@ def _newest_summary() -> FastStatement[Record]:
         .order_by(session_summaries.c.last_turn.desc())
         .limit(literal_column("1"))
     )
-    return FastStatement.of(statement)
+    return FastStatement(statement)
 
 
 _PAGE = _page()

@@ -28,7 +28,7 @@ class UserKey:
 
 
 _STORED = user_keys.c.key_id, user_keys.c.wrapped_key, user_keys.c.master_key
-_OF_CALLER: FastStatement[Any] = FastStatement.of(select(*_STORED).where(may_enter(), user_keys.c.user_sub == USER_SUB))
+_OF_CALLER: FastStatement[Any] = FastStatement(select(*_STORED).where(may_enter(), user_keys.c.user_sub == USER_SUB))
 
 
 @dataclass(slots=True)

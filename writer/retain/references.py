@@ -83,7 +83,7 @@ def _first_wrong() -> FastStatement[str]:
         (and_(retrieval != _NO_ID, ~exists_already, of_something_else), "no_retrieval"),
         (stranger, "used_case_ids"),
     ]
-    return FastStatement.of(select(case(*faults)).where(may_enter()))
+    return FastStatement(select(case(*faults)).where(may_enter()))
 
 
 def _given(name: str) -> ColumnElement[UUID]:

@@ -64,10 +64,10 @@ def insert_case() -> FastStatement[UUID]:
         .returning(cases.c.id)
         .cte("inserted")
     )
-    return FastStatement.of(select(inserted.c.id))
+    return FastStatement(select(inserted.c.id))
 
 
-WRITING: FastStatement[bool] = FastStatement.of(
+WRITING: FastStatement[bool] = FastStatement(
     select(profiles.c.writing).where(may_enter(), profiles.c.user_sub == USER_SUB, profiles.c.agent_key == AGENT_KEY)
 )
 """A statement that selects whether writing is on for the agent; no row: the agent has no profile yet."""

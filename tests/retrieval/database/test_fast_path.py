@@ -9,7 +9,7 @@ from app.postgres.pools import service_database
 from retrieval.database.fast_path import FastStatement
 from retrieval.database.parameters import may_enter
 
-NUMBERS: FastStatement[int] = FastStatement.of(
+NUMBERS: FastStatement[int] = FastStatement(
     select(bindparam("second", type_=Integer).label("second"), literal(7).label("seven")).where(
         bindparam("first", type_=Integer) == bindparam("first", type_=Integer), may_enter()
     )
