@@ -33,6 +33,8 @@ from writer.rights.signature import Signer
 
 LEAST_CHARS, MOST_CHARS = 12, 64
 """Characters of a piece: shorter ones stand in other users' rows, longer ones may lie across two pages."""
+LEAST_NAME_BYTES = 5
+"""Bytes of a name that is searched for: a shorter one stands by chance among the sealed bytes of a large bank."""
 SAMPLES = 200
 """Number of each table's newest rows that are sampled."""
 FOLDERS = ("base", "global", "pg_wal")
@@ -129,7 +131,7 @@ async def is_known(database: Database, user: str) -> bool:
                 return True
     async with database.as_eraser_elsewhere(user) as connection:
         for column in NAMES:
-            if await connection.scalar(select(exists().where(column == user))):
+            if await connection.scalar(select(select(column).where(column == user).exists())):
                 return True
     return False
 
@@ -190,7 +192,8 @@ async def _search(url: str, data: Path, user: str, texts: Sequence[str]) -> Mark
 
     A mark that stands in a row of another user, or is a word of Postgres itself, is no proof and is left out.
     """
-    by_file = search(data, [user, *texts])
+    names = [user] if len(user.encode()) >= LEAST_NAME_BYTES else []
+    by_file = search(data, [*names, *texts]) if names or texts else {}
     met = sorted({mark for counts in by_file.values() for mark in counts})
     shared: set[str] = set()
     if met:
@@ -200,5 +203,5 @@ async def _search(url: str, data: Path, user: str, texts: Sequence[str]) -> Mark
                 shared |= {row["m"] for row in await connection.fetch(there, met)}
     rest = {file: sum(n for mark, n in counts.items() if mark not in shared) for file, counts in by_file.items()}
     return MarkSearch(
-        {"name": 1, "texts": len(texts)}, len(shared), {file: count for file, count in rest.items() if count}
+        {"name": len(names), "texts": len(texts)}, len(shared), {file: count for file, count in rest.items() if count}
     )

@@ -320,9 +320,16 @@ async def test_a_mark_that_others_rows_hold_proves_nothing_and_is_said_to_be_sha
     await live(settings, runs=1)
     done = await command.scrub_bank(settings, MARK, [KEPT], lambda _step: None)
     assert done == 0
-    await command.purge(settings, BOB[:3], scrubs=True, progress=lambda _step: None)
-    (receipt,) = await command.receipts(settings, hashlib.sha256(BOB[:3].encode()).hexdigest())
+    await command.purge(settings, BOB[:6], scrubs=True, progress=lambda _step: None)
+    (receipt,) = await command.receipts(settings, hashlib.sha256(BOB[:6].encode()).hexdigest())
     assert (receipt["search"]["shared"], receipt["search"]["found"]) == (1, {})
+
+
+async def test_a_name_that_stands_by_chance_among_sealed_bytes_is_not_searched_for(settings: Settings):
+    receipt, _ = await command.purge(settings, "x7q", scrubs=True, progress=lambda _step: None)
+    assert receipt is not None
+    assert receipt["search"]["looked_for"] == {"name": 0, "texts": 0}
+    assert states(receipt)["dead rows"] == "gone"
 
 
 async def test_a_name_that_is_a_word_of_postgres_proves_nothing(settings: Settings):
