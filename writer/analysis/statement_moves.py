@@ -191,7 +191,8 @@ def _sql_statement(statement: Sequence[Token], named: Collection[str]) -> Iterat
             yield f"sql:{_ALIKE.get(word, word)}", changes
         elif token.shown == "<identifier>" or (word.isalpha() and after == "="):
             name = _column(word)
-            shown, is_table = _shown(name, named), before in _WORDS["before_table"]
+            inside = before == "from" and (words[at - 2] == "distinct" or words[max(at - 4, 0)] in {"extract", "trim"})
+            shown, is_table = _shown(name, named), before in _WORDS["before_table"] and not inside
             if shown == NAMED:
                 yield from ((f"sql:{form}", changes) for form in _forms_of_name(token.text, is_table=is_table))
             if is_table:

@@ -212,6 +212,16 @@ def test_an_alter_statement_shows_its_change_and_not_its_own_first_word():
     }  # fmt: skip
 
 
+@pytest.mark.parametrize(
+    "condition",
+    ["extract(year from paid_at) = 2024", "trim(both from paid_at) = ''", "is_late is distinct from paid_at"],
+)
+def test_a_column_after_the_from_of_a_function_or_a_comparison_is_no_table(condition: str):
+    moves = moves_of(queried("select count(*) from orders where " + condition))
+    assert "sql:select orders" in moves
+    assert "sql:select paid_at" not in moves
+
+
 def household(task: str, *actions: str) -> StoredRun:
     """Returns a run of actions in words."""
     return replace(ran(*(call("act", command=action) for action in actions)), task=task)
