@@ -8,8 +8,8 @@ The advice of a lesson contains only these causes. Words of a tool's output appe
 summary and the cause of a failure, and in a revision's note on a failed run.
 """
 
+import re
 from dataclasses import dataclass
-from typing import Protocol
 
 import re2
 
@@ -23,13 +23,6 @@ _WORDS = word_sets("writer.analysis", "causes")
 _CODES = frozenset(("code", "errorcode", "type"))
 
 
-class _Pattern(Protocol):
-    """The part of an RE2 expression that is used here; RE2 ships no types."""
-
-    def search(self, text: str) -> object | None:
-        """Returns the first match in the text; None: there is none."""
-
-
 @dataclass(frozen=True, slots=True)
 class Cause:
     """A class of errors.
@@ -41,7 +34,7 @@ class Cause:
 
     name: str
     means: str
-    pattern: _Pattern
+    pattern: re.Pattern[str]
 
 
 _READ = read("writer.analysis", "causes.toml")

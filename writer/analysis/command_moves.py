@@ -1,7 +1,7 @@
 """Moves of a command: its program and subcommand, and the operands and flags that are choices."""
 
 from collections.abc import Iterator, Sequence
-from itertools import chain, islice
+from itertools import accumulate, chain, islice
 
 from retrieval.patterns import patterns, word_sets
 from writer.analysis.command_names import DATABASES, READERS, SECRET_FLAGS, SUBCOMMANDS
@@ -44,7 +44,7 @@ def command_moves(command: Command) -> Iterator[tuple[str, bool]]:
     yield f"shell:{label}", True
     if command.program == "run":
         plain = _script(command)
-    elif command.program in DATABASES or not _beginnings(label).isdisjoint(_WORDS["on_data"]):
+    elif command.program in DATABASES or not _WORDS["on_data"].isdisjoint(accumulate(label.split(), "{}-{}".format)):
         plain = []
     elif command.program == "kubectl" and sub not in {"rollout", "set"}:
         plain = plain[:1]  # a name follows the kind of an object
@@ -70,12 +70,6 @@ def _script(command: Command) -> list[str]:
         return []
     name = normal(script[1])
     return [name, *(f"{name} {word}" for word in command.words[1:2] if _FORMS["word"].fullmatch(word))]
-
-
-def _beginnings(label: str) -> frozenset[str]:
-    """Returns a command's program with each number of its subcommands, joined by dashes."""
-    words = label.split()
-    return frozenset("-".join(words[: number + 1]) for number in range(len(words)))
 
 
 def _flags(command: Command) -> Iterator[str]:

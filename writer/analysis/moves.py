@@ -106,18 +106,14 @@ def moves_of(run: StoredRun) -> list[str]:
 
 
 def named_by(task: str) -> set[str]:
-    """Returns the words of a task, in the form of ``singular``, and its numbers, as "ticket 55"."""
+    """Returns the words of a task, as ``singular`` does, and its numbers after each word near, as "ticket 55"."""
     text = normal(searchable(task[:TASK_CHARS]))
-    return set(map(singular, set(_WORD.findall(text)))).union(_stated(text))
-
-
-def _stated(task: str) -> list[str]:
-    """Returns each number that a task states after each of the words near it, as "ticket 55" for "close ticket 55"."""
-    return [
+    stated = (
         f"{singular(word)} {number[0]}"
-        for number in islice(_NUMBER.finditer(task), MOST_NUMBERS)
-        for word in _WORD.findall(task[max(0, number.start() - NEAR_CHARS) : number.end() + NEAR_CHARS])
-    ]
+        for number in islice(_NUMBER.finditer(text), MOST_NUMBERS)
+        for word in _WORD.findall(text[max(0, number.start() - NEAR_CHARS) : number.end() + NEAR_CHARS])
+    )
+    return {*map(singular, _WORD.findall(text)), *stated}
 
 
 def moves_of_call(call: Call, named: Collection[str] = ()) -> Iterator[tuple[str, bool]]:

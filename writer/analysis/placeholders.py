@@ -105,7 +105,8 @@ def path_name(key: object) -> str:
 def kind_of(value: object) -> str:
     """Returns the placeholder for the type of a value, such as "<number>"."""
     if isinstance(value, str):
-        return _kind_of_text(value)
+        match = _TYPE.fullmatch(value) if len(value) <= TEXT_CHARS else None
+        return _TYPE_NAMES[match.lastindex or 0 if match else 0] if value.strip() else "<empty text>"
     if isinstance(value, bool):
         return "<boolean>"
     if isinstance(value, int | float):
@@ -115,15 +116,6 @@ def kind_of(value: object) -> str:
     if isinstance(value, list):
         return f"<list of {len(value)}>"
     return "<object>"
-
-
-def _kind_of_text(text: str) -> str:
-    if not text.strip():
-        return "<empty text>"
-    if len(text) > TEXT_CHARS:
-        return "<text>"
-    match = _TYPE.fullmatch(text)
-    return _TYPE_NAMES[match.lastindex or 0 if match else 0]
 
 
 def form(arguments: object, shown: Callable[[object, object], str] | None = None, *, concrete: bool = False) -> str:

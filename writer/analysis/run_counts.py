@@ -7,7 +7,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Self
 
-from writer.analysis.state_changes import effects
+from writer.analysis.state_changes import changes_state
+
+MOST_EFFECTS = 200
 
 
 @dataclass(frozen=True, slots=True)
@@ -15,7 +17,8 @@ class RunCounts:
     """Counts of a run's calls: errors, effects, and whether a tool's last call failed.
 
     Attributes:
-        effects: names of the tools that changed something, see ``state_changes.effects``.
+        effects: names of the tools that changed something, once for each successful call, at most MOST_EFFECTS; of a
+            run without calls, the steps of its plan.
         unresolved: true if the last call of any tool failed.
     """
 
@@ -29,11 +32,8 @@ class RunCounts:
 
         ``calls`` has for each call, in order, the name of its tool and whether it failed.
         """
-        return cls(
-            error_count=sum(failed for _, failed in calls),
-            effects=effects(calls, plan),
-            unresolved=any(dict(calls).values()),
-        )
+        effects = [tool for tool, failed in calls if not failed and changes_state(tool)] if calls else list(plan)
+        return cls(sum(failed for _, failed in calls), effects[:MOST_EFFECTS], unresolved=any(dict(calls).values()))
 
 
 def counted_by_status(traces: Iterable[Mapping[str, object]], plan: Sequence[str]) -> RunCounts:

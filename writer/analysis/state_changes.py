@@ -1,12 +1,9 @@
-"""Effects of a run: its successful calls of tools that do more than look something up."""
+"""Tells tools that change something from those that only look something up, by their names."""
 
 import re
-from collections.abc import Sequence
 from functools import lru_cache
 
 from writer.analysis.query_kind import query_kind
-
-MOST_EFFECTS = 200
 
 _LOOKS_UP = frozenset((
     "get", "find", "list", "search", "check", "read", "describe", "show", "fetch", "lookup", "inspect", "view", "grep",
@@ -50,15 +47,3 @@ def works_out(tool: str) -> bool:
 
 def _without_space(tool: str) -> str:
     return re.split(r"[:./]", tool)[-1]
-
-
-def effects(calls: Sequence[tuple[str, bool]], plan: Sequence[str]) -> list[str]:
-    """Returns the names of the tools that changed something, once for each successful call, at most MOST_EFFECTS.
-
-    The effects of a run without tool calls are the steps of its plan.
-
-    ``calls`` has for each call, in order, the name of its tool and whether it failed.
-    """
-    if not calls:
-        return list(plan[:MOST_EFFECTS])
-    return [tool for tool, failed in calls if not failed and changes_state(tool)][:MOST_EFFECTS]

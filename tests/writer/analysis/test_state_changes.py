@@ -2,7 +2,8 @@
 
 import pytest
 
-from writer.analysis.state_changes import MOST_EFFECTS, changes_state, effects
+from writer.analysis.run_counts import MOST_EFFECTS, RunCounts
+from writer.analysis.state_changes import changes_state
 
 
 @pytest.mark.parametrize("tool", ["get_order", "find_user", "list_flights", "search_direct", "calculate", "think"])
@@ -51,6 +52,7 @@ def test_any_other_tool_may_change_something(tool: str):
 
 
 def test_effects_are_the_changes_that_succeeded_in_order_and_no_more_than_so_many():
-    assert effects([("get_order", False), ("pay", True), ("pay", False), ("ship", False)], ["a"]) == ["pay", "ship"]
-    assert effects([("pay", False)] * 500, []) == ["pay"] * MOST_EFFECTS
-    assert effects([("pay", True)], ["a"]) == []
+    calls = [("get_order", False), ("pay", True), ("pay", False), ("ship", False)]
+    assert RunCounts.of(calls, ["a"]).effects == ["pay", "ship"]
+    assert RunCounts.of([("pay", False)] * 500, []).effects == ["pay"] * MOST_EFFECTS
+    assert RunCounts.of([("pay", True)], ["a"]).effects == []
