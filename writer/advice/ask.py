@@ -120,8 +120,8 @@ LIKE = 0.75
 class Thresholds:
     """A cache of the confidence that a fix must reach, by agent; computed again when the agent's failures change."""
 
-    def __init__(self, capacity: int = 2_000) -> None:
-        self._known: LRUCache[tuple[object, ...], float] = LRUCache(capacity)
+    def __init__(self) -> None:
+        self._known: LRUCache[tuple[object, ...], float] = LRUCache(2_000)
 
     async def of(self, user_sub: str, rows: Sequence[FailureRow], past: Failures, precision: float) -> float:
         """Returns the confidence that a fix must reach, see ``policy.advice.threshold``."""

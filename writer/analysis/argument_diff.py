@@ -12,7 +12,7 @@ from writer.analysis.commands import scripts
 from writer.analysis.move_values import parsed
 from writer.analysis.placeholders import kind_of, path_name
 from writer.analysis.source_differences import source_difference, source_terms
-from writer.analysis.statements import Language, Token, is_statement, language_of, tokens, words
+from writer.analysis.statements import Language, Token, language_of, tokens, words
 from writer.analysis.value_differences import (
     affix_difference,
     changed_ranges,
@@ -263,7 +263,7 @@ def respelled(before: object, after: object) -> bool:
         if not isinstance(old, str) or not isinstance(new, str) or item.change != "changed":
             return False
         old, new = old[:TEXT_CHARS], new[:TEXT_CHARS]
-        if is_statement(old) and is_statement(new):
+        if language_of(old) and language_of(new):
             same = overlap(old, new) >= SAME_STATEMENT
         else:
             same = bool(_letters(old)) and (

@@ -11,7 +11,7 @@ from writer.analysis.argument_diff import overlap
 from writer.analysis.calls import Call
 from writer.analysis.causes import cause_of
 from writer.analysis.move_values import CHOICES, LITTLE, MOST_WORDS, fields_of, last_word, normal, placeholder_of
-from writer.analysis.statements import SQL_WORDS, is_statement, words
+from writer.analysis.statements import SQL_WORDS, language_of, words
 from writer.nested import parts
 
 MOST_ARGUMENTS = 8
@@ -129,4 +129,4 @@ def _without_keywords(statement: str) -> str:
 def statement_of(arguments: object) -> str | None:
     """Returns the SQL statement or the command line among the arguments of a call; None: there is none."""
     values = islice(arguments.items(), MOST_ARGUMENTS) if isinstance(arguments, Mapping) else (("", arguments),)
-    return next((value for key, value in values if isinstance(value, str) and is_statement(value, key)), None)
+    return next((value for key, value in values if isinstance(value, str) and language_of(value, key)), None)

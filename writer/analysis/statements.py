@@ -87,11 +87,6 @@ def command_in(arguments: object) -> str | None:
     return next(lines, None)
 
 
-def is_statement(text: str, key: object = None) -> bool:
-    """Returns whether the text is SQL or a command line, by its first word."""
-    return language_of(text, key) is not None
-
-
 def tokens(text: str, language: Language, *, concrete: bool = False) -> list[Token]:
     """Returns the first MOST_TOKENS tokens of a statement, without its comments.
 

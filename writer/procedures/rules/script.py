@@ -8,7 +8,7 @@ from writer.analysis.calls import Call, StoredRun
 from writer.analysis.failures import find
 from writer.analysis.placeholders import abstract, clean, values_of
 from writer.analysis.remedy import tool_name
-from writer.analysis.statements import is_statement
+from writer.analysis.statements import language_of
 from writer.procedures.ports import ProcedureDraft
 from writer.procedures.rules.steps import steps_of, task_type, worth_repeating
 from writer.run import ScriptData
@@ -66,7 +66,7 @@ def _values_in(calls: Sequence[Call]) -> set[str]:
     """Returns the words that are names or values in the arguments of the first MOST_LOOKED_AT calls."""
     known: set[str] = set()
     for call in islice(calls, MOST_LOOKED_AT):
-        is_prose = isinstance(call.arguments, str) and not is_statement(call.arguments)
+        is_prose = isinstance(call.arguments, str) and language_of(call.arguments) is None
         known |= set() if is_prose else values_of(call.arguments)
     return known
 
