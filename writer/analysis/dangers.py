@@ -11,11 +11,10 @@ _FORMS = patterns("writer.analysis", "dangers")
 
 def is_dangerous(call: Call) -> bool:
     """Returns whether a call destroys something or switches a check off; true in doubt."""
-    written = json.dumps(call.arguments, ensure_ascii=False, default=str)
-    lines = re.sub(r"\\[nrt]", "\n", written)  # else "\\nrm" would hide "rm"
-    return names_danger(f"{call.tool} {lines}")
+    return names_danger(f"{call.tool} {json.dumps(call.arguments, ensure_ascii=False, default=str)}")
 
 
 def names_danger(text: str) -> bool:
     """Returns whether a text, such as a plan's step, names an action that destroys or that switches a check off."""
-    return _FORMS["dangerous"].search(text) is not None
+    lines = re.sub(r"\\[nrt]", "\n", text)  # of a JSON text, in which "\\nrm" would hide "rm"
+    return _FORMS["dangerous"].search(lines) is not None

@@ -5,8 +5,9 @@ from typing import Any
 import pytest
 
 from writer.analysis.calls import Call, StoredRun, calls_in
-from writer.analysis.dangers import is_dangerous
+from writer.analysis.dangers import is_dangerous, names_danger
 from writer.analysis.fixes import RunFailure, change_terms, failures_of, has_change, sign_of
+from writer.retain.plan import plan_of
 
 
 def failures(*calls: tuple[Any, ...], tool: str = "sql", outcome: str = "success") -> list[RunFailure]:
@@ -254,6 +255,11 @@ def test_an_edit_before_the_call_that_worked_is_told_and_is_part_of_the_fix(call
 def test_calls_that_destroy_or_skip_a_check_are_dangerous(tool: str, given: object, *, dangerous: bool):
     (call,) = calls_in([{"tool": tool, "input": given, "output": "ok"}])
     assert is_dangerous(call) == dangerous
+
+
+def test_a_plans_step_with_lines_in_a_list_is_dangerous_in_each_of_its_lines():
+    (step,) = plan_of([{"tool": "shell", "input": {"lines": ["cd app\nrm -rf build"]}, "failed": False}])
+    assert names_danger(step)
 
 
 def test_the_call_that_found_the_new_value_comes_first_and_not_a_change_that_lay_between():
