@@ -13,7 +13,7 @@ from policy.channels import words as distinct_words
 from retrieval.advice.text import TOKENS, AdvisedFix, AdvisedPlan
 from retrieval.sealed import ERROR, MOVES, SIGN, TERMS, TOOL
 from writer.analysis.calls import Call
-from writer.analysis.fixes import Sign, sign_of
+from writer.analysis.fixes import Sign, line_of, sign_of
 from writer.privacy.words import Words
 
 Silence = Literal[
@@ -52,8 +52,8 @@ class FailedCall:
 
 def first_like(failed: Call, calls: Sequence[Call]) -> tuple[Call, Sequence[Call]]:
     """Returns the first of a run's calls that failed like the failed call, and the calls tried after it."""
-    sign = sign_of(failed).line
-    like = [failed.failed and call.failed and sign_of(call).line == sign for call in calls]
+    line = line_of(failed)
+    like = [failed.failed and call.failed and line_of(call) == line for call in calls]
     first = like.index(True) if any(like) else calls.index(failed)
     return calls[first], calls[first + 1 :]
 

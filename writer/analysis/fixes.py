@@ -111,12 +111,12 @@ def sign_of(call: Call, task: str = "") -> Sign:
     """Returns the sign of a failed call; an object of the call that its run's task names is data."""
     text = (call.failure or "")[:ERROR_CHARS]
     error = [*words(without_placeholders(abstract(text))), *(code.casefold() for code in _CODE.findall(text))]
-    tool, line = tool_name(call.tool), _line_of(call)
+    tool, line = tool_name(call.tool), line_of(call)
     moves = _moves_of(call, named_by(task))
     return Sign(tool, line, list(dict.fromkeys(error))[:MOST_TERMS], list(moves)[:MOST_TERMS])
 
 
-def _line_of(call: Call) -> str:
+def line_of(call: Call) -> str:
     """Returns the tool and the first line of the error, with placeholders for values."""
     line = next((part for part in (call.failure or "")[:ERROR_CHARS].splitlines() if part.strip()), "")
     return f"{tool_name(call.tool)}: {abstract(line).casefold()}"
@@ -153,7 +153,7 @@ def _in_parts(failures: RunFailures, failure: Failure) -> list[Failure]:
         return [failure]
     calls, parts, rest = failures.calls, [], failure.failed
     for before, after in pairwise(failure.failed):
-        if _line_of(calls[before]) == _line_of(calls[after]):
+        if line_of(calls[before]) == line_of(calls[after]):
             continue
         new = _paths_changed(calls[rest[0]], calls[after])
         later = _paths_changed(calls[after], calls[failure.succeeded])
