@@ -177,8 +177,12 @@ def _fix(failures: RunFailures, failure: Failure, asking: Call) -> Fix:
     before = calls_before(failures, failure)
     changes = concrete_differences(asking.arguments, success.arguments)
     terms = change_terms(asking, success) or ["again"]
+    for call in before:  # by the words of its statement, or else by its tool and its edit
+        edit = edit_of(call, failures.calls)
+        words_of_call = [*_words_of(call)] or [tool_name(call.tool), *(source_terms(*edit) if edit else ())]
+        terms += [f"first:{word}" for word in words_of_call]
     return Fix(
-        [*terms, *(f"first:{word}" for call in before for word in _words_first(call, failures.calls))][:MOST_TERMS],
+        terms[:MOST_TERMS],
         changes=[clean(each, PART_CHARS) for each in changes][:MOST_PARTS],
         first=list(dict.fromkeys(_in_words(call, failures.calls) for call in before)),
         dangerous=any(map(is_dangerous, (*before, success))),
@@ -194,12 +198,6 @@ def _in_words(call: Call, calls: Sequence[Call]) -> str:
     if statement is None or language is None:
         return tool_name(call.tool)
     return clean(f"{tool_name(call.tool)} `{statement_told(statement, language)}`", PART_CHARS)
-
-
-def _words_first(call: Call, calls: Sequence[Call]) -> list[str]:
-    """Returns the words of a call before the one that worked: those of its statement, or its tool and its edit."""
-    edit = edit_of(call, calls)
-    return [*_words_of(call)] or [tool_name(call.tool), *(source_terms(*edit) if edit else ())]
 
 
 def change_terms(failed: Call, later: Call) -> list[str]:

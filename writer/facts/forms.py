@@ -60,11 +60,7 @@ def are_compiled() -> bool:
 
 def replaced(text: str, table: str) -> str:
     """Returns a text after the replacements of a table, in order; "{}" stands for the first group in small letters."""
-    for pattern, by in _replacements(table):
+    for form, by in _READ["replacements"][table]:
+        pattern = compiled(PACKAGE, form)
         text = pattern.sub((lambda match, by=by: by.format(match[1].lower())) if "{}" in by else by, text)
     return text
-
-
-@cache
-def _replacements(table: str) -> list[tuple[re.Pattern[str], str]]:
-    return [(compiled(PACKAGE, form), by) for form, by in _READ["replacements"][table]]

@@ -19,17 +19,16 @@ _TASTES = {"likes", "loves", "hates", "prefers", "favourite", "dislikes"}
 _SINGLE = {"name", "home", "origin", "employer", "role", "age", "diet", "favourite", "weight"}
 
 
-def _any(words: str) -> re.Pattern[str]:
-    return re.compile(rf"(?<!\w)(?:{words})(?!\w)", re.IGNORECASE)
-
-
 LANGUAGES: list[dict[str, Any]] = [
     {
         **{
             table: {name: f"^(?i:«hello»){form}«end»" for name, form in each[table].items()}
             for table in ("rules", "endings", "aversions")
         },
-        **{name: _any(each[name]) for name in ("opens", "unstated", "vague")},
+        **{
+            name: re.compile(rf"(?<!\w)(?:{each[name]})(?!\w)", re.IGNORECASE)
+            for name in ("opens", "unstated", "vague")
+        },
         **{name: re.compile(each[name], re.IGNORECASE) for name in ("denied", "no_longer", "article")},
     }
     for each in read(PACKAGE, "languages.toml")["languages"]

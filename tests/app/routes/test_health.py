@@ -10,13 +10,14 @@ import pytest
 from cryptography.hazmat.primitives.asymmetric import rsa
 from jwt.algorithms import RSAAlgorithm
 from prometheus_client.parser import text_string_to_metric_families
-from sqlalchemy import func
+from sqlalchemy import func, update
 
 from app.auth.keys import PublishedKeys
 from app.auth.tokens import OPERATOR, TokenVerifier
-from app.jobs.records import JobRecords, change
+from app.jobs.records import JobRecords
 from app.jobs.schedule import TRAINING, UPKEEP, WORKER
 from app.settings.texts import networks
+from retrieval.tables.keys import jobs
 from tests.service import Service, User
 
 KEY = RSAAlgorithm.to_jwk(rsa.generate_private_key(65537, 2048).public_key(), as_dict=True)
@@ -82,7 +83,7 @@ async def test_a_worker_that_gives_no_sign_of_life_although_a_case_waits_is_name
         await records.succeeded(job)
     async with service.runtime.database.as_worker() as connection:
         then = func.now() - timedelta(seconds=silent_s)
-        await connection.execute(change(WORKER).values(last_succeeded=then))
+        await connection.execute(update(jobs).where(jobs.c.name == WORKER).values(last_succeeded=then))
     assert (await anybody.get("/readyz")).json()["late"] == []  # a worker without work gives no sign
     await alice.rows(
         "UPDATE cases SET status = 'pending', attempts = 1, created_at = now() - interval '1 hour',"

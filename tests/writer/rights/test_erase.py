@@ -5,7 +5,7 @@ import hashlib
 import json
 from collections.abc import AsyncIterator
 from contextlib import suppress
-from dataclasses import asdict, replace
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 from uuid import UUID
@@ -123,7 +123,7 @@ async def fill(bank: Bank, user: str) -> None:
         await keep_checkpoint(connection, {**mine, "id": run_id, "key_id": key_id})
         taken = {"user_sub": user, "bucket": b"b", "granted": 1, "full_at": datetime.now(UTC)}
         await connection.execute(insert(rate_limits).values(taken))
-        await connection.execute(insert(policies).values({**mine, "version": 1, **asdict(stored())}))
+        await connection.execute(insert(policies).values({**mine, "version": 1, **stored()}))
         told = {"runs": 1, "questions": 0, "serves": "vote", "tallies": {}, "fit": b"fit", "newest": datetime.now(UTC)}
         await fail(connection, mine, case_id, decision_id)
         await connection.execute(insert(replays).values({**mine, **told}))
@@ -451,6 +451,7 @@ SHORT_S = 2.0
 """Time that a statement may take where a test waits for its end, and a connection on a busy machine."""
 
 
+@one_postgres  # a cluster takes no triggers
 async def test_an_erasure_takes_as_long_as_it_needs(bank: Bank, user: str, database_url: str):
     await bank.add(user, {})
     slow = f"""
