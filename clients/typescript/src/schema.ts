@@ -406,13 +406,13 @@ export interface components {
          * @description A call that has just failed.
          * @example {
          *       "agent": "shop-support",
-         *       "input": {
-         *         "method": "original",
-         *         "order_id": "O-1041"
-         *       },
-         *       "output": "Error: opened packages are refunded as store credit",
          *       "task": "Give me my money back, the lamp is broken",
-         *       "tool": "refund_order"
+         *       "tool": "refund_order",
+         *       "input": {
+         *         "order_id": "O-1041",
+         *         "method": "original"
+         *       },
+         *       "output": "Error: opened packages are refunded as store credit"
          *     }
          */
         AdviceIn: {
@@ -831,12 +831,12 @@ export interface components {
          * @description A fact about the user, written by hand.
          * @example {
          *       "agent": "coach",
-         *       "attribute": "save",
-         *       "category": "money",
          *       "kind": "goal",
          *       "text": "I want to save 500 EUR a month",
+         *       "attribute": "save",
+         *       "value": "500",
          *       "unit": "EUR",
-         *       "value": "500"
+         *       "category": "money"
          *     }
          */
         FactWritten: {
@@ -922,8 +922,8 @@ export interface components {
          * @description A reward for one pass of the loop: name its retrieval, the case of its run, or both.
          * @example {
          *       "case_id": "01990a51-6a0e-7f3a-b1f2-7b8f5a0c1d2e",
-         *       "source": "user",
-         *       "thumb": "up"
+         *       "thumb": "up",
+         *       "source": "user"
          *     }
          */
         FeedbackIn: {
@@ -1086,14 +1086,14 @@ export interface components {
          * @description New findings of a run. The first call for an id begins the run.
          * @example {
          *       "agent": "db-operator",
+         *       "task": "Add a last_name column to the users table",
          *       "findings": [
          *         {
-         *           "fact": "id, name and email",
+         *           "tool": "sql",
          *           "query": "columns of users",
-         *           "tool": "sql"
+         *           "fact": "id, name and email"
          *         }
-         *       ],
-         *       "task": "Add a last_name column to the users table"
+         *       ]
          *     }
          */
         FindingsWritten: {
@@ -1112,36 +1112,36 @@ export interface components {
          * @description One finished run: what was asked, what was done, and how it went.
          * @example {
          *       "agent": "db-operator",
-         *       "outcome": "success",
+         *       "task": "Add a last_name column to the users table",
          *       "plan": [
          *         "ALTER TABLE with the column's data type",
          *         "check information_schema.columns"
          *       ],
-         *       "reward": 1,
-         *       "reward_source": "user",
-         *       "tags": [
-         *         "ddl"
-         *       ],
-         *       "task": "Add a last_name column to the users table",
          *       "tool_traces": [
          *         {
-         *           "duration_ms": 3,
+         *           "tool": "sql",
          *           "input": {
          *             "statement": "ALTER TABLE users ADD COLUMN last_name;"
          *           },
          *           "output": "syntax error at or near \";\"",
          *           "status": "error",
-         *           "tool": "sql"
+         *           "duration_ms": 3
          *         },
          *         {
-         *           "duration_ms": 9,
+         *           "tool": "sql",
          *           "input": {
          *             "statement": "ALTER TABLE users ADD COLUMN last_name text;"
          *           },
          *           "output": "ALTER TABLE",
          *           "status": "ok",
-         *           "tool": "sql"
+         *           "duration_ms": 9
          *         }
+         *       ],
+         *       "outcome": "success",
+         *       "reward": 1,
+         *       "reward_source": "user",
+         *       "tags": [
+         *         "ddl"
          *       ]
          *     }
          */
@@ -1295,9 +1295,9 @@ export interface components {
          * @example {
          *       "agent": "coach",
          *       "category": "banking",
-         *       "text": "Savings earn 2.1 percent.",
+         *       "type": "rule",
          *       "title": "Overnight rate",
-         *       "type": "rule"
+         *       "text": "Savings earn 2.1 percent."
          *     }
          */
         KnowledgeWritten: {
@@ -1326,8 +1326,8 @@ export interface components {
          * KnownIn
          * @description A call that the agent is about to make.
          * @example {
-         *       "query": "app/main.py",
-         *       "tool": "read_file"
+         *       "tool": "read_file",
+         *       "query": "app/main.py"
          *     }
          */
         KnownIn: {
@@ -1590,14 +1590,14 @@ export interface components {
          * @description The acknowledgement: the run is on disk.
          * @example {
          *       "case_id": "01990a51-6a0e-7f3a-b1f2-7b8f5a0c1d2e",
+         *       "status": "pending",
          *       "redactions": [
          *         {
-         *           "count": 1,
-         *           "kind": "email"
+         *           "kind": "email",
+         *           "count": 1
          *         }
          *       ],
-         *       "retrieval_id": "01990a51-5f10-7c22-8d41-9c1e2a3b4c5d",
-         *       "status": "pending"
+         *       "retrieval_id": "01990a51-5f10-7c22-8d41-9c1e2a3b4c5d"
          *     }
          */
         RetainOut: {
@@ -1886,19 +1886,19 @@ export interface components {
          * @description New steps of a run. The first call for an id begins the run.
          * @example {
          *       "agent": "db-operator",
+         *       "task": "Add a last_name column to the users table",
          *       "retrieval_id": "01990a51-5f10-7c22-8d41-9c1e2a3b4c5d",
          *       "steps": [
          *         {
+         *           "number": 1,
+         *           "tool": "sql",
          *           "input": {
          *             "statement": "ALTER TABLE users ADD COLUMN last_name;"
          *           },
-         *           "number": 1,
          *           "output": "syntax error at or near \";\"",
-         *           "status": "error",
-         *           "tool": "sql"
+         *           "status": "error"
          *         }
-         *       ],
-         *       "task": "Add a last_name column to the users table"
+         *       ]
          *     }
          */
         StepsTaken: {
@@ -2209,25 +2209,25 @@ export interface components {
          *       "agent": "db-operator",
          *       "turns": [
          *         {
-         *           "content": "Add a last_name column to the users table, please.",
-         *           "role": "user"
+         *           "role": "user",
+         *           "content": "Add a last_name column to the users table, please."
          *         },
          *         {
          *           "role": "assistant",
          *           "tool_calls": [
          *             {
+         *               "id": "c1",
          *               "function": {
-         *                 "arguments": "{\"statement\": \"ALTER TABLE users ADD COLUMN last_name text;\"}",
-         *                 "name": "sql"
-         *               },
-         *               "id": "c1"
+         *                 "name": "sql",
+         *                 "arguments": "{\"statement\": \"ALTER TABLE users ADD COLUMN last_name text;\"}"
+         *               }
          *             }
          *           ]
          *         },
          *         {
-         *           "content": "ALTER TABLE",
          *           "role": "tool",
-         *           "tool_call_id": "c1"
+         *           "tool_call_id": "c1",
+         *           "content": "ALTER TABLE"
          *         }
          *       ]
          *     }
