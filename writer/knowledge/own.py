@@ -122,6 +122,7 @@ async def _store(
     changed: Mapping[UUID, KnowledgeWritten],
 ) -> None:
     """Stores fresh and changed entries by their ids, makes them findable, and notes each in the audit."""
+    entries = {**fresh, **changed}
     rows = [
         {
             "user_sub": words.user_sub,
@@ -133,17 +134,17 @@ async def _store(
             "words": words.seal("knowledge", written.texts, entry_id),
             "said": written.keyed_hash(words),
         }
-        for entry_id, written in {**fresh, **changed}.items()
+        for entry_id, written in entries.items()
     ]
     if rows:
         stored = upsert(knowledge)
         names = ("category", "entry_type", "key_id", "words", "said", "updated_at")
         new = {name: stored.excluded[name] for name in names}
         await connection.execute(stored.on_conflict_do_update(index_elements=["user_sub", "id"], set_=new), rows)
-        texts = {(each.agent, entry_id): text_of(each.texts) for entry_id, each in {**fresh, **changed}.items()}
+        texts = {(each.agent, entry_id): text_of(each.texts) for entry_id, each in entries.items()}
         await remember_knowledge(connection, words.user_sub, texts)
     for agent_key in {each.agent for each in changed.values()}:  # contexts may quote the texts before
         await forget_contexts(connection, words.user_sub, agent_key, since=min(changed))
-    for action, entries in (("insert_knowledge", fresh), ("update_knowledge", changed)):
-        owners = {entry_id: (words.user_sub, each.agent) for entry_id, each in entries.items()}
+    for action, done in (("insert_knowledge", fresh), ("update_knowledge", changed)):
+        owners = {entry_id: (words.user_sub, each.agent) for entry_id, each in done.items()}
         await note(connection, *(Change.of(owner, actor, action, entry_id) for entry_id, owner in owners.items()))

@@ -79,9 +79,8 @@ class SessionHandler:
             _, self._summarised_last, session_id = min(turns)
             profile = self._to_summarise.pop(session_id)
             try:
-                if await self.summarist.summarise(profile, session_id):
-                    return True
-                if self._to_summarise and time.monotonic() - began >= LOOK_S:
+                done = await self.summarist.summarise(profile, session_id)
+                if done or (self._to_summarise and time.monotonic() - began >= LOOK_S):
                     return True
             except (UserErased, DatabaseUnavailable) as error:
                 log.info("sessions.not_summarised", error=type(error).__name__)

@@ -173,7 +173,8 @@ class BoundedConnection(HttpToolsProtocol):
         """Refuses what the parser does not take for a request, as it does not with an address that is too long."""
         if len(self.url) >= MAX_HEAD_BYTES - 1:
             self._refuse_head()
-        self._refuse(HTTPStatus.BAD_REQUEST, "not-http", "the request is not valid HTTP/1.1")
+        else:
+            self._refuse(HTTPStatus.BAD_REQUEST, "not-http", "the request is not valid HTTP/1.1")
 
     def pause_writing(self) -> None:
         """Starts a timer that closes the connection unless the client reads on within the body's timeout."""
