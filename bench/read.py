@@ -30,7 +30,7 @@ SMALL, MIDDLE, LARGE = 50, 500, 2_000
 STAGES = {
     "retrieve.embed": "the query's vector",
     "retrieve.candidates": "the candidates' statement",
-    "retrieve.rank": "rare words, procedures, facts and features",
+    "retrieve.rank": "procedures, facts and features",
     "reuse": "scores, slate and text",
     "retrieve.log": "the log's statement and the answer",
 }

@@ -73,7 +73,6 @@ class Reader:
 
         * the profile's rewriter, if no retrieve of this process has read the profile in the last 30 s;
         * the user's key, the fit of the latest replay, and the weights of live policies, if new to this process;
-        * rare words in common with the query, if a candidate is unlike it and shares a word with it;
         * procedures, if the profile has any, while this process compares plans: of the task and of its parts, if it has
           several and there are vectors; lessons in their place, if the question asks for them;
         * recall; the session (one statement per 100 turns, one for its summary, one for its first turn); facts;
@@ -193,7 +192,7 @@ class Reader:
         if not question.memory or (settings is not None and not settings.enabled):
             return replace(result, found=[], is_off=True)
         floor = self._calibrations.floor(search.model, settings.unlike if settings else None, search.vector)
-        far = await unrelated(connection, search, result.found, floor)
+        far = unrelated(result.found, floor)
         return replace(result, floor=floor, unrelated=far, seal=await self._opener.seal_of(connection, result.found))
 
     async def _read(self, connection: FastConnection, question: Question, result: SearchResult) -> SearchResult:

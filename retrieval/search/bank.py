@@ -48,8 +48,11 @@ class Nearness(Enum):
     UNKNOWN = auto()
 
 
-def bank(nearness: Nearness, profile: CTE, scope: Scope) -> CTE:
-    """Returns a CTE of the ready cases that pass the filters, each with its distance and its keyword relevance."""
+def bank(nearness: Nearness, profile: CTE, scope: Scope) -> tuple[CTE, Select[UUID, object]]:
+    """Returns a CTE of the ready cases that pass the filters, each with its distance and its keyword relevance.
+
+    The second value selects the ids and the search vectors of the same cases.
+    """
     if nearness is Nearness.IN_DATABASE:
         near = _near_in_database(profile, scope)
     elif nearness is Nearness.MEASURED:
@@ -70,7 +73,8 @@ def bank(nearness: Nearness, profile: CTE, scope: Scope) -> CTE:
         .cte("filtered")
         .prefix_with("MATERIALIZED")
     )
-    words = keywords(select(filtered.c.id, filtered.c.search_vector))
+    searched = select(filtered.c.id, filtered.c.search_vector)
+    words = keywords(searched)
     relevant = relevance(filtered.c.search_vector, words).label("relevance")
     # In full, which takes no nested loop: a plan for any user takes both for small, and would compare all with all
     beside = filtered.join(words, true()).outerjoin(near, near.c.case_id == filtered.c.id, full=True)
@@ -80,7 +84,7 @@ def bank(nearness: Nearness, profile: CTE, scope: Scope) -> CTE:
         .cte("measured")
         .prefix_with("MATERIALIZED")  # else each sort computes distances and relevance again
     )
-    return select(measured).where(measured.c.id.is_not(None)).cte("bank")
+    return select(measured).where(measured.c.id.is_not(None)).cte("bank"), searched
 
 
 def failed() -> ColumnElement[bool]:
@@ -108,15 +112,16 @@ def _passes(name: str, condition: ColumnElement[bool]) -> ColumnElement[bool]:
     return or_(func.cardinality(parameter(name, ARRAY(Text))) == 0, condition)
 
 
-def bank_of_halves(profile: CTE, half: int) -> CTE:
+def bank_of_halves(profile: CTE, half: int) -> tuple[CTE, Select[UUID, object]]:
     """Returns a CTE of the profile's ``half`` nearest cases, by the HNSW index, and its ``half`` most relevant ones.
 
     As many of the most relevant proven cases are added, which the index cannot search separately. The columns are those
     of ``bank``. The first cases by distance and by relevance have the same ranks as in the whole bank, so that the
-    fusion is the same.
+    fusion is the same. The second value selects the ids and the search vectors of all of the profile's cases.
     """
-    searched = select(cases.c.id, in_memory(cases.c.search_vector).label("search_vector"))
-    words = keywords(searched.where(*ready(), _FINISHED))
+    vector_in_memory = in_memory(cases.c.search_vector).label("search_vector")
+    searched = select(cases.c.id, vector_in_memory).where(*ready(), _FINISHED)
+    words = keywords(searched)
     near = _near_in_database(profile, Scope.ONE_AGENT)
     depth: ColumnElement[int] = literal_column(str(half))
     function = func.casebank_nearest(
@@ -131,7 +136,7 @@ def bank_of_halves(profile: CTE, half: int) -> CTE:
     relevant, trusted = select(relevance(cases.c.search_vector, words)).where(*this), select(proven()).where(*this)
     distance = select(near.c.distance).where(near.c.case_id == either.c.id)
     finished = select(_FINISHED).where(*this)
-    return (
+    found = (
         select(
             either.c.id,
             trusted.correlate(either).scalar_subquery().label("proven"),
@@ -142,6 +147,7 @@ def bank_of_halves(profile: CTE, half: int) -> CTE:
         .cte("bank")
         .prefix_with("MATERIALIZED")
     )
+    return found, searched
 
 
 def _most_relevant(words: CTE, depth: ColumnElement[int], *only: ColumnElement[bool]) -> Select[UUID]:

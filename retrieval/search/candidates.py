@@ -5,10 +5,10 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from functools import cache
 from inspect import get_annotations
-from typing import Protocol
+from typing import Any, Protocol
 from uuid import UUID
 
-from sqlalchemy import REAL, and_, cast, func, select, true
+from sqlalchemy import REAL, ColumnElement, and_, cast, func, select, true
 from sqlalchemy.dialects.postgresql import ARRAY
 
 from policy.channels import searchable
@@ -16,6 +16,7 @@ from retrieval.database.fast_path import FastStatement, Record
 from retrieval.database.parameters import MODEL, USER_SUB, may_enter, vector_text
 from retrieval.search.bank import Nearness, bank, bank_of_halves, failed, newest_run
 from retrieval.search.fusion import fused
+from retrieval.search.keywords import in_memory
 from retrieval.search.profile_settings import (
     OVERRIDES,
     SETTINGS,
@@ -24,6 +25,7 @@ from retrieval.search.profile_settings import (
     profile_settings,
 )
 from retrieval.search.scope import Scope, in_scope
+from retrieval.search.shared_words import shared_words
 from retrieval.tables.cases import INDEXED_DIMENSIONS, case_embeddings, cases
 from retrieval.tables.kinds import CaseKind, RewardSource, RunOutcome
 from retrieval.tables.profiles import profiles
@@ -94,6 +96,8 @@ class Candidate(ProfileSettings, Protocol):
     """Moves of the case's plan, as bytes like ``terms``."""
     proven: bool
     """True if others than the run confirm that it went as it claims, a success or a failure."""
+    shares_rare: bool | None
+    """True if the case shares rare words with the query, False if only other telling ones, None if no telling word."""
     failed: bool
     newest_run: datetime
     """Time at which the newest run of the case was retained: its own, or a repeat that was merged into it."""
@@ -141,23 +145,34 @@ def candidates(
 def _statement(scope: Scope, nearness: Nearness, *, indexed: bool = False) -> FastStatement[Candidate]:
     """Returns the statement of ``candidates``; the payload of a case, which is sealed, is not among its columns."""
     profile = profile_settings(scope)
-    every = bank_of_halves(profile, HALF) if indexed else bank(nearness, profile, scope)
+    every, searched = bank_of_halves(profile, HALF) if indexed else bank(nearness, profile, scope)
     best = fused(every, profile, half=HALF, pool=POOL)
-    of_case = and_(cases.c.user_sub == USER_SUB, cases.c.id == best.c.id)
     numbers = ("terms", "moves")
     names = [name for name in get_annotations(Candidate) if name in cases.c and name not in (*numbers, "id")]
+    columns: list[ColumnElement[Any]] = [
+        *best.c,
+        *(cases.c[name] for name in names),
+        *(func.array_send(cases.c[name]).label(name) for name in numbers),  # else each number would be an object
+        failed().label("failed"),
+        newest_run().label("newest_run"),
+    ]
+    of_case = and_(cases.c.user_sub == USER_SUB, cases.c.id == best.c.id)
+    found = (
+        select(*columns, in_memory(cases.c.search_vector).label("search_vector"))
+        .join(cases, of_case)
+        .cte("found")
+        .prefix_with("MATERIALIZED")
+    )
+    sharing = shared_words(found, searched)
     return FastStatement(
         select(
             *(profile.c[name] for name in (*SETTINGS, *STATE)),
-            *best.c,
-            *(cases.c[name] for name in names),
-            *(func.array_send(cases.c[name]).label(name) for name in numbers),  # else each number would be an object
-            failed().label("failed"),
-            newest_run().label("newest_run"),
+            *(found.c[column.name] for column in columns),
+            sharing.c.rare.label("shares_rare"),
         )
-        .select_from(profile.outerjoin(best, true()).outerjoin(cases, of_case))
+        .select_from(profile.outerjoin(found, true()).outerjoin(sharing, sharing.c.id == found.c.id))
         .where(may_enter())
-        .order_by(best.c.rrf.desc(), best.c.id.desc())
+        .order_by(found.c.rrf.desc(), found.c.id.desc())
     )
 
 
