@@ -48,10 +48,10 @@ class Nearness(Enum):
     UNKNOWN = auto()
 
 
-def bank(nearness: Nearness, profile: CTE, scope: Scope) -> tuple[CTE, Select[UUID, object]]:
+def bank(nearness: Nearness, profile: CTE, scope: Scope) -> tuple[CTE, CTE]:
     """Returns a CTE of the ready cases that pass the filters, each with its distance and its keyword relevance.
 
-    The second value selects the ids and the search vectors of the same cases.
+    The second CTE has the query's words, see ``keywords``.
     """
     if nearness is Nearness.IN_DATABASE:
         near = _near_in_database(profile, scope)
@@ -73,8 +73,7 @@ def bank(nearness: Nearness, profile: CTE, scope: Scope) -> tuple[CTE, Select[UU
         .cte("filtered")
         .prefix_with("MATERIALIZED")
     )
-    searched = select(filtered.c.id, filtered.c.search_vector)
-    words = keywords(searched)
+    words, each_word = keywords(select(filtered.c.id, filtered.c.search_vector))
     relevant = relevance(filtered.c.search_vector, words).label("relevance")
     # In full, which takes no nested loop: a plan for any user takes both for small, and would compare all with all
     beside = filtered.join(words, true()).outerjoin(near, near.c.case_id == filtered.c.id, full=True)
@@ -84,7 +83,7 @@ def bank(nearness: Nearness, profile: CTE, scope: Scope) -> tuple[CTE, Select[UU
         .cte("measured")
         .prefix_with("MATERIALIZED")  # else each sort computes distances and relevance again
     )
-    return select(measured).where(measured.c.id.is_not(None)).cte("bank"), searched
+    return select(measured).where(measured.c.id.is_not(None)).cte("bank"), each_word
 
 
 def failed() -> ColumnElement[bool]:
@@ -112,16 +111,15 @@ def _passes(name: str, condition: ColumnElement[bool]) -> ColumnElement[bool]:
     return or_(func.cardinality(parameter(name, ARRAY(Text))) == 0, condition)
 
 
-def bank_of_halves(profile: CTE, half: int) -> tuple[CTE, Select[UUID, object]]:
+def bank_of_halves(profile: CTE, half: int) -> tuple[CTE, CTE]:
     """Returns a CTE of the profile's ``half`` nearest cases, by the HNSW index, and its ``half`` most relevant ones.
 
     As many of the most relevant proven cases are added, which the index cannot search separately. The columns are those
     of ``bank``. The first cases by distance and by relevance have the same ranks as in the whole bank, so that the
-    fusion is the same. The second value selects the ids and the search vectors of all of the profile's cases.
+    fusion is the same. The second CTE has the query's words.
     """
-    vector_in_memory = in_memory(cases.c.search_vector).label("search_vector")
-    searched = select(cases.c.id, vector_in_memory).where(*ready(), _FINISHED)
-    words = keywords(searched)
+    searched = select(cases.c.id, in_memory(cases.c.search_vector).label("search_vector"))
+    words, each_word = keywords(searched.where(*ready(), _FINISHED))
     near = _near_in_database(profile, Scope.ONE_AGENT)
     depth: ColumnElement[int] = literal_column(str(half))
     function = func.casebank_nearest(
@@ -147,7 +145,7 @@ def bank_of_halves(profile: CTE, half: int) -> tuple[CTE, Select[UUID, object]]:
         .cte("bank")
         .prefix_with("MATERIALIZED")
     )
-    return found, searched
+    return found, each_word
 
 
 def _most_relevant(words: CTE, depth: ColumnElement[int], *only: ColumnElement[bool]) -> Select[UUID]:

@@ -145,7 +145,7 @@ def candidates(
 def _statement(scope: Scope, nearness: Nearness, *, indexed: bool = False) -> FastStatement[Candidate]:
     """Returns the statement of ``candidates``; the payload of a case, which is sealed, is not among its columns."""
     profile = profile_settings(scope)
-    every, searched = bank_of_halves(profile, HALF) if indexed else bank(nearness, profile, scope)
+    every, words = bank_of_halves(profile, HALF) if indexed else bank(nearness, profile, scope)
     best = fused(every, profile, half=HALF, pool=POOL)
     numbers = ("terms", "moves")
     names = [name for name in get_annotations(Candidate) if name in cases.c and name not in (*numbers, "id")]
@@ -163,7 +163,7 @@ def _statement(scope: Scope, nearness: Nearness, *, indexed: bool = False) -> Fa
         .cte("found")
         .prefix_with("MATERIALIZED")
     )
-    sharing = shared_words(found, searched)
+    sharing = shared_words(found, words)
     return FastStatement(
         select(
             *(profile.c[name] for name in (*SETTINGS, *STATE)),

@@ -41,6 +41,10 @@ SAMPLE = 2_000
 """Largest number of cases, the newest, in which the rarity of words is counted."""
 MOST_BITS = 11
 """Rarity in bits of a word that one of SAMPLE cases has, which is the largest that can be counted."""
+RARE_PART = 0.1
+"""Largest share of the counted cases that may have a word for the word to be rare."""
+FEWEST = 30
+"""Number of cases that a bank with fewer ones counts as having there, because in a small bank nothing would be rare."""
 K1, B = 1.2, 0.75
 _EVEN = cast(literal_column("'{.1,.1,.1,.1}'"), ARRAY(REAL))
 """Weights of a search vector's four labels: all equal."""
@@ -69,12 +73,13 @@ def in_memory(vector: ColumnElement[object]) -> ColumnElement[object]:
     return vector.op("||")(literal_column("''::tsvector"))
 
 
-def keywords(searched: Select[UUID, object]) -> CTE:
-    """Returns a CTE of one row with what ``matches`` and ``relevance`` need: words of the query, and their rarity.
+def keywords(searched: Select[UUID, object]) -> tuple[CTE, CTE]:
+    """Returns a CTE of one row with what ``matches`` and ``relevance`` need, and one of the query's words.
 
-    The column ``words`` matches any word of the query, because a query rarely shares all its words with a case;
-    ``words_N`` matches those whose rarity is N bits, and ``worth_N`` is the sum of their rarities; ``mean_length`` is
-    that of the texts.
+    Of the first, the column ``words`` matches any word of the query, because a query rarely shares all its words with
+    a case; ``words_N`` matches those whose rarity is N bits, and ``worth_N`` is the sum of their rarities;
+    ``mean_length`` is that of the texts. The second has a row for each word, with its ``text``, as a tsquery writes it,
+    its rarity in ``bits``, and whether it ``is_rare``.
     """
     rare, whole = _rarity(searched)
     bits = func.least(func.round(rare.c.bits), _number(MOST_BITS))
@@ -84,11 +89,11 @@ def keywords(searched: Select[UUID, object]) -> CTE:
         worth = cast(func.sum(rare.c.bits).filter(alike), Float)
         columns += [_any_of(rare, alike).label(f"words_{number}"), worth.label(f"worth_{number}")]
     mean_length = select(whole.c.mean_length).scalar_subquery().label("mean_length")
-    return select(*columns, mean_length).cte("keywords").prefix_with("MATERIALIZED")
+    return select(*columns, mean_length).cte("keywords").prefix_with("MATERIALIZED"), rare
 
 
 def _rarity(searched: Select[UUID, object]) -> tuple[CTE, CTE]:
-    """Returns two CTEs: the query's words with their rarity in bits, and number and mean length of counted cases."""
+    """Returns two CTEs: the query's words with their rarity, and number and mean length of the counted cases."""
     words = select(each_word().label("text")).distinct().cte("query_words").prefix_with("MATERIALIZED")
     spoken = select(words.c.text, cast(words.c.text, TSQUERY).label("word")).where(words.c.text != literal_column("''"))
     each = spoken.cte("each_word").prefix_with("MATERIALIZED")
@@ -100,10 +105,13 @@ def _rarity(searched: Select[UUID, object]) -> tuple[CTE, CTE]:
     size = select(cast(func.count(), Float).label("cases"), cast(length, Float).label("mean_length"))
     whole = size.select_from(sample).cte("whole").prefix_with("MATERIALIZED")
     having = select(func.count()).select_from(sample).where(has_words(sample.c.search_vector, each.c.word))
-    share = (having.scalar_subquery() + _number(0.5)) / (whole.c.cases + _number(1))
+    counted = select(each.c.text, having.scalar_subquery().label("having")).cte("counted").prefix_with("MATERIALIZED")
+    share = (counted.c.having + _number(0.5)) / (whole.c.cases + _number(1))
     bits = (-func.ln(cast(share, Float)) / _number(log(2))).label("bits")
-    rare = select(each.c.text, bits).select_from(each.join(whole, true())).cte("rare").prefix_with("MATERIALIZED")
-    return rare, whole
+    at_least = func.least(looked_at, _number(FEWEST))
+    is_rare = (counted.c.having <= _number(RARE_PART) * func.greatest(whole.c.cases, at_least)).label("is_rare")
+    of_words = select(counted.c.text, bits, is_rare).select_from(counted.join(whole, true()))
+    return of_words.cte("rare").prefix_with("MATERIALIZED"), whole
 
 
 def _number(value: float) -> ColumnElement[float]:
