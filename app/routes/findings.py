@@ -48,6 +48,8 @@ async def known(run_id: RunId, call: KnownIn, parts: Parts, caller: Caller) -> K
     A finding no longer counts once a later step changed its file, or may have changed it. With an equal `hash` it
     always counts, and with another hash never. Before the first step, the agent's earlier runs are searched.
     """
+    if call.agent is not None:
+        await parts.admission.of_agent(caller, "reads", call.agent)
     answer = await is_known(parts.database, parts.keyring, caller, run_id, call)
     finding = None if answer.finding is None else FindingOut.model_validate(answer.finding)
     return response_of(KnownOut, answer, finding=finding, content_cut=answer.cut)

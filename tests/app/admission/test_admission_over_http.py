@@ -7,6 +7,7 @@ from contextlib import AsyncExitStack
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
+from uuid import uuid4
 
 import asyncpg
 import httpx
@@ -107,6 +108,15 @@ async def test_every_request_that_names_an_agent_counts_once_for_it(quotas: Any,
     answers = [await bob.http.post(path, json={"agent": AGENT}) for path in posts]
     assert [answer.status_code for answer in answers] == [404] * 5 + [429]
     assert answers[-1].json()["violated-policies"] == ["agent-writes"]
+
+
+async def test_a_question_for_a_known_call_counts_for_the_agent_in_its_body(quotas: Any, alice: User, bob: User):
+    path, call = f"/v1/runs/{uuid4()}/known", {"tool": "read_file", "query": "/a.py"}
+    answers = [await alice.http.post(path, json={**call, "agent": AGENT}) for _ in range(6)]
+    assert [answer.status_code for answer in answers] == [200] * 5 + [429]
+    assert is_problem(answers[-1])["violated-policies"] == ["agent-reads"]
+    answers = [await bob.http.post(path, json=call) for _ in range(7)]
+    assert is_problem(answers[-1])["violated-policies"] == ["user-reads"]
 
 
 async def test_of_a_list_of_memories_beyond_the_limit_of_its_agent_no_memory_is_stored(quotas: Any, alice: User):
