@@ -47,16 +47,16 @@ async def _tools(connection: AsyncConnection, asking: Asking, named: str, limit:
         return []
     rows = (await connection.execute(tools.tools_of(user_sub, asking.agent, LOOK))).all()
     fitting = relevance(named, [row.tool.replace("_", " ") for row in rows])
+    chosen = [row for _, row in sorted(zip(fitting, rows, strict=True), key=lambda pair: -pair[0])[:limit]]
+    which = user_sub, asking.agent, [row.tool for row in chosen]
+    forms = (await connection.execute(tools.forms_of(*which, most=1))).all()
+    fixes = (await connection.execute(tools.failures_of(*which, most=tools.SHOWN_FIXES, fixed=True))).all()
     lines = []
-    for _, row in sorted(zip(fitting, rows, strict=True), key=lambda pair: -pair[0])[:limit]:
-        which = user_sub, asking.agent, row.tool
-        form = (await connection.execute(tools.forms_of(*which))).first()
-        causes = (await connection.execute(tools.failures_of(*which))).all()
-        fixes = [each for each in causes if each.fix is not None][: tools.SHOWN_FIXES]
+    for row in chosen:
         parts = [
             f"{quoted(row.tool)}: {row.calls} call{'s' * (row.calls != 1)}, {row.errors / row.calls:.0%} errors",
-            *([f"worked with {quoted(form.form)}"] if form else []),
-            *(f"after {quoted(each.cause)}: {quoted(each.fix)}" for each in fixes),
+            *(f"worked with {quoted(each.form)}" for each in forms if each.tool == row.tool),
+            *(f"after {quoted(each.cause)}: {quoted(each.fix)}" for each in fixes if each.tool == row.tool),
         ]
         lines.append("; ".join(parts))
     return lines

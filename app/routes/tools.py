@@ -88,15 +88,15 @@ async def list_tools(agent: Agent, parts: Parts, caller: Caller, limit: Limit = 
 async def get_tool_memory(name: Name, agent: Agent, parts: Parts, caller: Caller) -> ToolMemoryOut:
     """Returns the tool's calls, error rate, typical arguments, common failures and their fixes."""
     tool = tool_name(without_secrets(name))  # as the worker wrote it
-    which = caller.user_sub, agent, tool
+    which = caller.user_sub, agent
     async with parts.database.as_user(caller.user_sub, caller.authorised_at) as connection:
-        row = (await connection.execute(tools.one_tool(*which))).mappings().one_or_none()
-        forms = (await connection.execute(tools.forms_of(*which))).mappings().all()
-        fixes = (await connection.execute(tools.failures_of(*which))).all()
+        row = (await connection.execute(tools.one_tool(*which, tool))).mappings().one_or_none()
+        forms = (await connection.execute(tools.forms_of(*which, [tool]))).mappings().all()
+        fixes = (await connection.execute(tools.failures_of(*which, [tool]))).all()
     if row is None:
         raise NotFound("no such tool")
     by_cause: defaultdict[str, Counter[str | None]] = defaultdict(Counter)
-    for cause, fix, count in fixes:  # fix is None: unresolved
+    for _, cause, fix, count in fixes:  # fix is None: unresolved
         by_cause[cause][fix] += count
     failures = [
         ToolFailureOut(

@@ -13,7 +13,6 @@ from sqlalchemy import (
     Float,
     FromClause,
     Integer,
-    Select,
     TableValuedAlias,
     Text,
     Uuid,
@@ -61,33 +60,38 @@ def tools_of(user_sub: str, agent_key: str, limit: int) -> Rows:
 
 def one_tool(user_sub: str, agent_key: str, tool: str) -> Rows:
     """Returns the statement for the numbers of calls and errors of one tool; no row if it was never called."""
-    return _counts().where(*_of(user_sub, agent_key, tool))
+    return _counts().where(*_of(user_sub, agent_key, [tool]))
 
 
-def forms_of(user_sub: str, agent_key: str, tool: str) -> Select[str, int]:
-    """Returns the statement for the forms of a tool's arguments that worked in most runs, at most FORMS."""
+def forms_of(user_sub: str, agent_key: str, tools: Sequence[str], most: int = FORMS) -> Rows:
+    """Returns the statement for the ``most`` forms of each tool's arguments that worked in most runs."""
     form = func.unnest(case_tools.c.forms).table_valued("form", name="forms").render_derived()
-    return (
-        select(form.c.form, func.count().label("runs"))
-        .select_from(case_tools.join(form, true()))
-        .where(*_of(user_sub, agent_key, tool))
-        .group_by(form.c.form)
-        .order_by(literal_column("runs").desc(), form.c.form)
-        .limit(FORMS)
-    )
+    counted = select(case_tools.c.tool, form.c.form, func.count().label("runs"))
+    chosen = counted.select_from(case_tools.join(form, true())).where(*_of(user_sub, agent_key, tools))
+    return _most_frequent(chosen, [form.c.form], most)
 
 
-def failures_of(user_sub: str, agent_key: str, tool: str) -> Rows:
-    """Returns the statement for the failures of one tool: each cause with its fix (NULL: none), and their number."""
+def failures_of(
+    user_sub: str, agent_key: str, tools: Sequence[str], most: int = FAILURES, *, fixed: bool = False
+) -> Rows:
+    """Returns the statement for the failures of each tool: each cause with its fix (NULL: none), and their number.
+
+    They are the most frequent ones, at most ``most`` a tool; with ``fixed``, of those with a fix.
+    """
     failure = _failures(case_tools)
-    return (
-        select(failure.c.cause, failure.c.fix, func.count().label("times"))
-        .select_from(case_tools.join(failure, true()))
-        .where(*_of(user_sub, agent_key, tool))
-        .group_by(failure.c.cause, failure.c.fix)
-        .order_by(literal_column("times").desc(), failure.c.cause, failure.c.fix)
-        .limit(FAILURES)
-    )
+    counted = select(case_tools.c.tool, failure.c.cause, failure.c.fix, func.count().label("times"))
+    chosen = counted.select_from(case_tools.join(failure, true())).where(*_of(user_sub, agent_key, tools))
+    if fixed:
+        chosen = chosen.where(failure.c.fix.is_not(None))
+    return _most_frequent(chosen, [failure.c.cause, failure.c.fix], most)
+
+
+def _most_frequent(counted: Rows, columns: Sequence[ColumnElement[str]], most: int) -> Rows:
+    """Returns the statement for the ``most`` most frequent values of the columns of each tool, the first ones first."""
+    place = func.row_number().over(partition_by=case_tools.c.tool, order_by=[func.count().desc(), *columns])
+    ranked = counted.add_columns(place.label("place")).group_by(case_tools.c.tool, *columns).subquery()
+    shown = select(*(column for column in ranked.c if column.name != "place"))
+    return shown.where(ranked.c.place <= most).order_by(ranked.c.tool, ranked.c.place)
 
 
 def _counts() -> Rows:
@@ -102,8 +106,8 @@ def _counts() -> Rows:
     ).group_by(case_tools.c.tool)
 
 
-def _of(user_sub: str, agent_key: str, tool: str) -> tuple[ColumnElement[bool], ...]:
-    return case_tools.c.user_sub == user_sub, case_tools.c.agent_key == agent_key, case_tools.c.tool == tool
+def _of(user_sub: str, agent_key: str, tools: Sequence[str]) -> tuple[ColumnElement[bool], ...]:
+    return case_tools.c.user_sub == user_sub, case_tools.c.agent_key == agent_key, case_tools.c.tool.in_(tools)
 
 
 def _failures(table: FromClause) -> TableValuedAlias:

@@ -9,12 +9,13 @@ from uuid import uuid4
 
 import httpx
 import pytest
+from sqlalchemy import event
 
 from app.memory_tools.definitions import TOOLS, definitions
 from app.schemas.memory_tools import RememberIn
 from retrieval.sealed import UNREADABLE
 from tests.app.routes.conftest import STEPS, embedded, fill
-from tests.service import AGENT, SETTLES_WITHIN_S, User
+from tests.service import AGENT, SETTLES_WITHIN_S, Service, User
 from writer.facts.extract import MOST_OF_TURN
 from writer.retain.prepare import prepare
 from writer.run import FinishedRun
@@ -232,6 +233,21 @@ async def test_suggestions_tell_what_tools_did_and_what_put_their_failures_right
     assert "worked with" in told
     assert re.search(r"^\[P1\] When: ", told, re.MULTILINE)
     assert "Ids of the procedures: P1 " in told
+
+
+async def test_suggestions_take_as_many_statements_for_several_tools_as_for_one(alice: User, service: Service):
+    statements: list[str] = []
+    engine = service.runtime.database.engine.sync_engine
+    event.listen(engine, "before_cursor_execute", lambda _c, _u, statement, *_: statements.append(statement))
+    traces = [{"tool": f"tool_{name}", "input": {"page": 1}, "output": "done"} for name in "abc"]
+    await fill(alice, ["turn the pages"], tool_traces=traces)
+    counts = []
+    for top_k in (1, 3):
+        statements.clear()
+        told = await text(alice, "get_tool_suggestions", query="turn the pages", top_k=top_k)
+        assert told.count("worked with") == top_k
+        counts.append(sum("case_tools" in statement for statement in statements))
+    assert counts == [3, 3]
 
 
 async def test_suggestions_for_a_failed_call_are_what_put_it_right_and_else_those_for_the_task(alice: User):
