@@ -1,7 +1,7 @@
 """Procedures that may guide an agent in a task, and the choice of procedures to show together."""
 
 import re
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import NotRequired, TypedDict
 from uuid import UUID
@@ -9,6 +9,7 @@ from uuid import UUID
 import re2
 
 from retrieval.procedures.threshold import Threshold
+from retrieval.sections.cases import tool_called
 from retrieval.sections.procedures import Guidance
 from retrieval.tables.kinds import ProcedureKind, ProcedureOrigin
 from retrieval.text import folded, without_example
@@ -135,13 +136,27 @@ class Procedure:
         """Plan that the backend gave for the procedure's run; empty without one. ``steps`` are from the run's calls."""
         return self.record.get("plan", [])
 
-    def guidance(self, shown: Collection[UUID] = ()) -> Guidance:
+    def guidance(self, shown: Mapping[UUID, Sequence[str]] | None = None) -> Guidance:
         """Returns the procedure's fields that ``memory_context`` quotes.
 
-        Its plan is left out if it was learned from one of the ``shown`` cases, whose plan is quoted already.
+        Its plan is left out if it was learned from one of the ``shown`` cases, whose plan is quoted already. A script
+        of the rules names the first of these cases whose plan has the calls of its steps, or their words.
+
+        Args:
+            shown: plans of the cases in the text by their ids, in the order of the text; no procedure names a case
+                without a plan.
         """
-        plan = self.plan if self.sources.isdisjoint(shown) else []
-        return Guidance(self.trigger, self.steps, self.cause, self.kind, reported=self.reported, plan=plan)
+        is_plain = self.kind == "script" and self.origin == "rules" and self.level in {"concrete", "hybrid"}
+        plan, case = self.plan, None
+        for number, (id_, actions) in enumerate((shown or {}).items(), start=1):
+            if id_ in self.sources:
+                plan = []
+                same = all(
+                    step.startswith(f"Call {tool} with ") if (tool := tool_called(action)) else action in step
+                    for step, action in zip(self.steps, actions, strict=False)
+                )
+                case = case or (number if is_plain and same and len(self.steps) == len(actions) else None)
+        return Guidance(self.trigger, self.steps, self.cause, self.kind, reported=self.reported, plan=plan, case=case)
 
     @property
     def why(self) -> str:

@@ -21,6 +21,7 @@ from retrieval.search.candidates import Candidate
 from retrieval.sections.cases import CasesSection, OthersSection, Remembered, tool_called
 from retrieval.sections.context import memory_context
 from retrieval.sections.procedures import ProceduresSection
+from retrieval.sections.quoting import quoted_list
 from retrieval.sections.tools import ToolsSection
 
 LARGEST_SEED = 0x7FFF_FFFF_FFFF_FFFF
@@ -86,22 +87,25 @@ def seed_of(retrieval_id: UUID) -> int:
 
 
 def compose(answer: Retrieved, tools: Iterable[str]) -> None:
-    """Adds the text for the prompt to the answer, and leaves out the further runs that did not fit into it."""
-    result = answer.result
-    share = result.settings.procedures_share if result.settings and answer.cases else 1.0
-    answer.context = memory_context(
-        answer.question.token_budget,
-        *result.quotes,
-        ProceduresSection([each.guidance(answer.case_ids) for each in answer.procedures], share),
-        CasesSection([_remembered(row) for row in answer.cases]),
-        OthersSection([_remembered(row) for row in answer.others]),
-        ToolsSection(tools),
+    """Adds the text for the prompt to the answer, and leaves out the further runs that did not fit into it.
+
+    A procedure whose steps are a case's actions names the case in their place, if the budget lets the text quote them.
+    """
+    result, cases = answer.result, answer.cases
+    share = result.settings.procedures_share if result.settings and cases else 1.0
+    remembered, beside = (
+        [Remembered(row.task, row.plan, row.outcome, row.reward, row.reward_source) for row in rows]
+        for rows in (cases, answer.others)
     )
+    below = (CasesSection(remembered), OthersSection(beside), ToolsSection([*tools]))
+    plans = {row.id: () if row.failed else row.plan for row in cases}
+    for shown in (plans, dict.fromkeys(plans, ())):  # the second time, each procedure quotes its steps
+        guides = [each.guidance(shown) for each in answer.procedures]
+        procedures = ProceduresSection(guides, share)
+        answer.context = memory_context(answer.question.token_budget, *result.quotes, procedures, *below)
+        if all(quoted_list(cases[each.case - 1].plan) in answer.context.text for each in guides if each.case):
+            break
     answer.others = answer.others[: answer.context.shown("others")]
-
-
-def _remembered(row: Candidate) -> Remembered:
-    return Remembered(row.task, row.plan, row.outcome, row.reward, row.reward_source)
 
 
 def explain(answer: Retrieved) -> None:

@@ -29,6 +29,8 @@ class Guidance:
     """True for a procedure that a backend sent with its run; it was not checked against the run's calls."""
     plan: Sequence[str] = ()
     """Plan of the procedure's run, if the steps are the run's calls; empty if it had none or a shown case has it."""
+    case: int | None = None
+    """Number of the case in the text whose actions are the steps, to name in place of the steps; None: quote them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,8 +61,9 @@ class ProceduresSection:
             lines = [f"[P{number}] When: {quoted(trigger)}{alternative}"]
             lines += [f"    Why: {quoted(each.cause)}"] if each.cause else []
             lines += [f"    Plan: {quoted_list(each.plan)}"] if each.plan else []
-            steps = [_PATTERN.sub(r"\1 (for example)", step) for step in each.steps]
-            lines += [f"    {'Avoid (it was never put right)' if warns else 'Steps'}: {quoted_list(steps)}"]
+            steps = quoted_list(_PATTERN.sub(r"\1 (for example)", step) for step in each.steps)
+            told = steps if each.case is None else f"the actions of [{each.case}]"
+            lines += [f"    {'Avoid (it was never put right)' if warns else 'Steps'}: {told}"]
             every.append(Block("\n".join(lines), REPORTED if each.reported else GUIDANCE))
         share = int(draft.token_budget * self.share)
         blocks = leading(every, lambda fitting: tokens_of(fitting) <= share)

@@ -63,6 +63,25 @@ async def test_retrieve_tells_the_procedure_with_its_steps_reason_and_threshold(
     assert answer["memory_context"].index("[P1]") < answer["memory_context"].index("[1]")
 
 
+async def test_the_text_tells_the_calls_of_a_script_once_in_the_case_that_taught_it(alice: User):
+    await learn(alice)
+    answer = await alice.retrieve(TASK)
+    assert f'[P1] When: "{TASK}"\n    Steps: the actions of [1]\n[1] Context: ' in answer["memory_context"]
+    assert answer["memory_context"].count("restart") == 1
+    assert [step.split()[1] for step in answer["procedures"][0]["steps"]] == ["drain", "restart"]
+
+
+async def test_a_script_names_a_case_only_where_the_budget_has_room_for_all_its_actions(alice: User):
+    tools = [f"deploy_{number}" for number in range(20)]
+    await learn(alice, tool_traces=calls(*tools))
+    whole = await alice.retrieve(TASK)
+    assert "Steps: the actions of [1]" in whole["memory_context"]
+    for budget in (whole["tokens"] - 1, whole["tokens"] // 2):
+        text = (await alice.retrieve(TASK, token_budget=budget))["memory_context"]
+        assert "[1] Context: " in text
+        assert "the actions of" not in text
+
+
 async def test_a_profile_without_procedures_has_no_threshold_and_tells_none(alice: User):
     await alice.retain("water the garden")
     await alice.settle()

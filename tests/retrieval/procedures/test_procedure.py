@@ -5,6 +5,8 @@ from dataclasses import replace
 from typing import Any
 from uuid import UUID, uuid4
 
+import pytest
+
 from retrieval.procedures.procedure import Procedure, ProcedureMatches, ShownCases, compose_procedures
 
 
@@ -140,8 +142,35 @@ def test_a_plan_is_told_unless_a_shown_case_tells_it():
     planned = procedure(0.9, 1)
     planned.record["plan"] = ["ask", "act"]
     assert planned.guidance().plan == ["ask", "act"]
-    assert planned.guidance([UUID(int=2)]).plan == ["ask", "act"]
-    assert planned.guidance([UUID(int=1)]).plan == []
+    assert planned.guidance({UUID(int=2): ["ask"]}).plan == ["ask", "act"]
+    assert planned.guidance({UUID(int=1): ["ask"]}).plan == []
+
+
+CALLS = ["Call drain with host=<id> (for example web-1).", "Call restart with host=<id> (for example web-1)."]
+ACTIONS = ["drain(host=web-1)", "restart(host=web-1)"]
+
+
+@pytest.mark.parametrize(
+    ("steps", "actions", "more", "case"),
+    [
+        (CALLS, ACTIONS, {}, 2),
+        (["mix flour <number> (for example: mix flour 500)", "bake"], ["mix flour 500", "bake"], {}, 2),
+        (CALLS, ACTIONS[:1], {}, None),
+        (CALLS, [*ACTIONS, "start(host=web-1)"], {}, None),
+        (CALLS, ACTIONS[::-1], {}, None),
+        (CALLS, ["take it off the list", "start it again"], {}, None),
+        (CALLS, ACTIONS, {"level": "abstract"}, None),
+        (CALLS, ACTIONS, {"level": None}, None),
+        (CALLS, ACTIONS, {"origin": "llm"}, None),
+        (CALLS, ACTIONS, {"kind": "revision"}, None),
+    ],
+)
+def test_a_script_names_the_case_that_taught_it_if_the_plan_has_the_same_calls(
+    steps: list[str], actions: list[str], more: dict[str, Any], case: int | None
+):
+    script = replace(procedure(0.9, 1), record={"procedure_name": "n", "learned_procedure_steps": steps}, **more)
+    assert script.guidance({UUID(int=2): actions, UUID(int=1): actions}).case == case
+    assert script.guidance({UUID(int=2): actions}).case is None, "another run"
 
 
 HOLLOW = "Check the arguments before the call; what put it right: command: another <word> was right."
